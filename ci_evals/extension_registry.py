@@ -13,6 +13,8 @@ these names:
 - `readers`: `READERS`, formats of other tools' results that `gate` reads (`adapters/result_files`);
 - `report_files`: `FORMAT`, a name for `report --format`, its `SUMMARY` for the help, and `files(results)`,
   the texts of that format by their paths;
+- `findings`: `FILE`, the name of a file next to the results of a run, and `read(text, results)`, the
+  `Study` in it that `report` shows, or None;
 - `run_hook`: `OPTIONS` of `run`, by which it plays the trials in other processes: `is_asked(settings)`, and
   if so `check(settings, plan)` and `elsewhere(settings)`, a context with a `PlayElsewhere` (`job/job`);
 - `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
@@ -49,6 +51,7 @@ NEEDED = {
     "report": ("report", "RANK"),
     "readers": ("READERS",),
     "report_files": ("FORMAT", "SUMMARY", "files"),
+    "findings": ("FILE", "read"),
     "run_hook": ("OPTIONS", "is_asked", "check", "elsewhere"),
     "later_runs": ("read", "rejudged", "merged"),
 }
@@ -154,6 +157,11 @@ def result_readers() -> Iterator[Any]:
 def report_formats() -> Iterator[Any]:
     """Yield the module of each format of reports that extensions write."""
     yield from installed().parts("report_files")
+
+
+def findings_files() -> Iterator[Any]:
+    """Yield the module of each file next to results that an extension writes."""
+    yield from installed().parts("findings")
 
 
 def run_options() -> tuple["Option", ...]:

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from docsite import action, reference, strict_checks
+from docsite import action, reference, result_formats, strict_checks
 
 PAGES = Path(__file__).parent.parent / "docs/reference"
 
@@ -18,3 +18,4 @@ else:
     action.CONTAINER.write_text(action.container())
     action.COMPOSITE.write_text(action.composite())
     strict_checks.PAGE.write_text(strict_checks.text())
+    result_formats.PAGE.write_text(result_formats.text())

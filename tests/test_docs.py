@@ -24,7 +24,7 @@ from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import Suite
 from ci_evals.extension_registry import study_kinds
-from docsite import pictures, reference, strict_checks
+from docsite import pictures, reference, result_formats, strict_checks
 
 TOOLS = Path(sys.executable).parent
 PAPERS = [
@@ -171,9 +171,10 @@ def test_the_readmes_python_uses_what_is_exported():
     assert set(names) <= set(ci_evals.__all__)
 
 
-def test_the_table_of_strict_checks_is_generated():
-    """`make reference` writes it."""
+def test_tables_of_checks_and_formats_are_generated():
+    """`make reference` writes them."""
     assert page("strict-checks.md") == strict_checks.text()
+    assert page("gate-files.md") == result_formats.text()
 
 
 def test_the_strict_types_are_all_described():

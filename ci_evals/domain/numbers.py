@@ -315,6 +315,12 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def up_to(fewest: int, most: int, noun: str = "") -> str:
+    """Return a range of whole numbers: `1 to 7 turns`, or `2 turns` if both are the same."""
+    number = count(most, noun) if noun else f"{most:,}"
+    return number if fewest == most else f"{fewest:,} to {number}"
+
+
 def listed(names: Sequence[str], most: int, noun: str | None = None) -> str:
     """The first names, and the number of the others: `A; B; and 3 more tests`."""
     others = len(names) - most

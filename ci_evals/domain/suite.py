@@ -394,6 +394,13 @@ class Suite(Model):
         missing = (test.max_turns or self.max_turns) - len(planned)
         return planned + (_auto_turn(),) * max(0, missing)
 
+    def fewest_turns(self, test: Test) -> int:
+        """Return the turns before the simulated user may end the conversation, by its first `auto`."""
+        for index, turn in enumerate(test.planned_turns):
+            if index and turn.auto:
+                return index
+        return len(test.planned_turns)
+
 
 def suite_schema() -> dict[str, Any]:
     """The JSON Schema of a suite, open for `$schema` and `x-…` keys."""

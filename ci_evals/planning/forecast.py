@@ -131,7 +131,7 @@ def with_votes(trial: Forecast, most: int) -> Forecast:
 def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
     """Return the forecast of one trial; `sizes` is None if no LLM is asked and the user is scripted."""
     turns = suite.turns_of(test)
-    fixed = next((index for index, turn in enumerate(turns) if index and turn.auto), len(turns))
+    fixed = suite.fewest_turns(test)
     kind = AGENT_KINDS.get(suite.adapter)
     agent = DEMO_AGENT_SECONDS if kind and kind.embedded else AGENT_SECONDS
     requests = Range(1 + fixed, 1 + len(turns))

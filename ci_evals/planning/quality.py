@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.domain.checks.evaluation import Graded, Judged
 from ci_evals.domain.checks.rubric import Dimension, Level, Rubric
-from ci_evals.domain.checks.strict_check import StrictCheck
+from ci_evals.domain.checks.strict_check import ConversationLength, StrictCheck
 from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
@@ -91,7 +91,9 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
     if _reports_arguments(suite):
         yield from _names_only(suite, test)
     yield from _contradictions(test)
-    several_turns = len(suite.turns_of(test)) > 1
+    written, most = test.planned_turns, len(suite.turns_of(test))
+    ends_open = most > len(written) and not written[-1].auto
+    length = ConversationLength(len(written), most, ends_open)
     seen: dict[tuple[Any, ...], int] = {}
     for j, evaluation in enumerate(test.evaluations):
         path = ("evaluations", j)
@@ -106,7 +108,7 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
             for message in filter(None, (_two_things(evaluation), _could_be_strict(evaluation))):
                 yield (*path, "criterion"), message
         if isinstance(evaluation, StrictCheck):
-            for key, message in evaluation.weak_spots(several_turns=several_turns):
+            for key, message in evaluation.weak_spots(length):
                 yield (path if key is None else (*path, key)), message
 
 

@@ -15,6 +15,8 @@ class Workload:
 
     tests: int = 0
     trials: int = 0
+    fewest_turns: int = 0
+    """Turns that are played if the simulated user has nothing to add."""
     turns: int = 0
     strict: int = 0
     """Strict evaluations."""
@@ -45,6 +47,7 @@ def of_test(plan: Plan, planned: PlannedSuite, test: Test) -> Workload:
     return Workload(
         tests=1,
         trials=trials,
+        fewest_turns=trials * planned.suite.fewest_turns(test),
         turns=trials * len(turns),
         strict=trials * (len(test.evaluations) - judged),
         user_calls=trials * sum(turn.auto for turn in turns),

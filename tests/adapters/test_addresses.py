@@ -1,7 +1,6 @@
 """How HTTP clients are made: proxies, hosts, headers."""
 
 import asyncio
-import time
 import zlib
 from contextlib import suppress
 
@@ -180,10 +179,9 @@ async def test_a_drip_is_too_slow() -> None:
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
         client = http_client.new_client(timeout=0.06)
-        started = time.perf_counter()
         with pytest.raises(httpx2.ReadTimeout):
             await client.get(f"http://{host}:{port}/")
-        assert time.perf_counter() - started < 0.5
+        assert not dried.is_set()
         await client.aclose()
         await dried.wait()
 

@@ -15,8 +15,12 @@ import pytest
 import world
 from yarl import URL
 
+from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.adapters.transport.agent_client import AgentClient, Message
 from ci_evals.adapters.transport.network import Answer, NetworkError, ProxyError, UnreachableError
+from ci_evals.adapters.transport.streams import StreamReader
+from ci_evals.domain.errors import LLMError
+from ci_evals.ports import Prompt
 
 OK = world.http('"ok"')
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -360,6 +364,32 @@ async def test_nobody_is_spoken_to_whose_certificate_is_not_trusted(
     served = github_api.tls(github_api.Answer(200, {}), key, certificate)
     with served as url, pytest.raises(UnreachableError, match="certificate verify failed"):
         await get(url)
+
+
+@pytest.mark.slow
+async def test_no_model_is_asked_whose_certificate_is_not_trusted(
+    key_and_certificate: tuple[Path, Path],
+) -> None:
+    """The SDK's own client checks it too."""
+    key, certificate = key_and_certificate
+    with github_api.tls(github_api.Answer(200, {}), key, certificate) as url:
+        llm = OpenAILLM("m", "some-key", url, limiter=world.limiter(budget=world.ONCE))
+        with pytest.raises(LLMError, match=r"could not be reached: .*certificate verify failed"):
+            await llm.complete(Prompt("", "Hi"))
+        await llm.aclose()
+
+
+async def test_a_handshake_has_no_headers_of_a_message() -> None:
+    """Nor those that end a connection, whatever their case."""
+    refusal = world.http("{}", "403 No")
+    async with world.raw_server(refusal) as (url, heard), new_client() as client:
+        message = Message("GET", URL(url), b"{}", {"content-type": "application/json", "x-key": "k"})
+        answer = await client.converse(message, StreamReader("websocket"))
+    assert (answer.status, answer.body) == (403, b"{}")
+    sent = heard[0].lower()
+    assert b"\r\nx-key: k\r\n" in sent
+    assert b"\r\nconnection: upgrade\r\n" in sent
+    assert b"content-" not in sent
 
 
 def test_a_closed_client_can_be_used_in_another_event_loop() -> None:

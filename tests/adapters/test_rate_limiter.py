@@ -1,4 +1,4 @@
-"""How fast a neighbour is asked, in a time that stands still unless somebody waits."""
+"""The rate limiter: order, limits, waits and retries, with a clock that moves only while calls wait."""
 
 import asyncio
 import random
@@ -26,7 +26,7 @@ class Answer:
 
 
 class Failed(Exception):  # noqa: N818  # what happened, not what it is
-    """What a call comes to in the end."""
+    """The failure of a call."""
 
 
 def limited(value: float | None = None) -> RetryableError:
@@ -37,14 +37,14 @@ def sharing(processes: int, **settings: Any) -> Iterator[RateLimiter]:
     """The limiters of processes that share a service, in turn."""
     limiters = [RateLimiter(**settings) for _ in range(processes)]
 
-    def tell(own: RateLimiter, slowdown: Slowdown) -> None:
+    def pass_on(own: RateLimiter, slowdown: Slowdown) -> None:
         for other in limiters:
             if other is not own:
                 other.on_remote_slowdown(slowdown)
 
     if processes > 1:
         for limiter in limiters:
-            limiter.share(processes, partial(tell, limiter))
+            limiter.share(processes, partial(pass_on, limiter))
     return cycle(limiters)
 
 
@@ -52,7 +52,7 @@ BROKEN = RetryableError(Failed("broken"), 500)
 
 
 class Wire:
-    """Calls that end when a test says so, in the order in which they went out."""
+    """Calls that end when a test ends them, in the order in which they went out."""
 
     def __init__(self, limiter: RateLimiter) -> None:
         self.limiter = limiter
@@ -75,7 +75,7 @@ class Wire:
         return list(self._open)
 
     async def ends(self, *names: str, failure: RetryableError | None = None) -> None:
-        """Ends calls, well or not, and lets happen what follows."""
+        """End calls, with a failure or without, and let the limiter go on."""
         for name in names:
             if failure:
                 self._open[name].set_exception(failure)
@@ -90,21 +90,21 @@ async def settled() -> None:
 
 
 async def begun(wire: Wire, count: int) -> list["asyncio.Task[Answer]"]:
-    """So many calls, named by letters."""
+    """Make calls, named by letters."""
     calls = [wire.call(chr(ord("a") + number)) for number in range(count)]
     await settled()
     return calls
 
 
 async def all_ended(wire: Wire, calls: list["asyncio.Task[Answer]"]) -> None:
-    """Every call that is left ends well."""
+    """End all other calls without a failure."""
     while wire.under_way:
         await wire.ends(*wire.under_way)
     await asyncio.gather(*calls)
 
 
-async def test_there_is_no_limit_until_one_is_met() -> None:
-    """A server that never complains is asked as much as anybody wants."""
+async def test_calls_are_not_limited_before_a_refusal() -> None:
+    """All of them go out at once."""
     wire = Wire(world.limiter())
     calls = await begun(wire, 26)
     assert len(wire.under_way) == 26
@@ -112,8 +112,8 @@ async def test_there_is_no_limit_until_one_is_met() -> None:
     assert (wire.limiter.at_a_time, wire.limiter.note("it")) == (None, None)
 
 
-async def test_no_more_at_a_time_than_was_said() -> None:
-    """In the order in which they were asked for."""
+async def test_a_maximum_of_concurrent_calls() -> None:
+    """Calls go out in the order in which they were made."""
     wire = Wire(world.limiter(most=2))
     calls = await begun(wire, 4)
     assert wire.under_way == ["a", "b"]
@@ -123,8 +123,8 @@ async def test_no_more_at_a_time_than_was_said() -> None:
     assert wire.sent == ["a", "b", "c", "d"]
 
 
-async def test_a_stray_refusal_holds_up_nobody_else() -> None:
-    """Up to one in ten: the refused call waits by itself, also for a time it was told, and all others go."""
+async def test_a_random_refusal_delays_only_its_own_call() -> None:
+    """Up to one call in ten is refused: it waits, also for a requested time, and all others go out."""
     time = Time()
     wire = Wire(time.limiter())
     calls = await begun(wire, 26)
@@ -142,8 +142,8 @@ async def test_a_stray_refusal_holds_up_nobody_else() -> None:
     assert wire.limiter.note("it") == "it limited the rate 2 times (429): calls waited 8 s in total"
 
 
-async def test_where_all_went_well_for_long_some_refusals_are_strays_too() -> None:
-    """Also where so few are under way that one of them is more than a tenth."""
+async def test_after_many_successes_some_more_refusals_are_random() -> None:
+    """Even if so few calls are under way that one of them is more than a tenth."""
     wire = Wire(world.limiter())
     for _ in range(24):
         await all_ended(wire, await begun(wire, 1))
@@ -155,8 +155,8 @@ async def test_where_all_went_well_for_long_some_refusals_are_strays_too() -> No
     await all_ended(wire, calls)
 
 
-async def test_each_refusal_beyond_a_tenth_takes_one_of_the_calls_at_a_time() -> None:
-    """But no more than half of them, before it is known how those fare that are sent after."""
+async def test_each_refusal_beyond_a_tenth_lowers_the_limit_by_one() -> None:
+    """But at most by half until calls that were sent later have ended."""
     wire = Wire(world.limiter())
     calls = await begun(wire, 8)
     await wire.ends("a", "b", "c", failure=limited())
@@ -170,8 +170,8 @@ async def test_each_refusal_beyond_a_tenth_takes_one_of_the_calls_at_a_time() ->
     assert note == "the agent limited the rate 8 times (429): calls waited 2 s in total, at least 3 at a time"
 
 
-async def test_where_a_time_is_told_half_as_many_go() -> None:
-    """Once for all that had been sent before: all of those wait, so their refusals are no news."""
+async def test_a_requested_wait_halves_the_limit() -> None:
+    """Once for all calls that had been sent before."""
     wire = Wire(world.limiter())
     calls = await begun(wire, 8)
     await wire.ends("a", "b", "c", failure=limited(1))
@@ -183,8 +183,8 @@ async def test_where_a_time_is_told_half_as_many_go() -> None:
     await all_ended(wire, calls)
 
 
-async def test_a_call_that_may_not_be_made_again_slows_the_others_too() -> None:
-    """An agent that is overloaded may have taken the message; the next ones go out fewer at a time."""
+async def test_a_refused_call_that_is_not_repeated_counts_too() -> None:
+    """An overloaded agent may have received the message; fewer of the next ones go out at once."""
     wire = Wire(world.limiter())
     calls = await begun(wire, 8)
     await wire.ends("a", failure=RetryableError(Failed("overloaded"), 529, repeatable=False))
@@ -194,8 +194,8 @@ async def test_a_call_that_may_not_be_made_again_slows_the_others_too() -> None:
     await all_ended(wire, calls)
 
 
-async def test_every_eight_successes_let_one_more_go() -> None:
-    """Until as many go as had gone before, and then any number."""
+async def test_every_eight_successes_raise_the_limit_by_one() -> None:
+    """Until it is where it was, and then there is none."""
     wire = Wire(world.limiter())
     calls = await begun(wire, 6)
     await wire.ends("f", failure=limited(1))
@@ -211,8 +211,8 @@ async def test_every_eight_successes_let_one_more_go() -> None:
     assert wire.limiter.at_a_time is None
 
 
-async def test_where_all_are_refused_everybody_waits_longer_each_time() -> None:
-    """Nobody is told a time, and no other call goes well meanwhile."""
+async def test_if_every_call_is_refused_all_wait_longer_each_time() -> None:
+    """Without a requested wait, and without a success in between."""
     time = Time()
     wire = Wire(time.limiter())
     calls = await begun(wire, 2)
@@ -230,8 +230,8 @@ async def test_where_all_are_refused_everybody_waits_longer_each_time() -> None:
     await all_ended(wire, calls)
 
 
-async def test_everybody_waits_until_the_time_that_was_told() -> None:
-    """Those who come later too; and the refused one goes first, for it had asked first."""
+async def test_all_calls_wait_as_long_as_requested() -> None:
+    """Later ones too; and the refused one goes out first, since it was made first."""
     time = Time()
     wire = Wire(time.limiter())
     calls = await begun(wire, 2)
@@ -250,8 +250,8 @@ async def test_everybody_waits_until_the_time_that_was_told() -> None:
     assert note == "it limited the rate once (429): calls waited 15 s in total, at least 1 at a time"
 
 
-async def test_a_longer_wait_that_is_told_meanwhile_counts() -> None:
-    """And a shorter one does not."""
+async def test_the_longest_requested_wait_counts() -> None:
+    """A shorter one changes nothing."""
     time = Time()
     wire = Wire(time.limiter())
     calls = await begun(wire, 3)
@@ -265,8 +265,8 @@ async def test_a_longer_wait_that_is_told_meanwhile_counts() -> None:
     await all_ended(wire, calls)
 
 
-async def test_until_there_is_room_again_calls_go_out_evenly() -> None:
-    """Four at a time that take two seconds each: one every half second, no rush after each wait."""
+async def test_reduced_calls_go_out_evenly() -> None:
+    """Four at a time that take two seconds each: one every half second, no burst after the wait."""
     time = Time()
     wire = Wire(time.limiter())
     calls = await begun(wire, 8)
@@ -285,8 +285,8 @@ async def test_until_there_is_room_again_calls_go_out_evenly() -> None:
         await time.passes(1)
 
 
-async def test_patience_is_one_thing_with_limits_and_another_with_trouble() -> None:
-    """Each has its own number; what is raised in the end is the call's last failure, or any other at once."""
+async def test_refusals_and_faults_have_retries_of_their_own() -> None:
+    """The last failure is raised; any other exception at once."""
     waits: list[float] = []
     limiter = world.limiter(waits, RetryBudget(broken=2, limited=3))
     left = [limited(5), BROKEN, limited(5), BROKEN, limited(5), limited(5)]
@@ -312,8 +312,8 @@ async def test_patience_is_one_thing_with_limits_and_another_with_trouble() -> N
         await limiter.send(bug)
 
 
-async def test_who_is_cancelled_holds_up_nobody() -> None:
-    """Neither in line, nor first in it, nor while it waits for a time, nor under way."""
+async def test_cancelled_calls_release_the_queue() -> None:
+    """In the queue, first in it, during a wait, and under way."""
     time = Time()
     wire = Wire(time.limiter(max_concurrent=2))
     calls = await begun(wire, 8)
@@ -333,8 +333,8 @@ async def test_who_is_cancelled_holds_up_nobody() -> None:
     assert [call.cancelled() for call in calls] == [True, True, True, True, False, False, False, False]
 
 
-def test_one_event_loop_after_the_other() -> None:
-    """What an earlier one left behind, in line and under way, is of no account to the next."""
+def test_a_limiter_serves_one_event_loop_after_the_other() -> None:
+    """Calls that an earlier one left in the queue or under way do not count in the next."""
     limiter = world.limiter(most=2)
 
     async def broken_off() -> None:
@@ -352,12 +352,14 @@ def test_one_event_loop_after_the_other() -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["ok", "ok", "ok", "limited", "told", "broken", "last", "cancel"]), max_size=60),
+    st.lists(
+        st.sampled_from(["ok", "ok", "ok", "limited", "requested", "broken", "last", "cancel"]), max_size=60
+    ),
     st.integers(1, 12),
     st.sampled_from([None, 1, 3]),
 )
 def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> None:
-    """Whatever befalls calls, none is forgotten, and no more are under way than may be."""
+    """Whatever happens to calls, none is lost, and no more are under way than allowed."""
     limiter = world.limiter(most=most, budget=RetryBudget(broken=1, limited=2))
     left, under_way = iter(fates), 0
 
@@ -370,7 +372,7 @@ def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> N
             match next(left, "ok"):
                 case "limited":
                     raise limited()
-                case "told":
+                case "requested":
                     raise limited(5)
                 case "broken":
                     raise BROKEN
@@ -395,13 +397,13 @@ def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> N
 
 @pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("seconds", [0.05, 0.5])
-@pytest.mark.parametrize("tells", ["exactly", "in whole seconds", "nothing"])
-def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float, processes: int) -> None:
-    """A hundred at once where fifty a second are served: none is lost, and little time."""
+@pytest.mark.parametrize("says", ["exactly", "in whole seconds", "nothing"])
+def test_many_calls_to_a_server_that_limits_the_rate(says: str, seconds: float, processes: int) -> None:
+    """A hundred at once to a server of fifty a second: no call is lost, and little time."""
     served = refused = 0
     loop = _Loop()
-    level, at, lucky = 50.0, loop.time(), random.Random(1)
-    limiters = sharing(processes, clock=loop.time, jitter=lucky.random)
+    level, at, chance = 50.0, loop.time(), random.Random(1)
+    limiters = sharing(processes, clock=loop.time, jitter=chance.random)
 
     async def attempt(_: int) -> Answer:
         nonlocal level, at, served, refused
@@ -410,10 +412,10 @@ def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float
         if level < 1:
             refused += 1
             lack = (1 - level) / 50
-            raise limited({"exactly": lack, "in whole seconds": ceil(lack)}.get(tells))
+            raise limited({"exactly": lack, "in whole seconds": ceil(lack)}.get(says))
         level -= 1
         served += 1
-        await asyncio.sleep(seconds * lucky.uniform(0.4, 1.4))
+        await asyncio.sleep(seconds * chance.uniform(0.4, 1.4))
         return Answer()
 
     async def conversation() -> None:
@@ -429,13 +431,13 @@ def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float
 
 
 @pytest.mark.parametrize("processes", [1, 4])
-@pytest.mark.parametrize("tells", [True, False])
-def test_a_crowd_before_a_server_that_serves_few(tells: bool, processes: int) -> None:
-    """Fifty at once where five a minute are served: whoever waits for ten minutes gets an answer too."""
+@pytest.mark.parametrize("says", [True, False])
+def test_many_calls_to_a_server_of_few(says: bool, processes: int) -> None:
+    """Fifty at once to a server of five a minute: the last one is answered after ten minutes."""
     loop = _Loop()
-    lucky = random.Random(1)
+    chance = random.Random(1)
     minute, left = -1, 0
-    limiters = sharing(processes, clock=loop.time, jitter=lucky.random)
+    limiters = sharing(processes, clock=loop.time, jitter=chance.random)
 
     async def attempt(_: int) -> Answer:
         nonlocal minute, left
@@ -444,7 +446,7 @@ def test_a_crowd_before_a_server_that_serves_few(tells: bool, processes: int) ->
         if now != minute:
             minute, left = now, 5
         if not left:
-            raise limited(ceil(60 - second) if tells else None)
+            raise limited(ceil(60 - second) if says else None)
         left -= 1
         return Answer()
 
@@ -455,8 +457,8 @@ def test_a_crowd_before_a_server_that_serves_few(tells: bool, processes: int) ->
     assert loop.time() < 11 * 60
 
 
-def test_refusals_in_one_process_slow_them_all() -> None:
-    """Half as many go, over all processes, and everybody waits; the last one is never given up."""
+def test_a_refusal_in_one_process_limits_all() -> None:
+    """Half as many calls over all processes, and all wait; each process keeps at least one."""
     loop = _Loop()
     limiters = sharing(2, clock=loop.time)
     one, other = next(limiters), next(limiters)
@@ -487,8 +489,8 @@ def test_refusals_in_one_process_slow_them_all() -> None:
     loop.run(crowd())
 
 
-def test_a_process_that_takes_the_place_of_another_is_as_slow() -> None:
-    """It waits as long, and then has no more calls under way than the limit that the others last met."""
+def test_a_new_process_begins_with_the_limit_of_the_others() -> None:
+    """It waits as long, and then keeps to their last limit."""
     loop = _Loop()
     limiters = sharing(2, clock=loop.time)
     one, late = next(limiters), RateLimiter(clock=loop.time)
@@ -524,10 +526,10 @@ def test_a_process_that_takes_the_place_of_another_is_as_slow() -> None:
 
 @pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("value", [None, 1, 60, 10 * 365 * 86400])
-def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(
+def test_a_server_that_refuses_for_ever_is_waited_for_some_minutes(
     value: float | None, processes: int
 ) -> None:
-    """Fifty at a time: each gives up after some minutes that all have waited together, and not one by one."""
+    """Fifty at a time: calls fail after the minutes that all have waited together, not one by one."""
     loop = _Loop()
     ended: list[float] = []
     well = False
@@ -553,7 +555,7 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(
         limiter = next(limiters)
         await limiter.send(attempt)
         well, began = False, loop.time()
-        with pytest.raises(Failed):  # with patience again
+        with pytest.raises(Failed):  # after the whole budget again
             await limiter.send(attempt)
         assert loop.time() - began > 60
 
@@ -563,13 +565,13 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(
     assert ended[-1] < 15 * 60
 
 
-def test_refusals_at_random_cost_only_the_refused_calls_their_time() -> None:
-    """A hundred at a time, one call in twenty refused without a word: they are never slowed down for long."""
-    loop, lucky = _Loop(), random.Random(1)
-    limiter = RateLimiter(clock=loop.time, jitter=lucky.random)
+def test_random_refusals_delay_only_the_refused_calls() -> None:
+    """A hundred at a time, one call in twenty refused: the others are never reduced for long."""
+    loop, chance = _Loop(), random.Random(1)
+    limiter = RateLimiter(clock=loop.time, jitter=chance.random)
 
     async def attempt(_: int) -> Answer:
-        if lucky.random() < 0.05:
+        if chance.random() < 0.05:
             await asyncio.sleep(0.01)
             raise limited()
         await asyncio.sleep(0.25)
@@ -583,8 +585,8 @@ def test_refusals_at_random_cost_only_the_refused_calls_their_time() -> None:
     assert loop.time() < 40 * 0.25 * 1.25
 
 
-def test_a_program_that_is_busy_makes_no_call_wait_longer() -> None:
-    """Each wait lasts 30 ms longer than it should: then more calls go out after it."""
+def test_late_timers_of_a_busy_program_delay_no_calls() -> None:
+    """If each wait lasts 30 ms too long, more calls go out after it."""
 
     def seconds(late: float) -> float:
         loop, sent = _Loop(), 0
@@ -613,7 +615,7 @@ def test_a_program_that_is_busy_makes_no_call_wait_longer() -> None:
 
 
 class Time:
-    """A time that passes when a test says so."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -624,7 +626,7 @@ class Time:
 
     @property
     def sleepers(self) -> list[float]:
-        """How long each who waits wanted to."""
+        """The seconds of each wait that still lasts."""
         return [seconds for _, seconds, future in self._sleeping if not future.done()]
 
     async def passes(self, seconds: float) -> None:
@@ -644,7 +646,7 @@ class Time:
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop in whose time nobody has to wait."""
+    """An event loop whose timers take no time."""
 
     def __init__(self) -> None:
         self._now = 0.0

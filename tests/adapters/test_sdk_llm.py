@@ -1,6 +1,7 @@
 """OpenAI's and Anthropic's models against a local server that speaks both APIs."""
 
 import asyncio
+import base64
 import gzip
 import json
 import os
@@ -596,6 +597,52 @@ async def test_cookies_are_not_kept(make: Make, cookie: bytes) -> None:
                 await llm.complete(PLAIN)
     assert len(received) == 2
     assert not any(b"\r\ncookie:" in request.lower() for request in received)
+
+
+async def test_a_key_goes_to_no_other_host(make: Make, models: Models) -> None:
+    """Not where a server redirects to: the error names it, and nothing is sent there."""
+    with world.llm() as other:
+        models.always = Fault(307, headers={"Location": other.url})
+        assert "(307), which is not followed" in str(await failure(make()))
+    assert other.asked == []
+
+
+@pytest.fixture
+def proxied(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Sets a proxy, with user and password, for all addresses."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return lambda url: monkeypatch.setenv("ALL_PROXY", url.replace("//", "//us%C3%A9r:p%40ss@"))
+
+
+PASSWORD = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".encode()) + b"\r\n"
+
+
+async def test_a_proxy_gets_its_password(make: Make, proxied: Callable[[str], None]) -> None:
+    """With the request itself, if the model's address has no TLS."""
+    async with world.raw_server(world.http("{}", "418 No")) as (proxy, received):
+        proxied(proxy)
+        llm = type(make())(
+            "m", "some-key", "http://model.example/v1", limiter=world.limiter(budget=world.ONCE)
+        )
+        assert "at model.example answered with status 418" in str(await failure(llm))
+    assert received[0].startswith(b"POST http://model.example/v1/")
+    assert PASSWORD in received[0].replace(b"proxy-authorization", b"Proxy-Authorization")
+
+
+async def test_a_proxy_is_asked_for_a_tunnel(make: Make, proxied: Callable[[str], None]) -> None:
+    """It gets its password and the host, but neither path nor key."""
+    async with world.raw_server(world.http("", "407 Proxy Authentication Required")) as (proxy, received):
+        proxied(proxy)
+        llm = type(make())(
+            "m", "some-key", "https://model.example/v1", limiter=world.limiter(budget=world.ONCE)
+        )
+        error = str(await failure(llm))
+    assert error.endswith("at model.example could not be reached: 407 Proxy Authentication Required")
+    assert received[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\n")
+    assert PASSWORD in received[0].replace(b"proxy-authorization", b"Proxy-Authorization")
+    assert b"some-key" not in received[0]
 
 
 async def test_a_truncated_answer_is_none(make: Make, models: Models) -> None:

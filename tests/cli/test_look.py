@@ -92,7 +92,7 @@ def test_plan_counts_the_work(tmp_path):
         ran = ci_evals("plan", "suite.json", "--loops=2", cwd=tmp_path, env=env)
         assert agent.requests == []
     assert ran.returncode == 0, ran.stderr
-    assert "2 tests, 4 trials, at most 8 turns; 2 strict and 2 judged evaluations" in ran.stdout
+    assert "2 tests, 4 trials, 4 to 8 turns; 2 strict and 2 judged evaluations" in ran.stdout
     assert "calls at most: agent 12, simulated user 4, judge 2" in ran.stdout
     only = ci_evals("plan", "suite.json", "--tag=x", cwd=tmp_path, env=env).stdout
     assert "one" not in only

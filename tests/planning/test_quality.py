@@ -173,7 +173,7 @@ def test_a_judge_asked_for_what_the_trace_shows(criterion):
                 "evaluations": [
                     STRICT,
                     REFUSED,
-                    {"criterion": "c", "strict": "contains", "text": "canberra"},
+                    {"criterion": "c", "strict": "contains", "text": "canberra", "turn": 1},
                 ],
             },
             "tests[0].guidelines: give away the answer that evaluations[2] looks for",
@@ -184,7 +184,7 @@ def test_a_judge_asked_for_what_the_trace_shows(criterion):
                 "evaluations": [
                     STRICT,
                     REFUSED,
-                    {"criterion": "c", "strict": "contains", "text": "Canberra"},
+                    {"criterion": "c", "strict": "contains", "text": "Canberra", "turn": 1},
                 ],
             },
             "tests[0].turns[0].user: gives away the answer",
@@ -210,6 +210,7 @@ def test_questions_with_their_answers():
     """They have no happy path, and may name their choices; guidelines must not give the answer away."""
     quiz = {
         "turns": [{"user": "Is the capital Sydney or Canberra?"}],
+        "maxTurns": 1,
         "evaluations": [{"criterion": "right", "strict": "answer_matches", "expected": "Canberra"}],
     }
     assert warnings(a_test(**quiz), a_test("two", **quiz)) == []
@@ -219,9 +220,24 @@ def test_questions_with_their_answers():
 
 def test_a_user_may_say_what_is_his_own():
     """An agent that repeats it has listened."""
-    check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418"}
+    check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418", "turn": 1}
     fields = {"userInfo": {"order": "HL-20418"}, "turns": [{"user": "It is HL-20418."}]}
     assert warnings(a_test(evaluations=[STRICT, REFUSED, check], **fields)) == []
+
+
+def test_a_text_check_of_a_conversation_that_ends_open():
+    """Without a model it mostly has one turn, with one up to seven, and another reply is the last."""
+    check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418"}
+    (warning,) = warnings(a_test(evaluations=[STRICT, REFUSED, check]))
+    assert warning == (
+        "tests[0].evaluations[2]: contains checks the last reply, which is that of turn 1 or a later one, "
+        'up to 7, since maxTurns adds auto turns; write "turn": 1 or "any", or in the test "maxTurns": 1'
+    )
+    evaluations = [STRICT, REFUSED, check]
+    assert warnings(a_test(evaluations=evaluations, maxTurns=1)) == []
+    assert warnings(a_test(evaluations=evaluations, turns=[{"user": "Hello"}, {"user": "auto"}])) == []
+    for turn in (1, "any", "last"):
+        assert warnings(a_test(evaluations=[STRICT, REFUSED, check | {"turn": turn}])) == []
 
 
 def test_slips_in_checks():

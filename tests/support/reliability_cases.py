@@ -13,6 +13,14 @@ from ci_evals.domain.transcript import EndState, UserSource
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Quote, Vote
 from ci_evals.extensions.attack.result import AttackKind, Attacks
 from ci_evals.extensions.calibration.result import Calibration, Counted, Rater
+from ci_evals.extensions.mutate.result import (
+    FaultResult,
+    GateUsed,
+    IdleCriterion,
+    Mutations,
+    NullAgents,
+    TestResult,
+)
 from ci_evals.extensions.noise.result import Noise, NoiseShare
 from ci_evals.extensions.preference.result import Preference, Preferred
 from ci_evals.extensions.probe.result import Probe, Probed
@@ -312,6 +320,18 @@ PROBE = Probe(
         ),
     ),
 )
+MUTATIONS = Mutations(
+    run="run-1",
+    gate=GateUsed(passed=True, options={"min-score": 70}, shares=(0.05, 0.5)),
+    faults=(
+        FaultResult(kind="call_dropped", planted=3, noticed=2, undecided=0, not_asked=1, needed_share=0.5),
+        FaultResult(kind="fact_changed", planted=3, noticed=0, undecided=1, not_asked=2, needed_share=None),
+    ),
+    tests=(TestResult(suite="Refunds", name=IN_TIME, unnoticed=("fact_changed",)),),
+    criteria=(IdleCriterion(suite="Refunds", test=IN_TIME, criterion=CLEAR),),
+    null_agents=NullAgents(refuses=26.5, claims=31.0),
+    suggestions=(),
+)
 USED = Usage(
     calls=140,
     tokens=Tokens(input=90_000, output=9_100),
@@ -342,7 +362,7 @@ def trusted(**fields) -> Results:
         "usage": USED,
         "vote_agreement": AGREEMENT,
         "user_checks": USER_CHECKS,
-        "studies": (CALIBRATION, NOISE, PREFERENCE, ATTACKS, PROBE),
+        "studies": (CALIBRATION, NOISE, PREFERENCE, ATTACKS, PROBE, MUTATIONS),
         "gate": build.decision(
             build.check(name="min-score", required=70, seen=75.0, passed=True),
             build.check(name="max-invalid-users", required=1, seen=3, passed=False),

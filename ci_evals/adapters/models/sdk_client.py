@@ -7,11 +7,13 @@ is not read here. The SDK retries nothing: all calls have to learn of a rate lim
 
 from importlib import import_module
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import httpx2
 
 from ci_evals.adapters.transport import http_client
+from ci_evals.adapters.transport.addresses import split_proxy
 from ci_evals.adapters.transport.aiohttp_errors import network_error
 from ci_evals.adapters.transport.network import Answer, NetworkError, certificates
 from ci_evals.support.payload import MAX_ANSWER_MB, AnswerTooLargeError
@@ -20,16 +22,19 @@ from ci_evals.support.payload import MAX_ANSWER_MB, AnswerTooLargeError
 class SdkClient:
     """The SDK's client, on its own HTTP client over aiohttp."""
 
-    def __init__(self, module: str, client: str, proxy: str | None, **options: str) -> None:
-        """Create the `client` of the SDK in `module`, with key and address as `options`."""
+    def __init__(self, module: str, client: str, base_url: str, proxy: str | None, **key: str) -> None:
+        """Create the `client` of the SDK in `module`. `key` is its argument for the key."""
         self._sdk = import_module(module)
+        # A kept connection would give an answer too many, which some servers send, to the next question.
+        headers = http_client.ACCEPT_ENCODING | {"Connection": "close"}
+        if proxy and urlsplit(base_url).scheme == "http":
+            headers |= split_proxy(proxy)[1]  # aiohttp gives it only to a proxy that makes a tunnel
         http = self._sdk.DefaultAioHttpClient(
             proxy=http_client.proxy_of(proxy),
             verify=certificates(),
             trust_env=False,  # the proxy is known already
             follow_redirects=False,  # or the key would go along
-            # A kept connection would give an answer too many, which some servers send, to the next question.
-            headers=http_client.ACCEPT_ENCODING | {"Connection": "close"},
+            headers=headers,
             timeout=None,
             limits=httpx2.Limits(max_connections=0, keepalive_expiry=0),  # 0 connections: any number
             cookies=http_client.no_cookies(),
@@ -37,7 +42,7 @@ class SdkClient:
         )
         # No timeout: an SDK's are for each step, which a drip never exceeds. Callers limit an attempt.
         self._client: Any = getattr(self._sdk, client)(
-            max_retries=0, timeout=None, http_client=http, **options
+            base_url=base_url, max_retries=0, timeout=None, http_client=http, **key
         )
 
     async def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:

@@ -211,9 +211,7 @@ class SdkLLM(ABC):
         client_class = await asyncio.shield(self._importing)  # other calls wait for it too
         if self._client is None:
             vendor, key = self.vendor, {self._key_argument: self._key}
-            self._client = client_class(
-                vendor.module, vendor.client, self._proxy, base_url=self.address, **key
-            )
+            self._client = client_class(vendor.module, vendor.client, self.address, self._proxy, **key)
         return self._client
 
     async def _key_refusal(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer | None:

@@ -11,7 +11,11 @@ and bytes) to the `ResultSet`s in it, or None if the file is not of its format::
         rows = [_row(item) for item in document["results"]]
         return [ResultSet(suite=..., arm=..., rows=rows, fingerprint={...}, official=...)]
 
-    READER = Reader("promptfoo", "promptfoo results (version 3)", read)
+    READER = Reader(
+        "promptfoo", "promptfoo results (version 3)", read, files="results as JSON, version 3", tried_with=...
+    )
+
+`--format`, its help and the tables of `docs/gate-files.md` follow from it (`make reference`).
 
 **What a reader may rely on.** `reading.read_file` asks readers in order and stops at the first that does
 not return None. `SourceFile` bounds size and nesting: `json()`, `json_lines()`, `text()` and `members()`

@@ -61,7 +61,14 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     ]
 
 
-READER = Reader("deepeval", "a DeepEval test run", read)
+READER = Reader(
+    "deepeval",
+    "a DeepEval test run",
+    read,
+    files="test runs (`.latest_run_full.json`, `.latest_test_run.json`, `test_run_*.json`)",
+    tried_with="deepeval 4.3.1",
+    compared="`testPassed`, `testFailed`, `metricsScores`",
+)
 
 
 def _contradictions(run: Mapping[str, Any], cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -58,7 +58,15 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     ]
 
 
-READER = Reader("inspect", "an Inspect log", read)
+READER = Reader(
+    "inspect",
+    "an Inspect log",
+    read,
+    files="Inspect logs, `.json` and `.eval`",
+    tried_with="inspect_ai 0.3.285, 0.3.180",
+    compared="`status`, the planned samples and epochs, `total_samples`, "
+    "`completed_samples`, `scored_samples`, the accuracy",
+)
 
 
 def _is_log(log: Any) -> bool:

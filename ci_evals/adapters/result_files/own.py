@@ -45,7 +45,13 @@ def is_own(file: SourceFile) -> bool:
     return isinstance(document, dict) and {"schemaVersion", "suites"} <= document.keys()
 
 
-READER = Reader("ci-evals", "results of ci-evals", read)
+READER = Reader(
+    "ci-evals",
+    "results of ci-evals",
+    read,
+    files="`_results.json` of a run",
+    tried_with="this version",
+)
 
 
 def _sets(suites: Iterable[Mapping[str, Any]], arm: str | None, *, offline: bool) -> Iterator[ResultSet]:

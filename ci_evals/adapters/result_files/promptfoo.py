@@ -46,7 +46,14 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     return [replace(one, contradictions=wrong, run_ids=runs) for one in found]
 
 
-READER = Reader("promptfoo", "promptfoo results (version 3)", read)
+READER = Reader(
+    "promptfoo",
+    "promptfoo results (version 3)",
+    read,
+    files="results as JSON or JSON Lines, version 3",
+    tried_with="promptfoo 0.123.1",
+    compared="`stats`, and the counts in `prompts`",
+)
 
 
 def _arm_results(suite: str, arm: str, rows: Sequence[Mapping[str, Any]]) -> ResultSet:

@@ -1,7 +1,7 @@
 """The reader of a format."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row
@@ -9,7 +9,7 @@ from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row
 
 @dataclass(frozen=True)
 class Reader:
-    """A format: its name for `--format`, and the functions that read it."""
+    """A format: its name for `--format`, the functions that read it, and its rows in `docs/gate-files.md`."""
 
     format: str
     title: str
@@ -17,3 +17,9 @@ class Reader:
     read: Callable[[SourceFile], Sequence[ResultSet] | None]
     official: Callable[[Sequence[Row]], OfficialScore | None] | None = None
     """The tool's own score of all rows of a suite; None if only its files state it."""
+    files: str = field(kw_only=True)
+    """The files of the format, in Markdown; with `¹` if they do not name the model."""
+    tried_with: str = ""
+    """Versions of tools whose files were read, in Markdown."""
+    compared: str = ""
+    """Totals in the files that are compared with their rows, in Markdown."""

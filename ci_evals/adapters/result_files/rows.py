@@ -171,7 +171,12 @@ class _Mapped:
             yield f"--map: {name}: {path} finds nothing in any row. Row 1: {self._keys}"
 
 
-READER = Reader("rows", "rows in CSV, JSON or JSON Lines", read)
+READER = Reader(
+    "rows",
+    "rows in CSV, JSON or JSON Lines",
+    read,
+    files="[CSV, JSON, JSON Lines](#rows)",
+)
 
 
 def without_map(file: SourceFile) -> str | None:

@@ -2,14 +2,11 @@
 
 import json
 import sys
-from typing import Any
-
-from pydantic.alias_generators import to_camel
 
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import ComparisonFormat
-from ci_evals.cli.settings.gate_rules import odds_options
+from ci_evals.cli.settings.policy import asked_limits, recorded_limits
 from ci_evals.cli.settings.result_commands import CompareSettings, OddsSettings
 from ci_evals.cli.terminal.console import colored
 from ci_evals.domain.errors import UsageError
@@ -71,8 +68,8 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
         UsageError: the file is not there or is none of ours, an option cannot be read, or nothing was scored.
     """
     results = SavedRun.open(settings.results, context.hide()).results
-    recorded, asked = _recorded(results.run.config), _asked(settings)
-    policy = Policy.from_options(recorded | asked)
+    asked = asked_limits(settings)
+    policy = Policy.from_options(recorded_limits(results.run.config) | asked)
     for warning in policy.warnings:
         context.console.say(f"warning: {warning}")
     # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
@@ -84,19 +81,3 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
             f"{settings.results}: nothing was scored, so its noise is unknown. Name a run with scores."
         )
     context.show(console.odds(estimate, checks, looks.extent(results, estimate.loops), width=context.width))
-
-
-def _recorded(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the gate of the saved run. A file is not believed where no option could say so."""
-    recorded = {}
-    for option in odds_options():
-        value = config.get(to_camel(option.name))
-        if option.accepts(value):
-            recorded[option.name] = value
-    return recorded
-
-
-def _asked(settings: OddsSettings) -> dict[str, Any]:
-    """Return the limits that the options change."""
-    values = {option.name: getattr(settings, option.name) for option in odds_options()}
-    return {name: value for name, value in values.items() if value is not None}

@@ -22,6 +22,11 @@ from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table
 from ci_evals.wiring.connections import Connections
 
+_WHO_ENDS = (
+    "turns: the simulated user ends a conversation when it has nothing to add; with --provider=offline, "
+    "once the agent asks nothing\n"
+)
+
 
 def plan(settings: PlanSettings, context: RunContext) -> None:
     """Show the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
@@ -50,9 +55,11 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     meanings = (
         f", embedding model {total.embedder_calls}" if connections.embedder and total.embedder_calls else ""
     )
+    if total.fewest_turns < total.turns:
+        context.show(_WHO_ENDS)
     context.show(
         f"{_tests(planned)}, {_trials(fewest, total)}, "
-        f"at most {numbers.count(total.turns, 'turn')}; "
+        f"{numbers.up_to(total.fewest_turns, total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judge_calls} judged evaluations\n"
         f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
         f"{context.wait(forecast.lines((fewest, planned), connections, prices, settings.parallel, check))}"
@@ -66,8 +73,7 @@ def _tests(planned: Plan) -> str:
 
 
 def _trials(fewest: Plan, total: Workload) -> str:
-    least = len(fewest.trials)
-    return f"{f'{least:,} to ' if least < total.trials else ''}{numbers.count(total.trials, 'trial')}"
+    return numbers.up_to(len(fewest.trials), total.trials, "trial")
 
 
 def _calls(work: Workload, connections: Connections) -> tuple[int, int, int]:
@@ -82,7 +88,8 @@ def _table(plan: Plan, planned: PlannedSuite, connections: Connections, context:
     rows = []
     for test in planned.tests:
         work = of_test(plan, planned, test)
-        counts = (work.trials, work.turns, work.strict, work.judge_calls)
+        turns = numbers.up_to(work.fewest_turns, work.turns)
+        counts = (work.trials, turns, work.strict, work.judge_calls)
         # Redacted before anything is cut.
         name, *tags = map(context.redactor.text, (test.name, *test.tags))
         name, listed = sanitize.log_line(name, 200), sanitize.log_line(", ".join(tags), 200)

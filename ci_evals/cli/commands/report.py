@@ -1,18 +1,21 @@
 """`report`: writes the reports of a saved run again, with other runs next to it."""
 
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ci_evals.adapters import files
+from ci_evals.adapters.suites import read_text
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import ReportSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Study
+from ci_evals.extension_registry import findings_files
 from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format, formats_of_extensions
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
@@ -38,6 +41,7 @@ def report(settings: ReportSettings, context: RunContext) -> None:
     runs = _read(settings.results, context.hide())
     results, named = runs.shown.results, runs.shown.file
     file = named.parent.resolve() / named.name  # beside a link, not beside what it leads to
+    results = results.with_studies(*_findings_of(file.parent, results, context.redactor))
     baseline = _baseline(settings.baseline, runs, context.redactor)
     if report_files.is_of_suite(results, file):
         _check_alone(settings, formats, named)
@@ -49,6 +53,20 @@ def report(settings: ReportSettings, context: RunContext) -> None:
         context.console.say(_NO_CONVERSATIONS)
     if settings.open:
         _open(file.parent / PAGE, context)
+
+
+def _findings_of(folder: Path, results: Results, redactor: Redactor) -> Iterator[Study]:
+    """Yield what extensions have found out about a run and keep in files of their own.
+
+    Raises:
+        UsageError: such a file cannot be read.
+    """
+    for extension in findings_files():
+        path = folder / extension.FILE
+        if files.is_there(path):
+            study = extension.read(read_text(path, str(path)), results)
+            if study is not None:
+                yield redactor.model(study)
 
 
 def _formats(option: str | None) -> Sequence[str]:

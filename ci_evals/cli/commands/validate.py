@@ -27,9 +27,11 @@ def validate(settings: ValidateSettings, context: RunContext) -> Sequence[Loaded
             console.say(f"warning: {warning}")
         suite = loaded.suite
         evaluations = sum(len(test.evaluations) for test in suite.tests)
+        fewest = sum(suite.fewest_turns(test) for test in suite.tests)
+        most = sum(len(suite.turns_of(test)) for test in suite.tests)
         name = sanitize.log_line(f"{loaded.file}: {suite.name}")
         context.show(
             f"ok  {name}: {numbers.count(len(suite.tests), 'test')}, "
-            f"{numbers.count(evaluations, 'evaluation')}"
+            f"{numbers.count(evaluations, 'evaluation')}, {numbers.up_to(fewest, most, 'turn')}"
         )
     return suites

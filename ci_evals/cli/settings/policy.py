@@ -1,10 +1,11 @@
 """The gate that options set, and all options in force."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pydantic.alias_generators import to_camel
 
+from ci_evals.cli.settings.gate_rules import odds_options
 from ci_evals.cli.settings.shared import BASELINE_WORDS, REQUIRED, BaselineSettings, GateSettings
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.settings.table import options_of
@@ -66,3 +67,22 @@ def recorded_options(
         value = getattr(settings, option.name)
         recorded[to_camel(option.name)] = value if isinstance(value, int | float | None) else str(value)
     return recorded
+
+
+def recorded_limits(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the gate of a saved run, as far as verdicts decide it.
+
+    Only what an option could say is believed.
+    """
+    recorded = {}
+    for option in odds_options():
+        value = config.get(to_camel(option.name))
+        if option.accepts(value):
+            recorded[option.name] = value
+    return recorded
+
+
+def asked_limits(settings: object) -> dict[str, Any]:
+    """Return the limits that the options of `odds_options` change."""
+    values = {option.name: getattr(settings, option.name) for option in odds_options()}
+    return {name: value for name, value in values.items() if value is not None}

@@ -220,7 +220,10 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
     answers: Annotated[
         Path | None,
         OptionSpec(
-            "File with the expected answers, for gaia.", group=Group.FILES, names=Names.INPUT, metavar="FILE"
+            "File with the expected answers, for formats that lack them.",
+            group=Group.FILES,
+            names=Names.INPUT,
+            metavar="FILE",
         ),
     ] = None
     arm: Annotated[

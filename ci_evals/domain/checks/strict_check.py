@@ -22,6 +22,17 @@ class WeakSpot(NamedTuple):
     message: str
 
 
+class ConversationLength(NamedTuple):
+    """How long a test's conversation may be."""
+
+    written: int
+    """The turns that the suite writes."""
+    most: int
+    """The same with those that `maxTurns` adds, which the simulated user may or may not use."""
+    ends_open: bool
+    """True if turns are added after a line of the suite's own."""
+
+
 class StrictCheck(Criterion, ABC):
     """A criterion that a program decides.
 
@@ -104,9 +115,9 @@ class StrictCheck(Criterion, ABC):
         """Return names of tools and rules that a user would not know."""
         return ()
 
-    def weak_spots(self, *, several_turns: bool) -> Iterator[WeakSpot]:
-        """Yield what makes the check weaker than it looks, in a test of one or several turns."""
-        del several_turns
+    def weak_spots(self, length: ConversationLength) -> Iterator[WeakSpot]:
+        """Yield what makes the check weaker than it looks, in a test of this length."""
+        del length
         yield from ()
 
 
@@ -135,6 +146,17 @@ class ReplyCheck(StrictCheck, ABC):
     @classmethod
     def evidence(cls) -> None:
         """Return none: every reply has a text."""
+
+    def weak_spots(self, length: ConversationLength) -> Iterator[WeakSpot]:
+        """Yield that the last reply is another one in a longer conversation."""
+        if length.ends_open and "turn" not in self.model_fields_set:
+            last = length.written
+            yield WeakSpot(
+                None,
+                f"{self.kind()} checks the last reply, which is that of turn {last} or a later one, up to "
+                f"{length.most}, since maxTurns adds auto turns; "
+                f'write "turn": {last} or "any", or in the test "maxTurns": {last}',
+            )
 
 
 def family(*kinds: type[StrictCheck]) -> tuple[type[StrictCheck], ...]:

@@ -39,7 +39,13 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     return [ResultSet(suite=task or "AgentBench", arm=agent, rows=rows, official=_official(runs))]
 
 
-READER = Reader("agentbench", "runs of AgentBench (runs.jsonl)", read)
+READER = Reader(
+    "agentbench",
+    "runs of AgentBench (runs.jsonl)",
+    read,
+    files="`runs.jsonl`",
+    tried_with="its data classes at 578c5e9",
+)
 
 
 def _path(name: str) -> tuple[str | None, str | None]:

@@ -50,7 +50,13 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     return [ResultSet(suite="GAIA", rows=rows, official=official)]
 
 
-READER = Reader("gaia", "a GAIA submission", read)
+READER = Reader(
+    "gaia",
+    "a GAIA submission",
+    read,
+    files="submissions ¹, with the questions as `--answers`",
+    tried_with="by hand",
+)
 
 
 def _expected(answers: SourceFile) -> dict[str, Mapping[str, Any]]:

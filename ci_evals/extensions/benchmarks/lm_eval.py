@@ -48,7 +48,14 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     return [ResultSet(suite=found[1] if found else file.stem, rows=rows, metric=first[1])]
 
 
-READER = Reader("lm-eval", "lm-evaluation-harness results or samples", read)
+READER = Reader(
+    "lm-eval",
+    "lm-evaluation-harness results or samples",
+    read,
+    files="`results_*.json` and `samples_*.jsonl`, together",
+    tried_with="lm-eval 0.4.13",
+    compared="`n-samples`, and scores that are means; a task without a file of samples",
+)
 
 
 def _metric(sample: Mapping[str, Any]) -> str:

@@ -41,7 +41,15 @@ def official(rows: Sequence[Row]) -> OfficialScore:
     return OfficialScore(name="resolved", value=value, of=len(rows), rule=_RULE)
 
 
-READER = Reader("swe-bench", "a SWE-bench report", read, official)
+READER = Reader(
+    "swe-bench",
+    "a SWE-bench report",
+    read,
+    official,
+    files="run report, `report.json` of instances",
+    tried_with="swebench 5.0.2",
+    compared="the counts and lists of ids with each other",
+)
 
 
 def _of_run(file: SourceFile, report: Mapping[str, Any]) -> ResultSet:

@@ -100,7 +100,15 @@ def official(rows: Sequence[Row]) -> OfficialScore:
     )
 
 
-READER = Reader("tau2", "tau2-bench results", read, official)
+READER = Reader(
+    "tau2",
+    "tau2-bench results",
+    read,
+    official,
+    files="`results.json`",
+    tried_with="tau2-bench at a2c0247",
+    compared="the tasks, and `num_trials` of each",
+)
 
 
 def _row(simulation: Mapping[str, Any], tasks: Mapping[str, str]) -> Row:

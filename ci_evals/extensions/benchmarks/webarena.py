@@ -42,7 +42,13 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     return [ResultSet(suite=_SUITE, rows=rows, official=_official(rows, "Tasks that crashed are left out."))]
 
 
-READER = Reader("webarena", "a WebArena log or json_dump.json", read)
+READER = Reader(
+    "webarena",
+    "a WebArena log or json_dump.json",
+    read,
+    files="`json_dump.json`, log of `run.py` ¹",
+    tried_with="web-arena-x/webarena at f62e0b9",
+)
 
 
 def _official(rows: Sequence[Row], rule: str) -> OfficialScore:

@@ -44,7 +44,15 @@ def official(rows: Sequence[Row]) -> OfficialScore:
     return OfficialScore(name="success rate", value=value, of=len(rows), rule=_RULE)
 
 
-READER = Reader("webarena-verified", "WebArena-Verified results", read, official)
+READER = Reader(
+    "webarena-verified",
+    "WebArena-Verified results",
+    read,
+    official,
+    files="`eval_result.json` ¹",
+    tried_with="webarena-verified 1.2.3",
+    compared="the counts in `eval_results.json`",
+)
 
 
 def _row(result: Mapping[str, Any]) -> Row:

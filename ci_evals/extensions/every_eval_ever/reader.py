@@ -64,7 +64,14 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     ] or None
 
 
-READER = Reader("eee", "records of Every Eval Ever", read)
+READER = Reader(
+    "eee",
+    "records of Every Eval Ever",
+    read,
+    files="Every Eval Ever, aggregates and samples",
+    tried_with="every-eval-ever 0.3.0",
+    compared="`num_samples`, `total_rows`, and scores that are means",
+)
 
 
 def _metric(tests: Mapping[str, Sequence[Sample]]) -> str:

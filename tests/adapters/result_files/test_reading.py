@@ -13,7 +13,7 @@ from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.result_rows import Check, ResultSet, Row, Undecided
 
-READER = Reader("made-up", "made-up results", lambda _: None)
+READER = Reader("made-up", "made-up results", lambda _: None, files="any")
 
 
 def refused(*rows: Row) -> str:

@@ -24,7 +24,7 @@ def test_a_suite_is_written_and_valid(tmp_path):
     assert (done.returncode, done.stdout) == (0, "")
     assert "1 test from metadata.jsonl, written to evals/gaia.yaml" in done.stderr
     done = ci_evals("validate", "evals/gaia.yaml", "--agent-id=a", "--agent-key=key-123456", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "ok  evals/gaia.yaml: GAIA: 1 test, 1 evaluation\n")
+    assert (done.returncode, done.stdout) == (0, "ok  evals/gaia.yaml: GAIA: 1 test, 1 evaluation, 1 turn\n")
 
 
 def test_without_a_name_it_is_printed(tmp_path):

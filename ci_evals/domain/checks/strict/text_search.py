@@ -13,7 +13,13 @@ from pydantic import Field
 
 from ci_evals.domain.checks.matching import PATTERN_SECONDS, PatternSearch
 from ci_evals.domain.checks.replies import Turns, verdict_on_replies
-from ci_evals.domain.checks.strict_check import PositiveCheck, ReplyCheck, WeakSpot, family
+from ci_evals.domain.checks.strict_check import (
+    ConversationLength,
+    PositiveCheck,
+    ReplyCheck,
+    WeakSpot,
+    family,
+)
 from ci_evals.domain.criterion import Pattern
 from ci_evals.domain.transcript import UNREAD_WORDS, Transcript
 from ci_evals.domain.verdict import Cause, Verdict
@@ -93,8 +99,8 @@ class _Negative(_TextCheck, ABC):
     def _decide(self, transcript: Transcript) -> Verdict:
         return self._is_there(transcript).opposite()
 
-    def weak_spots(self, *, several_turns: bool) -> Iterator[WeakSpot]:
-        if self.turn == "last" and several_turns:
+    def weak_spots(self, length: ConversationLength) -> Iterator[WeakSpot]:
+        if self.turn == "last" and length.most > 1:
             message = f"{self.kind()} checks only the last reply, not the ones before"
             yield WeakSpot(None, f'{message}; write "turn": "any"')
 

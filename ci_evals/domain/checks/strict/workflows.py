@@ -9,7 +9,13 @@ from ci_evals.domain.actions import LogicKind, LogicPart
 from ci_evals.domain.base import NonBlank
 from ci_evals.domain.checks.evidence import EvidenceKind, not_seen
 from ci_evals.domain.checks.naming import listed, other_names
-from ci_evals.domain.checks.strict_check import PositiveCheck, StrictCheck, WeakSpot, family
+from ci_evals.domain.checks.strict_check import (
+    ConversationLength,
+    PositiveCheck,
+    StrictCheck,
+    WeakSpot,
+    family,
+)
 from ci_evals.domain.criterion import TurnNumber
 from ci_evals.domain.transcript import Transcript, Turn
 from ci_evals.domain.verdict import Outcome, Verdict
@@ -89,8 +95,8 @@ class ToolNotUsed(StrictCheck):
     def forbidden_tool(self) -> str | None:
         return self.tool_name if self.before_turn is None else None
 
-    def weak_spots(self, *, several_turns: bool) -> Iterator[WeakSpot]:
-        del several_turns
+    def weak_spots(self, length: ConversationLength) -> Iterator[WeakSpot]:
+        del length
         if self.before_turn == 1:
             message = "is 1, and no turn comes before it: no conversation can fail"
             yield WeakSpot("beforeTurn", message)

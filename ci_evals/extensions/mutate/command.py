@@ -1,0 +1,192 @@
+"""`mutate`: a saved run and its suites in, what its gate notices out."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import unified_diff
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from ci_evals.adapters import files
+from ci_evals.adapters.suites import read_text
+from ci_evals.cli import environment_secrets
+from ci_evals.cli.files.saved_run import SavedRun
+from ci_evals.cli.files.suite_loading import load_suites, values_of
+from ci_evals.cli.github.github_job import GitHubJob
+from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.policy import asked_limits, recorded_limits
+from ci_evals.cli.settings.shared import SuiteSettings
+from ci_evals.cli.terminal import display
+from ci_evals.domain import numbers
+from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.suite import is_bundled
+from ci_evals.extensions.mutate import documents
+from ci_evals.extensions.mutate.faults import FAULTS, KINDS, Fault
+from ci_evals.extensions.mutate.result import Mutations, Suggestion
+from ci_evals.extensions.mutate.settings import MutateSettings
+from ci_evals.extensions.mutate.study import MutationStudy, Progress, mutate
+from ci_evals.extensions.mutate.suite_edit import with_evaluations
+from ci_evals.gate.policy import Policy
+from ci_evals.planning.parse import LoadedSuite
+
+
+def mutate_run(settings: MutateSettings, context: RunContext) -> None:
+    """Plant faults, write the reports next to the results, and exit.
+
+    Raises:
+        UsageError: something cannot be read; nothing is written then.
+    """
+    faults, shares = _faults(settings.faults), _shares(settings.shares)
+    run = SavedRun.open(settings.results, None)
+    _check_played(run)
+    loaded = _suites(settings, run, context)
+    redactor = context.hide((), values_of(loaded, context.environ) | _secrets(context))
+    context.mask()
+    results = redactor.model(run.results)
+    target = _target(settings.apply, results) if settings.apply else None
+    limits = recorded_limits(results.run.config) | asked_limits(settings)
+    study = MutationStudy(
+        results=results,
+        suites=tuple(redactor.model(one.suite) for one in loaded),
+        policy=Policy.from_options(limits),
+        options=_as_json(limits),
+        faults=faults,
+        shares=shares,
+    )
+    with _progress(faults, context, quiet=settings.quiet) as progress:
+        found = redactor.model(context.wait(mutate(study, progress)))
+    if not found.planted:
+        raise SystemExit(_nothing_planted(run, context))
+    if target is not None:
+        _apply(target, [one for one in found.suggestions if one.suite == target], context)
+    files.write_all(run.file.parent, documents.files_of(found))
+    context.show(documents.summary(found, context.width))
+    sys.exit(_exit_code(found, settings.min_noticed, context))
+
+
+def _faults(names: str | None) -> tuple[Fault, ...]:
+    if names is None:
+        return FAULTS
+    kinds = [name.strip() for name in names.split(",") if name.strip()]
+    wrong = [kind for kind in kinds if kind not in KINDS]
+    if wrong or not kinds:
+        raise UsageError(f"--faults: unknown kind {(wrong or [names])[0]!r}. Kinds: {', '.join(KINDS)}.")
+    return tuple(fault for fault in FAULTS if fault.kind in kinds)
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    """Return shares from 0 to 1, of percentages."""
+    try:
+        percentages = sorted({float(part) for part in text.split(",")})
+    except ValueError:
+        percentages = []
+    if not percentages or not all(0 < share <= 100 for share in percentages):
+        raise UsageError(f"--shares={text}: write percentages above 0, up to 100, such as 5,10,25,50.")
+    return tuple(share / 100 for share in percentages)
+
+
+def _check_played(run: SavedRun) -> None:
+    """Refuse a run without conversations of ours."""
+    for suite in run.results.suites:
+        if suite.of_other_tool:
+            raise UsageError(
+                f"{run.file}: another tool played this run, so it holds no conversations in which a fault "
+                "could be planted. Name a run of ci-evals."
+            )
+    if not any(test.trials for test in run.results.tests):
+        raise UsageError(f"{run.file}: contains no trial. Name a run that played its tests.")
+
+
+def _suites(settings: MutateSettings, run: SavedRun, context: RunContext) -> list[LoadedSuite]:
+    """Return the suite of each suite of the run, in its order."""
+    names = settings.suites or list(dict.fromkeys(suite.file for suite in run.results.suites))
+    for name in names:
+        if not is_bundled(name) and not files.is_there(Path(name)):
+            raise UsageError(
+                f"{name}: the run's suite is not there. Go to the folder that the run was started in, or "
+                "name its suites with --suite, once for each."
+            )
+    suite_settings = SuiteSettings(suites=names, trust_suites=settings.trust_suites)
+    trust = FileTrust(suite_settings, GitHubJob.of(suite_settings, context))
+    loaded = load_suites(suite_settings, trust, replay=True)
+    by_name = {one.suite.name: one for one in loaded}
+    by_file = {one.file: one for one in loaded}
+    found = []
+    for suite in run.results.suites:
+        one = by_file.get(suite.file) or by_name.get(suite.name)
+        if one is None:
+            raise UsageError(
+                f"{run.file}: its suite {suite.name!r} is none of {', '.join(names)}. Name it with --suite."
+            )
+        found.append(one)
+    return found
+
+
+def _secrets(context: RunContext) -> set[str]:
+    return set(environment_secrets.values_in(context.environ))
+
+
+def _target(path: Path, results: Results) -> str:
+    """Return the file of the run's suite that is to be changed, as the results name it."""
+    for suite in results.suites:
+        if not is_bundled(suite.file) and files.is_same(Path(suite.file), path):
+            return suite.file
+    own = [suite.file for suite in results.suites if not is_bundled(suite.file)]
+    if not own:
+        raise UsageError(f"--apply={path}: the run's suites come with ci-evals, and cannot be changed.")
+    raise UsageError(f"--apply={path}: not a suite of this run. Its suites: {', '.join(own)}.")
+
+
+def _as_json(limits: Mapping[str, object]) -> dict[str, JsonValue]:
+    options: dict[str, JsonValue] = {}
+    for name, value in limits.items():
+        options[name.replace("_", "-")] = value if isinstance(value, int | float) else str(value)
+    return options
+
+
+@contextmanager
+def _progress(faults: Sequence[Fault], context: RunContext, *, quiet: bool) -> Iterator[Progress]:
+    """Show how many conversations have had their faults."""
+    console = context.console
+    title = f"Planting {numbers.count(len(faults), 'kind')} of faults"
+    if quiet:
+        yield Progress()
+    elif console.stream.isatty():
+        bar = display.bars(console)
+        whole = bar.add_task(title, total=None)
+        with bar:
+            yield Progress(lambda count: bar.update(whole, total=count), lambda: bar.advance(whole))
+    else:
+        yield Progress(lambda count: console.say(f"{title} in {numbers.count(count, 'conversation')}"))
+
+
+def _nothing_planted(run: SavedRun, context: RunContext) -> int:
+    context.console.say(
+        f"{run.file}: no fault could be planted. A fault needs a conversation that passed and has something "
+        "to act on, such as a call or a reply."
+    )
+    return Exit.INVALID
+
+
+def _apply(file: str, suggestions: Sequence[Suggestion], context: RunContext) -> None:
+    """Show what becomes of a suite file with the suggested checks, and write it."""
+    if not suggestions:
+        context.show(f"{file}: there is nothing to add")
+        return
+    old = read_text(Path(file), file)
+    new = with_evaluations(old, file, suggestions)
+    difference = unified_diff(old.splitlines(), new.splitlines(), file, file, lineterm="")
+    context.show("\n".join(difference), exact=True)
+    files.write(Path(file), new)
+    context.show(f"{numbers.count(len(suggestions), 'check')} added to {file}")
+
+
+def _exit_code(found: Mutations, least: float | None, context: RunContext) -> int:
+    if least is None or 100 * found.noticed >= least * found.planted:
+        return Exit.PASSED
+    share = numbers.score(100 * found.noticed / found.planted)
+    context.console.say(f"{share} % of the faults were noticed, at least {least:g} % required")
+    return Exit.FAILED

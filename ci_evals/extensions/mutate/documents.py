@@ -1,0 +1,77 @@
+"""The findings as files: for people, for programs, and the checks to add to a suite."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from ci_evals.domain import numbers
+from ci_evals.domain.suite import is_bundled
+from ci_evals.extensions.mutate.report import criterion_table, fault_table, headline, null_agents, test_table
+from ci_evals.extensions.mutate.result import Mutations, Suggestion
+from ci_evals.reports import columns, sanitize
+from ci_evals.reports.markdown.sections import table_text
+from ci_evals.reports.story.table import Table
+from ci_evals.support.templates import render
+
+DATA = "_mutations.json"
+PAGE = "mutations.md"
+SUGGESTIONS = "suggestions.yaml"
+_BUG = 1
+"""The column of the faults' table that a terminal has no room for."""
+
+
+def files_of(found: Mutations) -> Mapping[str, str]:
+    """Return the texts of all files by their names."""
+    return {
+        DATA: found.model_dump_json(by_alias=True, indent=2) + "\n",
+        PAGE: _page(found),
+        SUGGESTIONS: _as_yaml(found.suggestions),
+    }
+
+
+def summary(found: Mutations, width: int | None) -> str:
+    """Return the findings for a terminal."""
+    faults = fault_table(found)
+    titles = [*faults.titles[:_BUG], *faults.titles[_BUG + 1 :]]
+    cells = [[*row.cells[:_BUG], *row.cells[_BUG + 1 :]] for row in faults.rows]
+    lines = [headline(found), null_agents(found)]
+    if found.suggestions:
+        lines.append(_next_step(found))
+    text = columns.table(titles, cells, width, right=range(1, len(titles)))
+    return "\n\n".join([text, "\n".join(map(sanitize.log_line, lines))])
+
+
+def _next_step(found: Mutations) -> str:
+    kinds = sum(len(suggestion.kinds) for suggestion in found.suggestions)
+    checks = numbers.count(len(found.suggestions), "check")
+    text = f"{checks} would notice {kinds:,} more: see {SUGGESTIONS}."
+    files = dict.fromkeys(suggestion.suite for suggestion in found.suggestions)
+    own = [file for file in files if not is_bundled(file)]
+    if own:
+        text += f" Add them with `ci-evals mutate RESULTS --apply={own[0]}`."
+    return text
+
+
+def _page(found: Mutations) -> str:
+    return render(
+        "extensions/mutate/mutations.md.j2",
+        headline=headline(found),
+        null_agents=null_agents(found),
+        faults=table_text(fault_table(found)),
+        next_step=sanitize.clean(_next_step(found)) if found.suggestions else "",
+        suggestions=sanitize.code_block(_as_yaml(found.suggestions)),
+        tests=_text(test_table(found)),
+        criteria=_text(criterion_table(found)),
+    )
+
+
+def _text(table: Table) -> str:
+    return table_text(table) if table.rows else ""
+
+
+def _as_yaml(suggestions: Sequence[Suggestion]) -> str:
+    """Return the suggestions as YAML: each with its suite, its test and the evaluation to add."""
+    items: list[dict[str, Any]] = [json.loads(one.model_dump_json(by_alias=True)) for one in suggestions]
+    return yaml.safe_dump(items, sort_keys=False, allow_unicode=True, width=100)

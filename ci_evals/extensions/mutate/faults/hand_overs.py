@@ -1,0 +1,46 @@
+"""Faults of hand-overs to a person."""
+
+from ci_evals.domain.transcript import ESCALATION, EndState, Transcript, Turn
+from ci_evals.extensions.mutate.faults.calls import with_integrations
+from ci_evals.extensions.mutate.faults.conversation import Conversation
+
+
+def hand_over_dropped(conversation: Conversation) -> Transcript | None:
+    """Stand for an agent that says that it hands over to a person, and never does."""
+    if not any(turn.escalated for turn in conversation.turns):
+        return None
+    turns = tuple(_without_hand_over(turn) if turn.escalated else turn for turn in conversation.turns)
+    status = conversation.transcript.status
+    if status is EndState.ESCALATED:
+        is_whole = len(turns) == len(conversation.planned)
+        status = EndState.COMPLETED if is_whole else EndState.STOPPED
+    return conversation.transcript.model_copy(update={"turns": turns, "status": status})
+
+
+def hand_over_added(conversation: Conversation) -> Transcript | None:
+    """Stand for an agent that hands over to a person in its first reply, which ends the conversation."""
+    first, *_ = conversation.turns
+    if first.escalated or first.hand_over is None:
+        return None
+    if first.handed_over is None:
+        turn = _with_workflows(first, (*(first.workflows or ()), ESCALATION))
+    else:
+        turn = first.model_copy(update={"handed_over": True, "trace": None, "raw": None})
+    return conversation.transcript.model_copy(update={"turns": (turn,), "status": EndState.ESCALATED})
+
+
+def _without_hand_over(turn: Turn) -> Turn:
+    """Return the turn with no sign of a hand-over."""
+    kept = tuple(name for name in turn.workflows or () if not name.startswith(ESCALATION))
+    calls = tuple(call for call in turn.tool_calls or () if not call.name.startswith(ESCALATION))
+    turn = _with_workflows(turn, None if turn.workflows is None else kept)
+    update: dict[str, object] = {}
+    if turn.tool_calls is not None and not turn.tool_calls_derived:
+        update["tool_calls"] = calls
+    if turn.handed_over is not None:
+        update["handed_over"] = False
+    return turn.model_copy(update=update)
+
+
+def _with_workflows(turn: Turn, workflows: tuple[str, ...] | None) -> Turn:
+    return with_integrations(turn, turn.integrations, workflows=workflows)

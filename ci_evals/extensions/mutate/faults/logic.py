@@ -1,0 +1,84 @@
+"""Faults of the agent's own logic: rules and extracted parameters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from ci_evals.domain.actions import own_calls, params_are_arguments
+from ci_evals.domain.transcript import Integration, ToolCall, Transcript, Turn, is_empty
+from ci_evals.extensions.mutate.faults.calls import with_calls_of
+from ci_evals.extensions.mutate.faults.changed_values import changed
+from ci_evals.extensions.mutate.faults.conversation import Conversation
+from ci_evals.extensions.mutate.faults.end_state import with_unknown_effect
+
+
+def rule_dropped(conversation: Conversation) -> Transcript | None:
+    """Stand for an agent in which a rule no longer fires, and that speaks and acts as before."""
+    fired = [rule for turn in conversation.turns for rule in turn.rules or ()]
+    if not fired:
+        return None
+    turns = []
+    for turn in conversation.turns:
+        if turn.rules and fired[0] in turn.rules:
+            rules = tuple(rule for rule in turn.rules if rule != fired[0])
+            turns.append(turn.model_copy(update={"rules": rules, "trace": None, "raw": None}))
+        else:
+            turns.append(turn)
+    return conversation.transcript.model_copy(update={"turns": tuple(turns)})
+
+
+def param_changed(conversation: Conversation) -> Transcript | None:
+    """Stand for an agent that understands a value wrongly: it keeps the wrong one, and calls with it."""
+    for turn in conversation.turns:
+        if turn.params is None or params_are_arguments(turn):
+            continue
+        for name, value in turn.params.items():
+            other = None if is_empty(value) else changed(value)
+            if other is not None:
+                param = _WrongParam(name, value, other)
+                turns = tuple(map(param.in_turn, conversation.turns))
+                return param.with_effects(conversation, turns)
+    return None
+
+
+@dataclass(frozen=True)
+class _WrongParam:
+    """A parameter with another value, wherever the agent has the right one."""
+
+    name: str
+    value: JsonValue
+    other: JsonValue
+
+    def in_turn(self, turn: Turn) -> Turn:
+        """Return the turn with the other value, also where a call has it."""
+        if turn.params is None or turn.params.get(self.name) != self.value:
+            return turn
+        calls: Sequence[ToolCall | Integration] | None = own_calls(turn)
+        if calls is None:
+            calls = turn.integrations
+        if calls is not None:
+            turn = with_calls_of(turn, tuple(map(self.in_call, calls)))
+        params = (turn.params or {}) | {self.name: self.other}
+        return turn.model_copy(update={"params": params, "trace": None, "raw": None})
+
+    def in_call(self, call: ToolCall | Integration) -> ToolCall | Integration:
+        """Return the call with the other value."""
+        update: dict[str, object] = {}
+        if isinstance(call, Integration) and call.tools:
+            update["tools"] = tuple(map(self.in_call, call.tools))
+        arguments = call.arguments or {}
+        if self.name in arguments and arguments[self.name] == self.value:
+            update["arguments"] = arguments | {self.name: self.other}
+            if isinstance(call, ToolCall):
+                update["result"] = None
+        return call.model_copy(update=update)
+
+    def with_effects(self, conversation: Conversation, turns: tuple[Turn, ...]) -> Transcript:
+        """Return the transcript with these turns, and an unknown end state where such a call shows in it."""
+        transcript = conversation.transcript.model_copy(update={"turns": turns})
+        for turn in conversation.turns:
+            for call in turn.tool_calls or ():
+                if self.in_call(call) != call:
+                    transcript = with_unknown_effect(conversation, call, transcript)
+        return transcript

@@ -1,0 +1,102 @@
+"""Each fault makes of a conversation what an agent with that bug would have made of it."""
+
+import pytest
+import shop_agents
+from shop_agents import SUITE, ShopAgent
+
+from ci_evals import load_suite, run_suite
+from ci_evals.domain.suite import PlannedTurn
+from ci_evals.extensions.mutate.faults import FAULTS, KINDS
+from ci_evals.extensions.mutate.faults.conversation import Conversation
+from ci_evals.extensions.mutate.planting import saved_trials
+
+WORDS = {"reply_refused", "reply_claims", "reply_swapped", "reply_cut", "fact_changed", "data_told"}
+"""Kinds whose words are known too."""
+UNKNOWN_RESULT = {"call_changed", "param_changed", "call_failed"}
+"""Kinds of which nobody can know what the call returned."""
+
+
+@pytest.fixture(autouse=True)
+def shop(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shop_agents.open_shop()
+
+
+async def conversations(bug=None, *, integrates=False):
+    """The conversations with an agent, by test."""
+    suite = load_suite(SUITE)
+    results = await run_suite(ShopAgent(bug, integrates), suite)
+    trials = await saved_trials(results, [suite.suite])
+    return {trial.test.name: trial.conversation for trial in trials}
+
+
+def evidence(transcript, *, results):
+    """All that was seen of an agent, except how long it took."""
+    left_out = {"latency_seconds", "trace", "raw"}
+    turns = [turn.model_dump(exclude=left_out) for turn in transcript.turns]
+    for turn in turns:
+        for call in turn["tool_calls"] or ():
+            call["result"] = call["result"] if results else None
+    return turns, transcript.status
+
+
+@pytest.mark.parametrize("integrates", [False, True], ids=["tool calls", "integrations"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_planted_fault_is_what_an_agent_with_that_bug_does(kind, integrates):
+    """The same turns with the same evidence, and the same end state where it is known."""
+    test = "Person" if kind == "hand_over_dropped" else "Refund"
+    healthy = (await conversations(integrates=integrates))[test]
+    real = (await conversations(kind, integrates=integrates))[test].transcript
+    planted = KINDS[kind].plant(healthy)
+
+    compares_results = kind not in UNKNOWN_RESULT
+    assert evidence(planted, results=compares_results) == evidence(real, results=compares_results)
+    known = {name: probe for name, probe in planted.probes.items() if probe.error is None}
+    assert known.items() <= real.probes.items()
+    if kind not in WORDS:
+        assert [turn.agent for turn in planted.turns] == [turn.agent for turn in healthy.turns][
+            : len(planted.turns)
+        ]
+    assert planted != healthy.transcript
+
+
+@pytest.mark.parametrize("kind", ["call_dropped", "call_failed", "state_unchanged", "reply_refused"])
+async def test_without_a_call_its_effect_is_gone_too(kind):
+    """The order is as it was before, since the state names it as the call does."""
+    healthy = (await conversations())["Refund"]
+    planted = KINDS[kind].plant(healthy)
+    assert healthy.transcript.probes["orders"].value == [{"id": "4711", "status": "refunded"}]
+    assert planted.probes["orders"].value == [{"id": "4711", "status": "paid"}]
+
+
+@pytest.mark.parametrize("kind", ["call_changed", "call_repeated", "param_changed"])
+async def test_where_the_effect_is_unknown_so_is_the_end_state(kind):
+    healthy = (await conversations())["Refund"]
+    assert KINDS[kind].plant(healthy).probes["orders"].error is not None
+
+
+async def test_a_fault_does_not_apply_without_something_to_act_on():
+    healthy = (await conversations())["Person"]
+    kinds = {fault.kind for fault in FAULTS if fault.plant(healthy) is None}
+    assert kinds == {
+        "call_dropped",
+        "call_changed",
+        "call_repeated",
+        "call_failed",
+        "hand_over_added",
+        "rule_dropped",
+        "param_changed",
+        "state_unchanged",
+        "fact_changed",
+    }
+
+
+@pytest.mark.parametrize("kind", ["reply_swapped", "reply_cut", "fact_changed", "data_told"])
+async def test_before_a_message_of_a_model_the_conversation_stops(kind):
+    """After other words a simulated user could say something else, so the rest is not known."""
+    healthy = (await conversations())["Refund"]
+    planned = (PlannedTurn(user="Please refund order 4711."), PlannedTurn(user="auto"))
+    auto = Conversation(healthy.transcript, planned, healthy.user_info, healthy.before, healthy.others)
+    planted = KINDS[kind].plant(auto)
+    assert (len(planted.turns), planted.unanswered) == (1, 2)
+    assert KINDS[kind].plant(healthy).unanswered is None

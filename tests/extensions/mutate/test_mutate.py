@@ -1,0 +1,214 @@
+"""`ci-evals mutate` says what a gate notices, and suggests checks that close the gaps."""
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import shop_agents
+import yaml
+from shop_agents import SUITE, ShopAgent
+
+from ci_evals import UsageError, load_suite, run_suite, write_reports
+from ci_evals.cli.app import invoke
+from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.checks.evaluation import STRICT_KINDS
+from ci_evals.extensions.mutate.faults import FAULTS, KINDS
+from ci_evals.gate.policy import Policy
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.fixture(autouse=True)
+def shop(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shop_agents.open_shop()
+    Path("shop.yaml").write_text("# The shop's suite\n" + yaml.safe_dump(SUITE, sort_keys=False))
+
+
+def play(*, bug=None, suite="shop.yaml", loops=1, **limits):
+    """A run of the shop's agent, written to `results`."""
+    results = asyncio.run(run_suite(ShopAgent(bug), load_suite(suite), policy=Policy(**limits), loops=loops))
+    write_reports(results, "results")
+    return results
+
+
+def mutate(*options):
+    """The exit code, and what was found."""
+    context = RunContext({})
+    try:
+        code = invoke(["mutate", "results", "--quiet", *options], context)
+    except SystemExit as end:
+        code = end.code
+    except UsageError as error:
+        print(error, file=sys.stderr)  # as the program does
+        return 2, None
+    finally:
+        context.close()
+    file = Path("results/_mutations.json")
+    return code or 0, json.loads(file.read_text()) if file.exists() else None
+
+
+def by_kind(found):
+    return {fault["kind"]: fault for fault in found["faults"]}
+
+
+def test_a_state_check_notices_what_changes_the_state_and_nothing_else(capsys):
+    play()
+    code, found = mutate()
+    assert code == 0
+    assert found["run"] == json.loads(Path("results/_results.json").read_text())["run"]["id"]
+    faults = by_kind(found)
+    assert list(faults) == [fault.kind for fault in FAULTS]
+    noticed = {kind for kind, fault in faults.items() if fault["noticed"]}
+    assert noticed == {
+        "call_dropped",
+        "call_failed",
+        "state_unchanged",
+        "hand_over_dropped",
+        "hand_over_added",
+        "reply_refused",
+        "reply_claims",
+    }
+    assert faults["call_repeated"]["undecided"] == 1  # the order's state depends on the second call
+    (refund,) = [test for test in found["tests"] if test["name"] == "Refund"]
+    assert "fact_changed" in refund["unnoticed"]
+    assert "This gate notices" in capsys.readouterr().out
+
+
+def test_every_suggestion_is_a_check_that_works(capsys):
+    """Added to the suite, the run still passes, and nothing of what they are for stays unnoticed."""
+    play()
+    _, before = mutate()
+    suggested = before["suggestions"]
+    assert {one["evaluation"]["strict"] for one in suggested} <= STRICT_KINDS.keys()
+    code, _ = mutate("--apply=shop.yaml")
+    assert code == 0
+    assert f"{len(suggested)} checks added to shop.yaml" in capsys.readouterr().out
+    assert Path("shop.yaml").read_text().startswith("# The shop's suite\n")
+    _, after = mutate()
+    closed = {(one["test"], kind) for one in suggested for kind in one["kinds"]}
+    still = {(test["name"], kind) for test in after["tests"] for kind in test["unnoticed"]}
+    assert not closed & still
+    assert play().gate.passed
+
+
+def test_the_most_specific_evidence_comes_first():
+    """A call whose arguments are known gets no check of the words."""
+    play()
+    _, found = mutate()
+    for one in found["suggestions"]:
+        if any(kind.startswith("call_") for kind in one["kinds"]):
+            assert one["evaluation"]["strict"] in {"state", "tool_called", "tool_sequence"}
+
+
+def test_the_share_that_a_gate_needs_depends_on_the_gate():
+    """Half a score is lost in one of three tests: a floor of 99 notices one such test, a floor of 10 none."""
+    play()
+    _, strict = mutate("--min-score=99", "--shares=100")
+    _, lax = mutate("--min-score=10", "--shares=100")
+    assert by_kind(strict)["call_dropped"]["neededShare"] == 1
+    assert by_kind(lax)["call_dropped"]["neededShare"] is None
+    assert by_kind(strict)["call_changed"]["neededShare"] is None  # nothing notices it
+
+
+def test_a_gate_that_fails_without_faults_says_nothing_about_them():
+    play(bug="call_dropped")
+    _, found = mutate("--min-score=100")
+    assert found["gate"]["passed"] is False
+    assert {fault["neededShare"] for fault in found["faults"]} == {None}
+    assert "even without faults" in Path("results/mutations.md").read_text()
+
+
+def test_too_few_noticed_faults_fail():
+    play()
+    assert mutate("--min-noticed=99")[0] == 1
+    assert mutate("--min-noticed=1")[0] == 0
+
+
+def test_nothing_to_plant_is_no_success():
+    play()
+    code, found = mutate("--faults=rule_dropped", "--suite=shop.yaml")
+    assert (code, found["faults"][0]["planted"]) == (0, 1)
+    Path("results/_mutations.json").unlink()
+    play(bug="rule_dropped")
+    assert mutate("--faults=rule_dropped") == (3, None)
+
+
+def test_the_same_run_gives_the_same_file():
+    play()
+    mutate()
+    first = Path("results/_mutations.json").read_bytes()
+    mutate()
+    assert Path("results/_mutations.json").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--faults=all"], "--faults: unknown kind 'all'"),
+        (["--faults="], "--faults: unknown kind ''"),
+        (["--shares=0"], "--shares=0: write percentages"),
+        (["--shares=many"], "--shares=many: write percentages"),
+        (["--suite=gone.yaml"], "gone.yaml: the run's suite is not there"),
+        (["--apply=other.yaml"], "not a suite of this run. Its suites: shop.yaml."),
+    ],
+)
+def test_wrong_options_are_refused_in_a_sentence(options, message, capsys):
+    play()
+    assert mutate(*options) == (2, None)
+    assert message in capsys.readouterr().err
+
+
+def test_files_that_hold_no_conversations_are_refused(capsys):
+    """A file that is not ours, one of the version before, and one without trials."""
+    results = Path("results/_results.json")
+    Path("results").mkdir()
+    assert mutate() == (2, None)
+    play()
+    data = json.loads(results.read_text())
+    version_2 = data | {"schemaVersion": 2}
+    without = json.loads(results.read_text())
+    for test in without["suites"][0]["tests"]:
+        test["trials"] = []
+    for wrong in ({"some": "thing"}, version_2, without):
+        results.write_text(json.dumps(wrong))
+        capsys.readouterr()
+        assert mutate() == (2, None)
+        assert len(capsys.readouterr().err.splitlines()) <= 2
+
+
+def test_a_suite_that_asks_otherwise_now_is_refused(capsys):
+    play()
+    changed = SUITE["tests"][0] | {"turns": [{"user": "Something else"}]}
+    suite = SUITE | {"tests": [changed, *SUITE["tests"][1:]]}
+    Path("shop.yaml").write_text(yaml.safe_dump(suite))
+    assert mutate() == (2, None)
+    assert "'Refund' is gone, or its turns have changed since the run" in capsys.readouterr().err
+
+
+def test_the_page_shows_what_the_gate_notices():
+    """When the run is reported again, and the findings are of this run."""
+    play()
+    mutate()
+    page = Path("results/report.html")
+    assert "planted faults" not in page.read_text()
+    invoke(["report", "results"], RunContext({}))
+    assert "This gate notices" in page.read_text()
+    found = Path("results/_mutations.json")
+    found.write_text(found.read_text().replace('"run": "', '"run": "another-'))
+    invoke(["report", "results"], RunContext({}))
+    assert "This gate notices" not in page.read_text()
+    found.write_text("{}")
+    with pytest.raises(UsageError, match="not written by `ci-evals mutate`"):
+        invoke(["report", "results"], RunContext({}))
+
+
+def test_the_docs_list_every_kind():
+    """Name, bug and what it needs, as the faults declare them."""
+    text = (DOCS / "mutations.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", text, flags=re.MULTILINE)
+    assert rows == [(fault.kind, fault.title, fault.needs) for fault in FAULTS]
+    assert len(KINDS) == len(FAULTS) == 16
