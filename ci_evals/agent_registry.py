@@ -18,6 +18,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ci_evals.domain.agents import program_of
+
 if TYPE_CHECKING:  # `--help` imports this module, and must not wait for pydantic
     from ci_evals.domain.base import Model
     from ci_evals.ports import Agent
@@ -59,6 +61,8 @@ class AgentKind:
     """Its page in `docs/`."""
     agent: str = ""
     """Module and class of its agents behind servers, such as `http.agent:HttpAgent`."""
+    builder: str = ""
+    """Module and function that build its agents, if they are code: `command.agent:build`."""
     apis: Mapping[str, str] = field(default_factory=dict)
     """The same by the option `api`, where that chooses other ones."""
     options: "type[Model] | None" = None
@@ -110,9 +114,12 @@ class AgentKind:
 
     def agent_class(self, options: Mapping[str, Any]) -> "Callable[..., Agent]":
         """Return the class of agents behind servers with these options. Only its own module is imported."""
-        module, _, name = self.apis.get(str(options.get("api")), self.agent).partition(":")
-        agent: Callable[..., Agent] = getattr(import_module(f"ci_evals.agents.{module}"), name)
-        return agent
+        return _imported(self.apis.get(str(options.get("api")), self.agent))
+
+    @property
+    def build(self) -> "Callable[..., Agent]":
+        """The function that builds an agent that is code."""
+        return _imported(self.builder)
 
     def paths_in(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Return the JSONPaths to evidence in options, by key."""
@@ -126,6 +133,12 @@ class AgentKind:
     def local_address(self) -> str | None:
         """The default address, if it is one of this machine."""
         return self.address if self.address.startswith("http://127.0.0.1:") else None
+
+
+def _imported(path: str) -> "Callable[..., Agent]":
+    module, _, name = path.partition(":")
+    agent: Callable[..., Agent] = getattr(import_module(f"ci_evals.agents.{module}"), name)
+    return agent
 
 
 class _Kinds(Mapping[str, AgentKind]):
@@ -159,3 +172,8 @@ AGENT_KINDS: Mapping[str, AgentKind] = _Kinds(FOLDERS)
 
 PROGRAM_KINDS: Mapping[str, AgentKind] = _Kinds(PROGRAM_FOLDERS)
 """Adapters for code of the user's."""
+
+
+def kind_of_code(adapter: str) -> AgentKind:
+    """Return the kind of an agent that is code. A plug-in of another package is Python too."""
+    return PROGRAM_KINDS[program_of(adapter) or "python"]

@@ -29,6 +29,7 @@ def test_what_the_facts_name_is_there(name: str, kind: AgentKind):
         agent = getattr(import_module(f"ci_evals.agents.{module}"), attribute)
         assert all(hasattr(agent, method) for method in ("open_session", "send_message", "close"))
         assert hasattr(agent, "read_state") == kind.reports_state
+    assert callable(kind.build) if kind.builder else kind.agent or kind.embedded
     suite_keys = {field.alias for field in Suite.model_fields.values()}
     assert {*kind.needs} <= suite_keys
     assert (ROOT / "docs" / kind.page.partition("#")[0]).is_file()

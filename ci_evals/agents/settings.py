@@ -1,11 +1,13 @@
 """Settings of an agent, as the adapters get them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pydantic import JsonValue
 
 from ci_evals.domain.suite import Test
+from ci_evals.ports import Agent
 
 
 @dataclass(frozen=True)
@@ -31,3 +33,21 @@ class AgentSettings:
             "model": self.model,
             "systemPrompt": test.system_prompt,
         }
+
+
+class AgentHost(Protocol):
+    """A process for agents in Python."""
+
+    def agent(self, name: str, settings: AgentSettings) -> Agent:
+        """Return the agent of that name, which is loaded when the process starts."""
+        ...
+
+
+@dataclass(frozen=True)
+class CodeEnvironment:
+    """The place where agents run that are code of the user's."""
+
+    environ: Mapping[str, str] = field(repr=False)
+    """The variables that they get, as far as they may see them."""
+    host: Callable[[], AgentHost] | None = None
+    """Returns the process for agents in Python; None if they run in this one."""

@@ -3,20 +3,23 @@
 import asyncio
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ci_evals.adapters import files
 from ci_evals.adapters.hand_over import tools_in
 from ci_evals.adapters.transport.addresses import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.agent_registry import AGENT_KINDS
+from ci_evals.agent_registry import AGENT_KINDS, kind_of_code
 from ci_evals.agents import plugins
-from ci_evals.agents.settings import AgentSettings
+from ci_evals.agents.settings import AgentSettings, CodeEnvironment
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.agent_choice import awaited_address
 from ci_evals.ports import Agent
+from ci_evals.reports import sanitize
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 
@@ -87,18 +90,22 @@ class RunAgents:
         plugins.check_built_in(name)
         kind = AGENT_KINDS.get(name)
         if kind is None:
-            from ci_evals.agents.code.awaited_agent import AwaitedAgent  # noqa: PLC0415  # most suites speak to a server
-            from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
-
-            host = None if connections.agent_in_process else self._python_host
-            limiter = self._code.setdefault(redactor.text(name), RateLimiter())
-            return AwaitedAgent(code.agent(name, settings, redactor, host, self.environ), limiter)
+            return self._code_agent(name, settings)
         if kind.embedded:
             return self._demo_agent(settings)
         url = settings.base_url or kind.address
         limiter = self.limiter(url, settings.api_key or "")
         settings = replace(settings, base_url=url, headers=headers)
         return kind.agent_class(settings.options)(settings, redactor=redactor, limiter=limiter)
+
+    def _code_agent(self, name: str, settings: AgentSettings) -> Agent:
+        from ci_evals.agents.code.awaited_agent import AwaitedAgent  # noqa: PLC0415  # most suites speak to a server
+
+        host = None if self._connections.agent_in_process else self._python_host
+        where = CodeEnvironment(self.environ, host)
+        agent = kind_of_code(name).build(name, settings, self._redactor, where)
+        limiter = self._code.setdefault(self._redactor.text(name), RateLimiter())
+        return AwaitedAgent(agent, limiter)
 
     def _demo_agent(self, settings: AgentSettings) -> Agent:
         """Serve the demo agent, once for all suites, and return an agent that speaks to it."""
@@ -207,13 +214,25 @@ class RunAgents:
         """Write what the programs of agents have printed, if there are any."""
         if not (self._host or self._programs):
             return
-        from ci_evals.wiring import code  # noqa: PLC0415  # as above
-
         printed = {program.name: program.printed() for program in self._programs.values()}
         if self._host:
             printed["agents in Python"] = self._redactor.text(self._host.printed())
         printed |= self._printed_elsewhere
-        code.write_log(printed, path)
+        _write_printed(printed, path)
+
+
+def _write_printed(printed: Mapping[str, str], path: Path) -> None:
+    """Write what agents have printed, if they have, by their names: without workflow commands."""
+    texts = {name: text for name, text in printed.items() if text.strip()}
+    parts = []
+    for name, text in texts.items():
+        title = f"==> {name} <==\n" if len(texts) > 1 else ""
+        parts.append(sanitize.log(title + text))
+    with suppress(UsageError, OSError):  # the reports tell of a disk that is full
+        if parts:
+            files.write(path, "\n".join(parts) + "\n")
+        else:
+            path.unlink(missing_ok=True)  # an earlier run's
 
 
 @contextmanager

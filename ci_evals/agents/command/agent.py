@@ -20,7 +20,7 @@ from ci_evals.adapters.otlp.trace_context import trace_headers
 from ci_evals.adapters.processes.child_process import ChildProcess
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.code import plain_reply
-from ci_evals.agents.settings import AgentSettings
+from ci_evals.agents.settings import AgentSettings, CodeEnvironment
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.environments import environment_for_agent
 from ci_evals.domain.errors import AgentError, UsageError
@@ -31,6 +31,13 @@ from ci_evals.support.json_text import written
 from ci_evals.support.redaction import Redactor
 
 KEY_VARIABLE = "AGENT_KEY"
+
+
+def build(
+    adapter: str, settings: AgentSettings, redactor: Redactor, where: CodeEnvironment
+) -> "CommandAgent":
+    """Return the agent of `command: PROGRAM`. Raise `UsageError` if there is no such program."""
+    return CommandAgent(adapter, settings, where.environ, redactor)
 
 
 class CommandAgent:
