@@ -185,7 +185,7 @@ def report(settings: "ReportSettings", context: RunContext) -> None:
 @app.command()
 @takes(_RESULTS, "ShowSettings")
 def show(settings: "ShowSettings", context: RunContext) -> None:
-    """Print conversations of a saved run, with the findings at their turns.
+    """Print saved conversations, with findings at their turns.
 
     \b
     ci-evals show --failed

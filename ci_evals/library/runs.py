@@ -164,7 +164,7 @@ async def run_suite(
     loops: int = 1,
     parallel: int = 1,
     retries: int = 1,
-    test: str | None = None,
+    test: str | Sequence[str] | None = None,
     tag: str | None = None,
     policy: Policy | None = None,
     baseline: Results | None = None,
@@ -224,7 +224,8 @@ async def run_suite(
     )
     judge_check = judge_check or ("off" if judged_by_method(player) else "auto")
     looks = tuple(rounds)
-    planned = replace(plan([chosen], Selection.of(test, tag), max(looks, default=loops)), looks=looks)
+    selection = Selection.of(test, tag)
+    planned = replace(plan([chosen], selection, max(looks, default=loops)), looks=looks)
     job = Job(
         plan=planned,
         policy=policy,
@@ -240,7 +241,7 @@ async def run_suite(
             "rounds": ",".join(map(str, looks)) or "off",
             "parallel": parallel,
             "retries": retries,
-            "test": test,
+            "test": "\n".join(selection.names) or None,
             "tag": tag,
             "judgeCheck": judge_check,
         },

@@ -1,6 +1,6 @@
 """The plan of a run, from loaded suites and a selection of tests."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,24 +17,45 @@ class Selection:
     """The tests to run. An empty selection means all; a test must match both names and tags if given."""
 
     names: tuple[str, ...] = ()
-    """Parts of names; case does not count."""
+    """Whole names of tests, or parts of names separated by commas; case does not count."""
     tags: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, names: str | None, tags: str | None) -> "Selection":
-        """Parse comma-separated lists, as the options have them.
+    def of(cls, names: str | Sequence[str] | None, tags: str | None) -> "Selection":
+        """Return the selection that the options describe. A text with several lines has a name in each.
 
         Raises:
-            UsageError: a list is given but empty: it would select everything.
+            UsageError: names or tags are given but empty: they would select everything.
         """
-        return cls(names=_split("--test", names), tags=_split("--tag", tags))
+        texts = [names] if isinstance(names, str) else [*(names or ())]
+        lines: list[str] = []
+        for text in texts:
+            if text:
+                _split("--test", text)  # refuses a text without a name
+                lines += [line.strip() for line in text.splitlines() if line.strip(", ")]
+        return cls(names=tuple(lines), tags=_split("--tag", tags))
 
-    def takes(self, test: Test) -> bool:
-        """Return whether the test is selected."""
-        name = test.name.casefold()
-        return (not self.names or any(part.casefold() in name for part in self.names)) and (
-            not self.tags or not set(self.tags).isdisjoint(test.tags)
-        )
+    def matcher(self, tests: Iterable[Test]) -> Callable[[Test], bool]:
+        """Return the function that decides whether one of these tests is selected.
+
+        A name that is the whole name of one of them selects no other.
+        """
+        known = {test.name.casefold() for test in tests}
+        whole: set[str] = set()
+        parts: list[str] = []
+        for name in map(str.casefold, self.names):
+            if name in known:
+                whole.add(name)
+            else:
+                parts += _split("--test", name)
+
+        def selects(test: Test) -> bool:
+            name = test.name.casefold()
+            if self.names and name not in whole and not any(part in name for part in parts):
+                return False
+            return not self.tags or not set(self.tags).isdisjoint(test.tags)
+
+        return selects
 
 
 def _split(option: str, text: str | None) -> tuple[str, ...]:
@@ -50,7 +71,8 @@ def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Pla
     Raises:
         UsageError: nothing is selected; the message lists tests and tags.
     """
-    suites = tuple(planned for item in loaded if (planned := _planned(item, selection)).tests)
+    selects = selection.matcher(test for item in loaded for test in item.suite.tests)
+    suites = tuple(planned for item in loaded if (planned := _planned(item, selects)).tests)
     if not suites:
         names = ", ".join(repr(test.name) for item in loaded for test in item.suite.tests)
         tags = ", ".join(sorted({tag for item in loaded for test in item.suite.tests for tag in test.tags}))
@@ -60,7 +82,7 @@ def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Pla
     return Plan(suites=suites, loops=loops)
 
 
-def _planned(loaded: LoadedSuite, selection: Selection) -> PlannedSuite:
+def _planned(loaded: LoadedSuite, selects: Callable[[Test], bool]) -> PlannedSuite:
     redactor = Redactor(values=loaded.secrets)
     digests = _digests(loaded.suite, redactor)
     whole = PlannedSuite(
@@ -71,7 +93,7 @@ def _planned(loaded: LoadedSuite, selection: Selection) -> PlannedSuite:
         test_digests=tuple(digests),
         test_lines=loaded.test_lines,
     )
-    return with_tests(whole, [i for i, test in enumerate(loaded.suite.tests) if selection.takes(test)])
+    return with_tests(whole, [i for i, test in enumerate(loaded.suite.tests) if selects(test)])
 
 
 def with_tests(suite: PlannedSuite, indices: Sequence[int]) -> PlannedSuite:

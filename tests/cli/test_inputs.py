@@ -50,6 +50,12 @@ def test_inputs_become_options():
     }
 
 
+def test_names_of_tests_are_lines():
+    """A name may have a comma and blanks."""
+    inputs = read({"INPUT_SUITES": "demo:hr", "INPUT_TEST": "Refund, then cancel\n\n Cancel \n"})
+    assert inputs.options == {"test": ["Refund, then cancel", "Cancel"]}
+
+
 def test_an_empty_input_means_its_default():
     """GitHub sends every input, those that nobody set as empty text."""
     inputs = {f"INPUT_{name.upper()}": " \n" for name in declared()}

@@ -3,6 +3,8 @@
 import pytest
 from commands import action, ci_evals
 
+from ci_evals.cli.settings.suite_commands import PlanSettings
+from ci_evals.cli.settings.table import lists_in
 from ci_evals.cli.settings.variables import check_variables
 from ci_evals.domain.errors import UsageError
 
@@ -62,6 +64,23 @@ def test_the_variable_of_a_gone_option_is_refused_with_its_successor():
 def test_an_empty_variable_sets_nothing():
     """As an input that nobody set."""
     assert check_variables({"CI_EVALS_MIN_SCOR": " "}, KNOWN) == ()
+
+
+def test_a_variable_of_a_list_has_a_value_per_line():
+    """A name of a test has blanks."""
+    environ = {"CI_EVALS_TEST": "Refund, then cancel\n\n Cancel \n", "CI_EVALS_TAG": "a b"}
+    assert lists_in(environ, PlanSettings) == {"test": ["Refund, then cancel", "Cancel"]}
+    assert lists_in({}, PlanSettings) == {}
+
+
+@pytest.mark.end_to_end
+def test_the_variable_of_a_list_gives_way_to_the_option(tmp_path):
+    environ = {"CI_EVALS_TEST": "Never tells a colleague's pay\nHands a harassment report to a person"}
+    planned = ci_evals("plan", "demo:hr", "--provider=offline", cwd=tmp_path, env=environ).stdout
+    assert "\n2 tests, " in planned
+    option = "--test=Never tells a colleague's pay"
+    planned = ci_evals("plan", "demo:hr", "--provider=offline", option, cwd=tmp_path, env=environ).stdout
+    assert "\n1 test, " in planned
 
 
 @pytest.mark.slow

@@ -44,6 +44,25 @@ def test_selecting_by_name_and_tag(names, tags, chosen):
     assert [test.name for test in suite.tests] == chosen
 
 
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        ("refund", ["Refund"]),
+        ("ref", ["Refund", "Refund, then cancel"]),
+        ("Refund, then cancel", ["Refund, then cancel"]),
+        (["Refund, THEN cancel", "Cancel"], ["Refund, then cancel", "Cancel"]),
+        ("Refund, then cancel\nRefund", ["Refund", "Refund, then cancel"]),
+        ("then, fund", ["Refund", "Refund, then cancel"]),
+        ([], ["Refund", "Refund, then cancel", "Cancel"]),
+    ],
+)
+def test_a_whole_name_selects_that_test_alone(names, chosen):
+    """Also if it is a part of other names, or has a comma."""
+    tests = loaded({"name": "Refund"}, {"name": "Refund, then cancel"}, {"name": "Cancel"})
+    (suite,) = plan([tests], Selection.of(names, None), 1).suites
+    assert [test.name for test in suite.tests] == chosen
+
+
 @pytest.mark.parametrize(("names", "tags"), [(",", None), (None, " , "), (" ", None)])
 def test_a_selection_that_names_nothing(names, tags):
     """Is a slip, and must not select everything."""

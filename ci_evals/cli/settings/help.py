@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from ci_evals.cli.settings.successors import refuse_option, refuse_value
+from ci_evals.cli.settings.table import ENV_PREFIX
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.options import Group
 
@@ -121,6 +122,11 @@ def sections(command: Any, ctx: Any) -> dict[str, list[OptionReference]]:
     return {group: options for group, options in grouped.items() if options}
 
 
+def _variable(param: Any) -> str | None:
+    """Return the variable of an option. Typer does not know that of a list: see `lists_in`."""
+    return f"{ENV_PREFIX}{param.name.upper()}" if param.multiple else param.envvar
+
+
 def _reference(param: Any, *, is_argument: bool) -> OptionReference:
     text, _, details = (param.help or "").partition("\n\n")
     has_value = is_argument or not param.is_flag
@@ -130,7 +136,7 @@ def _reference(param: Any, *, is_argument: bool) -> OptionReference:
     return OptionReference(
         name=param.metavar if is_argument else ", ".join(sorted(param.opts, key=len)),
         metavar=param.metavar if has_value and not is_argument else "",
-        variable=None if is_argument else param.envvar,
+        variable=None if is_argument else _variable(param),
         default=str(default) if has_value and default is not None else "",
         text=text,
         details=details,

@@ -157,6 +157,8 @@ def _parse(option: Option, text: str) -> Any:
     Raises:
         ValueError: it is not allowed. The command line would refuse the same, in other words.
     """
+    if option.many:
+        return _lines(text)
     if option.kind is bool:
         if text not in BOOLEANS:
             raise ValueError("it must be true or false.")

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import typer
 
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.table import options_of, typer_parameter
+from ci_evals.cli.settings.table import lists_in, options_of, typer_parameter
 from ci_evals.domain.options import Option
 
 Formats: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
@@ -51,7 +51,8 @@ def _with_options(command: Callable[[Any, RunContext], None], settings: type[Any
     @wraps(command)
     def wrapper(ctx: typer.Context, **values: Any) -> None:
         context = ctx.find_object(RunContext) or RunContext()
-        given = settings(**(values | {**context.options}))
+        listed = {k: v for k, v in lists_in(context.environ, settings).items() if not values[k]}
+        given = settings(**(values | listed | {**context.options}))
         context.check_settings(given)
         command(given, context)
 

@@ -59,12 +59,17 @@ def unknown_names(policy: Policy, suites: Sequence[SuiteResult]) -> tuple[str, .
 def recorded_options(
     settings: "RunSettings | MergeSettings | RejudgeSettings | GateFilesSettings",
 ) -> dict[str, str | int | float | bool | None]:
-    """Return every option in force except the secret ones, lists, and those declared so."""
+    """Return every option in force except arguments, the secret ones, and those declared so.
+
+    A list has a line for each of its texts.
+    """
     recorded: dict[str, str | int | float | bool | None] = {}
     for option in options_of(type(settings)):
-        if option.secret or option.many or not option.recorded:
+        if option.secret or option.argument or not option.recorded:
             continue
         value = getattr(settings, option.name)
+        if isinstance(value, list):
+            value = "\n".join(map(str, value))
         recorded[to_camel(option.name)] = value if isinstance(value, int | float | None) else str(value)
     return recorded
 

@@ -61,12 +61,14 @@ class PlanSettings(SidesSettings, SuiteSettings):
         ),
     ] = "off"
     test: Annotated[
-        str | None,
+        list[str] | None,
         OptionSpec(
-            "Only tests whose name contains one of these.\n\nComma-separated.",
+            "Only tests with this name, or whose name contains it.\n\n"
+            "May be repeated. The whole name of a test selects that test alone. Else parts of names may be "
+            "separated by commas. In variables and inputs, write a name a line.",
             group=Group.SUITES,
             names=Names.TEXT,
-            metavar="NAME,...",
+            metavar="NAME",
         ),
     ] = None
     tag: Annotated[

@@ -5,6 +5,7 @@ command line, its help and variables, the action's inputs, the reference, and th
 """
 
 import dataclasses
+from collections.abc import Mapping
 from enum import Enum
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -38,8 +39,21 @@ def typer_parameter(option: Option) -> Any:
     }
     if option.argument:
         return Annotated[kind, typer.Argument(**shared)]
+    # Typer would split the variable of a list at blanks: `lists_in` reads it.
+    envvar = None if option.many else f"{ENV_PREFIX}{option.variable}"
     # Without a name Typer would add `--no-…` to a switch.
-    return Annotated[kind, typer.Option(option.label, **shared, envvar=f"{ENV_PREFIX}{option.variable}")]
+    return Annotated[kind, typer.Option(option.label, **shared, envvar=envvar)]
+
+
+def lists_in(environ: Mapping[str, str], settings: type[Any]) -> dict[str, list[str]]:
+    """Return the options that are lists and have a variable, which holds a value per line."""
+    lists = {}
+    for option in options_of(settings):
+        if option.many and option.variable:
+            text = environ.get(f"{ENV_PREFIX}{option.variable}", "")
+            if values := [line.strip() for line in text.splitlines() if line.strip()]:
+                lists[option.name] = values
+    return lists
 
 
 def _option(item: dataclasses.Field[Any], hint: Any) -> Option:

@@ -18,7 +18,7 @@ def _formats() -> Iterable[tuple[str, str]]:
 
 @takes("ci_evals.extensions.importers.settings", "ImportSettings", formats=_formats)
 def import_(settings: "ImportSettings", context: RunContext) -> None:
-    """Make a suite of another tool's tests, or draft one from real conversations.
+    """Make a suite of other tests, or of real conversations.
 
     What cannot be converted is listed, and kept in the suite under x-unmapped.
 

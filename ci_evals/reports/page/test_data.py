@@ -145,8 +145,8 @@ def _short(text: str) -> str:
 
 
 def _command(file: str, name: str) -> str:
-    """The command that runs a test again. `--test` takes parts of names, with commas between them."""
-    part = max((part.strip() for part in visible(name).replace("\n", ",").split(",")), key=len)
+    """The command that runs a test again. With more than one line a name stands for several."""
+    part = max((line.strip() for line in visible(name).splitlines()), key=len, default="")
     path = visible(file)
     path = f"./{path}" if path.startswith("-") else path
     return f"ci-evals run {shlex.quote(path)} --test={shlex.quote(part)}"

@@ -124,8 +124,7 @@ def rerun_command(results: Results) -> str:
     first = next(iter(headline.news(results).to_look_at), None)
     files = [suite.file for suite in results.suites if first and suite.name == first.suite]
     file = files[0] if len(files) == 1 and _SAFE.fullmatch(files[0]) and " " not in files[0] else "SUITE"
-    # --test takes several names, with commas between them.
-    name = first.name if first and _SAFE.fullmatch(first.name) and "," not in first.name else None
+    name = first.name if first and _SAFE.fullmatch(first.name) else None
     options = [
         f"{option}={_quoted(value)}" for option, value in _same_agent(results) if _SAFE.fullmatch(value)
     ]

@@ -17,12 +17,10 @@ class ConversationFormat:
 
 CONVERSATION_FORMATS: Mapping[str, ConversationFormat] = {
     "transcript": ConversationFormat(
-        "real conversations: messages as JSON or JSON Lines, or text with User: and Agent: lines",
+        "real conversations: messages as JSON, or User: and Agent: lines",
         transcript.read,
     ),
-    "otlp": ConversationFormat(
-        "real conversations: OpenTelemetry spans of agents, as JSON or protobuf", otlp.read
-    ),
+    "otlp": ConversationFormat("real conversations: OpenTelemetry spans, JSON or protobuf", otlp.read),
     "atif": ConversationFormat("real conversations: trajectories of agents (ATIF 1.0 to 1.7)", atif.read),
 }
 """Formats by their names."""
