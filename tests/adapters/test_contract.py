@@ -350,20 +350,32 @@ class Command(Ported):
 
 
 class Hosted(Function):
-    """A function in a process of its own, as a run has it."""
+    """A function in a process of its own, as a run has it: one process for all tests of the class."""
+
+    runner: asyncio.Runner
+    agents: dict[str, Agent]
+
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def process(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+        folder = tmp_path_factory.mktemp("hosted")
+        (folder / "echoing.py").write_text(MODULE)
+        host = Host(os.environ, Redactor())
+        with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
+            patch.syspath_prepend(folder)
+            cls.runner = runner
+            cls.agents = {
+                name: host.agent(f"python:echoing:{name}", AgentSettings())
+                for name in (cls.name, "gone", "locked")
+            }
+            yield
+            runner.run(host.end())
 
     def named(self, name: str) -> Agent:
-        return self.host.agent(f"python:echoing:{name}", AgentSettings())
+        return self.agents[name]
 
     def _play(self, work: Any, given: Any = None) -> None:
-        async def play() -> None:
-            self.host = Host(os.environ, Redactor())
-            try:
-                await work((given or self.agent)())
-            finally:
-                await self.host.end()
-
-        asyncio.run(play())
+        self.runner.run(work((given or self.agent)()))
 
 
 class HostedCoroutine(Hosted):
