@@ -204,7 +204,8 @@ class _Console:
                     texts[at] = self._painted(texts[at], _COLORS[row.mark.tone])
             cells.append(texts)
         right = [at for at, heading in enumerate(found.headings) if not heading.words]
-        return table(found.titles, cells, self._width, right=right)
+        titles = [_name(title) for title in found.titles]  # the names of agents are among them
+        return table(titles, cells, self._width, right=right)
 
     def tests(self) -> Iterator[str]:
         """The tests that failed and why, grouped by their change since the baseline."""

@@ -13,6 +13,7 @@ import junitparser
 import pytest
 import report_texts
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.transcript import Integration, ProbeResult
@@ -24,24 +25,8 @@ from ci_evals.support.redaction import Redactor
 CONTEXT = comment.SummaryContext(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
 SOURCE = "https://github.com/acme/shop/blob/main"
 OURS = {
-    *(
-        "p",
-        "br",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "strong",
-        "sub",
-        "ul",
-        "ol",
-        "li",
-        "details",
-        "summary",
-        "blockquote",
-        "em",
-    ),
-    *("pre", "code", "a", "table", "thead", "tbody", "tr", "th", "td"),
+    *{"p", "br", "h1", "h2", "h3", "h4", "strong", "sub", "ul", "ol", "li", "details", "summary"},
+    *{"blockquote", "em", "pre", "code", "a", "table", "thead", "tbody", "tr", "th", "td"},
 }
 """The tags that our own templates make."""
 
@@ -162,7 +147,7 @@ def check_comment(results, whole: str) -> None:
     """No link but ours; cut anywhere it is as whole as the same comment of harmless text."""
     ours = {CONTEXT.run_url, f"{CONTEXT.run_url}#artifacts"}
     check_markdown(whole, ours)
-    for budget in (len(whole.encode()) - 1, 4_000, 1_500, comment.BUDGET):
+    for budget in (len(whole.encode()) - 1, 1_500, comment.BUDGET):
         check_markdown(comment.render(results, replace(CONTEXT, source_url=SOURCE), budget), ours)
 
 
@@ -176,21 +161,29 @@ def console_texts(results) -> list[str]:
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("text", hostile.CORPUS)
-def test_planted_markup_is_inert_in_every_report(text):
-    """No tag, link, mention, reference, table cell, fence or command comes out of what somebody said."""
-    for name in CASES:
-        check_case(name, text)
+@pytest.mark.parametrize("name", CASES)
+def test_markup_commands_and_links_are_inert_in_every_report(name):
+    """The most harmful of each kind, in one text."""
+    check_case(name, "::error::owned | <b>@octocat</b> [x](https://evil.example) ``` # --> ##[error]x")
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=8)
-@given(hostile.texts)
-def test_no_text_at_all_breaks_a_report(text):
+@pytest.mark.parametrize("number", range(len(hostile.CORPUS)))
+def test_planted_markup_is_inert_in_every_report(number):
+    """No tag, link, mention, reference, table cell, fence or command is made of planted text.
+
+    Each text is planted in every third case: each case meets a third of them, of all kinds.
+    """
+    for name in list(CASES)[number % 3 :: 3]:
+        check_case(name, hostile.CORPUS[number])
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(st.sampled_from([*CASES]), hostile.texts)
+def test_no_text_at_all_breaks_a_report(name, text):
     """Whatever the text is, every report can be made, read and shown."""
-    for name in CASES:
-        check_case(name, text)
+    check_case(name, text)
 
 
 def test_planted_keys_appear_in_no_report():
