@@ -33,6 +33,7 @@ ARGUMENTS = {
     "run": ["demo:hr"],
     "validate": ["demo:hr"],
     "plan": ["demo:hr"],
+    "chat": ["demo:hr"],
     "gate": ["../none.xml"],
     "merge": ["../none"],
     "rejudge": ["../none"],

@@ -32,22 +32,11 @@ def load_suites(
     Raises:
         UsageError: suites that are not there or cannot be run, with all problems of all of them.
     """
-    context, installed = trust.github.context, plugins.names()
-    choice = AgentChoice(
-        adapter=settings.adapter,
-        options=options_file(settings.adapter_options, context.environ, masked=replay)
-        if settings.adapter_options
-        else None,
-        plugins=installed,
-        agent_id=settings.agent_id,
-        agent_key=settings.agent_key,
-        base_url=settings.base_url,
-        start=settings.start if isinstance(settings, AgentApiSettings) else None,
-        wait_for=settings.wait_for if isinstance(settings, AgentApiSettings) else None,
-    )
+    context = trust.github.context
+    choice = agent_choice(settings, context.environ, masked=replay)
     reading = Reading(
         environ=context.environ,
-        plugins=installed,
+        plugins=choice.plugins,
         replaced=choice.replaces,
         may_lack=frozenset({"apiKey"} if without_key else ()),
         masked=replay,
@@ -77,6 +66,25 @@ def load_suites(
     if faults:
         raise _joined(faults)
     return suites
+
+
+def agent_choice(settings: SuiteSettings, environ: Mapping[str, str], *, masked: bool = False) -> AgentChoice:
+    """Return the agent that options name instead of the suites'.
+
+    Raises:
+        UsageError: the file with the options of the adapter cannot be read.
+    """
+    options = settings.adapter_options
+    return AgentChoice(
+        adapter=settings.adapter,
+        options=options_file(options, environ, masked=masked) if options else None,
+        plugins=plugins.names(),
+        agent_id=settings.agent_id,
+        agent_key=settings.agent_key,
+        base_url=settings.base_url,
+        start=settings.start if isinstance(settings, AgentApiSettings) else None,
+        wait_for=settings.wait_for if isinstance(settings, AgentApiSettings) else None,
+    )
 
 
 def _with_missing(

@@ -10,7 +10,7 @@ from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.documents.reader import read
-from ci_evals.planning.documents.writing import is_yaml, literal, with_notes, write
+from ci_evals.planning.documents.writing import is_yaml, with_notes, write
 from ci_evals.planning.documents.yaml_document import Loader
 from ci_evals.planning.parse import load
 
@@ -23,7 +23,7 @@ def new_suite(head: JsonObject, test: JsonObject, file: str, notes: Mapping[Path
 
     Args:
         head: The suite without tests, as a suite's file has it: `${NAME}` in it stands for a variable.
-        test: The test; its texts are taken literally.
+        test: The test, likewise.
         file: The name of the file.
         notes: On the test, by their path within it.
 
@@ -31,7 +31,7 @@ def new_suite(head: JsonObject, test: JsonObject, file: str, notes: Mapping[Path
         UsageError: the test is not valid.
     """
     check_test(test)
-    return write(head | {"tests": [literal(test)]}, file, notes=_in_suite(notes, 0))
+    return write(head | {"tests": [test]}, file, notes=_in_suite(notes, 0))
 
 
 def with_test(text: str, file: str, test: JsonObject, notes: Mapping[Path, str]) -> str:
@@ -49,11 +49,11 @@ def with_test(text: str, file: str, test: JsonObject, notes: Mapping[Path, str])
     taken = {one.get("name") for one in tests if isinstance(one, dict)}
     if test["name"] in taken:
         raise UsageError(f"{file}: has a test named {test['name']!r} already. Give another name.")
-    added = literal(test)
+    added = test
     if is_yaml(file):
-        ways = _in_yaml(text, file, added, notes)
+        ways = _in_yaml(text, file, test, notes)
     else:
-        added = with_notes(added, notes)
+        added = with_notes(test, notes)
         ways = _in_json(text, document, added)
     for longer in ways:
         if _adds(longer, document, added, file):
@@ -68,7 +68,8 @@ def check_test(test: JsonObject) -> None:
         UsageError: with its problems.
     """
     try:
-        load(write({"name": "-", "tests": [literal(test)]}, "test.json"), "test.json", Reading())
+        suite = write({"name": "-", "tests": [test]}, "test.json")
+        load(suite, "test.json", Reading(masked=True))
     except SuiteError as error:
         problems = error.problems[:_MOST_PROBLEMS]
         listed = "\n".join(f"  {problem.path}: {problem.message}" for problem in problems)

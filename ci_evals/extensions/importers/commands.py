@@ -20,7 +20,8 @@ def _formats() -> Iterable[tuple[str, str]]:
 def import_(settings: "ImportSettings", context: RunContext) -> None:
     """Make a suite of other tests, or of real conversations.
 
-    What cannot be converted is listed, and kept in the suite under x-unmapped.
+    Real conversations are drafted: what people must decide stands in comments. What cannot be
+    converted is listed, and kept in the suite under x-unmapped.
 
     \b
     FORMATS

@@ -1,0 +1,93 @@
+"""`chat` in a terminal: Ctrl-C and the end of the input close the agent."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from commands import CLEAN
+
+pytestmark = pytest.mark.slow
+pty = pytest.importorskip("pty")
+
+AGENT = """
+import asyncio
+
+class Slow:
+    async def open_session(self, test):
+        return []
+
+    async def send_message(self, session, text, *, timeout):
+        from ci_evals.domain.transcript import Reply
+        if text == "wait":
+            open("waiting", "w").close()
+            await asyncio.Event().wait()
+        return Reply(agent="Fine", latency_seconds=0)
+
+    async def close(self, session):
+        open("closed", "w").close()
+
+agent = Slow()
+"""
+
+
+class Terminal:
+    """A terminal with a chat in it."""
+
+    def __init__(self, folder):
+        (folder / "slow.py").write_text(AGENT)
+        ours, its = pty.openpty()
+        # The first terminal that a new session opens is its own, whose keys send signals.
+        name = os.ttyname(its)
+        command = ["sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh"]
+        command += [sys.executable, "-m", "ci_evals", "chat", "--adapter=python:slow:agent"]
+        self._process = subprocess.Popen(command, cwd=folder, env=CLEAN, start_new_session=True)
+        self._its = its
+        self._ours, self.shown = ours, ""
+
+    def wait_for(self, text):
+        while text not in self.shown:
+            self.shown += os.read(self._ours, 4096).decode(errors="replace")
+        if self._its is not None:  # the chat has it open
+            os.close(self._its)
+            self._its = None
+
+    def type(self, keys):
+        os.write(self._ours, keys)
+
+    def end(self):
+        """The exit code, once everything that was shown has been read, for which nobody else is there."""
+        try:
+            while data := os.read(self._ours, 4096):
+                self.shown += data.decode(errors="replace")
+        except OSError:  # how Linux says that the other end is closed
+            pass
+        os.close(self._ours)
+        return self._process.wait(timeout=60)
+
+
+def test_the_end_of_the_input_ends_the_session(tmp_path):
+    """Ctrl-D, on a line by itself."""
+    terminal = Terminal(tmp_path)
+    terminal.wait_for("you>")
+    terminal.type(b"hello\n")
+    terminal.wait_for("agent> Fine")
+    terminal.type(b"\x04")
+    assert terminal.end() == 0
+    assert (tmp_path / "closed").exists()
+
+
+@pytest.mark.parametrize("line", [b"hello\n", b"wait\n"], ids=["at the prompt", "during a reply"])
+def test_ctrl_c_ends_the_session(tmp_path, line):
+    """Whatever is waited for."""
+    os.mkfifo(tmp_path / "waiting")
+    terminal = Terminal(tmp_path)
+    terminal.wait_for("you>")
+    terminal.type(line)
+    if line == b"hello\n":
+        terminal.wait_for("s\r\nyou>")
+    else:
+        (tmp_path / "waiting").read_text()  # a pipe, whose other end the agent opens
+    terminal.type(b"\x03")
+    assert terminal.end() == 130
+    assert (tmp_path / "closed").exists()
