@@ -20,7 +20,7 @@ from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import RunResumed, TrialFinished
 from ci_evals.domain.results.run import Origin, Results
 from ci_evals.gate.policy import Policy
-from ci_evals.job import Job, Limits, evaluate
+from ci_evals.job import Job, Limits, RunFacts, evaluate
 from ci_evals.ports import Completion
 from ci_evals.runner import Options, Participants
 from ci_evals.stop import Stop
@@ -436,7 +436,7 @@ async def test_a_replay_does_not_go_on_as_a_run(tmp_path):
     """Its answers are those of an earlier one, and nobody would see that any more."""
     journal = Journal(tmp_path)
     origin = Origin(how="replay", run="earlier", started_at=build.STARTED_AT)
-    await evaluate(job(some(1), journal=journal, origin=origin), Participants(says()))
+    await evaluate(job(some(1), journal=journal, facts=RunFacts(origin=origin)), Participants(says()))
     journal.close()
     with pytest.raises(UsageError, match=r"where its answers are from \(--replay\)"):
         await evaluate(job(some(1), journal=Journal(tmp_path, resume=True)), Participants(says()))

@@ -24,8 +24,8 @@ class PlannedSuite:
     """For each selected test, the line of the file that it begins on."""
     agent_headers: Mapping[str, str] | None = field(default=None, repr=False)
     """More headers for this agent alone; None for those of the run."""
-    taken: frozenset[str] = frozenset()
-    """The names of tests of which nothing is played: their trials are those of an earlier run."""
+    reused: frozenset[str] = frozenset()
+    """The names of tests that are not played: their trials are reused from an earlier run."""
 
     @property
     def has_worlds(self) -> bool:
@@ -101,7 +101,7 @@ class Plan:
 
     def indexes_of(self, suite: PlannedSuite, test: Test) -> range:
         """The numbers of the trials of this test that the run plays itself."""
-        last = 0 if test.name in suite.taken else self.loops_of(test)
+        last = 0 if test.name in suite.reused else self.loops_of(test)
         return range(1, last + 1)
 
     def test_of(self, trial: Trial) -> Test:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -22,10 +22,7 @@ from ci_evals.runner import Options, TrialPlayer
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.participants import RunParticipants
-
-if TYPE_CHECKING:  # few runs are replayed
-    from ci_evals.wiring.recordings import RunReplay
+from ci_evals.wiring.participants import BuiltPlayers
 
 
 class PlayerElsewhere(TrialPlayer, Protocol):
@@ -43,14 +40,40 @@ class PlayElsewhere(Protocol):
     """Starts what plays a job elsewhere."""
 
     def __call__(
-        self, job: "Job", connections: Connections, participants: RunParticipants, stop: Stop
+        self, job: "Job", connections: Connections, players: BuiltPlayers, stop: Stop
     ) -> AbstractAsyncContextManager[PlayerElsewhere]:
-        """Return a context with a player that is ready. `participants` are those of this process.
+        """Return a context with a player that is ready. `players` are those of this process.
 
         Raises:
             UsageError: nothing can play the job.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Agents and models by settings, and trials that other processes play with them."""
+
+    connections: Connections
+    start: PlayElsewhere
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """Facts about a run that its results report, and that no score depends on."""
+
+    config: Mapping[str, JsonValue] = field(default_factory=dict)
+    """The options in force."""
+    git: Git = field(default_factory=Git)
+    identity: RunIdentity = field(default_factory=RunIdentity)
+    """The CI run and the commit, which a journal that is resumed must share."""
+    ci: str | None = None
+    """The CI service."""
+    shard: Shard | None = None
+    """The part of the whole plan that this one is."""
+    origin: Origin | None = None
+    """The run whose conversations these are, if none is played now."""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,31 +85,18 @@ class Job:
     options: Options
     redactor: Redactor
     baseline: BaselineResults = NO_BASELINE
+    both_sides: BothSides = BothSides.AUTO
+    """When the base arm of the plan, if it has one, is played."""
     limits: Limits = field(default_factory=Limits)
     journal: Journal | None = None
     """Keeps finished trials, and holds the past of a run that is resumed."""
-    replay: "RunReplay | None" = None
-    """Stands instead of the agents and models."""
-    elsewhere: PlayElsewhere | None = None
-    """Plays the trials in other processes; None for this one."""
     write_unfinished: Callable[[Results], None] | None = None
     """Takes the results of a run that has not finished, just before the first trial begins; may refuse with
     a `UsageError`."""
-    taken: TakenTests = field(default_factory=dict)
+    reused: TakenTests = field(default_factory=dict)
     """The tests that the plan does not play."""
-    shard: Shard | None = None
-    """The part of the whole plan that this one is."""
-    origin: Origin | None = None
-    """The run whose conversations these are, if none is played now."""
-    both_sides: BothSides = BothSides.AUTO
-    """When the base arm of the plan, if it has one, is played."""
     prices: Callable[[], PriceTable] = lambda: NO_PRICES
     """Read when they are first asked for: the bundled table takes a while."""
-    config: Mapping[str, JsonValue] = field(default_factory=dict)
     judge_check: CheckMode = CheckMode.OFF
     """The mode of the judge check; commands default to `auto`."""
-    git: Git = field(default_factory=Git)
-    context: RunIdentity = field(default_factory=RunIdentity)
-    """The CI run and the commit, which a journal that is resumed must share."""
-    ci: str | None = None
-    warnings: tuple[str, ...] = ()
+    facts: RunFacts = field(default_factory=RunFacts)

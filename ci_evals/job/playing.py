@@ -1,46 +1,41 @@
 """Play a plan, decide the gate, and play more of it as long as the decision asks for that."""
 
 import asyncio
-import os
 from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
     Coroutine,
-    Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ci_evals.adapters.journal.records import JournalMark
-from ci_evals.adapters.transport.rate_limiter import Waiting
-from ci_evals.domain.choices import CheckMode
-from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, UsageError
-from ci_evals.domain.plan import PlannedSuite, Trial
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Extended, Listener, ModelAnswered, RunResumed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.gate.rules.max_cost import MaxCost
+from ci_evals.job.chosen import Chosen, ChosenModels
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.late_evidence import LateEvidence, PlayPlan
 from ci_evals.job.limits import Budget, LimitsWatcher
 from ci_evals.job.results_builder import ResultsBuilder
-from ci_evals.job.setup import RunSetup
 from ci_evals.job.stages import first_stage, next_stage
-from ci_evals.planning.workload import of_plan
-from ci_evals.ports import WorldSteps
 from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, play, run
 from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import CheckedJudge
-from ci_evals.wiring.participants import RunParticipants, build_participants, world_steps
+from ci_evals.wiring.participants import GivenPlayers, Players, build_players
 from ci_evals.wiring.waits import report_waits
 
 if TYPE_CHECKING:
@@ -50,7 +45,7 @@ if TYPE_CHECKING:
 
 async def evaluate(
     job: Job,
-    clients: Connections | Participants,
+    chosen: Chosen,
     *,
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
@@ -65,11 +60,15 @@ async def evaluate(
             cannot be built, or the journal is of another run.
     """
     stop = stop or Stop()
-    setup = RunSetup.of(job.plan, clients)
-    if job.policy.rule(MaxCost).max_cost is not None and not setup.reports_cost:
-        check_priced(set(setup.paid_models(job.plan)), job.prices())
-    async with _participants(job, clients, stop) as players:
-        builder = ResultsBuilder(job, setup, stop, now, notes=players.notes)
+    models = ChosenModels.of(job.plan, chosen)
+    if job.policy.rule(MaxCost).max_cost is not None and not models.reports_cost:
+        check_priced(set(models.paid_models(job.plan)), job.prices())
+    async with _players(job, chosen, stop) as (players, elsewhere):
+
+        def notes() -> tuple[str, ...]:
+            return (*players.notes(), *(elsewhere.notes() if elsewhere else ()))
+
+        builder = ResultsBuilder(job, models, stop, now, notes=notes)
         done = _resume(job, builder, listen)
         budget = Budget(job.policy.rule(MaxCost).max_cost, job.prices)
         limits = LimitsWatcher(
@@ -87,30 +86,33 @@ async def evaluate(
             limits(event)
             listen(event)
 
-        save = _saver(job, builder, players.capture)
-        if players.elsewhere:
-            players.elsewhere.listen = hear
-            begin = partial(play, player=players.elsewhere)
+        capture = _capture(job)
+        participants_for, judges = _captured(players, capture)
+        save = _saver(job, builder, capture)
+        if elsewhere:
+            elsewhere.listen = hear
+            begin = partial(play, player=elsewhere)
         else:
-            begin = partial(run, participants_for=players.participants_for, redactor=job.redactor)
+            begin = partial(run, participants_for=participants_for, redactor=job.redactor)
         play_plan: PlayPlan = partial(
             begin,
             options=replace(
                 job.options,
                 judge_first=job.limits.fail_fast or budget.most is not None,
-                timed=job.origin is None,
+                timed=job.facts.origin is None,
             ),
             admit=limits.admits,
             save=save,
             listen=hear,
             stop=stop,
         )
-        if late := _late_evidence(job, players, save):
+        if players.receiver:
+            late = LateEvidence(players.receiver, job.redactor, job.journal, save)
             play_plan = late.settling(play_plan, stop)
         checks = builder.judge_checks = JudgeChecks(
-            judges=players.judges,
+            judges=judges,
             mode=job.judge_check,
-            provider=setup.provider,
+            provider=models.provider,
             redactor=job.redactor,
             baseline=job.baseline.results,
             prices=job.prices,
@@ -119,7 +121,7 @@ async def evaluate(
         )
         play_all = partial(_play_in_stages, job, builder, play_plan, done, listen=listen, stop=stop)
         with _timed(job, limits):
-            check_judges = _check_judges(job, checks, players.capture, stop)
+            check_judges = _check_judges(job, checks, capture, stop)
             # The judges of a resumed run are checked even if all its trials have finished.
             if done.keys() >= set(job.plan.trials):
                 async with _in_background(stop.stop_on_error(check_judges)) as checked:
@@ -137,14 +139,14 @@ async def evaluate(
 
 def not_played(
     job: Job,
-    clients: Connections | Participants,
+    chosen: Chosen,
     reason: str,
     *,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Results:
     """The results of a run that was skipped: the plan, none of it played, and no verdict."""
-    setup = RunSetup.of(job.plan, clients)
-    builder = ResultsBuilder(job, setup, Stop(), now, skipped_because=reason)
+    models = ChosenModels.of(job.plan, chosen)
+    builder = ResultsBuilder(job, models, Stop(), now, skipped_because=reason)
     return builder.results(job.plan, [None] * len(job.plan.trials))
 
 
@@ -202,14 +204,6 @@ async def _play_in_stages(
         stage = following
 
 
-def _late_evidence(job: Job, players: "_JobParticipants", save: SaveTrial | None) -> LateEvidence | None:
-    """What corrects results if spans are received."""
-    receiver = players.built.agents.receiver if players.built else None
-    if receiver is None:
-        return None
-    return LateEvidence(receiver, job.redactor, job.journal, save)
-
-
 def _saver(job: Job, builder: ResultsBuilder, capture: "RunCapture | None") -> SaveTrial | None:
     """Return what keeps finished trials in the journal, if there is one."""
     journal = job.journal
@@ -251,105 +245,49 @@ def _timed(job: Job, limits: LimitsWatcher) -> Iterator[None]:
         timer.cancel()
 
 
-@dataclass(frozen=True)
-class _JobParticipants:
-    """The participants of a job, and the checks of those that settings chose."""
-
-    participants_for: ParticipantsFor
-    judges: tuple[CheckedJudge, ...] = ()
-    """Those whose verdicts the plan wants, each model once."""
-    built: RunParticipants | None = None
-    worlds: tuple[WorldSteps, ...] = ()
-    """Of the suites, where nothing was built."""
-    elsewhere: "PlayerElsewhere | None" = None
-    """Plays the trials instead of this process."""
-    capture: "RunCapture | None" = None
-    """The answers of agents and models, if they are to be kept."""
-
-    async def start_agents(self, stop: Stop) -> None:
-        """Start the programs that serve agents, or end the run before it has begun."""
-        try:
-            if self.built:
-                await self.built.agents.start_programs()
-        except AgentError as error:
-            stop.request(str(error), outage=True, cut_off=True)
-
-    async def watch_agents(self, stop: Stop) -> None:
-        """End the run once such a program has ended: no other trial can do better."""
-        if self.built:
-            stop.request(await self.built.agents.ended_program(), outage=True, cut_off=True)
-
-    async def check_agents(self, stop: Stop) -> None:
-        """End the run before it has begun if an agent's key is refused."""
-        try:
-            if self.built:
-                await self.built.check_agents()
-        except AgentAccessError as error:
-            stop.request(str(error), outage=True)
-
-    async def check_models(self, stop: Stop) -> None:
-        """End the run soon after it has begun if the models' key is refused."""
-        await asyncio.sleep(0)  # the first conversations go before an import that takes a second or two
-        try:
-            if self.built and not stop.requested:
-                await self.built.models.check()
-        except LLMAccessError as error:
-            stop.request(str(error), outage=True, cut_off=True)
-
-    def waits(self) -> Iterable[tuple[str, Waiting | None]]:
-        return self.built.waits() if self.built else ()
-
-    def notes(self) -> tuple[str, ...]:
-        worlds = (note for world in self.worlds for note in world.notes())
-        lost = self.elsewhere.notes() if self.elsewhere else ()
-        return (*(self.built.notes() if self.built else ()), *worlds, *lost)
-
-
 @asynccontextmanager
-async def _participants(
-    job: Job, clients: Connections | Participants, stop: Stop
-) -> AsyncIterator[_JobParticipants]:
-    if job.replay:
-        judges = job.replay.judges(always=job.judge_check is CheckMode.ALWAYS)
-        yield _JobParticipants(job.replay.participants, judges)
-    elif isinstance(clients, Participants):
-        llms = clients.judges if of_plan(job.plan).judge_calls else ()
-        suites = tuple(_in_world(clients, planned, job) for planned in job.plan.suites)
-        worlds = tuple(suite.world for suite in suites if suite.world)
-        judges = tuple(map(CheckedJudge, llms))
-        yield _recorded(job, _JobParticipants(lambda trial: suites[trial.suite], judges, worlds=worlds))
+async def _players(
+    job: Job, chosen: Chosen, stop: Stop
+) -> AsyncIterator[tuple[Players, "PlayerElsewhere | None"]]:
+    """Build those who play the job, and what plays its trials elsewhere, if that was chosen."""
+    if isinstance(chosen, Players):
+        yield chosen, None
+    elif isinstance(chosen, Participants):
+        yield GivenPlayers(job.plan, chosen, job.redactor), None
+    elif isinstance(chosen, Connections):
+        async with build_players(job.plan, chosen, job.redactor) as players:
+            yield players, None
     else:
-        async with build_participants(job.plan, clients, job.redactor) as built:
-            local = _JobParticipants(lambda trial: built.by_suite[trial.suite], built.judges, built)
-            if job.elsewhere is None:
-                yield _recorded(job, local)
-                return
-            if job.journal and job.journal.holds_answers:
-                raise UsageError(
-                    "--cluster, --resume: the run to resume was recorded, and answers are recorded by one "
-                    "process. Omit --cluster, or start over without --resume."
-                )
-            async with job.elsewhere(job, clients, built, stop) as player:
-                yield replace(local, elsewhere=player)
+        if job.journal and job.journal.holds_answers:
+            raise UsageError(
+                "--cluster, --resume: the run to resume was recorded, and answers are recorded by one "
+                "process. Omit --cluster, or start over without --resume."
+            )
+        async with (
+            build_players(job.plan, chosen.connections, job.redactor) as players,
+            chosen.start(job, chosen.connections, players, stop) as elsewhere,
+        ):
+            yield players, elsewhere
 
 
-def _in_world(clients: Participants, planned: PlannedSuite, job: Job) -> Participants:
-    """Given participants, with what does the steps of a suite's worlds."""
-    url = planned.suite.base_url or ""
-    return replace(clients, world=clients.world or world_steps(planned, os.environ, job.redactor, url))
-
-
-def _recorded(job: Job, participants: _JobParticipants) -> _JobParticipants:
-    """The participants with their answers captured, if the journal is to hold them."""
+def _capture(job: Job) -> "RunCapture | None":
+    """What captures the answers of agents and models, if the journal is to hold them."""
     if job.journal is None or not job.journal.holds_answers:
-        return participants
+        return None
     from ci_evals.adapters.journal.capture import RunCapture  # noqa: PLC0415  # few runs are recorded
-    from ci_evals.wiring.recordings import recorded, recorded_judges  # noqa: PLC0415  # likewise
 
-    capture, unrecorded = RunCapture(job.plan, job.redactor), participants.participants_for
-    return replace(
-        participants,
-        participants_for=lambda trial: recorded(unrecorded(trial), capture.begin(trial)),
-        judges=recorded_judges(participants.judges, capture),
-        capture=capture,
-    )
+    return RunCapture(job.plan, job.redactor)
+
+
+def _captured(
+    players: Players, capture: "RunCapture | None"
+) -> tuple[ParticipantsFor, Sequence[CheckedJudge]]:
+    """The participants of each trial and the judges, with their answers captured."""
+    if capture is None:
+        return players.participants, players.judges
+    from ci_evals.wiring.recordings import recorded, recorded_judges  # noqa: PLC0415  # few runs are recorded
+
+    def participants_for(trial: Trial) -> Participants:
+        return recorded(players.participants(trial), capture.begin(trial))
+
+    return participants_for, recorded_judges(players.judges, capture)

@@ -30,10 +30,10 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.gate.decision import gate_looks
 from ci_evals.grading import graded_criteria, judge
 from ci_evals.job import unproven_paths
+from ci_evals.job.chosen import ChosenModels
 from ci_evals.job.conclude import Conclusion
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
-from ci_evals.job.setup import RunSetup
 from ci_evals.job.unproven_paths import Settled
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring import tool_names
@@ -56,28 +56,28 @@ class ResultsBuilder:
     def __init__(
         self,
         job: Job,
-        setup: RunSetup,
+        models: ChosenModels,
         stop: Stop,
         now: Callable[[], datetime],
         *,
         skipped_because: str | None = None,
         notes: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
-        self._job, self._setup, self._stop, self._now = job, setup, stop, now
+        self._job, self._chosen, self._stop, self._now = job, models, stop, now
         self._skipped_because, self._notes = skipped_because, notes
         self.resumed: Collection[Trial] = ()
         """The trials that are taken from the journal."""
         self.judge_checks: JudgeChecks | None = None
         """Control questions to the judges, if any are asked."""
-        self.undecided_rule = ScoreRule(offline=setup.offline)
+        self.undecided_rule = ScoreRule(offline=models.offline)
         past = job.journal.past if job.journal else None
         self._id = past.header.run if past else uuid4().hex
         self._started = past.header.started_at if past else self.now()
         self._begun = time.perf_counter() - (past.elapsed if past else 0)
         names = [job.redactor.text(planned.suite.name) for planned in job.plan.arm(0).suites]
         folders = folders_for(names, self._started)
-        self._facts = tuple(map(SuiteFacts, folders * len(job.plan.arms), setup.models))
-        self._digests = _digests(job, setup)
+        self._facts = tuple(map(SuiteFacts, folders * len(job.plan.arms), models.models))
+        self._digests = _digests(job, models)
         self._looks: dict[bool, dict[int, ComparisonLook]] = {True: {}, False: {}}
         """The looks at p, by whether the base agent was played: without it they compare with other runs."""
         self._gate_looks: dict[int, tuple[GateLook, ...]] = {}
@@ -87,23 +87,23 @@ class ResultsBuilder:
         """The journal's facts of the run."""
         journal, recorded = self._job.journal, None
         if journal and journal.holds_answers:
-            recorded = Recorded.of(self._job.plan, self._job.config, self._job.redactor)
+            recorded = Recorded.of(self._job.plan, self._job.facts.config, self._job.redactor)
         return JournalHeader(
             tool=Tool(version=__version__),
             run=self._id,
             started_at=self._started,
             digests=self._digests,
-            origin=self._job.origin,
+            origin=self._job.facts.origin,
             tests=tuple(len(planned.tests) for planned in self._job.plan.suites),
             connection=self._connection,
-            context=self._job.context,
+            context=self._job.facts.identity,
             recorded=recorded,
         )
 
     @property
     def _connection(self) -> str:
         """A digest of how agents are reached, and of the agents beside the first one."""
-        plan, connection = self._job.plan, self._setup.connection
+        plan, connection = self._job.plan, self._chosen.connection
         return (
             connection if len(plan.arms) == 1 else digest([connection, plan.arms, _agents(self._job, plan)])
         )
@@ -187,7 +187,7 @@ class ResultsBuilder:
             own,
             facts,
             self.undecided_rule,
-            taken=self._job.taken,
+            taken=self._job.reused,
             prices=prices,
             shown=redactor.text,
         )
@@ -197,9 +197,9 @@ class ResultsBuilder:
 
     def _warnings(self, plan: Plan, settled: Settled) -> tuple[str, ...]:
         past = self._job.journal.past if self._job.journal else None
-        resumed = self._job.context.caution(past.header.context) if past else None
+        resumed = self._job.facts.identity.caution(past.header.context) if past else None
         return (
-            *self._job.warnings,
+            *self._job.facts.warnings,
             *([resumed] if resumed else ()),
             *(self.judge_checks.warnings() if self.judge_checks else ()),
             *map(self._job.redactor.text, tool_names.warnings(plan, settled.results)),
@@ -229,13 +229,13 @@ class ResultsBuilder:
             duration_seconds=self.elapsed,
             status="skipped" if skipped else self._conclusion.status("completed"),
             stopped_because=skipped or self._stop.reason,
-            config=dict(job.config) | {"provider": self._setup.provider},
-            git=job.git,
-            environment=environment(job.ci),
+            config=dict(job.facts.config) | {"provider": self._chosen.provider},
+            git=job.facts.git,
+            environment=environment(job.facts.ci),
             digests=self._digests,
             rounds=Rounds(looks=plan.looks, played=plan.loops) if plan.looks else None,
-            shard=job.shard,
-            origin=job.origin,
+            shard=job.facts.shard,
+            origin=job.facts.origin,
             resumed=self._resumed(plan),
             baseline_note=job.baseline.note,
             warnings=self._warnings(plan, settled),
@@ -256,16 +256,16 @@ def _redacted_suite(suite: SuiteResult, redactor: Redactor) -> SuiteResult:
     return redactor.model(suite.model_copy(update={"tests": ()})).model_copy(update={"tests": tests})
 
 
-def _digests(job: Job, setup: RunSetup) -> Digests:
+def _digests(job: Job, chosen: ChosenModels) -> Digests:
     """Digests of everything that scores depend on, each by itself. Secrets are taken out first."""
     plan = job.plan.arm(0)
-    models = setup.models[: len(plan.suites)]
+    models = chosen.models[: len(plan.suites)]
     return Digests(
         suites=of_tests(one for planned in plan.suites for one in planned.test_digests),
         agents=_agents(job, plan),
-        models=of_models(setup.provider, (own.identity for own in models)),
+        models=of_models(chosen.provider, (own.identity for own in models)),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
-        user_prompt=setup.user_prompt,
+        user_prompt=chosen.user_prompt,
         loops=of_loops(plan.loops_of(test) for planned in plan.suites for test in planned.tests),
     )
 

@@ -21,7 +21,7 @@ from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.gate.policy import Policy
-from ci_evals.job import BaselineResults, Job, evaluate
+from ci_evals.job import BaselineResults, Job, RunFacts, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
 from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.agent_choice import AgentChoice, choose
@@ -226,6 +226,9 @@ async def run_suite(
     looks = tuple(rounds)
     selection = Selection.of(test, tag)
     planned = replace(plan([chosen], selection, max(looks, default=loops)), looks=looks)
+    warnings = chosen.warnings
+    if isinstance(adapter, Connections):
+        warnings = (*warnings, *adapter.warnings(planned))
     job = Job(
         plan=planned,
         policy=policy,
@@ -236,16 +239,18 @@ async def run_suite(
         baseline=BaselineResults(baseline, history=_in_order(history, baseline) if baseline else ()),
         judge_check=CheckMode(judge_check),
         prices=(lambda: prices) if prices else price_files.bundled,
-        config={
-            "loops": loops,
-            "rounds": ",".join(map(str, looks)) or "off",
-            "parallel": parallel,
-            "retries": retries,
-            "test": "\n".join(selection.names) or None,
-            "tag": tag,
-            "judgeCheck": judge_check,
-        },
-        warnings=(*chosen.warnings, *(adapter.warnings(planned) if isinstance(adapter, Connections) else ())),
+        facts=RunFacts(
+            config={
+                "loops": loops,
+                "rounds": ",".join(map(str, looks)) or "off",
+                "parallel": parallel,
+                "retries": retries,
+                "test": "\n".join(selection.names) or None,
+                "tag": tag,
+                "judgeCheck": judge_check,
+            },
+            warnings=warnings,
+        ),
     )
     stop = Stop()
     results = await evaluate(job, player, listen=listen, stop=stop)

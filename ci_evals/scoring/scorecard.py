@@ -83,7 +83,7 @@ def score(
     for s, (planned, fact) in enumerate(zip(plan.suites, facts, strict=True)):
         own = [
             _TestTrials.of(taken[planned.file, test.name])
-            if test.name in planned.taken
+            if test.name in planned.reused
             else _TestTrials(trials.get((s, t), ()), plan.played_of(planned, test))
             for t, test in enumerate(planned.tests)
         ]

@@ -2,63 +2,162 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError
+from ci_evals.domain.plan import Plan, PlannedSuite, Trial
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.workload import of_plan, of_suite
 from ci_evals.ports import KeyCheckingAgent, WorldSteps
 from ci_evals.runner import Participants
+from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.agents import RunAgents, agent_settings
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.functions import function_caller
 from ci_evals.wiring.models import CheckedJudge, RunModels
 
+if TYPE_CHECKING:
+    from ci_evals.adapters.otlp.receiver import Receiver
 
-@dataclass(frozen=True)
-class RunParticipants:
-    """The participants of a run, for each suite of its plan."""
 
-    by_suite: tuple[Participants, ...]
-    judges: tuple[CheckedJudge, ...]
-    agents: RunAgents
-    models: RunModels
+class Players:
+    """Those who play the trials of a run: built from settings, given by a library's caller, or replayed.
 
-    async def check_agents(self) -> None:
+    What only built ones have to do before and during a run, others pass over.
+    """
+
+    judges: tuple[CheckedJudge, ...] = ()
+    """Those whose verdicts the plan wants, each model once."""
+    receiver: "Receiver | None" = None
+    """The receiver of spans, if any agent has them received."""
+
+    def participants(self, trial: Trial) -> Participants:
+        """Return the participants of a trial."""
+        raise NotImplementedError
+
+    async def start_agents(self, stop: Stop) -> None:
+        """Start the programs that serve agents, or end the run before it has begun."""
+
+    async def watch_agents(self, stop: Stop) -> None:
+        """End the run once such a program has ended: no other trial can do better."""
+
+    async def check_agents(self, stop: Stop) -> None:
+        """End the run before it has begun if an agent's key is refused."""
+
+    async def check_models(self, stop: Stop) -> None:
+        """End the run soon after it has begun if the models' key is refused."""
+
+    def waits(self) -> Iterable[tuple[str, Waiting | None]]:
+        """Return the current waits for each server."""
+        return ()
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the results should say of them."""
+        return ()
+
+
+class GivenPlayers(Players):
+    """The same participants for all trials, as a library's caller gives them."""
+
+    def __init__(self, plan: Plan, given: Participants, redactor: Redactor) -> None:
+        """Give each suite the steps of its world, unless the caller has some."""
+        worlds = []
+        for planned in plan.suites:
+            url = planned.suite.base_url or ""
+            worlds.append(given.world or world_steps(planned, os.environ, redactor, url))
+        self._by_suite = tuple(replace(given, world=world) for world in worlds)
+        if of_plan(plan).judge_calls:
+            self.judges = tuple(map(CheckedJudge, given.judges))
+
+    def participants(self, trial: Trial) -> Participants:
+        """Return those of the trial's suite."""
+        return self._by_suite[trial.suite]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the worlds have to say."""
+        return _notes_of_worlds(self._by_suite)
+
+
+def _notes_of_worlds(by_suite: Iterable[Participants]) -> tuple[str, ...]:
+    return tuple(note for suite in by_suite if suite.world for note in suite.world.notes())
+
+
+class BuiltPlayers(Players):
+    """The participants of a run, built from settings for each suite of its plan."""
+
+    def __init__(
+        self,
+        by_suite: Sequence[Participants],
+        judges: Iterable[CheckedJudge],
+        agents: RunAgents,
+        models: RunModels,
+    ) -> None:
+        self.by_suite = tuple(by_suite)
+        self.judges = tuple(judges)
+        self.agents, self._models = agents, models
+        self.receiver = agents.receiver
+
+    def participants(self, trial: Trial) -> Participants:
+        """Return those of the trial's suite."""
+        return self.by_suite[trial.suite]
+
+    async def start_agents(self, stop: Stop) -> None:
+        """Start the programs that serve agents, or end the run before it has begun."""
+        try:
+            await self.agents.start_programs()
+        except AgentError as error:
+            stop.request(str(error), outage=True, cut_off=True)
+
+    async def watch_agents(self, stop: Stop) -> None:
+        """End the run once such a program has ended."""
+        stop.request(await self.agents.ended_program(), outage=True, cut_off=True)
+
+    async def check_agents(self, stop: Stop) -> None:
         """Learn whether agents' keys are good if a simulated user would be paid before they are asked.
 
-        That costs nothing, and takes some seconds at most. Raise `AgentAccessError` if a key is refused.
+        That costs nothing, and takes some seconds at most.
         """
         paid_first = [suite.agent for suite in self.by_suite if suite.user_llm]
         checks = (agent.check() for agent in paid_first if isinstance(agent, KeyCheckingAgent))
         for error in await asyncio.gather(*checks, return_exceptions=True):
+            if isinstance(error, AgentAccessError):
+                stop.request(str(error), outage=True)
+                return
             if error:
                 raise error
+
+    async def check_models(self, stop: Stop) -> None:
+        """End the run soon after it has begun if the models' key is refused."""
+        await asyncio.sleep(0)  # the first conversations go before an import that takes a second or two
+        try:
+            if not stop.requested:
+                await self._models.check()
+        except LLMAccessError as error:
+            stop.request(str(error), outage=True, cut_off=True)
 
     def waits(self) -> Iterator[tuple[str, Waiting | None]]:
         """The current waits for each server."""
         yield from self.agents.waits()
-        yield from self.models.waits()
+        yield from self._models.waits()
 
     def limiters(self) -> list[RateLimiter]:
         """The rate limiters of all services: in every process that builds the same plan the same ones."""
-        return [*self.agents.limiters(), *self.models.limiters()]
+        return [*self.agents.limiters(), *self._models.limiters()]
 
     def notes(self) -> tuple[str, ...]:
         """Limits that servers have set to the rate until now, and what is known of the cache."""
-        worlds = (note for suite in self.by_suite if suite.world for note in suite.world.notes())
-        return (*self.agents.notes(), *self.models.notes(), *worlds)
+        return (*self.agents.notes(), *self._models.notes(), *_notes_of_worlds(self.by_suite))
 
 
 @asynccontextmanager
-async def build_participants(
+async def build_players(
     plan: Plan, connections: Connections, redactor: Redactor
-) -> AsyncIterator[RunParticipants]:
+) -> AsyncIterator[BuiltPlayers]:
     """Build the participants of each suite of the plan, and close them afterwards.
 
     Raise `UsageError` if the plan needs an LLM and there is no key, or an agent cannot be built.
@@ -89,7 +188,7 @@ async def build_participants(
             )
             by_suite.append(participants)
         await agents.start()
-        yield RunParticipants(tuple(by_suite), tuple(map(models.checked_judge, all_judges)), agents, models)
+        yield BuiltPlayers(by_suite, map(models.checked_judge, all_judges), agents, models)
 
 
 def world_steps(

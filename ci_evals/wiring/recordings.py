@@ -1,7 +1,7 @@
 """Participants that are recorded, and those that a recording plays."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ci_evals.adapters.journal.capture import (
     RecordedAgent,
@@ -27,6 +27,7 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.functions import function_caller
 from ci_evals.wiring.models import CheckedJudge
+from ci_evals.wiring.participants import Players
 
 
 def recorded(participants: Participants, capture: TrialCapture) -> Participants:
@@ -49,20 +50,29 @@ def recorded_judges(judges: Iterable[CheckedJudge], capture: RunCapture) -> tupl
     return tuple(replace(judge, llm=RecordedLLM(judge.llm, "judge", capture.judge_check)) for judge in judges)
 
 
-@dataclass(frozen=True)
-class RunReplay:
+class ReplayedPlayers(Players):
     """A recording in all the parts that a real run of the plan would have."""
 
-    recording: Recording
-    plan: Plan
-    connections: Connections
-    redactor: Redactor
+    def __init__(
+        self,
+        recording: Recording,
+        plan: Plan,
+        connections: Connections,
+        redactor: Redactor,
+        *,
+        always_check: bool = False,
+    ) -> None:
+        """Take the answers from a recording.
 
-    def judges(self, *, always: bool) -> tuple[CheckedJudge, ...]:
-        """The judges of the plan as they answered control questions: a check is repeated if it was recorded.
-
-        With `always` they are asked all the same, and have no answer.
+        A check of judges is repeated if it was recorded. With `always_check` they are asked all the same, and
+        have no answer.
         """
+        self.recording, self.plan = recording, plan
+        self.connections, self.redactor = connections, redactor
+        self.judges = self._judges(always=always_check)
+
+    def _judges(self, *, always: bool) -> tuple[CheckedJudge, ...]:
+        """Return the judges of the plan as they answered control questions."""
         answers = self.recording.judge_check()
         if not (answers or always):
             return ()

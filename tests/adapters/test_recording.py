@@ -26,7 +26,7 @@ from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import CheckedJudge
-from ci_evals.wiring.recordings import RunReplay, recorded, recorded_judges
+from ci_evals.wiring.recordings import ReplayedPlayers, recorded, recorded_judges
 
 PASS, FAIL = (fakes.judged(verdict, "It greets.") for verdict in ("pass", "fail"))
 JUDGED = {"criterion": "The agent greets"}
@@ -93,7 +93,9 @@ class Folder:
         return results
 
     async def replay(self, plan, stop=None, **options):
-        participants_for = RunReplay(Recording(self.path), plan, self.adapter, self.redactor).participants
+        participants_for = ReplayedPlayers(
+            Recording(self.path), plan, self.adapter, self.redactor
+        ).participants
         return await run(plan, participants_for, Options(**options), self.redactor, stop=stop)
 
     def lines(self):
@@ -229,7 +231,9 @@ async def test_a_secret_that_was_told_is_told_in_the_replay_too(tmp_path):
     stop = Stop()
     stop.interrupt()
     assert await folder.replay(plan, stop) == (None,)
-    participants_for = RunReplay(Recording(folder.path), plan, folder.adapter, folder.redactor).participants
+    participants_for = ReplayedPlayers(
+        Recording(folder.path), plan, folder.adapter, folder.redactor
+    ).participants
     listen = lambda event: isinstance(event, TurnPlayed) and stop.interrupt()  # noqa: E731
     stop = Stop()
     (cut,) = await run(plan, participants_for, Options(), folder.redactor, listen=listen, stop=stop)

@@ -40,6 +40,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.extension_registry import Addition, read_calibration
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
+from ci_evals.job.chosen import Chosen
+from ci_evals.job.job import RunFacts
 from ci_evals.job.limits import FAILURES_IN_ROW
 from ci_evals.planning.arms import Arm
 from ci_evals.planning.parse import LoadedSuite
@@ -147,29 +149,29 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         both_sides=settings.both_sides,
         judge_check=settings.judge_check,
         prices=prices,
-        config=recorded_options(settings)
-        | {
-            "judgeCache": "on" if connections.judge_cache else "off",
-            "against": settings.against is not None,  # it may hold a key
-        },
-        git=github.git,
-        context=identity,
         write_unfinished=paths.begin,
-        ci="github-actions" if context.in_actions else None,
-        warnings=warnings,
+        facts=RunFacts(
+            config=recorded_options(settings)
+            | {
+                "judgeCache": "on" if connections.judge_cache else "off",
+                "against": settings.against is not None,  # it may hold a key
+            },
+            git=github.git,
+            identity=identity,
+            ci="github-actions" if context.in_actions else None,
+            warnings=warnings,
+        ),
     )
-    chosen = (
+    selected = (
         selecting.Selected(job, why_skipped(github, missing))
         if skipped
         else selecting.select(job, settings, connections, github)
     )
-    job = only_part(chosen.job, part, console.say)
-    job = recording.replaying(job, recorded_run, connections)
-    prepared = _PreparedRun(
-        settings, github, job, journal, connections, paths, context, interruption, calibration
-    )
+    job = only_part(selected.job, part, console.say)
+    job, chosen = recording.replaying(job, recorded_run, connections)
+    prepared = _PreparedRun(settings, github, job, journal, chosen, paths, context, interruption, calibration)
     del loaded  # the suites' texts, which nobody asks for any more
-    sys.exit(_finish(prepared, chosen))
+    sys.exit(_finish(prepared, selected))
 
 
 @dataclass(frozen=True)
@@ -180,19 +182,19 @@ class _PreparedRun:
     github: GitHubJob
     job: Job
     journal: Journal
-    connections: Connections
+    chosen: Chosen
     paths: OutputPaths
     context: RunContext
     interruption: Interruption
     calibration: Addition | None
 
 
-def _finish(prepared: _PreparedRun, chosen: selecting.Selected) -> int:
+def _finish(prepared: _PreparedRun, selected: selecting.Selected) -> int:
     """Play what was selected, if anything was, publish the results, and return the exit code."""
-    if chosen.nothing_left:
-        return _skip(prepared, chosen.nothing_left)
-    if chosen.standing:
-        return _let_stand(prepared, chosen.standing)
+    if selected.nothing_left:
+        return _skip(prepared, selected.nothing_left)
+    if selected.standing:
+        return _let_stand(prepared, selected.standing)
     with closing(prepared.journal):
         return _play(prepared)
 
@@ -201,7 +203,7 @@ def _skip(prepared: _PreparedRun, why: str) -> int:
     """Publish that nothing was played, and return the exit code."""
     from ci_evals.cli.files.publish import publish
 
-    results = not_played(prepared.job, prepared.connections, why)
+    results = not_played(prepared.job, prepared.chosen, why)
     code = publish(results, prepared.paths, prepared.context)
     # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
     _tell_github(results, prepared, create=prepared.settings.comment is CommentMode.ALWAYS)
@@ -234,20 +236,21 @@ def _play(prepared: _PreparedRun) -> int:
     reserve = Reserve()
     stop.release = reserve.release
     with (
-        elsewhere(settings) as play_elsewhere,
+        elsewhere(settings, prepared.chosen) as chosen,
         show_progress(
             prepared.job.plan, prepared.context, prepared.job.prices, quiet=settings.quiet
         ) as listen,
     ):
-        job = replace(prepared.job, elsewhere=play_elsewhere)
         hear = _importing_reports(prepared, listen)
-        results = prepared.interruption.play(evaluate(job, prepared.connections, listen=hear, stop=stop))
+        results = prepared.interruption.play(evaluate(prepared.job, chosen, listen=hear, stop=stop))
     reserve.release()
     if prepared.calibration:
         results = prepared.calibration(results, prepared.job.redactor)
     from ci_evals.cli.files.publish import publish
 
-    code = publish(results, prepared.paths, prepared.context, job.baseline.results, verbose=settings.verbose)
+    code = publish(
+        results, prepared.paths, prepared.context, prepared.job.baseline.results, verbose=settings.verbose
+    )
     if results.run.status == "completed" or stop.failed_fast:
         prepared.journal.mark(JournalMark(mark="ended"))
     elif not settings.replay:
@@ -285,7 +288,7 @@ def _import_reports(prepared: _PreparedRun) -> None:
     """Import what writes reports, before agents that are code could change it on the disk."""
     from ci_evals.cli.files.publish import load
 
-    load(not_played(prepared.job, prepared.connections, ""))
+    load(not_played(prepared.job, prepared.chosen, ""))
     if prepared.settings.check or wants_comment(prepared.settings, prepared.github):
         import ci_evals.cli.github.checking
         import ci_evals.cli.github.posting  # noqa: F401

@@ -7,7 +7,9 @@ from typing import Any
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.plan import Plan
 from ci_evals.extension_registry import run_hooks
-from ci_evals.job.job import PlayElsewhere
+from ci_evals.job.chosen import Chosen
+from ci_evals.job.job import Elsewhere
+from ci_evals.wiring.connections import Connections
 
 
 def plays_elsewhere(settings: RunSettings) -> bool:
@@ -22,14 +24,14 @@ def check_elsewhere(settings: RunSettings, plan: Plan) -> None:
 
 
 @contextmanager
-def elsewhere(settings: RunSettings) -> Iterator[PlayElsewhere | None]:
-    """Yield what plays trials elsewhere, if that is asked for, and end it afterwards."""
+def elsewhere(settings: RunSettings, chosen: Chosen) -> Iterator[Chosen]:
+    """Yield who plays the run: other processes, if that is asked for, which end afterwards."""
     hook = _hook(settings)
-    if hook is None:
-        yield None
+    if hook is None or not isinstance(chosen, Connections):
+        yield chosen
         return
-    with hook.elsewhere(settings) as play:
-        yield play
+    with hook.elsewhere(settings) as start:
+        yield Elsewhere(chosen, start)
 
 
 def _hook(settings: RunSettings) -> Any:

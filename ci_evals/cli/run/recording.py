@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from ci_evals.adapters.journal.reading import Recording
 from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Origin
 from ci_evals.job import Job
+from ci_evals.job.chosen import Chosen
 from ci_evals.support.redaction import MASK, Redactor
 from ci_evals.wiring.connections import Connections
 
@@ -102,15 +104,21 @@ def with_recorded_agents(planned: Plan, recording: Recording | None, redactor: R
     return Planned(replace(planned, suites=tuple(suites)), tuple(warnings))
 
 
-def replaying(job: Job, recording: Recording | None, connections: Connections) -> Job:
+class Replaying(NamedTuple):
+    """A job, and who plays it."""
+
+    job: Job
+    chosen: Chosen
+
+
+def replaying(job: Job, recording: Recording | None, connections: Connections) -> Replaying:
     """Let the recording, if there is one, take the place of agents and models."""
     if recording is None:
-        return job
-    from ci_evals.wiring.recordings import RunReplay  # noqa: PLC0415  # few runs are replayed
+        return Replaying(job, connections)
+    from ci_evals.wiring.recordings import ReplayedPlayers  # noqa: PLC0415  # few runs are replayed
 
     run = recording.header
-    return replace(
-        job,
-        replay=RunReplay(recording, job.plan, connections, job.redactor),
-        origin=Origin(how="replay", run=run.run, started_at=run.started_at),
-    )
+    origin = Origin(how="replay", run=run.run, started_at=run.started_at)
+    always = job.judge_check is CheckMode.ALWAYS
+    players = ReplayedPlayers(recording, job.plan, connections, job.redactor, always_check=always)
+    return Replaying(replace(job, facts=replace(job.facts, origin=origin)), players)

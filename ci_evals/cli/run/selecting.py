@@ -83,7 +83,7 @@ def _files_of_the_repository() -> frozenset[str]:
 
 def _only_failed(job: Job, path: Path, connections: Connections, context: RunContext) -> Selected:
     from ci_evals.cli.files.saved_run import SavedRun  # noqa: PLC0415  # for few runs
-    from ci_evals.job.taking import EarlierRun, take  # noqa: PLC0415  # as above
+    from ci_evals.job.reuse import EarlierRun, reuse  # noqa: PLC0415  # as above
 
     try:
         saved = SavedRun.open(path, job.redactor, unfinished=True)
@@ -95,21 +95,22 @@ def _only_failed(job: Job, path: Path, connections: Connections, context: RunCon
             "that the earlier run left."
         )
     earlier = saved.results
-    notes = _other_commit(job.git, earlier.run.git, in_ci=context.in_ci)
-    taking = take(job, connections, EarlierRun(earlier, "passed", lambda _suite, _test, base: base.passed))
-    if not taking.known:
+    notes = _other_commit(job.facts.git, earlier.run.git, in_ci=context.in_ci)
+    passed = EarlierRun(earlier, "passed", lambda _suite, _test, base: base.passed)
+    selected = reuse(job, connections, passed)
+    if not selected.comparable:
         names = ", ".join(repr(suite.name) for suite in earlier.suites) or "none"
         raise UsageError(
             f"--only-failed: {path} has none of these tests as they are defined here. Its suites: {names}. "
             "Name the results of a run of the same suites."
         )
-    if taking.different:
+    if selected.differences:
         raise UsageError(
             f"--only-failed: the results of {path} cannot be combined with this run: "
-            f"{'; '.join(taking.different)}. Play all tests."
+            f"{'; '.join(selected.differences)}. Play all tests."
         )
-    chosen = Selected(_said(taking.job, (*notes, *taking.played_whole), context.console.say))
-    if taking.job.plan.trials:
+    chosen = Selected(_said(selected.job, (*notes, *selected.notes), context.console.say))
+    if selected.job.plan.trials:
         return chosen
     return chosen._replace(standing=_standing(earlier, enforced=job.policy.enforced))
 
@@ -160,7 +161,7 @@ class _Changes(NamedTuple):
 
 
 def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJob) -> Selected:
-    from ci_evals.job.taking import EarlierRun, take  # noqa: PLC0415  # for few runs
+    from ci_evals.job.reuse import EarlierRun, reuse  # noqa: PLC0415  # for few runs
 
     say, earlier = github.context.console.say, job.baseline.results
     changes = _changes(ref, earlier.run.git.commit if earlier else None, github)
@@ -178,14 +179,14 @@ def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJ
             return False
         return not paths.touches(when.paths, changes.files)
 
-    taking = take(job, connections, EarlierRun(earlier, "unchanged", untouched))
-    if not taking.job.plan.trials:
+    selected = reuse(job, connections, EarlierRun(earlier, "unchanged", untouched))
+    if not selected.job.plan.trials:
         return Selected(job, f"no change since {ref} touches what a test depends on (--changed-since)")
-    notes = (*map(_all_played, taking.different), *taking.played_whole)
+    notes = (*map(_all_played, selected.differences), *selected.notes)
     if not earlier.run.git.commit:
         unseen = f"the baseline's commit is unknown: changes between it and {ref} are not seen"
         notes = (*notes, f"{unseen} (--changed-since)")
-    return Selected(_said(taking.job, notes, say))
+    return Selected(_said(selected.job, notes, say))
 
 
 def _changes(ref: str, baseline: str | None, github: GitHubJob) -> _Changes:
@@ -234,7 +235,8 @@ def _all_played(why: str) -> str:
 def _said(job: Job, notes: tuple[str, ...], say: Callable[[str], None]) -> Job:
     for note in notes:
         say(f"warning: {note}")
-    if job.taken:
+    if job.reused:
         tests = sum(len(suite.tests) for suite in job.plan.suites)
-        say(f"playing {tests - len(job.taken)} of {tests} tests; the others are taken from an earlier run")
-    return replace(job, warnings=(*job.warnings, *notes))
+        say(f"playing {tests - len(job.reused)} of {tests} tests; the others are taken from an earlier run")
+    facts = replace(job.facts, warnings=(*job.facts.warnings, *notes))
+    return replace(job, facts=facts)

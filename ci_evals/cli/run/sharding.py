@@ -44,4 +44,5 @@ def only_part(job: Job, part: ShardNumber | None, say: Callable[[str], None]) ->
     sharded = sharding.take(job.plan, part, job.redactor, job.baseline.results)
     whole = numbers.count(sum(len(suite.tests) for suite in job.plan.arm(0).suites), "test")
     say(f"shard {part.index} of {part.of}: {len(sharded.shard.tests)} of {whole}")
-    return replace(job, plan=sharded.plan, shard=sharded.shard, baseline=NO_BASELINE)
+    facts = replace(job.facts, shard=sharded.shard)
+    return replace(job, plan=sharded.plan, facts=facts, baseline=NO_BASELINE)

@@ -36,7 +36,7 @@ from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import is_blank
 from ci_evals.wiring.connections import Connections, keys_of
-from ci_evals.wiring.participants import build_participants
+from ci_evals.wiring.participants import build_players
 from ci_evals.wiring.providers import llm_key_of
 
 HELP = """\
@@ -145,7 +145,7 @@ class Chat:
         """Talk, and return the exit code."""
         parts, planned = self._parts, self._parts.plan
         without_models = replace(parts.connections, provider=Provider.OFFLINE, judge_model=None)
-        async with build_participants(planned, without_models, parts.redactor) as built:
+        async with build_players(planned, without_models, parts.redactor) as built:
             try:
                 await self._stop.run_until_stopped(built.agents.start_programs())
             except AgentError as error:

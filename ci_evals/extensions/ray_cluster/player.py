@@ -42,7 +42,7 @@ from ci_evals.job.job import Job
 from ci_evals.runner import GradeTrial, interruption
 from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.participants import RunParticipants
+from ci_evals.wiring.participants import BuiltPlayers
 from ci_evals.wiring.waits import LONG_SECONDS
 
 JOIN_SECONDS = 15.0
@@ -99,11 +99,11 @@ class _Link:
 class ClusterPlayer:
     """Plays trials by workers. Implements `TrialPlayer`. `start` comes first, `close` last."""
 
-    def __init__(self, cluster: Cluster, setup: SetUp, participants: RunParticipants, stop: Stop) -> None:
-        """`participants` are those of this process, whose rate limiters heed what workers meet."""
+    def __init__(self, cluster: Cluster, setup: SetUp, players: BuiltPlayers, stop: Stop) -> None:
+        """`players` are those of this process, whose rate limiters heed what workers meet."""
         self.listen: Listener = lambda _: None
         """Hears of what workers do."""
-        self._cluster, self._setup, self._participants, self._stop = cluster, setup, participants, stop
+        self._cluster, self._setup, self._players, self._stop = cluster, setup, players, stop
         self._talking = asyncio.Semaphore(setup.options.parallel)
         self._links: list[_Link] = []
         self._numbers = count(1)
@@ -125,7 +125,7 @@ class ClusterPlayer:
             UsageError: none can.
         """
         self._stop.on_request = self._pass_on_stop
-        for number, limiter in enumerate(self._participants.limiters()):
+        for number, limiter in enumerate(self._players.limiters()):
             limiter.share(self._setup.workers, partial(self._pass_on_slowdown, number, None))
         for _ in range(self._setup.workers):
             self._start_worker()
@@ -241,7 +241,7 @@ class ClusterPlayer:
     def _hear_of_worker(self, link: _Link, news: AboutWorker) -> None:
         match news:
             case Ready():
-                limiters = self._participants.limiters()
+                limiters = self._players.limiters()
                 for service, reduction in self._reductions.items():
                     link.give(Join(service, reduction, limiters[service].pause))
                 link.ready = True
@@ -254,11 +254,11 @@ class ClusterPlayer:
                 self._stop.request(reason, outage=outage)
             case Limited(service, slowdown, reduction):
                 self._reductions[service] = reduction
-                self._participants.limiters()[service].on_remote_slowdown(slowdown)
+                self._players.limiters()[service].on_remote_slowdown(slowdown)
                 self._pass_on_slowdown(service, link, slowdown)
             case Left(printed):
                 link.left = True
-                self._participants.agents.log(f"worker {link.number}", printed)
+                self._players.agents.log(f"worker {link.number}", printed)
             case _:
                 assert_never(news)
 
@@ -370,7 +370,7 @@ class ClusterPlayer:
 
 @asynccontextmanager
 async def played_on(
-    cluster: Cluster, job: Job, connections: Connections, participants: RunParticipants, stop: Stop
+    cluster: Cluster, job: Job, connections: Connections, players: BuiltPlayers, stop: Stop
 ) -> AsyncIterator[ClusterPlayer]:
     """Play trials of the job on a cluster: yields a player whose workers are ready, and ends them.
 
@@ -387,7 +387,7 @@ async def played_on(
         environ=environment_for_worker(connections.environ),
         workers=max(1, min(cluster.processors(), job.options.parallel, len(job.plan.trials))),
     )
-    player = ClusterPlayer(cluster, setup, participants, stop)
+    player = ClusterPlayer(cluster, setup, players, stop)
     try:
         await player.start()
         yield player

@@ -36,7 +36,7 @@ from ci_evals.extensions.ray_cluster.messages import (
 from ci_evals.runner import LocalPlayer
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring.participants import RunParticipants, build_participants
+from ci_evals.wiring.participants import BuiltPlayers, build_players
 from ci_evals.wiring.waits import report_waits
 
 _SILENCE_SECONDS = 5.0
@@ -51,7 +51,7 @@ class TrialWorker:
         self._filled = asyncio.Event()
         self._stack, self._stop = AsyncExitStack(), Stop()
         self._player: LocalPlayer | None = None
-        self._participants: RunParticipants | None = None
+        self._players: BuiltPlayers | None = None
         self._redactor = Redactor()
         self._printed = ""
         self._tasks = set[asyncio.Task[None]]()
@@ -67,11 +67,11 @@ class TrialWorker:
                 case End():
                     self._end(order)
                 case Heed(service, slowdown):
-                    if self._participants:
-                        self._participants.limiters()[service].on_remote_slowdown(slowdown)
+                    if self._players is not None:
+                        self._players.limiters()[service].on_remote_slowdown(slowdown)
                 case Join(service, reduction, pause):
-                    if self._participants:
-                        self._participants.limiters()[service].join(reduction, pause)
+                    if self._players is not None:
+                        self._players.limiters()[service].join(reduction, pause)
                 case Leave():
                     self._begin(self._leave())
                 case _:
@@ -105,21 +105,21 @@ class TrialWorker:
         self._stack.callback(self._read_log, log)  # written by then, and not yet gone with its folder
         connections = replace(setup.connections, environ=os.environ, agent_log=log)
         try:
-            building = build_participants(setup.plan, connections, self._redactor)
-            participants = await self._stack.enter_async_context(building)
+            building = build_players(setup.plan, connections, self._redactor)
+            players = await self._stack.enter_async_context(building)
         except CiEvalsError as error:
             self._tell(CannotPlay(self._redactor.text(str(error))))
             return
         except Exception as error:  # noqa: BLE001  # the run says that it is a bug
             self._tell(CannotPlay(self._redactor.text(f"{type(error).__name__}: {error}")))
             return
-        for number, limiter in enumerate(participants.limiters()):
+        for number, limiter in enumerate(players.limiters()):
             limiter.share(setup.workers, partial(self._tell_slowdown, number, limiter))
-        await self._stack.enter_async_context(report_waits(participants.waits, self._hear))
-        self._participants, self._stop.on_request = participants, self._tell_stop
+        await self._stack.enter_async_context(report_waits(players.waits, self._hear))
+        self._players, self._stop.on_request = players, self._tell_stop
         self._player = LocalPlayer(
             setup.plan,
-            lambda trial: participants.by_suite[trial.suite],
+            players.participants,
             setup.options,
             self._redactor,
             self._hear,

@@ -25,6 +25,7 @@ from ci_evals.extensions.ray_cluster import player, worker
 from ci_evals.extensions.ray_cluster.on_ray import reach
 from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, evaluate
+from ci_evals.job.job import Elsewhere
 from ci_evals.runner import Options
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -57,15 +58,19 @@ def plan_of(url, count=6, loops=2, **fields):
     )
 
 
-def job_of(plan, cluster=None, **fields):
+def job_of(plan, **fields):
     needed = {
         "plan": plan,
         "policy": Policy(),
         "options": Options(parallel=4, retries=0),
         "redactor": Redactor(),
-        "elsewhere": partial(player.played_on, cluster) if cluster else None,
     }
     return Job(**needed | fields)
+
+
+def on(cluster, connections=None):
+    """Workers of a cluster that play a run's trials."""
+    return Elsewhere(connections or Connections(**OFFLINE), partial(player.played_on, cluster))
 
 
 def answer(asked):
@@ -111,8 +116,8 @@ async def test_the_results_are_those_of_one_process(tmp_path):
         alone = await evaluate(job_of(plan_of(agent.url)), Connections(**OFFLINE))
         journal = Journal(tmp_path)
         async with cluster_of() as cluster:
-            job = job_of(plan_of(agent.url), cluster=cluster, journal=journal)
-            together = await evaluate(job, Connections(**OFFLINE), listen=listen)
+            job = job_of(plan_of(agent.url), journal=journal)
+            together = await evaluate(job, on(cluster), listen=listen)
         journal.close()
     assert together.counts.trials == 12
     assert same(together) == same(alone)
@@ -129,8 +134,8 @@ async def test_trials_of_a_lost_worker_are_played_by_others():
         agent.asked.clear()
         async with cluster_of(kind=ProcessCluster) as cluster:
             kill = listener(5, lambda workers=cluster.workers: workers[0].end())
-            job = job_of(plan_of(agent.url, loops=6), cluster=cluster)
-            together = await evaluate(job, Connections(**OFFLINE), listen=kill)
+            job = job_of(plan_of(agent.url, loops=6))
+            together = await evaluate(job, on(cluster), listen=kill)
     assert same(together) == same(alone)
     assert any("1 worker was lost" in warning for warning in together.run.warnings)
     assert kill.heard[TrialFinished] == 36
@@ -146,9 +151,7 @@ async def test_a_worker_that_is_silent_is_lost(monkeypatch):
     with endpoints.serving(answer) as agent:
         async with cluster_of() as cluster:
             freeze = listener(3, lambda workers=cluster.workers: setattr(workers[0], "frozen", True))
-            results = await evaluate(
-                job_of(plan_of(agent.url), cluster=cluster), Connections(**OFFLINE), listen=freeze
-            )
+            results = await evaluate(job_of(plan_of(agent.url)), on(cluster), listen=freeze)
     assert results.run.status == "completed"
     assert results.counts.trials == 12
     assert freeze.heard[TrialFinished] == 12
@@ -166,8 +169,8 @@ async def test_a_trial_that_ends_its_workers_ends_the_run():
 
     with endpoints.serving(fatal) as agent:
         async with cluster_of(1) as cluster:
-            job = job_of(plan_of(agent.url), cluster=cluster, options=Options(retries=0))
-            results = await evaluate(job, Connections(**OFFLINE))
+            job = job_of(plan_of(agent.url), options=Options(retries=0))
+            results = await evaluate(job, on(cluster))
     assert results.run.status != "completed"
     assert "3 workers of the cluster were lost while they played the test 't4'" in results.run.stopped_because
 
@@ -181,8 +184,8 @@ async def test_no_worker_is_left():
                 cluster.broken = True
                 cluster.workers[0].end()
 
-            job = job_of(plan_of(agent.url), cluster=cluster)
-            results = await evaluate(job, Connections(**OFFLINE), listen=listener(3, kill))
+            job = job_of(plan_of(agent.url))
+            results = await evaluate(job, on(cluster), listen=listener(3, kill))
     assert "the cluster has no workers left: no processor is free" in results.run.stopped_because
 
 
@@ -190,7 +193,7 @@ async def test_a_cluster_that_starts_nothing_is_an_error():
     async with cluster_of() as cluster:
         cluster.broken = True
         with pytest.raises(UsageError, match=r"--cluster=some: no processor is free"):
-            await evaluate(job_of(plan_of("http://127.0.0.1:9"), cluster=cluster), Connections(**OFFLINE))
+            await evaluate(job_of(plan_of("http://127.0.0.1:9")), on(cluster))
 
 
 async def test_an_interruption_reaches_all_workers():
@@ -209,8 +212,8 @@ async def test_an_interruption_reaches_all_workers():
     loop = asyncio.get_running_loop()
     with endpoints.serving(slow) as agent:
         async with cluster_of() as cluster:
-            job = job_of(plan_of(agent.url), cluster=cluster)
-            results = await evaluate(job, Connections(**OFFLINE), stop=stop)
+            job = job_of(plan_of(agent.url))
+            results = await evaluate(job, on(cluster), stop=stop)
     trials = [trial for test in results.suites[0].tests for trial in test.trials]
     assert trials
     assert {trial.status.value for trial in trials} == {"interrupted"}
@@ -221,11 +224,11 @@ async def test_an_interruption_reaches_all_workers():
 async def test_a_refused_key_and_the_first_failure_end_the_run():
     with endpoints.serving(answer) as agent:
         async with cluster_of() as cluster:
-            job = job_of(plan_of(agent.url), cluster=cluster, limits=Limits(fail_fast=True))
-            results = await evaluate(job, Connections(**OFFLINE))
+            job = job_of(plan_of(agent.url), limits=Limits(fail_fast=True))
+            results = await evaluate(job, on(cluster))
             assert "--fail-fast" in results.run.stopped_because
             agent.key = "another"
-            refused = await evaluate(job_of(plan_of(agent.url), cluster=cluster), Connections(**OFFLINE))
+            refused = await evaluate(job_of(plan_of(agent.url)), on(cluster))
     assert "key" in refused.run.stopped_because
     assert refused.counts.trials < 12
 
@@ -244,8 +247,8 @@ async def test_a_lock_holds_across_workers():
 
     with endpoints.serving(counted) as agent:
         async with cluster_of() as cluster:
-            job = job_of(plan_of(agent.url, count=4, lock="desk"), cluster=cluster)
-            results = await evaluate(job, Connections(**OFFLINE))
+            job = job_of(plan_of(agent.url, count=4, lock="desk"))
+            results = await evaluate(job, on(cluster))
     assert results.counts.trials == 8
     assert most == 1
 
@@ -265,7 +268,7 @@ async def test_rate_limits_are_shared():
     times = []
     with endpoints.serving(limited) as agent:
         async with cluster_of() as cluster:
-            results = await evaluate(job_of(plan_of(agent.url), cluster=cluster), Connections(**OFFLINE))
+            results = await evaluate(job_of(plan_of(agent.url)), on(cluster))
     assert results.counts.trials == 12
     assert max(later - earlier for earlier, later in pairwise(times)) > 1.5
     assert any("limited the rate once (429)" in warning for warning in results.run.warnings)
@@ -285,8 +288,8 @@ async def test_a_worker_in_the_place_of_another_heeds_the_limits_it_met():
     loop = asyncio.get_running_loop()
     with endpoints.serving(limited) as agent:
         async with cluster_of(1) as cluster:
-            job = job_of(plan_of(agent.url), cluster=cluster, options=Options(parallel=1, retries=0))
-            results = await evaluate(job, Connections(**OFFLINE))
+            job = job_of(plan_of(agent.url), options=Options(parallel=1, retries=0))
+            results = await evaluate(job, on(cluster))
     assert results.counts.trials == 12
     assert len(cluster.workers) == 2
     assert times[1] - times[0] > 1.8
@@ -306,7 +309,7 @@ async def test_the_environment_of_the_run_reaches_agents(tmp_path):
     environ = {"COLOR": "green", "PATH": "/nowhere"}
     async with cluster_of(kind=ProcessCluster) as cluster:
         connections = Connections(provider="offline", environ=environ, agent_log=log)
-        results = await evaluate(job_of(plan, cluster=cluster), connections)
+        results = await evaluate(job_of(plan), on(cluster, connections))
     assert {turn.agent for trial in results.suites[0].tests[0].trials for turn in trial.turns} == {
         "yes green"
     }

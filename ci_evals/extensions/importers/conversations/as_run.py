@@ -9,7 +9,7 @@ from ci_evals.extension_support.drafting.conversation import RecordedConversatio
 from ci_evals.extension_support.drafting.draft import DraftedTest
 from ci_evals.extensions.importers.imported import ImportedSuite, suite_text
 from ci_evals.gate.policy import Policy
-from ci_evals.job import Job, evaluate
+from ci_evals.job import Job, RunFacts, evaluate
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.planning.selection import Selection, plan
@@ -56,8 +56,10 @@ async def results_of(
         policy=Policy(),
         options=Options(retries=0),
         redactor=redactor,
-        config={"imported": form},
-        warnings=(_BY_CONSTRUCTION,) if times else (_BY_CONSTRUCTION, _NO_TIMES),
+        facts=RunFacts(
+            config={"imported": form},
+            warnings=(_BY_CONSTRUCTION,) if times else (_BY_CONSTRUCTION, _NO_TIMES),
+        ),
     )
     return await evaluate(job, Participants(_RecordedAgent(replies)))
 

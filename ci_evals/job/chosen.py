@@ -1,7 +1,8 @@
-"""The agents and models of a run, as its budget and its results know them."""
+"""Who plays a run, as it was chosen, and which models its budget and its results know of."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from ci_evals.conversation import audit, simulated_user
 from ci_evals.domain.checks.strict.expected_answers import compares_meanings
@@ -13,10 +14,18 @@ from ci_evals.support import templates
 from ci_evals.support.digest import digest
 from ci_evals.wiring.connections import Connections
 
+if TYPE_CHECKING:
+    from ci_evals.job.job import Elsewhere
+    from ci_evals.wiring.recordings import ReplayedPlayers
+
+
+Chosen: TypeAlias = "Connections | Participants | ReplayedPlayers | Elsewhere"
+"""Who plays a run: by settings, as a library's caller gives them, from a recording, or in other processes."""
+
 
 @dataclass(frozen=True)
-class RunSetup:
-    """The agents and models of a run, whether settings or a library's caller chose them."""
+class ChosenModels:
+    """The models of a run, whoever chose them."""
 
     models: tuple[SuiteModels, ...]
     """One for each suite of the plan."""
@@ -30,23 +39,25 @@ class RunSetup:
     """A digest of how agents are reached, besides what suites say."""
 
     @classmethod
-    def of(cls, plan: Plan, clients: Connections | Participants) -> "RunSetup":
-        """The setup that these settings or participants give for a plan."""
+    def of(cls, plan: Plan, chosen: Chosen) -> "ChosenModels":
+        """The models of a plan, as they were chosen."""
         suites = [planned.suite for planned in plan.suites]
-        if isinstance(clients, Participants):
-            models = tuple(_models_of(clients, suite) for suite in suites)
-            auditors = {clients.audit_llm.model} if clients.audit_llm else set()
-            return cls(models, _user_prompt(models, bool(clients.audit_llm), auditors))
-        models = tuple(map(clients.models, suites))
-        named = {suite.audit_model for suite in suites if suite.audit_model}
-        auditors = named if clients.audit_user else set()
+        if isinstance(chosen, Participants):
+            models = tuple(_models_of(chosen, suite) for suite in suites)
+            auditors = {chosen.audit_llm.model} if chosen.audit_llm else set()
+            return cls(models, _user_prompt(models, bool(chosen.audit_llm), auditors))
+        connections = chosen if isinstance(chosen, Connections) else chosen.connections
+        models = tuple(map(connections.models, suites))
+        auditors = set()
+        if connections.audit_user:
+            auditors = {suite.audit_model for suite in suites if suite.audit_model}
         return cls(
             models,
-            _user_prompt(models, clients.audit_user, auditors),
-            provider=clients.provider,
-            offline=clients.offline,
-            reports_cost=clients.reports_cost,
-            connection=_connection(clients),
+            _user_prompt(models, connections.audit_user, auditors),
+            provider=connections.provider,
+            offline=connections.offline,
+            reports_cost=connections.reports_cost,
+            connection=_connection(connections),
         )
 
     def paid_models(self, plan: Plan) -> Iterable[str]:

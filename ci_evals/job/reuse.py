@@ -1,4 +1,4 @@
-"""Which tests are taken from an earlier run instead of being played."""
+"""Tests whose trials are reused from an earlier run instead of being played."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -8,66 +8,69 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.taken import Reason, TakenFrom, TakenTest
 from ci_evals.domain.suite import Suite, Test
+from ci_evals.job.chosen import Chosen
 from ci_evals.job.job import Job
 from ci_evals.job.playing import not_played
-from ci_evals.runner import Participants
 from ci_evals.scoring.comparison.pairing import SuitePair, differences, pair, partners
 from ci_evals.scoring.scores import ScoreRule, Validity, validity
-from ci_evals.wiring.connections import Connections
 
-MayTake = Callable[[Suite, Test, TestResult], bool]
-"""Whether the earlier result of a test stands for it."""
+CanReuse = Callable[[Suite, Test, TestResult], bool]
+"""Says whether the earlier result of a test can be reused."""
 
 
 @dataclass(frozen=True)
 class EarlierRun:
-    """An earlier run, and what may be taken of it."""
+    """An earlier run, and which of its tests can be reused."""
 
     results: Results
     reason: Reason
-    may_stand: MayTake
+    can_reuse: CanReuse
 
 
 @dataclass(frozen=True)
-class Taking:
-    """What came of taking tests from an earlier run."""
+class Reuse:
+    """A job whose plan reuses tests of an earlier run."""
 
     job: Job
-    """With the tests taken, if any are."""
-    known: int
-    """How many tests of the plan the earlier run has, defined alike."""
-    different: tuple[str, ...] = ()
-    """Why nothing of the earlier run can stand in this one."""
-    played_whole: tuple[str, ...] = ()
-    """Why all tests of a suite are played."""
+    comparable: int
+    """The number of tests of the plan that the earlier run has with the same definition."""
+    differences: tuple[str, ...] = ()
+    """The reasons why nothing of the earlier run can be reused."""
+    notes: tuple[str, ...] = ()
+    """The reasons why all tests of a suite are played."""
 
 
-def take(job: Job, clients: Connections | Participants, earlier: EarlierRun) -> Taking:
-    """Take the tests that may stand, if they would be played and judged in the same way here.
+def reuse(job: Job, chosen: Chosen, earlier: EarlierRun) -> Reuse:
+    """Reuse the tests that `can_reuse` allows, if they would be played and judged in the same way here.
 
-    Only what was decided stands: of a test with a trial that broke off, or an undecided verdict, nothing is
-    taken. Nor of one that had fewer trials than it would have here.
+    Only decided tests are reused: none with a trial that broke off or an undecided verdict, and none with
+    fewer trials than it would have here.
     """
-    head, there = not_played(job, clients, ""), earlier.results
-    pairs, of_each = pair(head, there), partners(head.suites, there.suites)
-    known = sum(len(suite.pairs) for suite in pairs)
+    head, there = not_played(job, chosen, ""), earlier.results
+    pairs, partner_of_each = pair(head, there), partners(head.suites, there.suites)
+    comparable = sum(len(suite.pairs) for suite in pairs)
     different = [*map(_named, differences(head, there))]
     if there.run.origin:
         different.append(f"the conversations there belong to a {there.run.origin.how}")
     if different:
-        return Taking(job, known, tuple(different))
+        return Reuse(job, comparable, tuple(different))
     suites: list[PlannedSuite] = []
-    taken: dict[tuple[str, str], TakenTest] = {}
-    whole: list[str] = []
+    reused: dict[tuple[str, str], TakenTest] = {}
+    notes: list[str] = []
     # The pairs of this run's suites come first, in its order.
-    for planned, here, partner, suite in zip(job.plan.suites, head.suites, of_each, pairs, strict=False):
+    for planned, here, partner, suite in zip(
+        job.plan.suites, head.suites, partner_of_each, pairs, strict=False
+    ):
         reasons = [*map(_named, suite.reasons), *_other_agent(here, partner)]
-        whole += [f"{suite.name}: {why}" for why in reasons]
-        own = {} if reasons else dict(_of_suite(job, planned, suite, earlier))
-        suites.append(replace(planned, taken=frozenset(own)))
-        taken |= {(planned.file, name): test for name, test in own.items()}
+        notes += [f"{suite.name}: {reason}" for reason in reasons]
+        tests: dict[str, TakenTest] = {}
+        if not reasons:
+            tests = dict(_reused_of(job, planned, suite, earlier))
+        suites.append(replace(planned, reused=frozenset(tests)))
+        for name, test in tests.items():
+            reused[planned.file, name] = test
     plan = replace(job.plan, suites=tuple(suites))
-    return Taking(replace(job, plan=plan, taken=taken), known, played_whole=tuple(whole))
+    return Reuse(replace(job, plan=plan, reused=reused), comparable, notes=tuple(notes))
 
 
 def _named(reason: str) -> str:
@@ -84,21 +87,21 @@ def _agent(suite: SuiteResult) -> str:
     return f"{suite.agent_id or 'not named'} ({suite.adapter})"
 
 
-def _of_suite(
+def _reused_of(
     job: Job, planned: PlannedSuite, suite: SuitePair, earlier: EarlierRun
 ) -> Iterator[tuple[str, TakenTest]]:
     rule = ScoreRule(offline=earlier.results.run.offline)
-    for found in suite.pairs:
-        test, base = planned.tests[found.numbers[1] - 1], found.base
+    for tests in suite.pairs:
+        test, base = planned.tests[tests.numbers[1] - 1], tests.base
         decided = not base.not_run and all(validity(trial, rule) is Validity.VALID for trial in base.trials)
-        fewest = next(iter(job.plan.looks), None) or job.plan.loops_of(test)
-        if decided and len(base.trials) >= fewest and earlier.may_stand(planned.suite, test, base):
+        required = job.plan.looks[0] if job.plan.looks else job.plan.loops_of(test)
+        if decided and len(base.trials) >= required and earlier.can_reuse(planned.suite, test, base):
             trials = tuple(map(job.redactor.model, base.trials))
             yield test.name, TakenTest(trials, _source(earlier, base))
 
 
 def _source(earlier: EarlierRun, test: TestResult) -> TakenFrom:
-    """The run that played the test, be it that the earlier run took it from there."""
+    """The run that played the test: the earlier run, or the run it was reused from."""
     if test.taken_from:
         return test.taken_from.model_copy(update={"reason": earlier.reason})
     run = earlier.results.run
