@@ -31,11 +31,18 @@ def test_it_says_first_what_broke(look, compared):
     assert story.bounding_box()["y"] < 2 * 900
 
 
+def failed_first(results):
+    """The order in which the page opens: the worst outcome first, and of one outcome what broke."""
+    order = ("failed", "error", "undecided", "not_run", "passed")
+    broke = {change.name for change in results.comparison.regressed}
+    return sorted(all_tests(results), key=lambda test: (order.index(test.outcome), test.name not in broke))
+
+
 def test_the_table_is_filtered(look, compared):
     """By result, by words, by mark; and whole again."""
     page = look(compared.page)
     form = page.locator("#filters")
-    tests = all_tests(compared.head)
+    tests = failed_first(compared.head)
     assert names(page) == [test.name for test in tests]
     failed = [test.name for test in tests if test.outcome == "failed"]
     form.get_by_label("Result").select_option("failed")
@@ -62,7 +69,7 @@ def test_the_table_is_filtered(look, compared):
 def test_the_table_is_sorted(look, compared):
     """By numbers and by words, up and down; the state is told to those who listen."""
     page = look(compared.page)
-    tests = all_tests(compared.head)
+    tests = failed_first(compared.head)
     table = page.locator("#tests")
     head = table.get_by_role("columnheader", name="score", exact=True)
     for state, sign in (("ascending", 1), ("descending", -1)):

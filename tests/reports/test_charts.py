@@ -6,23 +6,18 @@ from xml.etree import ElementTree as ET
 import builders as build
 import hostile
 import pytest
-import reliability_cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results.comparison import ComparisonLook
-from ci_evals.domain.results.gate import LookDecision
-from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.process import ProcessSummary, Times
-from ci_evals.domain.results.run import Results, Rounds
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import ScoreGroup
-from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
-from ci_evals.extensions.noise.result import NoiseShare
+from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.charts import figures
+from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.reports.story.figure import Figure
 from ci_evals.reports.story.labels import RunOutcome
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.usage import latency_of
@@ -122,17 +117,11 @@ def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **f
 
 def test_scores_are_shown_with_what_the_gate_asks():
     """A suite that misses its floor is told in words and by another mark."""
-    floors = build.decision(
-        build.check(name="min-score", required=80, seen=60, passed=False),
-        build.check(name="category:tone", required=50, seen=60, passed=True),
-    )
+    floors = build.decision(build.check(name="min-score", required=80, seen=60, passed=False))
     figures = drawn(run({"a": (score_trial(60),)}, gate=floors))
     assert "60.0, minimum 80" in texts(figures["scores"])
     assert figures["scores"].rows == [("S", "60.0", "n/a", "80", "")]
     assert marks(figures["scores"], "c-bad") == 2
-    assert figures["groups"].rows[0][:2] == ("tone", "60.0")
-    assert figures["groups"].rows[0][3] == "50"
-    assert marks(figures["groups"], "c-bad") == 0
 
 
 def test_several_suites_stand_below_the_whole_run():
@@ -187,23 +176,6 @@ def test_without_the_baseline_the_named_changes_are_shown():
     assert "changes" not in drawn(head)
 
 
-def test_trials_are_counted_by_tens_of_points():
-    """Those that passed whole apart from those that nearly did, and from those that broke off."""
-    trials = [score_trial(s, n) for n, s in enumerate((0, 9.9, 10, 95, 100, 100))]
-    lost = build.trial_result(9, status="failed", findings=())
-    figure = drawn(run({"a": (*trials, lost)}))["trials"]
-    counts = {row[0]: row[1:] for row in figure.rows if set(row[1:]) != {"0"}}
-    assert counts == {
-        "0 to below 10": ("0", "2"),
-        "10 to below 20": ("0", "1"),
-        "90 to 100": ("2", "1"),
-        "no score": ("0", "1"),
-    }
-    assert figure.says.startswith(
-        "2 of 7 trials passed every criterion; 3 scored below 50; 1 without a score"
-    )
-
-
 def test_latency_is_counted_and_its_middle_and_end_are_marked():
     """Of this run and of the baseline; far times want an axis of equal factors."""
     near = run({"a": (score_trial(100, seconds=(1, 2, 2, 3)),)})
@@ -216,21 +188,6 @@ def test_latency_is_counted_and_its_middle_and_end_are_marked():
     assert far.headers[0] == "seconds"
 
 
-def test_where_time_and_tokens_went():
-    """Each part with its share, each role with its model and cost."""
-    judge = RoleUsage(role="judge", model="m", calls=2, input_tokens=900, output_tokens=100, cost_usd=0.5)
-    spent = run(
-        {"a": (score_trial(100),)},
-        process=ProcessSummary(times=Times(agent=30, user=10, judge=60)),
-        usage=Usage(calls=2, tokens=Tokens(input=900, output=100), cost_usd=0.5, by_role=(judge,)),
-    )
-    figures = drawn(spent)
-    assert figures["time"].rows[2] == ("judge", "1 m 0 s", "60 %")
-    assert figures["time"].says == "Judge: 60 % of 1 m 40 s."
-    assert figures["usage"].rows == [("judge", "m", "2", "900", "100", "$0.50")]
-    assert not {"time", "usage"} & set(drawn(run({"a": (score_trial(100),)})))
-
-
 def test_cost_stands_against_quality():
     """Where other runs have a known cost; which of them are beaten is told."""
     spent = Usage(cost_usd=0.4)
@@ -240,9 +197,18 @@ def test_cost_stands_against_quality():
     assert [row[0] for row in figure.rows] == ["this run", "run-2", "run-1"]
     assert figure.rows[1][4] == "this run"
     assert figure.says == "2 of 3 runs on the Pareto frontier: this run; run-1."
-    dear = drawn(run({"a": (score_trial(60),)}, usage=spent), others=(other(1, 70, 0.1),))["cost"]
+    dear = drawn(run({"a": (score_trial(60),)}, usage=spent), others=(other(1, 70, 0.1, models=("m",)),))[
+        "cost"
+    ]
     assert dear.says == "1 of 2 runs on the Pareto frontier: run-1. This run is beaten by run-1."
     assert "cost" not in drawn(run({"a": (score_trial(85),)}), others=comparison_runs)
+
+
+def test_two_runs_with_the_same_models_are_no_frontier():
+    head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
+    assert "cost" not in drawn(head, others=(other(1),))
+    assert "cost" in drawn(head, others=(other(1, models=("another",)),))
+    assert "cost" in drawn(head, others=(other(1), other(2)))
 
 
 def test_runs_are_named_by_the_end_of_their_path():
@@ -263,52 +229,12 @@ def test_a_trend_wants_three_runs():
     assert "trend" not in drawn(head, others=two[:1])
 
 
-def looked(*ps: float, decision: LookDecision = "continue", at=(2, 3, 5, 7)) -> dict[str, Figure]:
-    """The charts of a run in rounds with these p, decided at the last of them."""
-    base = run({"a": (score_trial(80),)}, "base")
-    rounds = Rounds(looks=at, played=2)
-    head = run({"a": (score_trial(70),)}, run=build.run_info(id="head", rounds=rounds))
-    found = [
-        ComparisonLook(trials=trials, p=p, decision=decision if number == len(ps) else "continue")
-        for number, (trials, p) in enumerate(zip((2, 3, 5, 7), ps, strict=False), start=1)
-    ]
-    comparison = RunComparer(head, base).comparison().model_copy(update={"looks": tuple(found)})
-    made = figures.of_run(
-        head.model_copy(update={"comparison": comparison}),
-        embedded_data.tests_of(head, base),
-        ComparisonRuns(base),
-    )
-    for figure in made:
-        check(figure)
-    return {figure.id.removeprefix("chart-"): figure for figure in made}
-
-
-def test_looks_say_when_the_change_was_clear():
-    """A mark for each look; a drop is another one."""
-    figure = looked(0.2, 0.004, decision="fail")["looks"]
-    assert figure.says == "After 3 trials of each test p = 0.004: a proven drop."
-    assert (marks(figure, "c-head"), marks(figure, "c-bad")) == (2, 2)
-    assert figure.rows[1] == ("3", "0.004", "0.007", "0.28", "a proven drop")
-    passed = looked(0.2, 0.5, decision="pass")["looks"]
-    assert passed.says == "After 3 trials of each test p = 0.5: no sign of a drop."
-    assert looked(0.1)["looks"].says == "After 2 trials of each test p = 0.1: not clear yet."
-    assert "looks" not in looked()
-
-
-@pytest.mark.parametrize("p", [0.0, 5e-324, 1.0, 7e300, -3.0])
-@pytest.mark.parametrize("at", [(2,), (10**6, 2), (2, 2, 1)])
-def test_no_looks_of_foreign_files_break_their_chart(p, at):
-    """Whatever stands for a chance there, or for the trials of a look."""
-    assert looked(p, at=at)["looks"].svg
-    assert "looks" not in looked(p, at=(4,))
-
-
 def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():
     """The score of the first is shown as such, and bought nothing; the others are no part of a trend."""
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
     comparison_runs = (
         other(1, 99, 0.01, run_outcome=RunOutcome.NO_VERDICT),
-        other(2, 70),
+        other(2, 70, models=("another",)),
         other(3, None, run_outcome=RunOutcome.SKIPPED),
     )
     figures = drawn(head, others=comparison_runs)
@@ -336,7 +262,7 @@ def test_foreign_text_stays_text(text):
     head = run({name: (score_trial(10),)}, suite=name, usage=Usage(cost_usd=1, by_role=(role,)))
     base = run({name: (score_trial(100),)}, "base", name)
     others = tuple(other(n, label=name, commit=name, cost=n) for n in range(1, 5))
-    assert {"scores", "changes", "usage", "cost", "trend"} <= set(drawn(head, base, others))
+    assert {"scores", "changes", "cost", "trend"} <= set(drawn(head, base, others))
 
 
 def test_the_smallest_numbers_are_as_good_as_none():
@@ -405,46 +331,3 @@ def test_charts_of_a_large_run_stay_small():
     figures = drawn(build.results(*suites))
     assert len(figures["scores"].rows) == 2001
     assert sum(len(figure.svg) for figure in figures.values()) < 40_000
-
-
-def test_votes_that_disagree_are_told_by_another_mark():
-    """The criterion with the least agreement stands first; those below 80 % are low, in words and by mark."""
-    agreement, noise = figures.of_reliability(reliability_cases.trusted())
-    check(agreement)
-    assert agreement.rows[0][:3] == (
-        reliability_cases.KIND,
-        reliability_cases.TOO_LATE,
-        "60 % (31 % to 83 %)",
-    )
-    assert "60 %, low" in texts(agreement)
-    assert marks(agreement, "c-bad") == 2
-    assert agreement.says == "Agreement is low on 1 of 2 criteria."
-    check(noise)
-    assert noise.rows[0] == ("the agent", "60 % (40 % to 75 %)", "120.4 (60.0 to 200.0)")
-    assert (marks(noise, "c-agent"), marks(noise, "c-user"), marks(noise, "c-judge")) == (2, 2, 2)
-    assert noise.says == "60 % of the noise between trials of one test is from the agent."
-
-
-def test_judge_and_user_have_no_chart_where_nothing_is_known_of_them():
-    assert figures.of_reliability(run({"a": (score_trial(60),)})) == ()
-
-
-@given(shares=st.tuples(*[st.floats(-1e300, 1e300)] * 3), interval=st.tuples(*[st.floats(-9, 9)] * 2))
-@settings(max_examples=30, deadline=None)
-def test_no_numbers_of_judge_and_user_break_a_chart(shares, interval):
-    """Not those of somebody else's file either."""
-    estimates = [Estimate(value=share, low=min(interval), high=max(interval), count=1) for share in shares]
-    part = reliability_cases.AGREEMENT.criteria[0]
-    parts = [
-        NoiseShare(source=source, variance=one, share=one)
-        for source, one in zip(("agent", "user", "judge"), estimates, strict=True)
-    ]
-    for figure in figures.of_reliability(
-        reliability_cases.trusted(
-            vote_agreement=reliability_cases.AGREEMENT.model_copy(
-                update={"criteria": tuple(part.model_copy(update={"share": one}) for one in estimates)}
-            ),
-            studies=(reliability_cases.NOISE.model_copy(update={"parts": tuple(parts)}),),
-        )
-    ):
-        check(figure)

@@ -3,7 +3,6 @@
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.noise.result import SOURCES, Noise, Remedy
-from ci_evals.reports.story.figure import Figure
 from ci_evals.reports.story.judging.parts import StudyReport, capitalized, other_judge, sentence
 from ci_evals.reports.story.table import BLANK, Column, Table, table_of
 
@@ -26,15 +25,7 @@ def report(results: Results) -> StudyReport | None:
         topic="Noise",
         remark=_remark(found) + other_judge(results, found.judge),
         tables=(_shares(found), _gains(found)),
-        figures=lambda: _figures(found),
     )
-
-
-def _figures(found: Noise) -> tuple[Figure, ...]:
-    from ci_evals.extensions.noise.chart import figure  # noqa: PLC0415  # late: the page alone draws
-
-    drawn = figure(found)
-    return (drawn,) if drawn else ()
 
 
 def _remark(found: Noise) -> str:

@@ -9,7 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports.story import highlights
 from ci_evals.reports.story.labels import RunOutcome
-from ci_evals.scoring.usage import cost_of_trial
+from ci_evals.scoring.usage import agent_models, cost_of_trial
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class ComparisonRun:
     cost_usd: float | None
     """US dollars a trial, of all that has a price. None if it is unknown."""
     run_outcome: RunOutcome
+    models: tuple[str, ...] = ()
+    """The models of its agent and its judge, as far as they are known."""
     ref: str | None = None
     """Its branch, or what else it was made of."""
     original: bool = True
@@ -48,6 +50,7 @@ class ComparisonRun:
             interval=results.interval,
             cost_usd=cost_of_trial(results.usage, results.counts.played_trials),
             run_outcome=highlights.run_outcome(results),
+            models=_models(results),
             ref=git.ref,
             original=results.run.origin is None,
             outcomes={
@@ -56,6 +59,11 @@ class ComparisonRun:
                 for test in suite.tests
             },
         )
+
+
+def _models(results: Results) -> tuple[str, ...]:
+    judges = {judge for suite in results.suites for judge in suite.models.judges}
+    return tuple(sorted({*agent_models(results.usage), *judges}))
 
 
 @dataclass(frozen=True)

@@ -738,9 +738,6 @@ def _of_measure(measure: Measure) -> Callable[[_Side], str]:
 # The agent's logic that tests reached
 
 
-NO_TRACE = "no reply had a trace"
-
-
 @dataclass(frozen=True)
 class CoverageTables:
     """The agent's logic that the tests reached."""
@@ -776,11 +773,11 @@ REACH_COLUMNS: tuple[Column[Reach], ...] = (
 )
 
 
-def coverage_tables(results: Results) -> CoverageTables:
-    """The agent's logic that was used, in a sentence and tables."""
+def coverage_tables(results: Results) -> CoverageTables | None:
+    """The agent's logic that was used, in a sentence and tables; None if nothing of it is known."""
     whole = results.coverage
-    if not whole.traced_trials:
-        return CoverageTables(f"Unknown: {NO_TRACE}.")
+    if not whole.traced_trials or not whole.logic:
+        return None
     says, every = [], []
     for kind in LogicKind:
         parts = [part for part in whole.logic if part.kind is kind]
@@ -792,7 +789,7 @@ def coverage_tables(results: Results) -> CoverageTables:
         says.append(f"{fired} used" + (f" ({reached} of {len(wanted)} that criteria need)" if wanted else ""))
         every.append(table_of(f"{kind.value.capitalize()}s", REACH_COLUMNS, parts))
     return CoverageTables(
-        ", ".join(says) + "." if says else "Nothing was used.",
+        f"{', '.join(says)}.",
         tuple(_open_parts(results)),
         tuple(every),
     )

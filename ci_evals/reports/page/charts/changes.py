@@ -8,10 +8,10 @@ from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
+from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.story import listed_tests
-from ci_evals.reports.story.figure import Figure
 
 _SAME = 0.05
 """Points: what is less is shown as no change."""

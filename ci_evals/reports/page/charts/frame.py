@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeAlias
 from ci_evals.domain import numbers
 from ci_evals.reports.page.charts import drawing
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
+from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.scale import Scale, ticks
-from ci_evals.reports.story.figure import Figure
 
 ROW = 44
 """Height of a row: a name with a number, and the track below it."""
@@ -109,16 +109,6 @@ def rows(tracks: Sequence[TrackRow], top: float, scale: Scale | None = SCORES) -
         )
 
 
-def stacked(parts: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """The left end and the width of each part in one bar of all of them."""
-    scale, begin = Scale(0, sum(parts), 0, WIDTH), 0.0
-    for part in parts:
-        left, right = scale(begin), scale(begin + part)
-        begin += part
-        width = max(1.0, right - left - 1) if part else 0.0
-        yield min(left, WIDTH - width), width
-
-
 def interval_mark(low: float, high: float, y: float) -> Drawn:
     """An interval of scores on the track at `y`."""
     return drawing.box(SCORES(low), y - 4, SCORES(high) - SCORES(low), 8, "c-interval")
@@ -204,7 +194,6 @@ def _mark(kind: str, x: float, y: float) -> Drawn:
         "bad": drawing.diamond(x, y, "c-bad"),
         "interval": drawing.box(x - 7, y - 3, 14, 6, "c-interval"),
         "floor": drawing.line(x, y - 7, x, y + 7, "c-floor"),
-        "outline": drawing.line(x - 7, y, x + 7, y, "c-outline"),
         "ring": drawing.circle(x, y, "c-ring", radius=6),
         "c-best": drawing.circle(x, y, "c-best", radius=4.5),
         "c-beaten": drawing.circle(x, y, "c-beaten", radius=4.5),

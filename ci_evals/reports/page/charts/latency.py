@@ -10,9 +10,9 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
+from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, step, ticks
-from ci_evals.reports.story.figure import Figure
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, WIDTH - 8.0, 24.0, 150.0
 _BINS = 20

@@ -9,16 +9,18 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
+from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.reports.story.figure import Figure
 from ci_evals.reports.story.labels import RunOutcome
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 8.0, 50.0, 230.0, 270.0
 _FAR = 30
 """From here on, as times of the least cost, the highest needs an axis of equal factors."""
 _LABELLED = 8
+_FEWEST = 3
+"""Runs from which on there is something to compare, whatever their models."""
 _FEW = 4
 """Runs that a sentence names."""
 _SIZE = 12
@@ -61,7 +63,9 @@ def frontier(runs: Iterable[PricedRun]) -> list[PricedRun]:
 
 
 def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
-    """Return the chart; None if fewer than two runs have both cost and score, or nothing cost anything.
+    """Return the chart; None if too few runs have both cost and score, or nothing cost anything.
+
+    Three are enough, or two with different models.
 
     The score of a run without a verdict says nothing.
     """
@@ -72,7 +76,11 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
         for name, run in zip(names, all_runs, strict=True)
         if run.cost_usd is not None and run.score is not None and run.run_outcome in _TRUSTED
     ]
-    if len(runs) < 2 or runs[0].name != THIS or not any(run.cost for run in runs):
+    priced = {run.name for run in runs}
+    models = {run.models for name, run in zip(names, all_runs, strict=True) if name in priced}
+    if len(runs) < _FEWEST and (len(runs) < 2 or len(models) < 2):
+        return None
+    if runs[0].name != THIS or not any(run.cost for run in runs):
         return None
     best = frontier(runs)
     better = {id(run): [other.name for other in best if other.dominates(run)] for run in runs}

@@ -1,27 +1,18 @@
-"""Scores by suite, category, tag and difficulty, each with its interval, its minimum and the baseline's."""
+"""Scores of the run and its suites, each with its interval, its minimum and the baseline's."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.suite import TestResult
 from ci_evals.gate.checks import is_floor
-from ci_evals.gate.selectors import Selector, SelectorKind
 from ci_evals.reports.page.charts import drawing, frame
+from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
-from ci_evals.reports.story.figure import Figure
-from ci_evals.scoring import scores
-from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.scores import ScoreRule
-from ci_evals.scoring.statistics import mean_interval
 
-_FEW = 8
-"""Tags or difficulties that are shown; if there are more, they are names and no groups."""
 _READING = (
     "Each dot is this run's score from 0 to 100; a diamond is below the minimum that the gate requires (the "
     "vertical line). The shaded bar is the 95 % interval: with this number of tests and trials, the "
@@ -78,73 +69,6 @@ def _floor(
         if suite_number or check.selector == selector
     ]
     return max(floors, key=lambda check: check.required or 0, default=None)
-
-
-def by_group(results: Results, baseline: Results | None) -> Figure | None:
-    """Categories over all suites, and tags and difficulties if there are few; None without any."""
-    comparison = results.comparison
-    compared = baseline if comparison and comparison.comparable else None
-    pairs = RunComparer(results, compared).pairs if compared else ()
-    kinds: dict[SelectorKind, dict[str, list[_Counted]]] = {
-        SelectorKind.CATEGORY: {},
-        SelectorKind.TAG: {},
-        SelectorKind.DIFFICULTY: {},
-    }
-    for counted in _alike(results, {id(pair.head): pair.base for pair in pairs}):
-        test = counted.test
-        findings = (finding for trial in test.trials for finding in trial.findings)
-        categories = dict.fromkeys(finding.category for finding in findings if finding.category)
-        names = (categories, test.tags, [test.difficulty] if test.difficulty else [])
-        for of_kind, found in zip(kinds.values(), names, strict=True):
-            for name in found:
-                of_kind.setdefault(name, []).append(counted)
-    shown = [
-        kind
-        for kind, tests in kinds.items()
-        if tests and (kind is SelectorKind.CATEGORY or len(tests) <= _FEW)
-    ]
-    rules = [ScoreRule(offline=run.run.offline) for run in (results, baseline or results)]
-    parts = [
-        _of_group(Selector(kind, name), tests, rules, results)
-        for kind in shown
-        for name, tests in kinds[kind].items()
-    ]
-    scored = [part for part in parts if part.score is not None]
-    return _figure("chart-groups", f"Scores by {', '.join(shown)}", "group", scored) if scored else None
-
-
-class _Counted(NamedTuple):
-    """A test, its baseline if it may be compared, and how many came to the same on both sides."""
-
-    test: TestResult
-    base: TestResult | None
-    number: int
-
-
-def _alike(results: Results, base_tests: dict[int, TestResult]) -> list[_Counted]:
-    found: dict[object, list[tuple[TestResult, TestResult | None]]] = {}
-    kind_of = scores.once_made(scores.kind_of)
-    for test in (test for suite in results.suites for test in suite.tests):
-        base = base_tests.get(id(test))
-        found.setdefault((kind_of(test), base and kind_of(base)), []).append((test, base))
-    return [_Counted(*same[0], len(same)) for same in found.values()]
-
-
-def _of_group(
-    selector: Selector, tests: Sequence[_Counted], rules: Sequence[ScoreRule], results: Results
-) -> Scored:
-    here, there = (replace(rule, finding_filter=selector.finding_filter) for rule in rules)
-    means = scores.means_of([(test, number) for test, _, number in tests], here)
-    compared = [(base, number) for test, base, number in tests if base and scores.of_trials(test, here)]
-    exact, base = means.mean, scores.means_of(compared, there).mean
-    kind = "" if selector.kind is SelectorKind.CATEGORY else f" ({selector.kind})"
-    return Scored(
-        f"{selector.name}{kind}",
-        None if exact is None else float(exact),
-        mean_interval(means.floats),
-        None if base is None else float(base),
-        _floor(results, selector=str(selector)),
-    )
 
 
 def _figure(name: str, title: str, noun: str, parts: Sequence[Scored]) -> Figure:

@@ -6,11 +6,11 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
+from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.quality import THIS, score_scale
 from ci_evals.reports.page.charts.scale import Scale
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.reports.story.figure import Figure
 from ci_evals.reports.story.labels import RunOutcome
 
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})

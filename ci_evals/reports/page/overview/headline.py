@@ -11,6 +11,7 @@ from ci_evals.reports.story.headline import Numbers, Trust
 from ci_evals.reports.story.judging import judge
 from ci_evals.reports.story.judging.parts import capitalized, sentence
 from ci_evals.reports.story.labels import RunOutcome, Tone
+from ci_evals.scoring.usage import agent_models
 
 _CHECKS = 4
 """Checks that the head shows."""
@@ -108,14 +109,22 @@ def _baseline(results: Results) -> str | None:
 def _facts(results: Results) -> Iterator[tuple[str, str]]:
     run = results.run
     commit = run.git.head_commit or run.git.commit
+    suites = results.suites
+    files = numbers.listed([suite.file for suite in suites], _FEW)
+    judges = dict.fromkeys(judge for suite in suites for judge in suite.models.judges)
+    users = dict.fromkeys(suite.user_model for suite in suites if suite.user_model)
     facts = (
+        ("Commit", commit[:40] if commit else None),
+        ("Branch", run.git.ref),
+        ("Pull request", str(run.git.pull_request) if run.git.pull_request else None),
+        ("Suite files" if len(suites) > 1 else "Suite file", files),
+        ("Agent's models", numbers.listed(agent_models(results.usage), _FEW)),
+        ("Judge", numbers.listed([*judges], _FEW)),
+        ("Simulated user", numbers.listed([*users], _FEW)),
         ("Started", change.moment(run.started_at)),
         ("Took", numbers.duration(run.duration_seconds)),
         ("Trials", f"{results.counts.played_trials:,}"),
         ("Cost", numbers.money(results.usage.cost_usd) if highlights.paid(results) else None),
-        ("Commit", commit[:40] if commit else None),
-        ("Branch", run.git.ref),
-        ("Pull request", str(run.git.pull_request) if run.git.pull_request else None),
         ("Run", run.id),
         ("Made by", f"{results.tool.name} {results.tool.version}"),
     )

@@ -11,16 +11,14 @@ from ci_evals.reports.page.overview import headline, test_table, what_broke
 from ci_evals.reports.page.overview.test_links import TestLinks
 from ci_evals.reports.story import reliability, tables
 from ci_evals.reports.story.comparison import change
-from ci_evals.reports.story.figure import Figure
 from ci_evals.reports.story.reliability import Remark
 from ci_evals.reports.story.table import Table
 
 
 class Reliability(NamedTuple):
-    """The reliability of judge and simulated user, in sentences, charts and tables."""
+    """The reliability of judge and simulated user, in sentences and tables."""
 
     remarks: Sequence[Remark]
-    figures: Sequence[Figure]
     tables: Sequence[Table]
     long: Sequence[Table]
     """The tables with a row for each criterion or test."""
@@ -60,4 +58,4 @@ def _reliability(results: Results) -> Reliability | None:
     long: list[Table] = []
     for table in reliability.tables(results):
         (long if table.long else short).append(table)
-    return Reliability(remarks, figures.of_reliability(results), short, long)
+    return Reliability(remarks, short, long)

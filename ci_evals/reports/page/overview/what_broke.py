@@ -22,7 +22,7 @@ from ci_evals.reports.story.trial_errors import TrialErrors
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import SUSPECT
 
-_WHOLE = 5
+_WHOLE = 3
 """Failed tests that are shown whole; the others have a line each."""
 _CRITERION = 200
 _REASON = 240

@@ -1,13 +1,12 @@
 """Parts of facts about judge and simulated user: tables, warnings about criteria, and phrases."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
-from ci_evals.reports.story.figure import Figure
 from ci_evals.reports.story.table import Table
 from ci_evals.scoring.agreement.judges import judge_of, unlike
 
@@ -40,8 +39,6 @@ class StudyReport:
     warnings: tuple[str, ...] = ()
     """Warnings that a reader needs before the numbers of the run, and what to do."""
     criterion_warnings: tuple[CriterionWarning, ...] = ()
-    figures: Callable[[], tuple[Figure, ...]] = tuple
-    """Draws its charts, for the page alone."""
 
 
 def sentence(text: str) -> str:
