@@ -81,7 +81,7 @@ def test_everything_else_works_without_an_extension(deleted, tmp_path):
     saved.parent.mkdir()
     saved.write_text(report_texts.dump(trusted))
     # First on the path, before the checkout that the tests are of.
-    path = os.pathsep.join([str(root), str(Path(__file__).parents[1])])
+    path = os.pathsep.join([str(root), str(Path(__file__).parents[1] / "support")])
     env = CLEAN | {"PYTHONPATH": path}
     command = [sys.executable, "-c", WORK, str(root)]
     ran = subprocess.run(

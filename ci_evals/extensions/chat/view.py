@@ -1,24 +1,18 @@
 """Replies and findings as lines for a terminal. All foreign text in them is sanitized here."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
-from pydantic import JsonValue
-
-from ci_evals.domain.actions import calls_of, other_workflows
+from ci_evals.domain.actions import AgentAction, calls_of
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Integration, ToolCall, ToolStatus, Turn
+from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import sanitize
+from ci_evals.reports.story import actions
 from ci_evals.support.json_text import written
-
-T = TypeVar("T")
 
 _LONGEST_REPLY = 20_000
 _LONGEST_VALUE = 300
-_LONGEST_NAME = 200
-_MOST_ITEMS = 50
+_MOST_ACTIONS = 50
 USER, AGENT = "you>   ", "agent> "
 _INDENT = " " * len(AGENT)
 
@@ -30,51 +24,30 @@ def reply(turn: Turn) -> str:
 
 
 def _actions(turn: Turn) -> Iterator[str]:
+    for found in actions.lists(turn):
+        for action in found.actions[:_MOST_ACTIONS]:
+            yield f"{found.label}: {_action(action)}"
     calls = calls_of(turn)
-    if turn.tool_calls is None or turn.tool_calls_derived:
-        workflows: Iterable[str] = turn.workflows or ()
-        yield from (f"workflow {_name(name)}" for name in _some(workflows))
-        yield from (f"integration {_integration(one)}" for one in _some(turn.integrations or ()))
-    else:
-        yield from (f"tool {_call(call)}" for call in _some(calls.seen))
-        yield from (f"workflow {_name(name)}" for name in _some(other_workflows(turn) or ()))
-    yield from (f"rule {_name(code)}" for code in _some(turn.rules or ()))
     if not calls.complete:
         why = turn.trace_missing or turn.not_found.get("toolCalls") or "the agent does not report all"
         yield f"other tool calls unknown: {sanitize.log_line(why, _LONGEST_VALUE)}"
-    if turn.error_response:
-        yield f"error {sanitize.log_line(turn.error_detail or 'without details', _LONGEST_VALUE)}"
+    if (error := actions.error(turn)) is not None:
+        yield f"error response: {sanitize.log_line(error, _LONGEST_VALUE)}"
     if turn.escalated:
-        yield "handed over to a person"
-    yield f"{turn.latency_seconds:.1f} s"
+        yield actions.HANDED_OVER
+    yield actions.reply_time(turn)
 
 
-def _some(items: Iterable[T]) -> Iterator[T]:
-    return islice(items, _MOST_ITEMS)
-
-
-def _call(call: ToolCall) -> str:
-    arguments = "…"
-    if call.arguments is not None:
-        pairs = (f"{_name(name)}: {_value(value)}" for name, value in call.arguments.items())
-        arguments = ", ".join(pairs)
-    result = "" if call.result is None else f" -> {_value(call.result)}"
-    failed = " (failed)" if call.status is ToolStatus.ERROR else ""
-    return f"{_name(call.name)}({arguments}){result}{failed}"
-
-
-def _integration(call: Integration) -> str:
-    status = "" if call.status is None else f" -> {call.status}"
-    error = f" ({sanitize.log_line(call.error, _LONGEST_VALUE)})" if call.error else ""
-    return f"{_name(call.code)}{status}{error}"
-
-
-def _name(name: str) -> str:
-    return sanitize.log_line(name, _LONGEST_NAME)
-
-
-def _value(value: JsonValue) -> str:
-    return sanitize.log_line(written(value), _LONGEST_VALUE)
+def _action(action: AgentAction) -> str:
+    """Return an action, of a tool call with its result."""
+    text = sanitize.log_line(actions.text(action), _LONGEST_VALUE)
+    call = action.tool
+    if call is None:
+        return text
+    if call.result is not None:
+        text = f"{text} -> {sanitize.log_line(written(call.result), _LONGEST_VALUE)}"
+    facts = sanitize.log_line(", ".join(actions.call_facts(call)), _LONGEST_VALUE)
+    return f"{text} ({facts})" if facts else text
 
 
 def sent(line: str) -> str:

@@ -137,15 +137,15 @@ def test_each_reply_is_shown_with_what_the_agent_did(talk):
         "you>   refund A-1\n"
         "agent> Fine: refund A-1\n"
         "       Bye\n"
-        '       | tool refund(order: "A-1") -> {"ok":true}\n'
-        "       | rule BE_KIND\n"
-        "       | 1.2 s\n"
+        '       | tool calls: refund(order: "A-1") -> {"ok":true} (ok)\n'
+        "       | rules: BE_KIND\n"
+        "       | 1.25 s\n"
         "you>   human\n"
         "agent> Fine: human\n"
         "       Bye\n"
-        "       | rule BE_KIND\n"
+        "       | rules: BE_KIND\n"
         "       | handed over to a person\n"
-        "       | 1.2 s\n"
+        "       | 1.25 s\n"
         "The conversation ended: the agent handed over to a person.\n"
     )
     assert talked.shop.closed == 1
@@ -362,11 +362,11 @@ def test_workflows_integrations_and_errors_are_shown(talk):
     asyncio.run(chat.talk(Participants(Aui())))
     assert shown[1].splitlines() == [
         "agent>",
-        "       | workflow RETURN_REQUEST",
-        "       | integration orders -> 500 (down)",
+        "       | workflows: RETURN_REQUEST",
+        "       | integrations: orders (500)",
         "       | other tool calls unknown: the trace is late",
-        "       | error no orders",
-        "       | 0.0 s",
+        "       | error response: no orders",
+        "       | 0.000 s",
     ]
 
 

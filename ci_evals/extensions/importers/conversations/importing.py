@@ -70,7 +70,7 @@ def write_run(settings: ImportSettings, context: RunContext) -> None:
         say(f"  {note}")
     for warning in results.run.warnings:
         say(f"warning: {warning}")
-    say(f"Look at it:  ci-evals report {settings.output_dir}")
+    say(f"Look at it:  ci-evals show {settings.output_dir}")
 
 
 def _suite(settings: ImportSettings) -> ImportedSuite:
