@@ -75,6 +75,8 @@ class OptionSpec:
     """True for what stands on the command line without a name."""
     flag: str | None = None
     """The name on the command line, if it is not that of the field."""
+    bare_value: str | None = None
+    """The value of the option without one. Then it takes one only as `--name=VALUE`."""
     input_default: str | None = None
     """The default of the action's input, if it is not that of the option."""
     recorded: bool = True

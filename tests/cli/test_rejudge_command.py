@@ -134,8 +134,8 @@ def test_without_a_key(run):
     ("asked", "message"),
     [
         ({"provider": Provider.OFFLINE}, "--provider=offline has no judge"),
-        ({"output_dir": Path("results")}, "would be overwritten. Name another one"),
-        ({"output_dir": Path("other/../results")}, "would be overwritten. Name another one"),
+        ({"output_dir": Path("results")}, "would be overwritten. Omit --output-dir"),
+        ({"output_dir": Path("other/../results")}, "would be overwritten. Omit --output-dir"),
         ({"junit": Path("results/_results.json")}, "this is the file to judge again"),
         ({"results": Path("nowhere")}, "nowhere: cannot be read"),
         ({"thresholds": "category:safty=100"}, "there is no category"),
@@ -157,12 +157,40 @@ def test_what_is_refused(run, monkeypatch, asked, message):
     assert files_in(run) == before
 
 
+def test_without_a_folder_it_writes_below_the_run(run):
+    """So that nothing is written over, and the next one finds the run where it was."""
+    before = (run / "results/_results.json").read_text()
+    with world.llm(says("pass")) as llm:
+        for _ in range(2):
+            done = ci_evals("rejudge", "results", "--provider=openai", cwd=run, env=llm.env)
+            assert done.returncode == 0, done.stderr
+    again = json.loads((run / "results/rejudged/_results.json").read_text())
+    assert again["run"]["status"] == "completed"
+    assert (run / "results/_results.json").read_text() == before
+
+
+def test_a_run_without_judged_criteria_stands(tmp_path):
+    """It says so; nothing is asked or written."""
+    suite = {
+        "name": "S",
+        "adapter": "demo",
+        "tests": [TESTS[0] | {"userInfo": {}, "evaluations": TESTS[0]["evaluations"][2:]}],
+    }
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    assert ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path).returncode == 0
+    before = files_in(tmp_path)
+    done = ci_evals("rejudge", "results", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "contains no judged verdict: nothing to judge again, the run stands." in done.stderr
+    assert files_in(tmp_path) == before
+
+
 def test_a_suites_own_results_do_not_lead_to_writing_over_the_run(run, monkeypatch):
     """The run's file is above it."""
     monkeypatch.chdir(run)
     (own,) = (run / "results/Stub").glob("*/_results.json")
     with pytest.raises(UsageError, match="would be overwritten"):
-        rejudge_run(RejudgeSettings(results=own, llm_key="k"), RunContext())
+        rejudge_run(RejudgeSettings(results=own, output_dir=Path("results"), llm_key="k"), RunContext())
 
 
 def test_a_killed_rejudge_leaves_no_green_reports_of_an_earlier_one(run):

@@ -268,16 +268,52 @@ def test_the_results_of_the_run_that_stands_are_not_overwritten(tmp_path, agent)
     assert files_in(tmp_path / "results") == before
 
 
+@pytest.mark.parametrize("option", ["--only-failed", "--only-failed=last", "--only-failed=results"])
+def test_without_a_value_it_is_the_output_folders_last_run(tmp_path, agent, option):
+    """Rerun after rerun, until nothing is left to play: then the decision of the last one stands."""
+    write_suite(tmp_path, GREETS, REFUNDS)
+    first = run(agent, tmp_path)
+    assert first.returncode == 1
+    again = run(agent, tmp_path, option)
+    assert (again.returncode, again.played) == (1, 1)
+    agent.workflows.append("refund")
+    mended = run(agent, tmp_path, option)
+    assert (mended.returncode, mended.played) == (0, 1)
+    nothing_left = run(agent, tmp_path, option)
+    assert (nothing_left.returncode, nothing_left.played) == (0, 0)
+    assert "nothing was played: every test passed in the run of" in nothing_left.stderr
+
+
+def test_a_value_stands_behind_an_equals_sign_alone(tmp_path, agent):
+    """What follows a bare option is a suite."""
+    write_suite(tmp_path, GREETS)
+    done = ci_evals(
+        "run",
+        "--only-failed",
+        "suite.json",
+        "--provider=offline",
+        cwd=tmp_path,
+        env={"AGENT_KEY": "k-123456"},
+    )
+    assert "--only-failed: results: cannot be read" in done.stderr
+
+
+def test_the_last_run_is_not_both_resumed_and_read(tmp_path, agent):
+    write_suite(tmp_path, GREETS)
+    run(agent, tmp_path)
+    done = run(agent, tmp_path, "--only-failed", "--resume=results")
+    assert (done.returncode, done.played) == (2, 0)
+    assert "Omit --resume: what has passed there is not run again." in done.stderr
+
+
 @pytest.mark.parametrize(
     "more",
     [
         ("--changed-since=main",),
         ("--against=agent-id=x",),
-        ("--output-dir=earlier",),
     ],
 )
 def test_options_that_contradict_it_are_refused(tmp_path, agent, more):
-    """The results that it reads are not overwritten either."""
     earlier(agent, tmp_path)
     before = files_in(tmp_path / "earlier")
     ran = run(agent, tmp_path, "--only-failed=earlier", *more)

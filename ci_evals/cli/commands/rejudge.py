@@ -36,6 +36,9 @@ from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections, checked, names_in
 from ci_evals.wiring.providers import llm_key_of, no_key
 
+REJUDGED = "rejudged"
+"""The folder below the saved run to which reports go unless another one is named."""
+
 
 def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     """Judge again, write every report, print what changed, and exit as the gate decides.
@@ -49,7 +52,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     policy = read_policy(settings)
     prices = context.prices(settings.prices, settings.provider)()
     file = results_file(settings.results)
-    paths = OutputPaths(settings.output_dir, settings.junit)
+    paths = OutputPaths(settings.output_dir or file.parent / REJUDGED, settings.junit)
     _check_paths(paths, file)
     keys = (connections.llm_key, connections.llm_token, settings.llm_key, settings.github_token)
     redactor = context.hide(keys, environment_secrets.values_in(context.environ))
@@ -61,7 +64,8 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
         )
     trials = to_judge(judged)
     if not trials:
-        raise UsageError(f"{file}: contains no judged verdict, so there is nothing to judge again.")
+        context.console.say(f"{file}: contains no judged verdict: nothing to judge again, the run stands.")
+        return
     incomplete = unknown_names(policy, judged.suites)
     if Provider(connections.provider).row.needs_key and not (connections.llm_key or connections.llm_token):
         raise UsageError(no_key(connections.provider, context.environ))
@@ -146,7 +150,7 @@ def _check_paths(paths: OutputPaths, file: Path) -> None:
     if saved == written or (written.is_file() and saved.is_relative_to(written.parent)):
         raise UsageError(
             f"--output-dir={paths.folder}: the results to judge again are in this folder and would be "
-            "overwritten. Name another one, such as --output-dir=rejudged."
+            f"overwritten. Omit --output-dir to write to {file.parent / REJUDGED}."
         )
     if paths.junit and paths.junit.resolve() == saved:
         raise UsageError(f"--junit={paths.junit}: this is the file to judge again. Name another one.")

@@ -74,7 +74,7 @@ def run_suites(settings: RunSettings, context: RunContext) -> None:
 
 def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     github, context = trust.github, trust.github.context
-    settings = _with_resumed_folder(settings)
+    settings = selecting.with_last_run(_with_resumed_folder(settings))
     selecting.check_options(settings)
     settings, recorded_run = recording.open_recording(settings)
     policy = read_policy(settings)
@@ -254,13 +254,21 @@ def _play(prepared: _PreparedRun) -> int:
     if results.run.status == "completed" or stop.failed_fast:
         prepared.journal.mark(JournalMark(mark="ended"))
     elif not settings.replay:
-        console.say(f"To resume this run, run the same command with --resume={prepared.paths.folder}")
+        console.say(_how_to_go_on(prepared))
     _tell_github(results, prepared)
     if settings.otlp_endpoint:
         _export(results, settings.otlp_endpoint, prepared)
     if stop.bug:
         raise stop.bug
     return code
+
+
+def _how_to_go_on(prepared: _PreparedRun) -> str:
+    """Return what to do after an interruption."""
+    folder, earlier = prepared.paths.folder, prepared.settings.only_failed
+    if earlier and files.is_same(_within(earlier, RESULTS), folder / RESULTS):
+        return "To play the rest, run the same command again: what has passed is not run again."
+    return f"To resume this run, run the same command with --resume={folder}"
 
 
 def _importing_reports(prepared: _PreparedRun, listen: Listener) -> Listener:
@@ -351,7 +359,6 @@ def _inputs(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Inputs:
         "--adapter-options": settings.adapter_options,
         "--prices": settings.prices,
         "--calibration": settings.calibration,
-        "--only-failed": _within(settings.only_failed, RESULTS) if settings.only_failed else None,
         "--baseline": _within(Path(baseline), RESULTS) if baseline else None,
         "--replay": _within(replay, RECORDING) if replay else None,
     }

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ci_evals.adapters.git.checkout import tracked_files, tracks
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.suite_commands import LAST, RunSettings
 from ci_evals.domain.errors import Exit, GitHubError, UsageError
 from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.results.suite import TestResult
@@ -31,6 +31,22 @@ class Selected(NamedTuple):
     """Why nothing is to be played, if so."""
     standing: Results | None = None
     """The earlier run whose decision stands, if every test passed there."""
+
+
+def with_last_run(settings: RunSettings) -> RunSettings:
+    """Return the settings with the folder whose last run is meant, if it is not named.
+
+    Raises:
+        UsageError: that run is the one to be resumed.
+    """
+    if settings.only_failed is None or str(settings.only_failed) != LAST:
+        return settings
+    if settings.resume:
+        raise UsageError(
+            "--only-failed, --resume: the last run in the output folder is the one to be resumed. Omit "
+            "--resume: what has passed there is not run again."
+        )
+    return replace(settings, only_failed=settings.output_dir)
 
 
 def check_options(settings: RunSettings) -> None:

@@ -5,7 +5,7 @@ environment variables; `sections` has all of it.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import typer
@@ -67,8 +67,9 @@ class HelpCommand(TyperCommand):
         Raises:
             UsageError: an option or a value is gone.
         """
+        bare: Mapping[str, str] = getattr(self.callback, "bare", dict)()
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, [*_with_values(args, bare)])
         except typer.TyperException as error:
             if sentence := _refused(error):
                 raise UsageError(sentence) from error
@@ -84,6 +85,14 @@ class HelpCommand(TyperCommand):
                 formatter.write_dl([(name.ljust(column), text) for name, text in rows], col_max=column)
         formatter.write_paragraph()
         formatter.write_text(f"Environment variables and details: {_REFERENCE}")
+
+
+def _with_values(args: Sequence[str], bare: Mapping[str, str]) -> Iterator[str]:
+    """Yield arguments, with its value for each option that may stand without one."""
+    only_names = False
+    for arg in args:
+        only_names = only_names or arg == "--"
+        yield f"{arg}={bare[arg]}" if arg in bare and not only_names else arg
 
 
 def _columns(rows: Sequence[tuple[str, str]]) -> str:

@@ -40,6 +40,7 @@ def takes(
         listed.__annotations__ = {"ctx": typer.Context}
         listed.complete = complete  # type: ignore[attr-defined]  # for `HelpCommand`
         listed.formats = formats  # type: ignore[attr-defined]  # likewise
+        listed.bare = lambda: _bare_values(getattr(import_module(module), name))  # type: ignore[attr-defined]  # likewise
         listed.settings = (module, name)  # type: ignore[attr-defined]  # for those who list all options
         del listed.__wrapped__
         return listed
@@ -62,6 +63,11 @@ def _with_options(command: Callable[[Any, RunContext], None], settings: type[Any
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
     del wrapper.__wrapped__  # else Typer would look behind it
     return wrapper
+
+
+def _bare_values(settings: type[Any]) -> dict[str, str]:
+    """Return what options are that stand without a value, by their names on the command line."""
+    return {option.label: option.bare_value for option in options_of(settings) if option.bare_value}
 
 
 def _parameter(option: Option) -> inspect.Parameter:

@@ -309,7 +309,15 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         ),
     ] = "off"
     trust_suites: TrustSuites = SuiteTrust.AUTO
-    output_dir: OutputDir = Path("results")
+    output_dir: Annotated[
+        Path | None,
+        OptionSpec(
+            "Folder for reports. Default: `rejudged` in the folder of the run.",
+            group=Group.OUTPUT,
+            names=Names.OUTPUT,
+            metavar="DIR",
+        ),
+    ] = None
     junit: JunitFile = None
     quiet: Quiet = False
     verbose: Annotated[

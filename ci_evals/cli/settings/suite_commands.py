@@ -31,6 +31,9 @@ from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.domain.providers import Provider
 from ci_evals.extension_registry import run_options
 
+LAST = "last"
+"""The word for the last run in the output folder."""
+
 
 @dataclass(frozen=True)
 class ValidateSettings(SuiteSettings):
@@ -200,13 +203,15 @@ class RunSettings(
     only_failed: Annotated[
         Path | None,
         OptionSpec(
-            "Run only tests that did not pass in this earlier run.\n\n"
-            "Its _results.json or the folder of that file. Passed tests are taken from it. Every report "
-            "says so, and the comparison with the baseline excludes them. In CI both runs must have the "
-            "same commit.",
+            "Run only tests that did not pass in an earlier run.\n\n"
+            "Without a value, or with `last`: the last run in the output folder. Else, as "
+            "`--only-failed=RESULTS`, its _results.json or the folder of that file. Passed tests are taken "
+            "from it. Every report says so, and the comparison with the baseline excludes them. In CI both "
+            "runs must have the same commit.",
             group=Group.SUITES,
             names=Names.INPUT,
             metavar="RESULTS",
+            bare_value=LAST,
         ),
     ] = None
     changed_since: Annotated[
