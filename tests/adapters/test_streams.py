@@ -45,6 +45,12 @@ def test_server_sent_events_are_read_as_the_standard_says(end: str) -> None:
     assert events_of(end.join(lines).encode()) == [("text", {"a": "ü"}), ("", "second"), ("", 3)]
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r", "\n\n"])
+def test_the_last_event_needs_no_blank_line(end: str) -> None:
+    """Nor the end of its line: an event that was left out could be the call of a tool."""
+    assert events_of(f"data: 1\n\nevent: call\ndata: 2{end}".encode()) == [("", 1), ("call", 2)]
+
+
 def test_an_event_without_data_can_be_the_last() -> None:
     """As LangServe ends its streams; it is no event, and elsewhere it is skipped."""
     lines = b"event: ping\n\ndata: 1\n\nevent: end\n\ndata: broken\n\n"

@@ -101,11 +101,7 @@ class ClaudeCodeLLM(ProgramLLM):
 
     def _read(self, events: Events, folder: Path) -> Completion:  # noqa: ARG002  # it leaves no files
         result = events["result"]
-        subtype, text, structured = (
-            result.get("subtype"),
-            result.get("result"),
-            result.get("structured_output"),
-        )
+        subtype, text = result.get("subtype"), result.get("result")
         if isinstance(subtype, str) and subtype in _NO_MODEL_ANSWER:
             raise LLMAnswerError(f"{self.who} gave no answer of the wanted form ({subtype})", _paid(result))
         if result.get("is_error") or subtype != "success":

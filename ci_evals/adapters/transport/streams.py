@@ -232,8 +232,8 @@ class _Sse(_Lines):
         self._data: list[bytes] = []
 
     def end(self) -> Iterable[tuple[str, bytes]]:
-        self._line(self._rest())
-        return self._line(b"")  # which servers forget after the last event
+        # Servers forget the blank line after the last event, and some the end of its last line.
+        return [*self._line(self._rest()), *self._line(b"")]
 
     def _line(self, line: bytes) -> Iterable[tuple[str, bytes]]:
         if not line:
