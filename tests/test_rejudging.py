@@ -395,7 +395,7 @@ async def test_a_budget_ends_it_in_order():
     found = await again(judged, judge, policy=policy, prices=PRICES, judge_model="other")
     assert len(judge.prompts) == 6
     assert found.results.usage.cost_usd == pytest.approx(0.6)
-    assert "0.6000 US dollars are spent" in found.results.gate.reasons[0]
+    assert "$0.6000 of $" in found.results.gate.reasons[0]
     with pytest.raises(UsageError, match="there is no price for gpt-x"):
         await again(judged, judge, policy=policy, prices=PRICES, judge_model="gpt-x")
 

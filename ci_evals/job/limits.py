@@ -31,7 +31,7 @@ _LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Limits:
-    """Reasons to end a run early. None and 0 stand for never."""
+    """Reasons to end a run early. None or 0: no limit."""
 
     max_duration: float | None = None
     """Seconds."""
@@ -76,8 +76,10 @@ class LimitsWatcher:
         """
         self._is_tested, self._is_quarantined = is_tested, is_quarantined
         self._limits, self._budget, self._stop, self._undecided_rule = limits, budget, stop, rule
-        self._most_in_row = max(limits.failures_in_row, parallel) if limits.failures_in_row else 0
-        self._in_row = 0
+        self._max_consecutive_failures = 0
+        if limits.failures_in_row:
+            self._max_consecutive_failures = max(limits.failures_in_row, parallel)
+        self._consecutive_failures = 0
         self._spent = budget.spent
         self._under_way: dict[Trial, float] = {}
         self._finished, self._cost_of_finished = 0, 0.0
@@ -107,10 +109,9 @@ class LimitsWatcher:
         to_come = fsum(max(each - spent, 0.0) for spent in self._under_way.values())
         if self._spent + to_come + each <= most + _TIE:
             return True
-        earlier = ", with those of the saved run" if self._budget.spent else ""
+        earlier = ", those of the saved run included" if self._budget.spent else ""
         self._stop.request(
-            f"{self._spent:.4f} US dollars are spent{earlier}, and it may cost {most:g} (--max-cost): one "
-            "more trial would pass that"
+            f"${self._spent:.4f} of ${most:g} spent{earlier}; another trial would exceed --max-cost"
         )
         return False
 
@@ -150,11 +151,15 @@ class LimitsWatcher:
         self._one_finished.set()
 
     def _check_outage(self, result: TrialResult) -> None:
-        self._in_row = self._in_row + 1 if result.infrastructure_failed else 0
-        if self._most_in_row and self._in_row >= self._most_in_row:
+        if not result.infrastructure_failed:
+            self._consecutive_failures = 0
+            return
+        self._consecutive_failures += 1
+        number = self._consecutive_failures
+        if self._max_consecutive_failures and number >= self._max_consecutive_failures:
             last = result.error or next(finding.reason for finding in result.findings if finding.cause)
             self._stop.request(
-                f"{self._in_row} trials in a row errored or could not be judged; the last one: {last}",
+                f"{number} trials in a row errored or could not be judged; the last one: {last}",
                 outage=True,
             )
 

@@ -37,7 +37,7 @@ def first_plan(plan: Plan, both_sides: BothSides, *, compares: bool) -> Plan:
 def next_stage(stage: Stage, results: Results) -> Stage | None:
     """The stage that follows one; None if its results are those of the run."""
     plan, gate = stage.plan, results.gate
-    if plan.first_arm_only and (why := _possible_drop(results)):
+    if plan.first_arm_only and (why := _drop_reasons(results)):
         return Stage(replace(plan, first_arm_only=False), why)
     unsettled = [check for check in open_checks(gate) if not (plan.first_arm_only and compares(check))]
     following = next((look for look in plan.looks if look > plan.loops), None)
@@ -48,7 +48,7 @@ def next_stage(stage: Stage, results: Results) -> Stage | None:
     )
 
 
-def _possible_drop(results: Results) -> tuple[str, ...]:
+def _drop_reasons(results: Results) -> tuple[str, ...]:
     """The reasons to play the base agent, after earlier runs were compared with this one."""
     gate = results.gate
     unchecked = sum(check.blocks_verdict for check in gate.checks)

@@ -346,7 +346,7 @@ async def test_a_budget_that_is_used_up(run, here):
     study = prepare(replace(settings, max_cost=5.0), RunContext())
     stop = Stop()
     found = await measure(study, stop=stop)
-    assert "it may cost 5 (--max-cost)" in stop.reason
+    assert "of $5 spent" in stop.reason
     assert found.noise is None
     assert 0 < found.plays < 48
     assert 0 < found.usage.cost_usd < 6
