@@ -171,13 +171,13 @@ def test_without_a_folder_it_writes_below_the_run(run):
 
 def test_a_run_without_judged_criteria_stands(tmp_path):
     """It says so; nothing is asked or written."""
-    suite = {
-        "name": "S",
-        "adapter": "demo",
-        "tests": [TESTS[0] | {"userInfo": {}, "evaluations": TESTS[0]["evaluations"][2:]}],
-    }
-    (tmp_path / "suite.json").write_text(json.dumps(suite))
-    assert ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path).returncode == 0
+    strict = [{"criterion": "No forwarding", "strict": "not_escalated"}]
+    test = {"name": "t", "guidelines": "g", "turns": [{"user": "Hello"}], "evaluations": strict}
+    (tmp_path / "suite.json").write_text(
+        json.dumps({"name": "S", "adapter": "demo", "agentId": "demo-hr", "tests": [test]})
+    )
+    played = ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
+    assert played.returncode == 0, played.stderr
     before = files_in(tmp_path)
     done = ci_evals("rejudge", "results", cwd=tmp_path)
     assert done.returncode == 0

@@ -287,14 +287,8 @@ def test_without_a_value_it_is_the_output_folders_last_run(tmp_path, agent, opti
 def test_a_value_stands_behind_an_equals_sign_alone(tmp_path, agent):
     """What follows a bare option is a suite."""
     write_suite(tmp_path, GREETS)
-    done = ci_evals(
-        "run",
-        "--only-failed",
-        "suite.json",
-        "--provider=offline",
-        cwd=tmp_path,
-        env={"AGENT_KEY": "k-123456"},
-    )
+    options = ("run", "--only-failed", "suite.json", "--provider=offline")
+    done = ci_evals(*options, cwd=tmp_path, env={"AGENT_KEY": "k-123456"})
     assert "--only-failed: results: cannot be read" in done.stderr
 
 
