@@ -19,6 +19,7 @@ from ci_evals.cli.settings.inputs import check_unused, read
 
 def run_inputs(context: RunContext) -> object:
     """Run what the action's inputs ask for."""
+    context.reads_inputs = True
     inputs = read(context.environ)
     context.options = inputs.options
     return invoke([inputs.command, "--", *inputs.suites], context, PROGRAM)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import the library when a part of it is first used: `ci-evals --help` must not wait for it."""
+    """Import the library when a part of it is first used: the help of the command must not wait for it."""
     if name == "__all__":
         members = vars(import_module("ci_evals.library")).items()
         public = {key for key, value in members if not (key.startswith("_") or isinstance(value, ModuleType))}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ci_evals.domain.agents import program_of
 
-if TYPE_CHECKING:  # `--help` imports this module, and must not wait for pydantic
+if TYPE_CHECKING:  # the help imports this module, and must not wait for pydantic
     from ci_evals.domain.base import Model
     from ci_evals.ports import Agent
 

@@ -135,7 +135,7 @@ class AgentContract:
 
     @_contract()
     async def test_many_sessions_at_a_time(self, agent: Agent) -> None:
-        """One object serves many conversations at once, as `--parallel` wants them."""
+        """One object serves many conversations at once, as the option `parallel` wants them."""
 
         async def converse(name: str) -> list[str]:
             async with self._session(agent) as say:

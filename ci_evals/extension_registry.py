@@ -11,8 +11,8 @@ these names:
 - `report`: `report(results)`, the `StudyReport` of what results hold of it, or None, and its `RANK` among the
   reports of all extensions;
 - `readers`: `READERS`, formats of other tools' results that `gate` reads (`adapters/result_files`);
-- `report_files`: `FORMAT`, a name for `report --format`, its `SUMMARY` for the help, and `files(results)`,
-  the texts of that format by their paths;
+- `report_files`: `FORMAT`, a name for `report` to take, its `SUMMARY` for the help, and `files(results)`, the
+  texts of that format by their paths;
 - `findings`: `FILE`, the name of a file next to the results of a run, and `read(text, results)`, the
   `Study` in it that `report` shows, or None;
 - `run_hook`: `OPTIONS` of `run`, by which it plays the trials in other processes: `is_asked(settings)`, and
@@ -36,7 +36,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.options import Option
 from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
 
-if TYPE_CHECKING:  # `--help` imports this module, and must not wait for pydantic
+if TYPE_CHECKING:  # the help imports this module, and must not wait for pydantic
     from ci_evals.domain.results.run import Results
     from ci_evals.domain.results.studies import Study
     from ci_evals.support.redaction import Redactor
@@ -179,12 +179,12 @@ def run_hooks() -> Iterator[Any]:
 
 
 def read_calibration(path: Path) -> Addition:
-    """Return what the file of `--calibration` says of a run.
+    """Return what the file of the option `calibration` says of a run.
 
     Raises:
         UsageError: it cannot be read, or is something else.
     """
-    problem = UsageError(f"--calibration={path}: no installed extension can read it")
+    problem = UsageError(f"`calibration={path}`: no installed extension can read it")
     for number, module in enumerate(installed().parts("later_runs")):
         try:
             addition: Addition = module.read(path)

@@ -199,7 +199,7 @@ async def test_a_run_whose_time_is_up_ends_in_order():
     results = await evaluate(job(some(3), limits=Limits(max_duration=0.05)), Participants(Slow()))
     assert played(results) == ["completed", "interrupted", None]
     assert (results.gate.exit_code, results.run.status) == (3, "stopped")
-    assert results.run.stopped_because == "the time limit is reached (--max-duration=0.05)"
+    assert results.run.stopped_because == "the time limit is reached (max-duration=0.05)"
     error = results.suites[0].tests[1].trials[0].error
     assert error == "the run was ended meanwhile"
 
@@ -220,7 +220,7 @@ async def test_fail_fast_ends_with_what_failed():
     assert played(results)[-2:] == [None, None]
     assert results.gate.exit_code == 1
     (check,) = [check for check in results.gate.checks if check.name == "fail-fast"]
-    assert (check.passed, check.note) == (False, "a trial failed 'says yes' (--fail-fast)")
+    assert (check.passed, check.note) == (False, "a trial failed 'says yes' (fail-fast)")
     assert results.gate.reasons == ()
 
 
@@ -238,7 +238,7 @@ async def test_fail_fast_at_a_trial_that_broke_off_cannot_be_trusted():
         Participants(by_name({"t1": AgentError("gone")})),
     )
     assert (played(results), results.gate.exit_code) == (["completed", "failed", None], 3)
-    assert "a trial is invalid: gone (--fail-fast)" in results.gate.reasons[0]
+    assert "a trial is invalid: gone (fail-fast)" in results.gate.reasons[0]
 
 
 async def test_fail_fast_goes_on_once_what_broke_off_can_be_played(tmp_path):
@@ -268,7 +268,7 @@ async def test_fail_fast_resumes_at_a_trial_that_was_judged_in_part(tmp_path):
 @pytest.mark.parametrize("seconds", [math.inf, math.nan])
 def test_a_duration_without_end_is_refused(seconds):
     """It could not be told in the results."""
-    with pytest.raises(UsageError, match=r"--max-duration: (inf|nan) is not a limit"):
+    with pytest.raises(UsageError, match=r"`max_duration=(inf|nan)`: it is not a limit"):
         Limits(max_duration=seconds)
 
 
@@ -361,7 +361,7 @@ async def test_a_run_keeps_to_its_budget(parallel):
     assert results.usage.cost_usd == 20
     assert results.gate.exit_code == 3
     assert (
-        "$20.0000 of $21 spent; another trial would exceed --max-cost" in (results.run.stopped_because or "")
+        "$20.0000 of $21 spent; another trial would exceed max-cost" in (results.run.stopped_because or "")
         or parallel > 1
     )
 
@@ -437,7 +437,7 @@ async def test_a_replay_does_not_go_on_as_a_run(tmp_path):
     origin = Origin(how="replay", run="earlier", started_at=build.STARTED_AT)
     await evaluate(job(some(1), journal=journal, facts=RunFacts(origin=origin)), Participants(says()))
     journal.close()
-    with pytest.raises(UsageError, match=r"where its answers are from \(--replay\)"):
+    with pytest.raises(UsageError, match=r"where its answers are from \(`replay=`\)"):
         await evaluate(job(some(1), journal=Journal(tmp_path, resume=True)), Participants(says()))
 
 
@@ -454,7 +454,7 @@ async def test_another_plan_does_not_go_on(tmp_path):
     """Nothing is played."""
     await halted(tmp_path, some(4), 2)
     agent = says()
-    with pytest.raises(UsageError, match=r"it differs in the number of trials \(--loops\)"):
+    with pytest.raises(UsageError, match=r"it differs in the number of trials \(`loops=`\)"):
         await evaluate(job(some(4, loops=2), journal=Journal(tmp_path, resume=True)), Participants(agent))
     assert agent.sessions == []
 

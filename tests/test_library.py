@@ -152,7 +152,7 @@ async def test_a_budget_that_ends_before_rounds_are_clear_leaves_no_verdict(tmp_
         tmp_path, judge, policy=Policy(max_cost=0.05, min_score=100), prices=prices, rounds=(2, 7)
     )
     assert (results.gate.passed, results.gate.exit_code) == (False, 3)
-    assert "--max-cost" in results.run.stopped_because
+    assert "max-cost" in results.run.stopped_because
 
 
 async def test_rounds_and_earlier_runs_decide_with_fewer_trials():
@@ -285,7 +285,7 @@ async def test_an_agent_that_does_not_start_is_no_verdict(port):
     assert results.gate.exit_code == 3
     assert "ended with exit code 7 before anything answered" in results.run.stopped_because
     assert "(its output ends: no model)" in results.run.stopped_because
-    with pytest.raises(UsageError, match="--wait-for: '8o80' is neither"):
+    with pytest.raises(UsageError, match="`wait_for=`: '8o80' is neither"):
         await ci_evals.run_suite(
             ci_evals.create_adapter(provider="offline", base_url=url, wait_for="8o80"), GREETS
         )

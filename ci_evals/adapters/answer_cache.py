@@ -128,12 +128,12 @@ class AnswerCache:
     def note(self) -> str | None:
         """Return a warning for the user, if any."""
         if self._failure:
-            return f"--judge-cache: {self._failure}; the judge's answers are not kept"
+            return f"judge-cache: {self._failure}; the judge's answers are not kept"
         if not self._forged:
             return None
         answers = "1 answer is" if self._forged == 1 else f"{self._forged} answers are"
         return (
-            f"--judge-cache: {answers} not signed with this run's key: it is a new one, or somebody changed "
+            f"judge-cache: {answers} not signed with this run's key: it is a new one, or somebody changed "
             f"what is in {str(self._folder)!r}; the judge was asked again"
         )
 

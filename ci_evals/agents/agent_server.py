@@ -91,7 +91,7 @@ class AgentServer:
         try:
             url = URL(self._url + path)
         except ValueError as error:
-            raise UsageError(f"the agent's base URL {self._url!r}: {error} (see --base-url)") from None
+            raise UsageError(f"the agent's base URL {self._url!r}: {error} (see `base_url=`)") from None
         return url.with_query(query) if query else url
 
     def new_client(self) -> AgentClient:
@@ -251,7 +251,7 @@ class AgentServer:
         if target := addresses.redirect_of(str(request.url), status, location):
             return AgentError(
                 f"{self._who} redirects to {target} ({status}), which is not followed: "
-                "set --base-url to the final address"
+                "set base-url to the final address"
             )
         detail = payload.error_detail(answer.body, self.redactor)
         if status in _QUOTA_STATUSES and refusals.quota_used_up(status, answer.body):

@@ -13,7 +13,7 @@ from ci_evals._version import __version__
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
 from ci_evals.cli.settings.options import takes
-from ci_evals.domain.options import Names, OptionSpec
+from ci_evals.domain.options import Names, Option, OptionSpec
 from ci_evals.extension_registry import installed, register_commands
 
 if TYPE_CHECKING:  # a command's options are imported with it
@@ -403,6 +403,7 @@ def invoke(args: Sequence[str], context: RunContext, name: str | None = None) ->
         typer.TyperException: the command line cannot be read.
     """
     context.check_settings = partial(_check_settings, context)
+    context.spell = partial(_spell, context)
     _warn_of_extensions(context)
     return app(args=list(args), prog_name=name, standalone_mode=False, obj=context)
 
@@ -431,15 +432,34 @@ def _check_settings(context: RunContext, settings: object) -> None:
 
 
 def _check_variables(context: RunContext) -> None:
-    from importlib import import_module
-
     from ci_evals.cli.github.actions import warn
     from ci_evals.cli.settings.variables import check_variables, variables_of
 
-    declared = [getattr(item.callback, "settings", None) for item in app.registered_commands]
-    settings = [getattr(import_module(module), name) for module, name in filter(None, declared)]
-    for warning in check_variables(context.environ, variables_of(settings)):
+    for warning in check_variables(context.environ, variables_of(_all_options())):
         warn(warning, context)
+
+
+def _spell(context: RunContext, message: str) -> str:
+    """Return a message with the settings as its reader sets them."""
+    from ci_evals.cli.settings.spelling import spell
+
+    return spell(message, _all_options, as_inputs=context.reads_inputs)
+
+
+def _all_options() -> dict[str, Option]:
+    """The options of all commands by their names; of a name that several have, the first."""
+    from importlib import import_module
+
+    from ci_evals.cli.settings.table import options_of
+
+    options: dict[str, Option] = {}
+    for command in app.registered_commands:
+        module, name = getattr(command.callback, "settings", ("", ""))
+        if not module:
+            continue  # it has switches alone
+        for option in options_of(getattr(import_module(module), name)):
+            options.setdefault(option.name, option)
+    return options
 
 
 def main(args: list[str] | None = None) -> NoReturn:

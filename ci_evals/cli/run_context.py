@@ -38,6 +38,10 @@ class RunContext:
         self.options = options or {}
         self.check_settings: Callable[[object], None] = lambda _: None
         """Checks the options of any command before it begins, and raises `UsageError`."""
+        self.reads_inputs = False
+        """True if the action's inputs set the options, and no command line."""
+        self.spell: Callable[[str], str] = str
+        """Spells the settings in a message as its reader sets them: see `cli/settings/spelling`."""
         self._runner: Runner | None = None
 
     @cached_property
@@ -71,7 +75,11 @@ class RunContext:
         """Standard error, without the secrets known by now."""
         from ci_evals.cli.terminal.console import Console, colored
 
-        return Console(sys.stderr, self.redactor, colored(sys.stderr, self.environ))
+        return Console(sys.stderr, self.redactor, colored(sys.stderr, self.environ), self.spell)
+
+    def message(self, text: str) -> str:
+        """Return a message without secrets, with the settings as its reader sets them."""
+        return self.spell(self.redactor.text(text))
 
     @property
     def width(self) -> int | None:

@@ -1,4 +1,4 @@
-"""The simulated user of `--provider=offline`: no model, and the same words to the same agent every time."""
+"""The simulated user of the provider `offline`: no model, and the same words to the same agent every time."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

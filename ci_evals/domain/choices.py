@@ -1,10 +1,10 @@
-"""Closed sets of words that options take. Nothing slow is imported here: `--help` shows them."""
+"""Closed sets of words that options take. Nothing slow is imported here: the help shows them."""
 
 from enum import StrEnum
 
 
 class CheckMode(StrEnum):
-    """Modes of the control questions to a judge (`--judge-check`)."""
+    """Modes of the control questions to a judge (option `judge_check`)."""
 
     AUTO = "auto"
     """Asks, unless the baseline or the judge's cache holds a recent passed check of the same judge."""
@@ -25,7 +25,7 @@ class Regression(StrEnum):
 
 
 class BothSides(StrEnum):
-    """When the base agent of `--against` is played too."""
+    """When the base agent (option `against`) is played too."""
 
     AUTO = "auto"
     """If the earlier runs of the base branch, or the lack of them, leave a drop possible."""

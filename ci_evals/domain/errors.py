@@ -29,7 +29,7 @@ class Exit(IntEnum):
     """Passed; or skipped, since a pull request of a fork or of Dependabot has no secrets."""
 
     FAILED = 1
-    """Failed: a check of the gate failed, or a trial with `--fail-fast`."""
+    """Failed: a check of the gate failed, or a trial with the option `fail-fast`."""
 
     USAGE = 2
     """Wrong usage, configuration or suite. Nothing ran."""
@@ -46,7 +46,11 @@ class Exit(IntEnum):
 
 
 class CiEvalsError(Exception):
-    """Every error that the tool foresees. Its text is for the user: what, where, what to do."""
+    """Every error that the tool foresees. Its text is for the user: what, where, what to do.
+
+    A setting stands in it as code in Python, `` `min_score=` `` or `` `provider=offline` ``: the command line
+    and the action spell it as their users do.
+    """
 
 
 class UsageError(CiEvalsError):
@@ -54,11 +58,11 @@ class UsageError(CiEvalsError):
 
 
 _EXHAUSTED = {
-    errno.EMFILE: "no more files or connections can be opened; raise ulimit -n or lower --parallel",
-    errno.ENOMEM: "out of memory; give the run more, or lower --parallel",
+    errno.EMFILE: "no more files or connections can be opened; raise ulimit -n or lower `parallel=`",
+    errno.ENOMEM: "out of memory; give the run more, or lower `parallel=`",
     errno.ENOSPC: "the disk is full; free some space",
     errno.EIO: "a disk failed to read or write (I/O error); look at its health",
-    errno.EAGAIN: "no more processes can be started; raise ulimit -u or lower --parallel",
+    errno.EAGAIN: "no more processes can be started; raise ulimit -u or lower `parallel=`",
 }
 _EXHAUSTED |= {errno.ENFILE: _EXHAUSTED[errno.EMFILE], errno.EDQUOT: _EXHAUSTED[errno.ENOSPC]}
 
@@ -70,7 +74,7 @@ def exhausted(error: BaseException) -> str | None:
     if isinstance(error, MemoryError):
         return _EXHAUSTED[errno.ENOMEM]
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
-        return "no more threads can be started; raise the limits of memory or processes, or lower --parallel"
+        return "no more threads can be started; raise the limits of memory or processes, or lower `parallel=`"
     words = _EXHAUSTED.get(error.errno or 0) if isinstance(error, OSError) else None
     return words or (exhausted(error.__cause__) if error.__cause__ else None)
 

@@ -101,7 +101,7 @@ class Option(OptionSpec):
 
     @property
     def label(self) -> str:
-        """The name on a command line: `--base-url`, or the metavar of an argument."""
+        """The name on a command line, or the metavar of an argument."""
         if self.argument:
             return self.metavar or self.name.upper()
         return self.flag or f"--{self.kebab}"

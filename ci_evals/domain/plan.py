@@ -43,7 +43,7 @@ class Trial:
 
 
 HEAD, BASE = "head", "base"
-"""The names of the arms of a run with `--against`."""
+"""The names of the arms of a run with the option `against`."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Plan:
     arms: tuple[str, ...] = (HEAD,)
     """The names of the agents that are played side by side, first the one that is tested."""
     reference: str | None = None
-    """The arm that the others are compared with (`--arms`), unless it is the one that is tested."""
+    """The arm that the others are compared with (option `arms`), unless it is the one that is tested."""
     looks: tuple[int, ...] = ()
-    """Trials of each test after which the run is looked at (`--rounds`); `loops` is then one of them."""
+    """Trials of each test after which the run is looked at (option `rounds`); `loops` is then one of them."""
     first_arm_only: bool = False
     """True as long as the other arms wait for what the first one shows."""
 

@@ -78,5 +78,6 @@ def check_priced(models: Iterable[str], prices: PriceTable) -> None:
     """
     if missing := unpriced(models, prices):
         raise UsageError(
-            f"--max-cost: there is no price for {', '.join(missing)}; name a file with its price by --prices"
+            f"`max_cost=`: there is no price for {', '.join(missing)}; name a file with its price by "
+            "`prices=`"
         )

@@ -18,6 +18,6 @@ class RunEnding:
     judge_checks: tuple[JudgeCheck, ...] = ()
     """The check of each model that judges."""
     judge_only_warned: bool = False
-    """True if a judge that did not pass its check is a warning only (`--judge-check=warn`)."""
+    """True if a judge that did not pass its check is a warning only (option `judge_check`: `warn`)."""
     incomplete: tuple[str, ...] = ()
     """The reasons why merged results are not complete."""

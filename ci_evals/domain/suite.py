@@ -237,7 +237,7 @@ class Test(Model):
         default=False, description="Whether the run passes only if every trial of this test passes."
     )
     loops: int | None = Field(
-        default=None, ge=1, le=MOST_LOOPS, description="Trials of this test, instead of `--loops`."
+        default=None, ge=1, le=MOST_LOOPS, description="Trials of this test, instead of the option `loops`."
     )
     optimal_tools: Annotated[tuple[NonBlank, ...], Field(min_length=1)] | None = Field(
         default=None,
@@ -265,7 +265,7 @@ class Test(Model):
     )
     when: When | None = Field(
         default=None,
-        description="With `--changed-since` the test is played only if one of these paths changed, instead "
+        description="With `changed-since` the test is played only if one of these paths changed, instead "
         "of the suite's.",
     )
 
@@ -343,7 +343,7 @@ class Suite(Model):
     judge_model: NonBlank | None = Field(default=None, description="The judge's model.")
     user_model: NonBlank | None = Field(default=None, description="The simulated user's model.")
     audit_model: NonBlank | None = Field(
-        default=None, description="Model of `--audit-user`. Default: the simulated user's."
+        default=None, description="Model of the option `audit-user`. Default: the simulated user's."
     )
     max_turns: int = Field(
         default=DEFAULT_MAX_TURNS,
@@ -356,7 +356,7 @@ class Suite(Model):
     )
     when: When | None = Field(
         default=None,
-        description="With `--changed-since` a test is played only if one of these paths changed.",
+        description="With `changed-since` a test is played only if one of these paths changed.",
     )
     setup: tuple[Step, ...] = Field(default=(), description="Steps before each conversation, in order.")
     probes: dict[NonBlank, Step] = Field(

@@ -144,7 +144,7 @@ class Reply(Record):
     output_tokens: Amount | None = Field(default=None, description="Tokens that it says it wrote.")
     trace: JsonValue = Field(default=None, description="The trace as the agent sent it.")
     raw: JsonValue = Field(
-        default=None, description="The whole reply as the agent sent it; only with --debug."
+        default=None, description="The whole reply as the agent sent it; only with `debug`."
     )
 
     @property

@@ -32,7 +32,7 @@ class Cause(StrEnum):
     """The judge's answer was read and does not count: a pass that rests on nothing, words that nobody said, a
     reason without words, or one that contradicts its verdict."""
     NO_JUDGE = "no_judge"
-    """No model is there to judge (`--provider=offline`)."""
+    """No model is there to judge (provider offline)."""
     NO_MODEL = "no_model"
     """No embedding model is there to compare answers."""
     CANNOT_TELL = "cannot_tell"
@@ -138,7 +138,7 @@ class _VerdictFields(Record):
     grade: Grade | None = Field(None, description="Of a criterion with a rubric, if it was decided.")
     unusable: tuple[str, ...] | None = Field(
         None,
-        description="What the judge wrote in answers that could not be used, shortened; only with --debug.",
+        description="What the judge wrote in answers that could not be used, shortened; only with `debug`.",
     )
 
     @property

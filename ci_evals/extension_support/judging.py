@@ -175,7 +175,7 @@ def _provider(settings: JudgeSettings, results: Results) -> str:
     provider = str(settings.provider or (saved if saved in WITH_MODELS else Provider.OPENAI))
     if provider == Provider.OFFLINE:
         others = ", ".join(WITH_MODELS)
-        raise UsageError(f"--provider=offline: there is no judge; set another provider: {others}")
+        raise UsageError(f"`provider=offline`: there is no judge; set another provider: {others}")
     return provider
 
 

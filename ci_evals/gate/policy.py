@@ -26,11 +26,11 @@ class Policy:
     rules: tuple[Rule, ...]
     """One of each kind, in the order of reports."""
     baseline_required: bool
-    """True if a run that cannot be compared has no verdict (`--baseline=required`)."""
+    """True if a run that cannot be compared has no verdict (option `baseline`: `required`)."""
     baseline_named: bool
     """True if the options name the baseline: a check against it that cannot be made leaves no verdict."""
     enforced: bool
-    """True if a failed gate fails the build (`--no-gate` says no)."""
+    """True if a failed gate fails the build (the option `no_gate` says no)."""
 
     def __init__(
         self,

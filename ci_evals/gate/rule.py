@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RAISE_LIMIT = "See in the report what takes the cost or the time. If it is meant, raise the limit."
 IF_UNDECIDED_FAILED = "if undecided counts as failed"
 """The words for a score that decides and is not the one that is shown."""
-NOT_JUDGED = "all of its criteria need a judge, and there is none (--provider=offline)"
+NOT_JUDGED = "all of its criteria need a judge, and there is none (provider offline)"
 TIE = 1e-9
 """Points. Tolerance for rounding: a drop equal to the limit passes."""
 _SELECTORS = {kind: f"the {kind}" for kind in SelectorKind} | {SelectorKind.LOGIC: "the AUI Logic"}
@@ -64,9 +64,7 @@ class Rule(ABC):
         for field in fields(self):
             limit = getattr(self, field.name)
             if isinstance(limit, float) and not math.isfinite(limit):
-                raise UsageError(
-                    f"--{field.name.replace('_', '-')}: {limit} is not a limit; name a finite number"
-                )
+                raise UsageError(f"`{field.name}={limit}`: it is not a limit; name a finite number")
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Self:

@@ -77,16 +77,16 @@ _NEXT = re.compile(rf"\n|,(?=\s*(?:(?:{_KINDS}):|{_NUMBER}\s*(?:,|\n|$)))")
 
 
 def read_thresholds(text: str | None) -> tuple[SelectorLimit, ...]:
-    """The floors in `--thresholds`, one per line or comma.
+    """The floors in the option `thresholds`, one per line or comma.
 
     Raises:
         UsageError: a line is not of the form `kind:NAME=SCORE`, or the score is not 0 to 100.
     """
-    return tuple(_limit("--thresholds", "SCORE", line) for line in _lines(text))
+    return tuple(_limit("thresholds", "SCORE", line) for line in _lines(text))
 
 
 def read_drops(text: str | None) -> tuple[float | None, tuple[SelectorLimit, ...]]:
-    """The most points that the run, and parts of it, may fall (`--max-drop`): `5` or `suite:NAME=3`.
+    """The most points that the run, and parts of it, may fall (`max_drop`): `5` or `suite:NAME=3`.
 
     Raises:
         UsageError: a line has neither form, two name the whole run, or a number is not 0 to 100.
@@ -94,27 +94,27 @@ def read_drops(text: str | None) -> tuple[float | None, tuple[SelectorLimit, ...
     lines = _lines(text)
     whole = [float(match[1]) for line in lines if (match := _PLAIN.fullmatch(line))]
     if len(whole) > 1 or any(drop > 100 for drop in whole):
-        raise UsageError("--max-drop: name one number from 0 to 100 for the whole run")
+        raise UsageError("`max_drop=`: name one number from 0 to 100 for the whole run")
     parts = [line for line in lines if not _PLAIN.fullmatch(line)]
-    return (whole[0] if whole else None), tuple(_limit("--max-drop", "POINTS", line) for line in parts)
+    return (whole[0] if whole else None), tuple(_limit("max_drop", "POINTS", line) for line in parts)
 
 
 def _lines(text: str | None) -> list[str]:
     return [line for line in _NEXT.split(text or "") if line.strip()]
 
 
-def _limit(option: str, noun: str, line: str) -> SelectorLimit:
+def _limit(setting: str, noun: str, line: str) -> SelectorLimit:
     match = _LINE.fullmatch(line)
     if match is None or float(match[3]) > 100:
-        number = "a number of points, or " if option == "--max-drop" else ""
+        number = "a number of points, or " if setting == "max_drop" else ""
         raise UsageError(
-            f"{option}: {line.strip()!r} is not {number}of the form KIND:NAME={noun}, with KIND one of "
+            f"`{setting}=`: {line.strip()!r} is not {number}of the form KIND:NAME={noun}, with KIND one of "
             f"{', '.join(SelectorKind)} and {noun} from 0 to 100"
         )
     return SelectorLimit(Selector(SelectorKind(match[1]), match[2].strip()), float(match[3]))
 
 
-def check_names(option: str, limits: Iterable[SelectorLimit], suites: Sequence[Suite | SuiteResult]) -> None:
+def check_names(setting: str, limits: Iterable[SelectorLimit], suites: Sequence[Suite | SuiteResult]) -> None:
     """Raise UsageError if a limit names something no suite has: it would guard nothing.
 
     Raises:
@@ -131,7 +131,7 @@ def check_names(option: str, limits: Iterable[SelectorLimit], suites: Sequence[S
         if selector.name not in there:
             close = difflib.get_close_matches(selector.name, there, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"available: {', '.join(there) or 'none'}"
-            raise UsageError(f"{option}: there is no {selector.kind} {selector.name!r}; {hint}")
+            raise UsageError(f"`{setting}=`: there is no {selector.kind} {selector.name!r}; {hint}")
 
 
 def _names(suite: str, test: Test | TestResult) -> dict[SelectorKind, set[str]]:

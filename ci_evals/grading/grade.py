@@ -18,7 +18,7 @@ from ci_evals.grading.semantic import SemanticMatcher
 from ci_evals.grading.unsent_lines import UnsentLines
 from ci_evals.ports import CallFunction
 
-NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider=offline)")
+NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (provider offline)")
 
 
 async def grade(

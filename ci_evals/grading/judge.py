@@ -27,7 +27,7 @@ TEMPLATE = "grading/prompts/judge.md.j2"
 TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
 MOST_KEPT = 4_000
-"""Characters of an answer that could not be used, for --debug."""
+"""Characters of an answer that could not be used, for the option `debug`."""
 UNREADABLE = "the judge's answer could not be read"
 
 _QUESTION = "<criterion>"

@@ -27,7 +27,7 @@ from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
 _UNFINISHED = "it is still running, or was killed"
-_LEFT_TO_MERGE = "with --shard the comparison is made by merge"
+_LEFT_TO_MERGE = "of shards the comparison is made by merge"
 
 
 @dataclass(frozen=True)

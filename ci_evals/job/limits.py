@@ -42,7 +42,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.max_duration is not None and not math.isfinite(self.max_duration):
-            raise UsageError(f"--max-duration: {self.max_duration} is not a limit; name a finite number")
+            raise UsageError(f"`max_duration={self.max_duration}`: it is not a limit; name a finite number")
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class LimitsWatcher:
             return True
         earlier = ", those of the saved run included" if self._budget.spent else ""
         self._stop.request(
-            f"${self._spent:.4f} of ${most:g} spent{earlier}; another trial would exceed --max-cost"
+            f"${self._spent:.4f} of ${most:g} spent{earlier}; another trial would exceed max-cost"
         )
         return False
 
@@ -136,7 +136,7 @@ class LimitsWatcher:
     def out_of_time(self) -> None:
         """End the run: its time is up."""
         seconds = self._limits.max_duration
-        self._stop.request(f"the time limit is reached (--max-duration={seconds:g})", cut_off=True)
+        self._stop.request(f"the time limit is reached (max-duration={seconds:g})", cut_off=True)
 
     def _cost(self, usage: RoleUsage) -> float:
         """The cost as far as it is known; without it a budget cannot be kept, and the run ends."""
@@ -168,8 +168,8 @@ class LimitsWatcher:
             return
         failed = next((one for one in result.findings if one.fails), None)
         if failed and result.counts:
-            self._stop.request(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
+            self._stop.request(f"a trial failed {failed.criterion!r} (fail-fast)", failed_fast=True)
         elif validity(result, self._undecided_rule) is Validity.ERRORED:
             reason = result.error or "a verdict is missing"
             # The trial is rerun on resume: otherwise the resumed run would end there again.
-            self._stop.request(f"a trial is invalid: {reason} (--fail-fast)", outage=result.needs_rerun)
+            self._stop.request(f"a trial is invalid: {reason} (fail-fast)", outage=result.needs_rerun)

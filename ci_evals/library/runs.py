@@ -280,7 +280,7 @@ def finished(results: Results, source: object) -> Results:
     if results.run.status == "unfinished":
         raise UsageError(
             f"{source}: the run that began to write these results has not finished; wait until it "
-            "ends, or resume it (--resume) if it was killed"
+            "ends, or resume it if it was killed"
         )
     return results
 

@@ -92,15 +92,15 @@ def chosen_agent(
 ) -> Suite:
     """The suite of a document with the agent that it is played with; as `choose`."""
     if choice.adapter and (fault := complaint(choice.adapter, choice.plugins)):
-        raise UsageError(f"--adapter: {choice.adapter!r} {fault}")
+        raise UsageError(f"`adapter=`: {choice.adapter!r} {fault}")
     elsewhere = bool(choice.agent_id or choice.base_url)
     adapter = choice.adapter or suite.adapter
     if elsewhere and not choice.adapter and _is_embedded(suite):
         adapter = DEFAULT_ADAPTER
     if choice.base_url and adapter in AGENT_KINDS and AGENT_KINDS[adapter].embedded:
         raise UsageError(
-            f"--adapter={adapter} is the embedded agent, which has no --base-url; "
-            f"use --adapter={DEFAULT_ADAPTER}"
+            f"`adapter={adapter}` is the embedded agent, which has no `base_url=`; "
+            f"use `adapter={DEFAULT_ADAPTER}`"
         )
     changes: dict[str, Any] = {"adapter": adapter}
     if choice.options:
@@ -132,9 +132,9 @@ def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:
         return Suite.model_validate(same | changes)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        option = "--" + to_snake(str(fault["loc"][0])).replace("_", "-")
+        setting = to_snake(str(fault["loc"][0]))
         why = fault["ctx"]["error"] if fault["type"] == "value_error" else "must not be empty"
-        raise UsageError(f"{option}: {fault['input']!r} {why}") from None
+        raise UsageError(f"`{setting}=`: {fault['input']!r} {why}") from None
 
 
 def _is_address(url: str) -> bool:
@@ -188,10 +188,10 @@ def _missing(suite: Suite) -> list[tuple[Path, str]]:
         *_missing_history(suite),
     ]
     if _is_embedded(suite) and (suite.start or suite.wait_for):
-        hint = "name your own with --base-url or --adapter"
+        hint = "name your own with `base_url=` or `adapter=`"
         missing.append((("start",), f"the embedded demo agent needs no start and no wait; {hint}"))
     elif suite.start and not awaited_address(suite):
-        hint = "set the agent's address with baseUrl (--base-url) or waitFor (--wait-for)"
+        hint = "set the agent's address with baseUrl (`base_url=`) or waitFor (`wait_for=`)"
         missing.append((("waitFor",), f"is missing, and so is baseUrl; {hint}"))
     if not has_key(suite):
         instead = "set CI_EVALS_AGENT_KEY (in a workflow the input agent-key)"
@@ -243,7 +243,7 @@ def _named_but_missing(suite: Suite) -> Iterator[tuple[Path, str]]:
     if "agentId" in names and suite.agent_id is None:
         yield (
             ("agentId",),
-            "is missing, and adapterOptions hold {{agentId}}; or name the agent with --agent-id",
+            "is missing, and adapterOptions hold {{agentId}}; or name the agent with `agent_id=`",
         )
     if "model" in names and suite.model is None:
         yield ("model",), "is missing, and adapterOptions hold {{model}}"

@@ -24,9 +24,9 @@ _TEXTS = {
 """Options that are plain texts, and their fields in `AgentChoice`."""
 _HEADERS, _OPTIONS, _MODEL = "agent-headers", "adapter-options", "model"
 KEYS = (*_TEXTS, _OPTIONS, _HEADERS)
-"""The options that `--against` takes."""
+"""The options that `against` takes."""
 ARM_KEYS = (*KEYS, _MODEL)
-"""Those of an agent in the file of `--arms`."""
+"""Those of an agent in the file of `arms`."""
 _MOST_NAME = 60
 
 
@@ -71,7 +71,7 @@ class ArmReader:
     """True to read no secret, as for a replay."""
 
     def against(self, text: str) -> Arm:
-        """Read `--against`: lines of the form `OPTION=VALUE`, about the base agent.
+        """Read the option `against`: lines of the form `OPTION=VALUE`, about the base agent.
 
         Raises:
             UsageError: a line is none, or an option is unknown or given twice.
@@ -82,20 +82,20 @@ class ArmReader:
             name = name.removeprefix("--")
             if not equals or not value:
                 shown = repr(name[:60])
-                raise UsageError(f"--against: {shown} is not of the form OPTION=VALUE. Write one per line.")
+                raise UsageError(f"`against=`: {shown} is not of the form OPTION=VALUE. Write one per line.")
             if name not in KEYS:
-                raise UsageError(f"--against: {name[:60]!r} is unknown. Options: {', '.join(KEYS)}.")
+                raise UsageError(f"`against=`: {name[:60]!r} is unknown. Options: {', '.join(KEYS)}.")
             if name in given and name != _HEADERS:
-                raise UsageError(f"--against: {name} is given twice.")
+                raise UsageError(f"`against=`: {name} is given twice.")
             given[name] = f"{given[name]}\n{value}" if name in given else value
         if not given:
             raise UsageError(
-                "--against: it names no agent. Write lines such as base-url=https://staging.example.com."
+                "`against=`: it names no agent. Write lines such as base-url=https://staging.example.com."
             )
         try:
             return self._arm(BASE, given)
         except UsageError as error:
-            raise UsageError(f"--against: {error}") from None
+            raise UsageError(f"`against=`: {error}") from None
 
     def file(self, text: str, file: str) -> tuple[Arm, ...]:
         """Read a file of arms, YAML or JSON: by name the options in which each agent differs.
@@ -178,7 +178,7 @@ def _with_agent(planned: PlannedSuite, arm: Arm, *, unasked: bool) -> PlannedSui
     try:
         suite = chosen_agent(planned.suite, Document(planned.file), arm.choice, unasked=unasked)
     except UsageError as error:
-        option = "--against" if arm.name == BASE else f"--arms: {arm.name}"
+        option = "`against=`" if arm.name == BASE else f"`arms=`: {arm.name}"
         raise UsageError(f"{option}: {error}") from None
     if arm.model:
         suite = suite.model_copy(update={"model": arm.model})

@@ -52,7 +52,7 @@ def warnings(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     shown += [f"and {len(related) - _MAX_PAIRS} more"] if len(related) > _MAX_PAIRS else []
     warning = (
         f"{_SAME_FAMILY}: {', '.join(shown)}; models tend to rate their own "
-        "family's answers higher: choose a judge of another family with --judge-model and --provider"
+        "family's answers higher: choose a judge of another family by judge-model and provider"
     )
     return (warning,)
 

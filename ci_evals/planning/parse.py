@@ -205,11 +205,11 @@ def _runs_code(adapter: str, reading: Reading) -> bool:
 
 
 _NOT_IF_DISTRUSTED = {
-    "baseUrl": "a suite may not name an endpoint {where}; use --base-url",
-    "adapter": "a suite may not name a program to run {where}; use --adapter",
-    "start": "a suite may not name a program to run {where}; use --start",
-    "waitFor": "a suite may not name an endpoint {where}; use --wait-for",
-    "adapterOptions": "a suite may not set what an agent is sent {where}; use --adapter-options",
+    "baseUrl": "a suite may not name an endpoint {where}; use `base_url=`",
+    "adapter": "a suite may not name a program to run {where}; use `adapter=`",
+    "start": "a suite may not name a program to run {where}; use `start=`",
+    "waitFor": "a suite may not name an endpoint {where}; use `wait_for=`",
+    "adapterOptions": "a suite may not set what an agent is sent {where}; use `adapter_options=`",
 }
 
 

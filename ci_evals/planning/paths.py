@@ -35,7 +35,7 @@ def unmatched_in(loaded: LoadedSuite, files: Collection[str]) -> Iterator[Proble
 
 
 _UNMATCHED = (
-    "matches no file that git tracks, so --changed-since always plays the test; correct the path, which is "
+    "matches no file that git tracks, so `changed_since=` always plays the test; correct the path, which is "
     "relative to the root of the repository"
 )
 

@@ -1,4 +1,4 @@
-"""Weaknesses of a suite that can be run: the warnings of `validate --strict`, each with its position.
+"""Weaknesses of a suite that can be run: the warnings of `validate` with `strict`, each with its position.
 
 Every rule guesses what the author meant, so it must be right nearly always: people ignore one that cries
 wolf.
@@ -71,7 +71,7 @@ def _of_suite(suite: Suite) -> Iterator[Weakness]:
     if len(without_strict) == len(suite.tests):
         yield ("tests",), f"no test has a strict check: {_ADD_A_STRICT_CHECK}"
     if not any(test.tags for test in suite.tests):
-        yield ("tests",), "no test has a tag: --tag and --thresholds tag:NAME reach none of them"
+        yield ("tests",), "no test has a tag: `tag=` and `thresholds=tag:NAME` reach none of them"
     if len(suite.tests) > 1 and all(_is_happy(test) and not _is_quiz(test) for test in suite.tests):
         yield (
             ("tests",),
@@ -81,7 +81,7 @@ def _of_suite(suite: Suite) -> Iterator[Weakness]:
         if i in without_strict and len(without_strict) < len(suite.tests):
             yield ("tests", i, "evaluations"), f"has no strict check: {_ADD_A_STRICT_CHECK}"
         if not test.tags and any(other.tags for other in suite.tests):
-            yield ("tests", i), "has no tag: --tag never selects this test"
+            yield ("tests", i), "has no tag: `tag=` never selects this test"
         for path, message in _of_test(suite, test):
             yield ("tests", i, *path), message
 

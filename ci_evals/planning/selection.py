@@ -31,9 +31,9 @@ class Selection:
         lines: list[str] = []
         for text in texts:
             if text:
-                _split("--test", text)  # refuses a text without a name
+                _split("test", text)  # refuses a text without a name
                 lines += [line.strip() for line in text.splitlines() if line.strip(", ")]
-        return cls(names=tuple(lines), tags=_split("--tag", tags))
+        return cls(names=tuple(lines), tags=_split("tag", tags))
 
     def matcher(self, tests: Iterable[Test]) -> Callable[[Test], bool]:
         """Return the function that decides whether one of these tests is selected.
@@ -47,7 +47,7 @@ class Selection:
             if name in known:
                 whole.add(name)
             else:
-                parts += _split("--test", name)
+                parts += _split("test", name)
 
         def selects(test: Test) -> bool:
             name = test.name.casefold()
@@ -58,10 +58,12 @@ class Selection:
         return selects
 
 
-def _split(option: str, text: str | None) -> tuple[str, ...]:
+def _split(setting: str, text: str | None) -> tuple[str, ...]:
     parts = tuple(part.strip() for part in (text or "").replace("\n", ",").split(",") if part.strip())
     if text and not parts:
-        raise UsageError(f"{option}: {text!r} contains no name. Write names or tags, separated by commas.")
+        raise UsageError(
+            f"`{setting}=`: {text!r} contains no name. Write names or tags, separated by commas."
+        )
     return parts
 
 
@@ -76,8 +78,8 @@ def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Pla
     if not suites:
         names = ", ".join(repr(test.name) for item in loaded for test in item.suite.tests)
         tags = ", ".join(sorted({tag for item in loaded for test in item.suite.tests for tag in test.tags}))
-        asked = (("--test", selection.names), ("--tag", selection.tags))
-        options = " and ".join(f"{option}={','.join(words)}" for option, words in asked if words)
+        asked = (("test", selection.names), ("tag", selection.tags))
+        options = " and ".join(f"`{setting}={','.join(words)}`" for setting, words in asked if words)
         raise UsageError(f"No test matches {options}. Tests: {names}. Tags: {tags or 'none'}.")
     return Plan(suites=suites, loops=loops)
 

@@ -48,7 +48,7 @@ class PlannedShard:
 
 
 def read(text: str) -> ShardNumber:
-    """Read the shard that `--shard` asks for, such as `2/5`.
+    """Read the shard that the option `shard` asks for, such as `2/5`.
 
     Raises:
         UsageError: it has another form, or does not exist.
@@ -58,7 +58,7 @@ def read(text: str) -> ShardNumber:
     if number is None or not number.index <= number.of <= MAX_SHARDS:
         shown = text if len(text) <= 20 else f"{text[:20]}…"
         raise UsageError(
-            f"--shard: {shown!r} is not a shard; write I/N, such as 2/5, with I from 1 to N and N up to "
+            f"`shard=`: {shown!r} is not a shard; write I/N, such as 2/5, with I from 1 to N and N up to "
             f"{MAX_SHARDS}"
         )
     return number
@@ -73,7 +73,7 @@ def check(plan: Plan, number: ShardNumber) -> None:
     tests = sum(len(suite.tests) for suite in plan.arm(0).suites)
     if number.of > tests:
         has, most = ("1 test", "1 part") if tests == 1 else (f"{tests} tests", f"{tests} parts")
-        raise UsageError(f"--shard={number}: the plan has {has}; ask for at most {most}")
+        raise UsageError(f"`shard={number}`: the plan has {has}; ask for at most {most}")
 
 
 def take(

@@ -162,7 +162,7 @@ class RejudgeRunner:
         """Judge the conversations. A bug of ours ends it in order, and stands in the stop."""
         most = self._job.policy.rule(MaxCost).max_cost
         if most is not None and self._others_cost is None:
-            self._stop.request(f"the cost of the saved run is unknown, so --max-cost={most:g} cannot be kept")
+            self._stop.request(f"the cost of the saved run is unknown, so max-cost={most:g} cannot be kept")
         await self._stop.for_each(
             conversations, self._judge, parallel=self._job.parallel, admit=self._limits.admits
         )

@@ -161,7 +161,7 @@ def _unlike_suites(parts: Sequence[_SuitePart]) -> Iterator[str]:
             continue
         yield (
             f"{noun} of the suite {suite} came from both {first} and {second}: {tests}{more}. A test counts "
-            "once. For one suite against two agents, do not merge: give each its own --comment-key."
+            "once. For one suite against two agents, do not merge: give each its own `comment_key=`."
         )
     whole = parts[0].suite
     for part in parts[1:] if not twice else ():

@@ -110,7 +110,7 @@ def arms_in(files: Iterable[FileResults]) -> tuple[str | None, ...]:
     return tuple(dict.fromkeys(results.arm for file in files for results in file.sets))
 
 
-def of_arm(files: Sequence[FileResults], arm: str | None, option: str = "--arm") -> list[FileResults]:
+def of_arm(files: Sequence[FileResults], arm: str | None, setting: str = "arm") -> list[FileResults]:
     """Return the results of one arm; of the only one if none is named.
 
     Raises:
@@ -122,11 +122,11 @@ def of_arm(files: Sequence[FileResults], arm: str | None, option: str = "--arm")
         if len(arms) > 1:
             raise UsageError(
                 f"the results are of several models, prompts or providers: {names}. They are not mixed: "
-                "choose one with --arm, and compare it with another by --baseline-arm."
+                "choose one with `arm=`, and compare it with another by `baseline_arm=`."
             )
         return [*files]
     if arm not in arms:
-        raise UsageError(f"{option}={arm}: the results are not of this arm. They have: {names}.")
+        raise UsageError(f"`{setting}={arm}`: the results are not of this arm. They have: {names}.")
     return [
         replace(file, sets=own) for file in files if (own := [one for one in file.sets if one.arm == arm])
     ]

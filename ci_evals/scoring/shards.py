@@ -20,7 +20,7 @@ def problems(runs: Sequence[ShardRun], expected: int | None) -> Iterator[str]:
     """Yield the reasons why these results are not shards of one run."""
     if expected is not None and len(runs) > expected:
         yield (
-            f"--shards={expected}, but there are {len(runs)} results: "
+            f"`shards={expected}`, but there are {len(runs)} results: "
             f"{', '.join(run.file for run in runs)}. Name the results of one run of the workflow."
         )
     yield from _unlike_runs(runs)
@@ -62,8 +62,8 @@ def differing(runs: Sequence[ShardRun], values: Sequence[str | None]) -> str | N
 def _unlike_runs(runs: Sequence[ShardRun]) -> Iterator[str]:
     """Yield the reasons why scores of these runs do not mean the same."""
     comparable = "Their scores do not mean the same: run all shards with one version of ci-evals."
-    audited = f"{comparable[:-1]}, and with the same --audit-user and auditModel."
-    provider = "Their scores do not mean the same: run all shards with one --provider."
+    audited = f"{comparable[:-1]}, and with the same `audit_user=` and auditModel."
+    provider = "Their scores do not mean the same: run all shards with one `provider=`."
     infos = [run.results.run for run in runs]
     for what, values, remedy in (
         ("repositories", [info.git.repository for info in infos], "Merge only results of one repository."),
@@ -98,14 +98,14 @@ def _unlike_shards(runs: Sequence[ShardRun], expected: int | None) -> Iterator[s
         )
         return
     baselines = (
-        "They were balanced by different baselines: play all with --baseline=none, or all with one file."
+        "They were balanced by different baselines: play all with `baseline=none`, or all with one file."
     )
     for what, values, remedy in (
         ("of different numbers", [f"of {shard.of}" for shard in shards], "Play all shards I/N with one N."),
         (
             "of different plans",
             [_short(shard.plan) for shard in shards],
-            "Play all with the same suites, --test, --tag and --loops.",
+            "Play all with the same suites, `test=`, `tag=` and `loops=`.",
         ),
         ("split in different ways", [_short(shard.split) for shard in shards], baselines),
     ):
@@ -113,7 +113,7 @@ def _unlike_shards(runs: Sequence[ShardRun], expected: int | None) -> Iterator[s
             yield f"the shards are {what}: {differences}. {remedy}"
             return
     if expected is not None and len(runs) <= expected != shards[0].of:
-        yield f"--shards={expected}, but these are shards of {shards[0].of}: omit --shards."
+        yield f"`shards={expected}`, but these are shards of {shards[0].of}: omit `shards=`."
     for index in sorted({shard.index for shard in shards}):
         files = [run.file for run, shard in zip(runs, shards, strict=True) if shard.index == index]
         if len(files) > 1:

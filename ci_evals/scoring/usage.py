@@ -143,7 +143,7 @@ def unmeasured(usage: RoleUsage, limit: float) -> str:
     who = f"the {usage.role}'s model {usage.model}" if usage.model else f"the {usage.role}"
     return (
         f"an answer of {who} came without a usable count of tokens, so its cost is unknown and "
-        f"--max-cost={limit:g} cannot be kept"
+        f"max-cost={limit:g} cannot be kept"
     )
 
 

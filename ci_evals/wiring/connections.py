@@ -20,7 +20,8 @@ from ci_evals.support.secrets import in_addresses
 from ci_evals.wiring.providers import embedding_model
 
 _NOBODY_TO_ASK = (
-    "--provider=offline: no model is asked, so --judge-votes, --judge-panel and --audit-user have no effect"
+    "`provider=offline`: no model is asked, so `judge_votes=`, `judge_panel=` and `audit_user=` have no "
+    "effect"
 )
 
 
@@ -119,13 +120,13 @@ def panel_of(names: Iterable[str], judge: str | None = None) -> tuple[str, ...]:
     """
     models = tuple(name.strip() for name in names)
     if models and judge:
-        raise UsageError(f"--judge-model={judge}: --judge-panel names the judges too. Omit one of them")
-    option = f"--judge-panel={','.join(models)}"
+        raise UsageError(f"`judge_model={judge}`: `judge_panel=` names the judges too. Omit one of them")
+    option = f"`judge_panel={','.join(models)}`"
     if not all(models):
         raise UsageError(f"{option}: a name is empty; write the names of models, separated by commas")
     if repeated := [name for index, name in enumerate(models) if name in models[:index]]:
         raise UsageError(
-            f"{option}: {repeated[0]!r} appears twice; --judge-votes asks a model more than once"
+            f"{option}: {repeated[0]!r} appears twice; `judge_votes=` asks a model more than once"
         )
     return models
 
@@ -137,13 +138,13 @@ def votes_of(votes: int, panel: tuple[str, ...]) -> int:
     """
     if votes % 2 == 0:
         raise UsageError(
-            f"--judge-votes={votes}: an even number of votes may have no majority; use an odd one"
+            f"`judge_votes={votes}`: an even number of votes may have no majority; use an odd one"
         )
     if votes < 1:
-        raise UsageError(f"--judge-votes={votes}: nobody would judge; use an odd number, 1 or more")
+        raise UsageError(f"`judge_votes={votes}`: nobody would judge; use an odd number, 1 or more")
     if 1 < votes < len(panel):
         raise UsageError(
-            f"--judge-votes={votes}: the panel has {len(panel)} models, and not all of them would have a "
+            f"`judge_votes={votes}`: the panel has {len(panel)} models, and not all of them would have a "
             "vote; ask for more votes or name fewer models"
         )
     return max(votes, len(panel) | 1)

@@ -86,8 +86,8 @@ class RunModels:
         provider = Provider(self._connections.provider)
         if not provider.row.embeddings:
             raise UsageError(
-                f"--embedding-model={model}: the provider {provider} has no embedding models; name one that "
-                f"runs here, {LOCAL}NAME, or use --provider=openai"
+                f"`embedding_model={model}`: the provider {provider} has no embedding models; name one that "
+                f"runs here, {LOCAL}NAME, or use `provider=openai`"
             )
         self._embedding_api = self._over_sdk(model)
         return OpenAIEmbedder(self._embedding_api)

@@ -35,7 +35,7 @@ def no_key(provider: str, environ: Mapping[str, str]) -> str:
     own = f"{vendor.key} or {vendor.bearer}" if vendor.bearer else vendor.key
     return (
         f"no key for the LLM ({provider}) that plays the user and judges: set LLM_API_KEY or {own} "
-        "(in a workflow the input llm-key), or run without an LLM: --provider=offline"
+        "(in a workflow the input llm-key), or run without an LLM: `provider=offline`"
     )
 
 

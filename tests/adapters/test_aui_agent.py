@@ -374,7 +374,7 @@ async def test_a_failed_opening_leaves_nothing_open(stub: StubAgent) -> None:
         ({"api_key": "clé"}, "the agent's key holds characters"),
         ({"api_key": "two\nlines"}, "the agent's key holds characters"),
         ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
-        ({"base_url": "api.aui.io"}, "--base-url"),
+        ({"base_url": "api.aui.io"}, "`base_url=`"),
     ],
 )
 def test_what_cannot_be_sent_is_found_before_the_run(config: dict[str, Any], message: str) -> None:

@@ -58,7 +58,7 @@ def test_any_part_of_the_address_will_do(base_url: str, expected: str) -> None:
 )  # fmt: skip
 def test_an_address_that_is_none_is_the_users_mistake(base_url: str) -> None:
     """What is no http or https address is refused before anything is run."""
-    with pytest.raises(UsageError, match="--base-url"):
+    with pytest.raises(UsageError, match="`base_url=`"):
         aui_wire.external_url(base_url)
 
 

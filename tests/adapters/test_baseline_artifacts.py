@@ -578,7 +578,7 @@ def test_an_event_without_a_base_is_told(api):
     """A release, say; a branch can be named for it."""
     nowhere = GitHubEvent(event="release", repository=REPOSITORY)
     assert found(api, nowhere) == NoBaseline(
-        "the event 'release' names no base branch; name one with --baseline-branch"
+        "the event 'release' names no base branch; name one with baseline-branch"
     )
     assert not api.requests
     api.add_run(BASE, artifact("main"))

@@ -503,7 +503,7 @@ async def test_a_failed_message_leaves_the_conversation_as_it_was(stub: Endpoint
         ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
         ({"headers": {"x team": "a"}}, "'x team' is not the name"),
         ({"options": {"headers": {"x team": "a"}}}, "'x team' is not the name"),
-        ({"base_url": "api.openai.com"}, "--base-url"),
+        ({"base_url": "api.openai.com"}, "`base_url=`"),
         ({"base_url": "https://h/v1?x=1"}, "must end before"),
     ],
 )

@@ -141,7 +141,7 @@ async def test_a_retry_that_may_help_is_waited_for(program, retry):
             NO_ACCESS,
             "cannot be used for now: You've hit your session limit · resets 4:50pm",
         ),
-        ("refused('Request rejected (429)', 429)", FAILED, "lower --parallel"),
+        ("refused('Request rejected (429)', 429)", FAILED, "lower parallel"),
         ("refused('API Error: Repeated 529 Overloaded errors', 529)", FAILED, "failed: API Error: Repeated"),
         ("refused('', 500)", FAILED, "failed: success, status 500"),
         ("result(None, subtype='error_during_execution', errors=['no net']); sys.exit(1)", FAILED, "no net"),
@@ -314,7 +314,7 @@ def test_newer_programs_will_do(program):
 
 def test_no_program(tmp_path):
     """What is missing, and what to do instead."""
-    with pytest.raises(UsageError, match=r"no program 'claude' on the PATH; install it .* --provider"):
+    with pytest.raises(UsageError, match=r"no program 'claude' on the PATH; install it .* another provider"):
         ClaudeCodeLLM("sonnet", {"PATH": str(tmp_path)})
 
 

@@ -116,7 +116,7 @@ def test_a_key_may_not_be(key: str) -> None:
     with pytest.raises(UsageError) as caught:
         comments.check_key(key)
     assert str(caught.value) == (
-        f"--comment-key is {key!r}: "
+        f"`comment_key=` is {key!r}: "
         "only the letters a to z, digits, '.', '_' and '-' are allowed, 64 of them at most"
     )
     with pytest.raises(UsageError):

@@ -171,7 +171,7 @@ def test_without_the_extra():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == (
-        "UsageError --embedding-model=local:x/y: local models need an extra: pip install 'ci-evals[local]'"
+        "UsageError `embedding_model=local:x/y`: local models need an extra: pip install 'ci-evals[local]'"
     )
 
 

@@ -711,7 +711,7 @@ def test_faults_of_options_have_their_place(
     [
         ({"api_key": "clé"}, "the agent's key holds characters"),
         ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
-        ({"base_url": "agents.example"}, "--base-url"),
+        ({"base_url": "agents.example"}, "`base_url=`"),
         ({"base_url": "https://u:p@agents.example"}, "may not contain a user name"),
         ({"options": {"headers": {"x team": "{{session}}"}}}, "'x team' is not the name"),
     ],

@@ -216,10 +216,10 @@ async def test_elsewhere_another_commit_is_warned_of(tmp_path):
         ({"agents": "x"}, "it differs in the agent."),
         (
             {"models": "x", "loops": "x"},
-            "it differs in the provider or a model; the number of trials (--loops).",
+            "it differs in the provider or a model; the number of trials (`loops=`).",
         ),
         ({"judge_prompt": "x", "scoring": "2"}, "it differs in the version of ci-evals."),
-        ({"user_prompt": "x"}, "it differs in the audit of the user (--audit-user"),
+        ({"user_prompt": "x"}, "it differs in the audit of the user (`audit_user=`"),
     ],
 )
 async def test_another_run_does_not_go_on_with_it(tmp_path, differing, text):
@@ -250,7 +250,7 @@ async def test_without_one_the_run_begins(tmp_path):
     journal = Journal(tmp_path / "new", resume=True, say=messages.append)
     assert journal.past is None
     assert messages == [
-        f"warning: --resume: there is nothing to resume in {tmp_path / 'new'}, so the run starts over"
+        f"warning: `resume=`: there is nothing to resume in {tmp_path / 'new'}, so the run starts over"
     ]
     journal.open(header())
     await journal.keep(at(1), result(1), 1)

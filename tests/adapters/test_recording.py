@@ -568,7 +568,7 @@ async def test_a_line_that_somebody_has_broken_is_named(folder):
 
 def test_a_folder_without_a_recording_says_so(tmp_path):
     """And how one is made."""
-    with pytest.raises(UsageError, match=r"there is no recording in .* --record makes one"):
+    with pytest.raises(UsageError, match=r"there is no recording in .* `record=` makes one"):
         Recording(tmp_path)
 
 

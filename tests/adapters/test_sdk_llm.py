@@ -248,7 +248,7 @@ async def test_a_refused_key_says_what_to_do(make: Make, models: Models) -> None
     ("fault", "message"),
     [
         (world.SERVER_ERROR, "answered with status 500: The server fell over"),
-        (world.RATE_LIMITED, "limits the rate of calls (429): Too many requests; lower --parallel"),
+        (world.RATE_LIMITED, "limits the rate of calls (429): Too many requests; lower parallel"),
         (world.NO_QUOTA, "has no quota left for this key (429)"),
         (world.GARBAGE, "cannot be read (not JSON): an HTML page titled 'Wrong door'"),
         (world.EMPTY, "cannot be read (not JSON): an empty body"),

@@ -286,7 +286,7 @@ def test_meanings_need_a_model():
     """And what to do is said."""
     verdict = decide(check("Paris", "semantic"), "Paris")
     assert verdict.cause is Cause.NO_MODEL
-    assert "--embedding-model" in verdict.reason
+    assert "embedding-model" in verdict.reason
 
 
 # Properties

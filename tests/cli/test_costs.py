@@ -99,7 +99,7 @@ def test_an_answer_of_no_use_is_paid_for(tmp_path, models, provider):
     ran = run(tmp_path, models, "--max-cost=0.2", provider=provider)
     assert ran.returncode == 3
     results = results_in(tmp_path)
-    assert "(--max-cost)" in results["run"]["stoppedBecause"]
+    assert "(max-cost)" in results["run"]["stoppedBecause"]
     assert results["usage"]["costUsd"] == pytest.approx(0.026 * len(models.asked))
     assert len(models.asked) <= 8
 

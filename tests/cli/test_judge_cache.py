@@ -106,7 +106,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_calls(tmp_path, n
     (tmp_path / "answers").write_text("a file")
     ran, results, judge, _ = run(tmp_path, env, "--loops=2")
     assert (ran.stdout + ran.stderr).count("the judge's answers are not kept") == 1
-    assert any("--judge-cache: cannot write" in warning for warning in results["run"]["warnings"])
+    assert any("judge-cache: cannot write" in warning for warning in results["run"]["warnings"])
     assert (judge["calls"], judge["cached"]) == (4, 0)
 
 

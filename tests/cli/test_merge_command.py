@@ -129,7 +129,7 @@ def test_shards_are_played_apart(played):
     for index, shard in enumerate(shards, 1):
         assert shard["comparison"] is None
         notes = {check["name"]: check["note"] for check in shard["gate"]["checks"]}
-        assert notes["regression"] == "with --shard the comparison is made by merge"
+        assert notes["regression"] == "of shards the comparison is made by merge"
         assert f"This is shard {index} of 3" in (played / f"shards/{index}/summary.md").read_text()
 
 

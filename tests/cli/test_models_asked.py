@@ -40,12 +40,12 @@ def test_a_panel_votes_until_each_model_has_had_a_say(panel, votes):
 @pytest.mark.parametrize(
     ("options", "value"),
     [
-        ({"judge_votes": 4}, "--judge-votes=4: an even number of votes"),
-        ({"judge_votes": 3, "judge_panel": "a,b,c,d"}, "--judge-votes=3: the panel has 4 models"),
-        ({"judge_panel": "a,,b"}, "--judge-panel=a,,b: a name is empty"),
-        ({"judge_panel": " , "}, "--judge-panel=,: a name is empty"),
-        ({"judge_panel": "a, b,a"}, "--judge-panel=a,b,a: 'a' appears twice"),
-        ({"judge_panel": "a,b", "judge_model": "c"}, "--judge-model=c: --judge-panel names the judges"),
+        ({"judge_votes": 4}, "`judge_votes=4`: an even number of votes"),
+        ({"judge_votes": 3, "judge_panel": "a,b,c,d"}, "`judge_votes=3`: the panel has 4 models"),
+        ({"judge_panel": "a,,b"}, "`judge_panel=a,,b`: a name is empty"),
+        ({"judge_panel": " , "}, "`judge_panel=,`: a name is empty"),
+        ({"judge_panel": "a, b,a"}, "`judge_panel=a,b,a`: 'a' appears twice"),
+        ({"judge_panel": "a,b", "judge_model": "c"}, "`judge_model=c`: `judge_panel=` names the judges"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, value):

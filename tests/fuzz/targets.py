@@ -194,7 +194,7 @@ def thresholds(data: bytes) -> None:
         with suppress(UsageError):
             found = read(text)
             assert all(0 <= item.limit <= 100 for item in found)
-            check_names("--thresholds", found, suites)
+            check_names("thresholds", found, suites)
 
 
 @_target(samples.INPUTS)

@@ -124,16 +124,16 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
     where = "in the event workflow_run"
     for adapter in ("python:evil:run", "command: curl evil.example"):
         (problem,) = problems({"adapter": adapter}, distrusted=where)
-        assert problem == f"adapter: a suite may not name a program to run {where}; use --adapter"
+        assert problem == f"adapter: a suite may not name a program to run {where}; use `adapter=`"
     (problem,) = problems({"adapter": "acme"}, distrusted=where, plugins=frozenset({"acme"}))
-    assert problem == f"adapter: a suite may not name a program to run {where}; use --adapter"
+    assert problem == f"adapter: a suite may not name a program to run {where}; use `adapter=`"
     (problem,) = problems({"adapterOptions": {"keyHeader": "X-Forwarded-For"}}, distrusted=where)
     assert (
-        problem == f"adapterOptions: a suite may not set what an agent is sent {where}; use --adapter-options"
+        problem == f"adapterOptions: a suite may not set what an agent is sent {where}; use `adapter_options=`"
     )
     (problem,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
     assert (
-        problem == f"adapterOptions: a suite may not set what an agent is sent {where}; use --adapter-options"
+        problem == f"adapterOptions: a suite may not set what an agent is sent {where}; use `adapter_options=`"
     )
     assert loaded({"adapter": "openai", "model": "m"}, distrusted=where).suite.adapter == "openai"
 
@@ -217,18 +217,18 @@ def test_faults_of_a_file_never_show_a_secret():
 
 def test_a_user_names_an_adapter_that_is_none():
     """The option is at fault, not the suite."""
-    with pytest.raises(UsageError, match="--adapter: 'htp' is not an adapter; did you mean 'http'"):
+    with pytest.raises(UsageError, match="`adapter=`: 'htp' is not an adapter; did you mean 'http'"):
         choose(loaded({"adapter": "demo"}), AgentChoice(adapter="htp"))
 
 
 @pytest.mark.parametrize(
     ("choice", "text"),
     [
-        ({"adapter": "python:shop"}, "--adapter: 'python:shop' is not of the form python:module:attribute"),
+        ({"adapter": "python:shop"}, "`adapter=`: 'python:shop' is not of the form python:module:attribute"),
         ({"adapter": "python:a/b.py:c"}, "the module of a file agents/shop.py is agents.shop"),
-        ({"adapter": "command: "}, "--adapter: 'command: ' names no program: command: node agent.js"),
-        ({"agent_id": " "}, "--agent-id: ' ' must not be empty"),
-        ({"base_url": " "}, "--base-url: ' ' must not be empty"),
+        ({"adapter": "command: "}, "`adapter=`: 'command: ' names no program: command: node agent.js"),
+        ({"agent_id": " "}, "`agent_id=`: ' ' must not be empty"),
+        ({"base_url": " "}, "`base_url=`: ' ' must not be empty"),
     ],
 )
 def test_what_a_user_says_of_the_agent_may_be_wrong(choice, text):

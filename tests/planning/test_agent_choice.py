@@ -16,7 +16,9 @@ def chosen(suite=None, **choice) -> Suite:
     return choose(load(json.dumps(suite), "s.json", Reading()), AgentChoice(**choice)).suite
 
 
-@pytest.mark.parametrize(("missing", "option"), [("agentId", "--agent-id"), ("apiKey", "CI_EVALS_AGENT_KEY")])
+@pytest.mark.parametrize(
+    ("missing", "option"), [("agentId", "`agent_id=`"), ("apiKey", "CI_EVALS_AGENT_KEY")]
+)
 def test_an_aui_agent_needs_id_and_key(missing, option):
     """From the suite or from its user; the message names the option."""
     with pytest.raises(SuiteError, match=rf"s\.json:1:\d+: {missing}: is missing.*{option}"):
@@ -74,7 +76,7 @@ def test_what_takes_a_demo_suite_to_a_real_agent(choice, adapter):
 
 def test_the_demo_agent_has_no_address():
     """Asking for both is a mistake that must not pass silently."""
-    with pytest.raises(UsageError, match="--adapter=demo"):
+    with pytest.raises(UsageError, match="`adapter=demo`"):
         chosen(adapter="demo", base_url="https://agents.example")
 
 

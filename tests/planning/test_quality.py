@@ -91,7 +91,7 @@ def test_a_judge_alone():
 def test_tags():
     """A test that no tag reaches, or a suite without tags."""
     assert warnings(a_test(), a_test("two", tags=[])) == [
-        "tests[1]: has no tag: --tag never selects this test"
+        "tests[1]: has no tag: `tag=` never selects this test"
     ]
     (warning,) = warnings(a_test(tags=[]), a_test("two", tags=[]))
     assert warning.startswith("tests: no test has a tag")

@@ -78,7 +78,7 @@ def test_a_part_is_read(text):
 )
 def test_what_is_no_part_is_refused(text):
     """Nothing is guessed: a part that is played twice or never would not show."""
-    with pytest.raises(UsageError, match=r"--shard: .* is not a shard; write I/N"):
+    with pytest.raises(UsageError, match=r"`shard=`: .* is not a shard; write I/N"):
         sharding.read(text)
 
 

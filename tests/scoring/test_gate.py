@@ -119,7 +119,7 @@ def test_a_floor_on_judged_criteria_alone_is_not_applied_offline():
     trials = (trial("no_judge", category="tone"), trial("passed"))
     check = gate(plan, *trials, offline=True, thresholds=(threshold,)).checks[1]
     assert (check.passed, check.seen) == (None, None)
-    assert "--provider=offline" in check.note
+    assert "provider offline" in check.note
     online = gate(plan, *trials, thresholds=(threshold,), max_errors=9).checks[1]
     assert (online.passed, online.seen, online.seen_if_undecided_failed) == (False, None, 0)
 
@@ -227,9 +227,9 @@ def test_a_threshold_on_an_unknown_name_is_refused():
     """It would guard nothing."""
     suites = [planned(A).suites[0].suite]
     with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
-        check_names("--thresholds", [SelectorLimit(Selector(SelectorKind.TEST, "aa"), 5)], suites)
+        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TEST, "aa"), 5)], suites)
     with pytest.raises(UsageError, match="there is no tag 'x'; available: none"):
-        check_names("--thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
+        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_exit_codes(trials, ending, enforced, code):
 def test_what_was_not_begun_after_the_first_failure_fails_no_check():
     """That check comes first and says what failed; of critical tests that were not begun nothing is known."""
     plan = planned(A, B | {"critical": True, "minScore": 90}, {"name": "c", "critical": True}, loops=2)
-    ending = RunEnding(stopped_because="a trial failed 'c' (--fail-fast)", failed_fast=True)
+    ending = RunEnding(stopped_because="a trial failed 'c' (fail-fast)", failed_fast=True)
     trials = [trial("passed"), trial("failed", index=2), trial("passed"), None, None, None]
     decision = gate(plan, *trials, ending=ending, min_score=50)
     assert decision.exit_code == 1

@@ -412,7 +412,7 @@ def test_shards_of_different_versions_are_warned_of():
         ({"config": {}}, "different providers: openai (shard0, shard1); its own (shard2)"),
         ({"judge_prompt": "x"}, "different prompts of the judge"),
         ({"user_prompt": "x"}, "different prompts of the simulated user"),
-        ({"user_prompt": "x"}, "one version of ci-evals, and with the same --audit-user and auditModel."),
+        ({"user_prompt": "x"}, "one version of ci-evals, and with the same `audit_user=` and auditModel."),
         ({"scoring": "2"}, "different rules of scoring"),
     ],
 )
@@ -440,7 +440,7 @@ def test_a_test_in_two_shards_is_refused():
     assert line.startswith(
         "tests of the suite 'a' (a.json) came from both shard0 and shard1: '1', '2', '3' and 1 more."
     )
-    assert "--comment-key" in line
+    assert "`comment_key=`" in line
 
 
 def test_tests_that_lost_their_names_to_a_secret_may_share_one_in_a_shard():
@@ -483,7 +483,7 @@ def test_shards_that_share_a_suite_must_play_it_alike(fields, word):
 def test_more_results_than_shards_are_refused():
     """Some of them are not of this run."""
     shards = [run(suite_of(name), id=name) for name in "ab"]
-    with pytest.raises(UsageError, match="--shards=1, but there are 2 results: shard0, shard1"):
+    with pytest.raises(UsageError, match="`shards=1`, but there are 2 results: shard0, shard1"):
         merged(*shards, expected=1)
 
 
@@ -563,5 +563,5 @@ def test_a_part_of_a_run_is_not_compared():
     assert results.comparison is None
     fields = {check.name: check.note for check in results.gate.checks if check.note}
     assert set(fields) == {"max-drop", "max-drop suite:a", "regression"}
-    assert set(fields.values()) == {"with --shard the comparison is made by merge"}
+    assert set(fields.values()) == {"of shards the comparison is made by merge"}
     assert results.gate.passed

@@ -110,7 +110,7 @@ def test_arms_are_never_mixed():
     files = [FileResults("f", "made-up", [ResultSet(suite="s", arm=arm, rows=rows(1)) for arm in "ab"])]
     with pytest.raises(UsageError, match="'a', 'b'"):
         of_arm(files, None)
-    with pytest.raises(UsageError, match="--arm=c"):
+    with pytest.raises(UsageError, match="`arm=c`"):
         of_arm(files, "c")
     assert [one.arm for one in of_arm(files, "b")[0].sets] == ["b"]
 

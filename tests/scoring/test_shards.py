@@ -103,9 +103,9 @@ def test_what_is_not_one_run_is_refused(shards, value):
 def test_shards_may_be_counted_all_the_same():
     """A number that the shards contradict is refused."""
     assert merged(shard(1), shard(2), shard(3), expected=3).ending.incomplete == ()
-    with pytest.raises(UsageError, match="--shards=4, but these are shards of 3: omit --shards"):
+    with pytest.raises(UsageError, match="`shards=4`, but these are shards of 3: omit `shards=`"):
         merged(shard(1), shard(2), shard(3), expected=4)
-    with pytest.raises(UsageError, match="--shards=2, but there are 3 results: shard0, shard1, shard2"):
+    with pytest.raises(UsageError, match="`shards=2`, but there are 3 results: shard0, shard1, shard2"):
         merged(shard(1), shard(2), shard(3), expected=2)
 
 

@@ -110,7 +110,7 @@ async def find(
     """
     branch = branch or context.base.branch
     if not branch:
-        return _none(f"the event {context.event!r} names no base branch; name one with --baseline-branch")
+        return _none(f"the event {context.event!r} names no base branch; name one with baseline-branch")
     try:
         search = _Search(hub, context, whole(f"ci-evals-results-{key}"), whole(branch), earlier, unfit)
         return await search.result()

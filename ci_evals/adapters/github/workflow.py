@@ -30,7 +30,7 @@ def check_key(key: str) -> str:
     """Return the key that distinguishes comments and artifacts within one repository, if it is valid."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", key):
         raise UsageError(
-            f"--comment-key is {key[:80]!r}: "
+            f"`comment_key=` is {key[:80]!r}: "
             "only the letters a to z, digits, '.', '_' and '-' are allowed, 64 of them at most"
         )
     return key

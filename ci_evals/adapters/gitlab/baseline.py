@@ -48,7 +48,7 @@ async def find(
     """
     branch = branch or job.target_branch
     if not branch:
-        return NoBaseline("this pipeline has no branch to compare with; name one with --baseline-branch")
+        return NoBaseline("this pipeline has no branch to compare with; name one with baseline-branch")
     try:
         if hub.of_job:
             return await _newest_passed(hub, job, file, branch)

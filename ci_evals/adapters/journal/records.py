@@ -20,11 +20,11 @@ VERSION: Final = 4
 """The form of journals. Neither `--resume` nor `--replay` reads another."""
 
 _OF_DIGESTS: Mapping[str, str] = {
-    "suites": "the suites, or which of their tests are played (--test, --tag, --shard)",
+    "suites": "the suites, or which of their tests are played (`test=`, `tag=`, `shard=`)",
     "agents": "the agent",
     "models": "the provider or a model",
-    "user_prompt": "the audit of the user (--audit-user, auditModel), or the version of ci-evals",
-    "loops": "the number of trials (--loops)",
+    "user_prompt": "the audit of the user (`audit_user=`, auditModel), or the version of ci-evals",
+    "loops": "the number of trials (`loops=`)",
 }
 
 
@@ -148,9 +148,9 @@ class JournalHeader(Record):
             differing = ["suites"]  # agents, models and loops are told suite by suite
         words = [_OF_DIGESTS.get(name, "the version of ci-evals") for name in differing]
         if self.connection != other.connection:
-            words.append("how the agent is reached (--agent-headers and the like)")
+            words.append("how the agent is reached (`agent_headers=` and the like)")
         if self.origin != other.origin:
-            words.append("where its answers are from (--replay)")
+            words.append("where its answers are from (`replay=`)")
         return tuple(dict.fromkeys(words))
 
 

@@ -89,12 +89,12 @@ def _loaded(name: str) -> Any:
         from model2vec import StaticModel  # noqa: PLC0415  # an extra, and half a second
     except ImportError as error:
         raise UsageError(
-            f"--embedding-model={LOCAL}{name}: local models need an extra: pip install 'ci-evals[local]'"
+            f"`embedding_model={LOCAL}{name}`: local models need an extra: pip install 'ci-evals[local]'"
         ) from error
     folder = Path(name)
     if not folder.exists() and not _ON_THE_HUB.fullmatch(name):
         raise UsageError(
-            f"--embedding-model={LOCAL}{name}: there is no such folder; models of the Hugging Face Hub have "
+            f"`embedding_model={LOCAL}{name}`: there is no such folder; models of the Hugging Face Hub have "
             "names like minishlab/potion-base-8M"
         )
     try:
@@ -103,5 +103,5 @@ def _loaded(name: str) -> Any:
         where = "in that folder" if folder.exists() else "of that name, here or on the Hugging Face Hub"
         reason = " ".join(str(error).split())
         raise UsageError(
-            f"--embedding-model={LOCAL}{name}: there is no model for model2vec {where}: {reason}"
+            f"`embedding_model={LOCAL}{name}`: there is no model for model2vec {where}: {reason}"
         ) from error

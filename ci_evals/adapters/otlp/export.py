@@ -53,7 +53,7 @@ def _address(endpoint: str) -> str:
         known = False
     if not known or parts.username is not None or parts.query or parts.fragment:
         raise UsageError(
-            "--otlp-endpoint must be an http(s):// address without user name, password and '?', such as "
+            "`otlp_endpoint=` must be an http(s):// address without user name, password and '?', such as "
             f"http://localhost:4318; keys go into {HEADERS}"
         )
     url = endpoint.strip().rstrip("/")

@@ -43,7 +43,7 @@ _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 _LOST_EXPORT = "an export that may hold its spans was refused, as too large or unreadable"
 _STRAY = (
     "a tool call in a trace of no conversation (from {}) may belong to the turn; let the agent continue the "
-    "trace in the header traceparent, and no other program export here (--otlp-port; docs/traces.md)"
+    "trace in the header traceparent, and no other program export here (otlp-port; docs/traces.md)"
 )
 
 
@@ -85,7 +85,7 @@ class Receiver:
         except (OSError, ValueError) as error:  # ValueError: a host or port that cannot be one
             raise UsageError(
                 f"spans cannot be received on {host}:{port}: {getattr(error, 'strerror', None) or error}; "
-                "set --otlp-port to a free port, or to 0 for any, and --otlp-host to one of this machine"
+                "set `otlp_port=` to a free port, or to 0 for any, and `otlp_host=` to one of this machine"
             ) from None
         self._port = int(self._socket.getsockname()[1])
 

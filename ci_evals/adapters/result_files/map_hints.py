@@ -1,4 +1,4 @@
-"""Hints for `--map`: a map for the columns of a row, and the keys that a row has."""
+"""Hints for the option `map`: a map for the columns of a row, and the keys that a row has."""
 
 import json
 import re

@@ -58,7 +58,7 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
     """
     known = readers()
     if form not in {AUTO, *known}:
-        raise UsageError(f"--format: {form!r} is not one of {', '.join([AUTO, *known])}.")
+        raise UsageError(f"`format=`: {form!r} is not one of {', '.join([AUTO, *known])}.")
     for reader in known.values() if form == AUTO else (known[form],):
         try:
             sets = reader.read(file)
@@ -72,15 +72,15 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
     if form == rows.READER.format and "map" not in file.options and (hint := rows.without_map(file)):
         raise file.broken(hint)
     if form != AUTO:
-        raise file.broken(f"is not {known[form].title} (--format={form}).")
+        raise file.broken(f"is not {known[form].title} (`format={form}`).")
     if not file.data.strip():
         raise file.broken("is empty. Did the tool end before it wrote its results?")
     if file.text() is None and file.members() is None:
         raise file.broken("is neither UTF-8 text nor a zip file. Save it as UTF-8.")
     tried = ", ".join(known)
     raise file.broken(
-        f"has no known format (tried {tried}). It may be cut off. Name its format with --format, or "
-        "describe its rows with --format=rows and --map."
+        f"has no known format (tried {tried}). It may be cut off. Name its format with `format=`, or "
+        "describe its rows with `format=rows` and `map=`."
     )
 
 

@@ -1,7 +1,7 @@
 """Rows of one's own: CSV with a header, JSON Lines, or JSON with a list of objects.
 
-Without a map, columns are known by their usual names. A map (`--map`) is a YAML file with a JSONPath for each
-field, applied to a row; `rows` is the path to the list within a JSON document.
+Without a map, columns are known by their usual names. A map (option `map`) is a YAML file with a JSONPath for
+each field, applied to a row; `rows` is the path to the list within a JSON document.
 """
 
 import csv
@@ -162,13 +162,13 @@ class _Mapped:
         if "test" in missing or missing == results:
             named = " and ".join(f"{name}: {self._paths[name].text}" for name in missing)
             verb = "finds" if len(missing) == 1 else "find"
-            raise ValueError(f"--map: {named} {verb} nothing in it; {map_hints.keys_of(item)}")
+            raise ValueError(f"`map=`: {named} {verb} nothing in it; {map_hints.keys_of(item)}")
 
     def warnings(self) -> Iterable[str]:
         """Yield the paths that found nothing in any row."""
         for name in self._never_found:
             path = self._paths[name].text
-            yield f"--map: {name}: {path} finds nothing in any row. Row 1: {self._keys}"
+            yield f"`map=`: {name}: {path} finds nothing in any row. Row 1: {self._keys}"
 
 
 READER = Reader(
@@ -188,8 +188,9 @@ def without_map(file: SourceFile) -> str | None:
         return None
     lines = map_hints.example(first, _columns(tuple(first)), path)
     return (
-        "has rows with other columns than the known ones, and --map is missing, which says what they hold. "
-        f"In row 1, {map_hints.keys_of(first)}. Write a file such as this, and name it with --map:\n\n{lines}"
+        "has rows with other columns than the known ones, and `map=` is missing, which says what they hold. "
+        f"In row 1, {map_hints.keys_of(first)}. Write a file such as this, and name it with `map=`:\n\n"
+        f"{lines}"
     )
 
 
@@ -200,11 +201,11 @@ def _rows(file: SourceFile, path: "JsonPath | None") -> Iterable[Any] | None:
     document = file.json()
     if path is not None:
         if document is None:
-            raise file.broken("is no JSON, in which --map finds rows. It may be cut off.")
+            raise file.broken("is no JSON, in which `map=` finds rows. It may be cut off.")
         matches = path.find(document)
         found = matches[0] if matches and path.single else matches
         if not isinstance(found, list | tuple):
-            raise file.broken(f"has no list at {path.text} (--map, rows): {map_hints.keys_of(document)}.")
+            raise file.broken(f"has no list at {path.text} (`map=`, rows): {map_hints.keys_of(document)}.")
         return found
     if isinstance(document, list):
         return document
@@ -285,7 +286,7 @@ def _check_agreement(item: Mapping[str, Any], columns: Sequence[str]) -> None:
     told = {key: outcome for key in columns if (outcome := _outcome(_given(item[key]))) != (None, None)}
     if len(set(told.values())) > 1:
         shown = ", ".join(f"{key} is {str(item[key])[:60]!r}" for key in told)
-        raise ValueError(f"{shown}: they contradict each other. Name the one that decides with --map")
+        raise ValueError(f"{shown}: they contradict each other. Name the one that decides with `map=`")
 
 
 @lru_cache(_MOST_SHAPES)

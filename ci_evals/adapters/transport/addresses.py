@@ -63,14 +63,14 @@ def base_url_parts(base_url: str) -> SplitResult:
     text = base_url.strip()
     if "@" in text:
         raise UsageError(
-            "the agent's base URL may not contain a user name or password; set headers with --agent-headers"
+            "the agent's base URL may not contain a user name or password; set headers with `agent_headers=`"
         )
     shown = re.split("[?#]", text, maxsplit=1)[0]
     if not is_address(text):
-        raise UsageError(f"the agent's base URL {shown!r} is not an http(s):// address (see --base-url)")
+        raise UsageError(f"the agent's base URL {shown!r} is not an http(s):// address (see `base_url=`)")
     parts = urlsplit(text)
     if parts.query or parts.fragment:
-        raise UsageError(f"the agent's base URL {shown!r} must end before '?' and '#' (see --base-url)")
+        raise UsageError(f"the agent's base URL {shown!r} must end before '?' and '#' (see `base_url=`)")
     return parts
 
 

@@ -46,7 +46,7 @@ def interface_of(card: JsonValue, base_url: str, redactor: Redactor) -> Interfac
     if _origin(url) != _origin(base_url):
         raise AgentError(
             f"the agent card names {payload.shorten(redactor.text(url))}, another server than {base.netloc}, "
-            "which is not followed: set --base-url to that server"
+            "which is not followed: set base-url to that server"
         )
     streams = payload.member(payload.member(card, "capabilities"), "streaming") is True
     return Interface(version, binding, parts.path.rstrip("/") or "/", tenant, streams)

@@ -8,7 +8,7 @@ KIND = AgentKind(
     page="a2a.md",
     agent="a2a.agent:A2aAgent",
     options=A2aOptions,
-    needs={"baseUrl": "is missing; set it, or --base-url"},
+    needs={"baseUrl": "is missing; set it, or `base_url=`"},
     sends_user_info=False,
     takes_history=False,
     hand_over="adapterOptions.escalationTools",

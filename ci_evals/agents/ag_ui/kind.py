@@ -8,7 +8,7 @@ KIND = AgentKind(
     page="ag-ui.md",
     agent="ag_ui.agent:AgUiAgent",
     options=AgUiOptions,
-    needs={"baseUrl": "is missing: the address that runs are posted to; set it, or --base-url"},
+    needs={"baseUrl": "is missing: the address that runs are posted to; set it, or `base_url=`"},
     hand_over="adapterOptions.escalationTools",
     reports_state=True,
     reports_arguments=True,

@@ -9,7 +9,7 @@ KIND = AgentKind(
     agent="aui.agent:AuiAgent",
     options=AuiOptions,
     address=ADDRESS,
-    needs={"agentId": "is missing; or name the agent with --agent-id"},
+    needs={"agentId": "is missing; or name the agent with `agent_id=`"},
     own_server=False,
     key=KeyNeed.ALWAYS,
     keyed=True,

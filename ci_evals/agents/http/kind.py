@@ -9,9 +9,9 @@ KIND = AgentKind(
     agent="http.agent:HttpAgent",
     options=HttpOptions,
     needs={
-        "baseUrl": "is missing; set it, or --base-url",
+        "baseUrl": "is missing; set it, or `base_url=`",
         "adapterOptions": "is missing: how the agent is asked; or name a file with it by "
-        "--adapter-options; see docs/http-agent.md",
+        "`adapter_options=`; see docs/http-agent.md",
     },
     keyed=True,
     sends_user_info=False,

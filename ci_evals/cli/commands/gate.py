@@ -224,7 +224,7 @@ class _GateJob:
         if settings.baseline_arm is not None:
             if settings.baseline:
                 raise UsageError("--baseline-arm and --baseline name two baselines. Name one.")
-            of_other = of_arm(files, settings.baseline_arm, "--baseline-arm")
+            of_other = of_arm(files, settings.baseline_arm, "baseline_arm")
             return self._as_baseline(of_other, f"Baseline: the arm {settings.baseline_arm}")
         option = baseline_option(settings, self.github)
         if option in BASELINE_WORDS or not Path(option).is_file():

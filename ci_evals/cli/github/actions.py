@@ -46,7 +46,7 @@ def explain(heading: str, why: str, context: RunContext) -> None:
     path = context.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         return
-    text = sanitize.clean(context.redactor.text(why)).strip()
+    text = sanitize.clean(context.message(why)).strip()
     data = text.encode()
     if len(data) > _EXPLANATION_BYTES:
         text = data[:_EXPLANATION_BYTES].decode(errors="ignore") + "\n… (cut; the log has it whole)"
@@ -66,7 +66,7 @@ def report_usage_error(error: UsageError, context: RunContext) -> None:
         file = path_in_workspace(problem.file, context.environ)
         line, column = (problem.line, problem.column) if file else (None, None)
         # The log shows the message alone.
-        message = sanitize.one_line(context.redactor.text(str(problem)))
+        message = sanitize.one_line(context.message(str(problem)))
         _annotate(context, message, file=file, line=line, col=column)
     for problem in error.problems[workflow.MAX_ANNOTATIONS :]:
         context.console.say(f"error: {sanitize.one_line(str(problem))}")
@@ -75,7 +75,7 @@ def report_usage_error(error: UsageError, context: RunContext) -> None:
 def report_error(message: str, context: RunContext, *, elsewhere: str = "") -> None:
     """Say what ends the program: in GitHub Actions as an annotation, `elsewhere` in other words."""
     if context.in_actions:
-        _annotate(context, context.redactor.text(message))
+        _annotate(context, context.message(message))
     else:
         context.console.say(elsewhere or message)
 
@@ -92,7 +92,7 @@ def warn(message: str, context: RunContext) -> None:
     """Say something that changes no exit code: in GitHub Actions as an annotation, elsewhere in the log."""
     console = context.console
     if context.in_actions:
-        line = sanitize.log_line(console.redactor.text(message))
+        line = sanitize.log_line(context.message(message))
         console.command(workflow.command("warning", line, title="ci-evals"))
     else:
         console.say(f"warning: {message}")

@@ -67,7 +67,7 @@ def _unsuccessful(results: Results) -> bool:
 
 def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:
     """Update an existing comment to say that nothing was run: an earlier commit's verdict must not stand."""
-    reason = github.context.redactor.text(str(error))
+    reason = github.context.message(str(error))
     text = comment.refused(reason, summary_context(github))
     with suppress(GitHubError):  # the error itself is what counts
         github.context.wait(post(text, key, github, pushed=False, create=False))

@@ -5,12 +5,12 @@ A gate that ignores `CI_EVALS_MIN_SCOR=95` would look as if it held.
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
 
 from ci_evals.cli.settings.successors import refuse_variable
-from ci_evals.cli.settings.table import ENV_PREFIX, options_of
+from ci_evals.cli.settings.table import ENV_PREFIX
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.options import Option
 
 OTHERS = frozenset({"GITLAB_TOKEN", "INPUTS", "PIP_CACHE", "PROCESS"})
 """Variables without an option: a token, what `run/action.yml` hands over, and the mark of processes."""
@@ -20,10 +20,9 @@ _NEAR = 0.8
 """From this similarity on, a name is a misspelling rather than a variable of somebody else's."""
 
 
-def variables_of(settings: Iterable[type[Any]]) -> frozenset[str]:
+def variables_of(options: Mapping[str, Option]) -> frozenset[str]:
     """Return the variables of all options, without the prefix."""
-    variables = {option.variable for kind in settings for option in options_of(kind)}
-    return OTHERS.union(filter(None, variables))
+    return OTHERS.union(option.variable for option in options.values() if option.variable)
 
 
 def check_variables(environ: Mapping[str, str], known: Collection[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Standard error, sanitized and without secrets."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
@@ -20,10 +20,12 @@ class Console:
     stream: TextIO
     redactor: Redactor
     color: bool = False
+    spell: Callable[[str], str] = str
+    """Spells the settings in a message."""
 
     def say(self, text: str) -> None:
         """Write `text`, line by line."""
-        self._write(wrapped(sanitize.log(self.redactor.text(text)), width_of(self.stream)))
+        self._write(wrapped(sanitize.log(self.spell(self.redactor.text(text))), width_of(self.stream)))
 
     def command(self, line: str) -> None:
         """Write a workflow command, which the sanitizer would break. What is foreign in it is clean."""

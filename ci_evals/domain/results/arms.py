@@ -10,13 +10,13 @@ from ci_evals.domain.results.usage import Latency, Usage
 class Arm(ScoreSummary):
     """One agent of a run that played several, with its scores."""
 
-    name: CleanText = Field(description="As `--arms` names it; `head` and `base` with `--against`.")
+    name: CleanText = Field(description="As the file of `arms` names it; `head` and `base` with `against`.")
     gated: bool = Field(
         default=False, description="Whether the gate is about this one: its suites are the run's own."
     )
     delta: Points | None = Field(
         None,
-        description="The change from the first arm; null for that one, and with `--against`. So are the next "
+        description="The change from the first arm; null for that one, and with `against`. So are the next "
         "three.",
     )
     delta_interval: Interval | None = Field(None, description="95 % interval of delta.")

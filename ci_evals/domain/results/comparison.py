@@ -202,7 +202,7 @@ class HistoryComparison(Record):
     p: float | None = Field(description="How often an unchanged agent shows such a drop: the larger of two.")
     p_of_trials: float = Field(
         description="The same by the trials alone, as if all runs had been made under the same conditions. "
-        "Undecided verdicts count as failed: it screens for `--against`."
+        "Undecided verdicts count as failed: it screens for `against`."
     )
     spread: Points | None = Field(description="The standard deviation of the runs' scores; null of one run.")
     smallest_drop: float = Field(
@@ -210,7 +210,7 @@ class HistoryComparison(Record):
     )
     decides: bool = Field(
         default=False,
-        description="Whether the p of `comparison` is theirs: three or more belong together, and `--against` "
+        description="Whether the p of `comparison` is theirs: three or more belong together, and `against` "
         "names no base agent.",
     )
 
@@ -226,7 +226,7 @@ class Comparison(Change):
         "(`rounds`); at once, with the newest recorded runs (`history`) or the newest alone (`recorded`).",
     )
     looks: tuple[ComparisonLook, ...] = Field(
-        (), description="The looks at p of a run in rounds (`--rounds`)."
+        (), description="The looks at p of a run in rounds (option `rounds`)."
     )
     history: HistoryComparison | None = Field(
         None, description="With the newest runs of the base branch; null if fewer than two were found."

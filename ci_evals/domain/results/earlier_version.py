@@ -4,7 +4,7 @@ from typing import Any
 
 VERSION = 2
 _QUARTER = (
-    "Only the tests that looked worst were compared with the base agent (--both-sides=worst-quarter of an "
+    "Only the tests that looked worst were compared with the base agent (both-sides worst-quarter of an "
     "earlier version)."
 )
 

@@ -17,7 +17,7 @@ class CheckKind(StrEnum):
     MIN_SCORE = "min-score"
     """Floor of the run or, with `suite` or `test`, the floor that a suite file sets itself."""
     THRESHOLD = "threshold"
-    """Floor of a part of the run (`--thresholds`)."""
+    """Floor of a part of the run (option `thresholds`)."""
     CRITICAL = "critical"
     MAX_DROP = "max-drop"
     REGRESSION = "regression"
@@ -66,7 +66,8 @@ class GateCheck(CheckId):
     )
     note: str | None = None
     settled: bool = Field(
-        default=True, description="With `--rounds`: whether more trials could no longer have changed it."
+        default=True,
+        description="With `rounds`: whether more trials could no longer have changed it.",
     )
     blocks_verdict: bool = Field(
         default=False, description="Whether the run has no verdict because this check could not be made."
@@ -90,7 +91,7 @@ class Decision(Record):
     checks: tuple[GateCheck, ...] = ()
     looks: tuple[GateLook, ...] = Field(
         (),
-        description="With `--rounds`: floors and `max-drop` at each look. Those at p are `comparison.looks`.",
+        description="With `rounds`: floors and `max-drop` at each look. Those at p are `comparison.looks`.",
     )
     reasons: tuple[str, ...] = Field(
         (), description="The reasons for no verdict; empty if there is a verdict."

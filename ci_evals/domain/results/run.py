@@ -177,7 +177,7 @@ class Results(ScoreSummary, _RunFields):
     arms: tuple[Arm, ...] = Field(
         (),
         description="The agents that were played side by side, if there were several: two or more. With "
-        "`--arms` the first is the reference.",
+        "`arms` the first is the reference.",
     )
     suites: tuple[SuiteResult, ...]
 

@@ -8,8 +8,8 @@ from ci_evals.domain.base import CleanText, Instant, Record
 from ci_evals.domain.results.trial import TrialResult
 
 Reason = Literal["passed", "unchanged"]
-"""`passed`: it passed there, and `--only-failed` plays the others. `unchanged`: nothing of its `when.paths`
-has changed since (`--changed-since`)."""
+"""`passed`: it passed there, and `only_failed` plays the others. `unchanged`: nothing of its `when.paths`
+has changed since (option `changed_since`)."""
 
 
 class TakenFrom(Record):

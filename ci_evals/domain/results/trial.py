@@ -199,5 +199,5 @@ class TrialResult(Record):
 
     @property
     def needs_rerun(self) -> bool:
-        """True if it broke off, or lacks a usable verdict: after an outage, `--resume` reruns it."""
+        """True if it broke off, or lacks a usable verdict: after an outage, a resumed run reruns it."""
         return self.status is EndState.FAILED or any(finding.cause in UNUSABLE for finding in self.findings)

@@ -12,7 +12,7 @@ from ci_evals.gate.rule import Nature, Rule
 
 @dataclass(frozen=True)
 class FailFast(Rule):
-    """The failure that stopped a run with `--fail-fast`."""
+    """The failure that stopped a run with the option `fail_fast`."""
 
     kind: ClassVar[CheckKind] = CheckKind.FAIL_FAST
     nature: ClassVar[Nature] = Nature.ENDING

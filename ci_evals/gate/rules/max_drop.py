@@ -39,7 +39,7 @@ class MaxDrop(Rule):
             group=Group.GATE,
             help="Maximum drop of the score since the baseline, in points.\n\n"
             "Also for parts, separated by commas or lines: `suite:NAME=3`, `category:NAME=0`, and the other "
-            "selectors of `--thresholds`.",
+            "selectors of `thresholds`.",
             metavar="POINTS,...",
             names=Names.TEXT,
         ),
@@ -96,7 +96,7 @@ class MaxDrop(Rule):
 
     def check_names(self, suites: Sequence[Suite | SuiteResult]) -> None:
         """Look whether some suite has each part."""
-        check_names("--max-drop", self.max_drops, suites)
+        check_names("max_drop", self.max_drops, suites)
 
     def redacted(self, redact: Callable[[str], str]) -> Self:
         """Return the same limits with their parts named as in results."""

@@ -45,4 +45,4 @@ class MinScore(FloorRule):
     def warnings(self) -> Iterator[str]:
         """Yield a warning if the floor looks like a share of 1."""
         if is_share(self.min_score):
-            yield f"--min-score={self.min_score:g} {as_share(self.min_score)}"
+            yield f"`min_score={self.min_score:g}` {as_share(self.min_score)}"

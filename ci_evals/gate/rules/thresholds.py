@@ -49,11 +49,11 @@ class Thresholds(FloorRule):
         """Yield a warning for each floor that looks like a share of 1."""
         for threshold in self.thresholds:
             if is_share(threshold.limit):
-                yield f"--thresholds: {threshold.selector}={threshold.limit:g} {as_share(threshold.limit)}"
+                yield f"`thresholds=`: {threshold.selector}={threshold.limit:g} {as_share(threshold.limit)}"
 
     def check_names(self, suites: Sequence[Suite | SuiteResult]) -> None:
         """Look whether some suite has each part."""
-        check_names("--thresholds", self.thresholds, suites)
+        check_names("thresholds", self.thresholds, suites)
 
     def redacted(self, redact: Callable[[str], str]) -> Self:
         """Return the same floors with their parts named as in results."""

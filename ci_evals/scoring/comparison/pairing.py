@@ -90,7 +90,7 @@ def differences(head: Results, base: Results) -> Iterator[str]:
     if here.judge_prompt != there.judge_prompt:
         yield "the judge's prompt changed"
     if here.user_prompt != there.user_prompt:
-        yield "the simulated user's prompt, or its audit (--audit-user, auditModel), changed"
+        yield "the simulated user's prompt, or its audit (audit-user, auditModel), changed"
     if here.scoring != there.scoring:
         yield "the rules by which scores are computed changed"
 

@@ -13,7 +13,7 @@ from ci_evals.domain.results.gate import LookDecision
 from ci_evals.scoring.statistics import ScorePair, pooled_variance, shrunk_variance, t_quantile
 
 LOOKS = (2, 3, 5, 7)
-"""The trials of each test after which `--rounds=auto` looks."""
+"""The trials of each test after which a run in rounds looks."""
 BOTH_SIDES_LOOKS = LOOKS[1:]
 """The trials of each test and side after which a run looks that plays the base agent too."""
 _LAST = LOOKS[-1]

@@ -434,14 +434,14 @@ async def test_a_port_in_use_is_one_clear_error():
     """It names the port and the option; a host that is not ours names the other."""
     async with running() as first:
         port = int(first.endpoint.rpartition(":")[2])
-        with pytest.raises(UsageError, match=rf"127\.0\.0\.1:{port}: .*in use; set --otlp-port"):
+        with pytest.raises(UsageError, match=rf"127\.0\.0\.1:{port}: .*in use; set `otlp_port=`"):
             Receiver(port=port)
         async with running() as second:
             assert second.endpoint != first.endpoint
     async with running(port=port):
         pass
     for host in ("192.0.2.1", "no.such.host.invalid", "two..dots", "x" * 80):
-        with pytest.raises(UsageError, match="--otlp-host"):
+        with pytest.raises(UsageError, match="`otlp_host=`"):
             Receiver(host, 0)
     with pytest.raises(UsageError, match="the highest port is 65535"):
         Receiver(port=70_000)

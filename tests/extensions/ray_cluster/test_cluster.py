@@ -226,7 +226,7 @@ async def test_a_refused_key_and_the_first_failure_end_the_run():
         async with cluster_of() as cluster:
             job = job_of(plan_of(agent.url), limits=Limits(fail_fast=True))
             results = await evaluate(job, on(cluster))
-            assert "--fail-fast" in results.run.stopped_because
+            assert "fail-fast" in results.run.stopped_because
             agent.key = "another"
             refused = await evaluate(job_of(plan_of(agent.url)), on(cluster))
     assert "key" in refused.run.stopped_because

@@ -17,8 +17,8 @@ from ci_evals.domain.verdict import Cause, Verdict
 
 NO_MODEL = Verdict.undecided(
     Cause.NO_MODEL,
-    "meanings cannot be compared: name an embedding model with --embedding-model, such as local:NAME "
-    "(pip install 'ci-evals[local]'), or run with --provider=openai",
+    "meanings cannot be compared: name an embedding model with embedding-model, such as local:NAME "
+    "(pip install 'ci-evals[local]'), or run with provider openai",
 )
 
 

@@ -1,0 +1,91 @@
+"""Settings in messages: as options on the command line, as inputs in a workflow, as arguments in Python."""
+
+import ast
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+import ci_evals
+from ci_evals.cli.app import _all_options
+from ci_evals.cli.settings.spelling import spell
+from ci_evals.cli.terminal.console import Console
+from ci_evals.support.redaction import Redactor
+
+PACKAGE = Path(ci_evals.__file__).parent
+EDGES = ("cli", "extensions")
+"""Folders that are the command line, or have commands."""
+FLAG = re.compile(r"--[a-z][a-z-]+")
+SETTING = re.compile(r"`([a-z][a-z0-9_]*)=")
+
+OTHER_PROGRAMS = {
+    "adapters/git/changes.py": "git",
+    "adapters/journal.py": "git",
+    "adapters/models/claude_code_llm.py": "claude",
+    "adapters/models/copilot_llm.py": "copilot, npm",
+    "adapters/models/program_llm.py": "the version of either",
+    "adapters/result_files/junit.py": "vitest",
+    "adapters/result_files/promptfoo.py": "promptfoo",
+    "agents/langgraph/starter.yaml.j2": "langgraph",
+    "agents/rasa/agent.py": "rasa",
+    "agents/rasa/options.py": "rasa",
+    "agents/rasa/starter.yaml.j2": "rasa",
+    "support/entry_points.py": "pip",
+}
+"""Modules that name options of other programs."""
+TO_TYPE = {
+    "agents/demo/starter.yaml.j2": "the command that writes a starter",
+    "reports/facts/comparison/looks.py": "the command that draws a sheet",
+    "reports/facts/headline.py": "the command that repeats a test",
+    "reports/page/test_data.py": "the command that repeats a test",
+}
+"""Modules that name a whole command, for somebody to type."""
+
+
+def core() -> list[str]:
+    """The sources of the core, by their paths in the package."""
+    files = [path for kind in ("*.py", "*.j2") for path in PACKAGE.rglob(kind)]
+    names = sorted(path.relative_to(PACKAGE).as_posix() for path in files)
+    return [name for name in names if not name.startswith(tuple(f"{edge}/" for edge in EDGES))]
+
+
+@pytest.mark.parametrize(
+    ("message", "on_command_line", "in_workflow"),
+    [
+        ("`min_score=nan`: no", "--min-score=nan: no", "`min-score: nan`: no"),
+        ("see `base_url=`", "see --base-url", "see `base-url`"),
+        ("omit `shard=` or `loops=`", "omit --shard or --loops", "omit `shard` or `loops`"),
+        ("`temperature=0` and `agentId`", "`temperature=0` and `agentId`", "`temperature=0` and `agentId`"),
+        ("`break=x`, `break_=x`", "`break=x`, --break=x", "`break=x`, `break: x`"),
+    ],
+)
+def test_a_message_names_settings_as_its_reader_sets_them(message, on_command_line, in_workflow):
+    """What is no setting stays as it is: a model's refusal, a key of a suite."""
+    assert spell(message, _all_options, as_inputs=False) == on_command_line
+    assert spell(message, _all_options, as_inputs=True) == in_workflow
+
+
+def test_a_secret_in_the_value_of_a_setting_is_removed_first():
+    """Whatever the name of the setting."""
+    log = StringIO()
+    console = Console(log, Redactor(["key-1"]), spell=lambda text: spell(text, _all_options, as_inputs=False))
+    console.say("`base_url=http://key-1@x`: no")
+    assert "key-1" not in log.getvalue()
+    assert log.getvalue().startswith("--base-url=http://")
+
+
+def test_the_core_knows_no_command_line():
+    """A library user who passes `min_score=nan` does not read about `--min-score`."""
+    found = {name for name in core() if FLAG.search((PACKAGE / name).read_text().replace("<!--", ""))}
+    assert found - OTHER_PROGRAMS.keys() - TO_TYPE.keys() == set()
+    assert (OTHER_PROGRAMS.keys() | TO_TYPE.keys()) - found == set()
+
+
+def test_every_setting_in_a_message_is_an_option():
+    """A misspelt one would reach users as it is."""
+    known = _all_options()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert set(SETTING.findall(node.value)) <= known.keys() | {"temperature"}, path
