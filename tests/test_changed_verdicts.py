@@ -53,7 +53,7 @@ def test_twenty_are_named_unless_all_are_wanted():
     pairs = [twice("passed", "failed", number) for number in range(1, 24)]
     text = render(pairs, "by A")
     assert [f"r{number}" in text.split() for number in (1, 20, 21)] == [True, True, False]
-    assert text.endswith("  and 3 more (verbose shows all)\n")
+    assert text.endswith("  and 3 more (set verbose to see all)\n")
     assert "r23" in render(pairs, "by A", verbose=True).split()
 
 

@@ -100,5 +100,5 @@ def _table(changed: Sequence[Twice], width: int | None, *, verbose: bool) -> str
         return ""
     lines = [table(_HEADERS, rows, width, names=(0, 1, 5), right=(2,))]
     if more := len(changed) - len(shown):
-        lines.append(f"  and {more:,} more (verbose shows all)")
+        lines.append(f"  and {more:,} more (set verbose to see all)")
     return "\n".join(lines)

@@ -33,12 +33,13 @@ def gate(tmp_path, monkeypatch, capsys):
     def run(*options: str, code: int = 0, **files: str) -> str:
         for name, text in files.items():
             Path(name.replace("_", ".")).write_text(text)
+        context = RunContext({"PATH": os.environ["PATH"]})
         with pytest.raises((SystemExit, UsageError)) as ended:
-            invoke(["gate", *options], RunContext({"PATH": os.environ["PATH"]}))
+            invoke(["gate", *options], context)
         printed = "".join(capsys.readouterr())
         refused = isinstance(ended.value, UsageError)
         assert (2 if refused else ended.value.code) == code, (printed, ended.value)
-        return str(ended.value) if refused else printed
+        return context.spell(str(ended.value)) if refused else printed
 
     return run
 
@@ -127,11 +128,11 @@ def test_rows_that_need_a_map_are_shown_one(gate, text, keys, fields):
 WRONG_PATHS = [
     (
         "test: $.task.id\npassed: $.ok",
-        "row 1: --map: test: $.task.id finds nothing in it; its keys: id, ok, note",
+        "row 1: map: test: $.task.id finds nothing in it; its keys: id, ok, note",
     ),
     (
         "test: $.id\npassed: $.done\nscore: $.s[0]",
-        "row 1: --map: passed: $.done and score: $.s[0] find nothing in it; its keys: id, ok, note",
+        "row 1: map: passed: $.done and score: $.s[0] find nothing in it; its keys: id, ok, note",
     ),
     (
         "rows: $.items\ntest: $.id\npassed: $.ok",
@@ -152,7 +153,7 @@ def test_the_path_of_a_map_that_finds_nothing_is_named_with_the_keys_of_the_row(
     )
     assert "reason: $.note finds" not in error
     (_, wrong) = saved()["suites"][0]["tests"]
-    assert "--map: passed: $.ok finds nothing in it; its keys: id, okay" in wrong["trials"][0]["error"]
+    assert "map: passed: $.ok finds nothing in it; its keys: id, okay" in wrong["trials"][0]["error"]
 
 
 def test_the_same_files_give_the_same_numbers(gate):

@@ -64,7 +64,7 @@ def test_votes_without_a_model_change_nothing(option):
     demo = plan([load_suite("demo:hr")], Selection.of(None, None), 1)
     items = offline.warnings(demo)
     assert [text.partition(":")[0] for text in items] == (
-        [] if "judge_model" in option else ["--provider=offline"]
+        [] if "judge_model" in option else ["`provider=offline`"]
     )
 
 

@@ -129,11 +129,13 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
     assert problem == f"adapter: a suite may not name a program to run {where}; use `adapter=`"
     (problem,) = problems({"adapterOptions": {"keyHeader": "X-Forwarded-For"}}, distrusted=where)
     assert (
-        problem == f"adapterOptions: a suite may not set what an agent is sent {where}; use `adapter_options=`"
+        problem
+        == f"adapterOptions: a suite may not set what an agent is sent {where}; use `adapter_options=`"
     )
     (problem,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
     assert (
-        problem == f"adapterOptions: a suite may not set what an agent is sent {where}; use `adapter_options=`"
+        problem
+        == f"adapterOptions: a suite may not set what an agent is sent {where}; use `adapter_options=`"
     )
     assert loaded({"adapter": "openai", "model": "m"}, distrusted=where).suite.adapter == "openai"
 

@@ -38,7 +38,7 @@ def test_one_warning_for_all_pairs():
         [("gpt-6", "gpt-5"), ("sonnet", "gpt-5"), ("gpt-6", "gpt-5"), ("o3", "openai/gpt-4o")]
     )
     assert "the same model family: gpt-6 judges gpt-5 (GPT), o3 judges openai/gpt-4o (GPT); models" in warning
-    assert "--judge-model" in warning
+    assert "judge-model" in warning
     (many,) = warnings([("gpt-6", f"gpt-{number}") for number in range(9)])
     assert "gpt-6 judges gpt-2 (GPT), and 6 more; models" in many
 

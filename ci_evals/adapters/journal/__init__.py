@@ -1,1 +1,1 @@
-"""The journal of a run: its finished trials, to resume it, and with `--record` all answers, to replay it."""
+"""The journal of a run: its finished trials, to resume it, and if recorded all answers, to replay it."""

@@ -1,10 +1,10 @@
 """The journal of a run: every finished trial in a file, before it is reported as finished.
 
 Each trial is a line of JSON, appended and synced, with a checksum of itself and all lines before it. So
-`--resume` uses complete trials only, up to the first damaged or changed line, and only those of the same run,
-commit and options.
+a resumed run uses complete trials only, up to the first damaged or changed line, and only those of the same
+run, commit and options.
 
-With `--record` each line also holds the answers of the trial's agent and models, and the lines are written to
+With `record` each line also holds the answers of the trial's agent and models, and the lines are written to
 a second file too, the recording. The journal alone counts when a run is resumed: the recording is then
 copied from it.
 """
@@ -70,14 +70,14 @@ class Journal:
         self._chain = Chain(secret)
         if self._earlier and checkout.tracks(self._path):
             raise UsageError(
-                f"--resume: git tracks {self._path}, so whoever could commit it could have written any "
+                f"`resume=`: git tracks {self._path}, so whoever could commit it could have written any "
                 "result into it; take it out of the repository (git rm --cached), or start over without "
-                "--resume"
+                "`resume=`"
             )
         if record:
             self._check_recording(record / RECORDING)
         if resume and not self.past:
-            say(f"warning: --resume: there is nothing to resume in {folder}, so the run starts over")
+            say(f"warning: `resume=`: there is nothing to resume in {folder}, so the run starts over")
 
     @property
     def past(self) -> Past | None:
@@ -99,7 +99,7 @@ class Journal:
         with files.os_errors(f"cannot write {str(self._path)!r}"):
             self._open(header)
         if self._recording:
-            with files.os_errors(f"--record: cannot write {str(self._recording.path)!r}"):
+            with files.os_errors(f"`record=`: cannot write {str(self._recording.path)!r}"):
                 self._recording.open()
                 _check_lock(self._recording)
                 self._recording.copy_from(self._path)
@@ -173,17 +173,17 @@ class Journal:
         if reason := header.context.refusal(earlier.context):
             raise UsageError(
                 f"{self._path}: in CI only the journal of the same run and commit is resumed: {reason}; "
-                "start over without --resume"
+                "start over without `resume=`"
             )
         if differences := earlier.unlike(header):
             raise UsageError(
                 f"{self._path}: the journal is of another run: it differs in {'; '.join(differences)}. Give "
-                "the suites and options of that run, or start over without --resume"
+                "the suites and options of that run, or start over without `resume=`"
             )
         if self._recording and not earlier.recorded:
             raise UsageError(
-                f"--record: {self._path} holds no answers, since its run was not recorded; remove --record "
-                "to resume it, or remove --resume to record from the start"
+                f"`record=`: {self._path} holds no answers, since its run was not recorded; remove `record=` "
+                "to resume it, or remove `resume=` to record from the start"
             )
 
     def _open(self, header: JournalHeader) -> None:
@@ -207,14 +207,14 @@ class Journal:
         """Make sure that a recording of another run is not written over."""
         if not files.is_there(path):
             return
-        with files.os_errors(f"--record: {path} cannot be read"), input_files.open_file(path) as file:
+        with files.os_errors(f"`record=`: {path} cannot be read"), input_files.open_file(path) as file:
             head = next(input_files.lines(file), b"")
         if not head.endswith(b"\n") and head[: len(_HEAD)] == _HEAD[: len(head)]:
             return  # its run was killed before the first line was complete
         recording = Recording(path)
         if recording.count and not (self.past and recording.header.run == self.past.header.run):
             raise UsageError(
-                f"--record: {str(path)!r} is there already, of the run of "
+                f"`record=`: {str(path)!r} is there already, of the run of "
                 f"{recording.header.started_at:%Y-%m-%d %H:%M} UTC, and not overwritten; name another "
                 "folder, or delete that file first"
             )
@@ -269,7 +269,7 @@ class Journal:
             f"warning: a run in {self._path.parent} was interrupted{trials}, and this one starts "
             f"over; the journal of that run is kept as {aside.name}. To resume it, name it {JOURNAL} "
             "again and give "
-            f"--resume={self._path.parent}"
+            f"`resume={self._path.parent}`"
         )
 
     def _free_name(self, past: Past | None) -> Path:

@@ -38,7 +38,7 @@ L = TypeVar("L", JournalEntry, JudgeCheckAnswers)
 
 _BROKEN = (ValueError, TypeError, RecursionError)
 """The errors of a line that holds no record."""
-_START_OVER = "start over without --resume"
+_START_OVER = "start over without `resume=`"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def read_content(path: Path, secret: str | None) -> Content:
     Raises:
         UsageError: it cannot be read, or its header is not one that was written here, with this secret.
     """
-    with files.os_errors(f"--resume: {path} cannot be read"), input_files.open_file(path) as file:
+    with files.os_errors(f"`resume=`: {path} cannot be read"), input_files.open_file(path) as file:
         return _read_lines(path, file, secret)
 
 
@@ -265,7 +265,7 @@ class Recording:
         self._results: dict[Trial, _Span] = {}
         self._judge_check: _Span | None = None
         if not files.is_there(self.path):
-            raise UsageError(f"there is no recording in {str(path)!r} ({RECORDING}); --record makes one")
+            raise UsageError(f"there is no recording in {str(path)!r} ({RECORDING}); `record=` makes one")
         with files.os_errors(f"{self.path} cannot be read"), input_files.open_file(self.path) as file:
             if not line_file.lock(file.fileno(), shared=True):
                 raise UsageError(f"a run is still recording to {str(path)!r}. Wait until it ends.")
@@ -315,7 +315,7 @@ class Recording:
             raise UsageError(f"{self.path} is not a recording: it ends before it has begun")
         header = _header(self.path, line, "record again")
         if header.recorded is None:
-            raise UsageError(f"{self.path} holds no answers; run again with --record")
+            raise UsageError(f"{self.path} holds no answers; run again with `record=`")
         self.size = len(line)
         unreadable: UsageError | None = None
         for number, line in enumerate(lines, start=2):

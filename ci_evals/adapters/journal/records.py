@@ -15,9 +15,9 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.support.redaction import Redactor
 
 JOURNAL, RECORDING = "journal.jsonl", "recording.jsonl"
-"""The journal in the output folder, and its copy in the folder that `--record` names."""
+"""The journal in the output folder, and its copy in the folder that the option `record` names."""
 VERSION: Final = 4
-"""The form of journals. Neither `--resume` nor `--replay` reads another."""
+"""The form of journals. Neither `resume` nor `replay` reads another."""
 
 _OF_DIGESTS: Mapping[str, str] = {
     "suites": "the suites, or which of their tests are played (`test=`, `tag=`, `shard=`)",

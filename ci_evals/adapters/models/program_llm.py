@@ -42,7 +42,7 @@ class Program:
 
     name: str
     provider: str
-    """The value of `--provider`."""
+    """The value of the option `provider`."""
     product: str
     vendor: str
     """What a login gives access to."""
@@ -57,7 +57,7 @@ class Program:
     @property
     def advice(self) -> str:
         """What to do if it cannot be used."""
-        return f"install it ({self.setup}) and log in, or use another --provider"
+        return f"install it ({self.setup}) and log in, or use another provider"
 
 
 class ProgramLLM(ABC):
@@ -203,7 +203,7 @@ class ProgramLLM(ABC):
             return LLMAccessError(f"{self.who} cannot be used for now: {reason}")
         failure = LLMError(f"{self.who} failed: {reason}")
         if status == _TOO_MANY_REQUESTS:
-            failure = LLMError(f"{self.who} limits the rate of calls (429): {reason}; lower --parallel")
+            failure = LLMError(f"{self.who} limits the rate of calls (429): {reason}; lower parallel")
         if isinstance(status, int) and status in (_TOO_MANY_REQUESTS, _OVERLOADED):
             return RetryableError(failure, status, final=LLMAccessError(f"{failure}; {retry.BUDGET_SPENT}"))
         return failure
@@ -220,7 +220,7 @@ def _find(program: Program, environ: Mapping[str, str]) -> str:
     if path := shutil.which(program.name, path=environ.get("PATH")):
         return str(Path(path).absolute())
     raise UsageError(
-        f"--provider={program.provider}: there is no program {program.name!r} on the PATH; {program.advice} "
+        f"`provider={program.provider}`: there is no program {program.name!r} on the PATH; {program.advice} "
         "(the container does not include it; there, use openai or anthropic with a key)"
     )
 
@@ -228,7 +228,7 @@ def _find(program: Program, environ: Mapping[str, str]) -> str:
 @cache
 def _version(program: Program, path: str, environ: frozenset[tuple[str, str]]) -> str:
     """Return the program's version, asked once."""
-    who = f"--provider={program.provider}: {path!r}"
+    who = f"`provider={program.provider}`: {path!r}"
     try:
         run = subprocess.run(  # noqa: S603  # the program that the user's PATH names
             [path, "--version"],

@@ -289,7 +289,7 @@ class SdkLLM(ABC):
             return LLMAccessError(f"{self.who} refused the key ({status}): {detail}; {self._key_hint}")
         message = f"{self.who} answered with status {status}: {detail}"
         if status == 429:
-            message = f"{self.who} limits the rate of calls (429): {detail}; lower --parallel"
+            message = f"{self.who} limits the rate of calls (429): {detail}; lower parallel"
         return RefusedError(message, status, detail)
 
     def _object(self, answer: Answer, max_values: int = payload.MAX_VALUES) -> dict[str, JsonValue]:

@@ -15,7 +15,7 @@ and bytes) to the `ResultSet`s in it, or None if the file is not of its format::
         "promptfoo", "promptfoo results (version 3)", read, files="results as JSON, version 3", tried_with=...
     )
 
-`--format`, its help and the tables of `docs/gate-files.md` follow from it (`make reference`).
+The option `format`, its help and the tables of `docs/gate-files.md` follow from it (`make reference`).
 
 **What a reader may rely on.** `reading.read_file` asks readers in order and stops at the first that does
 not return None. `SourceFile` bounds size and nesting: `json()`, `json_lines()`, `text()` and `members()`

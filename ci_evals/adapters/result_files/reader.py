@@ -9,7 +9,7 @@ from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row
 
 @dataclass(frozen=True)
 class Reader:
-    """A format: its name for `--format`, the functions that read it, and its rows in `docs/gate-files.md`."""
+    """A format: its name, the functions that read it, and its rows in `docs/gate-files.md`."""
 
     format: str
     title: str

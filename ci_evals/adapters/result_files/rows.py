@@ -162,7 +162,7 @@ class _Mapped:
         if "test" in missing or missing == results:
             named = " and ".join(f"{name}: {self._paths[name].text}" for name in missing)
             verb = "finds" if len(missing) == 1 else "find"
-            raise ValueError(f"`map=`: {named} {verb} nothing in it; {map_hints.keys_of(item)}")
+            raise ValueError(f"map: {named} {verb} nothing in it; {map_hints.keys_of(item)}")
 
     def warnings(self) -> Iterable[str]:
         """Yield the paths that found nothing in any row."""
@@ -286,7 +286,7 @@ def _check_agreement(item: Mapping[str, Any], columns: Sequence[str]) -> None:
     told = {key: outcome for key in columns if (outcome := _outcome(_given(item[key]))) != (None, None)}
     if len(set(told.values())) > 1:
         shown = ", ".join(f"{key} is {str(item[key])[:60]!r}" for key in told)
-        raise ValueError(f"{shown}: they contradict each other. Name the one that decides with `map=`")
+        raise ValueError(f"{shown}: they contradict each other. Name the one that decides with map")
 
 
 @lru_cache(_MOST_SHAPES)

@@ -87,7 +87,7 @@ class AgentProgram:
             if await _is_taken(address):
                 raise AgentError(
                     f"{_shown(address)} is in use: something answers there before {self.name}. Stop it, give "
-                    "the agent another port, or remove `start=` to test what runs there"
+                    "the agent another port, or remove start to test what runs there"
                 )
 
     async def start(self, environ: Mapping[str, str]) -> None:
@@ -189,7 +189,7 @@ class AgentProgram:
         why += self._elsewhere(address)
         return (
             f"{self.name} did not answer at {_shown(address)} within {seconds:g} s ({why}). Correct "
-            f"baseUrl, name another address with `wait_for=`, or raise startTimeout{self._last_words()}"
+            f"baseUrl, name another address with wait-for, or raise startTimeout{self._last_words()}"
         )
 
     def _elsewhere(self, address: str) -> str:

@@ -80,7 +80,7 @@ def _gate(settings: GateFilesSettings, github: GitHubJob) -> int:
     own = of_arm(files, settings.arm)
     card = job.card(own)
     wrong = contradictions(own)
-    ending = RunEnding(incomplete=(*wrong, *unknown_names(policy, card.suites)))
+    ending = RunEnding(incomplete=(*wrong, *map(context.spell, unknown_names(policy, card.suites))))
     paths.check(inputs, [suite.folder for suite in card.suites])
     sources = _Sources.of(own)
     lines = [f"{file.file}: {file.format}, {numbers.count(file.rows, 'row')}" for file in own]
@@ -214,7 +214,7 @@ class _GateJob:
                 loops=of_loops(len(test.trials) for test in tests),
             ),
             baseline_note=baseline.note,
-            warnings=sources.warnings,
+            warnings=tuple(map(self.github.context.spell, sources.warnings)),
         )
         return self.redactor.model(info)
 

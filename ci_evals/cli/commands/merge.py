@@ -45,7 +45,9 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         raise UsageError(f"{files}: the times or amounts of these runs contradict each other.") from error
     ending = merged.ending
     if not ending.incomplete:
-        ending = replace(ending, incomplete=unknown_names(policy, merged.card.suites))
+        ending = replace(
+            ending, incomplete=tuple(map(context.spell, unknown_names(policy, merged.card.suites)))
+        )
     skipped = merged.info.status == "skipped"
     baseline = NO_BASELINE if skipped else baseline_of(settings, GitHubJob.of(settings, context))
     baseline = baseline.redacted(redactor)

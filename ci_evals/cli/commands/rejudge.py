@@ -66,7 +66,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     if not trials:
         context.console.say(f"{file}: contains no judged verdict: nothing to judge again, the run stands.")
         return
-    incomplete = unknown_names(policy, judged.suites)
+    incomplete = tuple(map(context.spell, unknown_names(policy, judged.suites)))
     if Provider(connections.provider).row.needs_key and not (connections.llm_key or connections.llm_token):
         raise UsageError(no_key(connections.provider, context.environ))
     console = context.console

@@ -103,7 +103,8 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         *warn_of_short_keys(connections, () if recorded_run else loaded),
         *(() if skipped else connections.warnings(planned)),
     )
-    warnings = (*(warning for item in loaded for warning in item.warnings), *notes)
+    of_suites = (warning for item in loaded for warning in item.warnings)
+    warnings = tuple(map(context.spell, (*of_suites, *notes)))
     for warning in warnings:
         console.say(f"warning: {warning}")
     paths = OutputPaths(settings.output_dir, settings.junit)

@@ -144,9 +144,9 @@ def test_a_backend_that_is_not_there_is_a_warning(run):
 @pytest.mark.parametrize(
     ("url", "headers", "words"),
     [
-        ("localhost:4318", "", "`otlp_endpoint=` must be an http(s):// address"),
+        ("localhost:4318", "", "--otlp-endpoint must be an http(s):// address"),
         ("http://u:secret-of-mine@x", "", "keys go into OTEL_EXPORTER_OTLP_HEADERS"),
-        ("http://x:99999", "", "`otlp_endpoint=` must be"),
+        ("http://x:99999", "", "--otlp-endpoint must be"),
         ("http://x", "nothing", "OTEL_EXPORTER_OTLP_HEADERS is not a list"),
         ("http://x", "key=a%0Ab", "no HTTP header can carry"),
     ],
