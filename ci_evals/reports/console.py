@@ -103,7 +103,7 @@ def odds(
         f"Simulated from the noise of the saved run, with up to {trials} of each test."
         if odds.loops > 1
         else "Each test has one trial, so its own noise is unknown. It is estimated from how tests differ: "
-        "too high rather than too low. Run several trials per test to measure it (--loops).",
+        "too high rather than too low. Run several trials per test to measure it (set loops).",
     ]
     lines += [extent] if extent else []
     if left := [check for check in checks if check.key not in {one.key for one in odds.checks}]:
@@ -316,7 +316,7 @@ class _Console:
         effort += [numbers.count(counts.flaky, "flaky test")] if counts.flaky else []
         yield sentence(", ".join(effort))
         if unpriced := results.usage.unpriced:
-            yield f"The cost is unknown: no price for {', '.join(unpriced)} (--prices)."
+            yield f"The cost is unknown: no price for {', '.join(unpriced)} (set prices)."
         for role in results.usage.by_role:
             if why := numbers.uncounted(role):
                 yield f"The cost of {role.model or role.role} is unknown: {why}."

@@ -138,7 +138,7 @@ def load(text: str | bytes, source: str, *, earlier_version: bool = False) -> Re
         if not earlier_version:
             raise UsageError(
                 f"{source}: schemaVersion {version} is of an earlier version of ci-evals, which only report, "
-                "compare, rejudge, --baseline and --history read: run the evals again"
+                "compare, rejudge, `baseline=` and `history=` read: run the evals again"
             )
         data = earlier.upgrade(data)
     elif version != _SCHEMA_VERSION:

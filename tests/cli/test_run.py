@@ -641,4 +641,4 @@ def test_a_fork_without_a_judge_plays_suites_with_critical_judged_tests(tmp_path
     assert "✗ Both (critical test, so this alone fails the run)" in ran.stdout
     ran = ci_evals("run", suite, "--provider=offline", "--test=Judged", cwd=tmp_path)
     assert ran.returncode == 3, ran.stdout + ran.stderr
-    assert "Add strict checks, which need no judge, or choose a --provider for the judge." in ran.stdout
+    assert "Add strict checks, which need no judge, or choose a provider for the judge." in ran.stdout

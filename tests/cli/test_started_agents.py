@@ -194,7 +194,7 @@ def test_an_agent_that_never_answers_is_no_verdict(folder, port):
     assert ran.returncode == Exit.INVALID
     why = reason(folder)
     assert f"did not answer at http://127.0.0.1:{port} within 1 s" in why
-    assert "Correct baseUrl, name another address with --wait-for, or raise startTimeout" in why
+    assert "Correct baseUrl, name another address with wait-for, or raise startTimeout" in why
     assert "ends: loading)" in why
 
 

@@ -58,7 +58,7 @@ def test_the_first_failed_criterion_is_named_and_verbose_names_all():
     short, long = console.render(results), console.render(results, verbose=True)
     assert "Rule 1" in short
     assert "Rule 2" not in short
-    assert "2 more failed criteria (--verbose shows all)" in short
+    assert "2 more failed criteria (set verbose to see all)" in short
     assert all(f"✗ Rule {n}: failed\n      Turn 1: broken {n}" in long for n in (1, 2, 3))
 
 
@@ -100,7 +100,7 @@ def test_a_gate_that_is_only_reported_says_so():
     check = build.check(name="min-score", required=80, seen=10, passed=False)
     text = console.render(build.results(gate=build.decision(check, exit_code=0)))
     assert "✗ Evals failed: " in text
-    assert "--no-gate" in text
+    assert "no-gate" in text
 
 
 def test_each_exit_code_has_its_own_words():
@@ -215,7 +215,7 @@ def test_the_verdict_names_what_fails():
     results = build.results(gate=build.decision(*checks))
     text = console.render(results, verbose=True)
     lines = [f"  The score of the tag “{letter}” is 0, at least 1 required.\n" for letter in "bcd"]
-    assert f"{''.join(lines)}  1 more check failed (--verbose shows all)." in text
+    assert f"{''.join(lines)}  1 more check failed (set verbose to see all)." in text
     assert text.index("  critical:X  ") < text.index("  min-score  ")
 
 

@@ -424,7 +424,7 @@ def test_a_replay_is_not_to_be_repeated():
     replayed = results.model_copy(update={"run": results.run.model_copy(update={"origin": origin})})
     said = next_step.what_to_do(replayed)
     assert "--loops" not in said
-    assert "run without --replay" in said
+    assert "run without replay" in said
 
 
 def test_where_too_little_was_decided_the_options_that_help_are_named():
@@ -437,7 +437,7 @@ def test_where_too_little_was_decided_the_options_that_help_are_named():
         build.suite_result("Refunds", test), score=None, gate=build.decision(exit_code=3, reasons=reasons)
     )
     said = next_step.what_to_do(results)
-    assert "trace: otlp in the suite, or --otlp" in said
+    assert "trace: otlp in the suite, or the option otlp" in said
     assert "(exit code 3)" in said
 
 

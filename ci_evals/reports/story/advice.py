@@ -3,26 +3,26 @@
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Cause
 
-OTHER_JUDGE = "Use a --judge-model that passes"
-DECIDE_ANYWAY = "--judge-check=warn to decide by this one anyway"
-NAME_A_BASELINE = "Name one with --baseline=PATH; in CI each run on the default branch leaves one."
+OTHER_JUDGE = "Use a judge-model that passes"
+DECIDE_ANYWAY = "set judge-check to warn, to decide by this one anyway"
+NAME_A_BASELINE = "Set baseline to the path of a run; in CI each run on the default branch leaves one."
 MERGE = "Run ci-evals merge to join all shards into one run."
-REPORT_ONLY = "Report only: with --no-gate the job does not fail."
-FIX_GUIDELINES = "Read what it said, then fix the guidelines or use another --user-model."
+REPORT_ONLY = "Report only: with no-gate the job does not fail."
+FIX_GUIDELINES = "Read what it said, then fix the guidelines or use another user-model."
 SPOT_CHECK = "(ci-evals label --spot-check)"
-NO_JUDGE = "Add strict checks, which need no judge, or choose a --provider for the judge."
+NO_JUDGE = "Add strict checks, which need no judge, or choose a provider for the judge."
 SHOW_FAILURES = "ci-evals show --failed"
 READ_FAILURES = f"Read what failed in the report, or by {SHOW_FAILURES}."
 FIX_FAILURES = "Fix the failures. If the new behavior is intended, change the tests."
 OTHER_FLOOR = "Fix the tests that fail, or set a floor that this agent meets: ci-evals odds names one."
-REPLAYED = "A replay gives the same answers each time: to test the agent as it is now, run without --replay."
-MORE_LINES = "(--verbose shows all)"
+REPLAYED = "A replay gives the same answers each time: to test the agent as it is now, run without replay."
+MORE_LINES = "(set verbose to see all)"
 _BUILD_FAILS = "Without a verdict the build fails{code}: undecided never counts as passed."
 _EVIDENCE = {
-    Cause.NO_TRACE: "let the agent export its spans (trace: otlp in the suite, or --otlp)",
+    Cause.NO_TRACE: "let the agent export its spans (trace: otlp in the suite, or the option otlp)",
     Cause.NO_EVIDENCE: "let its replies report their tool calls (adapterOptions.toolCalls or trace: otlp)",
-    Cause.NO_JUDGE: "choose a --provider for the judge",
-    Cause.NO_MODEL: "set an --embedding-model",
+    Cause.NO_JUDGE: "choose a provider for the judge",
+    Cause.NO_MODEL: "set an embedding-model",
     Cause.CANNOT_TELL: "reword the criteria so that the conversation decides them",
 }
 

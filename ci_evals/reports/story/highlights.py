@@ -58,7 +58,7 @@ def _resumed(part: Resumed) -> str:
 
 
 def only_reported(results: Results) -> bool:
-    """Return whether the gate failed without failing the run, as `--no-gate` asks."""
+    """Return whether the gate failed without failing the run, as the option `no_gate` asks."""
     return run_outcome(results) is RunOutcome.FAILED and results.gate.exit_code == Exit.PASSED
 
 
@@ -116,7 +116,7 @@ def _is_run_floor(check: CheckOdds) -> bool:
 def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
     """The number of verdicts of these suites that are undecided because no judge was configured.
 
-    Where a judge was wanted (not under --provider=offline), those of trials that failed are left out.
+    Where a judge was wanted (not with the provider offline), those of trials that failed are left out.
     """
     offline = results.run.offline
     return sum(
@@ -146,7 +146,7 @@ def result(test: TestResult) -> str:
     causes = [finding.cause for finding in findings if finding.outcome is Outcome.UNDECIDED]
     marks = [mark for mark, holds in (("critical test", test.critical), ("flaky", test.flaky)) if holds]
     if causes and test.outcome == "passed":
-        # As under --provider=offline, where a missing judge is no fault of the test.
+        # As with the provider offline, where a missing judge is no fault of the test.
         became = "not judged" if set(causes) == {Cause.NO_JUDGE} else "undecided"
         marks.append(f"{numbers.count(len(causes), 'criterion', 'criteria')} {became}")
     marks += set_aside.marks(test)

@@ -69,7 +69,7 @@ def why_not_passed(check: JudgeCheck, *, only_warn: bool = False) -> str:
 
     Args:
         check: The one that it did not pass.
-        only_warn: Whether the run decides by this judge all the same (`--judge-check=warn`).
+        only_warn: Whether the run decides by this judge all the same (option `judge_check`: `warn`).
     """
     cure = advice.OTHER_JUDGE if only_warn else f"{advice.OTHER_JUDGE}, or {advice.DECIDE_ANYWAY}"
     return f"{check.model} {check.why or 'did not pass'}. {cure}"

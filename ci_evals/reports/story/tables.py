@@ -500,7 +500,7 @@ def _so_far(check: GateCheck) -> str:
 
 
 def agents(results: Results) -> Table | None:
-    """The agents, if there were several; of `--against` the comparison says all."""
+    """The agents, if there were several; of a base agent the comparison says all."""
     compared = arms.others(results)
     if not compared:
         return None

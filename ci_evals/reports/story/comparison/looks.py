@@ -33,7 +33,7 @@ def sentences(results: Results) -> Iterator[str]:
 def extent(results: Results, loops: int) -> str | None:
     """How much a run like this one plays and costs, if that depends on what it sees; else None.
 
-    It does in rounds, and with a base agent (`--against`), which earlier runs may spare.
+    It does in rounds, and with a base agent (option `against`), which earlier runs may spare.
     `loops` is how often it plays each test at most.
     """
     run, config = results.run, results.run.config
