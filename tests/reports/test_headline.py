@@ -331,7 +331,7 @@ def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice)
         ('Late"; rm -rf ~ #', "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
         ("Costs $(id)", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
         ("A `mark` of code", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
-        ("One, two", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("One, two", "evals/refunds.yaml", 'evals/refunds.yaml --test="One, two"'),
         ("Orders::Refund", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
         ("Late  parcel", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
         ("Late ##[error]", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
