@@ -76,7 +76,7 @@ class OptionSpec:
     flag: str | None = None
     """The name on the command line, if it is not that of the field."""
     bare_value: str | None = None
-    """The value of the option without one. Then it takes one only as `--name=VALUE`."""
+    """The value of the option without one. Then a value stands behind an equals sign."""
     input_default: str | None = None
     """The default of the action's input, if it is not that of the option."""
     recorded: bool = True
