@@ -195,7 +195,7 @@ class _Lines(_Splitter):
 
     def __init__(self) -> None:
         self._unfinished: list[bytes] = []
-        self._after_cr = False
+        self._after_cr, self._is_first = False, True
 
     def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
         if not piece:
@@ -214,6 +214,9 @@ class _Lines(_Splitter):
     def _rest(self) -> bytes:
         line = b"".join(self._unfinished).rstrip(b"\r\n")
         self._unfinished.clear()
+        if self._is_first:
+            self._is_first = False
+            return line.removeprefix(_BOM)
         return line
 
     def _line(self, line: bytes) -> Iterable[tuple[str, bytes]]:
@@ -240,7 +243,7 @@ class _Sse(_Lines):
             event = self._name, b"\n".join(self._data)
             self._name, self._data = "", []
             return [event]
-        field, _, value = line.removeprefix(_BOM).partition(b":")
+        field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
             self._data.append(value)
