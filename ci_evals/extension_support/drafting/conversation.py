@@ -101,7 +101,9 @@ class _Assembly:
         elif self._open:
             self._open.add(part)
         elif part.kind is Kind.AGENT:
-            self._notes.append(f"The agent spoke first, which a test does not show: {part.text}")
+            self._notes.append(f"The agent spoke first, which is not in the test: {part.text}")
+        elif part.kind is Kind.CALL:
+            self._notes.append("Decide: a tool was called before the first message, which is not in the test.")
 
     def _begin(self, text: str) -> None:
         """Begin a turn; messages without a reply between them are one."""

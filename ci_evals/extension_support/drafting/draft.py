@@ -32,6 +32,7 @@ _LONGEST_REPLY = 2_000
 _LONGEST_VALUE = 80
 _MOST_VALUES = 12
 _MOST_ORIGINS = 20
+_WORDS = re.compile(r"\w+")
 _DATES = re.compile(
     r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)|(?<!\d)\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d{2})(?!\d)"
     r"|\b(?:today|tonight|tomorrow|yesterday|(?:next|last|this) (?:week|month|year|weekend"
@@ -121,7 +122,7 @@ def draft(conversation: RecordedConversation, *, tags: Sequence[str]) -> Drafted
     lines = [*conversation.history, *(fixed(turn.user) for turn in turns)]
     fields |= {"turns": lines, "maxTurns": len(turns), "evaluations": evaluations, "tags": [*tags]}
     return DraftedTest(
-        title=conversation.title or turns[0].user,
+        title=conversation.title or _telling_line(turns),
         fields=fields,
         notes=notes.texts(),
         place=conversation.place,
@@ -164,6 +165,11 @@ def short_name(text: str) -> str:
 def fixed(line: str) -> JsonObject:
     """Return a turn that says this line, also where it is the word that stands for the simulated user."""
     return {"user": f"{line}." if line == AUTO else line}
+
+
+def _telling_line(turns: Sequence[Turn]) -> str:
+    """Return the first line upon which the agent did something; the first of all if it did nothing."""
+    return next((turn.user for turn in turns if calls_of(turn).seen), turns[0].user)
 
 
 def _until_hand_over(turns: Sequence[Turn]) -> tuple[tuple[Turn, ...], int]:
@@ -312,14 +318,14 @@ def _path(turns: Sequence[Turn], wanted: Sequence[_WantedCall], *, escalated: bo
     """Return the same for conversations in which the agent did the same.
 
     These have the same tools in the same order, expected with arguments of the same names, and the same end.
-    Where no tool was called, the user said the same.
+    Where no tool was called, the user said the same words.
     """
     fold: Callable[[str], str] = names.folded
     order = [fold(call.name) for turn in turns for call in calls_of(turn).seen]
     expected: list[JsonValue] = [[fold(one.tool), *sorted(one.args)] for one in wanted]
     said: list[JsonValue] = []
     if not order:
-        said = [" ".join(turn.user.casefold().split()) for turn in turns]
+        said = [" ".join(_WORDS.findall(turn.user.casefold())) for turn in turns]
     return canonical([list(_without_repeats(order)), expected, said, escalated])
 
 

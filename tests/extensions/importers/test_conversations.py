@@ -366,6 +366,25 @@ def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path):
     assert "read are ATIF-v1.0 to ATIF-v1.7" in refused(tmp_path, other, "atif")
 
 
+def test_a_huge_file_is_refused_unread(tmp_path):
+    """Before anything of it is in memory."""
+    huge = tmp_path / "huge.jsonl"
+    with huge.open("wb") as file:
+        file.truncate(100_000_001)
+    settings = ImportSettings(format="transcript", file=huge, output=tmp_path / "suite.yaml")
+    with pytest.raises(UsageError, match=r"it is larger than 100 MB\. Split the file\."):
+        import_suite(settings, RunContext({}))
+
+
+def test_a_test_is_named_by_the_line_that_made_the_agent_act(tmp_path):
+    """A greeting says nothing; a title comes first."""
+    greeting = [user("Hello"), agent("Hi"), *OPENAI]
+    [test], _ = drafted(tmp_path, {"messages": greeting})
+    assert test["name"] == "refund A-1"
+    [test], _ = drafted(tmp_path, {"title": "Money back", "messages": greeting})
+    assert test["name"] == "Money back"
+
+
 def test_control_characters_reach_neither_comment_nor_log(tmp_path):
     """Nor can a reply be a command to GitHub's runner."""
     reply = "ok\x1b[2J\u202e\n::stop-commands::x\n##[add-mask]y"
