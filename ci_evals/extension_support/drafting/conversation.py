@@ -103,7 +103,7 @@ class _Assembly:
         elif part.kind is Kind.AGENT:
             self._notes.append(f"The agent spoke first, which is not in the test: {part.text}")
         elif part.kind is Kind.CALL:
-            self._notes.append("Decide: a tool was called before the first message, which is not in the test.")
+            self._notes.append("Decide: a tool was called before the first message, and is left out.")
 
     def _begin(self, text: str) -> None:
         """Begin a turn; messages without a reply between them are one."""

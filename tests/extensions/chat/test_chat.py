@@ -3,8 +3,12 @@
 import asyncio
 import io
 import json
+import os
+from dataclasses import replace
 
+import fakes
 import pytest
+import world
 import yaml
 
 from ci_evals import load_suite, run_suite
@@ -209,6 +213,41 @@ def test_evaluate_grades_by_the_criteria_of_the_test(talk):
     assert verdicts == ["failed", "passed"]
     assert "undecided The agent is polite: no judge is configured" in talked.shown
     assert "start chat with --test=NAME" in talk("Hi", "/evaluate").shown
+
+
+def test_evaluate_asks_the_judge_if_there_is_a_key(tmp_path, monkeypatch, capsys):
+    """It is the provider's default, and sees what was said; without a key the criterion is undecided."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.yaml").write_text(SUITE)
+
+    def chat(settings, environ):
+        parts = prepared(settings, RunContext(environ))
+        reader = LineReader(Input(b"refund A-1\n/evaluate\n"))
+        asyncio.run(Chat(parts, reader, Stop(), is_terminal=False).talk(Participants(Shop())))
+        return capsys.readouterr().out
+
+    settings = ChatSettings(suite="shop.yaml", test="Refund")
+    assert "undecided The agent is polite: no key for the LLM" in chat(settings, ENVIRON)
+    with world.llm(lambda asked: fakes.judged()) as models:
+        monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
+        shown = chat(replace(settings, llm_key=models.key), ENVIRON | models.env)
+    assert "passed    The agent is polite" in shown
+    assert models.key not in shown
+
+
+@pytest.mark.slow
+def test_an_agent_that_does_not_start_is_not_talked_to(tmp_path, monkeypatch, capsys):
+    """Exit code 3, with the reason."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.yaml").write_text(SUITE + "start: exit 7\n")
+    parts = prepared(
+        ChatSettings(suite="shop.yaml", provider="offline"), RunContext({**os.environ, **ENVIRON})
+    )
+    chat = Chat(parts, LineReader(Input(b"Hi\n")), Stop(), is_terminal=False)
+    assert asyncio.run(chat.run()) == Exit.INVALID
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert "exit 7" in streams.err
 
 
 def test_commands_are_listed_and_others_refused(talk):

@@ -470,3 +470,12 @@ def test_secrets_of_the_environment_are_in_no_draft(tmp_path):
     settings = ImportSettings(format="transcript", file=source, output=output)
     import_suite(settings, RunContext({"OPENAI_API_KEY": "sk-abcdef123456"}))
     assert "sk-abcdef123456" not in output.read_text()
+
+
+def test_what_came_before_the_first_message_is_noted(tmp_path):
+    """A test begins with the user."""
+    before = [agent("Welcome"), *call("load_profile", {"id": 1})]
+    [test], text = drafted(tmp_path, [*before, *OPENAI])
+    assert [check.get("toolName") for check in test["evaluations"]] == ["refund_order", None]
+    assert "The agent spoke first, which is not in the test: Welcome" in text
+    assert "a tool was called before the first message" in text
