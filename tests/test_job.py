@@ -21,10 +21,12 @@ from ci_evals.domain.progress import RunResumed, TrialFinished
 from ci_evals.domain.results.run import Origin, Results
 from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, RunFacts, evaluate
+from ci_evals.job.job import Elsewhere
 from ci_evals.ports import Completion
 from ci_evals.runner import Options, Participants
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
+from ci_evals.wiring.connections import Connections
 
 STRICT = [{"criterion": "says yes", "strict": "contains", "text": "yes"}]
 PASS = fakes.judged("pass", "Yes.")
@@ -469,3 +471,14 @@ async def test_a_wrong_clock_ends_no_run(tmp_path, year):
     assert results.run.status == "completed"
     assert results.run.started_at <= results.run.finished_at
     assert len(Journal(tmp_path, resume=True).past.done) == 2
+
+
+async def test_a_recorded_run_is_not_resumed_by_other_processes(tmp_path):
+    """Their answers would be missing, and a replay would have results that are not of its answers."""
+    journal = Journal(tmp_path, record=tmp_path / "recording")
+
+    def start(*_):
+        raise AssertionError("nothing is to be started")
+
+    with pytest.raises(UsageError, match="answers are recorded by one process alone"):
+        await evaluate(job(some(1), journal=journal), Elsewhere(Connections(provider="offline"), start))

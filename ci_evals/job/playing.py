@@ -260,8 +260,8 @@ async def _players(
     else:
         if job.journal and job.journal.holds_answers:
             raise UsageError(
-                "`cluster=`, `resume=`: the run to resume was recorded, and answers are recorded by one "
-                "process. Omit `cluster=`, or start over without `resume=`."
+                "the run to resume was recorded, and answers are recorded by one process alone: resume it "
+                "in this process, or start over without `resume=`"
             )
         async with (
             build_players(job.plan, chosen.connections, job.redactor) as players,

@@ -420,8 +420,8 @@ _ANSWERS = answers.TrialAnswers(
             )
         ),
     ),
-    judge=(answers.CompletionRecord(prompt="p", answer=answers.TextRecord(text="{}", cost_usd=0.1)),),
-    embedder=(answers.EmbeddingRecord(texts="d", answer=answers.VectorsRecord(vectors=((0.5, 1.0),))),),
+    judge=(answers.AnswerRecord(question="p", answer=answers.TextRecord(text="{}", cost_usd=0.1)),),
+    embedder=(answers.AnswerRecord(question="d", answer=answers.VectorsRecord(vectors=((0.5, 1.0),))),),
     evaluations=("e",),
 )
 RECORDING = [

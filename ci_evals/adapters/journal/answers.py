@@ -100,14 +100,6 @@ class TextRecord(UsageRecord):
     text: str
 
 
-class CompletionRecord(Record):
-    """A model's answer to one prompt."""
-
-    prompt: CleanText
-    """Digest of the prompt."""
-    answer: TextRecord | ErrorRecord
-
-
 class VectorsRecord(Record):
     """The vectors of some texts."""
 
@@ -115,12 +107,12 @@ class VectorsRecord(Record):
     input_tokens: Amount | None = None
 
 
-class EmbeddingRecord(Record):
-    """An embedding model's answer."""
+class AnswerRecord(Record):
+    """A model's answer to one question."""
 
-    texts: CleanText
-    """Digest of the texts."""
-    answer: VectorsRecord | ErrorRecord
+    question: CleanText
+    """Digest of the prompt, or of the texts."""
+    answer: TextRecord | VectorsRecord | ErrorRecord
 
 
 class TrialKey(Record):
@@ -152,10 +144,10 @@ class TrialAnswers(Record):
 
     trial: TrialKey
     attempts: tuple[AttemptRecord, ...] = ()
-    user: tuple[CompletionRecord, ...] = ()
-    auditor: tuple[CompletionRecord, ...] = ()
-    judge: tuple[CompletionRecord, ...] = ()
-    embedder: tuple[EmbeddingRecord, ...] = ()
+    user: tuple[AnswerRecord, ...] = ()
+    auditor: tuple[AnswerRecord, ...] = ()
+    judge: tuple[AnswerRecord, ...] = ()
+    embedder: tuple[AnswerRecord, ...] = ()
     evaluations: tuple[CleanText, ...] = ()
     """Digests of the test's evaluations, in the order of the findings on them."""
 

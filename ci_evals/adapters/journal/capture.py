@@ -49,9 +49,10 @@ class TrialCapture:
         return answered
 
     async def ask(
-        self, role: str, question: dict[str, Any], call: Callable[[], Awaitable[T]], kept: _Kept[T]
+        self, role: str, question_digest: str, call: Callable[[], Awaitable[T]], kept: _Kept[T]
     ) -> T:
         """Ask a model, and keep the answer in the order of the questions, which is not that of answers."""
+        question: dict[str, Any] = {"question": question_digest}
         self.questions[role].append(question)
         await asyncio.sleep(0)  # questions sent together come before any answer, as in a replay
         try:
@@ -177,7 +178,7 @@ class RecordedLLM:
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Ask the model."""
-        question = {"prompt": prompt_digest(self.model, prompt, self._capture.redactor)}
+        question = prompt_digest(self.model, prompt, self._capture.redactor)
         return await self._capture.ask(self._role, question, lambda: self._llm.complete(prompt), self._kept)
 
     def _kept(self, completion: Completion) -> TextRecord:
@@ -202,5 +203,5 @@ class RecordedEmbedder:
         def kept(embeddings: Embeddings) -> VectorsRecord:
             return VectorsRecord(vectors=embeddings.vectors, input_tokens=embeddings.input_tokens)
 
-        question = {"texts": texts_digest(self.model, texts, self._capture.redactor)}
+        question = texts_digest(self.model, texts, self._capture.redactor)
         return await self._capture.ask("embedder", question, lambda: self._embedder.embed(texts), kept)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ci_evals._version import __version__
 from ci_evals.adapters import files, input_files
 from ci_evals.adapters.journal import line_file
-from ci_evals.adapters.journal.answers import CompletionRecord, TrialAnswers, TrialKey
+from ci_evals.adapters.journal.answers import AnswerRecord, TrialAnswers, TrialKey
 from ci_evals.adapters.journal.records import (
     RECORDING,
     VERSION,
@@ -296,7 +296,7 @@ class Recording:
         result = self._load(JournalEntry, self._results[place]).result
         return RecordedTrial(answers, result) if answers else None
 
-    def judge_check(self) -> tuple[CompletionRecord, ...]:
+    def judge_check(self) -> tuple[AnswerRecord, ...]:
         """Return the answers of judges to control questions; none if there were no questions."""
         if self._judge_check is None:
             return ()

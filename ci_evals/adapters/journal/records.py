@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.journal.answers import CompletionRecord, TrialAnswers
+from ci_evals.adapters.journal.answers import AnswerRecord, TrialAnswers
 from ci_evals.domain.base import Amount, CleanText, Instant, Positive, Record, Seconds
 from ci_evals.domain.plan import Plan, PlannedSuite, Trial
 from ci_evals.domain.results.run import Digests, Origin, Tool
@@ -192,7 +192,7 @@ class JournalMark(Record):
 class JudgeCheckAnswers(Record):
     """The answers of judges to control questions."""
 
-    judge_check: tuple[CompletionRecord, ...]
+    judge_check: tuple[AnswerRecord, ...]
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,14 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from pydantic import JsonValue
 
 from ci_evals._version import __version__
 from ci_evals.adapters.journal.answers import (
+    AnswerRecord,
     AttemptRecord,
-    CompletionRecord,
-    EmbeddingRecord,
     ErrorRecord,
     ReplyRecord,
     TextRecord,
@@ -244,54 +243,49 @@ class ReplayedWorld:
         return ()
 
 
-class _ReplayedModel(Generic[A]):
+class _ReplayedModel:
     """A model of a recorded trial. Equal questions get their answers in the recorded order."""
 
-    def __init__(self, model: str, answers: Iterable[tuple[str, A | ErrorRecord]], replay: Replay) -> None:
-        """Replay the answers to questions with these digests."""
+    def __init__(self, model: str, recorded: Iterable[AnswerRecord], replay: Replay) -> None:
         self.model = model
         self._replay = replay
-        self._queues: dict[str, deque[A | ErrorRecord]] = defaultdict(deque)
-        for digest, answer in answers:
-            self._queues[digest].append(answer)
+        self._queues: dict[str, deque[TextRecord | VectorsRecord | ErrorRecord]] = defaultdict(deque)
+        for item in recorded:
+            self._queues[item.question].append(item.answer)
 
-    async def _next(self, digest: str, missing: str) -> A:
+    async def _next(self, digest: str, kind: type[A], missing: str) -> A:
         """Return the next answer to a question, or raise the recorded error; `missing` if there is none."""
         await asyncio.sleep(0)  # questions sent together are asked in their order, as in the recorded run
         queue = self._queues[digest]
-        if not queue:
-            raise LLMError(self._replay.miss(missing))
-        answer = queue.popleft()
+        answer = queue.popleft() if queue else None
         if isinstance(answer, ErrorRecord):
             raise answer.to_error(LLMError)
+        if not isinstance(answer, kind):
+            raise LLMError(self._replay.miss(missing))
         return answer
 
 
-class ReplayedLLM(_ReplayedModel[TextRecord]):
+class ReplayedLLM(_ReplayedModel):
     """A model that answers prompts."""
 
-    def __init__(self, model: str, asks: str, recorded: Iterable[CompletionRecord], replay: Replay) -> None:
+    def __init__(self, model: str, asks: str, recorded: Iterable[AnswerRecord], replay: Replay) -> None:
         """Replay the answers of a model. `asks` is the kind of its questions: `the judge's question`."""
-        super().__init__(model, ((item.prompt, item.answer) for item in recorded), replay)
-        self._asks = asks
+        super().__init__(model, recorded, replay)
+        self._missing = f"{asks} to {model} was not asked in the recorded run"
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the recorded answer to this prompt."""
         digest = prompt_digest(self.model, prompt, self._replay.redactor)
-        answer = await self._next(digest, f"{self._asks} to {self.model} was not asked in the recorded run")
+        answer = await self._next(digest, TextRecord, self._missing)
         return Completion.of(answer.text, answer.paid)
 
 
-class ReplayedEmbedder(_ReplayedModel[VectorsRecord]):
+class ReplayedEmbedder(_ReplayedModel):
     """A model that gives vectors."""
-
-    def __init__(self, model: str, recorded: Iterable[EmbeddingRecord], replay: Replay) -> None:
-        super().__init__(model, ((item.texts, item.answer) for item in recorded), replay)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the recorded vectors of these texts."""
         digest = texts_digest(self.model, texts, self._replay.redactor)
-        answer = await self._next(
-            digest, f"{self.model} was not asked to compare these answers in the recorded run"
-        )
+        missing = f"{self.model} was not asked to compare these answers in the recorded run"
+        answer = await self._next(digest, VectorsRecord, missing)
         return Embeddings(answer.vectors, answer.input_tokens)
