@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import fsum
 from types import MappingProxyType
@@ -275,7 +275,7 @@ class LocalPlayer:
             if not self._retries(attempts, transcript.status):
                 attempts.append(attempt)
                 break
-            attempts.append(attempt.model_copy(update={"user_audit": user_audit}))
+            attempts.append(replace(attempt, user_audit=user_audit))
         finished = _FinishedConversation(
             transcript=transcript,
             attempts=tuple(attempts),
@@ -346,7 +346,7 @@ class LocalPlayer:
         # A listener may write what it hears.
         result = self.redactor.model(result)
         traces = process.of_turns(result.turns, test.optimal_tools)
-        return result.model_copy(update={"process": traces.process, "fired": traces.fired})
+        return replace(result, process=traces.process, fired=traces.fired)
 
     def _times(self, finished: _FinishedConversation, *, judge: float, whole: float) -> Times | None:
         """The time of a trial by participant. Agents measure their replies by a clock of their own."""

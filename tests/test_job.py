@@ -25,6 +25,7 @@ from ci_evals.job.job import Elsewhere
 from ci_evals.ports import Completion
 from ci_evals.runner import Options, Participants
 from ci_evals.stop import Stop
+from ci_evals.support import dataclass_json
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 
@@ -79,11 +80,11 @@ async def halted(folder, plan, after: int, agent=None, **fields) -> Results:
 
 def alike(results: Results) -> dict:
     """What must not differ where a run was interrupted: all but times, and what was resumed."""
-    data = results.model_dump(mode="json")
+    data = dataclass_json.to_value(results)
     data["run"] = {
         name: value
         for name, value in data["run"].items()
-        if name not in {"finished_at", "duration_seconds", "resumed"}
+        if name not in {"finishedAt", "durationSeconds", "resumed"}
     }
     del data["process"]["times"]
     for suite in data["suites"]:
@@ -91,7 +92,7 @@ def alike(results: Results) -> dict:
         for test in suite["tests"]:
             del test["process"]["times"]
             for trial in test["trials"]:
-                del trial["duration_seconds"], trial["times"]
+                del trial["durationSeconds"], trial["times"]
     return data
 
 

@@ -1,5 +1,7 @@
 """Results of a trial whose evidence turned out to be incomplete after it was graded."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 
@@ -48,7 +50,7 @@ def graded(evaluation: dict, **verdict):
         transcript = Transcript(turns=(turn,), status=EndState.COMPLETED)
         found = test.evaluations[0].decide(transcript)
     finding = Finding.of(test.evaluations[0], found)
-    return test, result.model_copy(update={"turns": Turns((turn,)), "findings": (finding,)})
+    return test, replace(result, turns=Turns((turn,)), findings=(finding,))
 
 
 @pytest.mark.parametrize("check", STRICT)

@@ -20,6 +20,7 @@ from ci_evals.domain.prices import Price, PriceTable
 from ci_evals.gate.policy import Policy
 from ci_evals.ports import Completion
 from ci_evals.runner import Participants
+from ci_evals.support import dataclass_json
 
 
 async def test_a_bundled_suite_offline():
@@ -43,7 +44,7 @@ async def test_an_aui_agent_with_models(tmp_path, monkeypatch):
         adapter = ci_evals.create_aui_adapter(agent.key, models.key, base_url=agent.url)
         results = await ci_evals.run_suite(adapter, suite, judge_check="off")
     assert results.gate.passed
-    assert world.AGENT_KEY not in results.model_dump_json()
+    assert world.AGENT_KEY not in dataclass_json.to_json(results)
 
 
 async def test_a_bundled_suite_at_an_address():
@@ -423,7 +424,7 @@ async def test_an_object_with_four_methods(tmp_path):
     assert adapter.sessions[0][:2] == ("a1", "key-123456")
     (prompt,) = adapter.judged
     assert "polite" in prompt
-    assert "key-123456" not in results.model_dump_json()
+    assert "key-123456" not in dataclass_json.to_json(results)
 
 
 @pytest.mark.parametrize(

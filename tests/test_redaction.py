@@ -19,6 +19,7 @@ from ci_evals.domain.base import Record
 from ci_evals.domain.checks.rubric import Rubric
 from ci_evals.domain.transcript import EndState, Turns
 from ci_evals.domain.verdict import Outcome
+from ci_evals.support import dataclass_json
 from ci_evals.support.redaction import MASK, Redactor
 from ci_evals.support.text import bare, visible
 
@@ -257,7 +258,9 @@ def test_a_model_is_redacted_to_its_leaves():
 def test_records_that_stand_under_a_number_are_redacted():
     """As the rubrics of a test do, by the place of their criterion."""
     level = {"score": 1, "name": "of sk-12345678"}
-    rubric = Rubric.model_validate({"passAt": 0.5, "dimensions": [{"name": "tact", "levels": [level]}]})
+    rubric = dataclass_json.from_value(
+        Rubric, {"passAt": 0.5, "dimensions": [{"name": "tact", "levels": [level]}]}
+    )
     clean = Redactor(keys=["sk-12345678"]).model(build.test_result(rubrics={1: rubric}))
     assert clean.rubrics[1].dimensions[0].levels[0].name == f"of {MASK}"
     assert clean.rubrics[1].pass_at == 0.5
@@ -267,7 +270,7 @@ def test_closed_sets_and_counts_survive_any_secret():
     """A secret that spells an outcome must not make the results file unreadable."""
     results = build.results()
     redacted = Redactor(keys=["passed", "completed", "strict", "fixed"], values=["completed"]).model(results)
-    again = type(results).model_validate_json(redacted.model_dump_json(by_alias=True))
+    again = dataclass_json.from_json(type(results), dataclass_json.to_json(redacted))
     assert again == redacted
     trial = again.suites[0].tests[0].trials[0]
     assert (trial.status, trial.findings[0].outcome) == (EndState.COMPLETED, Outcome.PASSED)

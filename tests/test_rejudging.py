@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import date, timedelta
 
 import builders as build
@@ -186,7 +187,7 @@ async def test_conversations_stay_those_of_the_run_that_held_them(how):
     """Where it was replayed or judged again in between, too."""
     judged = await played(suite({}), says("pass"))
     first = Origin(how=how, run="first", started_at=judged.run.started_at - timedelta(days=9))
-    judged = judged.model_copy(update={"run": judged.run.model_copy(update={"origin": first})})
+    judged = replace(judged, run=replace(judged.run, origin=first))
     got = (await rejudge(work(judged), fakes.Judges(says("pass")))).results.run.origin
     assert (got.how, got.run, got.started_at) == ("rejudge", "first", first.started_at)
 
@@ -237,7 +238,7 @@ async def test_what_is_left_as_it_is():
     """Strict verdicts, and every trial that was interrupted or has nothing else."""
     whole = await played(suite({}), says("fail"), loops=2)
     (first, second) = whole.suites[0].tests[0].trials
-    cut = second.model_copy(update={"status": EndState.INTERRUPTED})
+    cut = replace(second, status=EndState.INTERRUPTED)
     judged = with_trials(whole, first, cut)
     judge = says("pass")
     got = (await again(judged, judge)).results
@@ -250,15 +251,15 @@ async def test_what_is_left_as_it_is():
 
 def with_trials(results: Results, *trials) -> Results:
     (only,) = results.suites
-    test = only.tests[0].model_copy(update={"trials": trials})
-    return results.model_copy(update={"suites": (only.model_copy(update={"tests": (test,)}),)})
+    test = replace(only.tests[0], trials=trials)
+    return replace(results, suites=(replace(only, tests=(test,)),))
 
 
 async def test_a_run_that_was_broken_off_stays_so():
     """A better judge does not make it whole."""
     judged = await played(suite({}), says("pass"))
-    info = judged.run.model_copy(update={"status": "stopped", "stopped_because": "out of time"})
-    got = (await again(judged.model_copy(update={"run": info}), says("pass"))).results
+    info = replace(judged.run, status="stopped", stopped_because="out of time")
+    got = (await again(replace(judged, run=info), says("pass"))).results
     assert got.gate.reasons == ("the saved run was stopped: out of time",)
     assert (got.gate.exit_code, got.run.status) == (3, "stopped")
 
@@ -267,8 +268,8 @@ async def test_the_warning_of_a_judge_that_is_gone():
     """Whoever heeded it by another judge is not warned again."""
     akin = "judge and agent are from the same model family: gpt-6 judges gpt-5 (GPT); models tend to …"
     judged = await played(suite({}), says("pass"))
-    info = judged.run.model_copy(update={"warnings": (akin, "something else")})
-    judged = judged.model_copy(update={"run": info})
+    info = replace(judged.run, warnings=(akin, "something else"))
+    judged = replace(judged, run=info)
     for model, warnings in (("claude-opus-5-5", ("something else",)), ("gpt-7", (akin, "something else"))):
         got = await again(judged, says("pass"), judge_model=model)
         assert got.results.run.warnings == warnings
@@ -281,10 +282,8 @@ async def test_costs():
         RoleUsage(role="user", model="u", calls=4, input_tokens=40, cost_usd=0.5),
         RoleUsage(role="judge", model="before", calls=9, input_tokens=90, cost_usd=7),
     )
-    usage = judged.usage.model_copy(
-        update={"by_role": spent, "unpriced": (), "prices_as_of": date(2026, 1, 1)}
-    )
-    got = (await again(judged.model_copy(update={"usage": usage}), says("pass"), prices=PRICES)).results.usage
+    usage = replace(judged.usage, by_role=spent, unpriced=(), prices_as_of=date(2026, 1, 1))
+    got = (await again(replace(judged, usage=usage), says("pass"), prices=PRICES)).results.usage
     assert [(one.role, one.model, one.calls, one.cost_usd) for one in got.by_role] == [
         ("judge", "other", 2, pytest.approx(0.0002)),
         ("user", "u", 4, 0.5),

@@ -12,6 +12,7 @@ from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.domain.errors import AgentError, LLMAccessError, LLMError
 from ci_evals.runner import Options, Participants, run
 from ci_evals.stop import Stop
+from ci_evals.support import dataclass_json
 from ci_evals.support.redaction import Redactor
 
 PASS = fakes.judged("pass", "Yes.")
@@ -239,7 +240,7 @@ async def test_what_shows_a_violation_is_told_without_secrets():
     redactor = Redactor(values=["hunter22-secret"])
     lines = user("User: it is hunter22-secret, please help.\nAgent: I see that it is hunter22-secret.")
     (result,) = await play(planned(TEST), agent(), lines, redactor=redactor)
-    message = result.model_dump_json()
+    message = dataclass_json.to_json(result)
     assert "hunter22" not in message
     assert result.user_audit.violations[0].text == "Agent: I see that it is ***."
 

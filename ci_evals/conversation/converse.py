@@ -125,7 +125,7 @@ class ConversationPlayer:
             index=len(self.turns) + 1,
             user=text,
             user_source=UserSource.AUTO if planned.auto else UserSource.FIXED,
-        ).like(**large)
+        ).model_copy(update=large)
         self.turns.append(turn)
         self.unanswered = None
         self._listen(turn.index)
@@ -158,7 +158,7 @@ def bounded(reply: Reply) -> Reply:
             f"what the agent says it did for one reply is longer than {MAX_CHARACTERS:,} characters"
         )
     long = [name for name in ("trace", "raw") if _json_length(getattr(reply, name)) > MAX_CHARACTERS]
-    return reply.like(**dict.fromkeys(long, TOO_LONG)) if long else reply
+    return reply.model_copy(update=dict.fromkeys(long, TOO_LONG)) if long else reply
 
 
 TOO_LONG = f"(not kept: longer than {MAX_CHARACTERS:,} characters)"

@@ -1,9 +1,10 @@
 """Base classes and types of all values of the domain."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
 from pydantic.alias_generators import to_camel
@@ -46,44 +47,24 @@ class Record(_Value):
 
     model_config = ConfigDict(extra="ignore")
 
-    def slim(self) -> None:
-        """Takes a third of the memory from now on: forgets which fields were given, and calls all so."""
-        self._compact(_all_fields(type(self)))
 
-    def slim_copy(self, **update: Any) -> Self:
-        """Return a slim copy with some values changed, which are not checked."""
-        copy = self._blank()
-        for name, value in self.__dict__.items():
-            object.__setattr__(copy, name, update.get(name, value))
-        return copy
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultPart:
+    """A value of a run's results, camelCase in JSON; keys of a newer version are passed over.
 
-    def like(self, **update: Any) -> Self:
-        """Return a slim copy of a slim record, as `slim_copy` does, in less than half the time."""
-        copy = self._blank()
-        values = self.__dict__.copy()  # which shares the names too
-        values.update(update)
-        object.__setattr__(copy, "__dict__", values)
-        return copy
+    Types are checked by mypy where it is made, and by pydantic where it is read from a file
+    (`support.dataclass_json`). Of many there may be 100,000, so they have slots.
+    """
 
-    def _blank(self) -> Self:
-        """Return a slim record without values."""
-        copy = object.__new__(type(self))
-        object.__setattr__(copy, "__pydantic_fields_set__", _all_fields(type(self)))
-        object.__setattr__(copy, "__pydantic_extra__", None)
-        object.__setattr__(copy, "__pydantic_private__", None)
-        return copy
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, allow_inf_nan=False, extra="ignore"
+    )
 
 
 @cache
 def _shared(names: frozenset[str]) -> set[str]:
     """The names of given fields that all values share which were given these."""
     return set(names)
-
-
-@cache
-def _all_fields(model: type[BaseModel]) -> set[str]:
-    """The field names that all slim records of a type share."""
-    return set(model.model_fields)
 
 
 CleanText = Annotated[str, Clean()]
@@ -149,7 +130,8 @@ JSON_SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 """The key by which a JSON Schema names its dialect."""
 
 
-class Interval(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval(ResultPart):
     """A 95 % interval, in points."""
 
     low: Points

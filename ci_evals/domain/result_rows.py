@@ -8,9 +8,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from pydantic import Field
-
-from ci_evals.domain.base import Amount, CleanText, Record, Share
+from ci_evals.domain.base import Amount, CleanText, ResultPart, Share
 from ci_evals.domain.transcript import ToolCall
 
 
@@ -113,18 +111,20 @@ def differ(mean: float, stated: float) -> bool:
     return not math.isclose(mean, stated, abs_tol=0.005)
 
 
-class OfficialScore(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfficialScore(ResultPart):
     """A tool's own score by its own rules, next to ours."""
 
-    name: CleanText = Field(description="As the tool calls it: `accuracy`, `resolved`, `pass^1`.")
-    value: Share | None = Field(description="Null if the tool computes none from these results.")
-    pass_at_k: dict[int, Share] | None = Field(
-        None, description="By k; pass^k if `name` is `pass^1`. Null if the tool has none."
-    )
-    of: Amount = Field(description="Its denominator: tests or trials, as the tool counts.")
-    rule: CleanText | None = Field(
-        None, description="How its rules differ from ours, in one sentence; shown where the scores differ."
-    )
+    name: CleanText
+    """As the tool calls it: `accuracy`, `resolved`, `pass^1`."""
+    value: Share | None
+    """Null if the tool computes none from these results."""
+    pass_at_k: dict[int, Share] | None = None
+    """By k; pass^k if `name` is `pass^1`. Null if the tool has none."""
+    of: Amount
+    """Its denominator: tests or trials, as the tool counts."""
+    rule: CleanText | None = None
+    """How its rules differ from ours, in one sentence; shown where the scores differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ import re
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any, overload
@@ -12,7 +13,7 @@ from typing import Any, overload
 from pydantic import Field, GetCoreSchemaHandler, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, core_schema
 
-from ci_evals.domain.base import Amount, Instant, Record, Seconds
+from ci_evals.domain.base import Amount, Instant, Record, ResultPart, Seconds
 from ci_evals.support import redaction
 from ci_evals.support.json_text import written
 
@@ -386,7 +387,8 @@ class FailureCause(StrEnum):
     """A step of its setup failed, so that no conversation was begun."""
 
 
-class ProbeResult(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeResult(ResultPart):
     """The answer of a probe after a conversation, or the reason why there is none."""
 
     value: JsonValue = None

@@ -1,13 +1,14 @@
 """Verdicts: the outcome of one evaluation on one trial."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from ci_evals.domain.base import Record, Share, as_written
+from ci_evals.domain.base import ResultPart, Share, as_written
 from ci_evals.domain.criterion import Criterion
 
 
@@ -48,33 +49,38 @@ RestsOn = Literal["quotes", "absence"]
 """The grounds of a judged verdict: words of the conversation, or something that is not in it."""
 
 
-class Quote(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote(ResultPart):
     """Words of a conversation that a judge rests on; they were looked for, and stand there."""
 
     turn: int
     text: str
 
 
-class DimensionGrade(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DimensionGrade(ResultPart):
     """A judge's grade of one dimension of a rubric."""
 
     name: str
-    level: str = Field(description="The level's name in the rubric.")
-    score: Share = Field(description="What that level is worth.")
-    weight: float = Field(1, ge=0, le=1_000_000)
+    level: str
+    """The level's name in the rubric."""
+    score: Share
+    """What that level is worth."""
+    weight: Annotated[float, Field(ge=0, le=1_000_000)] = 1
     reason: str
 
 
-class Grade(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade(ResultPart):
     """The grade of a criterion with a rubric, 0 to 1.
 
     It is the mean of the dimensions' scores by their weights, `sum(weight x score) / sum(weight)`.
     """
 
-    score: Share = Field(description="The weighted mean over the dimensions, unrounded.")
-    pass_at: Share | None = Field(
-        description="Minimum score to pass the criterion; null if another tool decided."
-    )
+    score: Share
+    """The weighted mean over the dimensions, unrounded."""
+    pass_at: Share | None
+    """Minimum score to pass the criterion; null if another tool decided."""
     dimensions: tuple[DimensionGrade, ...]
 
     @classmethod
@@ -102,7 +108,8 @@ def _mean(dimensions: Iterable[DimensionGrade]) -> Fraction | None:
     return reached / total if total else None
 
 
-class Vote(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote(ResultPart):
     """One answer of a judge on one criterion."""
 
     model: str
@@ -116,30 +123,28 @@ class Vote(Record):
     unusable: tuple[str, ...] | None = None
 
 
-class _VerdictFields(Record):
+@dataclass(frozen=True, kw_only=True)
+class _VerdictFields(ResultPart):
     """The fields that a verdict has by itself and as a part of a finding."""
 
     outcome: Outcome
     cause: Cause | None = None
     reason: str
-    votes: tuple[Vote, ...] | None = Field(
-        None, description="The votes, in the order of asking. Null if there was only one."
-    )
-    agreement: Share | None = Field(
-        None, description="Of the votes that were given, the share for the outcome. Null without votes."
-    )
-    evidence: tuple[int, ...] = Field((), description="The numbers of the turns that it rests on.")
-    quotes: tuple[Quote, ...] = Field((), description="The words that it rests on.")
-    rests_on: RestsOn | None = Field(
-        None,
-        description="Of a judged verdict: `quotes` of the conversation, or the `absence` of something in the "
-        "turns that `evidence` names. Every judged pass has it.",
-    )
-    grade: Grade | None = Field(None, description="Of a criterion with a rubric, if it was decided.")
-    unusable: tuple[str, ...] | None = Field(
-        None,
-        description="What the judge wrote in answers that could not be used, shortened; only with `debug`.",
-    )
+    votes: tuple[Vote, ...] | None = None
+    """The votes, in the order of asking. Null if there was only one."""
+    agreement: Share | None = None
+    """Of the votes that were given, the share for the outcome. Null without votes."""
+    evidence: tuple[int, ...] = ()
+    """The numbers of the turns that it rests on."""
+    quotes: tuple[Quote, ...] = ()
+    """The words that it rests on."""
+    rests_on: RestsOn | None = None
+    """Of a judged verdict: `quotes` of the conversation, or the `absence` of something in the turns
+    that `evidence` names. Every judged pass has it."""
+    grade: Grade | None = None
+    """Of a criterion with a rubric, if it was decided."""
+    unusable: tuple[str, ...] | None = None
+    """What the judge wrote in answers that could not be used, shortened; only with `debug`."""
 
     @property
     def fails(self) -> bool:
@@ -147,6 +152,7 @@ class _VerdictFields(Record):
         return self.outcome is Outcome.FAILED or self.cause is Cause.NOT_REACHED
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(_VerdictFields):
     """An outcome with its reason."""
 
@@ -174,17 +180,19 @@ class Verdict(_VerdictFields):
         return self
 
 
-class _EvaluationFields(Record):
+@dataclass(frozen=True, kw_only=True)
+class _EvaluationFields(ResultPart):
     """The fields of a finding that come first in its JSON: the evaluation that it is of."""
 
     criterion: str
     kind: Literal["strict", "judged"]
     strict: str | None = None
     category: str | None = None
-    weight: float = Field(1, ge=0, le=1_000_000)
+    weight: Annotated[float, Field(ge=0, le=1_000_000)] = 1
     aui_logic: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding(_VerdictFields, _EvaluationFields):
     """An evaluation with its verdict, as it stands in the results file."""
 
@@ -199,5 +207,38 @@ class Finding(_VerdictFields, _EvaluationFields):
             category=evaluation.category,
             weight=evaluation.weight,
             aui_logic=evaluation.aui_logic,
-            **dict(verdict),
+            outcome=verdict.outcome,
+            reason=verdict.reason,
+        ).with_verdict(verdict)
+
+    def with_verdict(self, verdict: Verdict) -> Self:
+        """The finding with this verdict instead of its own."""
+        return replace(
+            self,
+            outcome=verdict.outcome,
+            cause=verdict.cause,
+            reason=verdict.reason,
+            votes=verdict.votes,
+            agreement=verdict.agreement,
+            evidence=verdict.evidence,
+            quotes=verdict.quotes,
+            rests_on=verdict.rests_on,
+            grade=verdict.grade,
+            unusable=verdict.unusable,
+        )
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict alone."""
+        return Verdict(
+            outcome=self.outcome,
+            cause=self.cause,
+            reason=self.reason,
+            votes=self.votes,
+            agreement=self.agreement,
+            evidence=self.evidence,
+            quotes=self.quotes,
+            rests_on=self.rests_on,
+            grade=self.grade,
+            unusable=self.unusable,
         )

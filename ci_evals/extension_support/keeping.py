@@ -1,5 +1,6 @@
 """Findings of a study, shown on the console and kept with the results of the run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from ci_evals.adapters import files
@@ -35,7 +36,7 @@ def check_whole(run: SavedRun) -> None:
 def text_of(results: Results, study: Study, width: int | None, *, warnings: bool = True) -> str:
     """The tables of a study, then what it says in words."""
     report: StudyReport
-    (report,) = study_reports(results.model_copy(update={"studies": (study,)}))
+    (report,) = study_reports(replace(results, studies=(study,)))
     blocks = [_table(table, width) for table in report.tables if table.rows]
     sentences = (report.remark, *(report.warnings if warnings else ()))
     return "\n\n".join([*blocks, *map(sanitize.log_line, sentences)]) + "\n"

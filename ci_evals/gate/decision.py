@@ -112,10 +112,10 @@ def leaves_drop_possible(check: GateCheck) -> bool:
 def _only_played(given: GateInput) -> GateInput:
     """Leave out the tests and trials that never started, since no more were wanted."""
     suites = tuple(
-        suite.model_copy(update={"tests": tuple(t.model_copy(update={"not_run": 0}) for t in suite.tests)})
+        replace(suite, tests=tuple(replace(t, not_run=0) for t in suite.tests))
         for suite in given.results.suites
     )
-    return replace(given, results=given.results.model_copy(update={"suites": suites}), only_played=True)
+    return replace(given, results=replace(given.results, suites=suites), only_played=True)
 
 
 def _none_fails(checks: Iterable[GateCheck]) -> bool:
@@ -125,9 +125,7 @@ def _none_fails(checks: Iterable[GateCheck]) -> bool:
 def _blocking(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     """Mark the checks against the baseline that could not be made: without them there is no verdict."""
     return tuple(
-        check.model_copy(update={"blocks_verdict": True})
-        if check.passed is None and compares(check)
-        else check
+        replace(check, blocks_verdict=True) if check.passed is None and compares(check) else check
         for check in checks
     )
 
@@ -156,6 +154,6 @@ def _settled_in_any_case(
         return checks
     worst, best = (checks_of(replace(given, assumed_score=score), policy) for score in (0, 100))
     return tuple(
-        check.model_copy(update={"settled": check.settled and low.settled and high.settled})
+        replace(check, settled=check.settled and low.settled and high.settled)
         for check, low, high in zip(checks, worst, best, strict=True)
     )

@@ -163,5 +163,11 @@ class GatedRun:
     def only_judged(self, tests: Sequence[TestResult], finding_filter: FindingFilter) -> bool:
         """Return whether all that these tests want is judged, and no judge was wanted."""
         rule = ScoreRule(self.given.offline)
-        findings = [f for trial, _ in scores.kinds(tests) for f in trial.findings if finding_filter(f)]
+        findings = [
+            finding
+            for test in tests
+            for trial in test.trials
+            for finding in trial.findings
+            if finding_filter(finding)
+        ]
         return bool(findings) and all(map(rule.not_judged, findings))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from statistics import fmean
 
-from ci_evals.domain.results.gate import CheckId, CheckOdds, GateCheck, Odds
+from ci_evals.domain.results.gate import CheckOdds, GateCheck, Odds
 from ci_evals.domain.results.run import Results
 from ci_evals.gate.noise import DRAWS, TrialNoise
 from ci_evals.gate.rules import rule_of
@@ -41,7 +41,16 @@ def odds_of(results: Results, checks: Iterable[GateCheck]) -> Odds | None:
     return Odds(
         share=fmean(together) if together else 0.0,
         checks=tuple(
-            CheckOdds(**{name: getattr(check, name) for name in CheckId.model_fields}, share=fmean(fails))
+            CheckOdds(
+                name=check.name,
+                kind=check.kind,
+                suite=check.suite,
+                suite_number=check.suite_number,
+                test=check.test,
+                test_number=check.test_number,
+                selector=check.selector,
+                share=fmean(fails),
+            )
             for check, fails in failing
         ),
         floor=math.floor(10 * lowest) / 10,

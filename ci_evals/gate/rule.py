@@ -6,7 +6,7 @@ A rule is a module of `gate/rules` and a line in `RULES` there. Everything else 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -106,7 +106,7 @@ class Rule(ABC):
     @classmethod
     def decisive(cls, check: GateCheck) -> str:
         """The value that decided a failed check, for a sentence: without its interval."""
-        return cls.seen(check.model_copy(update={"interval": None}))
+        return cls.seen(replace(check, interval=None))
 
     @classmethod
     @abstractmethod

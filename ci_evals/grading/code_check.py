@@ -1,5 +1,6 @@
 """Checks that are code: a function of the suite's author decides."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -64,7 +65,7 @@ def _verdict(function: str, returned: JsonValue) -> Verdict:
             part = DimensionGrade(name=function, level=f"{value:g}", score=value, reason=told)
             grade = Grade.of(PASS_AT, (part,))
             decided = Verdict.passed if grade.passes() else Verdict.failed
-            return decided(told).model_copy(update={"grade": grade})
+            return replace(decided(told), grade=grade)
     wanted = "true, false, a share from 0 to 1, or a pair of one of these and a reason"
     return Verdict.undecided(Cause.NO_EVIDENCE, f"{function} returned {_named(returned)}, not {wanted}")
 

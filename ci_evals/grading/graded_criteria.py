@@ -201,8 +201,14 @@ class MedianLevel:
         verdict = _verdict(Grade.of(grades[0].pass_at, levels), "")
         graded = sorted((vote for vote in votes if vote.grade), key=lambda vote: vote.rests_on is None)
         source = next((vote for vote in graded if vote.outcome is verdict.outcome), graded[0])
-        update = {name: getattr(source, name) for name in ("reason", "evidence", "quotes", "rests_on")}
-        return with_votes(verdict.model_copy(update=update), votes)
+        explained = replace(
+            verdict,
+            reason=source.reason,
+            evidence=source.evidence,
+            quotes=source.quotes,
+            rests_on=source.rests_on,
+        )
+        return with_votes(explained, votes)
 
 
 def _grades(votes: Sequence[Vote]) -> list[Grade]:

@@ -1,6 +1,7 @@
 """The grounds of a judge's answer: the words or turns that it rests on, checked against the conversation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -64,8 +65,7 @@ class Grounds(NamedTuple):
     def of(self, verdict: Verdict) -> Verdict:
         """Return the verdict with these grounds."""
         rests_on = None if verdict.outcome is Outcome.UNDECIDED else self.rests_on
-        update = {"evidence": self.turns, "quotes": self.quotes, "rests_on": rests_on}
-        return verdict.model_copy(update=update)
+        return replace(verdict, evidence=self.turns, quotes=self.quotes, rests_on=rests_on)
 
 
 def check(

@@ -91,21 +91,37 @@ class JudgePanel:
             cause = Cause.VOID_ANSWER if isinstance(error, VoidAnswerError) else Cause.JUDGE_ERROR
             verdict = Verdict.undecided(cause, str(error))
         if unusable:
-            verdict = verdict.model_copy(update={"unusable": tuple(unusable)})
+            verdict = replace(verdict, unusable=tuple(unusable))
         return vote_of(llm.model, verdict)
 
 
 def vote_of(model: str, verdict: Verdict) -> Vote:
     """Return the verdict of one model as its vote."""
-    return Vote(model=model, **{name: getattr(verdict, name) for name in _SHARED})
+    return Vote(
+        model=model,
+        outcome=verdict.outcome,
+        cause=verdict.cause,
+        reason=verdict.reason,
+        evidence=verdict.evidence,
+        quotes=verdict.quotes,
+        rests_on=verdict.rests_on,
+        grade=verdict.grade,
+        unusable=verdict.unusable,
+    )
 
 
 def verdict_of(vote: Vote) -> Verdict:
     """Return a vote as the verdict that it is if it stays the only one."""
-    return Verdict(**{name: getattr(vote, name) for name in _SHARED})
-
-
-_SHARED = tuple(name for name in Vote.model_fields if name != "model")
+    return Verdict(
+        outcome=vote.outcome,
+        cause=vote.cause,
+        reason=vote.reason,
+        evidence=vote.evidence,
+        quotes=vote.quotes,
+        rests_on=vote.rests_on,
+        grade=vote.grade,
+        unusable=vote.unusable,
+    )
 
 
 class Majority:
@@ -151,4 +167,4 @@ _UNUSABLE_WORDS: Mapping[Cause | None, str] = {
 def with_votes(verdict: Verdict, votes: Sequence[Vote]) -> Verdict:
     """Return the verdict with the votes behind it, and the share of them that agree with its outcome."""
     share = sum(vote.outcome is verdict.outcome for vote in votes) / len(votes)
-    return verdict.model_copy(update={"votes": tuple(votes), "agreement": share})
+    return replace(verdict, votes=tuple(votes), agreement=share)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ci_evals._version import __version__
 from ci_evals.domain.errors import Exit
@@ -81,9 +80,9 @@ class Conclusion:
 
     def unfinished(self, card: Scorecard, info: RunInfo) -> Results:
         """The results of a run that is still under way: no verdict."""
-        update = {"status": "unfinished", "stopped_because": _UNFINISHED, "resumed": None}
+        info = replace(info, status="unfinished", stopped_because=_UNFINISHED, resumed=None)
         ending = RunEnding(incomplete=(f"the run has not finished: {_UNFINISHED}",))
-        return self._redacted(conclude(card, info.model_copy(update=update), Policy(), ending))
+        return self._redacted(conclude(card, info, Policy(), ending))
 
     def status(self, otherwise: Status) -> Status:
         """The status of a run that was cut short; otherwise the given one."""
@@ -106,13 +105,12 @@ class Conclusion:
 
     def _redacted(self, results: Results) -> Results:
         """Results without secrets; those of their suites have been taken out before."""
-        bare = [arm.model_copy(update={"suites": ()}) for arm in results.arms]
-        redacted = self.redactor.model(results.model_copy(update={"suites": (), "arms": tuple(bare)}))
+        bare = [replace(arm, suites=()) for arm in results.arms]
+        redacted = self.redactor.model(replace(results, suites=(), arms=tuple(bare)))
         arms = tuple(
-            own.model_copy(update={"suites": arm.suites})
-            for own, arm in zip(redacted.arms, results.arms, strict=True)
+            replace(own, suites=arm.suites) for own, arm in zip(redacted.arms, results.arms, strict=True)
         )
-        return redacted.model_copy(update={"suites": results.suites, "arms": arms})
+        return replace(redacted, suites=results.suites, arms=arms)
 
 
 def _compared(comparer: RunComparer, earlier: EarlierRuns | None, *, decides: bool) -> Comparison:
@@ -122,16 +120,24 @@ def _compared(comparer: RunComparer, earlier: EarlierRuns | None, *, decides: bo
     if not (earlier and history):
         return comparison
     broken, probably = earlier.named()
-    update: dict[str, Any] = {
-        "history": history.model_copy(update={"decides": decides}),
-        "broken": broken,
-        "probably_broken": probably,
-    }
-    if decides:
+    comparison = replace(
+        comparison,
+        history=replace(history, decides=decides),
+        broken=broken,
+        probably_broken=probably,
+    )
+    if not decides:
+        return comparison
+    return replace(
+        comparison,
+        p=history.p,
+        detectable=history.smallest_drop,
         # What one earlier run alone could show would contradict it.
-        update |= dict.fromkeys(("test", "smallest_p", "fewest_broken", "trials_needed"))
-        update |= {"p": history.p, "detectable": history.smallest_drop}
-    return comparison.model_copy(update=update)
+        test=None,
+        smallest_p=None,
+        fewest_broken=None,
+        trials_needed=None,
+    )
 
 
 def to_record(decision: GateDecision) -> Decision:
@@ -164,17 +170,31 @@ def conclude(
         policy = replace(policy, baseline_required=False, baseline_named=False)
     skipped = info.status == "skipped"
     if policy.warnings:
-        info = info.model_copy(update={"warnings": tuple(dict.fromkeys((*policy.warnings, *info.warnings)))})
+        info = replace(info, warnings=tuple(dict.fromkeys((*policy.warnings, *info.warnings))))
     results = Results(
         tool=Tool(version=__version__),
         run=info,
         gate=Decision(passed=False, exit_code=Exit.PASSED),
         judge_check=worst_check(ending.judge_checks),
         judge_checks=ending.judge_checks,
-        **dict(card),
+        score=card.score,
+        interval=card.interval,
+        decided_share=card.decided_share,
+        pass_at_k=card.pass_at_k,
+        pass_hat_k=card.pass_hat_k,
+        official=card.official,
+        counts=card.counts,
+        usage=card.usage,
+        latency=card.latency,
+        process=card.process,
+        coverage=card.coverage,
+        user_checks=card.user_checks,
+        vote_agreement=card.vote_agreement,
+        arms=card.arms,
+        suites=card.suites,
     )
     if not skipped:
-        results = results.model_copy(update={"arms": tuple(compared_arms(results))})
+        results = replace(results, arms=tuple(compared_arms(results)))
     base_side = results.base_side
     # The base agent stands instead of a named baseline.
     policy = replace(policy, baseline_named=policy.baseline_named and not base_side)
@@ -200,11 +220,10 @@ def conclude(
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
         noise = odds_of(results, evaluated_checks(gate.checks))
-    return results.model_copy(
-        update={
-            "gate": gate,
-            "comparison": _compared(comparer, earlier, decides=decides is not None) if comparer else None,
-            "odds": noise,
-            "coverage": compared(card.coverage, comparer.pairs) if comparer else card.coverage,
-        }
+    return replace(
+        results,
+        gate=gate,
+        comparison=_compared(comparer, earlier, decides=decides is not None) if comparer else None,
+        odds=noise,
+        coverage=compared(card.coverage, comparer.pairs) if comparer else card.coverage,
     )

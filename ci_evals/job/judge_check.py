@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -17,6 +18,7 @@ from ci_evals.metering import MeteredLLM
 from ci_evals.reports.story.invalid_run import why_not_passed
 from ci_evals.scoring.usage import usage_of_roles
 from ci_evals.stop import Stop
+from ci_evals.support import dataclass_json
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.models import CheckedJudge
 
@@ -115,7 +117,7 @@ class JudgeChecks:
             )
         )
         if check.passed and judge.cache:
-            judge.cache.keep_check(digest, check.model_dump_json(by_alias=True))
+            judge.cache.keep_check(digest, dataclass_json.to_json(check))
         return check
 
     def _earlier(self, judge: CheckedJudge, digest: str) -> JudgeCheck | None:
@@ -126,15 +128,17 @@ class JudgeChecks:
             recent = -_CLOCK_SKEW <= self.now() - check.at <= LONGEST_AGE
             same = (check.model, check.provider, check.address_digest, check.prompt) == expected
             if same and recent and check.passed and check.right >= check.required:
-                return check.model_copy(update={"taken_from": source})
+                return replace(check, taken_from=source)
         return None
 
-    def _known(self, judge: CheckedJudge, digest: str) -> Iterator[tuple[JudgeCheck, str]]:
+    def _known(
+        self, judge: CheckedJudge, digest: str
+    ) -> Iterator[tuple[JudgeCheck, Literal["baseline", "cache"]]]:
         for check in self.baseline.judge_checks if self.baseline else ():
             yield check, "baseline"
         kept = judge.cache.find_check(digest) if judge.cache else None
         try:
-            cached = JudgeCheck.model_validate_json(kept) if kept else None
+            cached = dataclass_json.from_json(JudgeCheck, kept) if kept else None
         except ValidationError:
             return
         if cached:

@@ -95,8 +95,11 @@ def with_gaps(test: Test, result: TrialResult, gaps: Mapping[int, str]) -> Trial
 def _incomplete(turn: Turn, gap: str | None) -> Turn:
     if gap is None:
         return turn
-    # A tool may hand over to a person: that no call did so is not known any more.
-    handed_over = turn.handed_over or None
-    return turn.like(
-        tool_calls_partial=True, trace_missing=gap, handed_over=handed_over, handed_over_apart=True
-    )
+    update = {
+        "tool_calls_partial": True,
+        "trace_missing": gap,
+        # A tool may hand over to a person: that no call did so is not known any more.
+        "handed_over": turn.handed_over or None,
+        "handed_over_apart": True,
+    }
+    return turn.model_copy(update=update)

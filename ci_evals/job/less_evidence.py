@@ -1,6 +1,7 @@
 """Results of trials of which less is known than when they were graded."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Test
@@ -22,5 +23,4 @@ def with_turns(test: Test, result: TrialResult, turns: Sequence[Turn], cannot_sa
         for evaluation, before in zip(test.evaluations, result.findings, strict=bool(result.findings))
     )
     traces = process.of_turns(kept, test.optimal_tools)
-    update = {"turns": kept, "findings": findings, "process": traces.process, "fired": traces.fired}
-    return result.model_copy(update=update)
+    return replace(result, turns=kept, findings=findings, process=traces.process, fired=traces.fired)

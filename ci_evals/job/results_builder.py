@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import Any
 from uuid import uuid4
 
 from ci_evals._version import __version__
@@ -14,7 +13,6 @@ from ci_evals.adapters.journal.records import JournalHeader, Recorded
 from ci_evals.domain.base import instant
 from ci_evals.domain.plan import BASE, Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import ComparisonLook
 from ci_evals.domain.results.gate import GateLook
 from ci_evals.domain.results.run import (
@@ -135,13 +133,13 @@ class ResultsBuilder:
         gate, comparison, looks = results.gate, results.comparison, self._looks[both_sides]
         self._gate_looks[look.trials] = tuple(gate_looks(gate.checks, look.trials))
         of_scores = tuple(chain.from_iterable(self._gate_looks.values()))
-        update: dict[str, Any] = {"gate": gate.model_copy(update={"looks": of_scores})}
+        results = replace(results, gate=replace(gate, looks=of_scores))
         if comparison and comparison.p is not None:
             decision = look.decision(comparison.p)
             looks[look.trials] = ComparisonLook(trials=look.trials, p=comparison.p, decision=decision)
         if comparison:
-            update["comparison"] = comparison.model_copy(update={"looks": tuple(looks.values())})
-        return results.model_copy(update=update)
+            results = replace(results, comparison=replace(comparison, looks=tuple(looks.values())))
+        return results
 
     def unfinished(self) -> Results:
         """Return the results of this run while it is under way: nothing is played yet, nothing passed."""
@@ -164,12 +162,14 @@ class ResultsBuilder:
         usages, checks = [card.usage for card in cards], self.judge_checks
         if checks and checks.usage:
             usages.append(usage_of_roles(checks.usage, prices))
-        update: dict[str, Any] = {"usage": summed(usages)} if len(usages) > 1 else {}
+        whole = cards[0]
+        if len(usages) > 1:
+            whole = replace(whole, usage=summed(usages))
         if len(cards) > 1:
             named = zip(plan.arms, cards, strict=True)
-            arms = [Arm.of(name, card, gated=card is cards[0]) for name, card in named]
-            update["arms"] = tuple(sorted(arms, key=lambda arm: arm.name != plan.reference))
-        return cards[0].model_copy(update=update)
+            arms = [card.as_arm(name, gated=card is cards[0]) for name, card in named]
+            whole = replace(whole, arms=tuple(sorted(arms, key=lambda arm: arm.name != plan.reference)))
+        return whole
 
     def _scorecard_of_arm(
         self, number: int, plan: Plan, played: Sequence[TrialResult | None], prices: PriceTable
@@ -193,7 +193,7 @@ class ResultsBuilder:
         )
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
         suites = tuple(_redacted_suite(suite, redactor) for suite in card.suites)
-        return card.model_copy(update={"suites": suites})
+        return replace(card, suites=suites)
 
     def _warnings(self, plan: Plan, settled: Settled) -> tuple[str, ...]:
         past = self._job.journal.past if self._job.journal else None
@@ -250,10 +250,9 @@ def environment(ci: str | None) -> dict[str, str | None]:
 def _redacted_suite(suite: SuiteResult, redactor: Redactor) -> SuiteResult:
     """The suite without secrets; out of its trials they were taken when each ended."""
     tests = tuple(
-        redactor.model(test.model_copy(update={"trials": ()})).model_copy(update={"trials": test.trials})
-        for test in suite.tests
+        replace(redactor.model(replace(test, trials=())), trials=test.trials) for test in suite.tests
     )
-    return redactor.model(suite.model_copy(update={"tests": ()})).model_copy(update={"tests": tests})
+    return replace(redactor.model(replace(suite, tests=())), tests=tests)
 
 
 def _digests(job: Job, chosen: ChosenModels) -> Digests:

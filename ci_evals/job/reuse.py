@@ -103,7 +103,7 @@ def _reused_of(
 def _source(earlier: EarlierRun, test: TestResult) -> TakenFrom:
     """The run that played the test: the earlier run, or the run it was reused from."""
     if test.taken_from:
-        return test.taken_from.model_copy(update={"reason": earlier.reason})
+        return replace(test.taken_from, reason=earlier.reason)
     run = earlier.results.run
     return TakenFrom(
         reason=earlier.reason,

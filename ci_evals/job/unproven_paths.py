@@ -141,7 +141,8 @@ def _unknown(agent: _Agent, turn: Turn, reasons: Mapping[str, str]) -> Turn:
         update |= {"tool_calls_partial": True}
     kept = {key: path for key, path in turn.unproven.items() if key not in keys}
     told = {key: reason for key, reason in reasons.items() if key in keys}
-    return turn.like(**update, unproven=kept, not_found={**turn.not_found, **told})
+    update |= {"unproven": kept, "not_found": {**turn.not_found, **told}}
+    return turn.model_copy(update=update)
 
 
 def _reason(agent: _Agent, key: str, path: str) -> str:

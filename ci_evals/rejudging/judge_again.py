@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ci_evals.domain.errors import LLMAccessError, UsageError
@@ -201,7 +201,7 @@ class RejudgeRunner:
         if findings is None:
             return None
         (finding,) = findings
-        return Verdict(**{name: getattr(finding, name) for name in Verdict.model_fields})
+        return finding.verdict
 
     def _rejudged(
         self,
@@ -214,16 +214,15 @@ class RejudgeRunner:
         missed = Verdict.undecided(Cause.JUDGE_ERROR, f"the run was {ended} before the judge had answered")
         waiting = iter([verdict or missed for verdict in verdicts])
         findings = tuple(
-            finding.model_copy(update=dict(next(waiting))) if is_judged(finding) else finding
+            finding.with_verdict(next(waiting)) if is_judged(finding) else finding
             for finding in saved.result.findings
         )
         times = saved.result.times
-        result = saved.result.model_copy(
-            update={
-                "findings": findings,
-                "usage": (*usage_of_others(saved.result), *usage),
-                "times": times and times.model_copy(update={"judge": seconds}),
-            }
+        result = replace(
+            saved.result,
+            findings=findings,
+            usage=(*usage_of_others(saved.result), *usage),
+            times=times and replace(times, judge=seconds),
         )
         return RejudgedTrial(self._job.redactor.model(result), tuple(verdicts))
 

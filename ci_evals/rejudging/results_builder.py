@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import uuid4
 
@@ -73,36 +74,44 @@ class RejudgedResultsBuilder:
         folders = folders_for((suite.name for suite in suites), self._started)
         for s, (suite, models, folder) in enumerate(zip(suites, self.models, folders, strict=True)):
             tests = tuple(
-                test.model_copy(update={"trials": tuple(_trials(trials, s, t, test))})
-                for t, test in enumerate(suite.tests)
+                replace(test, trials=tuple(_trials(trials, s, t, test))) for t, test in enumerate(suite.tests)
             )
-            judges = {"judge_model": models.judge, "judge_panel": models.panel, "judge_votes": models.votes}
-            yield suite.model_copy(update={**judges, "folder": folder, "tests": tests})
+            yield replace(
+                suite,
+                judge_model=models.judge,
+                judge_panel=models.panel,
+                judge_votes=models.votes,
+                folder=folder,
+                tests=tests,
+            )
 
     def _info(self, notes: tuple[str, ...] = ()) -> RunInfo:
         job, saved = self.job, self.job.judged.run
         judges = [name for suite in self.models for name in suite.judges]
         warnings = (warning for warning in saved.warnings if not model_family.is_outdated(warning, judges))
-        digests = {
-            "models": of_models(job.provider, (models.identity for models in self.models)),
-            "judge_prompt": templates.digest(*JUDGE_TEMPLATES),
-        }
-        return saved.model_copy(
-            update={
-                "id": self._id,
-                "started_at": self._started,
-                "finished_at": self._now(),
-                "duration_seconds": time.perf_counter() - self._begun,
-                "status": self._conclusion.status(saved.status),
-                "stopped_because": self.stop.reason or saved.stopped_because,
-                "config": saved.config | dict(job.config) | {"provider": job.provider},
-                "environment": environment(job.ci),
-                "digests": Digests(**saved.digests.model_dump(exclude={"scoring"}) | digests),
-                "origin": _origin(saved),
-                "resumed": None,
-                "baseline_note": job.baseline.note,
-                "warnings": (*warnings, *self.checks.warnings(), *notes),
-            }
+        digests = Digests(
+            suites=saved.digests.suites,
+            agents=saved.digests.agents,
+            models=of_models(job.provider, (models.identity for models in self.models)),
+            judge_prompt=templates.digest(*JUDGE_TEMPLATES),
+            user_prompt=saved.digests.user_prompt,
+            loops=saved.digests.loops,
+        )
+        return replace(
+            saved,
+            id=self._id,
+            started_at=self._started,
+            finished_at=self._now(),
+            duration_seconds=time.perf_counter() - self._begun,
+            status=self._conclusion.status(saved.status),
+            stopped_because=self.stop.reason or saved.stopped_because,
+            config=saved.config | dict(job.config) | {"provider": job.provider},
+            environment=environment(job.ci),
+            digests=digests,
+            origin=_origin(saved),
+            resumed=None,
+            baseline_note=job.baseline.note,
+            warnings=(*warnings, *self.checks.warnings(), *notes),
         )
 
 
@@ -112,13 +121,13 @@ def _trials(
     for index, trial in enumerate(saved.trials, 1):
         rejudged = trials.get(Trial(suite, test, index))
         # One that was interrupted keeps its verdicts; who judged it then is no judge of this run.
-        yield rejudged.result if rejudged else trial.model_copy(update={"usage": usage_of_others(trial)})
+        yield rejudged.result if rejudged else replace(trial, usage=usage_of_others(trial))
 
 
 def _origin(saved: RunInfo) -> Origin:
     """The run that held the conversations: of one that was replayed or judged again, the one before it."""
     if saved.origin:
-        return saved.origin.model_copy(update={"how": "rejudge"})
+        return replace(saved.origin, how="rejudge")
     return Origin(how="rejudge", run=saved.id, started_at=saved.started_at)
 
 

@@ -40,7 +40,6 @@ from ci_evals.reports.story.comparison import arms, change
 from ci_evals.reports.story.failed_tests import FailedCriterion
 from ci_evals.reports.story.judging import judge, verdicts
 from ci_evals.reports.story.labels import RunOutcome
-from ci_evals.scoring.scores import made_of
 
 _MESSAGE_LIMIT = 500
 """Characters: readers show messages in a list, on one line each."""
@@ -122,23 +121,18 @@ def _run_error(name: str, message: str) -> ET.Element:
 def _cases(
     whole: ET.Element, suite: SuiteResult, tests: Sequence[TestResult], notes: _RunNotes
 ) -> Iterator[str]:
-    """Yield the text of each test's element after its name; the suite's element counts them.
-
-    Those that differ in their name only are made once.
-    """
+    """Yield the text of each test's element after its name; the suite's element counts them."""
     name = whole.get("name", "")
-    kinds = [(made_of(test), notes.of(suite, test)) for test in tests]
-    ones, numbers_of = dict(zip(kinds, tests, strict=True)), Counter(kinds)
-    some = TestSuite(name, [_case(suite, one, name, notes) for one in ones.values()]).build_xml_doc("utf-8")
-    for case, (kind, one) in zip(some, ones.items(), strict=True):
-        case.set("time", _time([[one]]))  # the library leaves out zeros, which some readers take for NaN
+    cases = [_case(suite, test, name, notes) for test in tests]
+    some = TestSuite(name, cases).build_xml_doc("utf-8")
+    for case, test in zip(some, tests, strict=True):
+        case.set("time", _time([[test]]))  # the library leaves out zeros, which some readers take for NaN
         for count in ("tests", *(_COUNTS[part.tag] for part in case if part.tag in _COUNTS)):
-            whole.set(count, str(int(whole.get(count, 0)) + numbers_of[kind]))
+            whole.set(count, str(int(whole.get(count, 0)) + 1))
     ET.indent(some, level=1)
     _, *texts = ET.tostring(some, encoding="unicode").removesuffix("  </testsuite>").split(_CASE)
-    named = zip(ones.items(), texts, strict=True)
-    rest = {kind: text.removeprefix(_escaped(one.name)) for (kind, one), text in named}
-    return map(rest.__getitem__, kinds)
+    for test, text in zip(tests, texts, strict=True):
+        yield text.removeprefix(_escaped(test.name))
 
 
 def _escaped(name: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results import earlier_version as earlier
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.studies import UnknownStudy
+from ci_evals.domain.results.studies import Study, UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.extension_registry import study_kinds
 from ci_evals.reports import badge, findings_csv, junit, results_json, sanitize
@@ -34,6 +34,7 @@ from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.story import listed_tests, reliability
 from ci_evals.reports.story.comparison import change
 from ci_evals.scoring import suite_results
+from ci_evals.support import dataclass_json
 
 P = ParamSpec("P")
 
@@ -150,7 +151,9 @@ def load(text: str | bytes, source: str, *, earlier_version: bool = False) -> Re
             cause = "no version ever wrote that"
         raise UsageError(f"{source}: schemaVersion {version} cannot be read, only {_SCHEMA_VERSION}: {cause}")
     try:
-        results = Results.model_validate(data | {"studies": _studies(data.get("studies"), source)})
+        results = dataclass_json.from_value(
+            Results, data | {"studies": _studies(data.get("studies"), source)}
+        )
     except ValidationError as error:
         raise UsageError("\n".join(_problems(source, error))) from error
     _check_folders(source, results.suites)
@@ -161,13 +164,18 @@ def _studies(data: JsonValue, source: str) -> object:
     """The studies of a file: each of its own type, if that is known."""
     if not isinstance(data, dict) or not data:
         return () if data is None else data
-    kinds, studies = study_kinds(), []
+    kinds = study_kinds()
+    studies: list[Study] = []
     for key, value in data.items():
         if value is None:
             continue
         kind = kinds.get(key)
         try:
-            studies.append(kind.model_validate(value) if kind else UnknownStudy(name=key, value=value))
+            if kind:
+                studies.append(dataclass_json.from_value(kind, value))
+            else:
+                unknown = {"name": key, "value": value}
+                studies.append(dataclass_json.from_value(UnknownStudy, unknown))
         except ValidationError as error:
             raise UsageError("\n".join(_problems(source, error, f"studies.{key}"))) from error
     return tuple(studies)

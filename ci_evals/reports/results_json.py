@@ -1,30 +1,28 @@
 """`_results.json`, written a trial at a time: of a large run the whole text would fill the memory."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError
 
-from ci_evals.domain.base import Record
+from ci_evals.domain.base import ResultPart
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turns
 from ci_evals.reports.story import listed_tests
+from ci_evals.support import dataclass_json
 from ci_evals.support.text import whole
 
 _STEP = 2
 _NO_TURNS = Turns()
-_MOST_KNOWN = 1_000
-"""Texts of tests that are kept for others like them."""
-_NAMES: dict[str, object] = {"name": "", "line": 0, "digest": ""}
 
 
 def render(results: Results) -> Iterator[str]:
     """The text, in parts. What `layout.load` reads from it is rendered to the same bytes."""
-    test = partial(_line_of_test, known={}) if listed_tests.limited(results) else _test
+    test = _line_of_test if listed_tests.limited(results) else _test
     suites = (_suite(suite, 2, test) for suite in results.suites)
     yield from _filled(results, depth=0, arms=map(_arm, results.arms), suites=suites)
     yield "\n"
@@ -40,35 +38,12 @@ def _suite(
     return _filled(suite, depth, tests=(render_test(test, depth + 2) for test in suite.tests))
 
 
-class _Like(NamedTuple):
-    """The text of tests that differ in nothing but their own name, line and digest."""
-
-    values: dict[str, object]
-    before: str
-    """What stands between the name and the line."""
-    after: str
-    """What follows the digest."""
-
-
-def _line_of_test(test: TestResult, depth: int, known: dict[int, _Like]) -> Iterator[str]:
-    """The text of one of many tests, in half the size and time. `known` are others, by their trials."""
+def _line_of_test(test: TestResult, depth: int) -> Iterator[str]:
+    """The text of one of many tests, in half the size and time."""
     if any(trial.turns for trial in test.trials):
         yield from _test(test, depth)
-        return
-    like, values = known.get(id(test.trials)), {**test.__dict__, **_NAMES}
-    try:
-        name = f'{{"name":{to_json(test.name).decode()}'
-    except PydanticSerializationError:
+    else:
         yield _json(test, indent=None)
-        return
-    place = f',"line":{test.line},"digest":{to_json(test.digest).decode()}'
-    if like is None or like.values != values:
-        text = _json(test, indent=None)
-        before, _, after = text.removeprefix(name).partition(place)
-        if len(known) >= _MOST_KNOWN:
-            known.clear()
-        known[id(test.trials)] = like = _Like(values, before, after)
-    yield f"{name}{like.before}{place}{like.after}"
 
 
 def _test(test: TestResult, depth: int) -> Iterator[str]:
@@ -80,16 +55,16 @@ def _trial(trial: TrialResult, depth: int) -> Iterator[str]:
     if rb"\ud" in turns:  # maybe half of a surrogate pair
         yield _text(trial, depth)
         return
-    rest = trial.model_copy(update={"turns": _NO_TURNS})
+    rest = replace(trial, turns=_NO_TURNS)
     head, tail = _around_list(_text(rest, depth), "turns", depth)
     yield head
     yield _deeper(turns, depth + 1)
     yield tail
 
 
-def _filled(record: Record, depth: int, **lists: Iterable[Iterable[str]]) -> Iterator[str]:
+def _filled(record: ResultPart, depth: int, **lists: Iterable[Iterable[str]]) -> Iterator[str]:
     """The record's text with these texts in its lists, which are named in the order of its fields."""
-    text = _text(record.model_copy(update=dict.fromkeys(lists, ())), depth)
+    text = _text(replace(record, **dict.fromkeys(lists, ())), depth)
     for name, items in lists.items():
         head, text = _around_list(text, name, depth)
         yield head
@@ -109,17 +84,17 @@ def _around_list(text: str, name: str, depth: int) -> tuple[str, str]:
     return head + key, tail
 
 
-def _text(record: Record, depth: int) -> str:
+def _text(record: ResultPart, depth: int) -> str:
     return _json(record, _STEP).replace("\n", _line(depth))
 
 
-def _json(record: Record, indent: int | None) -> str:
+def _json(record: ResultPart, indent: int | None) -> str:
     try:
-        return record.model_dump_json(by_alias=True, indent=indent)
+        return dataclass_json.to_json(record, indent)
     except (PydanticSerializationError, UnicodeEncodeError):
         # Half of a surrogate pair: JSON can carry one into a reply, UTF-8 cannot carry it into a file.
-        repaired = type(record).model_validate(_well_formed(record.model_dump(by_alias=True)))
-        return repaired.model_dump_json(by_alias=True, indent=indent)
+        repaired = dataclass_json.from_value(type(record), _well_formed(dataclass_json.to_plain(record)))
+        return dataclass_json.to_json(repaired, indent)
 
 
 def _deeper(text: bytes, depth: int) -> str:

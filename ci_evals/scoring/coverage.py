@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import comb
 
 from ci_evals.domain.actions import LogicKind, LogicPart
@@ -117,10 +117,8 @@ def _as_fired(part: LogicPart, fired: Counter[LogicPart]) -> LogicPart:
 def of_suite(suite: SuiteResult, whole: Coverage) -> Coverage:
     """The coverage of one suite of a run: of the parts that never fired, `whole` knows no suite."""
     wanted, coverage = wanted_in(whole), coverage_of([suite], frozenset())
-    logic = (
-        reach.model_copy(update={"wanted": (reach.kind, reach.name) in wanted}) for reach in coverage.logic
-    )
-    return coverage.model_copy(update={"logic": tuple(logic)})
+    logic = (replace(reach, wanted=(reach.kind, reach.name) in wanted) for reach in coverage.logic)
+    return replace(coverage, logic=tuple(logic))
 
 
 _KINDS = tuple(LogicKind)
@@ -157,13 +155,14 @@ def compared(coverage: Coverage, pairs: Iterable[TestPair]) -> Coverage:
     for part in sorted({*own, *base}, key=_order):
         # What the baseline alone knows fired in no trial of this run.
         reach = own.get(part) or Reach(kind=part[0], name=part[1], trials=0, tests=0, wanted=False)
-        update = {
-            "compared_trials": head[part] if part[0] in known else None,
-            "base_trials": base[part] if part[0] in known else None,
-            "by_chance": chance[part] if base[part] and not head[part] else None,
-        }
-        reaches.append(reach.model_copy(update=update))
-    return coverage.model_copy(update={"logic": tuple(reaches)})
+        compared_reach = replace(
+            reach,
+            compared_trials=head[part] if part[0] in known else None,
+            base_trials=base[part] if part[0] in known else None,
+            by_chance=chance[part] if base[part] and not head[part] else None,
+        )
+        reaches.append(compared_reach)
+    return replace(coverage, logic=tuple(reaches))
 
 
 def named(coverage: Coverage) -> tuple[Reach, ...]:

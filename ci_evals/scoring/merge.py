@@ -1,7 +1,7 @@
 """Merge shards into one run: its suites whole again, every number computed again from the trials."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import PurePath
 from typing import TypeVar
@@ -86,7 +86,7 @@ def merge(runs: Sequence[ShardRun], *, expected: int | None = None) -> Merged:
     wanted = wanted_in(*(run.results.coverage for run in runs))
     card = total([*_in_own_folders(suites)], usage, rule, wanted)
     arms, without = _arms(runs, card)
-    card = card.model_copy(update={"arms": arms})
+    card = replace(card, arms=arms)
     skipped = all(run.results.run.status == "skipped" for run in runs)
     unfinished = [] if skipped else _unfinished(runs)
     ending = RunEnding(
@@ -109,12 +109,12 @@ def _arms(runs: Sequence[ShardRun], head: Scorecard) -> tuple[tuple[Arm, ...], t
             missing.append(f"the agent {name!r} was not played in {', '.join(without[:_SHOWN])}")
         else:
             of_arm = [ShardRun(run.file, side) for run, side in sides if side]
-            arms.append(Arm.of(name, merge(of_arm).card))
+            arms.append(merge(of_arm).card.as_arm(name))
     gated = [arm for run in runs for arm in run.results.arms if arm.gated]
     if not arms or not gated:
         return (), tuple(missing)
-    own = head.model_copy(update={"usage": summed([arm.usage for arm in gated])})
-    arms.append(Arm.of(gated[0].name, own, gated=True))
+    own = replace(head, usage=summed([arm.usage for arm in gated]))
+    arms.append(own.as_arm(gated[0].name, gated=True))
     order = [arm.name for arm in next(run.results.arms for run in runs if run.results.arms)]
     return tuple(sorted(arms, key=lambda arm: order.index(arm.name))), tuple(missing)
 
@@ -183,7 +183,7 @@ def _joined(parts: Sequence[_SuitePart]) -> SuiteResult:
     """A suite with the tests that all shards have of it, in the order of their places, then of the shards."""
     placed = [pair for part in parts for pair in zip(part.places, part.suite.tests, strict=True)]
     tests = tuple(test for _, test in sorted(placed, key=lambda pair: pair[0]))
-    return parts[0].suite.model_copy(update={"tests": tests})
+    return replace(parts[0].suite, tests=tests)
 
 
 def _in_own_folders(suites: Iterable[SuiteResult]) -> Iterator[SuiteResult]:
@@ -194,7 +194,7 @@ def _in_own_folders(suites: Iterable[SuiteResult]) -> Iterator[SuiteResult]:
         names = (name if number == 1 else f"{name}-{number}" for number in count(1))
         own = next(name for name in names if name.casefold() not in taken)
         taken.add(own.casefold())
-        yield suite.model_copy(update={"folder": f"{own}{slash}{below}"})
+        yield replace(suite, folder=f"{own}{slash}{below}")
 
 
 def _unfinished(runs: Sequence[ShardRun]) -> Iterator[str]:
@@ -257,8 +257,13 @@ def _agreed(parts: Sequence[Mapping[str, _Value]]) -> dict[str, _Value]:
 
 
 def _git(parts: Sequence[Git]) -> Git:
-    known = {name: _only(getattr(part, name) for part in parts) for name in Git.model_fields}
-    return Git.model_validate(known)
+    return Git(
+        commit=_only(part.commit for part in parts),
+        ref=_only(part.ref for part in parts),
+        repository=_only(part.repository for part in parts),
+        head_commit=_only(part.head_commit for part in parts),
+        pull_request=_only(part.pull_request for part in parts),
+    )
 
 
 def _only(values: Iterable[_Known | None]) -> _Known | None:

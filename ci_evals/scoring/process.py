@@ -4,7 +4,7 @@ Pure. What a trace does not tell is no evidence: null, and never nothing.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from math import fsum
@@ -212,7 +212,7 @@ def with_optimal(process: TrialProcess, optimal: Sequence[str] | None) -> TrialP
         overhead = (workflows - len(optimal)) / len(optimal)
     if (missed, overhead) == (process.missed, process.overhead):
         return process
-    return process.model_copy(update={"missed": missed, "overhead": overhead})
+    return replace(process, missed=missed, overhead=overhead)
 
 
 def compared(trial: TrialResult, optimal: Sequence[str] | None) -> TrialResult:
@@ -220,7 +220,7 @@ def compared(trial: TrialResult, optimal: Sequence[str] | None) -> TrialResult:
     if trial.process is None:
         return trial
     process = with_optimal(trial.process, optimal)
-    return trial if process is trial.process else trial.model_copy(update={"process": process})
+    return trial if process is trial.process else replace(trial, process=process)
 
 
 def _longest_common(optimal: Sequence[str], begun: Sequence[str]) -> int:
@@ -237,13 +237,11 @@ def _longest_common(optimal: Sequence[str], begun: Sequence[str]) -> int:
 
 @lru_cache(10_000)
 def _shared_process(process: TrialProcess) -> TrialProcess:
-    process.slim()
     return process
 
 
 @lru_cache(10_000)
 def _shared_fired(fired: Fired) -> Fired:
-    fired.slim()
     return fired
 
 
@@ -294,11 +292,10 @@ def of_run(whole: ProcessSummary, score: float | None, usage: Usage, trials: int
     if each is None:
         return whole
     penalty = min(each / ACCEPTABLE_COST, MOST_TIMES) * COST_WEIGHT
-    return whole.model_copy(
-        update={
-            "cost_usd_per_trial": each,
-            "cost_adjusted_score": None if score is None else max(0.0, score - penalty),
-        }
+    return replace(
+        whole,
+        cost_usd_per_trial=each,
+        cost_adjusted_score=None if score is None else max(0.0, score - penalty),
     )
 
 
@@ -319,5 +316,13 @@ def _sum(counts: Iterable[int]) -> int:
 def _times(trials: Sequence[Times]) -> Times | None:
     if not trials:
         return None
-    sums = {part: fsum(getattr(times, part) for times in trials) for part in Times.model_fields}
-    return Times(**{part: min(seconds, _LONGEST) for part, seconds in sums.items()})
+    return Times(
+        agent=_seconds(times.agent for times in trials),
+        user=_seconds(times.user for times in trials),
+        judge=_seconds(times.judge for times in trials),
+        other=_seconds(times.other for times in trials),
+    )
+
+
+def _seconds(parts: Iterable[float]) -> float:
+    return min(fsum(parts), _LONGEST)

@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
-from typing import NamedTuple
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
@@ -15,7 +14,8 @@ from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.results.usage import Latency, RoleUsage
 from ci_evals.domain.transcript import EndState, Turn, Turns, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Outcome
-from ci_evals.scoring.scorecard import Scorecard, numbers_of_suite, numbers_of_test, total
+from ci_evals.scoring import numbers
+from ci_evals.scoring.scorecard import Scorecard, total
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.usage import usage_of
 from ci_evals.support.digest import of_tests, of_texts
@@ -25,9 +25,6 @@ CRITERION = "The test passes"
 """The criterion of a row without checks of its own."""
 _RULE = ScoreRule(offline=False)
 _NO_TURNS = Turns()
-_TRIAL = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0)
-_USAGE = RoleUsage(role="agent", calls=1).slim_copy()
-_TEST = TestResult(name="", line=1, digest="", guidelines="", turns=(), **numbers_of_test((), 0, _RULE))
 _CAUSES = {
     Undecided.INFRASTRUCTURE: "the infrastructure failed",
     Undecided.ERROR: "it errored",
@@ -37,8 +34,6 @@ _SHOWN = 5
 """Names that a message shows."""
 _MOST_KINDS = 10_000
 """Values that are kept to be shared."""
-_MOST_AMOUNTS = 1_000
-"""Costs and times of one kind of test that are kept to be shared."""
 _MOST_REASON = 4_000
 _MOST_MESSAGE = 50_000
 
@@ -164,10 +159,10 @@ def scorecard(
     trials = [trial for suite in suites for test in suite.tests for trial in test.trials]
     usage = usage_of(trials, prices)
     if not usage.by_role:
-        usage = usage.model_copy(update={"cost_usd": None})
+        usage = replace(usage, cost_usd=None)
     card = total(suites, usage, _RULE)
     official = suites[0].official if len(suites) == 1 else None
-    return card.model_copy(update={"official": official, "latency": Latency()})
+    return replace(card, official=official, latency=Latency())
 
 
 def _suite(name: str, parts: Sequence[_Part], folder: str, redactor: Redactor) -> SuiteResult:
@@ -186,6 +181,7 @@ def _suite(name: str, parts: Sequence[_Part], folder: str, redactor: Redactor) -
     build = _Builder(redactor, clean(arm) if arm else None)
     tests = tuple(build.test(number, own) for number, own in enumerate(by_test.values(), 1))
     fingerprint = _fingerprint(name, parts)
+    counted = numbers.of_suite(tests, _RULE)
     return SuiteResult(
         name=name,
         file=clean(parts[0].source.file),
@@ -196,7 +192,18 @@ def _suite(name: str, parts: Sequence[_Part], folder: str, redactor: Redactor) -
         folder=folder,
         min_score=max((own for part in parts if (own := part.results.min_score) is not None), default=None),
         official=_official(parts, rows),
-        **numbers_of_suite(tests, _RULE),
+        score=counted.score,
+        interval=counted.interval,
+        decided_share=counted.decided_share,
+        pass_at_k=counted.pass_at_k,
+        pass_hat_k=counted.pass_hat_k,
+        counts=counted.counts,
+        categories=counted.categories,
+        aui_logic=counted.aui_logic,
+        tags=counted.tags,
+        difficulties=counted.difficulties,
+        process=counted.process,
+        tests=tests,
     )
 
 
@@ -233,16 +240,7 @@ def _official(parts: Sequence[_Part], rows: Sequence[Row]) -> OfficialScore | No
         return None
     of = sum(one.of for one in stated)
     value = math.fsum((one.value or 0) * one.of for one in stated) / of if of else None
-    return stated[0].model_copy(update={"value": value, "of": of})
-
-
-class _Kind(NamedTuple):
-    """What tests of different names may come to."""
-
-    test: TestResult
-    """A test without a name; its trials cost nothing and take no time."""
-    trials: dict[object, tuple[TrialResult, ...]]
-    """Its trials by what they cost and how long they took."""
+    return replace(stated[0], value=value, of=of)
 
 
 @dataclass(frozen=True)
@@ -251,7 +249,6 @@ class _Builder:
 
     redactor: Redactor
     model: str | None
-    kinds: dict[object, _Kind] = field(default_factory=dict)
 
     def clean(self, text: str) -> str:
         """Return a text without secrets."""
@@ -261,61 +258,52 @@ class _Builder:
         """Return a test with a trial for each row that was run."""
         name = self.clean(rows[0].test)
         definitions = sorted({row.definition for row in rows if row.definition})
-        cluster = next((row.cluster for row in rows if row.cluster is not None), None)
-        kind = self._kind(rows)
-        return kind.test.like(
+        clusters = [self.clean(row.cluster) for row in rows if row.cluster is not None]
+        floors = [row.min_score for row in rows if row.min_score is not None]
+        groups = tuple(dict.fromkeys(self.clean(group) for row in rows for group in row.groups))
+        run = [row for row in rows if row.undecided is not Undecided.SKIPPED]
+        category = groups[0] if groups else None
+        trials = tuple(self._trial(index, row, category) for index, row in enumerate(run, 1))
+        counted = numbers.of_test(trials, len(trials), _RULE)
+        return TestResult(
             name=name,
-            cluster=None if cluster is None else self.clean(cluster),
+            tags=_shared(groups),
+            cluster=clusters[0] if clusters else None,
+            critical=any(row.critical for row in rows),
+            min_score=max(floors, default=None),
             line=number,
             digest=of_texts(definitions or [name]),
-            trials=self._trials(kind, rows),
+            guidelines="",
+            turns=(),
+            score=counted.score,
+            pass_rate=counted.pass_rate,
+            passed=counted.passed,
+            outcome=counted.outcome,
+            flaky=counted.flaky,
+            statistics=counted.statistics,
+            process=counted.process,
+            trials=trials,
         )
-
-    def _kind(self, rows: Sequence[Row]) -> _Kind:
-        if any(row.conversation for row in rows):
-            return self._new_kind(rows)
-        key = tuple([row.result for row in rows])
-        known = self.kinds.get(key)
-        if known is None:
-            if len(self.kinds) >= _MOST_KINDS:
-                self.kinds.clear()
-            known = self.kinds[key] = self._new_kind(rows)
-        return known
-
-    def _new_kind(self, rows: Sequence[Row]) -> _Kind:
-        groups = dict.fromkeys(self.clean(group) for row in rows for group in row.groups)
-        run = _run(rows)
-        trials = tuple(self._trial(index, row, next(iter(groups), None)) for index, row in enumerate(run, 1))
-        numbers = numbers_of_test(trials, len(trials), _RULE)
-        rules = {
-            "critical": any(row.critical for row in rows),
-            "min_score": max((row.min_score for row in rows if row.min_score is not None), default=None),
-        }
-        return _Kind(_TEST.slim_copy(tags=_shared(tuple(groups)), trials=trials, **rules, **numbers), {})
-
-    def _trials(self, kind: _Kind, rows: Sequence[Row]) -> tuple[TrialResult, ...]:
-        key = tuple([row.amounts for row in rows])
-        known = kind.trials.get(key)
-        if known is None:
-            if len(kind.trials) >= _MOST_AMOUNTS:
-                kind.trials.clear()
-            known = kind.trials[key] = tuple(
-                trial.like(duration_seconds=float(row.seconds or 0), usage=self._usage(row))
-                for trial, row in zip(kind.test.trials, _run(rows), strict=True)
-            )
-        return known
 
     def _trial(self, index: int, row: Row, category: str | None) -> TrialResult:
         reason = self.clean(row.reason[:_MOST_REASON])
-        error = None
+        status, error = EndState.COMPLETED, None
+        findings: tuple[Finding, ...] = ()
         if row.undecided:
-            error = _CAUSES[row.undecided] + (f": {reason}" if reason else "")
-        return _TRIAL.slim_copy(
+            status = EndState.FAILED
+            error = _CAUSES[row.undecided]
+            if reason:
+                error += f": {reason}"
+        else:
+            findings = _findings(tuple(self._verdicts(row, reason, category)))
+        return TrialResult(
             index=index,
-            status=EndState.FAILED if row.undecided else EndState.COMPLETED,
+            status=status,
             error=error,
+            duration_seconds=float(row.seconds or 0),
             turns=self._turns(row.conversation),
-            findings=() if row.undecided else _findings(tuple(self._verdicts(row, reason, category))),
+            findings=findings,
+            usage=self._usage(row),
         )
 
     def _verdicts(self, row: Row, reason: str, category: str | None) -> Iterator[_Verdict]:
@@ -394,12 +382,11 @@ def _share(result: Row | Check) -> float:
 
 @lru_cache(_MOST_KINDS)
 def _usage(model: str | None, read: int, written: int, cost: float | None) -> tuple[RoleUsage, ...]:
-    return (_USAGE.like(model=model, input_tokens=read, output_tokens=written, cost_usd=cost),)
-
-
-def _run(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows that were run."""
-    return [row for row in rows if row.undecided is not Undecided.SKIPPED]
+    """Equal usage as one object."""
+    usage = RoleUsage(
+        role="agent", calls=1, model=model, input_tokens=read, output_tokens=written, cost_usd=cost
+    )
+    return (usage,)
 
 
 @lru_cache(_MOST_KINDS)
@@ -410,14 +397,14 @@ def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(_MOST_KINDS)
 def _findings(verdicts: tuple[_Verdict, ...]) -> tuple[Finding, ...]:
-    """Equal findings as one object, of which scores are made once."""
+    """Equal findings as one object."""
     return tuple(_finding(*verdict) for verdict in verdicts)
 
 
 @lru_cache(_MOST_KINDS)
 def _finding(criterion: str, passed: bool, score: float, reason: str, category: str | None) -> Finding:
-    """Cached: most rows of a test come to the same, and a finding is never changed."""
-    finding = Finding(
+    """Equal findings as one object: most rows of a test come to the same."""
+    return Finding(
         criterion=criterion,
         kind="strict",
         category=category,
@@ -425,5 +412,3 @@ def _finding(criterion: str, passed: bool, score: float, reason: str, category: 
         reason=reason or "No reason is given.",
         grade=None if score == passed else Grade(score=score, pass_at=None, dimensions=()),
     )
-    finding.slim()
-    return finding

@@ -1,11 +1,17 @@
 """The results of one suite of a run, as the files in its folder hold them."""
 
-from ci_evals.domain.results.comparison import Change, Comparison, SuiteComparison
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from ci_evals.domain.results.comparison import Comparison, SuiteComparison, TestName
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.scoring import coverage
 from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.simulated_users import user_checks
+
+T = TypeVar("T", bound=TestName)
 
 
 def of_suite(results: Results, suite: SuiteResult, compared: SuiteComparison | None) -> Results:
@@ -14,45 +20,44 @@ def of_suite(results: Results, suite: SuiteResult, compared: SuiteComparison | N
     Gate, usage and studies stay the run's. In a run of several suites nobody knows which suite requires what
     to fire, nor what fired in the baseline: coverage is then of what fired here alone.
     """
-    comparison = results.comparison
     alone = len(results.suites) == 1
-    return results.model_copy(
-        update={
-            "suites": (suite,),
-            "score": suite.score,
-            "interval": suite.interval,
-            "pass_at_k": suite.pass_at_k,
-            "pass_hat_k": suite.pass_hat_k,
-            "counts": suite.counts,
-            "process": results.process if alone else suite.process,
-            **({} if alone else _judge_and_user(results, suite)),
-            "coverage": results.coverage if alone else coverage.of_suite(suite, results.coverage),
-            "comparison": _comparison_of(comparison, compared) if comparison and compared else comparison,
-        }
+    of_one = replace(
+        results,
+        suites=(suite,),
+        score=suite.score,
+        interval=suite.interval,
+        pass_at_k=suite.pass_at_k,
+        pass_hat_k=suite.pass_hat_k,
+        counts=suite.counts,
+    )
+    if results.comparison and compared:
+        of_one = replace(of_one, comparison=_comparison_of(results.comparison, compared))
+    if alone:
+        return of_one
+    return replace(
+        of_one,
+        process=suite.process,
+        vote_agreement=vote_agreement((suite,)) if results.vote_agreement else None,
+        user_checks=user_checks(suite.tests) if results.user_checks else None,
+        coverage=coverage.of_suite(suite, results.coverage),
     )
 
 
-def _judge_and_user(results: Results, suite: SuiteResult) -> dict[str, object]:
-    """The facts about one suite's judge and simulated user, of those known about the run's."""
-    return {
-        "vote_agreement": vote_agreement((suite,)) if results.vote_agreement else None,
-        "user_checks": user_checks(suite.tests) if results.user_checks else None,
-    }
-
-
 def _comparison_of(comparison: Comparison, suite: SuiteComparison) -> Comparison:
-    lists = ("regressed", "fixed", "suspects", "new", "removed", "changed")
-    return comparison.model_copy(
-        update={
-            **{name: getattr(suite, name) for name in Change.model_fields},
-            **{
-                name: tuple(test for test in getattr(comparison, name) if test.suite == suite.name)
-                for name in lists
-            },
-            "comparable": suite.comparable,
-            "reasons": suite.reasons,
-            # The changes of a run do not name their suite.
-            "deltas": comparison.deltas if len(comparison.suites) == 1 else (),
-            "suites": (suite,),
-        }
+    def own(tests: Iterable[T]) -> tuple[T, ...]:
+        return tuple(test for test in tests if test.suite == suite.name)
+
+    return replace(
+        comparison.with_change(suite),
+        regressed=own(comparison.regressed),
+        fixed=own(comparison.fixed),
+        suspects=own(comparison.suspects),
+        new=own(comparison.new),
+        removed=own(comparison.removed),
+        changed=own(comparison.changed),
+        comparable=suite.comparable,
+        reasons=suite.reasons,
+        # The changes of a run do not name their suite.
+        deltas=comparison.deltas if len(comparison.suites) == 1 else (),
+        suites=(suite,),
     )

@@ -1,6 +1,7 @@
 """Usage of a run: calls, tokens and cost of its models, and the agent's time."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from math import fsum
 from statistics import median
@@ -25,7 +26,7 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
     """
     trials = tuple(trials)
     models = usage_of_roles((usage for trial in trials for usage in trial.usage), prices)
-    return models.model_copy(update={"by_role": (*models.by_role, *_agents_own(trials))})
+    return replace(models, by_role=(*models.by_role, *_agents_own(trials)))
 
 
 def agent_models(usage: Usage) -> tuple[str, ...]:
@@ -116,7 +117,7 @@ def _known_cost(usages: Iterable[RoleUsage]) -> float | None:
 
 
 def _priced(usage: RoleUsage, known_cost: float | None, prices: PriceTable) -> RoleUsage:
-    return usage.model_copy(update={"cost_usd": _cost(usage, known_cost, prices)})
+    return replace(usage, cost_usd=_cost(usage, known_cost, prices))
 
 
 def _cost(usage: RoleUsage, known_cost: float | None, prices: PriceTable) -> float | None:
@@ -180,7 +181,7 @@ def with_other(whole: Usage, role: Role, other: Usage) -> Usage:
     unknown = {usage.model or usage.role for usage in models if usage.cost_usd is None}
     unpriced = tuple(model for model in whole.unpriced if model in unknown)
     rest = _whole(models, whole.prices_as_of if models else None, unpriced)
-    return summed([rest.model_copy(update={"by_role": kept}), other])
+    return summed([replace(rest, by_role=kept), other])
 
 
 def _added(costs: Iterable[float | None]) -> float | None:

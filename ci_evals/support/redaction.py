@@ -13,11 +13,12 @@ in base 64 twice) or shows a part of it is not found: whoever holds a secret can
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache, cached_property, reduce
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, SecretStr
 
@@ -36,7 +37,7 @@ secret holds a quotation mark, and no terminal escape continues behind the end o
 _MOST_TEXTS = 20_000
 """The most texts searched as one. A trial has some thousand; those of a run would fill the memory."""
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M")
 
 
 class Clean:
@@ -100,10 +101,16 @@ class Redactor:
         return Redactor(keys=self.keys)
 
     def model(self, model: M) -> M:
-        """`model`, or where a string in it holds a secret a copy without it. Enumerated values stay."""
+        """Return a model or dataclass; where a string in it holds a secret, a copy without it.
+
+        Enumerated values stay.
+        """
         if self._is_clear(model):
             return model
-        changes = {name: self._field(getattr(model, name)) for name in _open_fields(type(model))}
+        kind: Any = type(model)
+        changes = {name: self._field(getattr(model, name)) for name in _open_fields(kind)}
+        if not isinstance(model, BaseModel):
+            return replace(model, **changes)  # type: ignore[type-var]  # a dataclass, or it has no fields
         copy = model.model_copy(update=changes)
         # A matcher's conditions are the fields that were given: those that are copied were not.
         object.__setattr__(copy, "__pydantic_fields_set__", {*model.model_fields_set})
@@ -139,7 +146,7 @@ class Redactor:
                 return value
             case str():
                 return self.text(value)
-            case BaseModel():
+            case _ if isinstance(value, BaseModel) or is_dataclass(value):
                 return self.model(value)
             case dict():
                 return {self._key(key): self._under(key, item) for key, item in value.items()}
@@ -169,14 +176,29 @@ class Redactor:
 
 
 @cache
-def _open_fields(model: type[BaseModel]) -> tuple[str, ...]:
+def _open_fields(kind: Any) -> tuple[str, ...]:
     """Return the fields that may hold any text: no numbers or words of a closed set, not marked as clean."""
-    fields = model.model_fields.items()
     return tuple(
         name
-        for name, info in fields
-        if not _is_closed(info.annotation) and not any(isinstance(mark, Clean) for mark in info.metadata)
+        for name, annotation, marks in _typed_fields(kind)
+        if not _is_closed(annotation) and not any(isinstance(mark, Clean) for mark in marks)
     )
+
+
+def _typed_fields(kind: type[Any]) -> Iterator[tuple[str, Any, Iterable[object]]]:
+    """Yield the name, type and marks of each field of a model or dataclass."""
+    if issubclass(kind, BaseModel):
+        for name, info in kind.model_fields.items():
+            yield name, info.annotation, info.metadata
+        return
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        hint = hints[field.name]
+        if get_origin(hint) is Annotated:
+            annotation, *marks = get_args(hint)
+            yield field.name, annotation, marks
+        else:
+            yield field.name, hint, ()
 
 
 def _is_closed(kind: Any) -> bool:
@@ -213,7 +235,7 @@ def _texts(value: Any) -> list[str]:
 @cache
 def _opened(kind: type) -> Callable[[Any], Iterable[Any]] | None:
     """Return what takes out the parts of such a value that may hold text; None if it is JSON."""
-    if issubclass(kind, BaseModel):
+    if issubclass(kind, BaseModel) or is_dataclass(kind):
         names = _open_fields(kind)
         return lambda model: [getattr(model, name) for name in names]
     if issubclass(kind, Redactable):
@@ -260,6 +282,8 @@ def _texts_of_rare(part: Any) -> list[str]:
         case str() if not isinstance(part, Enum):
             return [part]
         case BaseModel():
+            return _texts(part)
+        case _ if is_dataclass(part):
             return _texts(part)
     return []
 

@@ -7,6 +7,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def header(**digests) -> JournalHeader:
         tool=Tool(version=__version__),
         run="run-1",
         started_at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC),
-        digests=DIGESTS.model_copy(update=digests),
+        digests=replace(DIGESTS, **digests),
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import builders as build
 import fakes
@@ -23,6 +23,7 @@ from ci_evals.job.late_evidence import with_gaps
 from ci_evals.ports import Completion, Prompt
 from ci_evals.runner import Options, Participants, run
 from ci_evals.stop import Stop
+from ci_evals.support import dataclass_json
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import CheckedJudge
@@ -42,7 +43,7 @@ class Recorder:
         self.capture = RunCapture(plan, folder.redactor)
 
     def begin(self, name="run-1"):
-        digests = Digests(**{field: field for field in Digests.model_fields})
+        digests = Digests(**{field.name: field.name for field in fields(Digests)})
         header = JournalHeader(
             tool=Tool(version=__version__),
             run=name,
@@ -109,7 +110,7 @@ def folder(tmp_path):
 
 def timeless(results):
     """Results without how long playing took."""
-    return [result and result.model_copy(update={"duration_seconds": 0, "times": None}) for result in results]
+    return [result and replace(result, duration_seconds=0, times=None) for result in results]
 
 
 def everybody(agent, user=("Hello", "Goodbye ###STOP###"), judge=(PASS,)):
@@ -143,15 +144,15 @@ async def test_a_replay_gives_the_results_of_the_recorded_run(folder):
     participants = everybody(fakes.ScriptedAgent([trace, "Bye"]), judge=[dear, FAIL, PASS])
     first = await folder.record(plan, participants, parallel=3)
     again = await folder.replay(plan, parallel=2)
-    assert len({result.model_dump_json(include={"findings"}) for result in first}) > 1
+    assert len({result.findings for result in first}) > 1
     assert first[0].usage[-1].role == "embedder"
     assert timeless(again) == [clean(result) for result in timeless(first)]
 
 
 def clean(result):
     """The result as a file can hold it: half of a surrogate pair is none."""
-    text = json.dumps(result.model_dump(mode="json")).replace("\\ud800", "\\ufffd")
-    return type(result).model_validate_json(text)
+    text = json.dumps(dataclass_json.to_value(result)).replace("\\ud800", "\\ufffd")
+    return dataclass_json.from_json(type(result), text)
 
 
 async def test_errors_are_raised_again(folder):

@@ -1,6 +1,7 @@
 """A run that was compared with a baseline, both of them hostile in every text that anybody could write."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import hostile
 import reliability_cases
@@ -65,33 +66,33 @@ def _narrowed(results: Results, name: TestName) -> Results:
     suite = next(suite for suite in results.suites if suite.name == name.suite)
     test = next(test for test in suite.tests if test.name == name.name)
     trial = test.trials[0]
-    trial = trial.model_copy(
-        update={
-            "turns": Turns(trial.turns[:2]),
-            "findings": (
-                *trial.findings,
-                reliability_cases.GRADED,
-                *reliability_cases.tests()[1].trials[0].findings,
-            ),
-            "user_audit": UserAudit(violations=reliability_cases.BREACHES),
-        }
+    trial = replace(
+        trial,
+        turns=Turns(trial.turns[:2]),
+        findings=(
+            *trial.findings,
+            reliability_cases.GRADED,
+            *reliability_cases.tests()[1].trials[0].findings,
+        ),
+        user_audit=UserAudit(violations=reliability_cases.BREACHES),
     )
-    test = test.model_copy(update={"trials": (trial,)})
-    return results.model_copy(
-        update={"suites": (suite.model_copy(update={"tests": (test,)}),)}
-        | {name: getattr(_KNOWN, name) for name in ("vote_agreement", "user_checks", "studies")}
+    test = replace(test, trials=(trial,))
+    return replace(
+        results,
+        suites=(replace(suite, tests=(test,)),),
+        vote_agreement=_KNOWN.vote_agreement,
+        user_checks=_KNOWN.user_checks,
+        studies=_KNOWN.studies,
     )
 
 
 def _poisoned(results: Results, texts: Sequence[str]) -> Results:
     whole = hostile.poisoned(results, " ".join(text for text in texts if len(text) < 1_000))
     suites = tuple(
-        hostile.poisoned(results.suites[0], text).model_copy(update={"folder": f"suite-{number}"})
+        replace(hostile.poisoned(results.suites[0], text), folder=f"suite-{number}")
         for number, text in enumerate(texts)
     )
-    return whole.model_copy(
-        update={"suites": suites, "comparison": _compared(whole.comparison, results, texts)}
-    )
+    return replace(whole, suites=suites, comparison=_compared(whole.comparison, results, texts))
 
 
 def _compared(whole: Comparison | None, results: Results, texts: Sequence[str]) -> Comparison | None:
@@ -100,13 +101,12 @@ def _compared(whole: Comparison | None, results: Results, texts: Sequence[str]) 
     worst, *_ = results.comparison.regressed
     changes = tuple(hostile.poisoned(worst, text) for text in texts)
     names = tuple(TestName(suite=text, name=text) for text in texts)
-    return whole.model_copy(
-        update={
-            "regressed": changes,
-            "fixed": changes[:5],
-            "suspects": changes,
-            "new": names[:5],
-            "removed": names,
-            "changed": names[-5:],
-        }
+    return replace(
+        whole,
+        regressed=changes,
+        fixed=changes[:5],
+        suspects=changes,
+        new=names[:5],
+        removed=names,
+        changed=names[-5:],
     )

@@ -1,5 +1,6 @@
 """A page of 2,000 trials: there at once, and its conversations unpacked only for whoever opens them."""
 
+from dataclasses import replace
 from random import Random
 from statistics import median
 
@@ -46,18 +47,20 @@ def many(results: Results) -> Results:
 
     def again(test: TestResult) -> TestResult:
         trials = tuple(
-            test.trials[place % len(test.trials)].model_copy(
-                update={"index": place + 1, "closing_remark": luck.randbytes(1_500).hex()}
+            replace(
+                test.trials[place % len(test.trials)],
+                index=place + 1,
+                closing_remark=luck.randbytes(1_500).hex(),
             )
             for place in range(10)
         )
-        return test.model_copy(update={"trials": trials})
+        return replace(test, trials=trials)
 
     suites = tuple(
-        suite.model_copy(update={"name": f"{suite.name} {number}", "tests": tuple(map(again, suite.tests))})
+        replace(suite, name=f"{suite.name} {number}", tests=tuple(map(again, suite.tests)))
         for number in range(1, TRIALS // (10 * len(suite.tests)) + 2)
     )
-    return results.model_copy(update={"suites": suites})
+    return replace(results, suites=suites)
 
 
 def test_it_opens_in_less_than_two_seconds(profile, large):

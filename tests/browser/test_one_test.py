@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 
 import builders as build
 import pytest
@@ -96,7 +97,7 @@ def test_a_verdict_leads_to_its_turn_and_back(look, compared):
 def test_the_worst_of_many_trials_is_shown(look, written):
     """A test that erred opens where it did, and hundreds of trials leave room for the conversation."""
     trials = [build.trial_result(index=number) for number in range(1, 301)]
-    trials[199] = trials[199].model_copy(update={"status": EndState.FAILED})
+    trials[199] = replace(trials[199], status=EndState.FAILED)
     page = look(written(build.test_result(trials=tuple(trials))))
     page.evaluate("location.hash = addressOf(0)")
     page.wait_for_selector("#test .turn")

@@ -1,6 +1,7 @@
 """A run against its baseline, as its users do it: real runs of a bundled suite against the embedded agent."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import builders as build
@@ -133,8 +134,8 @@ def test_an_unchanged_noisy_agent_passes(suite):
 
 def test_a_comparison_that_was_asked_for_and_cannot_be_made_is_no_verdict(files, runs, tmp_path):
     """With the reason, and exit code 3; both runs were named, so somebody wants to know."""
-    digests = runs["base"].run.digests.model_copy(update={"judge_prompt": "other"})
-    other = runs["base"].model_copy(update={"run": runs["base"].run.model_copy(update={"digests": digests})})
+    digests = replace(runs["base"].run.digests, judge_prompt="other")
+    other = replace(runs["base"], run=replace(runs["base"].run, digests=digests))
     base = saved(tmp_path / "other", other)
     for check in ("--regression=any", "--max-drop=5"):
         completed = ci_evals("compare", files["broken"], base, check, cwd=tmp_path)

@@ -1,5 +1,7 @@
 """Which models the options ask for: what makes sense is passed on, what contradicts itself is refused."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 from labelled_runs import saved
@@ -72,7 +74,7 @@ def test_a_study_asks_the_whole_panel_of_its_run(tmp_path, monkeypatch):
     """Fewer votes than it has models would leave some out, named here or in the run."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     panel = {"judge_model": "a", "judge_panel": ("a", "b", "c", "d"), "judge_votes": 5}
-    results = build.results(build.suite_result("S", build.test_result()).model_copy(update=panel))
+    results = build.results(replace(build.suite_result("S", build.test_result()), **panel))
     saved(results, tmp_path)
     with pytest.raises(UsageError, match="the panel has 4 models"):
         judging(tmp_path, JudgeSettings(llm_key="k", judge_votes=3), RunContext())

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import builders as build
@@ -202,7 +202,7 @@ def write_recording(folder, *recorded, torn="", **models):
         tool=Tool(version="0.1.0"),
         run="run-1",
         started_at=build.STARTED_AT,
-        digests=Digests(**{field: field for field in Digests.model_fields}),
+        digests=Digests(**{field.name: field.name for field in fields(Digests)}),
         recorded=Recorded(models=RecordedModels(**({"provider": "anthropic"} | models)), suites=recorded),
     )
     (folder / "recording.jsonl").write_text(header.model_dump_json(by_alias=True) + "\n" + torn)

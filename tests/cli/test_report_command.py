@@ -3,6 +3,7 @@
 import json
 import os
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -259,7 +260,7 @@ def test_keys_of_this_environment_are_in_none_of_the_files(past, monkeypatch):
 
 def test_a_run_without_suites_has_reports_too(past, capsys):
     """What nobody wrote so can still be read."""
-    save(Path("empty"), run_of("empty").model_copy(update={"suites": ()}))
+    save(Path("empty"), replace(run_of("empty"), suites=()))
     redraw("empty", format="json")
     redraw("empty")
     captured = capsys.readouterr().out.splitlines()

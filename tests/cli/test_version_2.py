@@ -13,6 +13,7 @@ import ci_evals as library
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.support import dataclass_json
 
 FILES = Path(__file__).parent / "version_2"
 NAMES = sorted(file.stem for file in FILES.glob("*.json"))
@@ -63,7 +64,7 @@ def test_the_files_are_of_version_2_and_are_read_as_this_one(name):
     written = json.loads(file_of(name).read_text())
     assert written["schemaVersion"] == 2
     results = read(name)
-    again = results.model_dump(mode="json", by_alias=True)
+    again = dataclass_json.to_value(results)
     assert again["schemaVersion"] == 3
     for key in ("score", "interval", "counts", "usage", "latency", "suites", "arms", "gate"):
         assert again[key] == {**again, **written}[key], key

@@ -1,6 +1,7 @@
 """Sound input of every kind, for fuzz targets to spoil."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -363,12 +364,12 @@ def _results() -> list[bytes]:
         build.suite_result("Refunds", flaky, undecided),
         build.suite_result("Other"),
         run=build.run_info(git=Git(commit="a" * 40, ref="refs/heads/x", repository="o/r", pull_request=7)),
-        usage=Usage(calls=3, roles=(RoleUsage(role="judge", model="m", calls=3, cost_usd=0.5),)),
+        usage=Usage(calls=3, by_role=(RoleUsage(role="judge", model="m", calls=3, cost_usd=0.5),)),
     )
     plain = build.results(run=build.run_info(id="run-2"))
     reach = Reach(kind=LogicKind.RULE, name="gone", trials=0, tests=0, wanted=True)
-    gone = reach.model_copy(update={"compared_trials": 0, "base_trials": 2})
-    head = build.completed(head).model_copy(update={"coverage": Coverage(traced_trials=3, logic=(gone,))})
+    gone = replace(reach, compared_trials=0, base_trials=2)
+    head = replace(build.completed(head), coverage=Coverage(traced_trials=3, logic=(gone,)))
     return [report_texts.dump(results).encode() for results in (head, plain)]
 
 

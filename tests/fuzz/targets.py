@@ -13,7 +13,7 @@ import zlib
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.support import payload
+from ci_evals.support import dataclass_json, payload
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.redaction import Redactor
@@ -592,9 +592,7 @@ def results(data: bytes) -> None:
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
         gate = to_record(decide_change(GateInput(head, comparer), policy))
         reached = coverage.compared(head.coverage, comparer.pairs)
-        comparison = head.model_copy(
-            update={"comparison": comparer.comparison(), "gate": gate, "coverage": reached}
-        )
+        comparison = replace(head, comparison=comparer.comparison(), gate=gate, coverage=reached)
         documents.comparison(comparison)
         documents.summary(comparison)
         console.comparison(comparison, color=False)
@@ -614,7 +612,7 @@ def page(data: bytes) -> None:
         comparison_runs = ComparisonRuns(
             baseline=base, others=(ComparisonRun.of(base, "then"), ComparisonRun.of(head, "now"))
         )
-        text = "".join(pages.render(head.model_copy(update={"comparison": compared}), comparison_runs))
+        text = "".join(pages.render(replace(head, comparison=compared), comparison_runs))
         text.encode()
         packed = re.findall(
             r'<script type="application/octet-stream" id="[tb]\d+(?:\.\d+)?">(.*)</script>', text
@@ -705,7 +703,7 @@ def calibration(data: bytes) -> None:
     file.write_bytes(data)
     with _foreseen(UsageError):
         found = later_runs.read_file(file)
-        file.write_text(found.model_dump_json(by_alias=True), encoding="utf-8")
+        file.write_text(dataclass_json.to_json(found), encoding="utf-8")
         assert later_runs.read_file(file) == found
         terminal.render(found)
 

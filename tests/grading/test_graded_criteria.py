@@ -1,6 +1,7 @@
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from itertools import permutations
 
 import builders as build
@@ -62,7 +63,7 @@ async def decide(
     )
     judge = Judge([llm], redactor or Redactor(), votes=votes)
     (finding,) = await grade(test, test.turns, transcript, judge)
-    return Verdict(**{name: getattr(finding, name) for name in Verdict.model_fields}), llm
+    return finding.verdict, llm
 
 
 async def test_a_grade_is_the_weighted_mean_of_levels():
@@ -194,9 +195,7 @@ async def test_a_judge_that_cannot_tell_one_dimension():
     """Leaves the criterion undecided, and says which."""
     unsure = answer(entry("correctness", "good"), entry("tact", "Cannot_Tell", reason="No tone at all."))
     verdict, llm = await decide(unsure)
-    assert verdict == Verdict.undecided(Cause.CANNOT_TELL, "tact: No tone at all.").model_copy(
-        update={"evidence": (1, 2)}
-    )
+    assert verdict == replace(Verdict.undecided(Cause.CANNOT_TELL, "tact: No tone at all."), evidence=(1, 2))
     assert len(llm.prompts) == 1
 
 

@@ -1,5 +1,6 @@
 import asyncio
 import json
+from dataclasses import replace
 
 import builders as build
 import fakes
@@ -46,9 +47,9 @@ async def decide(*answers, transcript=SAID, redactor=None) -> tuple[Verdict, fak
 async def test_pass_and_fail_with_reason_and_evidence():
     """As the judge says."""
     absent = {"rests_on": "absence"}
-    assert (await decide(answer()))[0] == Verdict.passed("It asked.", 1, 2).model_copy(update=absent)
+    assert (await decide(answer()))[0] == replace(Verdict.passed("It asked.", 1, 2), **absent)
     verdict, _ = await decide(answer("fail", " Never asked. ", [2, 1, 2]))
-    assert verdict == Verdict.failed("Never asked.", 1, 2).model_copy(update=absent)
+    assert verdict == replace(Verdict.failed("Never asked.", 1, 2), **absent)
 
 
 @pytest.mark.parametrize("evidence", [[0], [1, 3], [-1]])

@@ -1,5 +1,6 @@
 """The runs whose reports stand, whole, under golden/."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import cache
 
@@ -152,8 +153,8 @@ def bad() -> Results:
 
 def undecided() -> Results:
     """No judge was configured; one trace never came; what strict checks could see is fine."""
-    unjudged = KIND.model_copy(
-        update={"outcome": Outcome.UNDECIDED, "cause": Cause.NO_JUDGE, "reason": "no judge was configured"}
+    unjudged = replace(
+        KIND, outcome=Outcome.UNDECIDED, cause=Cause.NO_JUDGE, reason="no judge was configured"
     )
     traceless = build.finding(
         "undecided",
@@ -237,25 +238,20 @@ PRICED = Usage(
     ),
     prices_as_of=date(2026, 11, 1),
 )
-COSTLY = PRICED.model_copy(
-    update={
-        "by_role": tuple(
-            role.model_copy(update={"cost_usd": cost})
-            for role, cost in zip(PRICED.by_role, (0.0451, 0.2672), strict=True)
-        )
-    }
+COSTLY = replace(
+    PRICED,
+    by_role=tuple(
+        replace(role, cost_usd=cost) for role, cost in zip(PRICED.by_role, (0.0451, 0.2672), strict=True)
+    ),
 )
-UNKIND = KIND.model_copy(
-    update={
-        "outcome": Outcome.FAILED,
-        "reason": "In its second reply the agent blames the customer for the size.",
-        "evidence": (2,),
-    }
+UNKIND = replace(
+    KIND,
+    outcome=Outcome.FAILED,
+    reason="In its second reply the agent blames the customer for the size.",
+    evidence=(2,),
 )
 IDLE = build.finding("failed", reason="REFUND_REQUEST was never executed", evidence=(1,))
-UNHEARD = KIND.model_copy(
-    update={"outcome": Outcome.UNDECIDED, "cause": Cause.JUDGE_ERROR, "reason": "the judge timed out"}
-)
+UNHEARD = replace(KIND, outcome=Outcome.UNDECIDED, cause=Cause.JUDGE_ERROR, reason="the judge timed out")
 FINDINGS = {
     "p": (build.finding(), KIND),
     "h": (build.finding(), UNKIND),
@@ -283,7 +279,7 @@ def base_run(*suites, **fields) -> Results:
     return build.results(
         *suites,
         run=build.run_info(**info),
-        usage=COSTLY.model_copy(update={"cost_usd": 0.2988}),
+        usage=replace(COSTLY, cost_usd=0.2988),
         latency=Latency(replies=72, median=1.1, p95=2.8, slowest=4),
     )
 
@@ -291,8 +287,8 @@ def base_run(*suites, **fields) -> Results:
 def against(head: Results, base: Results, **fields) -> Results:
     """The run with its comparison. What depends on how noise is reckoned is told, of run and suites alike."""
     found = RunComparer(head, base).comparison()
-    suites = tuple(suite.model_copy(update=fields if suite.tests else {}) for suite in found.suites)
-    return head.model_copy(update={"comparison": found.model_copy(update=fields | {"suites": suites})})
+    suites = tuple(replace(suite, **fields if suite.tests else {}) for suite in found.suites)
+    return replace(head, comparison=replace(found, **(fields | {"suites": suites})))
 
 
 def decided(head: Results, base: Results, policy: Policy, *, of_base_commit: bool = True) -> Results:
@@ -304,7 +300,7 @@ def decided(head: Results, base: Results, policy: Policy, *, of_base_commit: boo
     noise = odds_of(head, evaluated_checks(gate.checks))
     reached = coverage.compared(head.coverage, comparer.pairs)
     comparison = {"comparison": comparer.comparison(), "gate": gate, "odds": noise, "coverage": reached}
-    return head.model_copy(update=comparison)
+    return replace(head, **comparison)
 
 
 def interval_of(*tests: TestResult) -> Interval | None:
@@ -369,7 +365,7 @@ def proven() -> Results:
     run = build.results(
         *head,
         interval=interval_of(*refunds, *turns),
-        usage=COSTLY.model_copy(update={"cost_usd": None, "unpriced": ("gpt-next",)}),
+        usage=replace(COSTLY, cost_usd=None, unpriced=("gpt-next",)),
     )
     policy = Policy(max_drops=read_drops("suite:Exchanges=40")[1], regression=Regression.ANY, max_errors=2)
     return decided(run, base_run(*base, git=Git()), policy)
@@ -380,7 +376,7 @@ def incomparable() -> Results:
     digests = build.run_info().digests
     base = base_run(
         build.suite_result("Refunds", GOOD_TEST),
-        digests=digests.model_copy(update={"judge_prompt": "x", "models": "y"}),
+        digests=replace(digests, judge_prompt="x", models="y"),
     )
     policy = Policy(max_drop=5)
     return decided(build.results(build.suite_result("Refunds", GOOD_TEST)), base, policy)
@@ -395,7 +391,7 @@ def unsure() -> Results:
     base = [played(name, trials) for name, trials in zip(SIX[:4], ("ppp", "ppp", "hpp", "ppp"), strict=True)]
     groups = {
         name: tuple(
-            group.model_copy(update={"interval": Interval(low=62.5, high=98.44)}) if group.score else group
+            replace(group, interval=Interval(low=62.5, high=98.44)) if group.score else group
             for group in found
         )
         for name, found in GROUPS.items()

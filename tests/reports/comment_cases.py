@@ -20,7 +20,7 @@ from ci_evals.gate.odds import evaluated_checks, odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
 from ci_evals.reports.markdown.comment import SummaryContext
-from ci_evals.scoring.scores import ScoreRule, alike, decided_share
+from ci_evals.scoring.scores import ScoreRule, decided_share
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"
 FOUND = "the baseline is commit 3aceb90 of main, the base commit"
@@ -125,12 +125,11 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
         evidence=story.evidence,
     )
     if letter == "u":
-        judged = judged.model_copy(
-            update={
-                "outcome": Outcome.UNDECIDED,
-                "cause": Cause.JUDGE_ERROR,
-                "reason": "the judge's answer was not in the form asked for, twice",
-            }
+        judged = replace(
+            judged,
+            outcome=Outcome.UNDECIDED,
+            cause=Cause.JUDGE_ERROR,
+            reason="the judge's answer was not in the form asked for, twice",
         )
     strict = build.finding(
         "failed" if idle else "passed",
@@ -176,7 +175,7 @@ def suites(
                 *tests,
                 file=file,
                 interval=cases.interval_of(*tests),
-                decided_share=decided_share(alike(tests), ScoreRule(offline=False)),
+                decided_share=decided_share(tests, ScoreRule(offline=False)),
             )
         )
     return out
@@ -200,11 +199,10 @@ def earlier(parts: list) -> Results:
     """The run of the base branch, a day before."""
     git = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
     base = cases.base_run(*parts, id="7002-1", git=git, started_at=build.STARTED_AT - timedelta(hours=26))
-    return base.model_copy(
-        update={
-            "usage": cases.COSTLY.model_copy(update={"cost_usd": 0.2988}),
-            "latency": Latency(replies=102, median=1.1, p95=2.8, slowest=4.0),
-        }
+    return replace(
+        base,
+        usage=replace(cases.COSTLY, cost_usd=0.2988),
+        latency=Latency(replies=102, median=1.1, p95=2.8, slowest=4.0),
     )
 
 
@@ -258,7 +256,7 @@ def invalid() -> Results:
     lost = dict.fromkeys(DELIVERIES, "xxx")
     head = run(suites({"Partial refund": "ppu"}, lost, dict.fromkeys(HANDOVERS, "pxx")))
     found = cases.decided(head, earlier(suites({}, {}, {})), POLICY)
-    return found.model_copy(update={"odds": None})
+    return replace(found, odds=None)
 
 
 def no_baseline() -> Results:
@@ -271,7 +269,7 @@ def no_baseline() -> Results:
     head = run(found, note)
     gate = to_record(decide(GateInput(head), POLICY, RunEnding()))
     noise = odds_of(head, evaluated_checks(gate.checks))
-    return head.model_copy(update={"gate": gate, "odds": noise})
+    return replace(head, gate=gate, odds=noise)
 
 
 def skipped() -> Results:

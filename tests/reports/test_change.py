@@ -1,5 +1,6 @@
 """What is said of a change: the sentence, case by case, and the lists beside it."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import builders as build
@@ -400,7 +401,7 @@ def test_nothing_failed_is_said_only_where_nothing_did(test, provider, text):
     results = compared(base=100, head=100, delta=0, p=1, interval=None, detectable=None)
     suite = build.suite_result("Refunds", *results.suites[0].tests[1:], test)
     run = build.run_info(config={"provider": provider})
-    message = change.sentence(results.model_copy(update={"suites": (suite,), "run": run}))
+    message = change.sentence(replace(results, suites=(suite,), run=run))
     assert message.endswith(f"change 0.0: {text}.")
 
 
@@ -409,13 +410,10 @@ def test_suites_of_one_name_go_by_their_order():
     results = cases.proven()
     turns, refunds = results.comparison.suites[1], results.comparison.suites[0]
     assert change.of_suites(results) == (refunds, turns)
-    twice = results.model_copy(
-        update={
-            "suites": (results.suites[0], results.suites[0], build.suite_result("Other")),
-            "comparison": results.comparison.model_copy(
-                update={"suites": (turns, refunds, refunds.model_copy(update={"delta": 1.0}))}
-            ),
-        }
+    twice = replace(
+        results,
+        suites=(results.suites[0], results.suites[0], build.suite_result("Other")),
+        comparison=replace(results.comparison, suites=(turns, refunds, replace(refunds, delta=1.0))),
     )
     assert [found and found.delta for found in change.of_suites(twice)] == [refunds.delta, 1.0, None]
     assert change.of_suites(build.results()) == (None,)
@@ -440,5 +438,5 @@ def test_an_early_look_proves_less():
     look = ComparisonLook(trials=3, p=0.04, decision="continue")
     early = change.brief(compared(p=0.04, looks=(look,)))
     assert early.endswith("p = 0.04: a drop that may be chance (after so few trials p must be lower).")
-    last = look.model_copy(update={"trials": 7, "decision": "fail"})
+    last = replace(look, trials=7, decision="fail")
     assert "larger than chance explains" in change.brief(compared(p=0.04, looks=(look, last)))

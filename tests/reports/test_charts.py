@@ -1,5 +1,6 @@
 """The charts of the page: what they show, and that no results can break them."""
 
+from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree as ET
 
@@ -51,7 +52,7 @@ def drawn(
     """All charts of a run by their names, compared with `base` if it is given."""
     if base:
         comparison = RunComparer(head, base).comparison()
-        head = head.model_copy(update={"comparison": comparison})
+        head = replace(head, comparison=comparison)
     made = figures.of_run(head, embedded_data.tests_of(head, base), ComparisonRuns(base, others))
     for figure in made:
         check(figure)
@@ -170,7 +171,7 @@ def test_without_the_baseline_the_named_changes_are_shown():
     head = run({"a": (score_trial(20),), "b": (score_trial(100),)})
     base = run({"a": (score_trial(100),), "b": (score_trial(100),)}, "base")
     comparison = RunComparer(head, base).comparison()
-    figures = drawn(head.model_copy(update={"comparison": comparison}))
+    figures = drawn(replace(head, comparison=comparison))
     assert [row[1] for row in figures["changes"].rows] == ["a"]
     assert figures["changes"].says == "1 test dropped, 0 rose, 1 unchanged."
     assert "changes" not in drawn(head)
@@ -245,7 +246,7 @@ def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():
         RunOutcome.PASSED.value.words,
     ]
     assert figures["trend"].says.endswith("; 2 passed, 1 without a verdict.")
-    unsure = head.model_copy(update={"gate": build.decision(passed=False, exit_code=3)})
+    unsure = replace(head, gate=build.decision(passed=False, exit_code=3))
     assert "cost" not in drawn(unsure, others=comparison_runs)
 
 

@@ -1,5 +1,7 @@
 """The conclusion and the title of a check run, and the results that a comment is worth."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 from plans import card, planned, trial
@@ -26,8 +28,8 @@ def run(*outcomes: str, base: tuple[str, ...] = (), p: float | None = None, **po
     gate = to_record(decide(GateInput(head, comparer), Policy(**policy), RunEnding()))
     comparison = comparer.comparison() if comparer else None
     if comparison and p is not None:
-        comparison = comparison.model_copy(update={"p": p})
-    return head.model_copy(update={"gate": gate, "comparison": comparison})
+        comparison = replace(comparison, p=p)
+    return replace(head, gate=gate, comparison=comparison)
 
 
 PASSED, ONE_FAILED = ("passed",) * 4, ("passed", "passed", "passed", "failed")
@@ -100,7 +102,5 @@ def test_a_new_comment_is_worth_a_change_or_a_failure(results, change, failure):
 def test_a_file_that_contradicts_itself_is_no_success_for_comments():
     """A passed gate with a failed check is somebody's edit."""
     gate = run(*ONE_FAILED).gate
-    forged = run(*ONE_FAILED).model_copy(
-        update={"gate": Decision(passed=True, exit_code=0, checks=gate.checks)}
-    )
+    forged = replace(run(*ONE_FAILED), gate=Decision(passed=True, exit_code=0, checks=gate.checks))
     assert worth_a_comment(forged, CommentOn.FAILURE)

@@ -1,7 +1,7 @@
 """The comment's text: within its budget whatever the results are, and never without what matters most."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import builders as build
@@ -75,7 +75,7 @@ def many_checks() -> Results:
     checks = [
         comment_check(f"test:{number} {LONG}", passed=number % 2 == 0, note=LONG) for number in range(2_000)
     ]
-    return comment_cases.bad().model_copy(update={"gate": build.decision(*checks)})
+    return replace(comment_cases.bad(), gate=build.decision(*checks))
 
 
 def long_names() -> Results:
@@ -92,20 +92,15 @@ def much_to_say() -> Results:
         RoleUsage(role="judge", model=f"{number}" + "#" * 10_000, calls=10**15) for number in range(300)
     )
     names = tuple(TestName(suite="#" * 10_000, name=f"{number}") for number in range(3_000))
-    found = run.comparison.model_copy(
-        update={"reasons": (LONG,) * 500, "new": names, "fixed": run.comparison.fixed * 500}
-    )
+    found = replace(run.comparison, reasons=(LONG,) * 500, new=names, fixed=run.comparison.fixed * 500)
     reasons = tuple(f"{number} {LONG}" for number in range(400))
-    return run.model_copy(
-        update={
-            "comparison": found,
-            "gate": run.gate.model_copy(update={"reasons": reasons, "exit_code": 3}),
-            "usage": Usage(by_role=roles, unpriced=("#" * 10_000,) * 300),
-            "run": run.run.model_copy(
-                update={"warnings": reasons, "id": "#" * 60_000, "baseline_note": "#" * 60_000}
-            ),
-            "tool": run.tool.model_copy(update={"version": "#" * 10_000}),
-        }
+    return replace(
+        run,
+        comparison=found,
+        gate=replace(run.gate, reasons=reasons, exit_code=3),
+        usage=Usage(by_role=roles, unpriced=("#" * 10_000,) * 300),
+        run=replace(run.run, warnings=reasons, id="#" * 60_000, baseline_note="#" * 60_000),
+        tool=replace(run.tool, version="#" * 10_000),
     )
 
 
@@ -113,23 +108,21 @@ def huge_numbers() -> Results:
     """What only somebody else's file can hold."""
     run = comment_cases.bad()
     checks = tuple(
-        check.model_copy(update={"required": 1e300, "seen": -1e300, "seen_if_undecided_failed": 1e300})
+        replace(check, required=1e300, seen=-1e300, seen_if_undecided_failed=1e300)
         for check in run.gate.checks
     )
     found = run.comparison
     whole = {"detectable": 1e300, "p": 1e300, "smallest_p": 1e300, "fewest_broken": 10**4_000}
-    return run.model_copy(
-        update={
-            "gate": run.gate.model_copy(update={"checks": checks}),
-            "comparison": found.model_copy(
-                update={
-                    **whole,
-                    "tests": 10**4_000,
-                    "head_efficiency": found.head_efficiency.model_copy(update={"tokens_per_trial": 1e300}),
-                    "suites": tuple(suite.model_copy(update=whole) for suite in found.suites),
-                }
-            ),
-        }
+    return replace(
+        run,
+        gate=replace(run.gate, checks=checks),
+        comparison=replace(
+            found,
+            **whole,
+            tests=10**4_000,
+            head_efficiency=replace(found.head_efficiency, tokens_per_trial=1e300),
+            suites=tuple(replace(suite, **whole) for suite in found.suites),
+        ),
     )
 
 
@@ -227,12 +220,10 @@ def test_of_many_suites_the_worst_are_open():
     """In one table; the exact one has all of them."""
     results = many_suites()
     better = tuple(
-        suite.model_copy(update={"delta": 50.0}) if suite.name == "Suite 0" else suite
+        replace(suite, delta=50.0) if suite.name == "Suite 0" else suite
         for suite in results.comparison.suites
     )
-    results = results.model_copy(
-        update={"comparison": results.comparison.model_copy(update={"suites": better})}
-    )
+    results = replace(results, comparison=replace(results.comparison, suites=better))
     first = comment_cases.unfolded(comment.render(results, comment_cases.CONTEXT))
     assert "| Suite 1 |" in first
     assert "| Suite 0 |" not in first
@@ -281,8 +272,8 @@ def test_each_test_that_broke_links_to_its_line():
 
     def links(file: str) -> list[str]:
         run = comment_cases.failed_example()
-        suites = tuple(suite.model_copy(update={"file": file}) for suite in run.suites)
-        text = comment.render(run.model_copy(update={"suites": suites}), comment_cases.CONTEXT)
+        suites = tuple(replace(suite, file=file) for suite in run.suites)
+        text = comment.render(replace(run, suites=suites), comment_cases.CONTEXT)
         return [link for link in hostile.Page(text).links if not link.startswith(URL)]
 
     source = comment_cases.CONTEXT.source_url
@@ -304,8 +295,8 @@ def test_the_commit_is_the_one_that_is_known():
     assert foot(result).startswith("`bbbbbbb` against ")
     assert short not in result
     assert short not in comment.render(claimed, comment.SummaryContext(foreign=True))
-    merged = claimed.run.git.model_copy(update={"head_commit": None})
-    merged = claimed.model_copy(update={"run": claimed.run.model_copy(update={"git": merged})})
+    merged = replace(claimed.run.git, head_commit=None)
+    merged = replace(claimed, run=replace(claimed.run, git=merged))
     assert foot(comment.render(merged, comment.SummaryContext())).startswith("`0000000` against ")
 
 
@@ -324,10 +315,10 @@ def test_a_long_reason_to_skip_is_not_cut_in_the_headline():
     """It is a sentence of its own there."""
     skipped = comment_cases.skipped()
     why = f"the pull request comes from a fork: {'secrets are missing ' * 20}at the end"
-    run = skipped.run.model_copy(update={"stopped_because": why})
+    run = replace(skipped.run, stopped_because=why)
     for text in (
-        comment.render(skipped.model_copy(update={"run": run}), comment_cases.CONTEXT),
-        console.render(skipped.model_copy(update={"run": run})),
+        comment.render(replace(skipped, run=run), comment_cases.CONTEXT),
+        console.render(replace(skipped, run=run)),
     ):
         assert "secrets are missing at the end" in text
 

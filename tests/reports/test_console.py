@@ -1,6 +1,7 @@
 """The console's text: short, grouped, and honest about colours."""
 
 import re
+from dataclasses import replace
 
 import builders as build
 import cases
@@ -223,8 +224,8 @@ def test_why_there_is_no_verdict_stands_in_it():
     """The first reason in it, others under it, whether it is a run or a comparison."""
     results = cases.unproven()
     reasons = ("nothing could be scored", "the run stopped early: the time is up")
-    gate = results.gate.model_copy(update={"exit_code": 3, "reasons": reasons})
-    results = results.model_copy(update={"gate": gate})
+    gate = replace(results.gate, exit_code=3, reasons=reasons)
+    results = replace(results, gate=gate)
     for text in (console.render(results), console.comparison(results)):
         assert "! No verdict: nothing could be scored\n" in text
         assert text.count("othing could be scored") == 1
@@ -314,7 +315,7 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
 
 def test_a_comparison_without_checks_ends_with_the_sentence():
     """`compare` without options asks for nothing, so there is no verdict on the gate."""
-    text = console.comparison(cases.unsure().model_copy(update={"gate": build.decision()}))
+    text = console.comparison(replace(cases.unsure(), gate=build.decision()))
     assert text.splitlines()[-1].startswith("  Score 90.0 (66.9 to 97.1), baseline 95.8")
     assert "gate" not in text
 

@@ -1,5 +1,7 @@
 """Where a conversation parts from the baseline's, in a sentence."""
 
+from dataclasses import replace
+
 import pytest
 
 from ci_evals.domain.actions import LogicKind
@@ -98,11 +100,9 @@ def test_it_stays_short():
     """Of many names the first three, of a long value its beginning."""
     many = tuple(DivergentAction(kind=LogicKind.RULE, name=f"r{i}") for i in range(12))
     assert "applied r0, r1, r2 and 9 more;" in sentence_of(head=many)
-    long_value = sentence_of(head=(UNDERSTOOD.model_copy(update={"value": "x" * 900}),))
+    long_value = sentence_of(head=(replace(UNDERSTOOD, value="x" * 900),))
     assert f"amount as {'x' * 39}…;" in long_value
-    assert 'amount as ["é", null];' in sentence_of(
-        head=(UNDERSTOOD.model_copy(update={"value": ["é", None]}),)
-    )
+    assert 'amount as ["é", null];' in sentence_of(head=(replace(UNDERSTOOD, value=["é", None]),))
 
 
 def test_names_are_written_as_their_place_wants_them():

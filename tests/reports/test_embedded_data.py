@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import zlib
+from dataclasses import replace
 from itertools import product
 
 import builders as build
@@ -102,9 +103,7 @@ def test_each_trial_has_an_outcome_by_the_rules_of_the_run():
         build.trial_result(status=EndState.FAILED),
     )
     found = run_of(build.test_result(trials=trials))
-    offline = found.model_copy(
-        update={"run": found.run.model_copy(update={"config": {"provider": "offline"}})}
-    )
+    offline = replace(found, run=replace(found.run, config={"provider": "offline"}))
     assert outcomes(offline) == ["passed", "failed", "error"]
     assert outcomes(found) == ["undecided", "failed", "error"]
     shown, *_ = embedded_data.tests_of(found, offline)
@@ -163,7 +162,7 @@ def test_a_trial_is_compared_first_with_the_one_that_the_comparison_takes():
     passed, failed = build.trial_result(), build.trial_result(findings=(build.finding("failed"),))
     broken_off = build.trial_result(status="failed", findings=())
     sides = [
-        tuple(trial.model_copy(update={"index": number}) for number, trial in enumerate(trials, 1))
+        tuple(replace(trial, index=number) for number, trial in enumerate(trials, 1))
         for trials in product((passed, failed, broken_off), repeat=2)
     ]
     pairs = list(product(sides, repeat=2))
@@ -188,7 +187,7 @@ def test_a_trial_is_compared_first_with_the_one_that_the_comparison_takes():
 def test_of_many_trials_of_the_baseline_the_first_are_there_and_the_counterparts():
     """Each is compared with each of this run, so that hundreds would take long."""
     trials = [build.trial_result(index=number) for number in range(1, 31)]
-    trials[24] = FAILED.model_copy(update={"index": 25})
+    trials[24] = replace(FAILED, index=25)
     head, base = (
         run_of(build.test_result(trials=(build.trial_result(),))),
         run_of(build.test_result(trials=tuple(trials))),

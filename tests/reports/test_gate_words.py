@@ -1,6 +1,7 @@
 """Why the gate does not hold, for somebody who has never seen its options."""
 
 import html
+from dataclasses import replace
 
 import builders as build
 import pytest
@@ -84,7 +85,7 @@ def test_a_broken_check_in_words(check, words):
 
 def test_a_score_of_which_little_was_decided_is_no_headline():
     """Neither on the console nor in summary, comment, page or badge; what was decided is said instead."""
-    suite = build.suite_result("Refunds").model_copy(update={"score": 97.3, "decided_share": 0.31})
+    suite = replace(build.suite_result("Refunds"), score=97.3, decided_share=0.31)
     results = build.results(suite, score=97.3, decided_share=0.31)
     output = "oo little was decided for a score (31 % of the criteria's weight)"
     headlines = (
@@ -97,6 +98,6 @@ def test_a_score_of_which_little_was_decided_is_no_headline():
         assert output in html.unescape(text)
         assert "97.3" not in text
     assert badge_of(results).message == "passed, mostly undecided"
-    half, more = (results.model_copy(update={"decided_share": share}) for share in (0.5, 0.51))
+    half, more = (replace(results, decided_share=share) for share in (0.5, 0.51))
     assert "Score 97.3" not in documents.summary(half)
     assert "Score 97.3" in documents.summary(more)

@@ -1,5 +1,7 @@
 """The news of a run: verdict, numbers, what changed, and how sure it is."""
 
+from dataclasses import replace
+
 import builders as build
 import cases
 import comment_cases
@@ -33,7 +35,7 @@ def compared(
     policy = Policy(min_score=min_score, max_errors=9)
     base_run = cases.base_run(suite(base), git=MAIN)
     found = cases.decided(run, base_run, policy, of_base_commit=of_base_commit)
-    return found.model_copy(update={"comparison": found.comparison.model_copy(update=fields)})
+    return replace(found, comparison=replace(found.comparison, **fields))
 
 
 def gate(*checks, **fields) -> Results:
@@ -101,7 +103,7 @@ def test_the_verdict_says_what_happened(results, verdict):
 def test_a_test_that_broke_is_no_reason_where_another_check_failed():
     """A run that costs too much does not fail for a test that the gate allows to fail."""
     run = compared("pppf", "pppp")
-    run = run.model_copy(update={"gate": build.decision(build.check("max-cost", 0.5, 0.61, passed=False))})
+    run = replace(run, gate=build.decision(build.check("max-cost", 0.5, 0.61, passed=False)))
     assert headline.verdict(run) == "Evals failed: the run cost $0.61, at most $0.50 allowed"
 
 
@@ -132,7 +134,7 @@ def test_results_are_trusted_by_what_is_known_of_them():
     assert headline.trust_of(run, comment_cases.HEAD, foreign=True) is Trust.FORK
     assert headline.trust_of(run, "b" * 40, foreign=True) is Trust.OTHER_COMMIT
     checks = (build.check("min-score", 80, 75, passed=False),)
-    forged = run.model_copy(update={"gate": build.decision(*checks, passed=True, exit_code=0)})
+    forged = replace(run, gate=build.decision(*checks, passed=True, exit_code=0))
     assert headline.trust_of(forged) is Trust.CONTRADICTORY
 
 
@@ -149,8 +151,8 @@ def test_the_line_of_numbers_has_whole_points():
 def test_a_change_below_a_point_is_not_called_the_same():
     for score, words in ((93.2, "less than a point below main"), (94.0, "1 point above main")):
         run = comment_cases.passed_example()
-        comparison = run.comparison.model_copy(update={"base": 93.9, "head": score, "delta": score - 93.9})
-        changed = run.model_copy(update={"score": score, "comparison": comparison})
+        comparison = replace(run.comparison, base=93.9, head=score, delta=score - 93.9)
+        changed = replace(run, score=score, comparison=comparison)
         assert headline.verdict(changed) == f"Evals passed: {int(score)} / 100, {words}"
 
 
@@ -158,7 +160,7 @@ def test_a_score_just_below_its_minimum_never_reads_as_the_minimum():
     """Points are cut: 96.8 with a minimum of 97, and 96.96 with one of 96.97."""
     for score, floor, shown in ((96.8, 97, "96"), (96.96, 96.97, "96"), (96.99, 97, "96")):
         check = build.check("min-score", floor, score, passed=False)
-        failed = gate(check, passed=False).model_copy(update={"score": score})
+        failed = replace(gate(check, passed=False), score=score)
         assert headline.verdict(failed).endswith(f"{shown} / 100, {floor} required")
 
 
@@ -172,7 +174,7 @@ def test_a_score_over_part_of_the_tests_is_not_compared_with_one_over_all():
 
 def test_no_score_is_shown_where_little_was_decided():
     """A score over a third of the weight says nothing."""
-    run = compared("pppf", "pppf").model_copy(update={"decided_share": 0.33})
+    run = replace(compared("pppf", "pppf"), decided_share=0.33)
     assert headline.verdict(run) == "Evals passed: most criteria undecided"
     assert headline.in_numbers(run).text == (
         "Too little was decided for a score (33 % of the criteria's weight). 3 of 4 tests pass."
@@ -213,7 +215,7 @@ def in_rounds(most: int) -> Results:
     """A run in rounds of at most so many trials, decided after the second look."""
     results = comment_cases.flaky()
     rounds = Rounds(looks=(2, most), played=3)
-    return results.model_copy(update={"run": results.run.model_copy(update={"rounds": rounds})})
+    return replace(results, run=replace(results.run, rounds=rounds))
 
 
 @pytest.mark.parametrize(
@@ -274,13 +276,13 @@ def test_odds_are_told_of_runs_that_are_large_enough():
 
 def test_why_nothing_was_compared_is_said_once():
     """By a check that needs the comparison, or else by itself."""
-    comparison = compared("p", "p").comparison.model_copy(
-        update={"delta": None, "reasons": ("no test was scored on both sides",)}
+    comparison = replace(
+        compared("p", "p").comparison, delta=None, reasons=("no test was scored on both sides",)
     )
     check = build.check(name="regression", passed=None, seen=None, note="no test was scored on both sides")
     results = build.results(comparison=comparison)
     assert headline.not_compared(results) == "Not compared with main: no test was scored on both sides."
-    checked = results.model_copy(update={"gate": build.decision(check)})
+    checked = replace(results, gate=build.decision(check))
     assert gate_facts.warnings(checked) == ("regression was not checked: no test was scored on both sides.",)
     assert headline.not_compared(checked) is None
 
@@ -317,9 +319,7 @@ def test_a_passed_run_in_which_a_test_broke_has_a_next_step():
 def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice):
     """A test that failed in each of three trials needs none."""
     failed = build.suite_result("Refunds", cases.played("Late parcel", trials))
-    results = cases.decided(build.results(failed), cases.base_run(failed), Policy()).model_copy(
-        update={"comparison": None}
-    )
+    results = replace(cases.decided(build.results(failed), cases.base_run(failed), Policy()), comparison=None)
     assert next_step.what_to_do(results).startswith(advice)
 
 
@@ -345,9 +345,7 @@ def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice)
 def test_the_command_that_repeats_a_test_can_be_pasted(name, file, command):
     """A name that a shell or Markdown would read otherwise, or --test would split, is left to the reader."""
     failed = build.suite_result("Refunds", cases.played(name, "fp"), file=file)
-    results = cases.decided(build.results(failed), cases.base_run(failed), Policy()).model_copy(
-        update={"comparison": None}
-    )
+    results = replace(cases.decided(build.results(failed), cases.base_run(failed), Policy()), comparison=None)
     assert f": ci-evals run {command} --loops=10. " in next_step.what_to_do(results)
     text = summary(results)
     assert f": `ci-evals run {command} --loops=10`. " in text
@@ -358,7 +356,7 @@ def test_a_rerun_that_would_mostly_fail_again_is_not_advised():
     flaky = comment_cases.flaky()
     assert flaky.odds.share > 0.5
     assert "If all pass, note that a rerun would probably fail again" in next_step.what_to_do(flaky)
-    seldom = flaky.model_copy(update={"odds": flaky.odds.model_copy(update={"share": 0.2})})
+    seldom = replace(flaky, odds=replace(flaky.odds, share=0.2))
     assert "If all pass, rerun this check." in next_step.what_to_do(seldom)
 
 
@@ -383,8 +381,8 @@ def test_a_test_is_repeated_with_the_same_agent_and_judge(config, options, more)
     """Else ten passes of another agent would say that all is well."""
     failed = build.suite_result("Refunds", cases.played("Late parcel", "fp"))
     run = build.run_info(config=config)
-    results = cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy()).model_copy(
-        update={"comparison": None}
+    results = replace(
+        cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy()), comparison=None
     )
     assert next_step.rerun_command(results).endswith(f'--test="Late parcel"{options} --loops=10')
     assert ("repeat it, with the other options of this run: " in next_step.what_to_do(results)) == more
@@ -399,7 +397,7 @@ def test_where_little_was_decided_nothing_is_sure():
     """No sentence on the score stands beside the one that there is none."""
     sure = comment_cases.bad()
     assert headline.certainty(sure).startswith("Proven: the score fell")
-    little = sure.model_copy(update={"decided_share": 0.3})
+    little = replace(sure, decided_share=0.3)
     assert headline.certainty(little) == "3 trials per test"
 
 
@@ -421,7 +419,7 @@ def test_a_replay_is_not_to_be_repeated():
     """It gives the same answers however often it is played."""
     results = compared("pppf", "pppp", min_score=85)
     origin = Origin(how="replay", run="earlier", started_at=results.run.started_at)
-    replayed = results.model_copy(update={"run": results.run.model_copy(update={"origin": origin})})
+    replayed = replace(results, run=replace(results.run, origin=origin))
     said = next_step.what_to_do(replayed)
     assert "--loops" not in said
     assert "run without replay" in said

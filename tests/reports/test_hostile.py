@@ -15,7 +15,6 @@ import report_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.transcript import Integration, ProbeResult
 from ci_evals.reports import console, sanitize
 from ci_evals.reports.markdown import comment, documents
@@ -49,9 +48,9 @@ def parted():
 def of_two_agents():
     """A run of two named agents, in which tests broke and were fixed."""
     results = comment_cases.flaky()
-    found = tuple(Arm.of(name, results, gated=name == "x") for name in ("x", "y"))
-    comparison = results.comparison.model_copy(update={"method": "both-sides"})
-    return results.model_copy(update={"arms": found, "comparison": comparison})
+    found = tuple(build.arm(name, results, gated=name == "x") for name in ("x", "y"))
+    comparison = replace(results.comparison, method="both-sides")
+    return replace(results, arms=found, comparison=comparison)
 
 
 CASES = {

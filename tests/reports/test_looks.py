@@ -1,10 +1,11 @@
 """How a run came to its decision, in sentences."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 from test_headline import compared
 
-from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import ComparisonLook, HistoryComparison, TestName
 from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.domain.results.usage import RoleUsage, Usage
@@ -32,7 +33,7 @@ def both_sides(data: dict, **fields) -> Results:
     results = compared("hh", "hh", method="both-sides", **data, **fields)
     delta = data["delta"]
     scores = {} if delta is None else {"base": 90.0, "head": 90.0 + delta}
-    return results.model_copy(update={"comparison": results.comparison.model_copy(update=scores)})
+    return replace(results, comparison=replace(results.comparison, **scores))
 
 
 def sentences(results: Results) -> list[str]:
@@ -45,7 +46,7 @@ def in_rounds(played: int, p: float, *, at=(2, 3, 5, 7), **fields) -> Results:
     results = compared("hhhh", "hhhh", looks=(look,), method="rounds", **fields)
     rounds = Rounds(looks=at, played=played)
     gate = build.decision(passed=True)
-    return results.model_copy(update={"run": results.run.model_copy(update={"rounds": rounds}), "gate": gate})
+    return replace(results, run=replace(results.run, rounds=rounds), gate=gate)
 
 
 def test_a_run_that_is_looked_at_once_has_nothing_to_say():
@@ -62,13 +63,13 @@ def test_rounds():
     (early,) = sentences(in_rounds(3, 0.02))
     assert early.endswith("16 conversations: more could hardly change the verdict.")
     failed = in_rounds(3, 0.02)
-    look = failed.comparison.looks[0].model_copy(update={"decision": "fail"})
-    comparison = failed.comparison.model_copy(update={"looks": (look,)})
+    look = replace(failed.comparison.looks[0], decision="fail")
+    comparison = replace(failed.comparison, looks=(look,))
     update = {"gate": build.decision(passed=False), "comparison": comparison}
-    assert sentences(failed.model_copy(update=update))[0].endswith(": a proven drop.")
+    assert sentences(replace(failed, **update))[0].endswith(": a proven drop.")
     spared = in_rounds(3, 0.6)
-    run = spared.run.model_copy(update={"config": CONFIGURED})
-    assert "saved up to 44 conversations" in sentences(spared.model_copy(update={"run": run}))[0]
+    run = replace(spared.run, config=CONFIGURED)
+    assert "saved up to 44 conversations" in sentences(replace(spared, run=run))[0]
     assert sentences(in_rounds(7, 0.6)) == ["Earlier rounds were not clear, so all were played."]
     assert sentences(in_rounds(2, 0.6, at=(2,))) == []
 
@@ -84,8 +85,8 @@ def test_a_run_without_a_verdict_was_not_decided(update):
     """Whatever look it had come to."""
     results = in_rounds(2, 0.6)
     if run := update.get("run"):
-        update = {"run": run.model_copy(update={"rounds": results.run.rounds})}
-    assert sentences(results.model_copy(update=update)) == []
+        update = {"run": replace(run, rounds=results.run.rounds)}
+    assert sentences(replace(results, **update)) == []
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_both_sides(value, sentence):
 )
 def test_smaller_runs_are_left_out(smaller, sentence):
     """Which is said, since else the history looks shorter than it is."""
-    few = HISTORY.model_copy(update={"runs": 1, "together": 1, "smaller": smaller, "spread": None})
+    few = replace(HISTORY, runs=1, together=1, smaller=smaller, spread=None)
     assert sentences(compared("hh", "hh", history=few)) == [sentence]
 
 
@@ -143,31 +144,27 @@ def test_both_sides_after_a_screen():
 
 def test_the_base_agent_that_was_played_in_any_case():
     """No score had looked lower, or nobody had asked."""
-    high = HISTORY.model_copy(update={"p_of_trials": 0.8})
+    high = replace(HISTORY, p_of_trials=0.8)
     assert sentences(compared("hh", "hh", method="both-sides", delta=0.0, history=high))[0].startswith(PLAYED)
     always = compared("hh", "hh", method="both-sides", delta=0.0, history=HISTORY)
-    always = always.model_copy(
-        update={"run": always.run.model_copy(update={"config": {"bothSides": "always"}})}
-    )
+    always = replace(always, run=replace(always.run, config={"bothSides": "always"}))
     assert sentences(always)[0].startswith(PLAYED)
 
 
 def test_earlier_runs():
     """What they differ by, and whether they decide."""
     assert sentences(compared("hh", "hh", history=HISTORY)) == [f"{SPREAD}."]
-    assert sentences(
-        compared("hh", "hh", history=HISTORY.model_copy(update={"decides": True}), method="history")
-    ) == [
+    assert sentences(compared("hh", "hh", history=replace(HISTORY, decides=True), method="history")) == [
         f"{SPREAD}.",
         "p compares this run with the last 6 runs of main together.",
     ]
-    alone = HISTORY.model_copy(update={"runs": 1, "together": 1, "spread": None})
+    alone = replace(HISTORY, runs=1, together=1, spread=None)
     assert sentences(compared("hh", "hh", history=alone)) == []
 
 
 def test_main_that_moved():
     """It heads what the runs that are left say."""
-    moved = HISTORY.model_copy(update={"together": 2})
+    moved = replace(HISTORY, together=2)
     assert sentences(compared("hh", "hh", history=moved))[0] == (
         "main changed: its last 2 runs differ from those before, which are left out."
     )
@@ -189,13 +186,11 @@ def test_a_spot_check_is_advised_where_the_agents_model_changed(before, now, jud
     """If both are known, and a judge decides anything."""
     results = compared("hh", "hh")
     used = Usage(by_role=(RoleUsage(role="agent", model=now), RoleUsage(role="judge", model="a-judge")))
-    suites = tuple(suite.model_copy(update={"judge_model": judge}) for suite in results.suites)
+    suites = tuple(replace(suite, judge_model=judge) for suite in results.suites)
     own = results.comparison
-    baseline = own.baseline.model_copy(update={"agent_models": (before,) if before else ()})
-    comparison = own.model_copy(update={"baseline": baseline})
-    message = sentences(
-        results.model_copy(update={"usage": used, "suites": suites, "comparison": comparison})
-    )
+    baseline = replace(own.baseline, agent_models=(before,) if before else ())
+    comparison = replace(own, baseline=baseline)
+    message = sentences(replace(results, usage=used, suites=suites, comparison=comparison))
     advice = (
         "The agent's model changed from old to new: check on 50 + 50 verdicts whether the judge treats the "
         "new answers alike (ci-evals label --spot-check)."
@@ -233,10 +228,10 @@ def test_names_of_broken_tests():
 def test_the_extent_of_a_run_in_rounds(cost, config, beside, says):
     """From its first look to its last; earlier runs may spare the base agent, and spared it in this run."""
     results = in_rounds(3, 0.4)
-    arms = [Arm.of(name, results, gated=name == "head") for name in ("head", "base")] if beside else []
-    run = results.run.model_copy(update={"config": config})
+    arms = [build.arm(name, results, gated=name == "head") for name in ("head", "base")] if beside else []
+    run = replace(results.run, config=config)
     update = {"run": run, "arms": tuple(arms), "usage": Usage(cost_usd=cost)}
-    assert looks.extent(results.model_copy(update=update), 7) == f"Such a run has {says}"
+    assert looks.extent(replace(results, **update), 7) == f"Such a run has {says}"
 
 
 @pytest.mark.parametrize(
@@ -252,15 +247,15 @@ def test_the_extent_of_a_run_in_rounds(cost, config, beside, says):
 def test_the_extent_of_a_run_without_rounds(config, beside, says):
     """Three trials for $0.30, of one agent or of both together."""
     results = compared("hhh", "hhh")
-    arms = [Arm.of(name, results, gated=name == "head") for name in ("head", "base")] if beside else []
-    run = results.run.model_copy(update={"config": config})
-    results = results.model_copy(update={"run": run, "arms": tuple(arms), "usage": Usage(cost_usd=0.3)})
+    arms = [build.arm(name, results, gated=name == "head") for name in ("head", "base")] if beside else []
+    run = replace(results.run, config=config)
+    results = replace(results, run=run, arms=tuple(arms), usage=Usage(cost_usd=0.3))
     assert looks.extent(results, 3) == (says and f"Such a run has {says}")
 
 
 def test_what_was_taken_from_an_earlier_run_has_no_cost_to_tell_from():
     """What such a run costs in full is not known."""
     results = in_rounds(3, 0.4)
-    counts = results.counts.model_copy(update={"taken_trials": 1})
+    counts = replace(results.counts, taken_trials=1)
     update = {"counts": counts, "usage": Usage(cost_usd=0.3)}
-    assert looks.extent(results.model_copy(update=update), 7) == "Such a run has 2 to 7 trials of each test."
+    assert looks.extent(replace(results, **update), 7) == "Such a run has 2 to 7 trials of each test."

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import builders as build
 import cases
@@ -243,7 +244,7 @@ def test_without_a_verdict_no_score_is_announced_that_there_is_not():
     trial = build.trial_result(findings=(build.finding("passed"), *undecided))
     suite = build.suite_result("Refunds", build.test_result("Lost parcel", trials=(trial,)))
     gate = build.decision(exit_code=3, reasons=("1 of 1 trial could not be judged",))
-    results = build.results(suite, gate=gate).model_copy(update={"decided_share": 0.1})
+    results = replace(build.results(suite, gate=gate), decided_share=0.1)
     text = documents.summary(results)
     assert ". Too little was decided for a score (10 % of the criteria's weight)." in text
     assert "Score of what was judged" not in text
@@ -252,7 +253,7 @@ def test_without_a_verdict_no_score_is_announced_that_there_is_not():
 def test_a_critical_test_fails_no_run_without_a_verdict():
     """Then nothing has failed the run; nor does it where the run only reports."""
     failed = cases.proven()
-    without = failed.model_copy(update={"gate": build.decision(exit_code=3, reasons=("2 trials broke off",))})
+    without = replace(failed, gate=build.decision(exit_code=3, reasons=("2 trials broke off",)))
     assert "critical, so this alone fails the run" in documents.summary(failed)
     assert "critical, so this alone fails the run" not in documents.summary(without)
     assert "): critical\n" in documents.summary(without)
@@ -293,7 +294,7 @@ def test_tests_of_one_name_in_suites_of_one_name_are_each_told():
         ]
 
     run = cases.against(build.results(*two("fff", "fff")), cases.base_run(*two("ppp", "fff")))
-    run = run.model_copy(update={"gate": build.decision(passed=False, exit_code=1)})
+    run = replace(run, gate=build.decision(passed=False, exit_code=1))
     names = names_of(run)
     assert "the tests that broke" in names
     assert "what failed before" in names
@@ -334,7 +335,7 @@ def test_failures_that_the_gate_allows_are_folded():
     assert "*Gift card* fails." in shown
     assert "**❌ Gift card**" not in shown
     assert "### Failed\n\n**❌ Gift card**" in folded
-    broken = results.model_copy(update={"gate": build.decision(passed=False, exit_code=1)})
+    broken = replace(results, gate=build.decision(passed=False, exit_code=1))
     assert "### Failed\n\n**❌ Gift card**" in documents.summary(broken).partition("<details>")[0]
 
 
@@ -361,7 +362,7 @@ def test_which_baseline_was_found_is_told_with_its_age():
         in documents.summary(found)
     )
     note = "the baseline is commit 3aceb90 of main, the base commit"
-    looked = found.model_copy(update={"run": found.run.model_copy(update={"baseline_note": note})})
+    looked = replace(found, run=replace(found.run, baseline_note=note))
     message = "of main, the base commit (2026-11-20 07:30 UTC, 1 day before this run).\n"
     assert message in documents.summary(looked)
     assert "Baseline: commit" not in documents.summary(looked)
@@ -380,13 +381,13 @@ def test_a_skipped_run_tells_its_reason_and_no_score():
 def test_below_a_skipped_run_stands_no_judge():
     """It was asked nothing."""
     run = comment_cases.skipped()
-    suites = [suite.model_copy(update={"judge_model": "gpt-5"}) for suite in run.suites]
-    assert "gpt-5" not in documents.summary(run.model_copy(update={"suites": tuple(suites)}))
+    suites = [replace(suite, judge_model="gpt-5") for suite in run.suites]
+    assert "gpt-5" not in documents.summary(replace(run, suites=tuple(suites)))
 
 
 def test_a_comparison_without_checks_gives_no_verdict():
     """`compare` without options asks for nothing."""
-    comparison = documents.comparison(cases.unsure().model_copy(update={"gate": build.decision()}))
+    comparison = documents.comparison(replace(cases.unsure(), gate=build.decision()))
     assert comparison.startswith("## Compared with the baseline\n\nScore 90.0 (66.9 to 97.1), baseline 95.8")
     assert "**Checks**" not in comparison
 
@@ -430,6 +431,6 @@ def test_a_failure_of_another_tool_shows_its_message_without_the_traceback():
 def test_a_suite_of_which_too_little_was_decided_has_no_score_in_the_first_table():
     """Nor a change: 83 over a sixth of the weight says nothing."""
     run = comment_cases.bad()
-    open_suite = run.suites[0].model_copy(update={"decided_share": 0.17})
-    text = documents.summary(run.model_copy(update={"suites": (open_suite, *run.suites[1:])}))
+    open_suite = replace(run.suites[0], decided_share=0.17)
+    text = documents.summary(replace(run, suites=(open_suite, *run.suites[1:])))
     assert "| ❌ | Refunds | n/a | 93 | n/a | 2 of 8 |" in text

@@ -1,5 +1,6 @@
 """Results whose conversations were held in an earlier run say so, first of all."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import builders as build
@@ -33,7 +34,7 @@ def reports(results):
 
 def with_origin(results, how):
     origin = Origin(how=how, run="run-0", started_at=AT)
-    return results.model_copy(update={"run": results.run.model_copy(update={"origin": origin})})
+    return replace(results, run=replace(results.run, origin=origin))
 
 
 @pytest.mark.parametrize("how", SAID)

@@ -1,6 +1,7 @@
 """What one sees when the page opens: the verdict, what broke and since when, and the table of tests."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 from urllib.parse import unquote
@@ -119,8 +120,8 @@ def test_no_number_is_missing_without_a_word(name):
 def test_no_words_of_ours_are_markdown(name):
     """Sentences that several reports share are plain text: the page would show their marks as they are."""
     results = RUNS[name]
-    shard = results.run.model_copy(update={"shard": build.shard(1, 2, (1,))})
-    for found in (drawn(results), drawn(results.model_copy(update={"run": shard}))):
+    shard = replace(results.run, shard=build.shard(1, 2, (1,)))
+    for found in (drawn(results), drawn(replace(results, run=shard))):
         assert [mark for mark in ("`", "**") if mark in found.text()] == []
 
 
@@ -234,9 +235,9 @@ def named(text):
 
 
 def test_a_run_without_suites_or_tests_has_a_page_too():
-    nothing = build.results().model_copy(update={"suites": (), "score": None})
+    nothing = replace(build.results(), suites=(), score=None)
     assert drawn(nothing).text("h1").startswith("Evals passed")
-    empty = build.suite_result().model_copy(update={"tests": (), "score": None})
+    empty = replace(build.suite_result(), tests=(), score=None)
     assert drawn(build.results(empty, counts=nothing.counts)).rows == []
 
 
@@ -311,7 +312,7 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
             reach("plain", compared_trials=3, base_trials=3),
         ),
     )
-    results = RUNS["bad"].model_copy(update={"coverage": found})
+    results = replace(RUNS["bad"], coverage=found)
     seen = drawn(results)
     text = seen.text("_coverage")
     assert "3 rules used (2 of 4 that criteria need)." in text
@@ -332,7 +333,7 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
         "this part of the agent's logic was used in the baseline and no longer in the same tests: rule gone."
     )
     assert message in seen.text("_broken")
-    unknown = RUNS["bad"].model_copy(update={"coverage": Coverage()})
+    unknown = replace(RUNS["bad"], coverage=Coverage())
     assert drawn(unknown).text("_coverage") == ""
 
 

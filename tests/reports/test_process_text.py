@@ -1,5 +1,7 @@
 """What Markdown tells of the process: in short, folded, and open only where logic is no longer used."""
 
+from dataclasses import replace
+
 import builders as build
 
 from ci_evals.domain.actions import LogicKind
@@ -49,7 +51,7 @@ LOGIC = Coverage(
 def run(**fields) -> Results:
     one, other = build.suite_result("One", process=WHOLE), build.suite_result("Two", process=UNTOLD)
     results = build.results(one, other, **{"process": WHOLE, "coverage": LOGIC} | fields)
-    return results.model_copy(update={"counts": results.counts.model_copy(update={"trials": 20})})
+    return replace(results, counts=replace(results.counts, trials=20))
 
 
 def test_the_measures_of_a_run():
@@ -92,7 +94,7 @@ def test_a_run_of_one_suite_and_one_of_none():
     """Has one row; a file that somebody else wrote may hold no suite."""
     one = build.results(build.suite_result("One", process=UNTOLD), process=WHOLE)
     assert "| One | 90 % |" in process.measures(one).text
-    assert "| all | 90 % |" in process.measures(one.model_copy(update={"suites": ()})).text
+    assert "| all | 90 % |" in process.measures(replace(one, suites=())).text
 
 
 def test_without_a_trace():

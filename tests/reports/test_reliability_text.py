@@ -3,6 +3,7 @@
 import html
 import io
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import builders as build
@@ -117,10 +118,8 @@ def test_an_outdated_calibration_is_told_in_one_line():
 
 def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     whole, *_ = reliability_cases.CALIBRATION.parts
-    barred = whole.model_copy(update={"may_gate": False, "why": "kappa may be below 0.4"})
-    run = reliability_cases.trusted(
-        studies=(reliability_cases.CALIBRATION.model_copy(update={"parts": (barred,)}),)
-    )
+    barred = replace(whole, may_gate=False, why="kappa may be below 0.4")
+    run = reliability_cases.trusted(studies=(replace(reliability_cases.CALIBRATION, parts=(barred,)),))
     assert (
         "Compared with people, this judge should not gate: kappa may be below 0.4."
         in reliability.warnings(run)
@@ -129,8 +128,8 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
 
 def test_a_study_of_another_judge_says_who_judged():
     """Its numbers say nothing of the judge of this run."""
-    judge = reliability_cases.JUDGE.model_copy(update={"models": ("gpt-next",)})
-    run = reliability_cases.trusted(studies=(reliability_cases.ATTACKS.model_copy(update={"judge": judge}),))
+    judge = replace(reliability_cases.JUDGE, models=("gpt-next",))
+    run = reliability_cases.trusted(studies=(replace(reliability_cases.ATTACKS, judge=judge),))
     message = next(one.text for one in reliability.remarks(run) if one.topic == "Attacks")
     assert message.endswith(" Judged by gpt-next, which is another judge: the model changed.")
 
@@ -139,7 +138,7 @@ def test_a_preference_by_the_runs_judge_names_no_other():
     """Its prompt is one of its own, whoever judges."""
     run = judged_by_run(
         reliability_cases.PREFERENCE,
-        reliability_cases.JUDGE.model_copy(update={"prompt": "prefer"}),
+        replace(reliability_cases.JUDGE, prompt="prefer"),
         "preference",
     )
     assert "Judged by" not in next(one.text for one in reliability.remarks(run) if one.topic == "Preference")
@@ -147,8 +146,8 @@ def test_a_preference_by_the_runs_judge_names_no_other():
 
 def judged_by_run(study, judge, name):
     """The run with a study by this judge."""
-    run = reliability_cases.trusted(studies=(study.model_copy(update={"judge": judge}),))
-    return run.model_copy(update={"run": run.run.model_copy(update={"config": {"provider": judge.provider}})})
+    run = reliability_cases.trusted(studies=(replace(study, judge=judge),))
+    return replace(run, run=replace(run.run, config={"provider": judge.provider}))
 
 
 NUMBERS = {
@@ -199,11 +198,9 @@ def test_an_interval_is_told_where_it_says_more_than_the_number(found, value):
 
 def test_warnings_say_what_to_do_and_are_short():
     """However long criteria and tests are called, and however many there are."""
-    low = reliability_cases.AGREEMENT.criteria[0].model_copy(
-        update={"name": "The agent " * 40, "test": "T" * 300}
-    )
-    whole = reliability_cases.AGREEMENT.whole.model_copy(update={"low": True})
-    many = reliability_cases.AGREEMENT.model_copy(update={"criteria": (low,) * 20, "whole": whole})
+    low = replace(reliability_cases.AGREEMENT.criteria[0], name="The agent " * 40, test="T" * 300)
+    whole = replace(reliability_cases.AGREEMENT.whole, low=True)
+    many = replace(reliability_cases.AGREEMENT, criteria=(low,) * 20, whole=whole)
     items = reliability.warnings(reliability_cases.trusted(vote_agreement=many))
     disagree = next(one for one in items if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta, timezone
 from pathlib import PurePosixPath
 
@@ -17,6 +18,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import report_files
 from ci_evals.reports.names import folder_for
+from ci_evals.support import dataclass_json
 
 STAMP = "2026-11-21T09-30-00Z"
 
@@ -123,7 +125,7 @@ def test_a_results_file_is_one_json_text(name):
     """Made in parts, it has the bytes that it would have as a whole, whether its trials are packed or not."""
     results = cases.CASES[name]()
     written = report_texts.dump(results)
-    assert written == results.model_dump_json(by_alias=True, indent=2) + "\n"
+    assert written == dataclass_json.to_json(results, indent=2) + "\n"
     assert report_texts.dump(kept(results)) == written
 
 
@@ -141,7 +143,7 @@ def test_a_name_within_a_results_file_misleads_nobody():
     results = build.results(
         build.suite_result("Refunds", test, test), run=build.run_info(config={"a": {"a": {"a": odd}}})
     )
-    assert report_texts.dump(kept(results)) == results.model_dump_json(by_alias=True, indent=2) + "\n"
+    assert report_texts.dump(kept(results)) == dataclass_json.to_json(results, indent=2) + "\n"
 
 
 def kept(results: Results) -> Results:
@@ -149,11 +151,9 @@ def kept(results: Results) -> Results:
     suites = []
     for suite in results.suites:
         trials = [tuple(trial.packed() for trial in test.trials) for test in suite.tests]
-        tests = [
-            test.model_copy(update={"trials": own}) for test, own in zip(suite.tests, trials, strict=True)
-        ]
-        suites.append(suite.model_copy(update={"tests": tuple(tests)}))
-    return results.model_copy(update={"suites": tuple(suites)})
+        tests = [replace(test, trials=own) for test, own in zip(suite.tests, trials, strict=True)]
+        suites.append(replace(suite, tests=tuple(tests)))
+    return replace(results, suites=tuple(suites))
 
 
 @pytest.mark.parametrize("name", cases.CASES)

@@ -1,5 +1,7 @@
 """Tests that count otherwise than the rest, in every report."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 from junitparser import JUnitXml
@@ -20,7 +22,7 @@ def quarantined():
     """One test passed, one failed in quarantine."""
     plan = planned({"name": "good"}, {"name": "sick", "quarantine": WHY})
     played = trial("passed"), trial("failed")
-    return build.of_card(card(plan, *played)).model_copy(update={"gate": gate(plan, *played)})
+    return replace(build.of_card(card(plan, *played)), gate=gate(plan, *played))
 
 
 def test_the_comment_names_it_and_its_outcome(quarantined):

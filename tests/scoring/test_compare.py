@@ -1,5 +1,7 @@
 """A run against its baseline. `score=50` of a trial: half of its weight passed."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 from hypothesis import given, settings
@@ -59,10 +61,10 @@ def test_tests_are_paired_by_name_where_their_digests_agree():
     """New, removed and changed tests stand apart and are in no number."""
     head = run("head", {"a": points(50), "b": points(100), "c": points(100)})
     (suite,) = head.suites
-    changed = suite.tests[1].model_copy(update={"digest": "u" * 64})
-    suite = suite.model_copy(update={"tests": (suite.tests[0], changed, suite.tests[2])})
+    changed = replace(suite.tests[1], digest="u" * 64)
+    suite = replace(suite, tests=(suite.tests[0], changed, suite.tests[2]))
     base = run("base", {"a": points(75), "b": points(0), "d": points(0)})
-    comparison = comparer(head.model_copy(update={"suites": (suite,)}), base).comparison()
+    comparison = comparer(replace(head, suites=(suite,)), base).comparison()
     assert (comparison.comparable, comparison.tests, comparison.base, comparison.head, comparison.delta) == (
         True,
         1,
@@ -130,7 +132,7 @@ def test_no_number_where_the_yardstick_changed(info, fields, reason):
     """But the reason, and the gate's checks say that they were not applied."""
     if "digests" in info:
         digests = build.run_info().digests
-        info = {"digests": digests.model_copy(update=info["digests"])}
+        info = {"digests": replace(digests, **info["digests"])}
     head = run("head", {"a": points(0, 0)}, info=info, **fields)
     pairs = comparer(head, run("base", {"a": points(100, 100)}))
     comparison = pairs.comparison()
@@ -183,7 +185,7 @@ def test_another_embedding_model_is_another_yardstick(here, there, reason):
 
 def test_other_loops_agents_and_commits_can_be_compared():
     """They are what one wants to compare."""
-    digests = build.run_info().digests.model_copy(update={"agents": "x", "loops": "y", "suites": "z"})
+    digests = replace(build.run_info().digests, agents="x", loops="y", suites="z")
     info = {"digests": digests, "git": Git(commit="abc")}
     head = run("head", {"a": points(50)}, info=info, agent_id="agent-2")
     assert comparer(head, run("base", {"a": points(100)})).comparison().delta == -50
@@ -383,15 +385,15 @@ def test_a_lost_trial_of_a_critical_test_decides_too():
 
 def test_an_error_that_the_test_asks_for_is_not_lost():
     """It ended as it should."""
-    error = trial("passed", status="agent_error").model_copy(
-        update={"findings": (build.finding(strict="escalated_due_to_error"),)}
+    error = replace(
+        trial("passed", status="agent_error"), findings=(build.finding(strict="escalated_due_to_error"),)
     )
     assert gate(planned(A, B), error, trial("passed"), min_score=80).exit_code == 0
 
 
 def test_budgets():
     """Dollars and seconds."""
-    slow = trial("passed").model_copy(update={"turns": Turns([build.turn(latency_seconds=9)])})
+    slow = replace(trial("passed"), turns=Turns([build.turn(latency_seconds=9)]))
     assert gate(planned(A), slow, max_p95_latency=9).passed
     found = check(gate(planned(A), slow, max_p95_latency=8.9), "max-p95-latency")
     assert (found.required, found.seen, found.passed) == (8.9, 9, False)
@@ -443,9 +445,9 @@ def test_an_undecided_verdict_never_opens_a_gate_that_the_baseline_closed(head, 
     old = here[name][place]
     which = data.draw(st.integers(0, len(old.findings) - 1))
     found = list(old.findings)
-    found[which] = found[which].model_copy(update={"outcome": "undecided", "cause": "judge_error"})
+    found[which] = replace(found[which], outcome="undecided", cause="judge_error")
     spoilt = list(here[name])
-    spoilt[place] = old.model_copy(update={"findings": tuple(found)})
+    spoilt[place] = replace(old, findings=tuple(found))
     policy = {"regression": rule, "max_drop": drop, "max_errors": 9}
     before = decided(here, there, **policy)
     after = decided(here | {name: tuple(spoilt)}, there, **policy)

@@ -1,5 +1,7 @@
 """Which parts of the agent's logic fired: told of each kind by itself, and only where traces tell of it."""
 
+from dataclasses import replace
+
 import builders as build
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ WORKFLOW, PARAMETER, RULE, INTEGRATION = LogicKind
 
 def fired(**names: str) -> Fired:
     """`rules="a b"`: these fired, and of the other kinds none."""
-    return NOTHING.model_copy(update={kind: tuple(text.split()) for kind, text in names.items()})
+    return replace(NOTHING, **{kind: tuple(text.split()) for kind, text in names.items()})
 
 
 def a_test(*trials: Fired | None, name: str = "t"):

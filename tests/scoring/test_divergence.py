@@ -1,5 +1,7 @@
 """Where a test's conversations part from the baseline's."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 
@@ -226,5 +228,5 @@ def test_packed_conversations_part_alike():
     """As a run holds them, and as they are read from a file."""
     long_ago = Turn.model_validate(build.turn(trace={"a": ["b"]}, workflows=("GREETING",)))
     one, other = talk(REFUND), talk(HELLO)
-    other = other.model_copy(update={"turns": Turns((long_ago,))})
+    other = replace(other, turns=Turns((long_ago,)))
     assert divergence.between(one.packed(), other.packed()) == divergence.between(one, other) is not None

@@ -1,5 +1,6 @@
 """Trials left out for their simulated user: not scored, not needed, limited, and never what decides."""
 
+from dataclasses import replace
 from random import Random
 
 import builders as build
@@ -45,7 +46,7 @@ def lost(index: int = 1, rule: str = "meta"):
 
 
 def sound(*outcomes: str, index: int = 1):
-    return trial(*outcomes, index=index).model_copy(update={"user_audit": KEPT})
+    return replace(trial(*outcomes, index=index), user_audit=KEPT)
 
 
 def test_it_is_counted_apart_from_unsound_trials():
@@ -163,17 +164,16 @@ def test_leaving_out_neither_hides_nor_causes_a_failure(run, floor, critical):
 
 def test_the_ledger_counts_conversations():
     """Those that were played again included, each rule once for each conversation."""
-    again = sound("passed").model_copy(
-        update={
-            "attempts": (
-                Attempt(status="invalid_user", error="e", user_audit=audit("meta", "meta", "length")),
-                Attempt(status="failed", error="e"),
-                Attempt(status="completed"),
-            ),
-            "user_audit": audit(by_model=True),
-        }
+    again = replace(
+        sound("passed"),
+        attempts=(
+            Attempt(status=EndState.INVALID_USER, error="e", user_audit=audit("meta", "meta", "length")),
+            Attempt(status=EndState.FAILED, error="e"),
+            Attempt(status=EndState.COMPLETED),
+        ),
+        user_audit=audit(by_model=True),
     )
-    deaf = sound("passed").model_copy(update={"user_audit": audit(by_model=False)})
+    deaf = replace(sound("passed"), user_audit=audit(by_model=False))
     scripted = trial("passed")
     counted = card(planned(A, loops=4), again, lost(2), deaf, scripted)
     assert counted.user_checks == UserChecks(
@@ -213,9 +213,7 @@ def test_how_often_users_break_their_role_is_told_with_an_interval():
     for _ in range(runs):
         rates = [rng.choice((0.05, 0.1, 0.3)) for _ in range(20)]  # of any tests, so the mean is 0.15
         tests = [
-            _ANY.model_copy(
-                update={"trials": tuple(_LOST if rng.random() < rate else _KEPT for _ in range(5))}
-            )
+            replace(_ANY, trials=tuple(_LOST if rng.random() < rate else _KEPT for _ in range(5)))
             for rate in rates
         ]
         result = user_checks(tests).violation_rate

@@ -3,6 +3,7 @@
 import cProfile
 import math
 import pstats
+from dataclasses import fields, replace
 from random import Random
 from statistics import fmean
 
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.plan import BASE, HEAD
-from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.run_ending import RunEnding
@@ -162,7 +162,7 @@ def test_holm_by_hand():
 
 
 def _decided(head: Results, runs: list[Results]) -> Results:
-    card = Scorecard(**{name: getattr(head, name) for name in Scorecard.model_fields})
+    card = Scorecard(**{field.name: getattr(head, field.name) for field in fields(Scorecard)})
     policy = Policy(min_score=0, regression=Regression.SIGNIFICANT)
     return conclude(card, head.run, policy, RunEnding(), BaselineResults(runs[-1], history=tuple(runs)))
 
@@ -178,9 +178,9 @@ def test_deciding_takes_little_work():
         )
         for name in ("head", "base", *map(str, range(10)))
     )
-    arms = (Arm.of(HEAD, head, gated=True), Arm.of(BASE, base))
+    arms = (build.arm(HEAD, head, gated=True), build.arm(BASE, base))
     profile = cProfile.Profile()
-    decided = profile.runcall(_decided, head.model_copy(update={"arms": arms}), runs)
+    decided = profile.runcall(_decided, replace(head, arms=arms), runs)
     assert decided.comparison.method == "both-sides"
     assert decided.comparison.history.runs == 10
     assert pstats.Stats(profile).total_calls < 3_900_000
@@ -229,7 +229,7 @@ def test_an_older_smaller_run_hides_no_drop(older, place):
     with_it = _decided(head, [*runs[:place], build.run_of("small", older), *runs[place:]])
     assert with_it.gate == without.gate
     history_of = {"smaller": 1}
-    assert with_it.comparison.history == without.comparison.history.model_copy(update=history_of)
+    assert with_it.comparison.history == replace(without.comparison.history, **history_of)
 
 
 def test_smaller_runs_are_no_history():
@@ -329,10 +329,10 @@ def test_a_look_is_not_settled_by_leaving_trials_out():
     base, head = build.run_of("main", whole), build.run_of("head", whole)
     suite = head.suites[0]
     tests = [
-        test.model_copy(update={"trials": (test.trials[0], broken_off)}) if number < 3 else test
+        replace(test, trials=(test.trials[0], broken_off)) if number < 3 else test
         for number, test in enumerate(suite.tests)
     ]
-    head = head.model_copy(update={"suites": (suite.model_copy(update={"tests": tuple(tests)}),)})
+    head = replace(head, suites=(replace(suite, tests=tuple(tests)),))
     policy = Policy(min_score=0, max_errors=9, regression=Regression.SIGNIFICANT)
     settled = []
     for results in (base, head):

@@ -1,6 +1,6 @@
 """Shards of a run become one: what was split comes out whole, what does not belong together is refused."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import builders as build
 import plans
@@ -17,7 +17,7 @@ from ci_evals.domain.results.run import Digests, Git, Origin, Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.run_ending import RunEnding
-from ci_evals.domain.transcript import EndState
+from ci_evals.domain.transcript import EndState, Turns
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import read_drops, read_thresholds
@@ -60,14 +60,14 @@ def run(*suites, usage=None, **info) -> Results:
     suites = tuple(recounted(suite, RULE) for suite in suites)
     played = [trial for suite in suites for test in suite.tests for trial in test.trials]
     card = total(suites, usage or usage_of(played, PRICES), RULE)
-    digests = {name: name[0] * 64 for name in Digests.model_fields} | {
+    digests = {field.name: field.name[0] * 64 for field in fields(Digests)} | {
         "suites": of_tests(test.digest for suite in suites for test in suite.tests),
         "loops": of_loops(len(test.trials) + test.not_run for suite in suites for test in suite.tests),
         "models": of_models("openai", (suite.models.identity for suite in suites)),
     }
     found = build.results(*suites, run=build.run_info(**{"digests": Digests(**digests)} | info))
-    return found.model_copy(
-        update={name: getattr(card, name) for name in type(card).model_fields if name != "suites"}
+    return replace(
+        found, **{field.name: getattr(card, field.name) for field in fields(card) if field.name != "suites"}
     )
 
 
@@ -109,7 +109,7 @@ trials = st.builds(
         status=status,
         duration_seconds=1,
         findings=tuple(found),
-        turns=(build.turn(latency_seconds=seconds, input_tokens=tokens),),
+        turns=Turns((build.turn(latency_seconds=seconds, input_tokens=tokens),)),
         usage=tuple(used),
     ),
     st.sampled_from([EndState.COMPLETED, EndState.COMPLETED, *EndState]),
@@ -155,7 +155,7 @@ def splits(draw, suites):
     found = []
     for shard in range(shards):
         own = [
-            suite.model_copy(update={"tests": kept})
+            replace(suite, tests=kept)
             for suite in suites
             if (kept := tuple(t for t in suite.tests if places[suite.name, t.name] == shard))
         ]
@@ -176,9 +176,9 @@ def test_what_was_split_comes_out_whole(data):
     order = [suite.name for suite in found.card.suites]
     whole = run(*sorted(suites, key=lambda suite: order.index(suite.name)), id=found.info.id)
     expected = conclude(card_of(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline))
-    assert conclude(
-        found.card, found.info, POLICY, found.ending, BaselineResults(baseline)
-    ) == expected.model_copy(update={"run": found.info})
+    assert conclude(found.card, found.info, POLICY, found.ending, BaselineResults(baseline)) == replace(
+        expected, run=found.info
+    )
     for name in ("suites", "models", "loops"):
         assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
 
@@ -201,7 +201,7 @@ def shards_of(suites, of, baseline=None) -> list[Results]:
         part = sharding.take(plan_of(suites), sharding.ShardNumber(index, of), Redactor(), baseline)
         mine = {(suite.file, test.name) for suite in part.plan.suites for test in suite.tests}
         own = [
-            suite.model_copy(update={"tests": kept})
+            replace(suite, tests=kept)
             for suite in suites
             if (kept := tuple(test for test in suite.tests if (suite.file, test.name) in mine))
         ]
@@ -217,19 +217,16 @@ def test_all_shards_are_the_whole(data):
     suites = data.draw(runs())
     if data.draw(st.booleans(), label="the files have one line"):
         suites = [
-            suite.model_copy(
-                update={"tests": tuple(test.model_copy(update={"line": 1}) for test in suite.tests)}
-            )
-            for suite in suites
+            replace(suite, tests=tuple(replace(test, line=1) for test in suite.tests)) for suite in suites
         ]
     baseline = data.draw(st.none() | runs().map(lambda base: run(*base, id="base")))
     of = data.draw(st.integers(1, sum(len(suite.tests) for suite in suites)))
     found = merged(*data.draw(st.permutations(shards_of(suites, of, baseline))))
     whole = run(*suites, id=found.info.id)
     expected = conclude(card_of(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline))
-    assert conclude(
-        found.card, found.info, POLICY, found.ending, BaselineResults(baseline)
-    ) == expected.model_copy(update={"run": found.info})
+    assert conclude(found.card, found.info, POLICY, found.ending, BaselineResults(baseline)) == replace(
+        expected, run=found.info
+    )
     assert found.info.shard is None
     for name in ("suites", "models", "loops"):
         assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
@@ -322,7 +319,7 @@ def test_votes_of_all_shards_agree_as_those_of_one_run():
         build.finding(
             kind="judged",
             criterion=name,
-            votes=[Vote(model="j", outcome=outcome, reason="r") for outcome in outcomes],
+            votes=[Vote(model="j", outcome=Outcome(outcome), reason="r") for outcome in outcomes],
         )
         for name, outcomes in (("a", ["passed", "passed"]), ("b", ["passed", "failed", "passed"]))
     )
@@ -351,7 +348,7 @@ def test_usage_is_added_by_role_and_model():
     other = using(judge, user, tokens=Tokens(input=11, output=4), cost_usd=0.75, prices_as_of="2026-10-01")
     usage = merged(run(suite_of("a"), usage=one, id="1"), run(suite_of("b"), usage=other, id="2")).card.usage
     assert usage == using(
-        judge.model_copy(update={"calls": 4, "input_tokens": 20, "output_tokens": 8, "cost_usd": 0.5}),
+        replace(judge, calls=4, input_tokens=20, output_tokens=8, cost_usd=0.5),
         user,
         agent,
         tokens=Tokens(input=21, output=8),
@@ -391,7 +388,7 @@ def test_shards_that_were_replayed_make_one_that_was():
 
 def test_shards_of_different_versions_are_warned_of():
     """Their numbers are all made anew by this one."""
-    old = run(suite_of("b"), id="2").model_copy(update={"tool": build.Tool(version="0.0.9")})
+    old = replace(run(suite_of("b"), id="2"), tool=build.Tool(version="0.0.9"))
     assert merged(run(suite_of("a"), id="1"), old).info.warnings == (
         "the shards are of different versions of ci-evals: 0.1.0 (shard0); 0.0.9 (shard1)",
     )
@@ -421,9 +418,9 @@ def test_what_does_not_mean_the_same_is_refused(info, message):
     git = Git(commit="1" * 40, repository="o/r")
     shards = [run(suite_of(name), id=name, git=git) for name in "ab"]
     other = run(suite_of("c"), id="c", **{name: info[name] for name in info if name in {"git", "config"}})
-    digests = {name: info[name] for name in info if name in Digests.model_fields}
-    update = {"digests": other.run.digests.model_copy(update=digests)}
-    other = other.model_copy(update={"run": other.run.model_copy(update=update)})
+    digests = {field.name: info[field.name] for field in fields(Digests) if field.name in info}
+    update = {"digests": replace(other.run.digests, **digests)}
+    other = replace(other, run=replace(other.run, **update))
     with pytest.raises(UsageError) as refused:
         merged(*shards, other)
     assert message in str(refused.value)
@@ -548,7 +545,7 @@ def test_a_shard_that_missed_its_own_gate_does_not_matter():
     """The gate of all decides."""
     failing = build.finding("failed")
     low = run(suite_of("a", a_test("1", (build.trial_result(findings=(build.finding(), failing)),))), id="1")
-    low = low.model_copy(update={"gate": build.decision(passed=False, exit_code=1)})
+    low = replace(low, gate=build.decision(passed=False, exit_code=1))
     high = run(suite_of("b", a_test("2")), id="2")
     assert concluded(low, high, policy=Policy(min_score=75)).gate.exit_code == 0
     assert concluded(low, high, policy=Policy(min_score=76)).gate.exit_code == 1

@@ -1,5 +1,6 @@
 """How often an unchanged agent would fail the gate. tests/scoring/test_simulation.py sees whether it does."""
 
+from dataclasses import replace
 from random import Random
 
 import builders as build
@@ -234,7 +235,7 @@ def test_odds_are_shares(sizes, floor, seed):
 def test_a_test_without_a_scored_trial_is_left_out_of_the_score():
     """And of what passed nothing is known."""
     broken = build.test_result("broken", trials=(trial("passed", status="failed"),))
-    whole = MIXED.model_copy(update={"tests": (*MIXED.tests, broken)})
+    whole = replace(MIXED, tests=(*MIXED.tests, broken))
     assert odds(whole, "min-score", 88) == pytest.approx(odds(MIXED, "min-score", 88), abs=0.06)
 
 

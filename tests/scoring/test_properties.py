@@ -1,6 +1,7 @@
 """Laws that hold for any run."""
 
 import random
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -91,7 +92,7 @@ def test_order_does_not_matter(run, rng: random.Random):
         return rng.sample(items, len(items))
 
     other = [
-        [t.model_copy(update={"findings": tuple(shuffled(list(t.findings)))}) for t in shuffled(test)]
+        [replace(t, findings=tuple(shuffled(list(t.findings)))) for t in shuffled(test)]
         for test in shuffled(run)
     ]
     assert card(plan_of(run), *flat(run)).score == card(plan_of(other), *flat(other)).score
@@ -111,9 +112,9 @@ def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
     if changed[f].outcome is Outcome.UNDECIDED and cause is Cause.NOT_REACHED:
         # A verdict that was missing is not made undecided, but becomes a failure of the agent.
         cause = changed[f].cause
-    changed[f] = changed[f].model_copy(update={"outcome": Outcome.UNDECIDED, "cause": cause})
+    changed[f] = replace(changed[f], outcome=Outcome.UNDECIDED, cause=cause)
     other = [list(test) for test in run]
-    other[t][i] = trial.model_copy(update={"findings": tuple(changed)})
+    other[t][i] = replace(trial, findings=tuple(changed))
     plan = plan_of(run, critical=True)
     before, after = gate(plan, *flat(run), **policy), gate(plan, *flat(other), **policy)
     assert before.passed or not after.passed

@@ -11,6 +11,7 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.scoring.row_results import FileResults, of_arm, scorecard
 from ci_evals.scoring.scorecard import Scorecard, recounted
 from ci_evals.scoring.scores import ScoreRule
+from ci_evals.support import dataclass_json
 from ci_evals.support.redaction import Redactor
 
 
@@ -79,7 +80,7 @@ def test_secrets_are_taken_out_of_everything():
         test=key, passed=False, reason=key, groups=(key,), conversation=(Message("user", key),), cluster=key
     )
     results = card(ResultSet(suite=key, arm=key, rows=[row], fingerprint={"version": key}), secrets=(key,))
-    assert key not in results.model_dump_json()
+    assert key not in dataclass_json.to_json(results)
 
 
 def test_files_of_other_data_do_not_make_one_suite():
@@ -138,5 +139,5 @@ def test_tests_that_share_what_they_came_to_count_as_those_that_do_not():
     (suite,) = card(ResultSet(suite="s", rows=mixed)).suites
     shared = {id(trial.findings) for test in suite.tests for trial in test.trials}
     assert len(shared) < 15
-    alone = SuiteResult.model_validate_json(suite.model_dump_json(by_alias=True))
+    alone = dataclass_json.from_json(SuiteResult, dataclass_json.to_json(suite))
     assert recounted(alone, ScoreRule(offline=False)) == suite == alone

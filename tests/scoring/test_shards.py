@@ -1,5 +1,7 @@
 """Shards that are merged: each once, all of one plan and one split; one that is missing is named."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 
@@ -61,7 +63,7 @@ def test_suites_of_which_nothing_is_here_are_named():
 def test_a_shard_that_did_not_go_through():
     """Nothing is missing then, and still the run cannot be trusted."""
     cut = shard(2, 2)
-    cut = cut.model_copy(update={"run": cut.run.model_copy(update={"status": "interrupted"})})
+    cut = replace(cut, run=replace(cut.run, status="interrupted"))
     results = concluded(shard(1, 2), cut)
     assert results.gate.exit_code == 3
     assert results.gate.reasons == ("the run of shard1 was interrupted",)

@@ -3,6 +3,7 @@
 import math
 import time
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from random import Random
@@ -690,7 +691,7 @@ def test_the_docs_example_is_what_a_report_says():
     head, base = example_run("tuesday", 2), example_run("monday", 1)
     comparison = RunComparer(head, base).comparison()
     (message,) = blocks("text", DOCS)
-    assert sentence(head.model_copy(update={"comparison": comparison})) == message.strip()
+    assert sentence(replace(head, comparison=comparison)) == message.strip()
 
 
 def test_the_docs_example_step_by_step():

@@ -1,6 +1,7 @@
 """How far votes agree: the truth of judges whose errors are known is found again."""
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -32,18 +33,14 @@ def polled(rng: random.Random, most: int) -> Finding:
     votes: list[Vote] = []
     while more := Majority().more(votes, most):
         votes += [vote("passed" if true ^ (rng.random() < ERROR) else "failed") for _ in range(more)]
-    return Finding(
-        criterion="c", kind="judged", reason="r", outcome=Majority().verdict(votes, most).outcome, votes=votes
-    )
+    outcome = Majority().verdict(votes, most).outcome
+    return Finding(criterion="c", kind="judged", reason="r", outcome=outcome, votes=tuple(votes))
 
 
 def judged(seed: int, *, tests: int = 40, criteria: int = 3, most: int = 3) -> SuiteResult:
     rng = random.Random(seed)
     return suite_of(
-        [
-            [[polled(rng, most).model_copy(update={"criterion": f"c{c}"}) for c in range(criteria)]]
-            for _ in range(tests)
-        ],
+        [[[replace(polled(rng, most), criterion=f"c{c}") for c in range(criteria)]] for _ in range(tests)],
         most,
     )
 
@@ -197,7 +194,7 @@ def test_without_votes_there_is_nothing_to_tell():
 
 def test_the_order_of_suites_and_trials_changes_nothing():
     """Shards are merged in any order."""
-    one, other = judged(1, tests=12), judged(2, tests=12).model_copy(update={"name": "other"})
+    one, other = judged(1, tests=12), replace(judged(2, tests=12), name="other")
     there, back = found_in(one, other), found_in(other, one)
     assert there == back
 
@@ -222,8 +219,8 @@ def graded(rng: random.Random) -> Finding:
         dimension = DimensionGrade(name="clarity", level=str(place), score=LEVELS[place], reason="r")
         grade = Grade(score=LEVELS[place], pass_at=0.7, dimensions=(dimension,))
         outcome = Outcome.PASSED if LEVELS[place] >= grade.pass_at else Outcome.FAILED
-        votes.append(vote(outcome).model_copy(update={"grade": grade}))
-    return Finding(criterion="c", kind="judged", reason="r", outcome="passed", votes=votes)
+        votes.append(replace(vote(outcome), grade=grade))
+    return Finding(criterion="c", kind="judged", reason="r", outcome=Outcome.PASSED, votes=tuple(votes))
 
 
 def true_alpha_of_levels() -> float:

@@ -1,5 +1,7 @@
 """Every way to a verdict, from the first look to the last, as a run takes it."""
 
+from dataclasses import fields, replace
+
 import builders as build
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,6 @@ from hypothesis import strategies as st
 
 from ci_evals.domain.choices import BothSides, Regression
 from ci_evals.domain.plan import BASE, HEAD, Plan
-from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.gate.policy import Policy
@@ -51,12 +52,12 @@ def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Re
         if len(now.arms) > 1 and not now.first_arm_only:
             beside = [build.run_of(name, [test[: now.loops] for test in base]) for name in now.arms[1:]]
             arms = (
-                Arm.of(HEAD, own, gated=True),
-                *(Arm.of(name, run) for name, run in zip(now.arms[1:], beside, strict=True)),
+                build.arm(HEAD, own, gated=True),
+                *(build.arm(name, run) for name, run in zip(now.arms[1:], beside, strict=True)),
             )
         rounds = Rounds(looks=now.looks, played=now.loops) if now.looks else None
-        own = own.model_copy(update={"arms": arms, "run": own.run.model_copy(update={"rounds": rounds})})
-        card = Scorecard(**{name: getattr(own, name) for name in Scorecard.model_fields})
+        own = replace(own, arms=arms, run=replace(own.run, rounds=rounds))
+        card = Scorecard(**{field.name: getattr(own, field.name) for field in fields(Scorecard)})
         sides = BASE in now.arms and not now.first_arm_only
         look = next(
             (each for each in looks_at(now.looks, both_sides=sides) if each.trials == now.loops), None

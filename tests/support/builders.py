@@ -3,14 +3,18 @@
 Use it as a module (`import builders as build`): pytest would take an imported `test_result` for a test.
 """
 
+import dataclasses
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from statistics import fmean, stdev
+from typing import TypeVar
 
+from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.gate import CheckKind, CheckOdds, Decision, GateCheck
 from ci_evals.domain.results.run import Digests, Results, RunInfo, Shard, Tool
-from ci_evals.domain.results.suite import Counts, Statistics, SuiteResult, TestResult
+from ci_evals.domain.results.suite import Counts, ScoreSummary, Statistics, SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.suite import AUTO, PlannedTurn
@@ -21,9 +25,18 @@ from ci_evals.scoring.coverage import coverage_of
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.statistics import pass_at_k, pass_hat_k
+from ci_evals.support import dataclass_json
 
 STARTED_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+T = TypeVar("T")
 MARKS = re.compile(r"\[([A-Z_0-9]+)\]")
+
+
+def made(kind: type[T], /, **fields) -> T:
+    """A value of results from fields as JSON has them: a text for an enumerated value, a list for a tuple."""
+    unknown = fields.keys() - {field.name for field in dataclasses.fields(kind)}
+    assert not unknown, unknown
+    return dataclass_json.from_value(kind, fields)
 
 
 def transcript(drawing: str, status: EndState = EndState.COMPLETED, **fields) -> Transcript:
@@ -69,7 +82,7 @@ def finding(outcome: str = "passed", **fields) -> Finding:
     fields = {"criterion": "The refund workflow starts", "kind": "strict", "reason": "because"} | fields
     if fields["kind"] == "strict":
         fields = {"strict": "tool_used"} | fields
-    return Finding(outcome=Outcome(outcome), **fields)
+    return made(Finding, outcome=outcome, **fields)
 
 
 def trial_result(index: int = 1, **fields) -> TrialResult:
@@ -80,7 +93,7 @@ def trial_result(index: int = 1, **fields) -> TrialResult:
         "turns": (turn(),),
         "findings": (finding(),),
     } | fields
-    return TrialResult(index=index, **fields)
+    return made(TrialResult, index=index, **fields)
 
 
 def test_result(name: str = "Refund for a cancelled order", **fields) -> TestResult:  # noqa: PT028  # no test
@@ -111,7 +124,7 @@ def test_result(name: str = "Refund for a cancelled order", **fields) -> TestRes
         "flaky": any(passes) and any(f.outcome is Outcome.FAILED for trial in sound for f in trial.findings),
         "statistics": _statistics([trial.score for trial in sound], passes),
     } | fields
-    return TestResult(name=name, **fields)
+    return made(TestResult, name=name, **fields)
 
 
 def suite_result(name: str = "Refunds", *tests: TestResult, **fields) -> SuiteResult:
@@ -127,7 +140,7 @@ def suite_result(name: str = "Refunds", *tests: TestResult, **fields) -> SuiteRe
         "counts": _counts(tests),
         **_chances(tests),
     } | fields
-    return SuiteResult(name=name, tests=tests, **fields)
+    return made(SuiteResult, name=name, tests=tests, **fields)
 
 
 def results(*suites: SuiteResult, **fields) -> Results:
@@ -144,12 +157,21 @@ def results(*suites: SuiteResult, **fields) -> Results:
         "usage": Usage(),
         **_chances(tests),
     } | fields
-    return Results(suites=suites, **fields)
+    return made(Results, suites=suites, **fields)
+
+
+def arm(name: str, of: Results | Scorecard, *, gated: bool = False) -> Arm:
+    """An agent of a run with the numbers of these results."""
+    names = {field.name for field in dataclasses.fields(ScoreSummary)} | {"usage", "latency"}
+    if not gated:
+        names.add("suites")
+    return made(Arm, name=name, gated=gated, **{field: getattr(of, field) for field in names})
 
 
 def of_card(card: Scorecard, **info) -> Results:
     """The results that a run with this scorecard makes, as far as they do not depend on the gate."""
-    numbers = {name: value for name, value in card if name != "suites"}
+    names = {field.name for field in dataclasses.fields(card)} - {"suites"}
+    numbers = {name: getattr(card, name) for name in names}
     return results(*card.suites, run=run_info(**info), **numbers)
 
 
@@ -159,12 +181,11 @@ def completed(results: Results) -> Results:
     suites = tuple(_with_process(suite, rule) for suite in results.suites)
     tests = [test for suite in suites for test in suite.tests]
     whole = process.of_tests(tests, rule)
-    return results.model_copy(
-        update={
-            "process": process.of_run(whole, results.score, results.usage, results.counts.trials),
-            "coverage": coverage_of(suites, frozenset()),
-            "suites": suites,
-        }
+    return replace(
+        results,
+        process=process.of_run(whole, results.score, results.usage, results.counts.trials),
+        coverage=coverage_of(suites, frozenset()),
+        suites=suites,
     )
 
 
@@ -173,12 +194,12 @@ def _with_process(suite: SuiteResult, rule: ScoreRule) -> SuiteResult:
     for test in suite.tests:
         measures = [process.of_turns(trial.turns, test.optimal_tools) for trial in test.trials]
         trials = tuple(
-            trial.model_copy(update={"process": one.process, "fired": one.fired})
+            replace(trial, process=one.process, fired=one.fired)
             for trial, one in zip(test.trials, measures, strict=True)
         )
         summary = process.summary(trials, len(trials) + test.not_run, rule)
-        tests.append(test.model_copy(update={"process": summary, "trials": trials}))
-    return suite.model_copy(update={"process": process.of_tests(tests, rule), "tests": tuple(tests)})
+        tests.append(replace(test, process=summary, trials=trials))
+    return replace(suite, process=process.of_tests(tests, rule), tests=tuple(tests))
 
 
 def run_info(**fields) -> RunInfo:
@@ -190,25 +211,26 @@ def run_info(**fields) -> RunInfo:
         "duration_seconds": 123.0,
         "status": "completed",
         "config": {"provider": "openai", "parallel": 4},
-        "digests": Digests(**{name: name[0] * 64 for name in Digests.model_fields}),
+        "digests": Digests(**{field.name: field.name[0] * 64 for field in dataclasses.fields(Digests)}),
     } | fields
-    return RunInfo(**fields)
+    return made(RunInfo, **fields)
 
 
 def shard(index: int = 1, of: int = 2, tests: tuple[int, ...] = (1,), **fields) -> Shard:
     """A part of a plan of one suite."""
     fields = {"plan": "p" * 64, "split": "s" * 64, "suites": ("evals/refunds.json",)} | fields
-    return Shard(index=index, of=of, tests=tests, **fields)
+    return made(Shard, index=index, of=of, tests=tests, **fields)
 
 
 def check(name: str, required: float | None = 80, seen: float | None = None, **fields) -> GateCheck:
     """A check that holds, of the kind that its name begins with, such as `max-drop suite:Refunds`."""
-    return GateCheck(**{"required": required, "seen": seen, "passed": True} | _identity(name) | fields)
+    fields = {"required": required, "seen": seen, "passed": True} | _identity(name) | fields
+    return made(GateCheck, **fields)
 
 
 def check_odds(name: str, share: float) -> CheckOdds:
     """The odds of such a check."""
-    return CheckOdds(**_identity(name), share=share)
+    return made(CheckOdds, **_identity(name), share=share)
 
 
 def _identity(name: str) -> dict[str, str]:
@@ -222,7 +244,8 @@ def _identity(name: str) -> dict[str, str]:
 def decision(*checks: GateCheck, **fields) -> Decision:
     """What the gate says of these checks: exit code 0 if all hold, else 1."""
     passed = all(check.passed is not False for check in checks)
-    return Decision(**({"passed": passed, "exit_code": 0 if passed else 1, "checks": checks} | fields))
+    fields = {"passed": passed, "exit_code": 0 if passed else 1, "checks": checks} | fields
+    return made(Decision, **fields)
 
 
 def _mean(scores: list[Fraction]) -> float | None:
@@ -301,4 +324,4 @@ def run_of(name: str, verdicts) -> Results:
         for number, trials in enumerate(verdicts, 1)
     ]
     run = completed(results(suite_result("Refunds", *tests)))
-    return run.model_copy(update={"run": run.run.model_copy(update={"id": name})})
+    return replace(run, run=replace(run.run, id=name))

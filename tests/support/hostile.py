@@ -1,9 +1,10 @@
 """Text that wants to be more than text, and the eyes to see whether it succeeded."""
 
 import re
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from html.parser import HTMLParser
-from typing import Literal, get_origin
+from typing import Literal, get_origin, get_type_hints
 
 import cmarkgfm
 from cmarkgfm.cmark import Options
@@ -129,6 +130,10 @@ _CLOSED = {
 """Fields whose values are of a closed set."""
 
 
+def _is_clean(hint) -> bool:
+    return any(isinstance(mark, Clean) for mark in getattr(hint, "__metadata__", ()))
+
+
 def poisoned(value, text: str, *, clean: bool = True):
     """A copy of a domain value in which every free text is `text`; folders and closed sets stay.
 
@@ -150,6 +155,16 @@ def poisoned(value, text: str, *, clean: bool = True):
                 and (clean or not any(isinstance(mark, Clean) for mark in info.metadata))
             }
             return value.model_copy(update=changes)
+        case _ if is_dataclass(value):
+            hints = get_type_hints(type(value), include_extras=True)
+            changes = {
+                name: poisoned(getattr(value, name), text, clean=clean)
+                for name in (field.name for field in fields(value))
+                if get_origin(hints[name]) is not Literal
+                and name not in _CLOSED
+                and (clean or not _is_clean(hints[name]))
+            }
+            return replace(value, **changes)
         case dict():
             return {
                 key if isinstance(key, Enum | int) else f"{text}{place}": poisoned(item, text, clean=clean)

@@ -1,5 +1,7 @@
 """Plans whose findings are given, and their scorecards: what scoring and gate are tested on."""
 
+from dataclasses import fields
+
 import builders as build
 
 from ci_evals.domain.plan import Plan, PlannedSuite
@@ -42,7 +44,7 @@ def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
 
 def card_of(results: Results) -> Scorecard:
     """The scorecard that these results could be made of."""
-    return Scorecard(**{name: getattr(results, name) for name in Scorecard.model_fields})
+    return Scorecard(**{field.name: getattr(results, field.name) for field in fields(Scorecard)})
 
 
 def card(plan: Plan, *trials: TrialResult | None, offline: bool = False) -> Scorecard:

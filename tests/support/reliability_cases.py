@@ -1,5 +1,6 @@
 """A run of which all is known that can be: votes, quotes, grades, left-out users, and every study."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import builders as build
@@ -138,7 +139,7 @@ def left_out(index: int = 1):
 def tests() -> tuple:
     """Three tests: one passes, one fails by two votes of three, of one no trial is valid."""
     result = voted(TOLD, KINDLY, vote("passed", "89.00 EUR", (1, "89.00 EUR"), model=MODELS[1]))
-    rude = voted(KIND, RUDELY, KINDLY.model_copy(update={"model": MODELS[1]}), RUDELY)
+    rude = voted(KIND, RUDELY, replace(KINDLY, model=MODELS[1]), RUDELY)
     torn = voted(
         KIND,
         vote("undecided", "It depends on the tone.", cause=Cause.CANNOT_TELL),
@@ -372,12 +373,8 @@ def trusted(**fields) -> Results:
     } | fields
     results = build.results(suite, **fields)
     counts = {"invalid_users": 3}
-    return results.model_copy(
-        update={
-            "counts": results.counts.model_copy(update=counts),
-            "suites": tuple(
-                one.model_copy(update={"counts": one.counts.model_copy(update=counts)})
-                for one in results.suites
-            ),
-        }
+    return replace(
+        results,
+        counts=replace(results.counts, **counts),
+        suites=tuple(replace(one, counts=replace(one.counts, **counts)) for one in results.suites),
     )

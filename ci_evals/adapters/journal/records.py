@@ -1,7 +1,7 @@
 """The lines of a run's journal: a header, an entry for each finished trial, and marks between them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Final, Literal
 
@@ -140,9 +140,9 @@ class JournalHeader(Record):
     def unlike(self, other: "JournalHeader") -> tuple[str, ...]:
         """The differences, in words, because of which neither run can use trials of the other."""
         differing = [
-            name
-            for name in Digests.model_fields
-            if getattr(self.digests, name) != getattr(other.digests, name)
+            part.name
+            for part in fields(Digests)
+            if getattr(self.digests, part.name) != getattr(other.digests, part.name)
         ]
         if "suites" in differing or self.tests != other.tests:
             differing = ["suites"]  # agents, models and loops are told suite by suite

@@ -154,7 +154,7 @@ def _without_new_pass(finding: Finding, recorded: Outcome | None) -> Finding:
     verdict = Verdict.undecided(Cause.NO_EVIDENCE, why)
     if recorded is Outcome.FAILED:
         verdict = Verdict.failed(why)
-    return finding.model_copy(update=dict(verdict))
+    return finding.with_verdict(verdict)
 
 
 @dataclass

@@ -288,7 +288,7 @@ def _merged(one: Called, other: Called) -> Called:
 def _tool_call(call: _Call, by_id: Mapping[str, Span]) -> ToolCall:
     called, span = call.called, call.span
     agents = (agent_name(each) for each in (span, *ancestors(span, by_id)))
-    return _ANY_CALL.like(
+    return ToolCall.model_construct(
         id=called.call_id,
         name=called.name,
         arguments=called.arguments,
@@ -302,8 +302,6 @@ def _tool_call(call: _Call, by_id: Mapping[str, Span]) -> ToolCall:
 
 
 _STATUS = {None: ToolStatus.UNKNOWN, True: ToolStatus.ERROR, False: ToolStatus.OK}
-_ANY_CALL = ToolCall(name="")
-_ANY_CALL.slim()
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

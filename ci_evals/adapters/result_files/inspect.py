@@ -9,6 +9,7 @@ first two.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ci_evals.adapters.result_files import fields, inspect_totals
@@ -44,7 +45,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     rows = [*_with_messages(played, samples, members), *_never_began(evaluation, played)]
     if official and not official.of:  # older logs do not state how many samples were scored
         scored = len({row.test for row in played if row.passed is not None})
-        official = official.model_copy(update={"of": scored} if scored else {"of": 0, "value": None})
+        official = replace(official, of=scored, value=official.value if scored else None)
     return [
         ResultSet(
             suite=fields.name(evaluation["task"], "eval.task"),

@@ -11,6 +11,7 @@ from ci_evals.domain.providers import Provider
 from ci_evals.domain.result_rows import Check, Message, ResultSet, Row, Undecided
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.support import dataclass_json
 
 
 def read(file: SourceFile) -> Sequence[ResultSet] | None:
@@ -73,10 +74,10 @@ def _rows(test: Mapping[str, Any], *, offline: bool) -> Iterator[Row]:
         yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest)
         return
     for item in test["trials"]:
-        trial = _with_failures(TrialResult.model_validate(item))
+        trial = _with_failures(dataclass_json.from_value(TrialResult, item))
         if offline:  # what a judge would have said was not wanted
             wanted = tuple(one for one in trial.findings if one.cause is not Cause.NO_JUDGE)
-            trial = trial.model_copy(update={"findings": wanted})
+            trial = replace(trial, findings=wanted)
         yield _row(trial, name, groups, digest)._replace(**rules)
     for _ in range(min(test["notRun"], 1000)):
         yield Row(
@@ -98,9 +99,11 @@ def _floor(part: Mapping[str, Any]) -> float | None:
 
 def _with_failures(trial: TrialResult) -> TrialResult:
     """Return the trial with verdicts that count as failed as such: rows do not know their cause."""
-    failed = {"outcome": Outcome.FAILED, "cause": None}
-    findings = tuple(one.model_copy(update=failed) if one.fails else one for one in trial.findings)
-    return trial.model_copy(update={"findings": findings})
+    findings = tuple(
+        replace(finding, outcome=Outcome.FAILED, cause=None) if finding.fails else finding
+        for finding in trial.findings
+    )
+    return replace(trial, findings=findings)
 
 
 def _row(trial: TrialResult, test: str, groups: tuple[str, ...], digest: str) -> Row:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
@@ -22,6 +23,7 @@ from ci_evals.reports.markdown import documents
 from ci_evals.reports.story.comparison import looks
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.coverage import compared
+from ci_evals.support import dataclass_json
 
 
 def compare(settings: CompareSettings, context: RunContext) -> None:
@@ -40,9 +42,7 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     gate_decision = decide_change(GateInput(head, comparer), policy)
     decision = to_record(gate_decision)
     coverage = compared(head.coverage, comparer.pairs)
-    result = head.model_copy(
-        update={"comparison": comparer.comparison(), "gate": decision, "coverage": coverage}
-    )
+    result = replace(head, comparison=comparer.comparison(), gate=decision, coverage=coverage)
     context.show(_text(result, settings.format, context), exact=True)
     sys.exit(decision.exit_code)
 
@@ -56,7 +56,10 @@ def _text(results: Results, form: ComparisonFormat, context: RunContext) -> str:
         case ComparisonFormat.MARKDOWN:
             return documents.comparison(results)
         case ComparisonFormat.JSON:
-            parts = results.model_dump(mode="json", by_alias=True, include={"comparison", "gate"})
+            parts = {
+                "gate": dataclass_json.to_value(results.gate),
+                "comparison": dataclass_json.to_value(results.comparison),
+            }
             # GitHub's runner obeys ##[command] anywhere in a line.
             return json.dumps(parts, indent=2).replace("##[", "#\\u0023[")
 

@@ -19,6 +19,7 @@ from ci_evals.extension_registry import after_merging
 from ci_evals.job.conclude import NO_BASELINE, conclude
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.shards import ShardRun
+from ci_evals.support import dataclass_json
 
 _NO_SHARDS = ". If it should hold the shards' artifacts, no shard has uploaded one"
 
@@ -40,6 +41,8 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
     context.mask()
     try:
         merged = merge(runs, expected=settings.shards)
+        dataclass_json.check(merged.info)
+        dataclass_json.check(replace(merged.card, suites=()))
     except ValidationError as error:
         files = ", ".join(run.file for run in runs)
         raise UsageError(f"{files}: the times or amounts of these runs contradict each other.") from error
@@ -51,8 +54,8 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
     skipped = merged.info.status == "skipped"
     baseline = NO_BASELINE if skipped else baseline_of(settings, GitHubJob.of(settings, context))
     baseline = baseline.redacted(redactor)
-    options = {"config": merged.info.config | recorded_options(settings), "baseline_note": baseline.note}
-    info = redactor.model(merged.info.model_copy(update=options))
+    config = merged.info.config | recorded_options(settings)
+    info = redactor.model(replace(merged.info, config=config, baseline_note=baseline.note))
     console = context.console
     warnings = dict.fromkeys((*policy.warnings, *info.warnings))
     for line in (*(f"warning: {warning}" for warning in warnings), info.baseline_note):
@@ -60,9 +63,6 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, baseline)
     # Their trials are not looked at again: only what studies say goes into the merged run as it is.
-    studies = [
-        run.results.model_copy(update={"studies": tuple(map(redactor.model, run.results.studies))})
-        for run in runs
-    ]
+    studies = [replace(run.results, studies=tuple(map(redactor.model, run.results.studies))) for run in runs]
     results = after_merging(results, studies)
     sys.exit(publish(results, paths, context, baseline.results))

@@ -124,12 +124,10 @@ def _read(paths: Sequence[Path], redactor: Redactor) -> _Runs:
 def _without_trials(results: Results) -> Results:
     """Return the results without conversations: redacting these takes as long as reading them."""
     suites = tuple(
-        suite.model_copy(
-            update={"tests": tuple(test.model_copy(update={"trials": ()}) for test in suite.tests)}
-        )
+        replace(suite, tests=tuple(replace(test, trials=()) for test in suite.tests))
         for suite in results.suites
     )
-    return results.model_copy(update={"suites": suites})
+    return replace(results, suites=suites)
 
 
 def _label(file: Path) -> str:

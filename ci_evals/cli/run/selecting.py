@@ -142,12 +142,7 @@ def _standing(earlier: Results, *, enforced: bool) -> Results:
     if code in {Exit.PASSED, Exit.FAILED}:  # --no-gate of today counts, not that of the earlier run
         code = Exit.PASSED if gate.passed or not enforced else Exit.FAILED
     warnings = tuple(dict.fromkeys((*run.warnings, note)))
-    return earlier.model_copy(
-        update={
-            "gate": gate.model_copy(update={"exit_code": int(code)}),
-            "run": run.model_copy(update={"warnings": warnings}),
-        }
-    )
+    return replace(earlier, gate=replace(gate, exit_code=int(code)), run=replace(run, warnings=warnings))
 
 
 def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ told in `ci_evals.domain.verdict.Grade`.
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal
@@ -13,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from ci_evals.domain.base import Model, NonBlank, Record, Share
+from ci_evals.domain.base import Model, NonBlank, ResultPart, Share
+from ci_evals.support import dataclass_json
 
 BUILT_IN_FILE = "domain/checks/dimensions.json"
 """The meanings of the built-in dimensions, and their own levels."""
@@ -107,20 +109,25 @@ Dimensions = tuple[
 ]
 
 
-class RubricDimension(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricDimension(ResultPart):
     """A dimension with everything that the judge sees of it."""
 
     name: str
     description: str | None = None
-    weight: float = Field(1, ge=0, le=1_000_000)
-    levels: Levels = Field(description="The best first.")
-    steps: bool = Field(default=False, description="Whether it is judged by what the agent's trace reports.")
+    weight: Annotated[float, Field(ge=0, le=1_000_000)] = 1
+    levels: Levels
+    """The best first."""
+    steps: bool = False
+    """Whether it is judged by what the agent's trace reports."""
 
 
-class Rubric(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rubric(ResultPart):
     """The rubric of a criterion, with the built-in dimensions spelled out."""
 
-    pass_at: Share = Field(description="Minimum score to pass the criterion.")
+    pass_at: Share
+    """Minimum score to pass the criterion."""
     dimensions: Annotated[tuple[RubricDimension, ...], Field(min_length=1)]
 
     @property
@@ -179,6 +186,6 @@ def _best_first(levels: tuple[Level, ...]) -> tuple[Level, ...]:
 def _built_in() -> dict[str, RubricDimension]:
     text = files("ci_evals").joinpath(BUILT_IN_FILE).read_text(encoding="utf-8")
     return {
-        name: RubricDimension.model_validate({"name": name, **fields})
+        name: dataclass_json.from_value(RubricDimension, {"name": name, **fields})
         for name, fields in json.loads(text).items()
     }

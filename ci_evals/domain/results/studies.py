@@ -1,17 +1,20 @@
 """Findings of studies on a saved run, kept in its results under a key for each."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, JsonValue, PlainSerializer, SerializeAsAny, model_serializer
+from pydantic import BeforeValidator, JsonValue, PlainSerializer
 
-from ci_evals.domain.base import CleanText, Record
+from ci_evals.domain.base import CleanText, ResultPart
+from ci_evals.support import dataclass_json
 
 _MAX_DEPTH = 50
 """The deepest nesting in the JSON of an unknown study."""
 
 
-class Study(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study(ResultPart):
     """The findings of a study on a run. Each study has its own types."""
 
     KEY: ClassVar[str]
@@ -22,6 +25,7 @@ class Study(Record):
         return self.KEY
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownStudy(Study):
     """A study of another version, kept as it is."""
 
@@ -32,10 +36,6 @@ class UnknownStudy(Study):
     def key(self) -> str:
         """The name in the file."""
         return self.name
-
-    @model_serializer
-    def _as_read(self) -> JsonValue:
-        return self.value
 
 
 def _bounded(value: JsonValue, depth: int) -> JsonValue:
@@ -54,13 +54,16 @@ def _unknown(value: object) -> object:
     return tuple(UnknownStudy(name=key, value=item) for key, item in value.items() if item is not None)
 
 
-def _by_key(studies: Sequence[Study]) -> dict[str, Study]:
-    return {study.key: study for study in studies}
+def _by_key(studies: Sequence[Study]) -> dict[str, JsonValue]:
+    return {
+        study.key: study.value if isinstance(study, UnknownStudy) else dataclass_json.to_value(study)
+        for study in studies
+    }
 
 
 Studies = Annotated[
-    tuple[SerializeAsAny[Study], ...],
+    tuple[Study, ...],
     BeforeValidator(_unknown),
-    PlainSerializer(_by_key, return_type=dict[str, SerializeAsAny[Study]]),
+    PlainSerializer(_by_key, return_type=dict[str, JsonValue]),
 ]
 """All studies of a run: in JSON an object with a key for each."""

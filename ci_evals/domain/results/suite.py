@@ -1,10 +1,12 @@
 """Tests and suites: their trials, counts, scores and groups."""
 
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from ci_evals.domain.base import Amount, CleanText, Interval, Percent, Positive, Record, Share
+from ci_evals.domain.base import Amount, CleanText, Interval, Percent, Positive, ResultPart, Share
 from ci_evals.domain.checks.rubric import Rubric
 from ci_evals.domain.plan import SuiteModels
 from ci_evals.domain.result_rows import OfficialScore
@@ -34,97 +36,114 @@ class TestOutcome(StrEnum):
     """No trial was started."""
 
 
-class ScoreGroup(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreGroup(ResultPart):
     """Score of the findings that share a category, tag, difficulty or AUI logic id."""
 
     name: str
     score: Percent | None
     interval: Interval | None = None
     tests: int
-    passed: int = Field(description="Verdicts that passed.")
-    failed: int = Field(description="Verdicts that failed.")
-    undecided: int = Field(description="Verdicts that could not be reached.")
+    passed: int
+    """Verdicts that passed."""
+    failed: int
+    """Verdicts that failed."""
+    undecided: int
+    """Verdicts that could not be reached."""
 
 
-class Statistics(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics(ResultPart):
     """Statistics of the scored trials of a test. Scores in points, shares from 0 to 1."""
 
     mean: Percent
-    standard_deviation: float | None = Field(description="Of the sample; null with one scored trial.")
+    standard_deviation: float | None
+    """Of the sample; null with one scored trial."""
     min: Percent
     max: Percent
-    pass_at_k: dict[int, Share] = Field(
-        description="By k: how likely some of k trials pass every evaluation, estimated without bias."
-    )
-    pass_hat_k: dict[int, Share] = Field(
-        description="By k: how likely all of k trials pass every evaluation (pass^k), estimated without bias."
-    )
+    pass_at_k: dict[int, Share]
+    """By k: how likely some of k trials pass every evaluation, estimated without bias."""
+    pass_hat_k: dict[int, Share]
+    """By k: how likely all of k trials pass every evaluation (pass^k), estimated without bias."""
 
 
-class TestResult(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestResult(ResultPart):
     """One test with all its trials."""
 
     name: str
     tags: tuple[str, ...] = ()
-    cluster: str | None = Field(
-        None,
-        description="Of another tool's results: tests of one cluster depend on each other, such as those of "
-        "one template, and intervals count clusters.",
-    )
+    cluster: str | None = None
+    """Of another tool's results: tests of one cluster depend on each other, such as those of one
+    template, and intervals count clusters."""
     difficulty: str | None = None
     critical: bool = False
-    min_score: float | None = Field(None, description="The test's own floor.")
-    quarantine: Quarantine | None = Field(
-        None, description="Why the test decides nothing: it is in no score and no check. Null if it does."
-    )
-    taken_from: TakenFrom | None = Field(
-        None, description="The earlier run whose trials these are. Null if this run played the test."
-    )
-    line: int = Field(description="Where the test begins in its suite file.")
+    min_score: float | None = None
+    """The test's own floor."""
+    quarantine: Quarantine | None = None
+    """Why the test decides nothing: it is in no score and no check. Null if it does."""
+    taken_from: TakenFrom | None = None
+    """The earlier run whose trials these are. Null if this run played the test."""
+    line: int
+    """Where the test begins in its suite file."""
     digest: CleanText
-    user_info: dict[str, JsonValue] = Field(default_factory=dict)
+    user_info: dict[str, JsonValue] = field(default_factory=dict)
     guidelines: str
     turns: tuple[Line, ...]
-    optimal_tools: tuple[str, ...] | None = Field(
-        None, description="The workflows that the shortest right conversation runs, in order."
-    )
-    rubrics: dict[int, Rubric] = Field(
-        default_factory=dict,
-        description="How criteria were graded, by the place of their finding, counted from 1.",
-    )
-    score: Percent | None = Field(description="Mean over the scored trials.")
-    pass_rate: float | None = Field(
-        description="Share of the scored trials in which every evaluation passed, 0 to 1."
-    )
-    passed: bool = Field(description="Whether every planned trial was valid and passed every evaluation.")
+    optimal_tools: tuple[str, ...] | None = None
+    """The workflows that the shortest right conversation runs, in order."""
+    rubrics: dict[int, Rubric] = field(default_factory=dict)
+    """How criteria were graded, by the place of their finding, counted from 1."""
+    score: Percent | None
+    """Mean over the scored trials."""
+    pass_rate: float | None
+    """Share of the scored trials in which every evaluation passed, 0 to 1."""
+    passed: bool
+    """Whether every planned trial was valid and passed every evaluation."""
     outcome: TestOutcome
-    flaky: bool = Field(description="Whether a scored trial passed and another one failed.")
-    statistics: Statistics | None = Field(None, description="Null if no trial was scored.")
+    flaky: bool
+    """Whether a scored trial passed and another one failed."""
+    statistics: Statistics | None = None
+    """Null if no trial was scored."""
     process: ProcessSummary = ProcessSummary()
     trials: tuple[TrialResult, ...] = ()
-    not_run: int = Field(0, ge=0, le=MOST_TRIALS, description="Trials planned but not started.")
+    not_run: Annotated[int, Field(ge=0, le=MOST_TRIALS)] = 0
+    """Trials planned but not started."""
 
 
-class Counts(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts(ResultPart):
     """Counts of tests, trials and verdicts. Quarantined tests are only in the counts that name them."""
 
-    tests: Amount = Field(0, description="All tests, quarantined ones too.")
-    quarantined: Amount = Field(0, description="Tests in quarantine: they decide nothing.")
-    taken: Amount = Field(0, description="Tests that were not played, but taken from an earlier run.")
-    passed: Amount = Field(0, description="Tests that passed.")
-    failed: Amount = Field(0, description="Tests with a failed verdict.")
-    errors: Amount = Field(0, description="Invalid trials: errors, failures, undecided verdicts.")
-    undecided: Amount = Field(0, description="Tests with no failed verdict and an undecided one.")
-    flaky: Amount = Field(0, description="Tests whose trials disagree.")
-    trials: Amount = Field(0, description="Trials that were played or taken, those of quarantined tests too.")
-    taken_trials: Amount = Field(0, description="Those of them that were taken from an earlier run.")
+    tests: Amount = 0
+    """All tests, quarantined ones too."""
+    quarantined: Amount = 0
+    """Tests in quarantine: they decide nothing."""
+    taken: Amount = 0
+    """Tests that were not played, but taken from an earlier run."""
+    passed: Amount = 0
+    """Tests that passed."""
+    failed: Amount = 0
+    """Tests with a failed verdict."""
+    errors: Amount = 0
+    """Invalid trials: errors, failures, undecided verdicts."""
+    undecided: Amount = 0
+    """Tests with no failed verdict and an undecided one."""
+    flaky: Amount = 0
+    """Tests whose trials disagree."""
+    trials: Amount = 0
+    """Trials that were played or taken, those of quarantined tests too."""
+    taken_trials: Amount = 0
+    """Those of them that were taken from an earlier run."""
     scored_trials: Amount = 0
-    not_run: Amount = Field(0, description="Trials planned but not started, those of quarantined tests too.")
-    invalid_users: Amount = Field(
-        0, description="Trials left out, because the simulated user broke character."
-    )
-    by_status: dict[EndState, int] = Field(default_factory=dict, description="All trials by how they ended.")
-    by_outcome: dict[Outcome, int] = Field(default_factory=dict, description="All verdicts by outcome.")
+    not_run: Amount = 0
+    """Trials planned but not started, those of quarantined tests too."""
+    invalid_users: Amount = 0
+    """Trials left out, because the simulated user broke character."""
+    by_status: dict[EndState, int] = field(default_factory=dict)
+    """All trials by how they ended."""
+    by_outcome: dict[Outcome, int] = field(default_factory=dict)
+    """All verdicts by outcome."""
 
     @property
     def deciding(self) -> int:
@@ -137,29 +156,28 @@ class Counts(Record):
         return max(0, self.trials - self.taken_trials)
 
 
-class ScoreSummary(Record):
+@dataclass(frozen=True, kw_only=True)
+class ScoreSummary(ResultPart):
     """The score of a suite or a run, and what it rests on."""
 
-    score: Percent | None = Field(description="Mean over all tests, in points, unrounded.")
-    interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
-    decided_share: Share | None = Field(
-        None,
-        description="Share of the criteria's weight that was decided, over all planned trials. Only above "
-        "0.5 do reports show the score as a headline.",
-    )
-    pass_at_k: dict[int, Share] = Field(
-        default_factory=dict, description="Mean over the tests, as far as all go."
-    )
-    pass_hat_k: dict[int, Share] = Field(
-        default_factory=dict, description="Mean over the tests, as far as all go."
-    )
-    official: OfficialScore | None = Field(
-        None, description="The score of the tool whose results these are, by its own rules; null without any."
-    )
+    score: Percent | None
+    """Mean over all tests, in points, unrounded."""
+    interval: Interval | None = None
+    """95 %, with the test as the unit."""
+    decided_share: Share | None = None
+    """Share of the criteria's weight that was decided, over all planned trials. Only above 0.5 do
+    reports show the score as a headline."""
+    pass_at_k: dict[int, Share] = field(default_factory=dict)
+    """Mean over the tests, as far as all go."""
+    pass_hat_k: dict[int, Share] = field(default_factory=dict)
+    """Mean over the tests, as far as all go."""
+    official: OfficialScore | None = None
+    """The score of the tool whose results these are, by its own rules; null without any."""
     counts: Counts
 
 
-class _SuiteFields(Record):
+@dataclass(frozen=True, kw_only=True)
+class _SuiteFields(ResultPart):
     """The fields of a suite's result that come first in its JSON: all but its numbers and tests."""
 
     name: str
@@ -169,23 +187,22 @@ class _SuiteFields(Record):
     agent_id: str | None = None
     adapter: str
     judge_model: str | None = None
-    judge_panel: tuple[str, ...] = Field(
-        (), description="The models that vote in turn, if there are several."
-    )
-    judge_votes: Positive = Field(1, description="The most votes on one criterion.")
+    judge_panel: tuple[str, ...] = ()
+    """The models that vote in turn, if there are several."""
+    judge_votes: Positive = 1
+    """The most votes on one criterion."""
     user_model: str | None = None
-    embedding_model: str | None = Field(
-        None,
-        description="The model that compares meanings; null if no test needs one, or there is none.",
-    )
-    min_score: float | None = Field(None, description="The suite's own floor.")
-    fingerprint: dict[CleanText, CleanText] = Field(
-        default_factory=dict,
-        description="Of another tool's results: what must be equal in two runs that are compared, by name.",
-    )
-    folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
+    embedding_model: str | None = None
+    """The model that compares meanings; null if no test needs one, or there is none."""
+    min_score: float | None = None
+    """The suite's own floor."""
+    fingerprint: dict[CleanText, CleanText] = field(default_factory=dict)
+    """Of another tool's results: what must be equal in two runs that are compared, by name."""
+    folder: CleanText
+    """The suite's own folder, relative to the output folder."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteResult(ScoreSummary, _SuiteFields):
     """One suite with its tests."""
 

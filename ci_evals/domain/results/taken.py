@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ci_evals.domain.base import CleanText, Instant, Record
+from ci_evals.domain.base import CleanText, Instant, ResultPart
 from ci_evals.domain.results.trial import TrialResult
 
 Reason = Literal["passed", "unchanged"]
@@ -12,7 +12,8 @@ Reason = Literal["passed", "unchanged"]
 has changed since (option `changed_since`)."""
 
 
-class TakenFrom(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenFrom(ResultPart):
     """The earlier run that the trials of a test were played in."""
 
     reason: Reason

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import overload
 
-from pydantic import Field, computed_field
+from pydantic import computed_field
 
-from ci_evals.domain.base import Percent, Record, Seconds, as_written
+from ci_evals.domain.base import Percent, ResultPart, Seconds, as_written
 from ci_evals.domain.checks.evaluation import STRICT_CHECKS
 from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.simulated_user import UserAudit
@@ -47,6 +49,10 @@ def _met(finding: Finding) -> Fraction | bool:
     return finding.outcome is Outcome.PASSED
 
 
+@overload
+def points(exact: Fraction) -> Percent: ...
+@overload
+def points(exact: Fraction | None) -> Percent | None: ...
 def points(exact: Fraction | None) -> Percent | None:
     """The number to show: never above the exact one, so that no floor seems reached that was missed."""
     if exact is None:
@@ -71,51 +77,49 @@ def _points(weights: _Weights) -> Percent | None:
     return points(_passed_share(weights))
 
 
-class Attempt(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt(ResultPart):
     """One try at playing a trial."""
 
     status: EndState
     error: str | None = None
     cause: FailureCause | None = None
-    user_audit: UserAudit | None = Field(
-        None,
-        description="Of a conversation that was rerun because its simulated user broke character.",
-    )
+    user_audit: UserAudit | None = None
+    """Of a conversation that was rerun because its simulated user broke character."""
 
 
-class TrialResult(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialResult(ResultPart):
     """The result of one trial: its end, its turns and its verdicts."""
 
-    index: int = Field(description="Counted from 1 within its test.")
+    index: int
+    """Counted from 1 within its test."""
     status: EndState
-    error: str | None = Field(None, description="Why it failed.")
-    cause: FailureCause | None = Field(
-        None,
-        description="What errored: `agent_failed`, `model_failed` (the simulated user's model), or "
-        "`setup_failed` (a step of its setup; then the agent was not called).",
-    )
+    error: str | None = None
+    """Why it failed."""
+    cause: FailureCause | None = None
+    """What errored: `agent_failed`, `model_failed` (the simulated user's model), or `setup_failed`
+    (a step of its setup; then the agent was not called)."""
     duration_seconds: Seconds
-    attempts: tuple[Attempt, ...] = Field((), description="Every try, the last one being this result.")
+    attempts: tuple[Attempt, ...] = ()
+    """Every try, the last one being this result."""
     closing_remark: str | None = None
-    turns: Turns = Turns()
-    probes: dict[str, ProbeResult] = Field(
-        default_factory=dict,
-        description="By name, what each probe returned after the conversation, or why it failed.",
-    )
-    probes_before: dict[str, ProbeResult] = Field(
-        default_factory=dict,
-        description="The same before the first message, of the probes that `state` checks read.",
-    )
+    turns: Turns = field(default_factory=Turns)
+    probes: dict[str, ProbeResult] = field(default_factory=dict)
+    """By name, what each probe returned after the conversation, or why it failed."""
+    probes_before: dict[str, ProbeResult] = field(default_factory=dict)
+    """The same before the first message, of the probes that `state` checks read."""
     findings: tuple[Finding, ...] = ()
-    usage: tuple[RoleUsage, ...] = Field(
-        (), description="Calls and tokens of the models, all attempts together."
-    )
-    times: Times | None = Field(None, description="Null if they were not measured.")
-    process: TrialProcess | None = Field(None, description="Null if no reply carried a trace.")
-    fired: Fired | None = Field(None, description="Null if no reply carried a trace.")
-    user_audit: UserAudit | None = Field(
-        None, description="Whether the simulated user stayed in character; null if no model played it."
-    )
+    usage: tuple[RoleUsage, ...] = ()
+    """Calls and tokens of the models, all attempts together."""
+    times: Times | None = None
+    """Null if they were not measured."""
+    process: TrialProcess | None = None
+    """Null if no reply carried a trace."""
+    fired: Fired | None = None
+    """Null if no reply carried a trace."""
+    user_audit: UserAudit | None = None
+    """Whether the simulated user stayed in character; null if no model played it."""
 
     # mypy does not know decorated properties (python/mypy#1362); pydantic documents them so.
     @computed_field(description="Weighted share of the decided verdicts that passed, in points.")  # type: ignore[prop-decorator]
@@ -126,23 +130,7 @@ class TrialResult(Record):
 
     def packed(self) -> "TrialResult":
         """The same in a small part of the memory: for one that is held while others are played."""
-        result = self.model_copy(update={"turns": self.turns.packed()})
-        records = [
-            record for finding in result.findings for record in (*finding.quotes, *(finding.votes or ()))
-        ]
-        for record in (
-            result,
-            *result.attempts,
-            *result.findings,
-            *records,
-            *result.usage,
-            result.times,
-            *result.probes.values(),
-            *result.probes_before.values(),
-        ):
-            if record:
-                record.slim()
-        return result
+        return replace(self, turns=self.turns.packed())
 
     def exact_score(self) -> Fraction | None:
         """The score, unrounded."""

@@ -1,29 +1,32 @@
 """The effect of prompt injection on a judge."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import Field
-
-from ci_evals.domain.base import Amount, Instant, Record, Share
+from ci_evals.domain.base import Amount, Instant, ResultPart, Share
 from ci_evals.domain.results.judge import Estimate, JudgeUsed
 from ci_evals.domain.results.studies import Study
 
 
-class AttackKind(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackKind(ResultPart):
     """The outcome of one kind of attack."""
 
     name: str
-    tried: Amount = Field(description="Verdicts that were given again, each attack by itself.")
-    turned: Amount = Field(description="Of these, those that became a pass.")
-    undecided: Amount = Field(0, description="Verdicts that could not be given again.")
-    share: Estimate | None = Field(description="Null if nothing was tried.")
-    p: Share | None = Field(
-        None,
-        description="How likely the judge's own changes would turn as many: a permutation test against the "
-        "control. Null if there is nothing to compare.",
-    )
+    tried: Amount
+    """Verdicts that were given again, each attack by itself."""
+    turned: Amount
+    """Of these, those that became a pass."""
+    undecided: Amount = 0
+    """Verdicts that could not be given again."""
+    share: Estimate | None
+    """Null if nothing was tried."""
+    p: Share | None = None
+    """How likely the judge's own changes would turn as many: a permutation test against the
+    control. Null if there is nothing to compare."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attacks(Study):
     """The effect of instructions in an agent's replies on failed verdicts."""
 
@@ -31,12 +34,12 @@ class Attacks(Study):
 
     judge: JudgeUsed
     at: Instant
-    verdicts: Amount = Field(0, description="Failed verdicts that were attacked.")
+    verdicts: Amount = 0
+    """Failed verdicts that were attacked."""
     kinds: tuple[AttackKind, ...]
     whole: AttackKind
-    control: AttackKind = Field(
-        description="The same verdicts given again without attack: as they were, and with harmless words."
-    )
+    control: AttackKind
+    """The same verdicts given again without attack: as they were, and with harmless words."""
 
     @property
     def beyond_noise(self) -> tuple[AttackKind, ...]:

@@ -7,7 +7,7 @@ and of its fails likewise. docs/judge-statistics.md has the formulas and where t
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -57,14 +57,20 @@ def rater(group: LabeledGroup, *, seed: int = 0, draws: int = DRAWS) -> Rater:
         sensitivity=rates.get("sensitivity"),
         specificity=rates.get("specificity"),
         kappa=rates.get("kappa"),
-        alpha=agreement and agreement.with_judge(),
-        people=agreement and agreement.of_people(),
-        people_kappa=agreement and agreement.of_two_people(),
+        alpha=agreement.with_judge() if agreement else None,
+        people=agreement.of_people() if agreement else None,
+        people_kappa=agreement.of_two_people() if agreement else None,
         pass_rate=group.pass_rate,
         corrected=corrected(counted, group.pass_rate, own=True, seed=seed, draws=draws),
         why="",
     )
-    return compared.model_copy(update=may_gate(compared))
+    reliability = may_gate(compared)
+    return replace(
+        compared,
+        may_gate=reliability.may_gate,
+        missing=reliability.missing,
+        why=reliability.why,
+    )
 
 
 def corrected(

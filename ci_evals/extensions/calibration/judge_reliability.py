@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.extensions.calibration.result import Counted, Rater
@@ -17,20 +18,28 @@ PEOPLE = 0.667
 """The least alpha of labels from which one may draw conclusions (Krippendorff, 2004)."""
 
 
-def may_gate(found: Rater) -> dict[str, object]:
-    """The fields of a `Rater` that say whether the judge may gate, and why, by its other ones."""
+class Reliability(NamedTuple):
+    """The fields of a `Rater` that say whether its judge may gate."""
+
+    may_gate: bool | None
+    why: str
+    missing: int = 0
+
+
+def may_gate(found: Rater) -> Reliability:
+    """Return whether the judge may gate, and why, by the other fields of a `Rater`."""
     if lacking := _lacking(found, found.counted):
         missing, why = lacking
-        return {"may_gate": None, "missing": missing, "why": why}
+        return Reliability(None, why, missing)
     faults = [*_below(found)]
     kappa, sensitivity, specificity = found.kappa, found.sensitivity, found.specificity
     if faults or not (kappa and sensitivity and specificity):
-        return {"may_gate": False, "why": "; ".join(faults) or "kappa is not known"}
+        return Reliability(may_gate=False, why="; ".join(faults) or "kappa is not known")
     why = (
         f"kappa is {_ranged(kappa)}, sensitivity {_cut(sensitivity.value)}, "
         f"specificity {_cut(specificity.value)}"
     )
-    return {"may_gate": True, "why": why}
+    return Reliability(may_gate=True, why=why)
 
 
 def _lacking(found: Rater, counted: Counted | None) -> tuple[int, str] | None:

@@ -1,6 +1,7 @@
 """A calibration given to later runs, as long as their judge is the one that was calibrated."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from ci_evals.extensions.calibration.items import pass_rates
 from ci_evals.extensions.calibration.judge_accuracy import corrected
 from ci_evals.extensions.calibration.result import Calibration, OldCalibration
 from ci_evals.scoring.agreement.judges import judge_of, unlike
+from ci_evals.support import dataclass_json
 from ci_evals.support.redaction import Redactor
 
 
@@ -37,7 +39,7 @@ def read_file(path: Path) -> Calibration:
         UsageError: it is not there, or something else.
     """
     try:
-        return Calibration.model_validate_json(input_files.read(path))
+        return dataclass_json.from_json(Calibration, input_files.read(path))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
@@ -62,9 +64,8 @@ def given(results: Results, calibration: Calibration) -> Results:
     parts = []
     for part in calibration.parts:
         rate = rates.get((part.kind, part.name))
-        update = {"pass_rate": rate, "corrected": corrected(part.counted, rate, own=own)}
-        parts.append(part.model_copy(update=update))
-    return with_calibration(results, calibration.model_copy(update={"parts": tuple(parts)}))
+        parts.append(replace(part, pass_rate=rate, corrected=corrected(part.counted, rate, own=own)))
+    return with_calibration(results, replace(calibration, parts=tuple(parts)))
 
 
 def with_calibration(results: Results, calibration: Calibration | OldCalibration) -> Results:
@@ -89,8 +90,9 @@ def merged(results: Results, shards: Sequence[Results]) -> Results:
     return results
 
 
-def _without_run(calibration: Calibration | None) -> str | None:
-    """The JSON of what does not depend on the run that a calibration was given to."""
+def _without_run(calibration: Calibration | None) -> Calibration | None:
+    """What does not depend on the run that a calibration was given to."""
     if calibration is None:
         return None
-    return calibration.model_dump_json(exclude={"parts": {"__all__": {"pass_rate", "corrected"}}})
+    parts = tuple(replace(part, pass_rate=None, corrected=None) for part in calibration.parts)
+    return replace(calibration, parts=parts)

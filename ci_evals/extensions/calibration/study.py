@@ -22,6 +22,7 @@ from ci_evals.extensions.calibration.sheet_reading import Label
 from ci_evals.library.runs import results_file
 from ci_evals.reports import sanitize
 from ci_evals.scoring.agreement.judges import judge_of, unlike
+from ci_evals.support import dataclass_json
 
 _JUDGED_AGAIN = (
     "These verdicts judge conversations of an earlier run again. If the sheet was made "
@@ -53,7 +54,7 @@ def check_judge(
         raise UsageError(f"{file}: {error}") from error
     calibration = redactor.model(calibration)
     _check_replaced(output, calibration)
-    files.write(output, calibration.model_dump_json(by_alias=True, indent=2) + "\n")
+    files.write(output, dataclass_json.to_json(calibration, indent=2) + "\n")
     context.show(terminal.render(calibration, context.width))
     if results.run.origin and results.run.origin.how == "rejudge":
         context.show(_JUDGED_AGAIN)

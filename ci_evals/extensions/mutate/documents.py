@@ -1,8 +1,6 @@
 """The findings as files: for people, for programs, and the checks to add to a suite."""
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import yaml
 
@@ -13,6 +11,7 @@ from ci_evals.extensions.mutate.result import Mutations, Suggestion
 from ci_evals.reports import columns, sanitize
 from ci_evals.reports.markdown.sections import table_text
 from ci_evals.reports.story.table import Table
+from ci_evals.support import dataclass_json
 from ci_evals.support.templates import render
 
 DATA = "_mutations.json"
@@ -25,7 +24,7 @@ _BUG = 1
 def files_of(found: Mutations) -> Mapping[str, str]:
     """Return the texts of all files by their names."""
     return {
-        DATA: found.model_dump_json(by_alias=True, indent=2) + "\n",
+        DATA: dataclass_json.to_json(found, indent=2) + "\n",
         PAGE: _page(found),
         SUGGESTIONS: _as_yaml(found.suggestions),
     }
@@ -73,5 +72,5 @@ def _text(table: Table) -> str:
 
 def _as_yaml(suggestions: Sequence[Suggestion]) -> str:
     """Return the suggestions as YAML: each with its suite, its test and the evaluation to add."""
-    items: list[dict[str, Any]] = [json.loads(one.model_dump_json(by_alias=True)) for one in suggestions]
+    items = [dataclass_json.to_value(suggestion) for suggestion in suggestions]
     return yaml.safe_dump(items, sort_keys=False, allow_unicode=True, width=100)

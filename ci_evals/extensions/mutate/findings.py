@@ -6,6 +6,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.mutate.documents import DATA
 from ci_evals.extensions.mutate.result import Mutations
+from ci_evals.support import dataclass_json
 
 FILE = DATA
 """The name of the file."""
@@ -18,7 +19,7 @@ def read(text: str, results: Results) -> Mutations | None:
         UsageError: the text is none that `mutate` writes.
     """
     try:
-        found = Mutations.model_validate_json(text)
+        found = dataclass_json.from_json(Mutations, text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = ".".join(map(str, first["loc"]))

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ci_evals.domain.results.run import Results
@@ -84,8 +84,8 @@ class PlantedGate:
             for key, noticed in by_test.items():
                 if key.suite == number:
                     tests[key.test] = _failing(tests[key.test], noticed)
-            suites[number] = suites[number].model_copy(update={"tests": tuple(tests)})
-        return self.run.model_copy(update={"suites": tuple(suites)})
+            suites[number] = replace(suites[number], tests=tuple(tests))
+        return replace(self.run, suites=tuple(suites))
 
     @cached_property
     def _compares(self) -> bool:
@@ -108,8 +108,8 @@ def graded_again(results: Results, trials: Sequence[SavedTrial]) -> Results:
         tests = []
         for place, test in enumerate(suite.tests):
             tests.append(_with_findings(test, TestKey(number, place), findings))
-        suites.append(recounted(suite.model_copy(update={"tests": tuple(tests)}), rule))
-    return results.model_copy(update={"suites": tuple(suites)})
+        suites.append(recounted(replace(suite, tests=tuple(tests)), rule))
+    return replace(results, suites=tuple(suites))
 
 
 def _with_findings(
@@ -118,8 +118,8 @@ def _with_findings(
     trials = []
     for index, trial in enumerate(test.trials):
         own = findings.get((key, index), trial.findings)
-        trials.append(trial.model_copy(update={"findings": own}))
-    return test.model_copy(update={"trials": tuple(trials)})
+        trials.append(replace(trial, findings=own))
+    return replace(test, trials=tuple(trials))
 
 
 def _failing(test: TestResult, noticed: Mapping[int, frozenset[int]]) -> TestResult:
@@ -127,12 +127,11 @@ def _failing(test: TestResult, noticed: Mapping[int, frozenset[int]]) -> TestRes
     trials = []
     for index, trial in enumerate(test.trials):
         trials.append(_failing_trial(trial, noticed[index]) if index in noticed else trial)
-    failed = {"trials": tuple(trials), "passed": False, "outcome": TestOutcome.FAILED}
-    return test.model_copy(update=failed)
+    return replace(test, trials=tuple(trials), passed=False, outcome=TestOutcome.FAILED)
 
 
 def _failing_trial(trial: TrialResult, noticed: frozenset[int]) -> TrialResult:
     findings = list(trial.findings)
     for place in noticed:
-        findings[place] = findings[place].model_copy(update={"outcome": Outcome.FAILED, "cause": None})
-    return trial.model_copy(update={"findings": tuple(findings)})
+        findings[place] = replace(findings[place], outcome=Outcome.FAILED, cause=None)
+    return replace(trial, findings=tuple(findings))

@@ -186,9 +186,9 @@ def plan_sample(
                 rejudged.update(_numbered(len(judged), again))
                 tests = [sample[index].sampled for index in again]
                 judged.append(_judged(results.suites[suite], tests, judge, loops))
-    run = results.run.model_copy(update={"config": results.run.config | {"provider": provider}})
+    run = replace(results.run, config=results.run.config | {"provider": provider})
     # What the run had used is no part of what this costs.
-    saved = results.model_copy(update={"run": run, "suites": tuple(judged), "usage": Usage()})
+    saved = replace(results, run=run, suites=tuple(judged), usage=Usage())
     return SamplePlan(Plan(suites=tuple(suites), loops=1), fresh, fixed, saved, rejudged)
 
 
@@ -249,8 +249,6 @@ def _judged(suite: SuiteResult, tests: Sequence[SampledTest], judge: str | None,
     """A suite of one conversation of each of these tests, repeated."""
     repeated = []
     for sampled in tests:
-        trials = (sampled.recorded.model_copy(update={"index": index}) for index in range(1, times + 1))
-        repeated.append(sampled.test.model_copy(update={"trials": tuple(trials), "not_run": 0}))
-    return suite.model_copy(
-        update={"judge_model": judge, "judge_panel": (), "judge_votes": 1, "tests": tuple(repeated)}
-    )
+        trials = (replace(sampled.recorded, index=index) for index in range(1, times + 1))
+        repeated.append(replace(sampled.test, trials=tuple(trials), not_run=0))
+    return replace(suite, judge_model=judge, judge_panel=(), judge_votes=1, tests=tuple(repeated))

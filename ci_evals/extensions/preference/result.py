@@ -1,10 +1,9 @@
 """The result of the study of which of two runs a judge prefers."""
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from ci_evals.domain.base import Amount, CleanText, Instant, Record, Share
+from ci_evals.domain.base import Amount, CleanText, Instant, ResultPart, Share
 from ci_evals.domain.results.judge import Estimate, JudgeUsed
 from ci_evals.domain.results.studies import Study
 
@@ -12,22 +11,21 @@ Better = Literal["first", "second", "tie"]
 """A judge's answer on two conversations, by the position in which they were shown."""
 
 
-class Preferred(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferred(ResultPart):
     """The preferences of a judge between two runs' conversations of one test."""
 
     suite: str
     test: str
     wins: Amount
     losses: Amount
-    ties: Amount = Field(
-        description="Called a tie, or the conversation in the same position was preferred each time."
-    )
-    reasons: tuple[str, ...] = Field(
-        (),
-        description="Some of the judge's, for wins and losses; this run's conversation is the first in them.",
-    )
+    ties: Amount
+    """Called a tie, or the conversation in the same position was preferred each time."""
+    reasons: tuple[str, ...] = ()
+    """Some of the judge's, for wins and losses; this run's conversation is the first in them."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preference(Study):
     """This run against another one, conversation by conversation."""
 
@@ -35,24 +33,24 @@ class Preference(Study):
 
     judge: JudgeUsed
     at: Instant
-    other: CleanText = Field(description="The id of the other run.")
+    other: CleanText
+    """The id of the other run."""
     other_commit: str | None = None
     pairs: Amount
     wins: Amount
     losses: Amount
     ties: Amount
-    undecided: Amount = Field(0, description="Pairs on which the judge could not be asked or read.")
-    share: Estimate | None = Field(description="Wins and half the ties, of the decided pairs, 0 to 1.")
-    p: Share | None = Field(
-        None, description="Of the exact sign test over tests, two-sided; null if no test is won or lost."
-    )
-    first: Estimate | None = Field(
-        description="Of the answers that name one side, the share that names the one shown first: 0.5 is no "
-        "bias."
-    )
-    swapped: Amount = Field(
-        0, description="Pairs in which the answer followed the position, not the conversation."
-    )
+    undecided: Amount = 0
+    """Pairs on which the judge could not be asked or read."""
+    share: Estimate | None
+    """Wins and half the ties, of the decided pairs, 0 to 1."""
+    p: Share | None = None
+    """Of the exact sign test over tests, two-sided; null if no test is won or lost."""
+    first: Estimate | None
+    """Of the answers that name one side, the share that names the one shown first: 0.5 is no
+    bias."""
+    swapped: Amount = 0
+    """Pairs in which the answer followed the position, not the conversation."""
     tests: tuple[Preferred, ...] = ()
 
     @property

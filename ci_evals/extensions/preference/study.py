@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -152,7 +152,7 @@ async def prefer(asking: Asking, paired_runs: PairedRuns, at: datetime) -> Prefe
 
     answers = await asking.each(range(len(conversation_pairs)), ask, _missing)
     run = paired_runs.base.results.run
-    judge = asking.used.model_copy(update={"prompt": templates.digest(*_SHOWN)})
+    judge = replace(asking.used, prompt=templates.digest(*_SHOWN))
     return preference([answer for answer in answers if answer], judge, at, run.id, run.git)
 
 

@@ -1,27 +1,32 @@
 """The criteria that measure nothing."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import Field
-
-from ci_evals.domain.base import Amount, Instant, Record
+from ci_evals.domain.base import Amount, Instant, ResultPart
 from ci_evals.domain.results.judge import Estimate, JudgeUsed
 from ci_evals.domain.results.studies import Study
 
 
-class Probed(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probed(ResultPart):
     """A criterion before conversations of other tests."""
 
     suite: str
     test: str
     criterion: str
-    tried: Amount = Field(description="Conversations of other tests that decided it.")
+    tried: Amount
+    """Conversations of other tests that decided it."""
     passed: Amount
-    undecided: Amount = Field(0, description="Conversations that could not decide it.")
-    share: Estimate | None = Field(description="Null if nothing was decided.")
-    vacuous: bool = Field(description="Whether it passed in every conversation.")
+    undecided: Amount = 0
+    """Conversations that could not decide it."""
+    share: Estimate | None
+    """Null if nothing was decided."""
+    vacuous: bool
+    """Whether it passed in every conversation."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Probe(Study):
     """The criteria that measure nothing."""
 

@@ -84,10 +84,9 @@ def floor_check(kind: CheckKind, run: GatedRun, scope: Scope, required: float) -
         return scope.check(kind, name, required, note=NOT_JUDGED)
     shown = ScoreRule(given.offline, finding_filter=scope.finding_filter)
     strict = replace(shown, undecided_fails=True, assumed=given.assumed_score)
-    alike = scores.alike(tests)
-    of_each = scores.means_of(alike, strict)
-    decisive = of_each.mean
-    passed, settled, note = False, True, rests_on(len(of_each), len(tests))
+    test_scores = scores.test_scores(tests, strict)
+    decisive = scores.mean(test_scores)
+    passed, settled, note = False, True, rests_on(len(test_scores), len(tests))
     if decisive is None:
         note = "nothing was scored"
     else:
@@ -102,10 +101,10 @@ def floor_check(kind: CheckKind, run: GatedRun, scope: Scope, required: float) -
         kind,
         name,
         required,
-        seen=points(scores.means_of(alike, shown).mean),
+        seen=points(scores.mean(scores.test_scores(tests, shown))),
         seen_if_undecided_failed=points(decisive),
         # Of one test nothing is known but its trials: they say nothing of other tests.
-        interval=mean_interval(of_each.floats) if len(tests) > 1 else None,
+        interval=mean_interval([*map(float, test_scores)]) if len(tests) > 1 else None,
         passed=passed,
         settled=settled,
         note=note,

@@ -151,7 +151,7 @@ def certainty(results: Results) -> tuple[Section, ...]:
     comparison = results.comparison
     compared = comparison is not None and comparison.delta is not None
     # Why nothing was compared is said before the fold.
-    score = results if compared else results.model_copy(update={"comparison": None})
+    score = results if compared else replace(results, comparison=None)
     sentences = [
         None if change.too_little_decided(results) else change.brief(score),
         change.small_print(comparison, results) if comparison and compared else None,

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import CheckKind, GateCheck
@@ -36,7 +37,7 @@ def in_order(results: Results) -> tuple[GateCheck, ...]:
         open_yet = test is not None and test.outcome is not TestOutcome.FAILED
         unseen = nothing_scored and check.seen is None and is_floor(check)
         if check.passed is False and (unseen or (check.kind is CheckKind.CRITICAL and open_yet)):
-            return check.model_copy(update={"passed": None})
+            return replace(check, passed=None)
         return check
 
     return tuple(sorted(map(shown, results.gate.checks), key=lambda check: _ORDER[check.passed]))

@@ -120,10 +120,11 @@ def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
     """
     offline = results.run.offline
     return sum(
-        number
-        for trial, number in scores.kinds(test for suite in suites for test in suite.tests)
+        finding.cause is Cause.NO_JUDGE and (offline or trial.complete)
+        for suite in suites
+        for test in suite.tests
+        for trial in test.trials
         for finding in trial.findings
-        if finding.cause is Cause.NO_JUDGE and (offline or trial.complete)
     )
 
 

@@ -11,7 +11,6 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState, FailureCause
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports.story.labels import AT_FAULT, CAUSES, ERRORS, spaced
-from ci_evals.scoring.scores import once_made
 
 _Tests = list[tuple[SuiteResult, TestResult]]
 _Error = tuple[EndState, FailureCause | None, str]
@@ -47,10 +46,9 @@ def by_cause(suites: Sequence[SuiteResult]) -> tuple[TrialErrors, ...]:
     errors: dict[_Error, _Tests] = {}
     tries: dict[_Error, list[int]] = {}
     undecided: dict[_Undecided, _Tests] = {}
-    find = once_made(_of_test)
     for suite in suites:
         for test in suite.tests:
-            own_errors, own_undecided = find(test)
+            own_errors, own_undecided = _of_test(test)
             for error, number in own_errors:
                 errors.setdefault(error, []).append((suite, test))
                 tries.setdefault(error, []).append(number)

@@ -1,7 +1,7 @@
 """The agents of one run, each against the first."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 from ci_evals.domain.plan import BASE
 from ci_evals.domain.results.arms import Arm
@@ -26,10 +26,8 @@ def compared_arms(results: Results) -> Iterator[Arm]:
     p_of_each = [_two_sided(run, reference, change) for run, change in zip(runs, changes, strict=True)]
     yield first
     for arm, change, p, p_adjusted in zip(others, changes, p_of_each, adjusted(p_of_each), strict=True):
-        update: dict[str, Any] = {"delta": change.delta, "delta_interval": change.interval}
-        if change.tests:
-            update |= {"p": p, "p_adjusted": p_adjusted}
-        yield arm.model_copy(update=update)
+        changed = replace(arm, delta=change.delta, delta_interval=change.interval)
+        yield replace(changed, p=p, p_adjusted=p_adjusted) if change.tests else changed
 
 
 def _two_sided(run: Results, reference: Results, change: Change) -> float:

@@ -125,7 +125,6 @@ class RunComparer:
     def newly_failing(self, assumed: int | None = None) -> tuple[TestPair, ...]:
         """Tests that passed in the baseline and do not pass now. `assumed`: as for a `ScoreRule`."""
 
-        @scores.once_made
         def fails(test: TestResult) -> bool:
             complete = _complete_trials(test)
             broken_off = len(complete) < len(test.trials) or test.not_run > 0
@@ -158,7 +157,6 @@ class RunComparer:
             if not overall.tests and not reasons:
                 reasons += [self.nothing_in_common]
         return Comparison(
-            **overall.model_dump(),
             comparable=overall.tests > 0,
             reasons=tuple(reasons),
             method=self.method,
@@ -189,7 +187,7 @@ class RunComparer:
             suites=tuple(self._of_suite(suite) for suite in self.suites),
             head_efficiency=_efficiency(self.head),
             base_efficiency=_efficiency(self.base),
-        )
+        ).with_change(overall)
 
     def _of_suite(self, suite: SuitePair) -> SuiteComparison:
         reasons = self.reasons or suite.reasons
@@ -199,12 +197,11 @@ class RunComparer:
             alike = "was scored on both sides" if suite.pairs else "is defined alike in both runs"
             reasons = (f"no test {alike}",)
         return SuiteComparison(
-            **change.model_dump(),
             name=suite.name,
             comparable=change.tests > 0,
             reasons=reasons,
             baseline_score=baseline_score,
-        )
+        ).with_change(change)
 
     @cached_property
     def _proofs(self) -> Mapping[tuple[int, int], float | None]:
@@ -224,7 +221,7 @@ class RunComparer:
             if pair.numbers in self._proofs:
                 p = self._proofs[pair.numbers]
                 confirmed = p is not None and p <= statistics.ALPHA
-                change = change.model_copy(update={"p": p, "confirmed": confirmed})
+                change = replace(change, p=p, confirmed=confirmed)
             self._test_changes[pair.numbers] = change
         return change
 
@@ -247,10 +244,12 @@ class RunComparer:
 
     def _scored(self, pairs: Iterable[TestPair], rule: ScoreRule) -> list[_ScoredPair]:
         there = replace(self._there, finding_filter=rule.finding_filter)
-        here_of = scores.once_made(lambda test: scores.of_trials(test, rule))
-        there_of = scores.once_made(lambda test: scores.of_trials(test, there))
-        scored = ((pair, here_of(pair.head), there_of(pair.base)) for pair in pairs)
-        return [(pair, head, base) for pair, head, base in scored if head and base]
+        scored = []
+        for test in pairs:
+            head, base = scores.of_trials(test.head, rule), scores.of_trials(test.base, there)
+            if head and base:
+                scored.append((test, head, base))
+        return scored
 
 
 def _worst_first(changes: Iterable[TestChange]) -> tuple[TestChange, ...]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import commands
 import pytest
@@ -13,6 +14,7 @@ from ci_evals.adapters.otlp import spans as decoding
 from ci_evals.adapters.otlp.export import requests
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Outcome
+from ci_evals.support import dataclass_json
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +81,7 @@ def run(tmp_path):
             cwd=tmp_path, env=environ,
         )  # fmt: skip
         file = tmp_path / "results/_results.json"
-        return done, Results.model_validate_json(file.read_text()) if file.exists() else None
+        return done, dataclass_json.from_json(Results, file.read_text()) if file.exists() else None
 
     return play
 
@@ -164,8 +166,8 @@ def test_many_tests_are_sent_in_parts(run, backend):
     """Each request holds a hundred spans at most, and a grade is the score."""
     _, results = run(backend.url)
     suite = results.suites[0]
-    tests = [suite.tests[0].model_copy(update={"name": f"t{number}"}) for number in range(250)]
-    bodies = [*requests(results.model_copy(update={"suites": (suite.model_copy(update={"tests": tests}),)}))]
+    tests = [replace(suite.tests[0], name=f"t{number}") for number in range(250)]
+    bodies = [*requests(replace(results, suites=(replace(suite, tests=tests),)))]
     sizes = [len(decoding.read(body, "application/x-protobuf")) for body in bodies]
     assert sizes == [100, 100, 51]
     ids = {span.span_id for body in bodies for span in decoding.read(body, "application/x-protobuf")}

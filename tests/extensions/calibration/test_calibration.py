@@ -121,8 +121,8 @@ def test_nothing_is_made_of_a_judge_no_better_than_chance():
     )
     assert corrected(blind, 0.7, own=True) is None
     assert corrected(None, 0.7, own=True) is None
-    assert corrected(blind.model_copy(update={"fails_passed": 45}), None, own=True) is None
-    barely = corrected(blind.model_copy(update={"fails_passed": 48}), 0.7, own=False)
+    assert corrected(replace(blind, fails_passed=45), None, own=True) is None
+    barely = corrected(replace(blind, fails_passed=48), 0.7, own=False)
     assert (barely.low, barely.high) == (0, 1)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def test_conversations_that_were_judged_again(folder, capsys):
     """The same labels tell of another judge; what they lack for that is said, and which are of nothing."""
     other = run(tests=22, sensitivity=0.7, judge_model="another")
     origin = Origin(how="rejudge", run="run-1", started_at=other.run.started_at)
-    other = other.model_copy(update={"run": other.run.model_copy(update={"origin": origin})})
+    other = replace(other, run=replace(other.run, origin=origin))
     (folder / "other").mkdir()
     saved(other, folder / "other")
     held_against(folder, results_path=folder / "other", output=folder / "other.json")
@@ -137,7 +138,7 @@ def test_a_sheet_with_labels_is_never_written_over(folder):
 
 
 def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
-    for trial in (run(tests=0), run(tests=2, sensitivity=1).model_copy(update={"suites": ()})):
+    for trial in (run(tests=0), replace(run(tests=2, sensitivity=1), suites=())):
         saved(trial, tmp_path)
         with pytest.raises(UsageError, match="no judge has decided anything in it"):
             write_sheet(tmp_path, tmp_path / "labels", 100, 0, RunContext())
@@ -162,7 +163,7 @@ def test_another_run_of_the_same_judge(found):
 def test_what_was_not_labelled_is_less_sure(found):
     """In the run that was labelled the share of passes is known; in another it hangs on the sample too."""
     same = run()
-    other = same.model_copy(update={"run": same.run.model_copy(update={"id": "another"})})
+    other = replace(same, run=replace(same.run, id="another"))
     here, there = (given(one, found).study(Calibration).parts[0].corrected for one in (same, other))
     assert same.run.id == found.run
     assert here.value == there.value
@@ -186,7 +187,7 @@ def test_shards_that_know_the_same(found):
     assert shards[0].study(Calibration) != shards[1].study(Calibration)
     whole = run(tests=15)
     assert merged(whole, shards) == given(whole, found)
-    other = found.model_copy(update={"run": "another"})
+    other = replace(found, run="another")
     for unlike in ([shards[0], given(run(), other)], [shards[0], run()], []):
         assert merged(whole, unlike) == whole
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
+import builders as build
 import pytest
 from commands import ci_evals
 from doc_pages import page, table
 from labelled_runs import answers, filled, rows, run, saved
 
-from ci_evals.domain.results.arms import Arm
 from ci_evals.extensions.calibration.spot_check import Side, SideVerdict, SpotCheck
 
 DOCS = page("judge-statistics.md")
@@ -263,8 +263,8 @@ def test_what_cannot_be_checked_is_told(tmp_path):
 def test_a_run_that_played_both_is_its_own_baseline(tmp_path):
     """Its base agent's verdicts are the other half."""
     head, base = run(tests=10), run(tests=10)
-    arms = (Arm.of("head", head, gated=True), Arm.of("base", base))
-    saved(head.model_copy(update={"arms": arms}), tmp_path)
+    arms = (build.arm("head", head, gated=True), build.arm("base", base))
+    saved(replace(head, arms=arms), tmp_path)
     made = ci_evals("label", ".", "--spot-check=.", "--items=20", cwd=tmp_path)
     assert "10 + 10 verdicts to label" in made.stdout, made.stderr
 

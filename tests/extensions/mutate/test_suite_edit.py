@@ -1,5 +1,7 @@
 """Checks are added to the text of a suite, which stays as its author wrote it."""
 
+from dataclasses import replace
+
 import pytest
 
 from ci_evals import UsageError
@@ -73,7 +75,7 @@ def test_json_on_one_line_and_on_several():
     suggestion = Suggestion(suite="s.json", test="One", kinds=("call_dropped",), evaluation=CHECK)
     new = with_evaluations(text, "s.json", [suggestion])
     assert f'        {{ "criterion": "Friendly" }},\n{line}\n      ]' in new
-    second = suggestion.model_copy(update={"test": "Two"})
+    second = replace(suggestion, test="Two")
     assert '          "criterion": "Friendly"\n        },\n        {\n' in with_evaluations(
         text, "s.json", [second]
     )

@@ -24,6 +24,7 @@ from ci_evals.extensions.noise.report import BEST
 from ci_evals.extensions.noise.settings import NoiseSettings
 from ci_evals.extensions.noise.study import measure
 from ci_evals.stop import Stop
+from ci_evals.support import dataclass_json
 
 pytestmark = pytest.mark.slow
 
@@ -191,26 +192,23 @@ def test_an_agent_that_cannot_be_reached(run):
 def changed(run: Path, **fields) -> None:
     """Writes other results in place of those of the run."""
     path = run / "results/_results.json"
-    results = Results.model_validate_json(path.read_text()).model_copy(update=fields)
-    path.write_text(results.model_dump_json(by_alias=True))
+    results = replace(dataclass_json.from_json(Results, path.read_text()), **fields)
+    path.write_text(dataclass_json.to_json(results))
 
 
 def read(run: Path) -> Results:
-    return Results.model_validate_json((run / "results/_results.json").read_text())
+    return dataclass_json.from_json(Results, (run / "results/_results.json").read_text())
 
 
 def with_trials(results: Results, **fields) -> tuple:
     """The suites, each trial with these fields."""
     return tuple(
-        suite.model_copy(
-            update={
-                "tests": tuple(
-                    test.model_copy(
-                        update={"trials": tuple(one.model_copy(update=fields) for one in test.trials)}
-                    )
-                    for test in suite.tests
-                )
-            }
+        replace(
+            suite,
+            tests=tuple(
+                replace(test, trials=tuple(replace(one, **fields) for one in test.trials))
+                for test in suite.tests
+            ),
         )
         for suite in results.suites
     )
@@ -260,12 +258,10 @@ def test_what_it_would_cost_is_told_from_what_was_paid(run, asked):
 
     error, usage = refusal(), read(run).usage
     cached = [
-        one.model_copy(update={"cached": one.calls - 1, "cost_usd": one.cost_usd / one.calls})
-        if one.role == "judge"
-        else one
+        replace(one, cached=one.calls - 1, cost_usd=one.cost_usd / one.calls) if one.role == "judge" else one
         for one in usage.by_role
     ]
-    changed(run, usage=usage.model_copy(update={"by_role": tuple(cached)}))
+    changed(run, usage=replace(usage, by_role=tuple(cached)))
     assert refusal() == error
 
 

@@ -1,5 +1,7 @@
 """Two runs before a judge whose taste and whose bias are known."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 import seeded
@@ -62,13 +64,11 @@ async def test_the_sample_is_spread_and_seeded():
 async def test_what_has_no_counterpart_is_named():
     """Tests of one run, changed ones, and trials that were cut off."""
     same = build.test_result("same", trials=(talk("a", "passed"), talk("b", "passed", index=2)))
-    cut = same.model_copy(
-        update={"trials": (same.trials[0].model_copy(update={"status": "interrupted"}), same.trials[1])}
-    )
+    cut = replace(same, trials=(replace(same.trials[0], status="interrupted"), same.trials[1]))
     changed = build.test_result("changed", digest="a" * 64)
     paired_runs = pair_runs(
         saved(run(same, changed, build.test_result("new"), id="a")),
-        saved(run(cut, changed.model_copy(update={"digest": "b" * 64}), build.test_result("old"), id="b")),
+        saved(run(cut, replace(changed, digest="b" * 64), build.test_result("old"), id="b")),
         10,
         0,
     )

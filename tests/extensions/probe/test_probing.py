@@ -1,6 +1,7 @@
 """Criteria that are vacuous by construction, and such as are not, before conversations of other tests."""
 
 import json
+from dataclasses import replace
 
 import builders as build
 import pytest
@@ -144,18 +145,14 @@ async def test_a_criterion_of_several_tests_is_not_held_against_itself():
     shared = build.finding(kind="judged", criterion="It is polite")
     run = build.results(played("A", range(6)))
     tests = [
-        test.model_copy(
-            update={
-                "trials": tuple(
-                    trial.model_copy(update={"findings": (*trial.findings, shared)}) for trial in test.trials
-                )
-            }
+        replace(
+            test, trials=tuple(replace(trial, findings=(*trial.findings, shared)) for trial in test.trials)
         )
         if number < 4
         else test
         for number, test in enumerate(run.suites[0].tests)
     ]
-    run = build.results(run.suites[0].model_copy(update={"tests": tuple(tests)}))
+    run = build.results(replace(run.suites[0], tests=tuple(tests)))
     questions, unknown = questions_for(
         saved(run), [suite("A", range(6), {"criterion": "It is polite"})], 5, 0
     )
@@ -172,26 +169,24 @@ async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
     graded_too = graded | {"criterion": "It is well done", "passAt": 0.9}
     run = build.results(played("A", range(6)))
     tests = tuple(
-        test.model_copy(
-            update={
-                "trials": tuple(
-                    trial.model_copy(
-                        update={
-                            "findings": tuple(
-                                build.finding(kind="judged", criterion=one["criterion"])
-                                for one in (graded, graded_too)
-                            )
-                        }
-                    )
-                    for trial in test.trials
+        replace(
+            test,
+            trials=tuple(
+                replace(
+                    trial,
+                    findings=tuple(
+                        build.finding(kind="judged", criterion=one["criterion"])
+                        for one in (graded, graded_too)
+                    ),
                 )
-            }
+                for trial in test.trials
+            ),
         )
         if not number
         else test
         for number, test in enumerate(run.suites[0].tests)
     )
-    run = build.results(run.suites[0].model_copy(update={"tests": tests}))
+    run = build.results(replace(run.suites[0], tests=tests))
 
     def answer(asked: world.Asked) -> str:
         (name,) = [one["dimension"] for one in seeded.block(asked.text, "rubric")]

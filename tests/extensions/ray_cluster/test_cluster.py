@@ -354,7 +354,7 @@ def same(results):
     """What two runs have in common, line by line."""
     data = alike(results)
     data["run"] = {
-        name: value for name, value in data["run"].items() if name not in {"id", "started_at", "warnings"}
+        name: value for name, value in data["run"].items() if name not in {"id", "startedAt", "warnings"}
     }
     return json.dumps(without_times(data), indent=1).splitlines()
 
@@ -369,4 +369,4 @@ def without_times(value):
 
 
 def _is_time(name):
-    return any(part in str(name) for part in ("seconds", "latency", "latencies", "folder"))
+    return any(part in str(name).lower() for part in ("seconds", "latency", "latencies", "folder"))

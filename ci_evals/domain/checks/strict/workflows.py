@@ -1,6 +1,7 @@
 """Checks of which workflows ran; of agents without workflows, which tools were called."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -83,7 +84,7 @@ class ToolNotUsed(StrictCheck):
             return Verdict.passed(f"{later.reason}, not before turn {limit}", *later.evidence)
         if verdict.outcome is Outcome.UNDECIDED:
             reason = f"before turn {limit} {verdict.reason}"
-            return verdict.model_copy(update={"reason": reason})
+            return replace(verdict, reason=reason)
         return verdict
 
     def tool_names(self) -> Sequence[str]:

@@ -11,7 +11,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports.story.comparison import significance
-from ci_evals.scoring.scores import ScoreRule, Validity, kinds, validity
+from ci_evals.scoring.scores import ScoreRule, Validity, validity
 
 COMMIT = 7
 """Characters of a commit's id that people know it by."""
@@ -259,7 +259,7 @@ def _flawless(results: Results) -> bool:
     """Return whether every planned trial was completed, and nothing failed or is missing."""
     rule = ScoreRule(offline=results.run.offline)
     tests = [test for suite in results.suites for test in suite.tests]
-    trials = [trial for trial, _ in kinds(tests)]
+    trials = [trial for test in tests for trial in test.trials]
     return not (
         any(test.not_run for test in tests)
         or any(validity(trial, rule) is Validity.ERRORED for trial in trials)

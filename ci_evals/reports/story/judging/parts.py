@@ -1,7 +1,7 @@
 """Parts of facts about judge and simulated user: tables, warnings about criteria, and phrases."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import JudgeUsed
@@ -73,5 +73,5 @@ def other_judge(results: Results, judge: JudgeUsed | None, *, own_prompt: bool =
     used = judge_of(results)
     if used is None or judge is None:
         return ""
-    differs = unlike(used.model_copy(update={"prompt": judge.prompt}) if own_prompt else used, judge)
+    differs = unlike(replace(used, prompt=judge.prompt) if own_prompt else used, judge)
     return f" Judged by {', '.join(judge.models)}, which is {differs}." if differs else ""
