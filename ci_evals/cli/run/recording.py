@@ -47,11 +47,14 @@ def open_recording(settings: RunSettings) -> Opened:
             f"--provider={settings.provider}: the recording was made with {then.provider}, which a replay "
             "cannot change. Omit --provider."
         )
+    judge_model, judge_panel = settings.judge_model, settings.judge_panel
+    if not (judge_model or judge_panel):
+        judge_model, judge_panel = then.judge_model, then.judge_panel
     settings = replace(
         settings,
         provider=Provider(then.provider),
-        judge_model=settings.judge_model or (None if settings.judge_panel else then.judge_model),
-        judge_panel=settings.judge_panel or (None if settings.judge_model else then.judge_panel),
+        judge_model=judge_model,
+        judge_panel=judge_panel,
         judge_votes=settings.judge_votes if settings.judge_votes > 1 else then.judge_votes,
         user_model=settings.user_model or then.user_model,
         embedding_model=settings.embedding_model or then.embedding_model,
@@ -76,19 +79,21 @@ def with_recorded_agents(planned: Plan, recording: Recording | None, redactor: R
     """
     if recording is None:
         return Planned(planned)
-    torn = (
-        f"the last line of {recording.path} is incomplete because the run was killed: that trial is not "
-        "in the recording"
-    )
     suites: list[PlannedSuite] = []
-    known, warnings = 0, [torn] if recording.torn else []
+    warnings: list[str] = []
+    any_recorded = False
+    if recording.torn:
+        warnings.append(
+            f"the last line of {recording.path} is incomplete because the run was killed: that trial is "
+            "not in the recording"
+        )
     for item in planned.suites:
         then = recording.suite(item.file, redactor.text(item.suite.name))
         if then is None:
             warnings.append(f"{item.file}: not in the recording {recording.path}")
             suites.append(item)
             continue
-        known += 1
+        any_recorded = True
         agent = {"adapter": then.adapter, "agent_id": then.agent_id, "model": then.model}
         suites.append(replace(item, suite=item.suite.model_copy(update=agent)))
         now = redactor.text(item.suite.agent_id or "")
@@ -96,7 +101,7 @@ def with_recorded_agents(planned: Plan, recording: Recording | None, redactor: R
             warnings.append(
                 f"{item.file}: names the agent {now!r}, but the recording is of {then.agent_id!r}"
             )
-    if not known:
+    if not any_recorded:
         names = ", ".join(repr(suite.name) for suite in recording.recorded.suites)
         raise UsageError(
             f"--replay: none of these suites is in {str(recording.path)!r}. It contains: {names}."
