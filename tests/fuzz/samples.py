@@ -543,6 +543,11 @@ CONVERSATIONS = [
         ],
     })),
     (Path(__file__).parents[1] / "adapters/otlp/recorded/pydantic-ai.json").read_bytes(),
+    b"".join(_json({"sessionId": "s", "observations": [
+        {"id": "1", "traceId": "t", "type": "AGENT", "startTime": "2026-11-28T10:00:00Z", "endTime": 1e12,
+         "input": "refund A-1", "output": {"role": "assistant", "content": "Done"}},
+        {"id": "2", "traceId": "t", "parentObservationId": "1", "type": "TOOL", "name": "f", "input": "{}"},
+    ]})),
 ]  # fmt: skip
 GAIA = [
     b"\n".join(

@@ -157,6 +157,8 @@ class Chat:
             finally:
                 watch.cancel()
         if self._stop.interrupted:
+            if self._is_terminal:
+                self._show("")  # after the ^C that the terminal shows
             return Exit.INTERRUPTED
         if self._stop.reason:
             parts.context.console.say(f"error: {self._stop.reason}")

@@ -117,6 +117,7 @@ FILES = {
         len(one).to_bytes(4, "big") + one for one in (packed(*TURNS[:4]), packed(*TURNS[4:]))
     ),
     "Phoenix's list": json.dumps({"data": snake(TURNS), "next_cursor": None}).encode(),
+    "Phoenix's download": json.dumps(snake(request(*TURNS))).encode(),
     "a list of spans": json.dumps(TURNS).encode(),
 }
 
@@ -181,6 +182,62 @@ def test_every_dialect_shows_the_same_turn(spans):
     """What the user said, the call with its argument, and the answer."""
     conversations, _ = read(request(*spans))
     assert talked(conversations) == [("s", [("refund A-1", "Done", [("refund", {"order": "A-1"})])])]
+
+
+AT = "2026-11-28T10:00:{:02}"
+PHOENIX = [
+    {
+        "name": name, "span_kind": kind, "parent_id": parent,
+        "context": {"trace_id": "t", "span_id": span_id},
+        "start_time": AT.format(number) + "+00:00", "end_time": AT.format(number + 1) + "+00:00",
+        "status_code": "OK", "attributes": {"session.id": "s", **attributes},
+    }
+    for number, (span_id, parent, name, kind, attributes) in enumerate([
+        ("1", None, "agent", "AGENT", {"input.value": "refund A-1", "output.value": "Done"}),
+        ("2", "1", "refund", "TOOL", {"tool.name": "refund", "input.value": {"order": "A-1"}}),
+    ])
+]  # fmt: skip
+LANGFUSE = [
+    {
+        "id": "1", "traceId": "t", "parentObservationId": None, "type": "AGENT", "name": "turn",
+        "startTime": AT.format(0) + ".000Z", "endTime": AT.format(1) + ".000Z",
+        "input": {"messages": [{"role": "user", "content": "refund A-1"}]},
+        "output": {"role": "assistant", "content": "Done"},
+    },
+    {
+        "id": "2", "traceId": "t", "parentObservationId": "1", "type": "TOOL", "name": "refund",
+        "startTime": AT.format(0) + ".100Z", "endTime": AT.format(0) + ".200Z", "input": {"order": "A-1"},
+    },
+]  # fmt: skip
+LANGSMITH = [
+    {
+        "id": "1", "trace_id": "1", "parent_run_id": None, "run_type": "chain", "name": "graph",
+        "start_time": AT.format(0), "end_time": AT.format(1), "extra": {"metadata": {"thread_id": "s"}},
+        "inputs": {"messages": [{"role": "user", "content": "refund A-1"}]},
+        "outputs": {"messages": [{"type": "ai", "content": "Done"}]},
+    },
+    {
+        "id": "2", "trace_id": "1", "parent_run_id": "1", "run_type": "tool", "name": "refund",
+        "start_time": AT.format(0), "end_time": AT.format(1), "inputs": {"order": "A-1"},
+    },
+]  # fmt: skip
+EXPORTS = {
+    "Phoenix, a span a line": b"\n".join(json.dumps(row).encode() for row in PHOENIX),
+    "Phoenix, a list": json.dumps(PHOENIX).encode(),
+    "Langfuse, a trace": json.dumps({"id": "t", "sessionId": "s", "observations": LANGFUSE}).encode(),
+    "Langfuse, a file of observations": b"\n".join(
+        json.dumps(snake({**row, "sessionId": "s"})).encode() for row in LANGFUSE
+    ),
+    "LangSmith, runs": json.dumps(LANGSMITH).encode(),
+}
+
+
+@pytest.mark.parametrize("data", EXPORTS.values(), ids=EXPORTS)
+def test_exports_in_other_forms_show_the_same_turn(data):
+    """With its latency."""
+    conversations, _ = read(data)
+    assert talked(conversations) == [("s", [("refund A-1", "Done", [("refund", {"order": "A-1"})])])]
+    assert conversations[0].turns[0].latency_seconds == 1
 
 
 def model(number, said, answered, calls=(), conversation="c"):

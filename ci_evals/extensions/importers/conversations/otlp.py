@@ -1,8 +1,8 @@
 """Spans in files: OTLP as JSON, JSON Lines or protobuf, as conversations.
 
 Collectors write a request, one a line, or protobuf messages, each after its length in four bytes. Phoenix's
-API has lists of spans under `data`, with keys in snake case. Spans of Langfuse and LangSmith are OTLP with
-attributes of theirs.
+API has lists of spans under `data`, with keys in snake case. What else Phoenix, Langfuse and LangSmith export
+is read by `exported_spans`.
 """
 
 import json
@@ -20,6 +20,7 @@ from ci_evals.adapters.otlp.spans import OtlpError, Span
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.transcript import Turn
 from ci_evals.extension_support.drafting.conversation import RecordedConversation, recorded_turn
+from ci_evals.extensions.importers.conversations import exported_spans
 from ci_evals.extensions.importers.conversations.recorded_file import LocatedValue, RecordedFile
 from ci_evals.extensions.importers.conversations.span_messages import answer, users_messages
 from ci_evals.extensions.importers.records import MOST_TESTS, Remarks
@@ -80,7 +81,11 @@ def _batches(file: RecordedFile) -> Iterator[list[Span]]:
             raise UsageError(f"{file.name}: is packed by {name}. Unpack it first.")
     if file.begins_as_json:
         for value in file.values():
-            yield from map(_json_batch, _requests(value))
+            exported = exported_spans.spans_in(value.value)
+            if exported is not None:
+                yield exported
+            else:
+                yield from map(_json_batch, _requests(value))
         return
     for message in _messages(file.data):
         try:
@@ -125,11 +130,14 @@ def _requests(one: LocatedValue) -> Iterator[LocatedValue]:
     elif isinstance(value, dict) and isinstance(value.get("data"), list):
         yield from _requests(one.at("data"))
     else:
-        raise one.fault("is neither an OTLP request, which has resourceSpans, nor a list of spans")
+        raise one.fault(
+            "is neither an OTLP request, which has resourceSpans, nor an export of Phoenix, Langfuse or "
+            "LangSmith"
+        )
 
 
 def _is_span(value: JsonValue) -> bool:
-    return isinstance(value, dict) and ("traceId" in value or "trace_id" in value)
+    return isinstance(value, dict) and ("spanId" in value or "span_id" in value)
 
 
 def _request(listed: Sequence[JsonValue]) -> JsonValue:
