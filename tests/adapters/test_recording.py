@@ -452,7 +452,7 @@ async def test_a_recorded_run_is_resumed_with_its_answers(folder):
     header = folder.lines()[0] | {"recorded": None}
     recorder.journal.open(JournalHeader.model_validate(header))
     recorder.journal.close()
-    with pytest.raises(UsageError, match=r"--record: .* holds no answers, since its run was not recorded"):
+    with pytest.raises(UsageError, match=r"`record=`: .* holds no answers, since its run was not recorded"):
         Recorder(plain, plan, resume=True).begin()
     assert not plain.file.exists()
 
@@ -551,7 +551,7 @@ async def test_a_journal_without_answers_is_no_recording(folder):
     await folder.record(talk(JUDGED), everybody(fakes.ScriptedAgent(["Hello"])))
     header = folder.lines()[0] | {"recorded": None}
     folder.file.write_text(json.dumps(header) + "\n")
-    with pytest.raises(UsageError, match="holds no answers; run again with --record"):
+    with pytest.raises(UsageError, match="holds no answers; run again with `record=`"):
         Recording(folder.path)
 
 

@@ -62,7 +62,7 @@ def test_a_budget_that_cannot_be_measured_cannot_hold(tmp_path, models, say):
     (check,) = [one for one in results["gate"]["checks"] if one["name"] == "max-cost"]
     assert (check["holds"], check["seen"], results["usage"]["costUsd"]) == (False, None, None)
     assert results["run"]["status"] == "stopped"
-    assert "--max-cost" in results["run"]["stoppedBecause"]
+    assert "max-cost" in results["run"]["stoppedBecause"]
     assert "judge" in results["run"]["stoppedBecause"]
     assert len(models.asked) < 8
 
@@ -99,7 +99,7 @@ def test_an_answer_of_no_use_is_paid_for(tmp_path, models, provider):
     ran = run(tmp_path, models, "--max-cost=0.2", provider=provider)
     assert ran.returncode == 3
     results = results_in(tmp_path)
-    assert "(max-cost)" in results["run"]["stoppedBecause"]
+    assert "would exceed max-cost" in results["run"]["stoppedBecause"]
     assert results["usage"]["costUsd"] == pytest.approx(0.026 * len(models.asked))
     assert len(models.asked) <= 8
 
@@ -127,7 +127,7 @@ def test_a_budget_of_judging_again_ends_at_an_unknown_cost(tmp_path, models):
     assert len(models.asked) < 8
     results = json.loads((tmp_path / "again/_results.json").read_text())
     assert results["usage"]["costUsd"] is None
-    assert "--max-cost" in results["run"]["stoppedBecause"]
+    assert "max-cost" in results["run"]["stoppedBecause"]
 
 
 def test_a_recording_knows_what_is_not_known(tmp_path, models):

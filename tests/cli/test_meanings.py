@@ -114,7 +114,7 @@ def test_offline_without_a_model(tmp_path, agent):
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 3, ran.stdout + ran.stderr
     assert "no embedding model" in ran.stdout
-    assert "--embedding-model" in (tmp_path / "results/summary.md").read_text()
+    assert "embedding-model" in (tmp_path / "results/summary.md").read_text()
     case = next(ET.parse(tmp_path / "results/junit.xml").getroot().iter("testcase"))
     assert case.find("error") is not None
     results = results_in(tmp_path)

@@ -24,9 +24,9 @@ def test_a_part_is_asked_for():
 @pytest.mark.parametrize(
     ("options", "value"),
     [
-        ({"shard": ""}, "--shard: '' is not a shard"),
-        ({"shard": "3/2"}, "--shard: '3/2' is not a shard"),
-        ({"shard": "1/3"}, "--shard=1/3: the plan has 2 tests; ask for at most 2 parts"),
+        ({"shard": ""}, "`shard=`: '' is not a shard"),
+        ({"shard": "3/2"}, "`shard=`: '3/2' is not a shard"),
+        ({"shard": "1/3"}, "`shard=1/3`: the plan has 2 tests; ask for at most 2 parts"),
     ],
 )
 def test_what_cannot_be_played_is_refused(options, value):

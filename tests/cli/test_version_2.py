@@ -18,9 +18,10 @@ from ci_evals.support import dataclass_json
 FILES = Path(__file__).parent / "version_2"
 NAMES = sorted(file.stem for file in FILES.glob("*.json"))
 REFUSED = (
-    "schemaVersion 2 is of an earlier version of ci-evals, which only report, compare, rejudge, --baseline "
-    "and --history read: run the evals again"
+    "schemaVersion 2 is of an earlier version of ci-evals, which only report, compare, rejudge, "
+    "`baseline=` and `history=` read: run the evals again"
 )
+ON_COMMAND_LINE = REFUSED.replace("`baseline=`", "--baseline").replace("`history=`", "--history")
 AGENT = """
 def good(message):
     return f"Hello, you said: {message}"
@@ -92,7 +93,7 @@ def test_other_commands_refuse_it(folder, command):
     """Before they do anything."""
     ran = ci_evals(*command, cwd=folder)
     assert ran.returncode == 2, ran.stdout + ran.stderr
-    assert REFUSED in ran.stderr
+    assert ON_COMMAND_LINE in ran.stderr
     assert not (folder / "results").exists()
 
 

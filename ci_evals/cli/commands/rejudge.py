@@ -14,7 +14,7 @@ from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run.judge_cache import folder_of, refused
-from ci_evals.cli.run.showing import show_count
+from ci_evals.cli.run.progress import show_count
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import RejudgeSettings

@@ -21,14 +21,14 @@ from ci_evals.cli.github.github_job import GitHubJob, baseline_option, wants_com
 from ci_evals.cli.github.run_identity import run_identity
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
-from ci_evals.cli.run import recording, selecting
+from ci_evals.cli.run import recording, reuse
 from ci_evals.cli.run.arms import arms_of, with_agents
 from ci_evals.cli.run.connections import check_cache, read_connections, warn_of_short_keys
 from ci_evals.cli.run.elsewhere import check_elsewhere, elsewhere
-from ci_evals.cli.run.missing_keys import LLM_KEY, explain_missing, missing_keys, why_skipped
+from ci_evals.cli.run.keys import LLM_KEY, explain_missing, missing_keys, why_skipped
+from ci_evals.cli.run.progress import show_progress
 from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run.sharding import for_shard, only_part, part_of
-from ci_evals.cli.run.showing import show_progress
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
 from ci_evals.cli.settings.policy import read_policy, recorded_options
@@ -74,8 +74,8 @@ def run_suites(settings: RunSettings, context: RunContext) -> None:
 
 def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     github, context = trust.github, trust.github.context
-    settings = selecting.with_last_run(_with_resumed_folder(settings))
-    selecting.check_options(settings)
+    settings = reuse.with_last_run(_with_resumed_folder(settings))
+    reuse.check_options(settings)
     settings, recorded_run = recording.open_recording(settings)
     policy = read_policy(settings)
     calibration = read_calibration(settings.calibration) if settings.calibration else None
@@ -164,9 +164,9 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         ),
     )
     selected = (
-        selecting.Selected(job, why_skipped(github, missing))
+        reuse.Selected(job, why_skipped(github, missing))
         if skipped
-        else selecting.select(job, settings, connections, github)
+        else reuse.select(job, settings, connections, github)
     )
     job = only_part(selected.job, part, console.say)
     job, chosen = recording.replaying(job, recorded_run, connections)
@@ -190,7 +190,7 @@ class _PreparedRun:
     calibration: Addition | None
 
 
-def _finish(prepared: _PreparedRun, selected: selecting.Selected) -> int:
+def _finish(prepared: _PreparedRun, selected: reuse.Selected) -> int:
     """Play what was selected, if anything was, publish the results, and return the exit code."""
     if selected.nothing_left:
         return _skip(prepared, selected.nothing_left)

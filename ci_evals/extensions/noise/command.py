@@ -4,7 +4,7 @@ import sys
 from contextlib import ExitStack
 
 from ci_evals.cli.process.interruption import Interruption
-from ci_evals.cli.run.showing import show_count, show_progress
+from ci_evals.cli.run.progress import show_count, show_progress
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
