@@ -11,6 +11,7 @@ if __name__ == "__main__" and hasattr(signal, "pthread_sigmask"):  # not on Wind
     # a container it would go unheard.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
+from ci_evals.cli import env_files
 from ci_evals.cli.app import PROGRAM, invoke
 from ci_evals.cli.process.guard import run_command
 from ci_evals.cli.run_context import RunContext
@@ -28,11 +29,13 @@ def run_inputs(context: RunContext) -> object:
 def run_arguments(context: RunContext) -> object:
     """Run a command line, as of a step with `args`."""
     check_unused(context.environ)
-    return invoke(sys.argv[1:], context, PROGRAM)
+    arguments, named = env_files.split(sys.argv[1:])
+    env_files.read(named, context)
+    return invoke(arguments, context, PROGRAM)
 
 
 if __name__ == "__main__":
     process = RunContext()
     if len(sys.argv) > 1:
-        run_command(lambda: run_arguments(process), sys.argv[1:], process)
+        run_command(lambda: run_arguments(process), env_files.split(sys.argv[1:]).arguments, process)
     run_command(lambda: run_inputs(process), ["run"], process)

@@ -1,15 +1,18 @@
 """The commands. Each imports its work when it is called, so that `--help` answers at once."""
 
 import gc
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from ci_evals._version import __version__
+from ci_evals.cli import env_files
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
 from ci_evals.cli.settings.options import takes
@@ -55,11 +58,20 @@ def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    env_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with environment variables, for any command. Those that are set win. Default: .env, "
+            "but not in CI.",
+        ),
+    ] = None,
 ) -> None:
     """CI gate for conversational agents: plays test suites, judges, decides.
 
     Try it without any key:  ci-evals run demo:hr --provider=offline
     """
+    del version, env_file  # read before: see `main`
 
 
 @app.command()
@@ -462,10 +474,23 @@ def _all_options() -> dict[str, Option]:
     return options
 
 
+def _only_informs(arguments: Sequence[str]) -> bool:
+    """Return whether a command line asks for help, the version or completion alone."""
+    if not arguments or any(name.endswith("_COMPLETE") and name.startswith("_") for name in os.environ):
+        return True
+    return not {"-h", "--help", "--version"}.isdisjoint(arguments)
+
+
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line and exit: see `ci_evals.cli.process.guard` for what each kind of ending means."""
     from ci_evals.cli.process.guard import run_command
 
-    arguments = sys.argv[1:] if args is None else args
+    arguments, named = env_files.split(sys.argv[1:] if args is None else args)
     context = RunContext()
-    run_command(lambda: invoke(arguments, context), arguments, context)
+
+    def command() -> object:
+        if not _only_informs(arguments):
+            env_files.read(named, context)
+        return invoke(arguments, context)
+
+    run_command(command, arguments, context)

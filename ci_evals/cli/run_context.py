@@ -3,7 +3,7 @@
 import os
 import sys
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ class RunContext:
     """
 
     def __init__(
-        self, environ: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
+        self, environ: MutableMapping[str, str] | None = None, options: Mapping[str, Any] | None = None
     ) -> None:
         """Take the process's environment by default.
 
@@ -34,7 +34,7 @@ class RunContext:
             environ: The environment.
             options: Values of options by field name, instead of those on the command line.
         """
-        self.environ: Mapping[str, str] = os.environ if environ is None else environ
+        self.environ: MutableMapping[str, str] = os.environ if environ is None else environ
         self.options = options or {}
         self.check_settings: Callable[[object], None] = lambda _: None
         """Checks the options of any command before it begins, and raises `UsageError`."""

@@ -1,0 +1,116 @@
+"""`.env` and `--env-file`: variables for any command, of which those that are set win."""
+
+import pytest
+from commands import action, ci_evals
+
+from ci_evals.cli import env_files
+from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.errors import UsageError
+
+SUITE = (
+    '{"name": "S", "agentId": "${env:AGENT}", "apiKey": "${KEY}", "tests": [{"name": "t", "guidelines": "g", '
+    '"turns": [{"user": "hi"}], "evaluations": [{"criterion": "c", "strict": "not_escalated"}]}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "others", "named"),
+    [
+        (["run", "a.yaml"], ["run", "a.yaml"], []),
+        (["run", "--env-file", "x", "a.yaml"], ["run", "a.yaml"], ["x"]),
+        (["--env-file=x", "run", "--env-file=y"], ["run"], ["x", "y"]),
+        (["run", "--", "--env-file=x"], ["run", "--", "--env-file=x"], []),
+        (["run", "--env-file"], ["run"], [""]),
+    ],
+)
+def test_the_option_stands_anywhere(arguments, others, named):
+    """Also before the command, which must not lose its supervisor by that."""
+    assert env_files.split(arguments) == (others, named)
+
+
+@pytest.fixture
+def variables(tmp_path, monkeypatch):
+    """Writes a file in the working folder, reads it, and returns what it set."""
+    monkeypatch.chdir(tmp_path)
+
+    def read(text: str | bytes, named=("given.env",), **environ: str) -> dict[str, str]:
+        file = tmp_path / (named[0] if named else ".env")
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        context = RunContext(dict(environ))
+        env_files.read(named, context)
+        return {name: value for name, value in context.environ.items() if name not in environ}
+
+    return read
+
+
+def test_the_usual_forms_are_read(variables):
+    text = "# a comment\nA=1\nexport B='two words'\nC=\"x\\ny\"\nD=${A}2\nE=\n\nF\n"
+    assert variables(text) == {"A": "1", "B": "two words", "C": "x\ny", "D": "12", "E": ""}
+
+
+def test_a_variable_that_is_set_wins(variables):
+    assert variables("A=1\nB=2\n", A="mine") == {"B": "2"}
+    assert variables("A=1\n", A="") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("A=1\nnot a variable\n", r"given\.env:2: this line sets no variable"),
+        ("A='1\n", r"given\.env:1: this line sets no variable"),
+        ("A=\0\n", r"given\.env:1: this line sets no variable"),
+        (b"A=\xff\n", "cannot be read: it is not UTF-8"),
+    ],
+)
+def test_a_file_that_is_named_must_be_right(variables, text, problem):
+    with pytest.raises(UsageError, match=problem):
+        variables(text)
+
+
+@pytest.mark.parametrize(
+    ("named", "problem"),
+    [(["none"], "'none' cannot be read"), ([""], "names no file"), (["."], "cannot be read")],
+)
+def test_a_file_that_is_named_must_be_there(tmp_path, monkeypatch, named, problem):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=problem):
+        env_files.read(named, RunContext({}))
+
+
+@pytest.mark.parametrize("ci", [{"CI": "true"}, {"GITHUB_ACTIONS": "true"}, {}])
+def test_in_ci_a_file_is_read_only_if_it_is_named(variables, ci):
+    """There a checkout may be anybody's."""
+    assert variables("A=1\n", named=(), **ci) == ({} if ci else {"A": "1"})
+    assert variables("A=1\n", **ci) == {"A": "1"}
+
+
+def test_a_file_that_nobody_named_is_left_out_if_it_is_wrong(variables, capsys):
+    assert variables("A=1\nnot a variable\n", named=()) == {}
+    assert "warning: .env:2: this line sets no variable" in capsys.readouterr().err
+
+
+@pytest.mark.end_to_end
+def test_a_suite_gets_the_variables_of_a_file(tmp_path):
+    """The names are shown, the values never."""
+    (tmp_path / "suite.json").write_text(SUITE)
+    (tmp_path / ".env").write_text("AGENT=a1\nKEY=key-of-the-agent-4711\n")
+    done = ci_evals("validate", "suite.json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, ".env sets AGENT, KEY\n")
+    done = ci_evals("validate", "suite.json", cwd=tmp_path, env={"CI": "true"})
+    assert (done.returncode, "AGENT is not set" in done.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_file_of_a_foreign_checkout_sets_nothing(tmp_path):
+    """It would decide where keys go."""
+    (tmp_path / "suite.json").write_text(SUITE)
+    (tmp_path / "given.env").write_text("OPENAI_BASE_URL=http://127.0.0.1:9\n")
+    done = action(
+        "validate",
+        "demo:hr",
+        "--env-file=given.env",
+        cwd=tmp_path,
+        env={"GITHUB_EVENT_NAME": "pull_request_target", "GITHUB_ACTIONS": "true"},
+    )
+    assert done.returncode == 2
+    assert "--env-file" in done.stderr + done.stdout
