@@ -7,6 +7,8 @@ import pytest
 
 from bench.calls import BUDGET, SLACK, SPANS, measure, measure_spans
 
+pytestmark = pytest.mark.slow
+
 
 def test_no_change_makes_the_product_slower_unseen():
     """Who makes it slower for a reason, or faster, records a new budget: `python -m bench.calls`."""

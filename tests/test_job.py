@@ -190,19 +190,34 @@ async def test_trials_are_in_the_journal_before_they_are_told(tmp_path):
     assert messages == [1, 2, 3]
 
 
-async def test_a_run_whose_time_is_up_ends_in_order():
+class AdvancingLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock a test puts forward."""
+
+    ahead = 0.0
+
+    def time(self):
+        return super().time() + self.ahead
+
+
+def test_a_run_whose_time_is_up_ends_in_order():
     """What had finished is reported, what is under way is cut off, the rest is not run: exit 3."""
 
     class Slow(fakes.ScriptedAgent):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
             if session.test.name != "t0":
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
             return fakes.reply("yes")
 
-    results = await evaluate(job(some(3), limits=Limits(max_duration=0.05)), Participants(Slow()))
+    def listen(event):
+        if isinstance(event, TrialFinished):
+            asyncio.get_running_loop().ahead += 100
+
+    limited = job(some(3), limits=Limits(max_duration=50))
+    with asyncio.Runner(loop_factory=AdvancingLoop) as runner:
+        results = runner.run(evaluate(limited, Participants(Slow()), listen=listen))
     assert played(results) == ["completed", "interrupted", None]
     assert (results.gate.exit_code, results.run.status) == (3, "stopped")
-    assert results.run.stopped_because == "the time limit is reached (max-duration=0.05)"
+    assert results.run.stopped_because == "the time limit is reached (max-duration=50)"
     error = results.suites[0].tests[1].trials[0].error
     assert error == "the run was ended meanwhile"
 

@@ -196,13 +196,13 @@ async def test_an_answer_without_an_end_is_not_kept(program):
     llm = program("""
 for _ in range(40):
     sys.stdout.write("x" * 1_000_000)
-time.sleep(30)
+time.sleep(120)
 """)
     started = time.monotonic()
     error = await failure(llm)
     assert isinstance(error, LLMAnswerError)
     assert "more than 16 MB" in str(error)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
 
 
 STALLS = """
@@ -223,7 +223,7 @@ def running(pid):
 
 async def nothing_is_left(folder):
     for pid in (folder / "bin/pids").read_text().split():
-        for _ in range(100):
+        for _ in range(3_000):
             if running(pid).strip()[:1] in ("", "Z"):
                 break
             await asyncio.sleep(0.02)
@@ -244,7 +244,7 @@ async def test_a_late_answer(program, tmp_path):
 async def test_a_question_that_is_given_up(program, tmp_path):
     """Interruptions leave nothing behind, and do not wait."""
     task = asyncio.create_task(program(STALLS).complete(PLAIN))
-    for _ in range(500):
+    for _ in range(5_000):
         await asyncio.sleep(0.02)
         if (tmp_path / "bin/pids").exists():
             break
@@ -252,7 +252,7 @@ async def test_a_question_that_is_given_up(program, tmp_path):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30  # it sleeps for 60
     await nothing_is_left(tmp_path)
 
 

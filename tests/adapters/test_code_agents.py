@@ -250,13 +250,13 @@ async def test_a_function_that_hangs_holds_up_nothing():
 
     def reply(message):
         if message == "hang":
-            hanging.wait(20)
+            hanging.wait(120)
         return message
 
     started = time.monotonic()
     assert await refusal(reply, "hang", timeout=0.05) == "mine did not answer within 0.05 s"
     assert (await converse(reply, "go on"))[0].agent == "go on"
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
     hanging.set()
 
 
@@ -291,7 +291,7 @@ async def test_coroutines_may_run_in_a_loop_apart():
         async def send_message(self, session, text):
             loops.append(asyncio.get_running_loop())
             if text == "block":
-                freed.wait(20)
+                freed.wait(120)
             return text
 
     first, second = await asyncio.gather(*(converse(Agent(), name, apart=True) for name in ("a", "b")))
@@ -301,7 +301,7 @@ async def test_coroutines_may_run_in_a_loop_apart():
     started = time.monotonic()
     assert "did not answer within 0.05 s" in await refusal(Agent(), "block", timeout=0.05, apart=True)
     freed.set()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
     assert (await converse(Agent(), "again", apart=True))[0].agent == "again"
 
 

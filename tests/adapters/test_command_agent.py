@@ -248,7 +248,7 @@ def alive(pid: int) -> bool:
 
 async def gone(*pids: int) -> None:
     """Waits for processes to end that were killed: they are not ours to wait for."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while any(alive(pid) for pid in pids):  # nobody tells
         assert time.monotonic() < deadline
         await asyncio.sleep(0.001)
@@ -284,7 +284,7 @@ async def test_nothing_is_left_of_a_stubborn_program(program, how):
     if how == "timed out":
         with pytest.raises(AgentError, match=r"did not answer within 0.1 s"):
             await agent.send_message(session, "Hello", timeout=0.1)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 30
     if how == "cancelled":
         message = asyncio.ensure_future(agent.send_message(session, "Hello", timeout=60))
         await asyncio.sleep(0)
@@ -293,7 +293,7 @@ async def test_nothing_is_left_of_a_stubborn_program(program, how):
             await message
     await agent.close(session)
     await agent.close(session)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30  # both sleep for 60
     await gone(*pids)
 
 

@@ -194,7 +194,7 @@ def test_an_interruption_leaves_nothing_behind(folder, kind, number):
 def test_a_coroutine_that_blocks_holds_up_no_timeout(folder):
     """`requests` in an `async` function is a common slip: the turn ends in time, and so does the run."""
     (folder / "shop.py").write_text(
-        "import time\nasync def reply(message):\n    time.sleep(20)\n    return 'Hi'"
+        "import time\nasync def reply(message):\n    time.sleep(120)\n    return 'Hi'"
     )
     suite = write_suite(
         folder,
@@ -205,7 +205,7 @@ def test_a_coroutine_that_blocks_holds_up_no_timeout(folder):
     )
     began = time.monotonic()
     ran = ci_evals("run", suite, "--retries=0", cwd=folder)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert ran.returncode == 3, ran.stderr
     assert "did not answer within 0.2 s" in ran.stdout
     assert results_in(folder)["suites"][0]["tests"][0]["trials"][0]["status"] == "failed"
@@ -224,7 +224,7 @@ def test_the_keys_of_the_job_stay_hidden_where_code_shows_its_environment(folder
 
 def ended(pid: int) -> bool:
     """Whether a process is gone, or will be once the system looks after it."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

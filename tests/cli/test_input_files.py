@@ -13,11 +13,10 @@ import pytest
 import typer
 from commands import ci_evals, write_suite
 
+from ci_evals.adapters import input_files
 from ci_evals.cli.app import app
 from ci_evals.cli.settings import result_commands, suite_commands
 from ci_evals.extension_registry import installed
-
-pytestmark = pytest.mark.slow
 
 OUTPUTS = {"output", "output_dir", "junit", "record", "folder"}
 STRINGS = {"baseline", "suites"}
@@ -60,6 +59,10 @@ LINES = {
     ("plan", "adapter_options"): ["plan", "suite.json", "--adapter-options=BAD"],
     ("plan", "arms"): ["plan", "suite.json", "--arms=BAD"],
     ("plan", "prices"): ["plan", "suite.json", "--prices=BAD"],
+    ("chat", "adapter_options"): ["chat", "suite.json", "--adapter-options=BAD"],
+    ("mutate", "results"): ["mutate", "BAD"],
+    ("mutate", "suites"): ["mutate", "results.json", "--suite=BAD"],
+    ("mutate", "apply"): ["mutate", "results.json", "--apply=BAD"],
     ("import", "file"): ["import", "csv", "BAD"],
     ("report", "results"): ["report", "BAD"],
     ("report", "baseline"): ["report", "results.json", "--baseline=BAD"],
@@ -107,6 +110,9 @@ def test_every_option_that_reads_is_tried():
     assert readers() == set(LINES)
 
 
+OTHERS = (1, 2, 4)
+"""The positions, among `bad_files`, of the device, the socket and the folder."""
+
 ENDING = {"suites": ".json", "prices": ".json", "labels": ".csv"}
 
 
@@ -152,24 +158,36 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("command", sorted(LINES))
-def test_what_is_no_file_to_read_is_refused_at_once(folder, tmp_path, command):
-    """A pipe nobody writes to, a device without end, a socket, a folder, a file of gigabytes."""
-    for name in bad_files(tmp_path, ENDING.get(command[1], ".json")):
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(LINES)))
+def test_what_is_no_file_to_read_is_refused_at_once(folder, tmp_path, number):
+    """A pipe that nobody writes to, a file of gigabytes, and one other kind: each option meets three."""
+    command, line = sorted(LINES.items())[number]
+    for kind, name in enumerate(bad_files(tmp_path, ENDING.get(command[1], ".json"))):
+        if not name.startswith(("pipe", "sparse")) and kind != OTHERS[number % len(OTHERS)]:
+            continue
         bad = tmp_path / name
-        place = tmp_path / f"of-{name}"
-        place.mkdir()
-        (place / "journal.jsonl").symlink_to(bad)
-        line = [
-            part.replace("BAD", str(bad)).replace("FOLDER/journal.jsonl", str(place))
-            for part in LINES[command]
+        holder = tmp_path / f"of-{name}"
+        holder.mkdir()
+        (holder / "journal.jsonl").symlink_to(bad)
+        arguments = [
+            part.replace("BAD", str(bad)).replace("FOLDER/journal.jsonl", str(holder)) for part in line
         ]
-        ran = ci_evals(*line, cwd=folder)
+        ran = ci_evals(*arguments, cwd=folder)
         assert ran.returncode == 2, (name, ran.returncode, ran.stderr)
-        assert name.partition(".")[0] in ran.stderr or place.name in ran.stderr, (name, ran.stderr)
+        assert name.partition(".")[0] in ran.stderr or holder.name in ran.stderr, (name, ran.stderr)
         assert "Traceback" not in ran.stderr
 
 
+def test_every_kind_that_is_no_file_is_refused_where_files_are_read(tmp_path):
+    """All options read by this function."""
+    for name in bad_files(tmp_path, ".json"):
+        with pytest.raises(OSError) as refused:  # its message is checked
+            input_files.read(tmp_path / name)
+        assert refused.value.strerror, name
+
+
+@pytest.mark.slow
 def test_an_event_that_is_no_file_says_nothing(folder, tmp_path):
     """The run goes on without it, as without any event."""
     for name in bad_files(tmp_path, ".json"):

@@ -10,7 +10,7 @@ import pytest
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
 
-SOON = 5
+SOON = 60
 """Seconds."""
 
 

@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from datetime import UTC, datetime, timedelta
+from threading import Event
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
@@ -172,22 +173,20 @@ ADDRESSES = {
 """What OPENAI_BASE_URL says in a later run, and the number of control questions then."""
 
 
-@pytest.mark.parametrize("case", ADDRESSES)
-def test_a_check_counts_for_its_address_alone(play, tmp_path, case):
+def test_a_check_counts_for_its_address_alone(play, tmp_path):
     """The same model of the same provider may be another one elsewhere."""
-    written, asked = ADDRESSES[case]
-    play(good)
+    play(good, "--judge-cache=cache")
     url = play.models.openai_url
     host = urlsplit(url)
     forms = {"url": url, "upper": url.replace("http", "HTTP"), "port": host.port}
     (tmp_path / "base.json").write_text(json.dumps(results_in(tmp_path)))
-    play(good, "--judge-cache=cache")
-    for option in ("--baseline=base.json", "--judge-cache=cache"):
-        done, controls = play(good, option, OPENAI_BASE_URL=written.format(**forms))
-        (check,) = results_in(tmp_path)["judgeChecks"]
-        if asked or option.startswith("--baseline"):
-            assert (check["takenFrom"] is None) is bool(asked), done.stdout + done.stderr
-            assert controls in (asked, 0)
+    for case, (written, asked) in ADDRESSES.items():
+        for option in ("--baseline=base.json", "--judge-cache=cache"):
+            done, controls = play(good, option, OPENAI_BASE_URL=written.format(**forms))
+            (check,) = results_in(tmp_path)["judgeChecks"]
+            if asked or option.startswith("--baseline"):
+                assert (check["takenFrom"] is None) is bool(asked), (case, done.stdout + done.stderr)
+                assert controls in (asked, 0), case
 
 
 @pytest.mark.parametrize("missing", ["addressDigest", "address"])
@@ -311,8 +310,11 @@ def test_judging_again_checks_the_judge(play, tmp_path):
 def test_an_interrupt_cuts_the_check_off(play, tmp_path):
     """Nobody waits for a judge that does not answer."""
 
+    ended = Event()
+
     def slow(asked):
-        time.sleep(20 if is_control(asked) else 0)
+        if is_control(asked):
+            ended.wait(120)
         return good(asked)
 
     play.models.answer = slow
@@ -320,8 +322,8 @@ def test_an_interrupt_cuts_the_check_off(play, tmp_path):
     running = start("run", "suite.json", cwd=tmp_path, env=env | {"CI_EVALS_JUDGE_CHECK": "auto"})
     while not any(is_control(asked) for asked in play.models.asked):
         time.sleep(0.05)
-    begun = time.monotonic()
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=30)
-    assert (running.returncode, time.monotonic() - begun < 10) == (130, True)
+    running.communicate(timeout=60)
+    ended.set()
+    assert running.returncode == 130
     assert re.search("interrupted", json.dumps(results_in(tmp_path)["run"]))

@@ -111,8 +111,7 @@ def on_a_terminal(columns: int, *args: str, cwd: os.PathLike, env: dict[str, str
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
-@pytest.mark.parametrize("columns", [60, 80, 120])
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize(("columns", "encoding"), [(60, "utf-8"), (80, "ascii"), (120, "utf-8")])
 def test_no_line_of_a_run_is_wider_than_the_terminal(tmp_path, columns, encoding):
     """Progress included, in any encoding; and without colors where nobody wants them."""
     command = ("run", "demo:hr", "--provider=offline", "--parallel=3", "--test=Refuses,Books,Never")

@@ -192,7 +192,7 @@ def test_a_stale_baseline_is_told_by_its_table():
 # -- part of them, at every change
 
 
-@pytest.mark.parametrize(("tests", "trials"), [(5, 3), (8, 1), (8, 3), (20, 3), (40, 3)])
+@pytest.mark.parametrize(("tests", "trials"), [(5, 3), (8, 1), (20, 3)])
 def test_the_interval_of_a_score_holds_the_true_one(tests, trials):
     """In 95 % of runs; the textbook's, which takes trials for independent, in fewer: it would be noticed."""
     held = covers(Setting(tests, trials, times=1_500))
@@ -218,11 +218,11 @@ def test_an_unchanged_agent_is_called_worse_in_one_comparison_of_twenty(tests):
 @pytest.mark.parametrize("damage", ["spread", "concentrated"])
 def test_drops_are_found_as_often_as_the_docs_say(damage, tests):
     """And the score is lower, and lower by five points, as often."""
-    setting = Setting(tests, times=400)
+    setting = Setting(tests, times=200)
     lower, five, found = shown("damage", damage, str(tests))
-    assert abs(proven(setting, DAMAGES[damage]) - found) <= error(found, 400, 10_000)
-    assert abs(fell(setting, DAMAGES[damage]) - lower) <= error(lower, 400, 10_000)
-    assert abs(fell(setting, DAMAGES[damage], 5) - five) <= error(five, 400, 10_000)
+    assert abs(proven(setting, DAMAGES[damage]) - found) <= error(found, 200, 10_000)
+    assert abs(fell(setting, DAMAGES[damage]) - lower) <= error(lower, 200, 10_000)
+    assert abs(fell(setting, DAMAGES[damage], 5) - five) <= error(five, 200, 10_000)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_with_single_trials_the_interval_of_a_change_is_wider():
 
 @pytest.mark.parametrize(
     ("head", "base", "tests", "times"),
-    [(3, 3, 8, 500), (7, 3, 8, 500), (5, 5, 8, 500), (7, 3, 20, 300), (7, 7, 8, 100)],
+    [(3, 3, 8, 300), (7, 3, 20, 200), (7, 7, 8, 100)],
 )
 def test_claims_of_single_tests(head, base, tests, times):
     """Any false one in 5 % of comparisons at most; and they find what the docs say."""
@@ -263,13 +263,10 @@ def test_harder_agents_have_the_mean_that_is_taken_for_true(kind):
 @pytest.mark.parametrize(
     ("heading", "kind", "tests", "times"),
     [
-        ("called worse", "heavy", "20", 150),
         ("called worse", "perfect", "20", 150),
-        ("level", "perfect", "10", 300),
-        ("level", "binary", "30", 300),
-        ("intervals", "perfect", "10", 300),
-        ("intervals", "heavy", "10", 300),
-        ("intervals", "heavy", "30", 200),
+        ("level", "binary", "30", 200),
+        ("intervals", "perfect", "10", 200),
+        ("intervals", "heavy", "10", 200),
         ("false claims", "perfect", "10", 100),
     ],
 )
@@ -300,7 +297,7 @@ def test_what_the_docs_say_of_harder_agents():
         assert same <= 0.05
 
 
-@pytest.mark.parametrize(("tests", "trials"), [(8, 1), (8, 3), (20, 3)])
+@pytest.mark.parametrize(("tests", "trials"), [(8, 1), (20, 3)])
 def test_how_often_an_unchanged_agent_fails_a_gate(tests, trials):
     """The table by which one chooses."""
     setting = Setting(tests, trials, trials, times=500)
@@ -311,7 +308,7 @@ def test_how_often_an_unchanged_agent_fails_a_gate(tests, trials):
     assert abs(newly_failing(setting) - newly) <= error(newly, 500, 4_000)
 
 
-@pytest.mark.parametrize(("tests", "trials", "agents"), [(8, 3, 150), (20, 3, 80)])
+@pytest.mark.parametrize(("tests", "trials", "agents"), [(8, 3, 150)])
 def test_the_proposed_floor_is_seldom_missed(tests, trials, agents):
     """In fewer than 8 % of further runs: 5 %, and what the recorded run had of luck."""
     missed = missing_proposed_floors(Setting(tests, trials, times=agents))

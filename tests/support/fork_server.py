@@ -21,10 +21,12 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
+
+from pydantic import BaseModel
 
 import ci_evals
 from ci_evals import bundled_suites, load_suite
@@ -137,12 +139,22 @@ def _end(code: object) -> None:
     sys.exit(code)
 
 
+def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """The product's models."""
+    for model in base.__subclasses__():
+        if model.__module__.startswith("ci_evals."):
+            yield model
+        yield from _models(model)
+
+
 def _warm_up() -> None:
     """Imports whatever a command may import, and fills what is kept: the compiled templates and patterns."""
     modules = [module.name for module in pkgutil.walk_packages(ci_evals.__path__, "ci_evals.")]
     for name in (*modules, *LATE):
         if not name.endswith("__main__"):
             import_module(name)
+    for model in _models(BaseModel):
+        model.model_rebuild()  # else each child builds those that wait for their first use
     for name in bundled_suites():
         load_suite(name)
     for name in templates._environment(html=False).list_templates(extensions=["j2"]):

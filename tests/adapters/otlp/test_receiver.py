@@ -499,5 +499,5 @@ async def test_the_end_waits_for_nobody():
         writer.write(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf")
         await writer.drain()
         started = time.monotonic()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30  # it would wait for 60
     writer.close()

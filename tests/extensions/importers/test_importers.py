@@ -752,10 +752,10 @@ def test_no_text_breaks_a_reader(kind, file, text):
 
 def test_a_table_of_very_many_columns_is_refused_in_a_moment():
     """No file makes its reader slow: columns are looked at once each."""
-    started = time.monotonic()
+    started = time.process_time()
     header = ",".join(f"user_info.c{number}" for number in range(60_000))
     assert "the column 'user_info.c7' appears twice" in refusal("csv", f"{header},user_info.c7\nx\n", "t.csv")
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 20  # where each is compared with each: minutes
 
 
 # Nothing is lost without a word
