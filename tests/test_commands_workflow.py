@@ -152,7 +152,7 @@ HTML = Answer(200, None, raw=b"<html>Sign in</html>")
         (Answer(200, []), "not of the form"),
     ],
 )
-def test_what_github_refuses_is_one_clear_error(played, path, answer, why):
+def test_refusal_by_github_is_one_clear_error(played, path, answer, why):
     """Said, answered by a reaction, and nothing is started twice."""
     played.api.fail(path, answer)
     code, text = played.say("/evals rerun failed")

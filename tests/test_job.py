@@ -175,7 +175,7 @@ async def test_an_interrupted_trial_is_played_again(tmp_path):
     assert results.gate.exit_code == 0
 
 
-async def test_trials_are_in_the_journal_before_they_are_told(tmp_path):
+async def test_trials_are_in_the_journal_before_they_are_reported(tmp_path):
     """Whoever reads that a trial has finished can rely on it."""
     journal = Journal(tmp_path)
     messages = []
@@ -399,7 +399,7 @@ async def test_a_last_trial_that_breaks_the_budget_ends_nothing():
     assert (played(results), results.run.status, results.gate.exit_code) == (["completed"], "completed", 1)
 
 
-async def test_who_waits_for_the_first_costs_hears_of_a_stop():
+async def test_stop_reaches_trials_that_wait_for_the_first_costs():
     """Here no trial ever tells what it costs: each ends by a bug of ours."""
 
     class Broken(fakes.ScriptedAgent):
@@ -411,7 +411,7 @@ async def test_who_waits_for_the_first_costs_hears_of_a_stop():
     assert (played(results), results.gate.exit_code) == ([None] * 9, 70)
 
 
-async def test_what_was_spent_before_a_kill_counts(tmp_path):
+async def test_costs_before_a_kill_count(tmp_path):
     """The budget is that of the run, not of the process."""
     plan = some(30, evaluations=JUDGED)
     fields = {"policy": Policy(max_cost=21), "prices": lambda: PRICES}

@@ -57,7 +57,7 @@ FINE = [
 
 
 @pytest.mark.parametrize("text", BANNED)
-def test_what_is_banned_is_found(text):
+def test_banned_words_are_found(text):
     """Also across lines and cases."""
     assert violations(text.replace(" ", "\n", 1).upper())
 

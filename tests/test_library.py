@@ -95,7 +95,7 @@ def test_the_bundled_suites_can_be_found():
     assert ci_evals.quack_suites_path().name == "quack"
 
 
-async def test_slips_of_a_caller_are_told(tmp_path):
+async def test_mistakes_of_a_caller_are_reported(tmp_path):
     """A provider that is none, and numbers out of range."""
     with pytest.raises(UsageError, match="unknown provider 'opnai'; available: openai, anthropic"):
         ci_evals.create_aui_adapter("key", provider="opnai")

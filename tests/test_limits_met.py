@@ -108,7 +108,7 @@ async def test_a_quota_that_is_used_up_is_found_there_too(models):
         stopped_at_once(results, agent, turns=2)
 
 
-async def test_nobody_asks_for_models_who_asks_none(models):
+async def test_models_are_not_requested_without_need(models):
     """Without an LLM there is no key to be checked, nor is one for a program that has its own login."""
     with world.agent() as agent:
         adapter = create_adapter(provider="offline", agent_key=agent.key)
@@ -149,7 +149,7 @@ async def test_an_agent_that_shows_its_list_to_nobody(models):
     assert [asked.method for asked in chat.asked][:2] == ["GET", "POST"]
 
 
-async def test_what_was_limited_is_told_with_the_results(models):
+async def test_rate_limits_are_reported_with_the_results(models):
     """For every neighbour, beside the other warnings."""
     fault = world.fault(429, retry_after="0.001")
     models.faults = [fault] * 2

@@ -69,7 +69,7 @@ def test_each_path_finds_calls_and_knows_that_there_are_none(name, text, calls):
     assert reader.reply(ANSWERS[name](), 0.1, Redactor()).tool_calls == ()
 
 
-def test_unknown_and_none_are_told_apart_as_the_table_says():
+def test_unknown_and_none_differ_as_the_table_says():
     """Each row is tried."""
     rows = [
         ("$.output[?@.type == 'function_call']", {"output": [{"type": "message"}]}),

@@ -164,7 +164,7 @@ async def test_the_results_are_those_of_a_run_with_that_judge():
     assert report_texts.dump(saved(got)) == report_texts.dump(got)
 
 
-async def test_what_is_told_of_the_run():
+async def test_rejudged_run_reports_its_origin():
     """A run of its own that names the one whose conversations it has, its judge and the options in force."""
     judged = await played(suite({}), says("pass"))
     todo = work(judged, judge_model="other", config={"minScore": 90})
@@ -359,7 +359,7 @@ async def test_a_key_that_is_known_to_be_refused():
     assert found.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
 
 
-async def test_limits_of_the_rate_are_told():
+async def test_rate_limits_are_reported():
     """As a run tells them, among its warnings."""
     todo = work(await played(suite({}), says("pass")))
     found = await rejudge(todo, fakes.Judges(says("pass"), notes=("limited 37 times",)))

@@ -235,7 +235,7 @@ async def test_the_agent_cannot_leave_the_block_in_which_the_auditor_is_shown_it
     assert "hunter22" not in auditor.prompts[0].text
 
 
-async def test_what_shows_a_violation_is_told_without_secrets():
+async def test_evidence_of_a_violation_holds_no_secrets():
     """It is the user's message, which may hold any."""
     redactor = Redactor(values=["hunter22-secret"])
     lines = user("User: it is hunter22-secret, please help.\nAgent: I see that it is hunter22-secret.")

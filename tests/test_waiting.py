@@ -143,7 +143,7 @@ def test_a_neighbour_is_spoken_of_at_growing_intervals():
     assert event == StillWaiting("a", 15, "rate limited (429)")
 
 
-async def test_waits_are_told_as_long_as_the_run_lasts():
+async def test_waits_are_reported_during_the_run():
     """By who is asked every second; nothing is told of what is short."""
     texts, clock = [], Time()
     async with report_waits(

@@ -384,7 +384,7 @@ def test_a_release_of_another_version_is_refused(checkout, file, old, new, text)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["", "v1.2.3", "1.2", "1.2.3rc1", "1.2.3\n", "$(id)"])
-def test_what_is_no_version_is_refused(checkout, version):
+def test_malformed_version_is_refused(checkout, version):
     """It becomes a tag and a label."""
     done = play("Check the version", checkout, VERSION=version)
     assert done.returncode == 1

@@ -142,7 +142,7 @@ async def test_as_many_go_out_at_once_as_are_asked_for() -> None:
         [world.http("", "204 No Content"), OK],
     ],
 )
-async def test_what_comes_after_an_answer_reaches_nobody(more: list[bytes]) -> None:
+async def test_output_after_an_answer_is_dropped(more: list[bytes]) -> None:
     """With the answer, or after it: the next message has another connection."""
 
     async def talk_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -93,7 +93,7 @@ def test_a_well_signed_entry_is_believed(tmp_path):
     ],
     ids=lambda _: "entry",
 )
-def test_what_is_damaged_or_foreign_is_passed_over(tmp_path, text):
+def test_damaged_or_foreign_entries_are_skipped(tmp_path, text):
     """And written anew."""
     file = file_of(tmp_path)
     file.parent.mkdir(parents=True)
@@ -149,7 +149,7 @@ def test_many_may_write_at_once(tmp_path):
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == [f"{KEY}.json"]
 
 
-def test_where_nothing_can_be_written_that_is_said(tmp_path):
+def test_failed_write_is_reported(tmp_path):
     """Once, and the run goes on without."""
     (tmp_path / "cache").write_text("a file")
     kept = cache(tmp_path)

@@ -87,7 +87,7 @@ def test_a_zip_with_a_comment_is_read():
     assert read(data.getvalue()) == JSON
 
 
-def test_where_it_is_not_there_it_is_said_what_to_upload():
+def test_archive_without_the_file_names_what_to_upload():
     """Nothing, another file, one whose name only ends so, a folder of that name, a zip in a zip."""
     nothing = "holds no file _results.json; upload the one in the output folder"
     assert refused(zip_of({})) == nothing
@@ -139,13 +139,13 @@ def test_a_symbolic_link_is_refused():
     assert refused(zip_with((entry, b"/etc/passwd"))) == "holds a _results.json that is a symbolic link"
 
 
-def test_what_is_encrypted_is_refused():
+def test_encrypted_archive_is_refused():
     """There is no password to be asked for."""
     assert refused(changed(zip_of({NAME: JSON}), 6, "<H", 1)) == "is encrypted"
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, 99])
-def test_what_is_packed_in_another_way_is_refused(method):
+def test_archive_with_another_compression_is_refused(method):
     """Python would unpack each piece whole: 4 kB of LZMA can become gigabytes."""
     data = changed(zip_of({NAME: JSON}), 8, "<H", method)
     assert refused(data) == "is packed in a way that is not supported"
@@ -186,7 +186,7 @@ def test_a_large_file_unzipped_is_refused():
 @pytest.mark.parametrize(
     "data", [b"", b"<Error>gone</Error>", b"[]", b"\x1f\x8b\x08", b"PK", b"\xff\xfe{\0"], ids=repr
 )
-def test_what_is_neither_zip_nor_json_is_told(data):
+def test_file_that_is_neither_zip_nor_json_is_reported(data):
     """An error page, another packer's file, nothing."""
     assert refused(data) == "is neither a zip nor the file _results.json"
 

@@ -354,7 +354,7 @@ async def test_an_unreadable_answer_is_an_error(stub: StubAgent, fault: Fault, m
         await say(agent_at(stub.url), "Hello")
 
 
-async def test_what_cannot_be_encoded_is_replaced_on_the_way_out(stub: StubAgent) -> None:
+async def test_unencodable_characters_are_replaced_on_output(stub: StubAgent) -> None:
     """A lone surrogate in a simulated user's words reaches the agent as U+FFFD."""
     (reply,) = await say(agent_at(stub.url), "Hi \ud83d there \N{GRINNING FACE}")
     assert stub.heard[0].text == "Hi \ufffd there \N{GRINNING FACE}"

@@ -80,7 +80,7 @@ async def test_a_token_of_the_directory(resource):
     assert "Authorization" not in by_key.headers
 
 
-async def test_what_azure_refuses(resource):
+async def test_refusals_by_azure_are_errors_in_words(resource):
     """Words that name its own variables; a deployment that is not there is asked for once."""
     with pytest.raises(
         LLMAccessError, match=r"refused the key.*LLM_API_KEY or AZURE_OPENAI_API_KEY to a valid"

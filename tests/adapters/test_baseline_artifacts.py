@@ -411,7 +411,7 @@ def plant(api: GitHubApi, attack: Attack) -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.what)
-def test_nobody_plants_a_baseline(api, attack):
+def test_planted_baseline_is_not_used(api, attack):
     """It is newer, and of the base commit itself; an honest one far before it is taken."""
     api.add_run(LINE[2], artifact("honest"))
     plant(api, attack)
@@ -484,7 +484,7 @@ def test_a_run_that_was_cut_off_is_passed_over(api):
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_what_expires_meanwhile_is_passed_over(api, status):
+def test_expired_artifacts_are_skipped(api, status):
     """Between the list and the download: the next one serves."""
     api.add_run(LINE[2], artifact("old"))
     api.add_run(BASE, artifact("gone"))
@@ -533,7 +533,7 @@ LIMITED = Answer(
     ],
     ids=["private", "bad token", "limit", "down", "a page", "nothing", "moved", "nowhere"],
 )
-def test_whatever_goes_wrong_is_one_line(api, place, answer, words):
+def test_every_error_is_one_line(api, place, answer, words):
     """At any step; of what happens at a run or a download of an artifact some means the next one."""
     api.add_run(BASE, artifact("base"))
     api.fail(place, *[answer] * 3)
@@ -650,7 +650,7 @@ def any_api():
 
 @given(spoiled(LISTED), spoiled(RUN), spoiled(COMMIT), spoiled([COMMIT]))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_github_answers_is_taken_or_told(any_api, listed, run, merge, commits):
+def test_every_answer_of_github_is_used_or_reported(any_api, listed, run, merge, commits):
     """Wrong kinds, missing keys: nothing is raised, and nothing is taken that no run confirms."""
     any_api.faults = []
     answers = {

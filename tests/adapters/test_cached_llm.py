@@ -77,7 +77,7 @@ def test_another_judge_is_another(tmp_path, model, who):
     assert asked(tmp_path, ScriptedLLM(["no"], model=model), who=who).text == "no"
 
 
-def test_what_was_not_accepted_is_asked_again(tmp_path):
+def test_rejected_answers_are_requested_again(tmp_path):
     """Nor is an error ever kept."""
     asked(tmp_path, ScriptedLLM(["gibberish"]), accept=False)
     with pytest.raises(LLMAnswerError):

@@ -178,7 +178,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("pieces", UNKNOWN.values(), ids=UNKNOWN)
-def test_what_cannot_be_put_together_leaves_all_calls_unknown(pieces: list[Piece]) -> None:
+def test_incomplete_call_pieces_leave_all_calls_unknown(pieces: list[Piece]) -> None:
     """It may be the one that matters. Code that returns it is told."""
     assert tool_calls.read_all(pieces) is None
     with pytest.raises(ValueError, match=r"toolCalls.*(has no name|cannot be put together)"):

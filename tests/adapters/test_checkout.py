@@ -75,7 +75,7 @@ def test_worktrees_and_nested_checkouts(clone, tmp_path):
     assert checkout_of(tmp_path) is None
 
 
-def test_what_cannot_be_read_is_unknown(clone):
+def test_unreadable_value_is_unknown(clone):
     """A HEAD of another kind, a ref that leads out of the folder, a second address of origin."""
     (clone / ".git/HEAD").write_text("ref: refs/../../secret")
     assert checkout_of(clone) == Checkout(clone, origin=HERE)

@@ -135,7 +135,7 @@ LOOP["text"] = LOOP
         (LOOP, "contains a value that is not JSON: Circular reference"),
     ],
 )
-async def test_what_is_no_answer_is_told_in_words(answer, text):
+async def test_malformed_answer_is_reported_in_words(answer, text):
     """It ends the trial, not the program."""
     assert text in await refusal(lambda message: answer)
 
@@ -150,7 +150,7 @@ async def test_a_place_is_the_authors_own_though_ours_raised():
     assert f"test_code_agents.py:{line}, in reply)" in await refusal(reply)
 
 
-async def test_what_code_raises_is_the_agents_failure():
+async def test_exception_of_agent_code_is_a_failure_of_the_agent():
     """With type, message and place; secrets taken out."""
 
     def reply(message):
@@ -431,7 +431,7 @@ class Camel:
         (SimpleNamespace(spawn_session=lambda: 1, send_message=lambda s: 1), "send_message"),
     ],
 )
-def test_what_is_no_agent_is_refused_before_anything_runs(target, text):
+def test_object_that_is_no_agent_is_refused_before_anything_runs(target, text):
     """With how it should look."""
     with pytest.raises(UsageError, match=text):
         agent_of(target, "mine", SETTINGS)

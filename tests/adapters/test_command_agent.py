@@ -209,7 +209,7 @@ async def test_its_last_words_hold_no_secret_and_are_few(program):
     assert len(error) < 600
 
 
-def test_what_cannot_be_run_is_told_before_anything_runs(tmp_path):
+def test_unrunnable_program_is_reported_before_anything_runs(tmp_path):
     """With what to do."""
     script = tmp_path / "agent.sh"
     script.write_text("#!/bin/sh\n")

@@ -29,7 +29,7 @@ def test_an_annotation_at_its_place():
     assert line == "::error file=evals/a.json,line=12,title=Failed::It broke"
 
 
-def test_what_is_not_known_is_left_out():
+def test_unknown_parts_are_left_out():
     """A place without a file is none."""
     assert command("warning", "x", file=None, line=None) == "::warning::x"
     assert command("endgroup") == "::endgroup::"

@@ -90,9 +90,7 @@ def test_a_comment_begins_with_two_hidden_lines() -> None:
         (WorkflowRun(500), f"{SHA}\n", "<!-- ci-evals run: 500 attempt: 1 -->"),
     ],
 )
-def test_what_is_unknown_is_left_out_of_them(
-    run: WorkflowRun | None, commit: str | None, second: str | None
-) -> None:
+def test_unknown_facts_are_left_out(run: WorkflowRun | None, commit: str | None, second: str | None) -> None:
     """And so is what is no commit: no foreign text is hidden."""
     head = "\n".join(line for line in (MARKER, second) if line)
     assert Comment("default", "Text", run, commit).body == f"{head}\n\nText"
@@ -158,7 +156,7 @@ async def test_the_next_run_updates_it_wherever_it_is(api: GitHubApi, before: in
         SAID.body.replace("\n\n", "\n \t\n"),
     ],
 )
-async def test_what_is_said_already_is_not_said_again(api: GitHubApi, kept: str) -> None:
+async def test_unchanged_comment_is_not_written_again(api: GitHubApi, kept: str) -> None:
     """But for line ends and white space, which GitHub changes: an edit would show as one."""
     old = api.add_comment(7, kept)
     assert await post(api) == Posted(comments.CommentStatus.UNCHANGED, old["html_url"])
@@ -410,7 +408,7 @@ async def test_who_comes_second_gives_way(
 
 
 @pytest.mark.parametrize("other", [WorkflowRun(499), WorkflowRun(501)])
-async def test_who_comes_first_stays(api: GitHubApi, other: WorkflowRun) -> None:
+async def test_first_comment_of_two_writers_stays(api: GitHubApi, other: WorkflowRun) -> None:
     """A newer run moves its text to ours itself, so nothing of it is deleted before."""
 
     def late_comer() -> None:
@@ -636,7 +634,7 @@ async def test_a_text_that_is_too_long_is_said(api: GitHubApi) -> None:
 
 
 @pytest.mark.parametrize("odd", [None, 7, {}, {"id": "7"}, {"id": 7, "body": 7, "user": 7, "html_url": 7}])
-async def test_what_is_no_comment_is_passed_over(api: GitHubApi, odd: Any) -> None:
+async def test_other_comments_are_skipped(api: GitHubApi, odd: Any) -> None:
     """And ours is still found."""
     old = api.add_comment(7, of(None).body)
     api.fail("GET .*comments", Answer(200, [odd, old]))

@@ -272,7 +272,7 @@ async def test_an_error_is_the_agents_where_the_wire_says_so(case: Case) -> None
 
 @pytest.mark.parametrize("adapter", sorted({case.adapter for case in CASES} - {"aui", "python"}))
 @pytest.mark.parametrize("fault", [world.SERVER_ERROR, world.GARBAGE, world.EMPTY])
-async def test_what_was_lost_on_the_way_is_none(adapter: str, fault: Any) -> None:
+async def test_lost_responses_are_no_error_responses(adapter: str, fault: Any) -> None:
     """A failed request, and an answer that cannot be read."""
     with endpoints.serving(lambda _: fault) as stub, pytest.raises(AgentError):
         await send_message(agent(adapter, stub.url, stub.key))

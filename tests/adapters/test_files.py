@@ -31,7 +31,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
     assert everything(tmp_path) == {"summary.md": "new"}
 
 
-def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
+def test_failed_write_leaves_existing_files_unchanged(tmp_path):
     """A text that fails half-way leaves the old file and no other."""
     path = tmp_path / "summary.md"
     path.write_text("old")

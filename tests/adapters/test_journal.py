@@ -54,7 +54,7 @@ async def written(folder, *results, mark=None, say=lambda _: None) -> Journal:
     return journal
 
 
-async def test_what_was_kept_is_there_again(tmp_path):
+async def test_kept_trials_are_read_again(tmp_path):
     """Every value of every trial, the run's own id and start, and how long it had gone on."""
     trials = [result(1, turns=(build.turn(1, trace={"a": [1, None, 0.1]}),)), result(2)]
     await written(tmp_path, *trials)

@@ -13,7 +13,7 @@ from ci_evals.support.redaction import Redactor
 NOTHING = Redactor()
 
 
-def test_what_json_cannot_hold_is_replaced() -> None:
+def test_values_that_json_cannot_hold_are_replaced() -> None:
     """NaN, infinities and lone surrogates would break whoever writes or validates the value later."""
     body = rb'{"a": NaN, "b": [Infinity, -Infinity, 1e999, 1.5], "\ud800": "x\udfff \ud83d\ude00"}'
     assert payload.parse(body) == {
@@ -41,7 +41,7 @@ values = st.recursive(
 
 
 @given(values, st.booleans(), st.sampled_from([0, 1, payload.MAX_DEPTH - 2, payload.MAX_DEPTH]))
-def test_what_is_read_is_clean(value: object, escaped: bool, depth: int) -> None:
+def test_payload_that_was_read_is_clean(value: object, escaped: bool, depth: int) -> None:
     """Whatever it is, and however it is written: nothing is left in it that is to be replaced."""
     text = '{"in": [' * depth + json.dumps([value, 1e300], ensure_ascii=escaped) + "]}" * depth
     for number in ("1e300", "1e999"):
@@ -62,7 +62,7 @@ def test_what_is_read_is_clean(value: object, escaped: bool, depth: int) -> None
         (b"[" + b"[], " * 99_999 + b"[ ]]", "JSON of more than 100,000 values"),
     ],
 )
-def test_what_is_not_json_is_said_to_be(body: bytes, reason: str) -> None:
+def test_value_that_is_not_json_is_reported(body: bytes, reason: str) -> None:
     """Every kind of garbage gives the same kind of error."""
     with pytest.raises(ValueError, match=reason):
         payload.parse(body)

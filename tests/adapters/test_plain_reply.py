@@ -114,7 +114,7 @@ def test_errors(error, is_error, detail):
         ({"text": "x", "escalated": "later"}, "has a 'escalated' that cannot be read: it must be true or"),
     ],
 )
-def test_what_is_no_reply(value, message):
+def test_malformed_replies_are_errors(value, message):
     """A misspelt key is told: passed over in silence it would leave checks undecided for ever."""
     with pytest.raises(ValueError, match=message):
         plain_reply.read(value, 0)

@@ -105,7 +105,7 @@ def test_a_built_in_name_is_no_name_for_a_plug_in(installed):
         plugins.check_built_in("http")
 
 
-def test_one_that_is_gone_is_told():
+def test_missing_plugin_is_reported():
     """As between two commands."""
     with pytest.raises(UsageError, match="adapter 'nowhere' is not installed"):
         load_plugin("nowhere", AgentSettings())

@@ -29,7 +29,7 @@ def test_the_default_models_have_prices():
     assert unpriced(defaults, prices.bundled()) == ()
 
 
-def test_what_runs_on_this_machine_is_free():
+def test_local_models_are_free():
     """Whatever the table says."""
     assert prices.bundled().price_of("local:minishlab/potion-base-8M") == Price(input=0, output=0)
 

@@ -118,7 +118,7 @@ DEMANDING = f"{a_class('def __init__(self, a, b): pass')}\nreply = Agent"
         ("class reply: pass", "is not an agent but of the type reply"),
     ],
 )
-def test_what_cannot_be_used_is_told_before_anything_runs(tmp_path, text, message):
+def test_unusable_code_is_reported_before_anything_runs(tmp_path, text, message):
     """With the place in the user's own code."""
     with pytest.raises(UsageError, match=message):
         load(tmp_path, text)

@@ -313,7 +313,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("different", DIFFERENT)
-async def test_what_was_not_recorded_fails(folder, different):
+async def test_replay_of_an_unrecorded_call_fails(folder, different):
     """And the failure says what it is, whatever the number of attempts."""
     change, text = DIFFERENT[different]
     whole = {"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 2, "evaluations": [JUDGED]}

@@ -433,7 +433,7 @@ async def test_a_success_that_was_the_last_for_now_holds_the_next_back(make: Mak
     assert waits == [45.0]
 
 
-async def test_nobody_waits_for_years_after_a_success(make: Make, models: Models) -> None:
+async def test_long_waits_named_in_a_successful_answer_are_ignored(make: Make, models: Models) -> None:
     """Some servers tell with every answer that nothing is left. One that means it has to refuse a call."""
     waits: list[float] = []
     limits = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "87600h"}
@@ -738,7 +738,7 @@ async def test_a_server_may_tell_no_tokens(models: Models, usage: Any) -> None:
     assert await ask(OpenAILLM("m", models.key, models.openai_url)) == Completion("Hello")
 
 
-async def test_what_cannot_be_encoded_is_replaced(make: Make, models: Models) -> None:
+async def test_unencodable_characters_are_replaced(make: Make, models: Models) -> None:
     """A lone surrogate in a conversation breaks neither the question nor the answer."""
     models.answer = lambda asked: f"{asked.text} \ud800"
     answer = await ask(make(), Prompt("s\ud800", "t\udfff"))

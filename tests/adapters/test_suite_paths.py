@@ -101,7 +101,7 @@ def test_a_broken_link_of_something_else_does_not_matter(place, link):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_what_is_no_regular_file_is_refused_and_named(place, rule):
+def test_irregular_file_is_refused_by_name(place, rule):
     """Likewise."""
     os.mkfifo(place / "evals/pipe.yaml")
     assert "'evals/pipe.yaml' is not a regular file" in refused(rule)

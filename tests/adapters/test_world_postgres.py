@@ -61,7 +61,7 @@ async def test_what_is_written_is_there(ask):
     ]
 
 
-async def test_what_the_server_refuses(ask, url):
+async def test_message_of_the_server_is_its_first_line(ask, url):
     """The message is the server's first line, without address, statement or parameters."""
     refused = await ask("SELECT nothing FROM nowhere WHERE id = :id", id="geheim-123456")
     wrong_password = await ask("SELECT 1", url=url.replace(postgres.PASSWORD, "wrong-7f2d91c4e6"))

@@ -268,7 +268,7 @@ def test_a_large_trace_waits_until_it_is_wanted(show):
     assert len(page.locator(".raw pre").text_content() or "") > 1_000_000
 
 
-def test_large_numbers_are_told_as_they_are(show):
+def test_large_numbers_are_shown_exactly(show):
     """An id of many digits in a parameter or a trace is not rounded to what the script counts with."""
     number = 12345678901234567891
     talk = (
@@ -316,12 +316,12 @@ def test_what_is_copied_is_what_was_said(show):
     )
 
 
-def test_what_is_cut_ends_with_a_whole_sign(look, compared):
+def test_truncated_text_ends_with_a_whole_character(look, compared):
     """Half of a surrogate pair is none."""
     assert look(compared.page).evaluate("cut('x\\u{1f600}', 2)") == "x…"
 
 
-def test_what_cannot_be_read_is_said(look, written):
+def test_unreadable_data_shows_a_message(look, written):
     """Damaged data and an old browser are told in words, and the way back is there."""
     cut = written(build.test_result(), change=lambda text: text.replace(' id="t0">', ' id="t0">AAAA'))
     page = look(cut, "#Refunds/Refund%20for%20a%20cancelled%20order")

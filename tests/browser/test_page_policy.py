@@ -48,7 +48,7 @@ TRY = """async () => {
 """Does all that the policy forbids, and tells what was not refused."""
 
 
-def test_what_the_policy_forbids_is_refused(profile, compared):
+def test_page_policy_blocks_what_it_forbids(profile, compared):
     """Scripts, styles, pictures, frames, requests, forms, other bases, and text as markup."""
     page = profile.new_page()
     page.goto(compared.page.as_uri())

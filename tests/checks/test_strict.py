@@ -312,7 +312,7 @@ def test_the_last_value_counts():
     assert verdict == Verdict.failed('p = "b" in turn 2, not "a"', 2)
 
 
-def test_a_parameter_whose_value_is_not_told():
+def test_parameter_of_unknown_value_exists_and_equals_is_undecided():
     """Exists, and equals cannot be said."""
     named = {"params": {}, "named_params": ("p",)}
     assert outcome(decide("param_exists", named, paramName="p")) == "passed"
@@ -396,7 +396,7 @@ def test_texts_by_turn(turn, found):
         (9, 2, "there is no reply 9: the agent replied 2 times"),
     ],
 )
-def test_a_reply_that_is_not_there_is_told_in_a_sentence(turn, replies, value):
+def test_missing_reply_is_reported_in_a_sentence(turn, replies, value):
     """Whichever was asked for."""
     assert decide("contains", *[{"agent": "Hello"}] * replies, text="x", turn=turn).reason == value
 

@@ -126,7 +126,7 @@ def test_shards_of_several_agents_are_merged(tmp_path):
         ("one: {}\nother: {adapter: nothing}", "'nothing' is not an adapter"),
     ],
 )
-def test_a_wrong_file_is_told_before_anything_runs(tmp_path, arms, says):
+def test_wrong_file_is_reported_before_anything_runs(tmp_path, arms, says):
     """With what to write."""
     ran = play(tmp_path, arms)
     assert ran.returncode == 2, ran.stdout + ran.stderr

@@ -185,7 +185,7 @@ def test_a_drop_that_could_not_be_looked_at_heads_every_report(tmp_path):
         (["run", "demo:hr", "--llm-key=0123456789", "--judge-model=x", "--max-cost=1"], "no price for x"),
     ],
 )
-def test_what_cannot_be_done_is_said_before_anything_runs(files, tmp_path, args, message):
+def test_unusable_input_is_one_message_before_anything_runs(files, tmp_path, args, message):
     """One message, exit code 2, nothing written."""
     completed = ci_evals(*args, cwd=tmp_path)
     assert (completed.returncode, completed.stdout) == (2, "")

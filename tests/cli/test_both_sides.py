@@ -107,7 +107,7 @@ def test_both_sides_always_needs_a_base_agent(tmp_path):
         ("adapter=http", "baseUrl"),
     ],
 )
-def test_a_wrong_option_is_told_before_anything_runs(tmp_path, against, says):
+def test_wrong_option_is_reported_before_anything_runs(tmp_path, against, says):
     """With what to write."""
     ran = ci_evals("run", "demo:hr", "--provider=offline", f"--against={against}", cwd=tmp_path)
     assert ran.returncode == 2, ran.stdout + ran.stderr

@@ -100,7 +100,7 @@ def test_code_that_falls_over_is_the_agents_failure(folder, kind):
         ("acme", "adapter 'acme' of the package 'acme-evals' 1.0: 'acme:create' cannot be imported"),
     ],
 )
-def test_what_cannot_be_used_runs_nothing(folder, adapter, text):
+def test_unusable_code_runs_nothing(folder, adapter, text):
     """Exit 2, in one line."""
     (folder / "site" / "acme.py").write_text("1/0")
     ran = played(folder, adapter, *TESTS)

@@ -84,7 +84,7 @@ def test_one_answer_of_unknown_cost_leaves_the_whole_unknown(tmp_path, models, p
     assert "cost of `judge` unknown" in (tmp_path / "results/summary.md").read_text()
 
 
-def test_what_is_free_costs_nothing_however_it_counts(tmp_path, models):
+def test_free_models_cost_nothing(tmp_path, models):
     """A model of one's own that is priced at 0."""
     models.usage = lambda *_: None
     ran = run(tmp_path, models, "--max-cost=0", judge="free")

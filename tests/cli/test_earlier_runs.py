@@ -123,14 +123,14 @@ def test_a_stale_history_does_not_convict(folder):
 
 
 @pytest.mark.parametrize("history", ["ten", "-1", "1000", "nowhere/"])
-def test_a_wrong_history_is_told(folder, history):
+def test_wrong_history_is_reported(folder, history):
     """With what would be right."""
     ran = ci_evals("run", SUITE, *GATE, "--baseline=main/5", f"--history={history}", cwd=folder)
     assert ran.returncode == 2
     assert "neither a number up to 100 nor a folder" in ran.stderr
 
 
-def test_a_folder_without_results_is_told(folder):
+def test_folder_without_results_is_reported(folder):
     """By its name."""
     (folder / "empty").mkdir()
     ran = ci_evals("run", SUITE, *GATE, "--baseline=main/5", "--history=empty", cwd=folder)

@@ -164,7 +164,7 @@ def test_no_secret_in_any_file_or_stream(tmp_path, adapter):
         ),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(tmp_path, adapter, fields, text):
+def test_mistakes_are_reported_before_anything_runs(tmp_path, adapter, fields, text):
     """With exit code 2."""
     ran = ci_evals("run", suite_for(tmp_path, adapter, **fields), OFFLINE, cwd=tmp_path)
     assert ran.returncode == 2, ran.stdout + ran.stderr

@@ -471,7 +471,7 @@ def test_a_demo_agent_of_another_address_is_no_secret(tmp_path):
         ((), "no command was given"),
     ],
 )
-def test_what_cannot_be_read_is_an_annotation(tmp_path, arguments, message):
+def test_unreadable_settings_are_annotations(tmp_path, arguments, message):
     """With what was found, and without a variable that the user never saw."""
     done = ci_evals(*arguments, cwd=tmp_path, env=job(tmp_path))
     assert done.returncode == 2

@@ -94,7 +94,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("answer", "words"), REFUSALS, ids=[words for _, words in REFUSALS])
-def test_what_gitlab_refuses_is_a_warning(gitlab, played, answer, words):
+def test_refusal_by_gitlab_is_a_warning(gitlab, played, answer, words):
     """It says what to do and changes no exit code."""
     gitlab.faults.append(("^POST", answer))
     ran = comment(gitlab, played / "failed")

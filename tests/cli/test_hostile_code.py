@@ -149,7 +149,7 @@ def test_the_run_is_stopped_by_its_agent(tmp_path):
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_one_that_dies_is_started_again(tmp_path):
+def test_agent_that_dies_is_started_again(tmp_path):
     """Each death costs the conversations that were under way; globals begin anew."""
     work = "if os.path.exists('died'): return message\n    open('died', 'w').close(); os._exit(0)"
     ran = played(tmp_path, work, tests=3)
@@ -158,7 +158,7 @@ def test_one_that_dies_is_started_again(tmp_path):
     assert outcomes == ["error", "passed", "passed"]
 
 
-def test_one_that_always_dies_ends_the_run(tmp_path):
+def test_agent_that_always_dies_ends_the_run(tmp_path):
     """Its deaths are failures in a row."""
     ran = played(tmp_path, "os._exit(0)", tests=13)
     assert ran.returncode == 3
@@ -177,7 +177,7 @@ def test_a_blocked_event_loop_does_not_hold_up_all_the_others(tmp_path):
     assert outcomes[-1] == "passed"
 
 
-def test_one_that_ends_at_its_import_runs_nothing(tmp_path):
+def test_agent_that_exits_at_import_runs_nothing(tmp_path):
     """Exit 2, before anything is played, as where it cannot be imported."""
     ran = played(tmp_path, "return message\nprint('no room'); os._exit(0)")
     assert ran.returncode == 2, ran.stdout + ran.stderr
@@ -384,7 +384,7 @@ def test_nothing_of_it_is_there_when_reports_are_written(tmp_path):
     assert not (tmp_path / "too-late").exists()
 
 
-def test_one_that_is_never_loaded_runs_nothing(tmp_path, monkeypatch):
+def test_agent_that_never_loads_runs_nothing(tmp_path, monkeypatch):
     """Its import hangs, be it on purpose or for want of a server."""
     (tmp_path / "hanging.py").write_text("import time\ntime.sleep(600)")
     monkeypatch.chdir(tmp_path)

@@ -228,7 +228,7 @@ def test_what_needs_nothing_of_the_users_plays_at_once(repository, adapter):
 
 
 @pytest.mark.end_to_end
-def test_the_steps_are_told(repository):
+def test_init_prints_the_next_steps(repository):
     """Three of them."""
     done = ci_evals("init", "--adapter=python", cwd=repository)
     written = [SUITE, WORKFLOW, SCHEMA, "agent_under_test.py"]
@@ -355,7 +355,7 @@ def test_a_folder_of_the_repository(repository):
         (["--adapter=http", "--start="], "--start is empty. Give the command that serves your agent"),
     ],
 )
-def test_what_cannot_be_is_refused(repository, args, text):
+def test_impossible_values_are_refused(repository, args, text):
     """In words, and nothing is written."""
     done = ci_evals("init", *args, cwd=repository)
     assert (done.returncode, done.stdout) == (2, "")

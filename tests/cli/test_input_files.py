@@ -160,7 +160,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(LINES)))
-def test_what_is_no_file_to_read_is_refused_at_once(folder, tmp_path, number):
+def test_every_option_refuses_what_is_no_regular_file(folder, tmp_path, number):
     """A pipe that nobody writes to, a file of gigabytes, and one other kind: each option meets three."""
     command, line = sorted(LINES.items())[number]
     for kind, name in enumerate(bad_files(tmp_path, ENDING.get(command[1], ".json"))):

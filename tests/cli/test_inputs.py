@@ -158,7 +158,7 @@ def test_an_input_beside_arguments_is_refused():
     assert unused(args="merge shards", min_score="99") == expected
 
 
-def test_an_input_beside_arguments_is_told_as_it_is_written_there():
+def test_input_beside_arguments_is_named_as_written():
     """Switches have no value, suites no name; what another command takes is no input at all."""
     assert unused(no_gate="true").endswith("write --no-gate there.")
     assert unused(suites="demo:hr").endswith("name them there.")

@@ -214,7 +214,7 @@ def test_where_files_may_be_anybodys_none_of_the_checkout_is_read(tmp_path, neig
         ("here", {"HOME": "/home/a", "CI": "1"}, "here"),
     ],
 )
-def test_where_answers_are_kept(value, environ, place):
+def test_answers_are_cached_by_default_outside_ci_or_in_the_named_folder(value, environ, place):
     """In the user's cache folder, in none in CI, or where somebody says."""
     assert folder_of(value, RunContext(environ)) == (place and Path(place))
 

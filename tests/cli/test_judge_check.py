@@ -117,7 +117,7 @@ def test_a_warning_only(play, tmp_path):
         ([], [STRICT]),
     ],
 )
-def test_nobody_is_asked(play, tmp_path, options, evaluations):
+def test_no_control_question_is_asked_if_nothing_is_judged(play, tmp_path, options, evaluations):
     """Where it is off, where no model judges, and where nothing is judged."""
     write_suite(tmp_path, {"evaluations": evaluations}, judgeModel="small")
     done, asked = play(content, *options)

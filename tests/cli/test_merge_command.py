@@ -211,7 +211,7 @@ def test_ways_to_name_results(shards, named):
     assert [suite["name"] for suite in results_in(shards)["suites"]] == ["HR assistant", "Retail assistant"]
 
 
-def test_all_that_cannot_be_read_is_told_at_once(shards):
+def test_all_unreadable_files_are_reported_at_once(shards):
     """Nothing is written then, and the action's outputs say so."""
     (shards / "empty").mkdir()
     (shards / "shards/2-retail/_results.json").write_text("[]")
@@ -298,7 +298,7 @@ def test_baselines(shards, played):
     assert results_in(shards)["run"]["baselineNote"].startswith("no baseline: ")
 
 
-def test_what_github_says_of_the_token_is_taken_out(shards):
+def test_token_in_an_error_of_github_is_removed(shards):
     """A message that echoes it is told in the note on the baseline."""
     with github_api.serving() as api:
         api.fail("/actions/artifacts", *[github_api.Answer(403, {"message": f"{TOKEN} may not"})] * 3)

@@ -50,7 +50,7 @@ def test_a_panel_votes_until_each_model_has_had_a_say(panel, votes):
         ({"judge_panel": "a,b", "judge_model": "c"}, "`judge_model=c`: `judge_panel=` names the judges"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, value):
+def test_contradictory_options_are_refused(options, value):
     """In one message, by the names of the options."""
     with pytest.raises(UsageError) as refused:
         asked(**options)

@@ -15,7 +15,7 @@ run_command(lambda: [][1], ["run"])
 """
 
 
-def test_a_bug_of_ours_is_told_apart(tmp_path):
+def test_bug_of_ours_has_its_own_exit_code(tmp_path):
     """Exit 70, with a traceback, without secrets, and with every output of the action."""
     outputs = tmp_path / "outputs"
     code = BUG.replace("[][1]", '{}["llm-key-7f2d91c4"]')
@@ -174,7 +174,7 @@ def test_early_ends_keep_their_codes(tmp_path):
         assert silent == ""
 
 
-def test_a_bug_is_told_to_github(tmp_path):
+def test_bug_is_reported_to_github(tmp_path):
     """As an annotation, and in the summary without the traceback; both without secrets."""
     summary, key = tmp_path / "summary", "llm-key-7f2d91c4"
     code = BUG.replace("[][1]", f'{{}}["{key} ::error::x"]')

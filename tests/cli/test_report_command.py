@@ -144,7 +144,7 @@ def test_the_baseline_among_the_others_is_found(past):
     assert "This is a." not in page_in(Path("head"))
 
 
-def test_a_baseline_that_is_not_at_hand_is_told(past, capsys):
+def test_missing_baseline_is_reported(past, capsys):
     """Once `run` had it on the page; to do without it is an answer too."""
     save(Path("head"), run_of("head", day=3, before="a"))
     redraw("head", past / "b")
@@ -184,7 +184,7 @@ def test_a_baseline_that_is_none_is_refused(past, asked, message):
     assert written(Path("head")) == set()
 
 
-def test_all_that_cannot_be_read_is_told_at_once(past):
+def test_all_unreadable_files_are_reported_at_once(past):
     """And nothing is written."""
     (past / "b" / RESULTS).write_text("{")
     before = files_in(Path())

@@ -68,7 +68,7 @@ def ends(folder, what):
     return ran.returncode, ran.stderr
 
 
-def test_where_no_more_files_can_be_opened_the_reports_are_written(tmp_path):
+def test_reports_are_written_if_no_more_files_can_be_opened(tmp_path):
     """Whatever leaks them: what had finished is reported, and the run has no verdict."""
     code, text = ends(tmp_path, "files")
     results = results_in(tmp_path)
@@ -81,7 +81,7 @@ def test_where_no_more_files_can_be_opened_the_reports_are_written(tmp_path):
     assert "bug" not in text
 
 
-def test_where_the_memory_is_used_up_nothing_passes_that_was_not_played(tmp_path):
+def test_exhausted_memory_passes_nothing(tmp_path):
     """The reports are of this run, or say that it has not finished; no earlier one's are left."""
     code, items = ends(tmp_path, "memory")
     results = results_in(tmp_path)
@@ -197,7 +197,7 @@ def test_what_was_kept_back_can_be_used(tmp_path):
         (OSError(errno.ENOENT, "x"), None),
     ],
 )
-def test_an_error_is_told_by_what_ran_out(error, words):
+def test_error_names_the_resource_that_ran_out(error, words):
     """All else is a bug, or somebody else's fault."""
     found = exhausted(error)
     assert (found is None) if words is None else (words in found)

@@ -131,7 +131,7 @@ def test_a_run_that_was_killed_is_resumed(tmp_path, baseline):
         (["--rounds=2,,3"], "in ascending order"),
     ],
 )
-def test_what_contradicts_rounds_is_refused(tmp_path, options, says):
+def test_options_that_contradict_rounds_are_refused(tmp_path, options, says):
     """Before anything runs."""
     ran = ci_evals("run", "demo:hr", "--provider=offline", *options, cwd=tmp_path)
     assert (ran.returncode, says in ran.stderr) == (2, True), ran.stderr

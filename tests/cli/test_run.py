@@ -126,7 +126,7 @@ def test_no_llm_key_is_needed_where_no_llm_is(tmp_path, agent):
     assert ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent)).returncode == 0
 
 
-def test_no_key_is_told_before_anything_runs(tmp_path, agent):
+def test_missing_key_is_reported_before_anything_runs(tmp_path, agent):
     """One message that names the ways to give one."""
     ran = ci_evals("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env_of(agent))
     assert (ran.returncode, agent.requests) == (2, [])

@@ -384,7 +384,7 @@ def test_only_what_a_change_touches_is_played(tmp_path, agent):
     assert (comparison["tests"], [test["name"] for test in comparison["fixed"]]) == (2, ["Refunds"])
 
 
-def test_what_failed_in_the_baseline_fails_here_and_is_said(tmp_path, agent):
+def test_test_that_failed_in_the_baseline_fails_and_says_so(tmp_path, agent):
     """It is not played, and no pass either."""
     first = committed(tmp_path)
     run(agent, tmp_path, "--output-dir=earlier")

@@ -29,7 +29,7 @@ def test_a_part_is_asked_for():
         ({"shard": "1/3"}, "`shard=1/3`: the plan has 2 tests; ask for at most 2 parts"),
     ],
 )
-def test_what_cannot_be_played_is_refused(options, value):
+def test_unplayable_tests_are_refused(options, value):
     """With what to do."""
     with pytest.raises(UsageError) as refused:
         part_of(asked(**options), PLAN)

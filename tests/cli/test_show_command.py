@@ -71,7 +71,7 @@ def test_a_whole_name_selects_that_test_alone(capsys, folder):
     assert "gift" in shown(capsys, folder, test=["refund"])
 
 
-def test_an_early_end_is_told_before_the_findings(capsys, tmp_path):
+def test_early_end_is_shown_before_the_findings(capsys, tmp_path):
     cut_off = build.trial_result(turns=TALK[:1], findings=(WRONG,), status=EndState.ESCALATED)
     lines = tuple(PlannedTurn(user=text) for text in ("One", "Two", "Three"))
     test = build.test_result("Refund", trials=(cut_off,), turns=lines)
@@ -89,7 +89,7 @@ def test_an_early_end_is_told_before_the_findings(capsys, tmp_path):
         ({"trial": 3}, "--trial=3: there are 2 trials at most. Trials count from 1."),
     ],
 )
-def test_what_selects_nothing_is_a_mistake(capsys, folder, options, message):
+def test_selection_without_tests_is_refused(capsys, folder, options, message):
     with pytest.raises(UsageError) as refused:
         shown(capsys, folder, **options)
     assert str(refused.value) == message

@@ -49,7 +49,7 @@ def test_every_command_that_gates_is_watched(tmp_path, command):
 
 
 @pytest.mark.parametrize("work", LOST)
-def test_what_ends_without_a_verdict_has_not_passed(tmp_path, work):
+def test_end_without_a_verdict_is_not_a_pass(tmp_path, work):
     """Exit 3 with one message, and the last outputs of the action say so, whatever was written before."""
     passed = "open(os.environ['GITHUB_OUTPUT'], 'a').write('passed=true\\nresult=passed\\n'); "
     ran = run_command(passed + work, tmp_path)

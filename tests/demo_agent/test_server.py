@@ -248,7 +248,7 @@ def test_searches_and_tools_have_no_status(client):
         ("POST", "message", ["Hi"], ["body"]),
     ],
 )
-def test_what_is_missing_is_named(client, method, path, body, place):
+def test_missing_parts_are_named(client, method, path, body, place):
     """422, with the place of the fault."""
     answer = client.http.request(method, path, json=body)
     assert answer.status_code == 422

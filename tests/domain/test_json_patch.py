@@ -98,7 +98,7 @@ def test_what_applies(case):
 
 
 @pytest.mark.parametrize("case", FAILS)
-def test_what_does_not_apply(case):
+def test_inapplicable_patches_are_refused(case):
     """The message says which operation, and why."""
     document, patch, message = FAILS[case]
     with pytest.raises(PatchError, match=re.escape(message)):
@@ -121,7 +121,7 @@ def test_what_does_not_apply(case):
         [{"op": "append", "path": "/a", "value": "no operation of the standard"}],
     ],
 )
-def test_what_is_no_patch(patch):
+def test_malformed_patches_are_refused(patch):
     """Anything may come in its place."""
     with pytest.raises(PatchError):
         patched({}, patch)

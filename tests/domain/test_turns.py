@@ -94,7 +94,7 @@ def test_tokens_are_those_that_an_agent_tells():
 
 
 @kinds
-def test_what_is_changed_stays_as_small(turns):
+def test_changed_turns_are_copies_that_stay_compressed(turns):
     """A change of each makes others of them, and leaves these as they are."""
     packed = Turns(turns).packed()
     louder = packed.changed(lambda turn: turn.model_copy(update={"user": "HELP"}))

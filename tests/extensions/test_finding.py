@@ -170,7 +170,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_one_that_fails_is_named_and_the_rest_works(target, tmp_path, case):
+def test_failing_extension_is_named_and_the_rest_works(target, tmp_path, case):
     """Once, on standard error, with the reason."""
     code, reason = BROKEN[case]
     site = tmp_path / "copy"

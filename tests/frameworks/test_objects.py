@@ -163,7 +163,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("module", "attribute", "message"), FAULTS)
-def test_what_is_no_reply_ends_the_trial(module, attribute, message, tmp_path):
+def test_malformed_reply_ends_the_trial(module, attribute, message, tmp_path):
     """An exception, a wait for a person, no text: without a verdict, and with the reason."""
     done = run(module, attribute, tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr

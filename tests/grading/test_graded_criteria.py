@@ -98,7 +98,7 @@ async def test_a_rubric_without_dimensions():
     assert "The rubric has one dimension." in llm.prompts[0].system
 
 
-async def test_what_the_judge_is_shown():
+async def test_judge_prompt_shows_what_the_criterion_needs_and_no_more():
     """Criterion, dimensions and levels in words; no weight, no score, and no steps that nobody asked for."""
     _, llm = await decide(levels("good", "good"))
     (prompt,) = llm.prompts

@@ -141,7 +141,7 @@ async def test_a_judge_that_contradicts_itself(verdict, met):
     assert "contradicted itself" in found.reason
 
 
-async def test_what_the_judge_is_shown():
+async def test_judge_prompt_shows_what_the_criterion_needs_and_no_more():
     """The conversation, background, expectations and how it ended; no weight, no other criterion."""
     transcript = SAID.model_copy(update={"status": EndState.STOPPED, "closing_remark": "Thanks"})
     _, llm = await decide(answer(), transcript=transcript)

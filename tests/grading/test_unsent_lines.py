@@ -160,7 +160,7 @@ async def test_what_was_said_or_done_stays_decided(check):
 
 
 @pytest.mark.parametrize("check", FAILED, ids=label)
-async def test_what_failed_stays_failed(check):
+async def test_failed_criteria_stay_failed(check):
     """Nothing that was not sent excuses it."""
     assert came_to(*await findings(check)) == "failed"
 

@@ -57,7 +57,7 @@ def test_a_name_that_is_none(adapter, message):
     assert any(line.startswith(f"adapter: {message}") or message in line for line in found), found
 
 
-def test_options_that_do_not_fit_are_told_at_their_place():
+def test_unfit_options_are_reported_at_their_path():
     """With line and column, as any other fault of a suite."""
     options = {"send": {"method": "SEND", "path": "chat"}, "replies": {}}
     with pytest.raises(SuiteError) as refused:
@@ -154,7 +154,7 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
         ({"adapter": "command: x"}, set()),
     ],
 )
-def test_what_each_adapter_cannot_do_without(suite, missing):
+def test_each_adapter_requires_its_options(suite, missing):
     """A blank key is one that should have come from a secret."""
     if not missing:
         assert choose(loaded(suite), AgentChoice()).suite

@@ -27,7 +27,7 @@ def test_an_aui_agent_needs_id_and_key(missing, option):
     assert (named.agent_id, named.api_key.get_secret_value()) == ("b", "other-key")
 
 
-def test_an_empty_key_is_told_from_a_missing_one():
+def test_empty_key_differs_from_a_missing_one():
     """The variable that it names is there, but holds nothing."""
     with pytest.raises(SuiteError, match=r"apiKey: is empty.*CI_EVALS_AGENT_KEY"):
         chosen({"apiKey": ""})

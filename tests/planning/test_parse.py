@@ -60,7 +60,7 @@ def test_a_suite_of_the_original_is_read_unchanged():
     assert suite.turns_of(test)[-1].auto
 
 
-def test_every_problem_is_told_at_once_with_its_place():
+def test_all_problems_are_reported_at_once_with_their_path():
     """File, line, column, path, what is wrong, and the nearest right name."""
     text = """{
   "name": "S", "agentId": "a", "apiKey": "key-123456", "maxturns": 3,

@@ -42,7 +42,7 @@ values = st.recursive(
 
 @pytest.mark.parametrize("file", FILES)
 @given(value=st.dictionaries(texts.filter(lambda key: key != "<<"), values, max_size=4))
-def test_what_is_written_is_read_back(file, value):
+def test_written_values_are_read_back(file, value):
     """Also what YAML would take for something else, and what no line may hold."""
     assert read(write(value, file), file).value == json.loads(json.dumps(value))
 

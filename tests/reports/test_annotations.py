@@ -35,7 +35,7 @@ def test_a_failed_test_stands_at_its_line():
     assert failed.message == "Score 0.0. It pays back: no refund was started"
 
 
-def test_where_the_gate_holds_a_failed_test_is_a_warning():
+def test_failed_test_is_a_warning_if_the_gate_passes():
     """The build is green: it must not look red."""
     (failed,) = annotations(build.results(build.suite_result("Refunds", failing("Late parcel"))))
     assert failed.severity is Severity.WARNING

@@ -64,7 +64,7 @@ def test_no_verdict_is_neutral():
 
 
 @pytest.mark.parametrize("trust", [Trust.FORK, Trust.OTHER_COMMIT, Trust.CONTRADICTORY])
-def test_what_somebody_else_reports_is_never_a_success(trust):
+def test_results_of_a_fork_are_never_a_success(trust):
     """A fork's own file must not turn a required check green."""
     assert conclusion(run(*PASSED), trust) is Conclusion.NEUTRAL
     assert conclusion(run(*PASSED)) is Conclusion.SUCCESS

@@ -192,7 +192,7 @@ def test_the_step_summary_says_where_the_rest_is():
     assert documents.step_summary(comment_cases.bad(), -1) == ""
 
 
-def test_of_1500_failing_tests_as_many_as_fit_are_told():
+def test_as_many_of_1500_failing_tests_as_fit_are_shown():
     """Three with their turns, many in a line, and no list of all tests; the note says what and where."""
     text = drawn("five suites").text
     assert len(text.encode()) > 55_000

@@ -336,7 +336,7 @@ def test_a_skipped_run_gives_its_reason_and_no_score():
     )
 
 
-def test_where_nothing_was_compared_no_heading_stands_alone():
+def test_no_comparison_leaves_no_empty_heading():
     """The agent was down: there is no comparison to show."""
     found = cases.against(cases.invalid(), cases.invalid())
     assert "Compared with the baseline" not in console.render(found, verbose=True)
@@ -386,7 +386,7 @@ def test_a_test_that_could_not_be_scored_does_not_read_passed():
     assert "passed" not in row
 
 
-def test_certainty_is_told_once():
+def test_certainty_is_shown_once():
     """No sentence calls noise what another one calls proven."""
     for make in cases.COMPARED.values():
         assert console.render(make()).count("chance") <= 1

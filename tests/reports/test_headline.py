@@ -393,7 +393,7 @@ def test_no_rerun_of_the_check_is_advised_if_it_passed():
     assert comparison.endswith("If any trial fails, fix it.")
 
 
-def test_where_little_was_decided_nothing_is_sure():
+def test_few_decided_verdicts_give_no_certainty():
     """No sentence on the score stands beside the one that there is none."""
     sure = comment_cases.bad()
     assert headline.certainty(sure).startswith("Proven: the score fell")
@@ -425,7 +425,7 @@ def test_a_replay_is_not_to_be_repeated():
     assert "run without replay" in said
 
 
-def test_where_too_little_was_decided_the_options_that_help_are_named():
+def test_options_that_help_are_named_if_too_little_was_decided():
     untraced = build.finding("undecided", cause=Cause.NO_TRACE, reason="no spans")
     test = build.test_result(
         trials=(build.trial_result(findings=(untraced,)),), outcome="undecided", score=None

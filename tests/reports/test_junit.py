@@ -107,7 +107,7 @@ def test_trouble_is_told_apart(findings, fields, kind, message):
     assert result.message == message
 
 
-def test_what_was_not_run_is_skipped():
+def test_tests_that_did_not_run_are_skipped():
     """A test that was never begun neither passed nor failed."""
     case = case_of(build.test_result(trials=(), not_run=3))
     assert [type(result) for result in case.result] == [junitparser.Skipped]

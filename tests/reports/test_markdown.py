@@ -94,7 +94,7 @@ def test_one_quotation_serves_criteria_that_fail_in_one_place():
     assert text.index("*One*") < text.index("*Two*") < text.index("I want my money back")
 
 
-def test_what_fails_in_most_trials_stands_first():
+def test_criteria_that_fail_in_most_trials_come_first():
     """It is what to mend, and its turn is the one to read."""
     rare, often = (build.finding("failed", criterion=name, evidence=(1,)) for name in ("Rare", "Often"))
     fine = build.finding(criterion="Rare")

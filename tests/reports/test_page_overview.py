@@ -100,7 +100,7 @@ def test_the_verdict_stands_first_whatever_it_is(outcome):
     )
 
 
-def test_of_a_skipped_run_the_reason_is_told_and_no_number():
+def test_skipped_run_shows_its_reason_and_no_number():
     found = drawn(comment_cases.skipped())
     assert "No trial ran, so no test has a result." in found.text("_broken")
     assert found.text("h1").startswith("Evals skipped: ")
@@ -131,7 +131,7 @@ def test_the_same_results_give_the_same_page(name):
     assert "".join(page.render(RUNS[name], baseline)) == "".join(page.render(RUNS[name], baseline))
 
 
-def test_what_broke_is_told_with_its_reason_the_words_that_show_it_and_since_when():
+def test_broken_test_shows_its_reason_quote_and_since_when():
     found = drawn(RUNS["proven"])
     items = found.text("_broken")
     assert "2 tests broke since the baseline" in items
@@ -179,7 +179,7 @@ def test_a_critical_test_that_failed_before_is_told_whole_behind_the_newly_faili
     assert "Old" not in stories
 
 
-def test_where_nothing_failed_that_is_said():
+def test_run_without_failures_says_so():
     """Of the baseline's tests, some of which this run may not have, nothing is claimed."""
     assert drawn(RUNS["good"]).text("_broken") == "What broke No test failed."
 
@@ -269,7 +269,7 @@ def test_a_row_tells_what_it_is_filtered_and_sorted_by():
     assert [choice.value for choice in statuses] == ["failed", "undecided", "passed"]
 
 
-def test_what_did_not_change_is_not_among_the_changed():
+def test_unchanged_tests_are_not_listed_as_changed():
     """The baseline itself tells what the comparison does not list."""
     same = [cases.played("Refund in time", "pph"), cases.played("Lost parcel", "ppp")]
     base = cases.base_run(build.suite_result("Refunds", *same))

@@ -103,7 +103,7 @@ def test_without_a_trace():
     assert process.measures(build.results(suite, process=UNTOLD, coverage=Coverage())) is None
 
 
-def test_logic_that_fires_no_longer_is_told_openly():
+def test_logic_that_stopped_firing_is_shown_unfolded():
     """With how often it did, and after all that fails; not what chance may well have lost."""
     section = process.lost(run())
     assert section.rank > Rank.REST

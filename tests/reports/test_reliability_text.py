@@ -60,7 +60,7 @@ def test_what_is_to_be_trusted_less_is_told_wherever_people_look(place):
 
 
 @pytest.mark.parametrize("name", ["good", "bad", "undecided", "invalid", "proven"])
-def test_where_nothing_is_known_nothing_is_told(name):
+def test_without_evidence_no_reliability_is_reported(name):
     """Older results, and runs with one vote, no model in the user's part and no study."""
     for text in everywhere(cases.made(name)).values():
         assert "Krippendorff" not in text

@@ -65,7 +65,7 @@ def test_the_important_stays_where_it_stands_to_be_read():
     )
 
 
-def test_what_is_too_large_leaves_its_room_to_smaller_sections():
+def test_section_that_is_too_large_leaves_room_for_smaller_ones():
     """Of the same importance and of less."""
     sections = [
         HEAD,

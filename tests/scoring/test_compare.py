@@ -220,7 +220,7 @@ def test_a_reason_that_all_suites_share_is_said_once():
     assert comparison.reasons == ("the judge changed from old to new",)
 
 
-def test_nothing_paired_is_said():
+def test_comparison_without_pairs_says_so():
     """A run of other tests altogether."""
     comparison = compared({"a": points(0)}, {"b": points(100)})
     assert (comparison.comparable, comparison.delta) == (False, None)
@@ -476,7 +476,7 @@ def test_tests_of_one_name_are_paired_in_their_order():
     assert (comparison.tests, comparison.new, comparison.removed) == (2, (), ())
 
 
-def test_a_renamed_suite_is_said():
+def test_renamed_suite_is_reported():
     """Not that its tests were defined differently."""
     comparison = comparer(
         run("head", {"a": points(0)}, suite="T"), run("base", {"a": points(100)})
@@ -484,7 +484,7 @@ def test_a_renamed_suite_is_said():
     assert comparison.reasons == ("the baseline has no suite of this name",)
 
 
-def test_how_many_tests_a_change_rests_on_is_said():
+def test_number_of_compared_tests_is_reported():
     """Where it is not all."""
     decision = decided(
         {"a": points(50), "b": points(0)}, {"a": points(50)}, max_drop=1, regression=Regression.SIGNIFICANT

@@ -40,7 +40,7 @@ def names(reached) -> list[str]:
     return [reach.name for reach in reached]
 
 
-def test_what_fired_is_counted_by_trials_and_tests():
+def test_fired_logic_is_counted_by_trials_and_tests():
     """Whether somebody asks for it or not, by kind and by name."""
     suite = build.suite_result(
         "S",
@@ -88,7 +88,7 @@ def test_a_call_that_is_wanted_may_be_that_of_an_integration():
     ]
 
 
-def test_what_is_wanted_and_never_fired():
+def test_wanted_logic_that_never_fired_is_named():
     """As far as a trace tells of its kind: else it may have fired."""
     suite = build.suite_result("S", a_test(Fired(workflows=("W",), rules=())))
     wanted = frozenset({(WORKFLOW, "W"), (RULE, "r"), (INTEGRATION, "i")})
@@ -126,7 +126,7 @@ def against(head: list[Fired | None], base: list[Fired | None]) -> Coverage:
     return coverage.compared(coverage.coverage_of([suite], frozenset()), [pair(head, base)])
 
 
-def test_what_fires_no_longer_and_what_fires_now():
+def test_logic_that_stopped_and_started_firing_is_named():
     """In the compared tests: what another test fires makes up for nothing."""
     found = against([fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")])
     assert trials_by_logic(found) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
@@ -163,7 +163,7 @@ def test_a_trial_that_reports_in_part_has_lost_nothing():
     assert [(reach.name, reach.trials) for reach in only.logic] == [("A", 1), ("B", None)]
 
 
-def test_who_broke_off_has_lost_nothing():
+def test_early_end_loses_no_logic():
     """What did not fire before an early end might have fired; what fired until then did."""
 
     def lost(head, *statuses):
@@ -181,7 +181,7 @@ def test_who_broke_off_has_lost_nothing():
     assert lost([NOTHING, fired(rules="a")], "completed", "failed") == []
 
 
-def test_what_chance_alone_may_lose_is_not_told_first():
+def test_losses_within_chance_are_not_listed_first():
     """It hangs on how many trials each side has of the tests in which it fired."""
 
     def chances(*pairs):

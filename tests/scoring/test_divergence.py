@@ -155,7 +155,7 @@ def test_arguments_that_are_unknown_on_one_side_make_no_difference():
     assert parted(known, talk(views_of([ToolCall(name="close")]))).turn == 1
 
 
-def test_without_a_trace_nothing_is_told():
+def test_without_a_trace_no_divergence_is_reported():
     """On either side; one traced reply is enough."""
     silent = dict.fromkeys(("workflows", "params", "rules", "integrations"))
     assert divergence.between(talk(silent), talk(REFUND)) is None

@@ -207,7 +207,7 @@ def test_merging_makes_it_anew():
     assert merged.card.user_checks.conversations == 6
 
 
-def test_how_often_users_break_their_role_is_told_with_an_interval():
+def test_rate_of_users_out_of_character_has_an_interval():
     """It holds the truth in 95 of 100 runs: seeded ones, whose tests differ in how hard they are to play."""
     rng, covered, runs = Random(7), 0, 200
     for _ in range(runs):

@@ -167,7 +167,7 @@ def splits(draw, suites):
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_what_was_split_comes_out_whole(data):
+def test_merged_shards_equal_the_whole_run(data):
     """By suites, by tests, or both: every number, check and p, and what was used."""
     suites = data.draw(runs())
     baseline = data.draw(st.none() | runs().map(lambda base: run(*base, id="base")))
@@ -413,7 +413,7 @@ def test_shards_of_different_versions_are_warned_of():
         ({"scoring": "2"}, "different rules of scoring"),
     ],
 )
-def test_what_does_not_mean_the_same_is_refused(info, message):
+def test_results_of_other_options_are_refused(info, message):
     """With the files, and what to do."""
     git = Git(commit="1" * 40, repository="o/r")
     shards = [run(suite_of(name), id=name, git=git) for name in "ab"]
@@ -532,7 +532,7 @@ def test_shards_that_were_all_skipped_are_a_skipped_run():
     assert concluded(skipped("a"), expected=2).gate.exit_code == 3
 
 
-def test_what_was_merged_can_be_merged_again():
+def test_merged_results_can_be_merged_again():
     """A shard that was missing then is still missing."""
     a, b, c = (run(suite_of(name), id=name) for name in "abc")
     inner = concluded(a, b, expected=2)

@@ -68,7 +68,7 @@ def test_checks_that_were_not_applied_have_no_odds_in_a_run():
     assert odds_with(MIXED, check("max-drop", 2)).checks
 
 
-def test_where_nothing_was_scored_there_are_no_odds():
+def test_run_without_scores_has_no_odds():
     """Nothing is known of such an agent."""
     broken = build.test_result("t", trials=(trial("passed", status="failed"),))
     assert odds_of(build.results(build.suite_result("S", broken)), [check("min-score", 80)]) is None

@@ -142,7 +142,7 @@ def test_calls_that_are_known_in_part_are_not_counted():
     assert measures.process is None
 
 
-def test_without_a_trace_nothing_is_said():
+def test_without_a_trace_no_steps_are_reported():
     """Neither of no reply at all, nor of parameters and rules alone."""
     assert process.of_turns(turns_of(UNTOLD, UNTOLD)) == process.TraceSummary(None, None)
     assert process.of_turns(()) == process.TraceSummary(None, None)
@@ -150,7 +150,7 @@ def test_without_a_trace_nothing_is_said():
     assert measures == process.TraceSummary(None, Fired(parameters=("a",), rules=("r",)))
 
 
-def test_each_kind_of_evidence_is_told_by_itself():
+def test_each_kind_of_evidence_is_reported_separately():
     """Who tells of workflows alone says nothing of calls or repetitions."""
     workflows = steps(
         UNTOLD | {"workflows": ("A",)}, UNTOLD | {"workflows": ("B",)}, UNTOLD | {"workflows": ("A",)}
@@ -160,7 +160,7 @@ def test_each_kind_of_evidence_is_told_by_itself():
     assert calls == TrialProcess(steps=1, tools=1, calls=1, failed_calls=1)
 
 
-def test_values_that_are_not_told_make_no_repetition():
+def test_unknown_values_are_no_repetition():
     """They may have been other ones."""
     blind = {"workflows": ("A",), "params": {}, "named_params": ("order",)}
     other = {"workflows": ("B",), "params": {}, "named_params": ("order",)}
@@ -179,7 +179,7 @@ def test_a_reply_that_reports_nothing_leaves_the_steps_unknown():
     assert process.of_turns(turns_of(ran_a, UNTOLD), ["A", "B"]).process is None
 
 
-def test_what_fired_is_named_once_in_order():
+def test_fired_logic_is_named_once_in_order():
     """A parameter fires with a value, be it one that is not told; an empty one did not."""
     measures = process.of_turns(
         turns_of(
@@ -204,7 +204,7 @@ def test_a_thousand_names_are_kept():
     )
 
 
-def test_trials_that_went_alike_share_what_is_told():
+def test_equal_trials_share_their_measures():
     """So that thousands take little memory."""
     one, other = (process.of_turns(turns_of(ran("A", order=number))) for number in (1, 2))
     assert one.process is other.process
@@ -234,7 +234,7 @@ def test_overhead_over_the_optimal_workflows(optimal, workflows, missed, overhea
     assert process.with_optimal(measures, None) == plain
 
 
-def test_who_tells_no_workflow_is_held_against_none():
+def test_without_workflows_nothing_is_missed():
     """There is no evidence of what was missed."""
     measures = process.of_turns(turns_of(UNTOLD | {"integrations": ()}), ["A"]).process
     assert (measures.missed, measures.overhead) == (None, None)

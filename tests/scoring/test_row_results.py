@@ -29,7 +29,7 @@ def official(value: float, of: int = 2) -> OfficialScore:
     return OfficialScore(name="accuracy", value=value, of=of)
 
 
-def test_nothing_is_told_that_the_tool_did_not_tell():
+def test_results_of_tools_hold_only_what_the_tool_reported():
     """Neither a cost nor a latency, although trials have a duration."""
     result = card(ResultSet(suite="s", rows=rows(1, seconds=3)))
     assert result.usage.cost_usd is None

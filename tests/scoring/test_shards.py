@@ -94,7 +94,7 @@ ALONE = build.results(build.suite_result("Refunds", build.test_result("test 3"))
     ],
     ids=["a whole run", "other N", "other plan", "other split", "twice", "overlap", *["torn"] * 4],
 )
-def test_what_is_not_one_run_is_refused(shards, value):
+def test_files_of_several_runs_are_refused(shards, value):
     """In one line, with the files and what to do."""
     with pytest.raises(UsageError) as refused:
         merged(*shards)

@@ -25,10 +25,10 @@ from simulation import (
     misses,
     missing_proposed_floors,
     newly_failing,
+    odds_of_floors,
+    odds_of_newly_failing,
     proven,
     score_intervals,
-    told_of_floors,
-    told_of_newly_failing,
 )
 
 DOCS = page("statistics.md")
@@ -84,7 +84,7 @@ def _of_claims(times, trials, tests):
 
 def _of_odds(times, size):
     setting = Setting(*_numbers(size), times=times)
-    texts = [one for each in told_of_floors(setting, (70, 75, 80, 85, 90)) for one in each]
+    texts = [one for each in odds_of_floors(setting, (70, 75, 80, 85, 90)) for one in each]
     shares = []
     for low, high in ((0, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.4)):
         close = [one for one in texts if low <= one.odds < high]
@@ -179,7 +179,7 @@ def test_every_interval_of_a_change():
     assert f"with single trials in {single_low} to {single_high} %" in TEXT
 
 
-def test_a_stale_baseline_is_told_by_its_table():
+def test_text_on_stale_baselines_agrees_with_its_table():
     """The text names figures of the table, here and on the page of rounds."""
     rows = [shown("called worse", "heavy", str(tests)) for tests in (8, 20, 40)]
     first = "{:.1f}, {:.1f} and {:.1f} %".format(*(100 * row[1] for row in rows))
@@ -319,7 +319,7 @@ def test_odds_come_true():
     """Of floors that are told to be missed in 2 to 40 % of runs, so many are, over all agents."""
     off = [
         fmean(one.odds - one.missed for one in close)
-        for items in told_of_floors(Setting(12, times=80), (75, 80, 85))
+        for items in odds_of_floors(Setting(12, times=80), (75, 80, 85))
         if (close := [one for one in items if 0.02 <= one.odds <= 0.4])
     ]
     assert len(off) > 50
@@ -328,6 +328,6 @@ def test_odds_come_true():
 
 def test_odds_of_newly_failing_tests_come_true():
     """Nearly: they are told a little lower than what happens."""
-    texts, happens = told_of_newly_failing(Setting(8, times=60)), newly_failing(Setting(8, times=1_000))
+    texts, happens = odds_of_newly_failing(Setting(8, times=60)), newly_failing(Setting(8, times=1_000))
     assert fmean(texts) <= happens + 3 * stdev(texts) / 8
     assert abs(fmean(texts) - happens) <= 0.05 + 3 * stdev(texts) / 8

@@ -128,7 +128,7 @@ def test_sums_that_binary_numbers_miss_are_ties():
     assert p(((0,), (0.3,)), ((0.2,), (0,)), ((0.1,), (0,))) == 5 / 8
 
 
-def test_where_nothing_varies_nothing_is_told():
+def test_without_variation_nothing_is_estimated():
     """Every arrangement is what was seen."""
     assert p(((100, 100), (100, 100)), ((50,), (50,))) == 1
 
@@ -183,7 +183,7 @@ def test_many_thirds_add_up_to_ties():
     assert p(*[((100 / 3,), (200 / 3,)), ((200 / 3,), (100 / 3,))] * 30) == pytest.approx(expected, abs=1e-12)
 
 
-def test_what_is_counted_agrees_with_a_long_draw():
+def test_enumerated_p_agrees_with_a_long_draw():
     """24 tests of three trials have 1e31 arrangements; shuffled here 10,000 times."""
     pairs, rng = noisy(24, 3, worse=3, step=10), Random(7)
     result = chance_of_drop(pairs, "seed")
@@ -586,7 +586,7 @@ def test_of_many_trials_of_one_test_one_is_enough():
     assert fewest_broken([ScorePair((0,) * 600, (100,) * 600)]) == 1
 
 
-def test_from_what_a_spread_is_told():
+def test_spread_is_estimated_from_trials_or_else_tests():
     """Trials, where each side has half as many degrees of freedom as there are tests; else tests."""
     one, several = ScorePair((50,), (60,)), ScorePair((50, 60), (60, 80))
     assert spread_of([one, several], 5).estimated_from == "trials"

@@ -94,7 +94,7 @@ def test_tokens_of_a_model_that_is_not_named():
     assert (usage.cost_usd, usage.unpriced) == (None, ("agent",))
 
 
-def test_calls_that_told_no_tokens_have_no_known_cost():
+def test_calls_without_token_counts_have_unknown_cost():
     """They were not free; the price is known, so the model is not among the unpriced."""
     usage = usage_of([using(("user", "small", 4, 0, 0), ("judge", "large", 1, 10, 10))], PRICES)
     assert usage.cost_usd is None
@@ -163,7 +163,7 @@ def test_a_scorecard_has_usage_and_latency():
     assert (bare.usage.cost_usd, bare.usage.prices_as_of) == (0, None)
 
 
-def test_no_count_that_is_told_is_too_large_for_results():
+def test_reported_counts_fit_into_results():
     """Of servers and files that lie: the sum stops at what results may hold, and costs are no less."""
     most = ("judge", "large", 10**15, 10**15, 10**15)
     turn = build.turn(input_tokens=10**15)

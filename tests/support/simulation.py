@@ -198,7 +198,7 @@ class Told:
     """How often further runs of the same agent missed it."""
 
 
-def told_of_floors(setting: Setting, floors: Sequence[float], *, further: int = 20) -> list[list[Told]]:
+def odds_of_floors(setting: Setting, floors: Sequence[float], *, further: int = 20) -> list[list[Told]]:
     """For each agent what a recorded run tells of these floors, against further runs."""
     found = []
     for whole, rng in setting.agents():
@@ -222,7 +222,7 @@ def missing_proposed_floors(setting: Setting, *, further: int = 20) -> list[floa
     return found
 
 
-def told_of_newly_failing(setting: Setting) -> list[float]:
+def odds_of_newly_failing(setting: Setting) -> list[float]:
     """For each agent what a recorded run tells of tests that will newly fail."""
     check = _check("regression", 0)
     return [_odds(whole, setting, rng, check).share for whole, rng in setting.agents()]

@@ -112,7 +112,7 @@ ENCODED = {
 
 
 @pytest.mark.parametrize("fault", [*BAD, *ENCODED])
-async def test_what_cannot_be_read_is_refused(fault, capfd, caplog):
+async def test_unreadable_input_is_refused(fault, capfd, caplog):
     """With one line to its sender; nothing is printed, and the next export is taken."""
     if fault in ENCODED:
         body, encoding, expected = ENCODED[fault]

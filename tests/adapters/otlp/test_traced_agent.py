@@ -158,7 +158,7 @@ async def test_a_part_that_is_missing_is_waited_for():
     assert "OTEL_BSP_SCHEDULE_DELAY=200" in reply.trace_missing
 
 
-async def test_where_no_span_comes_nothing_is_known():
+async def test_without_spans_tool_calls_are_unknown():
     """The reply says where the agent should have sent its spans."""
     async with conversing(lambda asked: [], patience=0.2) as send:
         reply = await send()

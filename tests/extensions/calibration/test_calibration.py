@@ -126,7 +126,7 @@ def test_nothing_is_made_of_a_judge_no_better_than_chance():
     assert (barely.low, barely.high) == (0, 1)
 
 
-def test_ties_and_what_cannot_be_told_are_left_out():
+def test_ties_and_unsure_answers_are_left_out():
     table = {
         (True, (True, True)): 5,
         (True, (True, False)): 3,
@@ -139,7 +139,7 @@ def test_ties_and_what_cannot_be_told_are_left_out():
     assert found.alpha.count == 12  # a tie is disagreement, and no less so
 
 
-def test_what_was_not_labelled_is_not_told():
+def test_without_labels_on_fails_missed_cases_are_unknown():
     """Where none of the judge's fails has a label, nobody knows what it misses."""
     found = rater(group({(True, (True,)): 40}, passes=90, fails=10, rate=0.9))
     assert (found.accuracy, found.sensitivity, found.kappa, found.corrected) == (None,) * 4

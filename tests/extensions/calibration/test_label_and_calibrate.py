@@ -109,7 +109,7 @@ def test_conversations_that_were_judged_again(folder, capsys):
         held_against(folder, output=folder / "other.json")
 
 
-def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
+def test_impossible_request_is_reported_before_anything_is_written(folder):
     """Exit 2, one message, and nothing half-written."""
     before = (folder / "_results.json").read_bytes()
     (folder / "zoe.csv").write_text("item,label\ni0000,pass\n")

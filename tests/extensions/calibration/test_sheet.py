@@ -62,7 +62,7 @@ def test_the_order_tells_nothing_and_hangs_on_the_seed():
     assert sheet_files(run())[sheet.SHEET] != sheet_files(run(), seed=1)[sheet.SHEET]
 
 
-def test_nothing_tells_what_the_judge_said():
+def test_sheet_hides_the_verdict_of_the_judge():
     """Not verdict, reason, score or model, nor what the gate asks: a sheet is the same whatever it said."""
     files = sheet_files(run())
     for text in files.values():

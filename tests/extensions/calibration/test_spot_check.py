@@ -143,7 +143,7 @@ def test_a_change_by_hand():
     assert (found.differs, found.corrects) == (None, False)  # too few labels to tell
 
 
-def test_single_trials_are_told_from_tests():
+def test_single_trials_show_the_noise():
     """Nothing else shows the noise."""
     assert Side(verdicts("pp", "ff", "pf")).noise == pytest.approx(3 / 2 * (1 + 1) / 36)
 
@@ -248,7 +248,7 @@ def test_a_judge_that_treats_both_alike(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_checked_is_told(tmp_path):
+def test_uncheckable_runs_are_reported(tmp_path):
     """A run that played no base agent, another judge, and a run without a judge."""
     file, _ = runs_of(tmp_path, head=0.95, base=0.95)
     alone = ci_evals("label", "head", "--spot-check=head", cwd=tmp_path)

@@ -58,7 +58,7 @@ def test_nothing_is_written_over(tmp_path):
     assert (tmp_path / "t.yaml").read_text() == "mine"
 
 
-def test_what_cannot_be_read_is_said_in_words(tmp_path):
+def test_unreadable_input_is_reported_in_words(tmp_path):
     """A file that is not there, is none, or is not text; a name that is no suite's."""
     (tmp_path / "latin.csv").write_bytes(b"user\nOl\xe9\n")
     (tmp_path / "long.csv").write_bytes(b"a" * 20_000_001)
@@ -71,7 +71,7 @@ def test_what_cannot_be_read_is_said_in_words(tmp_path):
     assert "'xls' is not one of" in refused(tmp_path, "xls", "t.csv")
 
 
-def test_tests_in_other_files_are_imported_and_what_is_left_out_is_told_first(tmp_path):
+def test_tests_in_other_files_are_imported_and_omissions_are_listed_first(tmp_path):
     """With its place; and which tests have no check that could fail."""
     (tmp_path / "tests.csv").write_text("question,__expected\nOpen?,icontains: 9 am\nWho?,\n")
     notes = [{"vars": {"question": "Hi"}, "assert": [{"type": "javascript", "value": "x"}] * 30}]

@@ -515,7 +515,7 @@ def test_every_list_of_a_file_is_read() -> None:
     assert "g.json:1:1: no counterpart for alias" in notes
 
 
-def test_a_short_row_is_imported_and_said() -> None:
+def test_short_row_is_imported_with_a_note() -> None:
     tests, notes = imported("csv", "t.csv", "user,name,expected\na\nb,c,d\n")
     assert [test["turns"][0]["user"] for test in tests] == ["a", "b"]
     assert notes == ["t.csv:2:1: the row has 1 cells, the header 3: nothing is read for 'name', 'expected'"]

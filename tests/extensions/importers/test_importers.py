@@ -341,7 +341,7 @@ UNMAPPED = [
 
 
 @pytest.mark.parametrize(("assertion", "text"), UNMAPPED)
-def test_what_has_no_counterpart_is_named(assertion, text):
+def test_parts_without_a_counterpart_are_named(assertion, text):
     """In the summary with its place, and in the test."""
     config = {"tests": [{"vars": {"question": "Hi"}, "assert": [assertion]}]}
     _, data, notes = imported("promptfoo", json.dumps(config, indent=1), "c.json")
@@ -386,7 +386,7 @@ def test_a_simulated_user_plays_on():
     assert "tests[1]: left out: its simulated user has no instructions in this file" in notes[2]
 
 
-def test_a_variable_that_is_a_file_is_told_and_never_said():
+def test_variable_from_a_file_is_noted_and_never_sent():
     """Else the user would say the path of a file to the agent."""
     config = {
         "prompts": ["You are a helpful assistant. Answer: {{question}}"],
@@ -523,7 +523,7 @@ RECORDED = {
 }
 
 
-def test_what_a_recorded_turn_holds_besides_its_words_is_kept_and_told():
+def test_other_parts_of_a_recorded_turn_are_kept_with_a_note():
     """Calls of tools, say, and what the agent said before the user did."""
     called = [{"name": " "}]
     turns = [

@@ -61,7 +61,7 @@ def test_an_item_is_one_test_whatever_the_number_of_runs() -> None:
     assert (check["strict"], check["expected"], check["match"]) == ("answer_matches", "30 days", "contains")
 
 
-def test_what_rows_do_not_have_is_named() -> None:
+def test_missing_fields_of_rows_are_named() -> None:
     _, data, notes = imported(lines(ROWS))
     message = "\n".join(notes)
     assert "graders (Similarity-1)" in message

@@ -191,7 +191,9 @@ NOT_READ: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(
     ("tests", "reason"), [case[1:] for case in NOT_READ], ids=[case[0] for case in NOT_READ]
 )
-def test_what_is_not_read_is_named_and_the_rest_imported(tmp_path: Path, tests: Any, reason: str) -> None:
+def test_unsupported_parts_are_named_and_the_rest_is_imported(
+    tmp_path: Path, tests: Any, reason: str
+) -> None:
     """Nothing is run, and nothing is read that is not a file of tests in the repository."""
     write(tmp_path, {"t.yaml": [SUNDAY], "secret/t.yaml": [SUNDAY]})
     repository = tmp_path / "repository"

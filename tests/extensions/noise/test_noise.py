@@ -54,7 +54,7 @@ def test_truth_is_found():
     assert 0.85 <= fmean(holds(one.between, BETWEEN) for one in found) <= 0.99
 
 
-def test_a_judge_that_seldom_errs_is_not_told_too_narrowly():
+def test_interval_of_a_good_judge_is_not_too_narrow():
     """Most tests tell one variance then, or none: they are alike, and yet not sure."""
     rng, error = random.Random(2), 0.085
 

@@ -248,7 +248,7 @@ def test_what_is_refused(run, asked, options, message):
     assert files_in(run) == before
 
 
-def test_what_it_would_cost_is_told_from_what_was_paid(run, asked):
+def test_cost_of_more_trials_follows_from_what_was_paid(run, asked):
     """Answers from a cache cost nothing in the run, and are asked for here."""
 
     def refusal():
@@ -326,7 +326,7 @@ async def test_a_panel_takes_turns(run, here):
     assert found.noise.best is None  # nothing went wrong
 
 
-async def test_what_cannot_be_judged_is_left_out(run, here):
+async def test_unjudgeable_items_are_left_out(run, here):
     """A test that lacks a verdict says nothing, and is counted."""
     settings, llm = here
     answer = llm.answer

@@ -80,7 +80,7 @@ def test_an_agent_may_end_before_words_that_were_recorded():
     assert (list(unsent_lines(turns, 1)), list(unsent_lines(turns, 0))) == ([], [1])
 
 
-def test_what_nobody_writes_is_not_held():
+def test_scripted_tests_are_only_replayed_whole():
     """A test of fixed turns alone is played anew only, and so is any with a scripted user."""
     fixed = plans.planned(plans.A | AUTO, plans.B | {"turns": [{"user": "Hello"}], "maxTurns": 1})
     assert sheet_of(RUN, fixed, "j").fixed == {(1, 0): 0}

@@ -53,7 +53,7 @@ async def test_what_it_is_shown():
         LLMAnswerError("it refused"),
     ],
 )
-async def test_what_cannot_be_read_is_asked_once_more(answer):
+async def test_unreadable_answer_is_requested_once_more(answer):
     """Then it is undecided, and never a tie."""
     assert (await contest().ask(fakes.ScriptedLLM([answer, GOOD]), swapped=False)).better == "first"
     llm = fakes.ScriptedLLM([answer])

@@ -61,7 +61,7 @@ async def test_the_sample_is_spread_and_seeded():
         assert ours.removeprefix("ours") == theirs.removeprefix("theirs")
 
 
-async def test_what_has_no_counterpart_is_named():
+async def test_parts_without_a_counterpart_are_named():
     """Tests of one run, changed ones, and trials that were cut off."""
     same = build.test_result("same", trials=(talk("a", "passed"), talk("b", "passed", index=2)))
     cut = replace(same, trials=(replace(same.trials[0], status="interrupted"), same.trials[1]))
@@ -106,7 +106,7 @@ async def test_the_same_words_are_a_tie(monkeypatch):
         ),
     ],
 )
-def test_what_cannot_be_compared(head, base, message):
+def test_incomparable_runs_are_refused(head, base, message):
     """Told before anybody is asked."""
     with pytest.raises(UsageError, match=message):
         pair_runs(head, base, 10, 0)
