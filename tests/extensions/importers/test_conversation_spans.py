@@ -297,3 +297,11 @@ def test_a_file_that_is_none_is_refused_in_one_sentence():
             read(data)
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_a_turn_without_times_has_no_latency():
+    """Its end would be decades after its beginning."""
+    times = {"startTimeUnixNano": "0", "endTimeUnixNano": "1795453855136000000"}
+    spans = [one | times for one in turn(10, "refund A-1", "Done")]
+    [conversation], _ = read(request(*spans))
+    assert conversation.turns[0].latency_seconds == 0

@@ -479,3 +479,11 @@ def test_what_came_before_the_first_message_is_noted(tmp_path):
     assert [check.get("toolName") for check in test["evaluations"]] == ["refund_order", None]
     assert "The agent spoke first, which is not in the test: Welcome" in text
     assert "a tool was called before the first message" in text
+
+
+def test_a_step_of_nobody_is_refused(tmp_path):
+    """Whatever its source is."""
+    steps = [*TRAJECTORY["steps"], {"source": {"a": 1}, "message": "x"}]
+    assert "is no step: its source is none of user, agent" in refused(
+        tmp_path, {**TRAJECTORY, "steps": steps}, "atif"
+    )

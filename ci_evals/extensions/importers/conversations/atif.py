@@ -77,7 +77,7 @@ def _remark(one: LocatedValue, remarks: Remarks) -> None:
 def _parts(steps: LocatedValue) -> Iterator[Part]:
     for step in steps.items():
         value = step.value
-        if not isinstance(value, dict) or value.get("source") not in _SOURCES:
+        if not isinstance(value, dict) or str(value.get("source")) not in _SOURCES:
             raise step.fault("is no step: its source is none of user, agent and system")
         if value.get("is_copied_context") is True:
             continue

@@ -28,6 +28,8 @@ from ci_evals.extensions.importers.records import MOST_TESTS, Remarks
 _MOST_SPANS = 500_000
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _LENGTH_BYTES = 4
+_LONGEST_TURN = 86_400
+"""Seconds."""
 _MORE_IDS = (
     "langfuse.session.id",
     "langsmith.metadata.session_id",
@@ -207,12 +209,15 @@ class _OpenTurn:
         answers = [text for unit in self.units if (text := unit.answer())]
         start = min(unit.top.start_ns for unit in self.units)
         end = max(unit.top.end_ns for unit in self.units)
+        seconds = (end - start) / 1e9
+        if not 0 <= seconds <= _LONGEST_TURN:  # a time is missing, or wrong
+            seconds = 0.0
         return recorded_turn(
             index,
             self.said[-1],
             answers[-1] if answers else "",
             shown.calls,
-            max(0, end - start) / 1e9,
+            seconds,
             partial=bool(shown.missing or shown.unnamed),
         )
 
