@@ -94,7 +94,7 @@ class ProgramLLM(ABC):
         self.limiter = limiter or RateLimiter(max_concurrent=at_once)
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Ask in a new process; again if the program has given up on a rate limit."""
+        """Ask in a new process, and again after a rate limit that the program reports."""
         return await self.limiter.send(lambda _: self._attempt(prompt))
 
     def _address(self) -> str:
