@@ -30,7 +30,11 @@ from pydantic import BaseModel
 
 import ci_evals
 from ci_evals import bundled_suites, load_suite
-from ci_evals.support import templates
+from ci_evals.domain import transcript
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.support import dataclass_json, templates
 
 LATE = (
     "anthropic.resources.messages",
@@ -155,6 +159,9 @@ def _warm_up() -> None:
             import_module(name)
     for model in _models(BaseModel):
         model.model_rebuild()  # else each child builds those that wait for their first use
+    for kind in (Results, SuiteResult, TestResult, TrialResult):
+        dataclass_json._adapter(kind)
+    transcript._all()
     for name in bundled_suites():
         load_suite(name)
     for name in templates._environment(html=False).list_templates(extensions=["j2"]):
