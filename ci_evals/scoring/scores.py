@@ -168,8 +168,8 @@ def test_scores(tests: Iterable[TestResult], rule: ScoreRule) -> list[Fraction]:
 
 def mean(values: Sequence[Fraction]) -> Fraction | None:
     """The mean of values; None of nothing."""
-    if not values:
-        return None
+    if len(values) < 2:
+        return values[0] if values else None
     numerators: Counter[int] = Counter()  # by denominator: integers are added in a tenth of the time
     for value in values:
         numerators[value.denominator] += value.numerator
