@@ -30,6 +30,7 @@ from ci_evals.reports.markdown import comment
 from ci_evals.reports.markdown.sections import SummaryContext
 from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
+from ci_evals.reports.story.story import story_of
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "example"
@@ -107,11 +108,11 @@ def recorded(side: str) -> Results:
 def texts() -> Mapping[str, str]:
     """Return the comment and the page, as they are now."""
     head, base = recorded("head"), recorded("base")
-    written = comment.render(head, SummaryContext(run_url=RUN, commit=HEAD))
+    written = comment.render(story_of(head), SummaryContext(run_url=RUN, commit=HEAD))
     body = github_flavored_markdown_to_html(written, Options.CMARK_OPT_UNSAFE)
     return {
         "comment": FRAME.read_text().replace("<!-- comment -->", body),
-        "page": "".join(page.render(head, ComparisonRuns(baseline=base))),
+        "page": "".join(page.render(story_of(head), ComparisonRuns(baseline=base))),
     }
 
 

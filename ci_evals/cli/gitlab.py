@@ -18,6 +18,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import comment
 from ci_evals.reports.names import RESULTS
+from ci_evals.reports.story.story import story_of
 
 _POST_SECONDS, _FIND_SECONDS = 90.0, 180.0
 
@@ -36,7 +37,7 @@ def text_of(results: Results, job: GitLabJob | None) -> str:
         commit=job.commit,
         foreign=job.foreign,
     )
-    return sanitize.gitlab(comment.render(results, known or comment.SummaryContext()))
+    return sanitize.gitlab(comment.render(story_of(results), known or comment.SummaryContext()))
 
 
 async def post(text: str, key: str, job: GitLabJob, context: RunContext, *, create: bool = True) -> str:

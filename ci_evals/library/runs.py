@@ -31,6 +31,7 @@ from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.story import reliability
+from ci_evals.reports.story.story import story_of
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.rounds import LOOKS
@@ -322,7 +323,7 @@ run_suite_sync = _blocking(run_suite)
 
 def format_suite_result(results: Results) -> str:
     """Return the results as the Markdown of `summary.md`."""
-    return documents.summary(results)
+    return documents.summary(story_of(results))
 
 
 def format_test_result(results: Results, test: str | TestResult) -> str:

@@ -8,10 +8,11 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import failed_tests, gate, headline, highlights, labels, reliability, trial_errors
+from ci_evals.reports.story import failed_tests, gate, highlights, labels, reliability, trial_errors
 from ci_evals.reports.story.judging import verdicts
 from ci_evals.reports.story.judging.parts import capitalized, sentence
 from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.story import Story
 
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800
@@ -40,32 +41,34 @@ class Annotation:
     line: int | None = None
 
 
-def annotations(results: Results) -> tuple[Annotation, ...]:
+def annotations(story: Story) -> tuple[Annotation, ...]:
     """The verdict, then the tests that failed, the worst first, then what else went wrong, each cause once.
 
     Last come the criteria that are to be trusted less.
 
     Nothing is an error where the gate fails nothing, since it holds or was only reported.
     """
+    results = story.results
     outcome = highlights.run_outcome(results)
     if outcome is RunOutcome.SKIPPED:
-        return (_of_run(results, Severity.NOTICE),)
+        return (_of_run(story, Severity.NOTICE),)
     unchecked = outcome is RunOutcome.UNCHECKED
     green = outcome is RunOutcome.PASSED or unchecked or highlights.only_reported(results)
     return (
-        *([_of_run(results, Severity.WARNING)] if unchecked else []),
-        *([] if green else [_of_run(results, Severity.ERROR)]),
+        *([_of_run(story, Severity.WARNING)] if unchecked else []),
+        *([] if green else [_of_run(story, Severity.ERROR)]),
         *_failed(results, Severity.WARNING if green else Severity.ERROR),
         *_trial_errors(results),
         *_criterion_warnings(results),
     )
 
 
-def _of_run(results: Results, severity: Severity) -> Annotation:
-    checks = [gate.in_words(check) for check in headline.other_checks(results)]
+def _of_run(story: Story, severity: Severity) -> Annotation:
+    results = story.results
+    checks = [gate.in_words(check) for check in story.other_checks]
     skipped = highlights.run_outcome(results) is RunOutcome.SKIPPED
-    numbers = [] if skipped else [headline.in_numbers(results).text]
-    told = [headline.verdict(results), *results.gate.reasons[1:], *checks, *numbers]
+    numbers = [] if skipped else [story.numbers.text]
+    told = [story.verdict(), *results.gate.reasons[1:], *checks, *numbers]
     sentences = [*(sentence(capitalized(one)) for one in told), *gate.warnings(results)]
     return _annotation(severity, "ci-evals", " ".join(sentences))
 

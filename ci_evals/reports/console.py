@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.gate import GateCheck, Odds
-from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome
 from ci_evals.gate.rules import rule_of
 from ci_evals.reports import sanitize
@@ -16,8 +15,6 @@ from ci_evals.reports.story import (
     gate,
     headline,
     highlights,
-    listed_tests,
-    next_step,
     reliability,
     tables,
     trial_errors,
@@ -27,6 +24,7 @@ from ci_evals.reports.story.failed_tests import CONFIRMED, FailedCriterion, Fail
 from ci_evals.reports.story.judging import judge, verdicts
 from ci_evals.reports.story.judging.parts import capitalized, sentence
 from ci_evals.reports.story.labels import OUTCOMES, ROLES, UNFINISHED, RunOutcome, Tone
+from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 
 _NAME, _TEXT, _VERDICT = 200, 600, 2_000
@@ -40,16 +38,17 @@ _SHOWN = 20
 """Tests of a kind that are shown with their evidence."""
 
 
-def render(results: Results, *, width: int | None = None, color: bool = False, verbose: bool = False) -> str:
+def render(story: Story, *, width: int | None = None, color: bool = False, verbose: bool = False) -> str:
     """Return the whole text, ending in a newline.
 
     Args:
-        results: Of the run.
+        story: Of the run.
         width: Of the terminal; without one nothing is cut.
         color: Whether to paint it.
         verbose: Whether every failed criterion, every check and the whole comparison are shown.
     """
-    console = _Console(results, width, color=color, verbose=verbose)
+    results = story.results
+    console = _Console(story, width, color=color, verbose=verbose)
     if highlights.run_outcome(results) is RunOutcome.SKIPPED:
         played = f"{numbers.count(results.counts.tests, 'test')} did not run."
         return console.text([console.verdict([*console.origin(), played, *highlights.notes(results)])])
@@ -68,9 +67,10 @@ def render(results: Results, *, width: int | None = None, color: bool = False, v
     )
 
 
-def comparison(results: Results, *, width: int | None = None, color: bool = False) -> str:
+def comparison(story: Story, *, width: int | None = None, color: bool = False) -> str:
     """Return the comparison with the baseline as a text of its own, with the gate's checks of it."""
-    console = _Console(results, width, color=color, verbose=False)
+    results = story.results
+    console = _Console(story, width, color=color, verbose=False)
     lines = [*console.origin(), *console.reasons(), change.sentence(results)]
     ending = console.verdict(lines) if results.gate.checks else console.lines(lines)
     return console.text([*console.tests(), console.comparison(), console.checks(), ending])
@@ -122,10 +122,10 @@ def _not_estimated(check: GateCheck) -> str:
 class _Console:
     """The blocks of one text, which share the results and the look of the terminal."""
 
-    def __init__(self, results: Results, width: int | None, *, color: bool, verbose: bool) -> None:
-        self._results, self._width, self._color, self._verbose = results, width, color, verbose
-        self._news = headline.news(results)
-        self._unfinished = highlights.run_outcome(results) in UNFINISHED
+    def __init__(self, story: Story, width: int | None, *, color: bool, verbose: bool) -> None:
+        self._story, self._results, self._news = story, story.results, story.news
+        self._width, self._color, self._verbose = width, color, verbose
+        self._unfinished = story.outcome in UNFINISHED
 
     def text(self, blocks: Iterable[str]) -> str:
         return wrapped("\n\n".join(block for block in blocks if block) + "\n", self._width)
@@ -133,7 +133,7 @@ class _Console:
     def verdict(self, lines: Iterable[str]) -> str:
         """The verdict in words, and lines below it."""
         tone = highlights.run_outcome(self._results).value.tone
-        words = sanitize.log_line(headline.verdict(self._results), _VERDICT)
+        words = sanitize.log_line(self._story.verdict(), _VERDICT)
         return "\n".join([self._painted(f"{_SIGNS[tone]} {words}", _COLORS[tone] + _BOLD), self.lines(lines)])
 
     def lines(self, lines: Iterable[str]) -> str:
@@ -146,38 +146,38 @@ class _Console:
 
     def news_lines(self) -> Iterator[str]:
         """The numbers of the run, how sure they are, and what limits them."""
-        results = self._results
+        story, results = self._story, self._results
         yield from self.origin()
-        yield headline.in_numbers(results).text
+        yield story.numbers.text
         if results.score is not None:
-            yield f"{headline.certainty(results)}."
+            yield f"{story.certainty}."
         yield from self.reasons()
-        if why := headline.not_compared(results):
+        if why := story.not_compared:
             yield why
         yield from (f"! {warning}" for warning in reliability.warnings(results))
         yield from highlights.notes(results)
         if highlights.run_outcome(results) is RunOutcome.FAILED:
-            failing = headline.other_checks(results)
+            failing = story.other_checks
             yield from (sentence(capitalized(gate.in_words(check))) for check in failing[:_NAMED])
             if (more := len(failing) - _NAMED) > 0:
                 yield f"{numbers.count(more, 'more check')} failed {advice.MORE_LINES}."
 
     def reasons(self) -> Iterator[str]:
         """The reasons why there is no verdict, or a check was not made, that the verdict does not name."""
-        verdict = headline.verdict(self._results)
+        verdict = self._story.verdict()
         yield from (sentence(capitalized(why)) for why in self._results.gate.reasons if why not in verdict)
         yield from gate.warnings(self._results)
 
     def suites(self) -> Iterator[str]:
         """A table of the tests of each suite."""
-        listed = listed_tests.of_run(self._results)
+        listed = self._story.listed
         for suite in self._results.suites:
             # A name that ends in a colon would make a command of the runner with ours.
             score = change.too_little_decided(suite) or numbers.score(suite.score)
             title = sanitize.log(f"{sanitize.log_line(suite.name, _NAME)}: {score}")
             more = self._spread(suite) if self._verbose else ""
             tests = listed.of(suite.tests)
-            rows = tables.rows_of_tests(self._results, [(suite, test) for test in tests])
+            rows = tables.rows_of_tests(self._results, self._story.became, [(suite, test) for test in tests])
             left = len(suite.tests) - len(tests)
             yield "\n".join(
                 [
@@ -297,7 +297,7 @@ class _Console:
 
     def what_to_do(self) -> str:
         """The next step where there is no verdict, or a failed one."""
-        return sanitize.log_line(next_step.what_to_do(self._results))
+        return sanitize.log_line(self._story.what_to_do)
 
     def remarks(self) -> str:
         """Trials, time and cost."""
@@ -322,7 +322,7 @@ class _Console:
                 yield f"The cost of {role.model or role.role} is unknown: {why}."
         if cached := judge.cached(results):
             yield sentence(capitalized(cached))
-        if self._verbose and (odds := headline.odds(results)):
+        if self._verbose and (odds := self._story.odds):
             yield odds
 
     def reliability(self) -> str:

@@ -29,7 +29,6 @@ from ci_evals.reports import sanitize
 from ci_evals.reports.story import (
     failed_tests,
     gate,
-    headline,
     highlights,
     labels,
     reliability,
@@ -40,6 +39,7 @@ from ci_evals.reports.story.comparison import arms, change
 from ci_evals.reports.story.failed_tests import FailedCriterion
 from ci_evals.reports.story.judging import judge, verdicts
 from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.story import Story
 
 _MESSAGE_LIMIT = 500
 """Characters: readers show messages in a list, on one line each."""
@@ -72,16 +72,17 @@ class _RunNotes(NamedTuple):
         return (self.regressed.get((suite.name, test.name)), *warnings.items())
 
 
-def render(results: Results) -> Iterator[str]:
+def render(story: Story) -> Iterator[str]:
     """Yield the whole file, some test cases at a time: the elements of 100,000 take ten times their text.
 
     Failed is `failure`; an error or undecided is `error`; not run, or undecided only for lack of a judge, is
     `skipped`. A run that did not pass has an error of its own if no test has any.
     """
+    results = story.results
     root = ET.Element("testsuites", name="ci-evals")
     changes = change.of_suites(results)
     warnings = reliability.CriterionWarnings(results)
-    notes = _RunNotes(_regressed(results), _not_tested(results), warnings, {})
+    notes = _RunNotes(_regressed(results), _not_tested(story), warnings, {})
     cases: list[list[str]] = []
     for suite, comparison, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
         facts = _properties(results, suite, comparison)
@@ -95,7 +96,7 @@ def render(results: Results) -> Iterator[str]:
     if results.run.status == "unfinished":
         root.append(_run_error("run unfinished", results.run.stopped_because or ""))
     elif results.gate.exit_code != Exit.PASSED and clean:
-        reasons = [headline.verdict(results), *results.gate.reasons[1:]]
+        reasons = [story.verdict(), *results.gate.reasons[1:]]
         root.append(_run_error("gate", "; ".join(reasons)))
     for total in ("tests", "failures", "errors", "skipped"):
         root.set(total, str(sum(int(suite.get(total, 0)) for suite in root)))
@@ -252,10 +253,11 @@ def _regressed(results: Results) -> dict[tuple[str, str], str]:
     return {(test.suite, test.name): note for test in results.comparison.regressed}
 
 
-def _not_tested(results: Results) -> str | None:
+def _not_tested(story: Story) -> str | None:
+    results = story.results
     if highlights.run_outcome(results) is not RunOutcome.SKIPPED:
         return None
-    return _message_line(headline.verdict(results))
+    return _message_line(story.verdict())
 
 
 def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNotes) -> Any:

@@ -33,6 +33,7 @@ from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.story import listed_tests, reliability
 from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story.story import story_of
 from ci_evals.scoring import suite_results
 from ci_evals.support import dataclass_json
 
@@ -61,11 +62,12 @@ def of_run(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[st
 
     They depend on the results alone, so that they are the same if they are drawn again elsewhere.
     """
+    story = story_of(results)
     return {
         RESULTS: results_json.render(results),
-        SUMMARY: _once(documents.summary, results),
-        JUNIT: junit.render(results),
-        PAGE: page.render(results, comparison_runs),
+        SUMMARY: _once(documents.summary, story),
+        JUNIT: junit.render(story),
+        PAGE: page.render(story, comparison_runs),
     }
 
 
@@ -186,7 +188,7 @@ def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
     stems, warnings = _stems(suite), reliability.CriterionWarnings(own)
     return {
         RESULTS: results_json.render(own),
-        SUITE_SUMMARY: _once(documents.suite_summary, own, suite, stems),
+        SUITE_SUMMARY: _once(documents.suite_summary, story_of(own), suite, stems),
         **{
             f"{stem}.md": documents.test_report(suite, test, own.run, warnings.of_test(suite.name, test.name))
             for stem, test in zip(stems, suite.tests, strict=True)

@@ -84,6 +84,7 @@ from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT, RESULTS
 from ci_evals.reports.page import page as pages
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.story import story_of
 from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import RunComparer
@@ -583,9 +584,9 @@ def results(data: bytes) -> None:
     ET.fromstring(files[JUNIT])
     again = report_files.load(files[RESULTS], "again")
     assert report_texts.dump(again) == files[RESULTS]
-    console.render(clean, verbose=True)
-    comment.render(clean, comment.SummaryContext())
-    annotations(clean)
+    console.render(story_of(clean), verbose=True)
+    comment.render(story_of(clean), comment.SummaryContext())
+    annotations(story_of(clean))
     odds_of(clean, checks_of(GateInput(clean), Policy()))
     for head, base in ((clean, _OTHER), (_OTHER, clean)):
         comparer = RunComparer(head, base)
@@ -593,9 +594,9 @@ def results(data: bytes) -> None:
         gate = to_record(decide_change(GateInput(head, comparer), policy))
         reached = coverage.compared(head.coverage, comparer.pairs)
         comparison = replace(head, comparison=comparer.comparison(), gate=gate, coverage=reached)
-        documents.comparison(comparison)
-        documents.summary(comparison)
-        console.comparison(comparison, color=False)
+        documents.comparison(story_of(comparison))
+        documents.summary(story_of(comparison))
+        console.comparison(story_of(comparison), color=False)
     with suppress(UsageError):
         merging.merge([merging.ShardRun("a", clean), merging.ShardRun("b", _OTHER)])
 

@@ -27,7 +27,7 @@ def test_each_action_is_named_with_its_value():
 def test_a_trace_that_never_came_is_not_the_same_as_nothing_done():
     """A parameter without a value is a trace."""
     assert actions.nothing(build.turn(**SILENT)) == actions.NO_TRACE
-    assert actions.nothing(build.turn(**SILENT | {"rules": ()})) == actions.NOTHING
+    assert actions.nothing(build.turn(**SILENT | {"rules": ()})) == "nothing: no rule"
     assert [found.label for found in actions.lists(build.turn(**SILENT, named_params=("n",)))] == [
         "parameters"
     ]
@@ -58,3 +58,9 @@ def test_tool_calls_are_shown_with_their_arguments():
     assert (one.label, *map(actions.text, one.actions)) == ("tool calls", 'refund(amount: 42, note: "é")')
     (both,) = actions.lists(build.turn(**views_of(calls)))
     assert list(map(actions.text, both.actions))[1] == "close"
+
+
+def test_nothing_is_said_of_kinds_that_the_agent_does_not_report():
+    reported = dict.fromkeys(SILENT, ()) | {"params": {}}
+    assert actions.nothing(build.turn(**reported)) == ("nothing: no workflow, parameter, rule or integration")
+    assert actions.nothing(build.turn(**SILENT | {"tool_calls": ()})) == "nothing: no tool call"

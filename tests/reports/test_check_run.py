@@ -16,6 +16,7 @@ from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
 from ci_evals.reports.story.check_run import Conclusion, conclusion, title
 from ci_evals.reports.story.headline import Trust
+from ci_evals.reports.story.story import story_of
 from ci_evals.scoring.comparison.compare import RunComparer
 
 FOUR = planned(*({"name": name} for name in "abcd"))
@@ -49,35 +50,38 @@ PASSED, ONE_FAILED = ("passed",) * 4, ("passed", "passed", "passed", "failed")
 def test_a_drop_that_is_suspected_and_not_proven_is_neutral(p, policy, concluded):
     """If a check of the comparison was asked for, and nothing failed."""
     found = run(*ONE_FAILED, base=PASSED, p=p, min_score=50, **policy)
-    assert conclusion(found) is concluded
+    assert conclusion(story_of(found)) is concluded
 
 
 def test_no_verdict_is_neutral():
     """Whatever the score; and a gate that is only reported fails nothing."""
     broken = run("passed", "passed", "passed", "judge_error")
     assert broken.gate.exit_code == 3
-    assert conclusion(broken) is Conclusion.NEUTRAL
-    assert conclusion(run(*ONE_FAILED)) is Conclusion.FAILURE
-    assert conclusion(run(*ONE_FAILED, enforced=False)) is Conclusion.NEUTRAL
+    assert conclusion(story_of(broken)) is Conclusion.NEUTRAL
+    assert conclusion(story_of(run(*ONE_FAILED))) is Conclusion.FAILURE
+    assert conclusion(story_of(run(*ONE_FAILED, enforced=False))) is Conclusion.NEUTRAL
     skipped = build.results(run=build.run_info(status="skipped", stopped_because="no secrets"))
-    assert (conclusion(skipped), title(skipped)) == (Conclusion.NEUTRAL, "Evals skipped: no secrets")
+    assert (conclusion(story_of(skipped)), title(story_of(skipped))) == (
+        Conclusion.NEUTRAL,
+        "Evals skipped: no secrets",
+    )
 
 
 @pytest.mark.parametrize("trust", [Trust.FORK, Trust.OTHER_COMMIT, Trust.CONTRADICTORY])
 def test_results_of_a_fork_are_never_a_success(trust):
     """A fork's own file must not turn a required check green."""
-    assert conclusion(run(*PASSED), trust) is Conclusion.NEUTRAL
-    assert conclusion(run(*PASSED)) is Conclusion.SUCCESS
+    assert conclusion(story_of(run(*PASSED)), trust) is Conclusion.NEUTRAL
+    assert conclusion(story_of(run(*PASSED))) is Conclusion.SUCCESS
 
 
 def test_the_title_has_score_and_change():
     """Also where the heading names what broke instead."""
-    assert title(run(*ONE_FAILED, base=PASSED, max_drop=5)) == (
+    assert title(story_of(run(*ONE_FAILED, base=PASSED, max_drop=5))) == (
         "Evals failed: 1 test broke since the baseline · 75 / 100, −25 against the baseline"
     )
-    assert title(run(*PASSED)) == "Evals passed: 100 / 100"
+    assert title(story_of(run(*PASSED))) == "Evals passed: 100 / 100"
     near = run(*ONE_FAILED, base=PASSED, p=0.1, min_score=50, max_drop=50)
-    assert title(near).endswith("−25 against the baseline · a drop is suspected")
+    assert title(story_of(near)).endswith("−25 against the baseline · a drop is suspected")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from ci_evals.reports import console
 from ci_evals.reports.markdown import comment, documents, summary
 from ci_evals.reports.markdown.sections import Rank, Section, truncated
 from ci_evals.reports.names import SUMMARY
+from ci_evals.reports.story.story import story_of
 
 URL = "https://github.com/acme/shop-agent/actions/runs/7041"
 SOURCES = [f"{comment_cases.CONTEXT.source_url}/evals/{name}" for name in ("refunds.json", "refunds.yaml")]
@@ -149,7 +150,8 @@ def drawn(name: str) -> Drawn:
     """That of one of the huge results."""
     results = HUGE[name]()
     return Drawn(
-        summary.sections(results, comment_cases.CONTEXT), comment.render(results, comment_cases.CONTEXT)
+        summary.sections(story_of(results), comment_cases.CONTEXT),
+        comment.render(story_of(results), comment_cases.CONTEXT),
     )
 
 
@@ -184,12 +186,12 @@ def test_any_budget_is_kept(name, budget):
 
 def test_the_step_summary_says_where_the_rest_is():
     """In the run's own folder; it has no link to itself."""
-    whole = documents.step_summary(comment_cases.bad(), 900 * 1024)
-    assert whole == documents.summary(comment_cases.bad())
-    part = documents.step_summary(comment_cases.bad(), 6_000)
+    whole = documents.step_summary(story_of(comment_cases.bad()), 900 * 1024)
+    assert whole == documents.summary(story_of(comment_cases.bad()))
+    part = documents.step_summary(story_of(comment_cases.bad()), 6_000)
     assert len(part.encode()) <= 6_000
     assert part.endswith(". The <code>summary.md</code> of this run has everything.</sub>\n")
-    assert documents.step_summary(comment_cases.bad(), -1) == ""
+    assert documents.step_summary(story_of(comment_cases.bad()), -1) == ""
 
 
 def test_as_many_of_1500_failing_tests_as_fit_are_shown():
@@ -224,11 +226,11 @@ def test_of_many_suites_the_worst_are_open():
         for suite in results.comparison.suites
     )
     results = replace(results, comparison=replace(results.comparison, suites=better))
-    first = comment_cases.unfolded(comment.render(results, comment_cases.CONTEXT))
+    first = comment_cases.unfolded(comment.render(story_of(results), comment_cases.CONTEXT))
     assert "| Suite 1 |" in first
     assert "| Suite 0 |" not in first
     assert "and 285 more suites" in first
-    assert "| Suite 0 |" in documents.summary(results)
+    assert "| Suite 0 |" in documents.summary(story_of(results))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def test_of_many_suites_the_worst_are_open():
 )
 def test_scores_have_whole_points_outside_of_the_folds(story):
     """In the heading, the numbers and the table; the fold has the decimals."""
-    text = comment.render(story(), comment_cases.CONTEXT)
+    text = comment.render(story_of(story()), comment_cases.CONTEXT)
     shown = comment_cases.unfolded(text)
     assert re.search(r"\d / 100", shown)
     assert not re.search(r"\d\.\d+ / 100|has \d+\.\d|[−+]\d+\.\d|\| \d+\.\d|\d\.\d → |→ \d+\.\d", shown)
@@ -252,7 +254,7 @@ def test_scores_have_whole_points_outside_of_the_folds(story):
 
 def test_checks_that_failed_are_seen_without_unfolding():
     """In words, unless heading, numbers or tests say them; the fold has all."""
-    text = comment.render(comment_cases.bad(), comment_cases.CONTEXT)
+    text = comment.render(story_of(comment_cases.bad()), comment_cases.CONTEXT)
     assert "- Also: the score fell by 26, at most 5 allowed." in comment_cases.unfolded(text)
     assert "| regression | ❌ failed | no significant drop (p above 0.05) | p below 0.001 |" in text
     assert "| max-cost | ✅ passed |" in text
@@ -262,7 +264,7 @@ def test_checks_that_failed_are_seen_without_unfolding():
 @pytest.mark.parametrize(("name", "most"), [("failed-example", 350), ("passed-example", 70)])
 def test_a_comment_is_read_in_seconds(name, most):
     """Of at most so many words before a fold is opened."""
-    text = comment.render(comment_cases.COMMENTS[name](), comment_cases.CONTEXT)
+    text = comment.render(story_of(comment_cases.COMMENTS[name]()), comment_cases.CONTEXT)
     words = hostile.Page(comment_cases.unfolded(text)).text.split()
     assert len(words) <= most
 
@@ -273,7 +275,7 @@ def test_each_test_that_broke_links_to_its_line():
     def links(file: str) -> list[str]:
         run = comment_cases.failed_example()
         suites = tuple(replace(suite, file=file) for suite in run.suites)
-        text = comment.render(replace(run, suites=suites), comment_cases.CONTEXT)
+        text = comment.render(story_of(replace(run, suites=suites)), comment_cases.CONTEXT)
         return [link for link in hostile.Page(text).links if not link.startswith(URL)]
 
     source = comment_cases.CONTEXT.source_url
@@ -290,21 +292,23 @@ def test_the_commit_is_the_one_that_is_known():
     def foot(text: str) -> str:
         return text.rpartition("<sub>")[2]
 
-    assert foot(documents.summary(claimed)).startswith(f"`{short}` against `3aceb90` of main · ")
-    result = comment.render(claimed, comment.SummaryContext(commit="b" * 40))
+    assert foot(documents.summary(story_of(claimed))).startswith(f"`{short}` against `3aceb90` of main · ")
+    result = comment.render(story_of(claimed), comment.SummaryContext(commit="b" * 40))
     assert foot(result).startswith("`bbbbbbb` against ")
     assert short not in result
-    assert short not in comment.render(claimed, comment.SummaryContext(foreign=True))
+    assert short not in comment.render(story_of(claimed), comment.SummaryContext(foreign=True))
     merged = replace(claimed.run.git, head_commit=None)
     merged = replace(claimed, run=replace(claimed.run, git=merged))
-    assert foot(comment.render(merged, comment.SummaryContext())).startswith("`0000000` against ")
+    assert foot(comment.render(story_of(merged), comment.SummaryContext())).startswith("`0000000` against ")
 
 
 def test_numbers_of_a_fork_or_of_another_commit_are_called_so_in_the_heading():
     """With a sign that is not green."""
 
     def heading(**known) -> str:
-        return comment.render(comment_cases.good(), comment.SummaryContext(**known)).partition("\n")[0]
+        return comment.render(story_of(comment_cases.good()), comment.SummaryContext(**known)).partition(
+            "\n"
+        )[0]
 
     assert heading() == "## ✅ Evals passed: 99 / 100, 4 points above main"
     assert heading(foreign=True).startswith("## ⚠️ Evals passed (reported by the fork, unverified): 99")
@@ -317,8 +321,8 @@ def test_a_long_reason_to_skip_is_not_cut_in_the_headline():
     why = f"the pull request comes from a fork: {'secrets are missing ' * 20}at the end"
     run = replace(skipped.run, stopped_because=why)
     for text in (
-        comment.render(replace(skipped, run=run), comment_cases.CONTEXT),
-        console.render(replace(skipped, run=run)),
+        comment.render(story_of(replace(skipped, run=run)), comment_cases.CONTEXT),
+        console.render(story_of(replace(skipped, run=run))),
     ):
         assert "secrets are missing at the end" in text
 
@@ -341,25 +345,25 @@ def test_a_refusal_is_inert_and_short():
 def test_only_the_address_that_is_given_becomes_a_link():
     """It is escaped all the same."""
     text = comment.render(
-        comment_cases.good(), comment.SummaryContext(run_url='https://ghe.example/a?b="c"&d')
+        story_of(comment_cases.good()), comment.SummaryContext(run_url='https://ghe.example/a?b="c"&d')
     )
     assert hostile.Page(text).links == [
         "https://ghe.example/a?b=%22c%22&d#artifacts",
         "https://ghe.example/a?b=%22c%22&d",
     ]
-    assert hostile.Page(comment.render(comment_cases.good(), comment.SummaryContext())).links == []
+    assert hostile.Page(comment.render(story_of(comment_cases.good()), comment.SummaryContext())).links == []
 
 
 def test_all_is_told_where_there_is_room():
     """The comment of an ordinary run is its summary.md, with a link and the commit."""
     results = comment_cases.good()
-    text = comment.render(results, comment.SummaryContext())
-    assert text == documents.summary(results) == report_texts.files(results)[SUMMARY]
+    text = comment.render(story_of(results), comment.SummaryContext())
+    assert text == documents.summary(story_of(results)) == report_texts.files(results)[SUMMARY]
     assert "Left out" not in text
 
 
 def test_a_good_run_is_a_heading_a_line_and_a_fold():
     """And the commits in small print."""
-    text = comment.render(comment_cases.good(), comment_cases.CONTEXT)
+    text = comment.render(story_of(comment_cases.good()), comment_cases.CONTEXT)
     shown = [line for line in comment_cases.unfolded(text).split("\n") if line]
     assert [line[:9] for line in shown] == ["## ✅ Eval", "16 of 17 ", "<summary>", "</details", "<sub>`5c6"]

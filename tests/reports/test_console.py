@@ -14,6 +14,7 @@ from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import console
+from ci_evals.reports.story.story import story_of
 
 NO_DROP = "no significant drop (p above 0.05)"
 
@@ -24,7 +25,7 @@ def test_one_cause_is_told_once():
         status=EndState.FAILED, error="the agent at http://localhost:9 refused the connection", findings=()
     )
     tests = [build.test_result(f"Test {number}", trials=(lost, lost)) for number in range(12)]
-    text = console.render(build.results(build.suite_result("Refunds", *tests)))
+    text = console.render(story_of(build.results(build.suite_result("Refunds", *tests))))
     assert text.count("refused the connection") == 1
     assert "24 trials errored: the agent at http://localhost:9 refused the connection" in text
     assert "Test 0; Test 1; Test 2; and 9 more tests" in text
@@ -35,7 +36,9 @@ def test_an_error_that_the_test_wants_is_no_trouble():
     wanted = build.finding(strict="escalated_due_to_error")
     trial = build.trial_result(status=EndState.AGENT_ERROR, findings=(wanted,))
     test = build.test_result(trials=(trial,), outcome="passed", passed=True)
-    assert "error of the agent" not in console.render(build.results(build.suite_result("Refunds", test)))
+    assert "error of the agent" not in console.render(
+        story_of(build.results(build.suite_result("Refunds", test)))
+    )
 
 
 def test_a_pass_without_a_judge_names_what_is_undecided():
@@ -43,7 +46,7 @@ def test_a_pass_without_a_judge_names_what_is_undecided():
     unjudged = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge")
     trial = build.trial_result(findings=(build.finding(), unjudged))
     test = build.test_result(trials=(trial,), outcome="passed", passed=True)
-    text = console.render(build.results(build.suite_result("Refunds", test)))
+    text = console.render(story_of(build.results(build.suite_result("Refunds", test))))
     assert "passed (1 criterion not judged)  100.0" in text
     assert "No judge was configured: 1 criterion is undecided." in text
 
@@ -56,7 +59,7 @@ def test_the_first_failed_criterion_is_named_and_verbose_names_all():
             "Refunds", build.test_result("Pays", trials=(build.trial_result(findings=findings),))
         )
     )
-    short, long = console.render(results), console.render(results, verbose=True)
+    short, long = console.render(story_of(results)), console.render(story_of(results), verbose=True)
     assert "Rule 1" in short
     assert "Rule 2" not in short
     assert "2 more failed criteria (set verbose to see all)" in short
@@ -68,7 +71,8 @@ def test_a_failure_is_shown_by_a_trial_that_was_played_to_its_end():
     lost = build.trial_result(1, status=EndState.FAILED, findings=(build.finding("failed", reason="cut"),))
     played = build.trial_result(2, findings=(build.finding("failed", reason="never executed"),))
     text = console.render(
-        build.results(build.suite_result("Refunds", build.test_result(trials=(lost, played)))), verbose=True
+        story_of(build.results(build.suite_result("Refunds", build.test_result(trials=(lost, played))))),
+        verbose=True,
     )
     assert "✗ The refund workflow starts: failed\n      Turn 1: never executed" in text
 
@@ -76,7 +80,7 @@ def test_a_failure_is_shown_by_a_trial_that_was_played_to_its_end():
 def test_colours_are_paint_and_nothing_else():
     """With and without colours the words are the same."""
     for make in cases.CASES.values():
-        painted, plain = console.render(make(), color=True), console.render(make())
+        painted, plain = console.render(story_of(make()), color=True), console.render(story_of(make()))
         assert "\x1b" not in plain
         assert painted != plain
         assert re.sub(r"\x1b\[\d+m", "", painted) == plain
@@ -85,21 +89,21 @@ def test_colours_are_paint_and_nothing_else():
 def test_an_escape_of_the_agent_is_not_painted():
     """Only our own colours reach the terminal."""
     results = build.results(build.suite_result("\x1b[5mblink\x1b[0m", build.test_result("\x1b]0;title\x07x")))
-    assert re.findall(r"\x1b[^m]*m", console.render(results, color=True)).count("\x1b[5m") == 0
-    assert "\x1b]" not in console.render(results, color=True)
+    assert re.findall(r"\x1b[^m]*m", console.render(story_of(results), color=True)).count("\x1b[5m") == 0
+    assert "\x1b]" not in console.render(story_of(results), color=True)
 
 
 def test_a_floor_shows_the_score_that_decides_it():
     """The score that decides stands beside the one shown."""
     check = build.check(name="min-score", required=80, seen=100, seen_if_undecided_failed=79.96, passed=False)
-    text = console.render(build.results(gate=build.decision(check)), verbose=True)
+    text = console.render(story_of(build.results(gate=build.decision(check))), verbose=True)
     assert "min-score  failed  at least 80  79.9 if undecided counts as failed" in text
 
 
 def test_a_gate_that_is_only_reported_says_so():
     """--no-gate exits 0, but the run failed for all that."""
     check = build.check(name="min-score", required=80, seen=10, passed=False)
-    text = console.render(build.results(gate=build.decision(check, exit_code=0)))
+    text = console.render(story_of(build.results(gate=build.decision(check, exit_code=0))))
     assert "✗ Evals failed: " in text
     assert "no-gate" in text
 
@@ -108,7 +112,7 @@ def test_each_exit_code_has_its_own_words():
     """A run that a bug of ours ended is not called a failed one."""
 
     def console_text(code: int, *, passed: bool = False) -> str:
-        return console.render(build.results(gate=build.decision(passed=passed, exit_code=code)))
+        return console.render(story_of(build.results(gate=build.decision(passed=passed, exit_code=code))))
 
     assert "✓ Evals passed" in console_text(0, passed=True)
     assert "✗ Evals failed" in console_text(1)
@@ -120,7 +124,7 @@ def test_each_exit_code_has_its_own_words():
 def gate_row(**fields) -> list[str]:
     """The cells of a check behind its name: the decision, what is required, and what was seen."""
     check = build.check(**{"name": "min-score", "required": 80, "seen": 90, "passed": True} | fields)
-    text = console.render(build.results(gate=build.decision(check)), verbose=True)
+    text = console.render(story_of(build.results(gate=build.decision(check))), verbose=True)
     (row,) = [line for line in text.splitlines() if line.startswith(f"  {check.name}  ")]
     _, *cells = re.split(r"  +", row.strip())
     return cells
@@ -196,10 +200,10 @@ def test_odds_are_shown_to_those_who_ask_and_of_large_runs_alone(odds, line):
     """They mean something from ten tests and three trials of each on."""
     tests = [cases.played(f"Test {number}", "ppp") for number in range(10)]
     results = build.results(build.suite_result("Refunds", *tests), odds=odds)
-    assert line in console.render(results, verbose=True)
-    assert "would fail this gate" not in console.render(results)
+    assert line in console.render(story_of(results), verbose=True)
+    assert "would fail this gate" not in console.render(story_of(results))
     small = build.results(build.suite_result("Refunds", *tests[:9]), odds=odds)
-    assert "would fail this gate" not in console.render(small, verbose=True)
+    assert "would fail this gate" not in console.render(story_of(small), verbose=True)
 
 
 def test_the_verdict_names_what_fails():
@@ -214,7 +218,7 @@ def test_the_verdict_names_what_fails():
         )
     ]
     results = build.results(gate=build.decision(*checks))
-    text = console.render(results, verbose=True)
+    text = console.render(story_of(results), verbose=True)
     lines = [f"  The score of the tag “{letter}” is 0, at least 1 required.\n" for letter in "bcd"]
     assert f"{''.join(lines)}  1 more check failed (set verbose to see all)." in text
     assert text.index("  critical:X  ") < text.index("  min-score  ")
@@ -226,7 +230,7 @@ def test_why_there_is_no_verdict_stands_in_it():
     reasons = ("nothing could be scored", "the run stopped early: the time is up")
     gate = replace(results.gate, exit_code=3, reasons=reasons)
     results = replace(results, gate=gate)
-    for text in (console.render(results), console.comparison(results)):
+    for text in (console.render(story_of(results)), console.comparison(story_of(results))):
         assert "! No verdict: nothing could be scored\n" in text
         assert text.count("othing could be scored") == 1
         assert "The run stopped early: the time is up" in text
@@ -234,7 +238,7 @@ def test_why_there_is_no_verdict_stands_in_it():
 
 def test_what_the_run_took_stands_at_its_end():
     """Trials, time and flaky tests; what is not known of its cost."""
-    text = console.render(cases.proven())
+    text = console.render(story_of(cases.proven()))
     assert "30 trials, 2 m 3 s, 1 flaky test." in text
     assert "The cost is unknown: no price for gpt-next" in text
 
@@ -288,7 +292,7 @@ def test_a_test_in_which_nothing_failed_is_not_called_failing():
     base = [cases.played(test.name, "ppp") for test in head]
     run = build.results(build.suite_result("Refunds", *head))
     run = cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
-    for text in (console.render(run), console.comparison(run)):
+    for text in (console.render(story_of(run)), console.comparison(story_of(run))):
         assert "not judged now\n! Lost parcel (100.0 → 100.0, undecided)\n" in text
         assert "Broke" not in text
 
@@ -303,7 +307,7 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
     errors = build.check(name="max-errors", required=0, seen=2, passed=False)
     gate = build.decision(errors, exit_code=3, reasons=("2 of 2 trials could not be judged",))
     run = cases.against(build.results(head, gate=gate), cases.base_run(base))
-    text = console.render(run)
+    text = console.render(story_of(run))
     assert text.count("status 503") == 1
     assert "failed" not in text
     assert "Not compared" not in text
@@ -315,7 +319,7 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
 
 def test_a_comparison_without_checks_ends_with_the_sentence():
     """`compare` without options asks for nothing, so there is no verdict on the gate."""
-    text = console.comparison(replace(cases.unsure(), gate=build.decision()))
+    text = console.comparison(story_of(replace(cases.unsure(), gate=build.decision())))
     assert text.splitlines()[-1].startswith("  Score 90.0 (66.9 to 97.1), baseline 95.8")
     assert "gate" not in text
 
@@ -323,13 +327,13 @@ def test_a_comparison_without_checks_ends_with_the_sentence():
 def test_a_comparison_is_painted_like_a_run():
     """With and without colours the words are the same."""
     for make in cases.COMPARED.values():
-        painted = console.comparison(make(), color=True)
-        assert re.sub(r"\x1b\[\d+m", "", painted) == console.comparison(make())
+        painted = console.comparison(story_of(make()), color=True)
+        assert re.sub(r"\x1b\[\d+m", "", painted) == console.comparison(story_of(make()))
 
 
 def test_a_skipped_run_gives_its_reason_and_no_score():
     """Nothing was played: there is nothing to trust or not to trust, and nothing went wrong."""
-    text = console.render(comment_cases.skipped())
+    text = console.render(story_of(comment_cases.skipped()))
     assert text == (
         "! Evals skipped: this fork has no secrets (llm-key and agent-key are missing)\n"
         "  13 tests did not run.\n"
@@ -339,7 +343,7 @@ def test_a_skipped_run_gives_its_reason_and_no_score():
 def test_no_comparison_leaves_no_empty_heading():
     """The agent was down: there is no comparison to show."""
     found = cases.against(cases.invalid(), cases.invalid())
-    assert "Compared with the baseline" not in console.render(found, verbose=True)
+    assert "Compared with the baseline" not in console.render(story_of(found), verbose=True)
 
 
 WIDE = "退款" * 40
@@ -354,9 +358,9 @@ def test_no_line_is_wider_than_the_terminal(width, verbose):
     test = build.test_result(f"{WIDE} {LONG}", trials=(build.trial_result(findings=(finding,)),))
     results = build.results(build.suite_result(WIDE, test, build.test_result("Pays")))
     for text in (
-        console.render(results, width=width, verbose=verbose, color=True),
-        *(console.render(make(), width=width, verbose=verbose) for make in cases.CASES.values()),
-        *(console.comparison(make(), width=width) for make in cases.COMPARED.values()),
+        console.render(story_of(results), width=width, verbose=verbose, color=True),
+        *(console.render(story_of(make()), width=width, verbose=verbose) for make in cases.CASES.values()),
+        *(console.comparison(story_of(make()), width=width) for make in cases.COMPARED.values()),
     ):
         plain = re.sub(r"\x1b\[\d+m", "", text)
         assert max(map(cell_len, plain.splitlines())) <= width
@@ -366,9 +370,13 @@ def test_names_give_way_and_numbers_stay_whole():
     """In a narrow terminal; without one nothing is cut."""
     name = "Never tells a customer what another customer has paid for the same order"
     results = build.results(build.suite_result("Refunds", build.test_result(name)))
-    (row,) = [line for line in console.render(results, width=60).splitlines() if line.startswith("  Never")]
+    (row,) = [
+        line
+        for line in console.render(story_of(results), width=60).splitlines()
+        if line.startswith("  Never")
+    ]
     assert row == "  Never tells a custom…  passed  100.0         1 of 1  3.5 s"
-    assert f"  {name}  passed  100.0         1 of 1  3.5 s" in console.render(results)
+    assert f"  {name}  passed  100.0         1 of 1  3.5 s" in console.render(story_of(results))
 
 
 def test_a_test_that_could_not_be_scored_does_not_read_passed():
@@ -379,7 +387,7 @@ def test_a_test_that_could_not_be_scored_does_not_read_passed():
     )
     (row,) = [
         line
-        for line in console.render(build.results(build.suite_result("Refunds", test))).splitlines()
+        for line in console.render(story_of(build.results(build.suite_result("Refunds", test)))).splitlines()
         if line.startswith("  Pays")
     ]
     assert "not scored" in row
@@ -389,5 +397,5 @@ def test_a_test_that_could_not_be_scored_does_not_read_passed():
 def test_certainty_is_shown_once():
     """No sentence calls noise what another one calls proven."""
     for make in cases.COMPARED.values():
-        assert console.render(make()).count("chance") <= 1
-        assert "oise alone" not in console.render(make(), verbose=True)
+        assert console.render(story_of(make())).count("chance") <= 1
+        assert "oise alone" not in console.render(story_of(make()), verbose=True)

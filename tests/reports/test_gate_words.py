@@ -13,6 +13,7 @@ from ci_evals.reports.markdown import documents
 from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ALONE
 from ci_evals.reports.story import gate
+from ci_evals.reports.story.story import story_of
 
 
 @pytest.mark.parametrize(
@@ -89,15 +90,15 @@ def test_a_score_of_which_little_was_decided_is_no_headline():
     results = build.results(suite, score=97.3, decided_share=0.31)
     output = "oo little was decided for a score (31 % of the criteria's weight)"
     headlines = (
-        console.render(results).partition("Evals passed")[2],
-        console.render(results).partition("\n")[0],
-        documents.summary(results).partition("|")[0],
-        "".join(page.render(results, ALONE)).partition('<p class="lead">')[2].partition("</p>")[0],
+        console.render(story_of(results)).partition("Evals passed")[2],
+        console.render(story_of(results)).partition("\n")[0],
+        documents.summary(story_of(results)).partition("|")[0],
+        "".join(page.render(story_of(results), ALONE)).partition('<p class="lead">')[2].partition("</p>")[0],
     )
     for text in headlines:
         assert output in html.unescape(text)
         assert "97.3" not in text
     assert badge_of(results).message == "passed, mostly undecided"
     half, more = (replace(results, decided_share=share) for share in (0.5, 0.51))
-    assert "Score 97.3" not in documents.summary(half)
-    assert "Score 97.3" in documents.summary(more)
+    assert "Score 97.3" not in documents.summary(story_of(half))
+    assert "Score 97.3" in documents.summary(story_of(more))

@@ -13,6 +13,7 @@ import report_texts
 
 from ci_evals.reports import console, report_files
 from ci_evals.reports.markdown import comment, documents
+from ci_evals.reports.story.story import story_of
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -30,11 +31,11 @@ def reports(name: str) -> dict[str, str]:
         files = {path: text for path, text in files.items() if "Lost-order-" not in path or "-1.md" in path}
     if name in cases.COMPARED:
         files = {path: text for path, text in files.items() if is_told_of(path)}
-        files["comparison.md"] = documents.comparison(results)
-        files["comparison.txt"] = console.comparison(results)
+        files["comparison.md"] = documents.comparison(story_of(results))
+        files["comparison.txt"] = console.comparison(story_of(results))
     else:
-        files["console-verbose.txt"] = console.render(results, verbose=True)
-    files["console.txt"] = console.render(results)
+        files["console-verbose.txt"] = console.render(story_of(results), verbose=True)
+    files["console.txt"] = console.render(story_of(results))
     return {path.replace("/2026-11-21T09-30-00Z/", "."): text for path, text in files.items()}
 
 
@@ -60,7 +61,7 @@ def test_reports_read_as_they_should(name):
 @pytest.mark.parametrize("name", comment_cases.COMMENTS)
 def test_comments_read_as_they_should(name):
     """The comment of each kind of pull request is, letter for letter, the file under golden/comments/."""
-    text = comment.render(comment_cases.COMMENTS[name](), comment_cases.CONTEXT)
+    text = comment.render(story_of(comment_cases.COMMENTS[name]()), comment_cases.CONTEXT)
     path = GOLDEN / "comments" / f"{name}.md"
     if os.environ.get("REGENERATE"):
         path.parent.mkdir(exist_ok=True)
@@ -83,4 +84,4 @@ def test_the_same_results_make_the_same_bytes(name):
     results = cases.CASES[name]()
     again = report_files.load(report_texts.dump(results), "_results.json")
     assert report_texts.files(results) == report_texts.files(again)
-    assert console.render(results, color=True) == console.render(again, color=True)
+    assert console.render(story_of(results), color=True) == console.render(story_of(again), color=True)

@@ -13,9 +13,10 @@ from ci_evals.domain.results.run import Git, Origin, Results, Rounds
 from ci_evals.domain.verdict import Cause
 from ci_evals.gate.policy import Policy
 from ci_evals.reports.markdown.documents import summary
-from ci_evals.reports.story import advice, headline, next_step
+from ci_evals.reports.story import advice, headline
 from ci_evals.reports.story import gate as gate_facts
 from ci_evals.reports.story.headline import Became, Trust
+from ci_evals.reports.story.story import story_of
 
 MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
 PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)
@@ -97,20 +98,20 @@ def gate(*checks, **fields) -> Results:
 )
 def test_the_verdict_says_what_happened(results, verdict):
     """In words of the field, with what changed."""
-    assert headline.verdict(results) == verdict
+    assert story_of(results).verdict() == verdict
 
 
 def test_a_test_that_broke_is_no_reason_where_another_check_failed():
     """A run that costs too much does not fail for a test that the gate allows to fail."""
     run = compared("pppf", "pppp")
     run = replace(run, gate=build.decision(build.check("max-cost", 0.5, 0.61, passed=False)))
-    assert headline.verdict(run) == "Evals failed: the run cost $0.61, at most $0.50 allowed"
+    assert story_of(run).verdict() == "Evals failed: the run cost $0.61, at most $0.50 allowed"
 
 
 def test_a_skipped_run_says_why():
     """The reason is the heading's."""
     run = comment_cases.skipped()
-    assert headline.verdict(run) == f"Evals skipped: {run.run.stopped_because}"
+    assert story_of(run).verdict() == f"Evals skipped: {run.run.stopped_because}"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_skipped_run_says_why():
 )
 def test_results_that_are_not_known_to_be_ours_say_so_in_the_heading(trust, verdict):
     """Nobody takes a fork's numbers for those of this repository."""
-    assert headline.verdict(compared("pppf", "pppf"), trust) == verdict
+    assert story_of(compared("pppf", "pppf")).verdict(trust) == verdict
 
 
 def test_results_are_trusted_by_what_is_known_of_them():
@@ -141,11 +142,9 @@ def test_results_are_trusted_by_what_is_known_of_them():
 def test_the_line_of_numbers_has_whole_points():
     """93.75 is 93, and the change is between what is shown."""
     run = compared("p" * 15 + "f", "p" * 16, min_score=95)
-    assert headline.in_numbers(run).text == (
-        "93 / 100 (95 required), main has 100 (−7). 15 of 16 tests pass."
-    )
+    assert story_of(run).numbers.text == ("93 / 100 (95 required), main has 100 (−7). 15 of 16 tests pass.")
     passed = compared("pppf", "pppf")
-    assert headline.in_numbers(passed).text == "3 of 4 tests pass."
+    assert story_of(passed).numbers.text == "3 of 4 tests pass."
 
 
 def test_a_change_below_a_point_is_not_called_the_same():
@@ -153,7 +152,7 @@ def test_a_change_below_a_point_is_not_called_the_same():
         run = comment_cases.passed_example()
         comparison = replace(run.comparison, base=93.9, head=score, delta=score - 93.9)
         changed = replace(run, score=score, comparison=comparison)
-        assert headline.verdict(changed) == f"Evals passed: {int(score)} / 100, {words}"
+        assert story_of(changed).verdict() == f"Evals passed: {int(score)} / 100, {words}"
 
 
 def test_a_score_just_below_its_minimum_never_reads_as_the_minimum():
@@ -161,12 +160,12 @@ def test_a_score_just_below_its_minimum_never_reads_as_the_minimum():
     for score, floor, shown in ((96.8, 97, "96"), (96.96, 96.97, "96"), (96.99, 97, "96")):
         check = build.check("min-score", floor, score, passed=False)
         failed = replace(gate(check, passed=False), score=score)
-        assert headline.verdict(failed).endswith(f"{shown} / 100, {floor} required")
+        assert story_of(failed).verdict().endswith(f"{shown} / 100, {floor} required")
 
 
 def test_a_score_over_part_of_the_tests_is_not_compared_with_one_over_all():
     """The line has the score of that part too."""
-    assert headline.in_numbers(cases.proven()).text == (
+    assert story_of(cases.proven()).numbers.text == (
         "78 / 100 (80 required; 75 if undecided counts as failed), compared on 4 of 6 tests: 67, "
         "the baseline has 92 (−25). 3 of 6 tests pass, 1 undecided."
     )
@@ -175,8 +174,8 @@ def test_a_score_over_part_of_the_tests_is_not_compared_with_one_over_all():
 def test_no_score_is_shown_where_little_was_decided():
     """A score over a third of the weight says nothing."""
     run = replace(compared("pppf", "pppf"), decided_share=0.33)
-    assert headline.verdict(run) == "Evals passed: most criteria undecided"
-    assert headline.in_numbers(run).text == (
+    assert story_of(run).verdict() == "Evals passed: most criteria undecided"
+    assert story_of(run).numbers.text == (
         "Too little was decided for a score (33 % of the criteria's weight). 3 of 4 tests pass."
     )
 
@@ -191,7 +190,7 @@ def test_every_test_is_in_one_list():
     assert [test.name for test in found.fixed] == ["Test 4"]
     assert not found.failed
     assert not found.dropped
-    assert headline.became(compared("fuhpf", "pphfh")) == {
+    assert story_of(compared("fuhpf", "pphfh")).became == {
         ("Refunds", "Test 1"): Became.BROKE,
         ("Refunds", "Test 2"): Became.UNJUDGED,
         ("Refunds", "Test 4"): Became.FIXED,
@@ -205,7 +204,7 @@ def test_without_a_baseline_all_that_fail_are_failed():
     assert [test.name for test in found.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]
     assert {test.file for test in found.failed} == {"evals/refunds.yaml", "evals/handover.yaml"}
     assert not found.broke
-    assert headline.became(comment_cases.no_baseline()) == {}
+    assert story_of(comment_cases.no_baseline()).became == {}
 
 
 DECIDED = "A critical test failed and the score missed its floor, which decides."
@@ -258,7 +257,7 @@ def in_rounds(most: int) -> Results:
 )
 def test_one_sentence_says_how_sure_the_result_is(results, certainty):
     """Nothing contradicts it: it is the only one."""
-    assert headline.certainty(results) == certainty
+    assert story_of(results).certainty == certainty
 
 
 def test_odds_are_told_of_runs_that_are_large_enough():
@@ -300,12 +299,12 @@ def test_a_test_that_only_ended_in_an_error_did_not_break():
 
 def test_a_run_that_is_only_over_a_limit_says_where_to_look():
     costly = gate(build.check("max-cost", 0.5, 0.61, passed=False))
-    assert next_step.what_to_do(costly).startswith("See in the report what takes the cost")
+    assert story_of(costly).what_to_do.startswith("See in the report what takes the cost")
 
 
 def test_a_passed_run_in_which_a_test_broke_has_a_next_step():
-    assert next_step.what_to_do(compared("pppf", "pppp")).startswith(advice.READ_FAILURES)
-    assert next_step.what_to_do(compared("pppp", "pppp")) == ""
+    assert story_of(compared("pppf", "pppp")).what_to_do.startswith(advice.READ_FAILURES)
+    assert story_of(compared("pppp", "pppp")).what_to_do == ""
 
 
 @pytest.mark.parametrize(
@@ -320,7 +319,7 @@ def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice)
     """A test that failed in each of three trials needs none."""
     failed = build.suite_result("Refunds", cases.played("Late parcel", trials))
     results = replace(cases.decided(build.results(failed), cases.base_run(failed), Policy()), comparison=None)
-    assert next_step.what_to_do(results).startswith(advice)
+    assert story_of(results).what_to_do.startswith(advice)
 
 
 @pytest.mark.parametrize(
@@ -346,8 +345,8 @@ def test_the_command_that_repeats_a_test_can_be_pasted(name, file, command):
     """A name that a shell or Markdown would read otherwise, or --test would split, is left to the reader."""
     failed = build.suite_result("Refunds", cases.played(name, "fp"), file=file)
     results = replace(cases.decided(build.results(failed), cases.base_run(failed), Policy()), comparison=None)
-    assert f": ci-evals run {command} --loops=10. " in next_step.what_to_do(results)
-    text = summary(results)
+    assert f": ci-evals run {command} --loops=10. " in story_of(results).what_to_do
+    text = summary(story_of(results))
     assert f": `ci-evals run {command} --loops=10`. " in text
 
 
@@ -355,9 +354,9 @@ def test_a_rerun_that_would_mostly_fail_again_is_not_advised():
     """Ten passes of one test do not lift a score that is too close to its floor."""
     flaky = comment_cases.flaky()
     assert flaky.odds.share > 0.5
-    assert "If all pass, note that a rerun would probably fail again" in next_step.what_to_do(flaky)
+    assert "If all pass, note that a rerun would probably fail again" in story_of(flaky).what_to_do
     seldom = replace(flaky, odds=replace(flaky.odds, share=0.2))
-    assert "If all pass, rerun this check." in next_step.what_to_do(seldom)
+    assert "If all pass, rerun this check." in story_of(seldom).what_to_do
 
 
 @pytest.mark.parametrize(
@@ -384,35 +383,35 @@ def test_a_test_is_repeated_with_the_same_agent_and_judge(config, options, more)
     results = replace(
         cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy()), comparison=None
     )
-    assert next_step.rerun_command(results).endswith(f'--test="Late parcel"{options} --loops=10')
-    assert ("repeat it, with the other options of this run: " in next_step.what_to_do(results)) == more
+    assert story_of(results).rerun_command.endswith(f'--test="Late parcel"{options} --loops=10')
+    assert ("repeat it, with the other options of this run: " in story_of(results).what_to_do) == more
 
 
 def test_no_rerun_of_the_check_is_advised_if_it_passed():
-    comparison = next_step.what_to_do(compared("pppf", "pppp"))
+    comparison = story_of(compared("pppf", "pppp")).what_to_do
     assert comparison.endswith("If any trial fails, fix it.")
 
 
 def test_few_decided_verdicts_give_no_certainty():
     """No sentence on the score stands beside the one that there is none."""
     sure = comment_cases.bad()
-    assert headline.certainty(sure).startswith("Proven: the score fell")
+    assert story_of(sure).certainty.startswith("Proven: the score fell")
     little = replace(sure, decided_share=0.3)
-    assert headline.certainty(little) == "3 trials per test"
+    assert story_of(little).certainty == "3 trials per test"
 
 
 def test_a_run_without_a_model_is_repeated_without_one():
     failed = build.suite_result("Refunds", cases.played("Late parcel", "fp"))
     run = build.run_info(config={"provider": "offline"})
     results = cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy())
-    assert next_step.rerun_command(results).endswith(" --provider=offline --loops=10")
+    assert story_of(results).rerun_command.endswith(" --provider=offline --loops=10")
 
 
 def test_no_run_is_advised_for_the_results_of_another_tool():
     """It plays its tests itself."""
     suite = build.suite_result("Refunds", cases.played("Late parcel", "f"), adapter="results: rows")
     assert suite.of_other_tool
-    assert next_step.what_to_do(build.results(suite, gate=build.decision(exit_code=1))) == ""
+    assert story_of(build.results(suite, gate=build.decision(exit_code=1))).what_to_do == ""
 
 
 def test_a_replay_is_not_to_be_repeated():
@@ -420,7 +419,7 @@ def test_a_replay_is_not_to_be_repeated():
     results = compared("pppf", "pppp", min_score=85)
     origin = Origin(how="replay", run="earlier", started_at=results.run.started_at)
     replayed = replace(results, run=replace(results.run, origin=origin))
-    said = next_step.what_to_do(replayed)
+    said = story_of(replayed).what_to_do
     assert "--loops" not in said
     assert "run without replay" in said
 
@@ -434,11 +433,11 @@ def test_options_that_help_are_named_if_too_little_was_decided():
     results = build.results(
         build.suite_result("Refunds", test), score=None, gate=build.decision(exit_code=3, reasons=reasons)
     )
-    said = next_step.what_to_do(results)
+    said = story_of(results).what_to_do
     assert "trace: otlp in the suite, or the option otlp" in said
     assert "(exit code 3)" in said
 
 
 def test_every_next_step_after_a_failure_ends_with_the_exit_code():
-    assert next_step.what_to_do(compared("pppf", "pppp", min_score=85)).endswith("Exit code 1.")
-    assert "Exit code" not in next_step.what_to_do(compared("pppf", "pppp"))
+    assert story_of(compared("pppf", "pppp", min_score=85)).what_to_do.endswith("Exit code 1.")
+    assert "Exit code" not in story_of(compared("pppf", "pppp")).what_to_do

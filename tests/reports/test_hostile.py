@@ -19,6 +19,7 @@ from ci_evals.domain.transcript import Integration, ProbeResult
 from ci_evals.reports import console, sanitize
 from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT
+from ci_evals.reports.story.story import story_of
 from ci_evals.support.redaction import Redactor
 
 CONTEXT = comment.SummaryContext(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
@@ -85,8 +86,8 @@ def reports(results) -> Reports:
     return Reports(
         report_texts.files(results),
         console_texts(results),
-        comment.render(results, CONTEXT),
-        documents.comparison(results) if results.comparison else "",
+        comment.render(story_of(results), CONTEXT),
+        documents.comparison(story_of(results)) if results.comparison else "",
     )
 
 
@@ -147,15 +148,15 @@ def check_comment(results, whole: str) -> None:
     ours = {CONTEXT.run_url, f"{CONTEXT.run_url}#artifacts"}
     check_markdown(whole, ours)
     for budget in (len(whole.encode()) - 1, 1_500, comment.BUDGET):
-        check_markdown(comment.render(results, replace(CONTEXT, source_url=SOURCE), budget), ours)
+        check_markdown(comment.render(story_of(results), replace(CONTEXT, source_url=SOURCE), budget), ours)
 
 
 def console_texts(results) -> list[str]:
     """All that the console may show of a run."""
     return [
-        console.render(results),
-        console.render(results, verbose=True),
-        *([console.comparison(results)] if results.comparison else []),
+        console.render(story_of(results)),
+        console.render(story_of(results), verbose=True),
+        *([console.comparison(story_of(results))] if results.comparison else []),
         *([console.odds(results.odds, results.gate.checks)] if results.odds else []),
     ]
 
@@ -191,5 +192,5 @@ def test_planted_keys_appear_in_no_report():
     for results in CASES.values():
         result = hostile.poisoned(results, f"the key is {key}, again {key}", clean=False)
         clean = Redactor(keys=[key]).model(result)
-        texts = [*report_texts.files(clean).values(), console.render(clean, verbose=True)]
+        texts = [*report_texts.files(clean).values(), console.render(story_of(clean), verbose=True)]
         assert not [text for text in texts if "1234567890" in text or "sk-proj" in text]

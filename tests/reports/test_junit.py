@@ -16,13 +16,14 @@ from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import junit, sanitize
+from ci_evals.reports.story.story import story_of
 
 NO_JUDGE = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge was configured")
 
 
 def case_of(*tests) -> junitparser.TestCase:
     """The first test case that junitparser finds."""
-    document = "".join(junit.render(build.results(build.suite_result("Refunds", *tests))))
+    document = "".join(junit.render(story_of(build.results(build.suite_result("Refunds", *tests)))))
     return next(iter(next(iter(junitparser.JUnitXml.fromstring(document.encode())))))
 
 
@@ -117,7 +118,7 @@ def test_tests_that_did_not_run_are_skipped():
 def test_a_bundled_suite_has_no_file():
     """`demo:hr` is no path: readers would look for it in the repository."""
     suite = build.suite_result("HR", build.test_result(), file="demo:hr")
-    case = ET.fromstring("".join(junit.render(build.results(suite)))).find(".//testcase")
+    case = ET.fromstring("".join(junit.render(story_of(build.results(suite))))).find(".//testcase")
     assert (case.get("file"), case.get("line")) == (None, None)
     assert case.get("classname") == "HR"
 
@@ -132,9 +133,11 @@ def test_totals_add_up():
     root = ET.fromstring(
         "".join(
             junit.render(
-                build.results(
-                    build.suite_result("A", build.test_result("a"), failed),
-                    build.suite_result("B", lost, rest),
+                story_of(
+                    build.results(
+                        build.suite_result("A", build.test_result("a"), failed),
+                        build.suite_result("B", lost, rest),
+                    )
                 )
             )
         )
@@ -152,7 +155,7 @@ def test_totals_add_up():
 def test_a_run_that_did_not_pass_is_never_all_green(code, reasons, errors):
     """Readers count test cases, and look at no properties."""
     gate = Decision(passed=code is Exit.PASSED, exit_code=code, reasons=reasons)
-    root = ET.fromstring("".join(junit.render(build.results(gate=gate))))
+    root = ET.fromstring("".join(junit.render(story_of(build.results(gate=gate)))))
     assert root.get("errors") == str(errors)
     found = [case.get("name") for case in root.iter("testcase") if case.find("error") is not None]
     assert found == ["gate"] * errors
@@ -163,7 +166,7 @@ def test_a_run_that_did_not_pass_is_never_all_green(code, reasons, errors):
 def test_two_suites_of_one_name_stay_two():
     """Readers drop test cases of the same class and name."""
     suites = [build.suite_result("Refunds", file=file) for file in ("a.json", "b.json", "b.json")]
-    root = ET.fromstring("".join(junit.render(build.results(*suites))))
+    root = ET.fromstring("".join(junit.render(story_of(build.results(*suites)))))
     assert [suite.get("name") for suite in root] == [
         "Refunds (a.json)",
         "Refunds (b.json)",
@@ -201,7 +204,7 @@ def test_any_text_comes_back_from_the_file(name, reason):
     """Whatever names and reasons hold, the file parses and gives them back cleaned."""
     trial = build.trial_result(findings=(build.finding("failed", reason=reason),))
     results = build.results(build.suite_result(name, build.test_result(name, trials=(trial,))))
-    case = ET.fromstring("".join(junit.render(results)).encode())[0].find("testcase")
+    case = ET.fromstring("".join(junit.render(story_of(results))).encode())[0].find("testcase")
     assert case.get("name") == sanitize.xml(sanitize.one_line(name))
     assert case.get("classname", "") == sanitize.xml(sanitize.one_line(name))
     assert sanitize.xml(reason) in case.find("failure").text
@@ -213,7 +216,7 @@ def properties(suite) -> dict[str, str]:
 
 def test_the_baseline_stands_in_the_suites_properties():
     """Score and change of the suite with their intervals, and which commit it is held against."""
-    refunds = ET.fromstring("".join(junit.render(cases.unproven())))[0]
+    refunds = ET.fromstring("".join(junit.render(story_of(cases.unproven()))))[0]
     result = properties(refunds)
     assert result == {
         "score": "88.8",
@@ -238,28 +241,28 @@ def test_the_baseline_stands_in_the_suites_properties():
         "gate": "failed",
         "gate-failed": "min-score, max-drop",
     }
-    assert "delta" not in properties(ET.fromstring("".join(junit.render(cases.incomparable())))[0])
+    assert "delta" not in properties(ET.fromstring("".join(junit.render(story_of(cases.incomparable()))))[0])
 
 
 def test_the_runs_own_facts_stand_in_each_suite():
     """Also how the run stands where the gate does not tell."""
-    unsure, *_ = ET.fromstring("".join(junit.render(cases.unsure())))
+    unsure, *_ = ET.fromstring("".join(junit.render(story_of(cases.unsure()))))
     assert properties(unsure)["gate"] == "passed"
     assert "gate-failed" not in properties(unsure)
-    both = [properties(suite) for suite in ET.fromstring("".join(junit.render(cases.proven())))]
+    both = [properties(suite) for suite in ET.fromstring("".join(junit.render(story_of(cases.proven()))))]
     assert {fields["run-score"] for fields in both} == {"78.3"}
     assert [fields["compared-score"] for fields in both] == ["66.6", "70.0"]
-    (lost,) = ET.fromstring("".join(junit.render(cases.invalid())))
+    (lost,) = ET.fromstring("".join(junit.render(story_of(cases.invalid()))))
     assert properties(lost)["gate"] == "no verdict"
 
 
 def test_a_newly_failing_test_says_that_it_passed():
     """In its text, which is what every reader shows; a test that failed before does not."""
-    document = ET.fromstring("".join(junit.render(cases.unproven())))
+    document = ET.fromstring("".join(junit.render(story_of(cases.unproven()))))
     texts = {case.get("name"): case.findtext("failure") for case in document.iter("testcase")}
     assert texts["Refund too late"].startswith(f"It passed in the baseline (commit {cases.BASE_COMMIT}).\n")
     assert "passed in the baseline" not in texts["Wrong size"]
-    undecided = ET.fromstring("".join(junit.render(cases.proven()))).find(
+    undecided = ET.fromstring("".join(junit.render(story_of(cases.proven())))).find(
         ".//testcase[@name='Lost parcel']/error"
     )
     assert undecided.text.startswith("It passed in the baseline.\n")
@@ -267,7 +270,7 @@ def test_a_newly_failing_test_says_that_it_passed():
 
 def test_a_skipped_run_says_why_at_each_test():
     """Readers show skipped tests with their message; nothing failed, and nothing passed."""
-    root = ET.fromstring("".join(junit.render(comment_cases.skipped())))
+    root = ET.fromstring("".join(junit.render(story_of(comment_cases.skipped()))))
     texts = [case.find("skipped").get("message") for case in root.iter("testcase")]
     assert texts == [f"Evals skipped: {comment_cases.skipped().run.stopped_because}"] * 13
     assert (root.get("tests"), root.get("skipped"), root.get("failures"), root.get("errors")) == (
@@ -276,7 +279,7 @@ def test_a_skipped_run_says_why_at_each_test():
         "0",
         "0",
     )
-    assert 'name="gate" value="skipped"' in "".join(junit.render(comment_cases.skipped()))
+    assert 'name="gate" value="skipped"' in "".join(junit.render(story_of(comment_cases.skipped())))
 
 
 @pytest.mark.slow
@@ -290,7 +293,7 @@ def test_many_trials_take_no_longer_than_few_at_a_time():
         )
         results = build.results(build.suite_result("Refunds", test))
         began = time.process_time()
-        "".join(junit.render(results))
+        "".join(junit.render(story_of(results)))
         return time.process_time() - began
 
     few = min(seconds(250) for _ in range(3))

@@ -16,6 +16,7 @@ from ci_evals.domain.verdict import Cause
 from ci_evals.reports import console, report_files
 from ci_evals.reports.markdown import documents, summary
 from ci_evals.reports.names import SUMMARY
+from ci_evals.reports.story.story import story_of
 
 
 def report_of(*turns, **fields) -> str:
@@ -89,7 +90,7 @@ def test_one_quotation_serves_criteria_that_fail_in_one_place():
     """The turn that shows two failures is quoted once."""
     failures = [build.finding("failed", criterion=name, evidence=(1,)) for name in ("One", "Two")]
     test = build.test_result(trials=(build.trial_result(findings=failures),))
-    text = documents.summary(build.results(build.suite_result("Refunds", test)))
+    text = documents.summary(story_of(build.results(build.suite_result("Refunds", test))))
     assert text.count("I want my money back") == 1
     assert text.index("*One*") < text.index("*Two*") < text.index("I want my money back")
 
@@ -102,15 +103,17 @@ def test_criteria_that_fail_in_most_trials_come_first():
         build.trial_result(1, findings=(rare, often)),
         build.trial_result(2, findings=(fine, often)),
     )
-    text = documents.summary(build.results(build.suite_result("Refunds", build.test_result(trials=trials))))
+    text = documents.summary(
+        story_of(build.results(build.suite_result("Refunds", build.test_result(trials=trials))))
+    )
     assert text.index("*Often* (failed in 2 of 2 trials)") < text.index("*Rare*")
 
 
 def test_the_summary_is_the_sum_of_its_sections():
     """The verdict in the first; a fold is opened by one section and closed by another."""
     for make in cases.CASES.values():
-        texts = [section.text for section in summary.sections(make())]
-        assert "\n".join(texts) == documents.summary(make())
+        texts = [section.text for section in summary.sections(story_of(make()))]
+        assert "\n".join(texts) == documents.summary(story_of(make()))
         assert texts[0].startswith("## ")
         assert all(text.endswith("\n") for text in texts)
         whole = "".join(texts)
@@ -119,7 +122,7 @@ def test_the_summary_is_the_sum_of_its_sections():
 
 def names_of(results) -> list[str]:
     """What the summary tells of, in its order."""
-    return [section.name for section in summary.sections(results)]
+    return [section.name for section in summary.sections(story_of(results))]
 
 
 def test_every_section_of_the_summary_has_a_name():
@@ -156,7 +159,7 @@ def test_every_section_of_the_summary_has_a_name():
 def test_the_runs_id_can_be_copied():
     """As code it is not broken, as a commit's id in the text would be."""
     results = build.results(run=build.run_info(id="3aceb90018667fc1"))
-    assert documents.summary(results).count("<sub>Run `3aceb90018667fc1`, started") == 1
+    assert documents.summary(story_of(results)).count("<sub>Run `3aceb90018667fc1`, started") == 1
 
 
 def failed_before_any_reply(provider: str):
@@ -173,7 +176,10 @@ def failed_before_any_reply(provider: str):
 def test_a_failed_trial_is_told_once():
     """That it failed, and not each verdict that therefore could not be reached."""
     results, suite = failed_before_any_reply("openai")
-    for text in (documents.summary(results), documents.suite_summary(results, suite, ["x"])):
+    for text in (
+        documents.summary(story_of(results)),
+        documents.suite_summary(story_of(results), suite, ["x"]),
+    ):
         assert "**1 trial errored**: refused" in text
         assert "verdict undecided" not in text
         assert "No judge was configured" not in text
@@ -182,14 +188,17 @@ def test_a_failed_trial_is_told_once():
 def test_offline_every_judged_criterion_is_named_undecided():
     """Also those of failed trials: without a judge they would be undecided in any case."""
     results, suite = failed_before_any_reply("offline")
-    for text in (documents.summary(results), documents.suite_summary(results, suite, ["x"])):
+    for text in (
+        documents.summary(story_of(results)),
+        documents.suite_summary(story_of(results), suite, ["x"]),
+    ):
         assert "No judge was configured: 1 criterion is left out of the score." in text
 
 
 def test_the_suites_summary_links_to_its_tests():
     """By the name that the layout gave their files."""
     suite = build.suite_result("Refunds", build.test_result("A [test] (1)"))
-    page = hostile.Page(documents.suite_summary(build.results(suite), suite, ["A-test-(1)"]))
+    page = hostile.Page(documents.suite_summary(story_of(build.results(suite)), suite, ["A-test-(1)"]))
     assert page.links == ["A-test-%281%29.md"]
     assert "A [test] (1)" in page.text
 
@@ -230,7 +239,7 @@ def test_why_there_is_no_verdict_comes_before_what_was_judged():
     """What went wrong, and what to do about it."""
     names = names_of(comment_cases.invalid())
     assert names[2:4] == ["errors and undecided", "what to do"]
-    text = documents.summary(comment_cases.invalid())
+    text = documents.summary(story_of(comment_cases.invalid()))
     assert (
         "Look first at the agent or its network (23 trials); the judge's model or its "
         "network (1 criterion). Fix that and rerun. max-errors allows 1 errored or undecided trial; "
@@ -245,7 +254,7 @@ def test_without_a_verdict_no_score_is_announced_that_there_is_not():
     suite = build.suite_result("Refunds", build.test_result("Lost parcel", trials=(trial,)))
     gate = build.decision(exit_code=3, reasons=("1 of 1 trial could not be judged",))
     results = replace(build.results(suite, gate=gate), decided_share=0.1)
-    text = documents.summary(results)
+    text = documents.summary(story_of(results))
     assert ". Too little was decided for a score (10 % of the criteria's weight)." in text
     assert "Score of what was judged" not in text
 
@@ -254,18 +263,20 @@ def test_a_critical_test_fails_no_run_without_a_verdict():
     """Then nothing has failed the run; nor does it where the run only reports."""
     failed = cases.proven()
     without = replace(failed, gate=build.decision(exit_code=3, reasons=("2 trials broke off",)))
-    assert "critical, so this alone fails the run" in documents.summary(failed)
-    assert "critical, so this alone fails the run" not in documents.summary(without)
-    assert "): critical\n" in documents.summary(without)
+    assert "critical, so this alone fails the run" in documents.summary(story_of(failed))
+    assert "critical, so this alone fails the run" not in documents.summary(story_of(without))
+    assert "): critical\n" in documents.summary(story_of(without))
 
 
 def test_a_failing_test_is_told_once():
     """One that broke with its reasons and its turn, and not again among the failed ones."""
-    text = documents.summary(cases.proven())
+    text = documents.summary(story_of(cases.proven()))
     heading = "**❌ Refunds › Refund in time** (100 → 0, 0 of 5 trials passed): critical, so this alone"
     assert text.count(f"{heading} fails the run\n") == 1
     assert "### Failed" not in text
-    (newly,) = [one.text for one in summary.sections(cases.proven()) if one.name == "the tests that broke"]
+    (newly,) = [
+        one.text for one in summary.sections(story_of(cases.proven())) if one.name == "the tests that broke"
+    ]
     assert "- *The refund workflow starts* (failed in 5 of 5 trials): REFUND" in newly
     assert "> **User** (turn 1 of trial 1): I want my money back for order 1042." in newly
 
@@ -278,7 +289,7 @@ def test_a_test_that_failed_before_and_is_worse_now_has_its_reasons():
         for drawing in ("fff", "ppf")
     )
     failed = build.results(head, gate=build.decision(passed=False, exit_code=1))
-    text = documents.summary(cases.against(failed, cases.base_run(base)))
+    text = documents.summary(story_of(cases.against(failed, cases.base_run(base))))
     assert "### Failed in the baseline too, and worse now\n\n**❌ Test 0** (66 → 0" in text
     assert "REFUND\\_REQUEST was never executed" in text
     assert "**Failed in the baseline too**" not in text
@@ -303,9 +314,9 @@ def test_tests_of_one_name_in_suites_of_one_name_are_each_told():
 def test_p_and_intervals_are_in_the_fold_alone():
     """What a reader sees first has whole points and words."""
     for make in (*cases.CASES.values(), *comment_cases.COMMENTS.values()):
-        first = comment_cases.unfolded(documents.summary(make()))
+        first = comment_cases.unfolded(documents.summary(story_of(make())))
         assert not re.search(r"\bp (=|below|above)|95 %|\d to \d+(?! trials)\b", first)
-    text = documents.summary(cases.proven())
+    text = documents.summary(story_of(cases.proven()))
     assert text.count("Larger than chance explains for a single test: *Refund in time* (p = 0.004).") == 1
 
 
@@ -319,39 +330,39 @@ def many_newly_failing(number: int):
 
 def test_of_many_failing_tests_the_first_are_open():
     """A summary is read by people: the others are behind a line that says how many they are."""
-    text = documents.summary(many_newly_failing(50))
+    text = documents.summary(story_of(many_newly_failing(50)))
     shown, _, rest = text.partition("<summary>47 more tests</summary>")
     assert "### Broke since the baseline" in shown
     assert shown.count("**❌") == 3
     assert rest.count("**❌") == 47
-    assert "more tests</summary>" not in documents.summary(many_newly_failing(4))
+    assert "more tests</summary>" not in documents.summary(story_of(many_newly_failing(4)))
 
 
 def test_failures_that_the_gate_allows_are_folded():
     """Where all is fine the summary is short."""
     test = cases.played("Gift card", "ppf")
     results = build.results(build.suite_result("Refunds", test))
-    shown, _, folded = documents.summary(results).partition("<details>")
+    shown, _, folded = documents.summary(story_of(results)).partition("<details>")
     assert "*Gift card* fails." in shown
     assert "**❌ Gift card**" not in shown
     assert "### Failed\n\n**❌ Gift card**" in folded
     broken = replace(results, gate=build.decision(passed=False, exit_code=1))
-    assert "### Failed\n\n**❌ Gift card**" in documents.summary(broken).partition("<details>")[0]
+    assert "### Failed\n\n**❌ Gift card**" in documents.summary(story_of(broken)).partition("<details>")[0]
 
 
 def test_a_score_of_other_tests_than_the_compared_ones_is_told_beside_it():
     """The change is that of the compared tests, not the difference to the score beside it."""
-    text = documents.summary(cases.proven())
+    text = documents.summary(story_of(cases.proven()))
     assert " compared tests |" in text
     assert "66.6\xa0(3\xa0of\xa04)" in text
-    assert "compared tests" not in documents.summary(cases.unproven())
+    assert "compared tests" not in documents.summary(story_of(cases.unproven()))
 
 
 def test_without_a_baseline_the_summary_says_why():
     """One line, where a run looked for one."""
     run = build.results(run=build.run_info(baseline_note="no baseline yet: no run on @main"))
-    assert "\n- No baseline yet: no run on @\u200bmain.\n" in documents.summary(run)
-    assert "aseline" not in documents.summary(build.results())
+    assert "\n- No baseline yet: no run on @\u200bmain.\n" in documents.summary(story_of(run))
+    assert "aseline" not in documents.summary(story_of(build.results()))
 
 
 def test_which_baseline_was_found_is_told_with_its_age():
@@ -359,18 +370,18 @@ def test_which_baseline_was_found_is_told_with_its_age():
     found = cases.unproven()
     assert (
         "Baseline: commit `3aceb90` of 2026-11-20 07:30 UTC, 1 day before this run.\n"
-        in documents.summary(found)
+        in documents.summary(story_of(found))
     )
     note = "the baseline is commit 3aceb90 of main, the base commit"
     looked = replace(found, run=replace(found.run, baseline_note=note))
     message = "of main, the base commit (2026-11-20 07:30 UTC, 1 day before this run).\n"
-    assert message in documents.summary(looked)
-    assert "Baseline: commit" not in documents.summary(looked)
+    assert message in documents.summary(story_of(looked))
+    assert "Baseline: commit" not in documents.summary(story_of(looked))
 
 
 def test_a_skipped_run_tells_its_reason_and_no_score():
     """Nothing was played, so there is nothing to trust or not to trust."""
-    text = documents.summary(comment_cases.skipped())
+    text = documents.summary(story_of(comment_cases.skipped()))
     assert text.startswith(
         "## ⏭️ Evals skipped: this fork has no secrets (llm-key and agent-key are missing)\n\n"
         "13 tests did not run. To test this pull request, push its branch to this repository"
@@ -382,12 +393,12 @@ def test_below_a_skipped_run_stands_no_judge():
     """It was asked nothing."""
     run = comment_cases.skipped()
     suites = [replace(suite, judge_model="gpt-5") for suite in run.suites]
-    assert "gpt-5" not in documents.summary(replace(run, suites=tuple(suites)))
+    assert "gpt-5" not in documents.summary(story_of(replace(run, suites=tuple(suites))))
 
 
 def test_a_comparison_without_checks_gives_no_verdict():
     """`compare` without options asks for nothing."""
-    comparison = documents.comparison(replace(cases.unsure(), gate=build.decision()))
+    comparison = documents.comparison(story_of(replace(cases.unsure(), gate=build.decision())))
     assert comparison.startswith("## Compared with the baseline\n\nScore 90.0 (66.9 to 97.1), baseline 95.8")
     assert "**Checks**" not in comparison
 
@@ -421,16 +432,16 @@ def test_a_failure_of_another_tool_shows_its_message_without_the_traceback():
     assert suite.of_other_tool
     gate = build.decision(build.check("min-score", 80, 0, passed=False), passed=False, exit_code=1)
     run = build.results(suite, gate=gate)
-    text = documents.summary(run)
+    text = documents.summary(story_of(run))
     assert "assert 1 == 2\n" in text
     assert "def test" not in text
-    assert "def test" not in console.render(run)
-    assert "def test" in console.render(run, verbose=True)
+    assert "def test" not in console.render(story_of(run))
+    assert "def test" in console.render(story_of(run), verbose=True)
 
 
 def test_a_suite_of_which_too_little_was_decided_has_no_score_in_the_first_table():
     """Nor a change: 83 over a sixth of the weight says nothing."""
     run = comment_cases.bad()
     open_suite = replace(run.suites[0], decided_share=0.17)
-    text = documents.summary(replace(run, suites=(open_suite, *run.suites[1:])))
+    text = documents.summary(story_of(replace(run, suites=(open_suite, *run.suites[1:]))))
     assert "| ❌ | Refunds | n/a | 93 | n/a | 2 of 8 |" in text

@@ -20,9 +20,11 @@ import builders as build
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.page import page
+from ci_evals.reports.story.story import story_of
 
 results = build.results(build.suite_result("Refunds", build.test_result("Refund")))
-reports = [console.render(results), documents.summary(results), "".join(page.render(results))]
+story = story_of(results)
+reports = [console.render(story), documents.summary(story), "".join(page.render(story))]
 print("<<next>>".join(reports))
 """
 

@@ -11,6 +11,7 @@ import report_texts
 from ci_evals.domain.results.run import Origin
 from ci_evals.reports import console
 from ci_evals.reports.markdown import comment, documents
+from ci_evals.reports.story.story import story_of
 
 AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 SAID = {
@@ -24,11 +25,11 @@ def reports(results):
     """Every report in words, by its name."""
     files = report_texts.files(results)
     return {name: text for name, text in files.items() if not name.endswith(".json")} | {
-        "comment": comment.render(results, comment.SummaryContext()),
-        "step summary": documents.step_summary(results, 100_000),
-        "compare, Markdown": documents.comparison(results),
-        "compare, text": console.comparison(results),
-        "console": console.render(results),
+        "comment": comment.render(story_of(results), comment.SummaryContext()),
+        "step summary": documents.step_summary(story_of(results), 100_000),
+        "compare, Markdown": documents.comparison(story_of(results)),
+        "compare, text": console.comparison(story_of(results)),
+        "console": console.render(story_of(results)),
     }
 
 
@@ -59,5 +60,5 @@ def test_every_report_says_where_its_conversations_are_from(case, how):
 def test_so_does_the_report_of_a_run_that_was_skipped():
     """It has one place less to say it in."""
     results = with_origin(build.results(run=build.run_info(status="skipped")), "replay")
-    assert SAID["replay"] in console.render(results)
-    assert SAID["replay"] in comment.render(results, comment.SummaryContext())
+    assert SAID["replay"] in console.render(story_of(results))
+    assert SAID["replay"] in comment.render(story_of(results), comment.SummaryContext())

@@ -18,9 +18,9 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports.page import embedded_data, page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.overview import test_table
-from ci_evals.reports.story import headline
 from ci_evals.reports.story.headline import Became
 from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.story import story_of
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 RUNS = {**{name: cases.made(name) for name in cases.CASES}, "skipped": comment_cases.skipped()}
@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 
 def drawn(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Page:
-    return Page("".join(page.render(results, comparison_runs)))
+    return Page("".join(page.render(story_of(results), comparison_runs)))
 
 
 def stands(outcome: RunOutcome) -> Results:
@@ -92,7 +92,7 @@ def stands(outcome: RunOutcome) -> Results:
 def test_the_verdict_stands_first_whatever_it_is(outcome):
     """In the words of the other reports, in the heading and in the document's title."""
     results = stands(outcome)
-    found, words = drawn(results), headline.verdict(results)
+    found, words = drawn(results), story_of(results).verdict()
     assert found.text("h1") == words
     assert found.text("title").startswith(words)
     assert ("So it is." in found.text()) == (
@@ -128,7 +128,9 @@ def test_no_words_of_ours_are_markdown(name):
 @pytest.mark.parametrize("name", RUNS)
 def test_the_same_results_give_the_same_page(name):
     baseline = ComparisonRuns(baseline=RUNS["good"])
-    assert "".join(page.render(RUNS[name], baseline)) == "".join(page.render(RUNS[name], baseline))
+    assert "".join(page.render(story_of(RUNS[name]), baseline)) == "".join(
+        page.render(story_of(RUNS[name]), baseline)
+    )
 
 
 def test_broken_test_shows_its_reason_quote_and_since_when():
@@ -211,7 +213,7 @@ def test_addresses_are_those_of_the_script():
 @pytest.mark.parametrize("text", [text for text in hostile.CORPUS if len(text) > 5])
 def test_no_name_becomes_markup_or_goes_unseen(text):
     """The page has the tags that it has with tame names, and is UTF-8."""
-    tame, wild = drawn(named("tame")), "".join(page.render(named(text)))
+    tame, wild = drawn(named("tame")), "".join(page.render(story_of(named(text))))
     wild.encode()
     assert Page(wild).tags == tame.tags
     assert "\u202e" not in wild
@@ -250,7 +252,7 @@ def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
 
 def test_a_row_tells_what_it_is_filtered_and_sorted_by():
     results = RUNS["proven"]
-    found = test_table.of(results, embedded_data.tests_of(results, None))
+    found = test_table.of(story_of(results), embedded_data.tests_of(results, None))
     rows = {row.view.name: row for row in found.rows}
     worse = rows["Refund in time"]
     assert (worse.outcome, worse.of.became) == ("failed", Became.BROKE)
@@ -275,7 +277,7 @@ def test_unchanged_tests_are_not_listed_as_changed():
     base = cases.base_run(build.suite_result("Refunds", *same))
     head = build.results(build.suite_result("Refunds", same[0], cases.played("Lost parcel", "pph")))
     run = cases.against(head, base)
-    rows = test_table.of(run, embedded_data.tests_of(run, base)).rows
+    rows = test_table.of(story_of(run), embedded_data.tests_of(run, base)).rows
     assert {row.view.name: (row.of.base, row.of.changed) for row in rows} == {
         "Refund in time": (pytest.approx(83.33, abs=0.01), False),
         "Lost parcel": (100.0, True),
@@ -339,7 +341,7 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
 
 def test_the_script_knows_every_test_by_the_names_of_its_links():
     results = RUNS["proven"]
-    text = "".join(page.render(results))
+    text = "".join(page.render(story_of(results)))
     index = json.loads(text.split('id="index">')[1].split("</script>")[0])
     assert [(one["suite"], one["test"]) for one in index["tests"]] == [
         (shown.suite, shown.test.name) for shown in embedded_data.tests_of(results, None)

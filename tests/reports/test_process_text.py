@@ -10,6 +10,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports.markdown import documents, process
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import Rank
+from ci_evals.reports.story.story import story_of
 
 WHOLE = ProcessSummary(
     completion_rate=0.9,
@@ -112,7 +113,7 @@ def test_logic_that_stopped_firing_is_shown_unfolded():
         "of the baseline), rule `gone too` (in 2 trials of the baseline). The tests used 1 of 3 named parts "
         "of the agent's logic; also never: rule `never`.\n"
     )
-    assert section in run_summary.sections(run())
+    assert section in run_summary.sections(story_of(run()))
 
 
 def test_without_a_loss_nothing_is_open():
@@ -152,5 +153,5 @@ def test_a_suite_and_a_test_tell_their_own():
     """Open, in the suite's summary and in the story of the test."""
     results = build.completed(build.results())
     (suite,) = results.suites
-    assert "### Agent steps" in documents.suite_summary(results, suite, ["a"])
+    assert "### Agent steps" in documents.suite_summary(story_of(results), suite, ["a"])
     assert "\n0 steps\n" in "".join(documents.test_report(suite, suite.tests[0], results.run))

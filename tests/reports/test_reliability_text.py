@@ -26,6 +26,7 @@ from ci_evals.reports.markdown import comment, documents, summary, verdicts
 from ci_evals.reports.markdown.sections import truncated
 from ci_evals.reports.names import JUNIT
 from ci_evals.reports.story import reliability, trial_errors
+from ci_evals.reports.story.story import story_of
 from ci_evals.support.redaction import Redactor
 
 RUN = reliability_cases.trusted()
@@ -39,10 +40,10 @@ EMPTY = "1 criterion measures nothing"
 def everywhere(results) -> dict[str, str]:
     """All texts in which people look for the score of a run."""
     return {
-        "summary": documents.summary(results),
-        "step summary": documents.step_summary(results, 900_000),
-        "comment": comment.render(results, CONTEXT),
-        "console": console.render(results),
+        "summary": documents.summary(story_of(results)),
+        "step summary": documents.step_summary(story_of(results), 900_000),
+        "comment": comment.render(story_of(results), CONTEXT),
+        "console": console.render(story_of(results)),
         "page": report_texts.files(results)["report.html"].split("<script")[0],
         "suite": next(text for path, text in report_texts.files(results).items() if "_summary.md" in path),
     }
@@ -73,7 +74,7 @@ def test_without_evidence_no_reliability_is_reported(name):
 
 def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is():
     """All else goes first, and is named."""
-    sections = summary.sections(RUN, CONTEXT)
+    sections = summary.sections(story_of(RUN), CONTEXT)
     always = sum(len(section.text.encode()) + 1 for section in sections if section.rank == 0)
     text = truncated(sections, always + 600, "More is elsewhere.")
     assert LEFT_OUT in text
@@ -91,10 +92,10 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
     base = cases.base_run(build.suite_result("Refunds", passed, **reliability_cases.JUDGED))
     run = cases.against(RUN, base)
     assert [one.name for one in run.comparison.regressed] == [reliability_cases.TOO_LATE]
-    assert f"(⚠️ {FLAG})" in documents.comparison(run)
-    assert f"(⚠️ {FLAG})" in documents.summary(run)
-    assert FLAG in console.render(run)
-    assert FLAG in console.comparison(run)
+    assert f"(⚠️ {FLAG})" in documents.comparison(story_of(run))
+    assert f"(⚠️ {FLAG})" in documents.summary(story_of(run))
+    assert FLAG in console.render(story_of(run))
+    assert FLAG in console.comparison(story_of(run))
     files = report_texts.files(run)
     assert f"⚠️ {FLAG}" in next(text for path, text in files.items() if path.endswith("Refund-too-late.md"))
     assert f"! {FLAG}" in files[JUNIT]
@@ -235,7 +236,7 @@ def test_junit_skips_a_test_of_which_no_trial_is_valid():
 
 
 def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
-    annotation_lines = [one for one in annotations(RUN) if one.title.startswith("Less reliable")]
+    annotation_lines = [one for one in annotations(story_of(RUN)) if one.title.startswith("Less reliable")]
     assert [(one.severity, one.line) for one in annotation_lines] == [
         (Severity.WARNING, 12),
         (Severity.WARNING, 31),

@@ -21,6 +21,7 @@ from ci_evals.job.conclude import to_record
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.story.comparison import looks
+from ci_evals.reports.story.story import story_of
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.coverage import compared
 from ci_evals.support import dataclass_json
@@ -51,10 +52,10 @@ def _text(results: Results, form: ComparisonFormat, context: RunContext) -> str:
     match form:
         case ComparisonFormat.TEXT:
             return console.comparison(
-                results, width=context.width, color=colored(sys.stdout, context.environ)
+                story_of(results), width=context.width, color=colored(sys.stdout, context.environ)
             )
         case ComparisonFormat.MARKDOWN:
-            return documents.comparison(results)
+            return documents.comparison(story_of(results))
         case ComparisonFormat.JSON:
             parts = {
                 "gate": dataclass_json.to_value(results.gate),

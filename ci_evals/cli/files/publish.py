@@ -18,6 +18,7 @@ from ci_evals.reports import console as report
 from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import JUNIT, PAGE, SUMMARY
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
+from ci_evals.reports.story.story import story_of
 
 _NOWHERE = (
     "There is no room for the reports in the working folder or the temporary folder either. Apart from "
@@ -59,7 +60,7 @@ def publish(
         console.say(f"error: {error}\n{instead} The exit code is {code} whatever the verdict.")
         _write_outputs(results, code, OutputPaths(folder or paths.folder), context, again=reported)
     color = colored(sys.stdout, context.environ)
-    context.show(report.render(results, width=context.width, color=color, verbose=verbose))
+    context.show(report.render(story_of(results), width=context.width, color=color, verbose=verbose))
     if folder:
         first = PAGE if (folder / PAGE).is_file() else SUMMARY
         context.show(sanitize.log_line(f"Reports: {folder / first}"))
@@ -71,7 +72,7 @@ def load(results: Results) -> None:
     """Import all that `publish` needs, with the templates, by making reports of any results for nobody."""
     for text in report_files.files(results).values():
         "".join(text)
-    report.render(results, color=False, verbose=True)
+    report.render(story_of(results), color=False, verbose=True)
 
 
 def _write_run(results: Results, paths: OutputPaths) -> None:

@@ -17,6 +17,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import comment
 from ci_evals.reports.story import check_run, headline
+from ci_evals.reports.story.story import story_of
 
 _POST_SECONDS = 90.0
 _TITLE = 255
@@ -55,13 +56,14 @@ async def _create(results: Results, key: str, github: GitHubJob) -> str:
                 raise GitHubError("nothing says which commit was tested")
             context = summary_context(github)
             trust = headline.trust_of(results, commit, foreign=context.foreign)
-            conclusion = check_run.conclusion(results, trust)
+            story = story_of(results)
+            conclusion = check_run.conclusion(story, trust)
             check = check_runs.CheckRun(
                 key=key,
                 commit=commit,
                 conclusion=conclusion,
-                title=sanitize.one_line(check_run.title(results, trust), _TITLE),
-                summary=comment.render(results, context, check_runs.BUDGET),
+                title=sanitize.one_line(check_run.title(story, trust), _TITLE),
+                summary=comment.render(story, context, check_runs.BUDGET),
                 url=event.run_url,
             )
             url = await check_runs.create(hub, event.repository or "", check)

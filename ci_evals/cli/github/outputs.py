@@ -13,6 +13,7 @@ from ci_evals.reports.annotations import Severity, annotations
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.markdown.sections import SummaryContext
 from ci_evals.reports.names import PAGE, RESULTS, SUMMARY
+from ci_evals.reports.story.story import story_of
 
 _FINISHED = frozenset({"completed", "skipped"})
 """Statuses of a run with nothing left to play."""
@@ -66,7 +67,7 @@ def write_summary(results: Results, context: RunContext) -> None:
     """Append the step summary."""
     if path := context.environ.get("GITHUB_STEP_SUMMARY"):
         summary, links = Path(path), summary_context(GitHubJob.of(None, context))
-        text = documents.step_summary(results, workflow.summary_room(summary), links)
+        text = documents.step_summary(story_of(results), workflow.summary_room(summary), links)
         workflow.append_summary(summary, text)
 
 
@@ -74,7 +75,7 @@ def annotate(results: Results, context: RunContext) -> None:
     """Print annotations of failures at their lines in suites, the worst first, as many as GitHub shows."""
     if not context.in_actions:
         return
-    all_annotations = annotations(results)
+    all_annotations = annotations(story_of(results))
     for severity in Severity:
         of_level = [annotation for annotation in all_annotations if annotation.severity is severity]
         for annotation in of_level[: workflow.MAX_ANNOTATIONS]:

@@ -23,6 +23,7 @@ from ci_evals.reports.names import SUMMARY
 from ci_evals.reports.story import headline, highlights
 from ci_evals.reports.story.headline import Trust
 from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.story import story_of
 
 _POST_SECONDS = 90.0
 
@@ -53,7 +54,7 @@ def worth_a_comment(results: Results, on: CommentOn) -> bool:
         case CommentOn.ALWAYS:
             return True
         case CommentOn.CHANGE:
-            return _unsuccessful(results) or headline.changed(results)
+            return _unsuccessful(results) or headline.changed(results, headline.news(results))
         case CommentOn.FAILURE:
             return _unsuccessful(results)
 
@@ -75,7 +76,7 @@ def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:
 
 def text_of(results: Results, github: GitHubJob) -> str:
     """Return the comment's Markdown."""
-    return comment.render(results, summary_context(github))
+    return comment.render(story_of(results), summary_context(github))
 
 
 async def post(

@@ -2,10 +2,10 @@
 
 from html import escape
 
-from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import summary
 from ci_evals.reports.markdown.sections import SummaryContext, section, truncated
+from ci_evals.reports.story.story import Story
 
 __all__ = ["BUDGET", "SummaryContext", "refused", "render"]
 
@@ -15,13 +15,13 @@ _REASON_BYTES = 10_000
 _CUT = "… (cut; the log of the run has it whole)"
 
 
-def render(results: Results, context: SummaryContext, budget: int = BUDGET) -> str:
+def render(story: Story, context: SummaryContext, budget: int = BUDGET) -> str:
     """The text, at most `budget` bytes. Nothing in the results becomes a link, mention or picture."""
     run = (
         f'<a href="{escape(context.run_url)}">{context.run_page}</a>' if context.run_url else context.run_page
     )
     elsewhere = f"The {run} shows more, its <code>summary.md</code> everything."
-    return truncated(summary.sections(results, context), budget, elsewhere)
+    return truncated(summary.sections(story, context), budget, elsewhere)
 
 
 def refused(reason: str, context: SummaryContext) -> str:

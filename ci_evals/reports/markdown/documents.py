@@ -23,9 +23,10 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     truncated,
 )
-from ci_evals.reports.story import actions, headline, highlights, tables, trial_errors
+from ci_evals.reports.story import actions, highlights, tables, trial_errors
 from ci_evals.reports.story.comparison import change
 from ci_evals.reports.story.judging import judge
+from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 
 _MOST_K = 10
@@ -35,25 +36,26 @@ _ON_MANY_LINES = json.JSONEncoder(ensure_ascii=False, indent=2)
 _STEP_ELSEWHERE = "The <code>summary.md</code> of this run has everything."
 
 
-def summary(results: Results) -> str:
+def summary(story: Story) -> str:
     """The run's summary, the text of a pull request's comment with nothing left out, and without links."""
-    return joined(run_summary.sections(results))
+    return joined(run_summary.sections(story))
 
 
-def step_summary(results: Results, budget: int, context: SummaryContext = NO_CONTEXT) -> str:
+def step_summary(story: Story, budget: int, context: SummaryContext = NO_CONTEXT) -> str:
     """The run's summary for a job's page, in at most `budget` bytes of UTF-8."""
-    return truncated(run_summary.sections(results, context), budget, _STEP_ELSEWHERE)
+    return truncated(run_summary.sections(story, context), budget, _STEP_ELSEWHERE)
 
 
-def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) -> str:
+def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str:
     """A suite's `_summary.md`.
 
     Args:
-        results: The suite's own.
+        story: Of the suite's own results.
         suite: The one suite of them.
         stems: The names, without extension, of its tests' files.
     """
-    news = headline.news(results)
+    results = story.results
+    news = story.news
     missing = highlights.without_judge(results, [suite])
     sections = run_summary.present(
         Section(
@@ -66,19 +68,19 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
                 cached=judge.cached(results),
             ),
         ),
-        *run_summary.alerts(results),
+        *run_summary.alerts(story),
         *run_summary.what_failed(results, news),
         *baseline.fixed(results, news),
         baseline.failed_before(results, news),
         process.lost(results),
-        Section("the tests", f"### Tests\n\n{_linked(_tests(results, suite), stems)}"),
+        Section("the tests", f"### Tests\n\n{_linked(_tests(story, suite), stems)}"),
         *(Section("a group", run_summary.titled(table)) for table in tables.groups(suite)),
         *run_summary.causes((suite,), "Errors and undecided"),
         Section(
             "the heading of certainty",
-            f"### How sure is this?\n\n{sanitize.inline(headline.certainty(results))}.",
+            f"### How sure is this?\n\n{sanitize.inline(story.certainty)}.",
         ),
-        *run_summary.certainty(results),
+        *run_summary.certainty(story),
         *run_summary.facts_tables(results),
         process.of_suite(suite),
         baseline.differing(results.comparison),
@@ -87,15 +89,16 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
     return joined(sections)
 
 
-def comparison(results: Results) -> str:
+def comparison(story: Story) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
-    comparison, news = results.comparison, headline.news(results)
-    verdict = run_summary.heading(results) if results.gate.checks else "Compared with the baseline"
+    results = story.results
+    comparison, news = results.comparison, story.news
+    verdict = run_summary.heading(story) if results.gate.checks else "Compared with the baseline"
     reasons = (f"- {sanitize.inline(reason, REASON_LIMIT)}" for reason in results.gate.reasons[1:])
     score = sanitize.inline(change.brief(results), REASON_LIMIT)
     sections = run_summary.present(
         Section("the verdict", "\n\n".join(filter(None, [f"## {verdict}", "\n".join(reasons), score]))),
-        *run_summary.alerts(results),
+        *run_summary.alerts(story),
         *_against(results),
         *run_summary.what_failed(results, news),
         *baseline.fixed(results, news),
@@ -148,9 +151,9 @@ def test_report(
     yield "\n"
 
 
-def _tests(results: Results, suite: SuiteResult) -> Table:
+def _tests(story: Story, suite: SuiteResult) -> Table:
     """All tests of a suite in full."""
-    rows = tables.rows_of_tests(results, [(suite, test) for test in suite.tests])
+    rows = tables.rows_of_tests(story.results, story.became, [(suite, test) for test in suite.tests])
     return tables.tests("Tests", rows, Room.SOME)
 
 

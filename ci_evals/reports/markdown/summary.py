@@ -29,7 +29,6 @@ from ci_evals.reports.story import (
     headline,
     highlights,
     listed_tests,
-    next_step,
     reliability,
     tables,
     trial_errors,
@@ -40,6 +39,7 @@ from ci_evals.reports.story.judging import judge
 from ci_evals.reports.story.judging.parts import capitalized, sentence
 from ci_evals.reports.story.labels import UNFINISHED, RunOutcome
 from ci_evals.reports.story.listed_tests import ListedTests
+from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 
 _SUITES = 15
@@ -54,27 +54,28 @@ _WITHOUT_JUDGE = _PASSED | {RunOutcome.SKIPPED}
 """Outcomes below which the judge is not named."""
 
 
-def sections(results: Results, context: SummaryContext = NO_CONTEXT) -> tuple[Section, ...]:
+def sections(story: Story, context: SummaryContext = NO_CONTEXT) -> tuple[Section, ...]:
     """The parts of the summary in the order of reading, each with its importance."""
+    results = story.results
     outcome = highlights.run_outcome(results)
     if outcome is RunOutcome.SKIPPED:
-        return present(_head(results, context, News()), *alerts(results), _foot(results, context, News()))
-    news = headline.news(results)
+        return present(_head(story, context, News()), *alerts(story), _foot(story, context, News()))
+    news = story.news
     passed, unfinished = outcome in _PASSED, outcome in UNFINISHED
-    sure = certainty(results) if outcome is RunOutcome.FAILED else ()
+    sure = certainty(story) if outcome is RunOutcome.FAILED else ()
     return present(
-        _head(results, context, news),
-        *alerts(results),
-        None if unfinished else _what_to_do(results),
+        _head(story, context, news),
+        *alerts(story),
+        None if unfinished else _what_to_do(story),
         None if passed else _suites(results),
         *(causes(results.suites, "Why there is no verdict") if unfinished else ()),
-        _what_to_do(results) if unfinished else None,
+        _what_to_do(story) if unfinished else None,
         *what_failed(results, news, context, only_new=passed),
         *(() if passed else baseline.fixed(results, news)),
         None if passed else baseline.failed_before(results, news),
-        *group("how sure this is", _sure_title(results, news), sure),
-        *group("the details", _details_title(results), _details(results, news, context, passed=passed)),
-        _foot(results, context, news),
+        *group("how sure this is", _sure_title(story, news), sure),
+        *group("the details", _details_title(results), _details(story, news, context, passed=passed)),
+        _foot(story, context, news),
     )
 
 
@@ -83,22 +84,24 @@ def present(*found: Section | None) -> tuple[Section, ...]:
     return tuple(section for section in found if section and section.says_something)
 
 
-def heading(results: Results, trust: Trust = Trust.OWN) -> str:
+def heading(story: Story, trust: Trust = Trust.OWN) -> str:
     """Sign and verdict."""
+    results = story.results
     outcome = highlights.run_outcome(results)
     sign = outcome.value.sign
     if trust is not Trust.OWN and outcome in _PASSED:
         sign = RunOutcome.NO_VERDICT.value.sign
-    return f"{sign} {sanitize.inline(headline.verdict(results, trust), _HEADING)}"
+    return f"{sign} {sanitize.inline(story.verdict(trust), _HEADING)}"
 
 
-def alerts(results: Results) -> tuple[Section, ...]:
+def alerts(story: Story) -> tuple[Section, ...]:
     """Facts that a reader must know before the numbers."""
+    results = story.results
     origin = highlights.origin(results.run)
     never_left_out = [*([origin] if origin else []), *gate.warnings(results), *reliability.warnings(results)]
     rows = _bullets(never_left_out, "⚠️ ")
     warnings = Section("the warnings", "", Rank.ALWAYS, rows, noun="warning")
-    why = headline.not_compared(results)
+    why = story.not_compared
     told = [*([why] if why else []), *highlights.notes(results)]
     notes = Section("the notes", "", Rank.TELLING, _bullets(told), noun="note")
     return (*([warnings] if rows else ()), *(listing(notes) if notes.rows else ()))
@@ -146,8 +149,9 @@ def causes(suites: Iterable[SuiteResult], title: str) -> tuple[Section, ...]:
     return listing(whole) if rows else ()
 
 
-def certainty(results: Results) -> tuple[Section, ...]:
+def certainty(story: Story) -> tuple[Section, ...]:
     """How sure the result is: intervals, what the run could have noticed, judge and simulated user."""
+    results = story.results
     comparison = results.comparison
     compared = comparison is not None and comparison.delta is not None
     # Why nothing was compared is said before the fold.
@@ -156,7 +160,7 @@ def certainty(results: Results) -> tuple[Section, ...]:
         None if change.too_little_decided(results) else change.brief(score),
         change.small_print(comparison, results) if comparison and compared else None,
         *looks.sentences(results),
-        headline.odds(results),
+        story.odds,
         sentence(cached) if (cached := judge.cached(results)) else None,
     ]
     text = "\n\n".join(sanitize.inline(one, 900) for one in sentences if one)
@@ -212,9 +216,10 @@ def _bullets(texts: Iterable[str], sign: str = "") -> tuple[str, ...]:
     return tuple(f"- {sign}{sanitize.inline(text, 600)}" for text in texts)
 
 
-def _head(results: Results, context: SummaryContext, news: News) -> Section:
+def _head(story: Story, context: SummaryContext, news: News) -> Section:
+    results = story.results
     trust = headline.trust_of(results, context.commit, foreign=context.foreign)
-    verdict, why = headline.verdict(results, trust), results.gate.reasons
+    verdict, why = story.verdict(trust), results.gate.reasons
     cut = len(verdict) > _HEADING
     reasons: tuple[str, ...]
     match highlights.run_outcome(results):
@@ -223,24 +228,25 @@ def _head(results: Results, context: SummaryContext, news: News) -> Section:
         case RunOutcome.NO_VERDICT:
             reasons = tuple(sentence(capitalized(one)) for one in (why if cut else why[1:]))
         case _:
-            others = headline.other_checks(results)
+            others = story.other_checks
             reasons = tuple(sentence(f"Also: {gate.in_words(check)}") for check in others)
-    line = " ".join(filter(None, [_line(results, news), _links(context)]))
-    sure = sanitize.inline(headline.certainty(results)) if news.broke else ""
-    text = section("head", heading=heading(results, trust), line=line, sure=sure, reasons=reasons)
+    line = " ".join(filter(None, [_line(story, news), _links(context)]))
+    sure = sanitize.inline(story.certainty) if news.broke else ""
+    text = section("head", heading=heading(story, trust), line=line, sure=sure, reasons=reasons)
     return Section("the verdict", text)
 
 
-def _line(results: Results, news: News) -> str:
+def _line(story: Story, news: News) -> str:
     """The line of numbers below the heading."""
-    shown, outcome = headline.in_numbers(results), highlights.run_outcome(results)
+    results = story.results
+    shown, outcome = story.numbers, highlights.run_outcome(results)
     match outcome:
         case RunOutcome.SKIPPED:
             tests = numbers.count(results.counts.tests, "test")
             push = "To test this pull request, push its branch to this repository once you have read it."
             return f"{tests} did not run. {push}"
         case RunOutcome.PASSED | RunOutcome.UNCHECKED:
-            return _passing_line(results, news)
+            return _passing_line(story, news)
         case RunOutcome.NO_VERDICT | RunOutcome.INTERRUPTED:
             part = "" if change.too_little_decided(results) else "The part that was judged scores "
             score = f" {part}{shown.score}." if shown.score else ""
@@ -251,14 +257,15 @@ def _line(results: Results, news: News) -> str:
     return f"**{sanitize.inline(shown.lead)}**{gap}{sanitize.inline(shown.rest)}"
 
 
-def _passing_line(results: Results, news: News) -> str:
+def _passing_line(story: Story, news: News) -> str:
     """The tests of a run that passed, with those that fail all the same, and those that were fixed."""
+    results = story.results
     base = sanitize.inline(headline.in_base(results), 80)
     before, failed, fixed = (
         [test.name for test in tests] for tests in (news.failed_before, news.failed, news.fixed)
     )
     parts = [
-        sanitize.inline(headline.in_numbers(results).text.removesuffix(".")),
+        sanitize.inline(story.numbers.text.removesuffix(".")),
         f"{names(before)} {'fails' if len(before) == 1 else 'fail'} as {base}" if before else "",
         f"{names(failed)} {'fails' if len(failed) == 1 else 'fail'}" if failed else "",
     ]
@@ -286,19 +293,19 @@ def _suites(results: Results) -> Section | None:
     return tabled(Section("the suites' scores", "", tail=tail, noun="suite"), table)
 
 
-def _what_to_do(results: Results) -> Section | None:
-    commands = (next_step.rerun_command(results), advice.SHOW_FAILURES)
+def _what_to_do(story: Story) -> Section | None:
+    commands = (story.rerun_command, advice.SHOW_FAILURES)
     pattern = "|".join(map(re.escape, commands))
-    parts = re.split(f"({pattern})", next_step.what_to_do(results))
+    parts = re.split(f"({pattern})", story.what_to_do)
     words = [f"`{part}`" if part in commands else sanitize.inline(part) for part in parts]
     text = _COMMAND_END.sub(r"`\1", " ".join(word for word in words if word))
     return Section("what to do", f"**What to do**: {text}", Rank.TELLING) if text else None
 
 
-def _sure_title(results: Results, news: News) -> str:
+def _sure_title(story: Story, news: News) -> str:
     if news.broke:  # the line below the heading has it
         return "How sure is this? The numbers"
-    return f"How sure is this? {sanitize.html_in_markdown(headline.certainty(results))}"
+    return f"How sure is this? {sanitize.html_in_markdown(story.certainty)}"
 
 
 def _details_title(results: Results) -> str:
@@ -313,17 +320,18 @@ def _details_title(results: Results) -> str:
     return " · ".join(map(sanitize.html_in_markdown, parts))
 
 
-def _details(results: Results, news: News, context: SummaryContext, *, passed: bool) -> tuple[Section, ...]:
+def _details(story: Story, news: News, context: SummaryContext, *, passed: bool) -> tuple[Section, ...]:
     """All tests, checks, cost, latency, and what else is known."""
-    many, listed = len(results.suites) > 1, listed_tests.of_run(results)
-    sure = () if highlights.run_outcome(results) is RunOutcome.FAILED else certainty(results)
+    results = story.results
+    many, listed = len(results.suites) > 1, story.listed
+    sure = () if highlights.run_outcome(results) is RunOutcome.FAILED else certainty(story)
     allowed = (
         failures("the failed tests", "Failed", news.failed, many=many, context=context, most=_most(results))
         if passed
         else ()
     )
     return present(
-        *(_all_tests(results, suite, listed, many=many) for suite in results.suites),
+        *(_all_tests(story, suite, listed, many=many) for suite in results.suites),
         _what_a_score_is(results),
         Section("the number of tests not listed", listed.note, Rank.DETAILS) if listed.note else None,
         checks(results),
@@ -351,8 +359,9 @@ def _commit(results: Results, context: SummaryContext) -> str | None:
     return context.commit or claimed
 
 
-def _foot(results: Results, context: SummaryContext, news: News) -> Section:
+def _foot(story: Story, context: SummaryContext, news: News) -> Section:
     """Which commits these are, who judged, and by which version."""
+    results = story.results
     commit, comparison = _commit(results, context), results.comparison
     base = comparison.baseline if comparison and comparison.baseline.commit else None
     against = ""
@@ -366,7 +375,7 @@ def _foot(results: Results, context: SummaryContext, news: News) -> Section:
     outcome = highlights.run_outcome(results)
     parts = [
         " ".join(filter(None, [sanitize.code(commit[: change.COMMIT]) if commit else "", against])),
-        sanitize.inline(headline.certainty(results)) if outcome in _PASSED and not news.broke else "",
+        sanitize.inline(story.certainty) if outcome in _PASSED and not news.broke else "",
         f"judge {shown}" if shown and outcome not in _WITHOUT_JUDGE else "",
         sanitize.inline(f"{results.tool.name} {results.tool.version}", 80),
     ]
@@ -383,10 +392,11 @@ def _counts(found: tuple[SuiteResult, ...]) -> Section | None:
     return tabled(Section("more on the suites", "", Rank.DETAILS, noun="suite"), table) if table else None
 
 
-def _all_tests(results: Results, suite: SuiteResult, listed: ListedTests, *, many: bool) -> Section:
+def _all_tests(story: Story, suite: SuiteResult, listed: ListedTests, *, many: bool) -> Section:
+    results = story.results
     title = f"#### {sanitize.inline(suite.name, 100)}" if many else ""
     inner = Section(f"all tests of {sanitize.inline(suite.name, 80)}", title, Rank.LISTS)
-    rows = tables.rows_of_tests(results, [(suite, test) for test in listed.of(suite.tests)])
+    rows = tables.rows_of_tests(results, story.became, [(suite, test) for test in listed.of(suite.tests)])
     return tabled(
         replace(inner, unlisted=len(suite.tests) - len(rows)), tables.tests("Tests", rows, Room.LITTLE)
     )

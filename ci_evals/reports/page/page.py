@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
-from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.content_policy import policy_of
 from ci_evals.reports.page import embedded_data
@@ -14,6 +13,7 @@ from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import overview
 from ci_evals.reports.story import labels, listed_tests
 from ci_evals.reports.story.judging.verdicts import NO_REASON
+from ci_evals.reports.story.story import Story
 from ci_evals.support.templates import render as fill
 from ci_evals.support.text import visible_for_scripts
 
@@ -38,15 +38,16 @@ _SCRIPTS = (
 _STYLES = ("page.css", "overview.css", "table.css", "test.css", "charts.css", "trust.css", "print.css")
 
 
-def render(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Iterator[str]:
+def render(story: Story, comparison_runs: ComparisonRuns = ALONE) -> Iterator[str]:
     """The page, in parts: its conversations are as large as the run."""
     # Of a run that played the base agent too, that one's conversations stand beside.
+    results = story.results
     tests = embedded_data.tests_of(results, results.base_side or comparison_runs.baseline)
     style, script = _source(_STYLES), _source(_SCRIPTS)
     text = fill(
         "reports/page/templates/page.html.j2",
-        **overview.values_of(results, tests, comparison_runs),
-        not_listed=listed_tests.of_run(results).note,
+        **overview.values_of(story, tests, comparison_runs),
+        not_listed=story.listed.note,
         most=listed_tests.MOST_TESTS,
         policy=policy_of(style, script),
         style=style,

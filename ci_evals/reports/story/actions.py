@@ -9,7 +9,6 @@ from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus, Turn, is_emp
 from ci_evals.support.json_text import canonical
 
 NO_TRACE = "this reply has no trace"
-NOTHING = "nothing: no workflow, parameter, rule or integration"
 HANDED_OVER = "handed over to a person"
 NO_DETAIL = "no detail"
 """The detail of an error of which the agent says no more."""
@@ -42,8 +41,17 @@ def error(reply: Reply) -> str | None:
 
 
 def nothing(reply: Reply) -> str:
-    """The sentence for a reply without actions: a trace that never came is not the same as nothing done."""
-    return NOTHING if is_traced(reply) else NO_TRACE
+    """The sentence for a reply without actions: a trace that never came is not the same as nothing done.
+
+    It names the kinds of actions that the reply reports.
+    """
+    if not is_traced(reply):
+        return NO_TRACE
+    known = [kind.value for kind, found in shown_actions(reply).items() if found is not None]
+    if reply.tool_calls is not None and reply.rules is None and reply.params is None:
+        known = ["tool call"]
+    *others, last = known or ["action"]
+    return f"nothing: no {', '.join(others)} or {last}" if others else f"nothing: no {last}"
 
 
 def text(action: AgentAction) -> str:

@@ -6,9 +6,10 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
 from ci_evals.gate.checks import compares
 from ci_evals.gate.rules.changes import CLOSE
-from ci_evals.reports.story import headline, highlights
+from ci_evals.reports.story import highlights
 from ci_evals.reports.story.headline import Trust
 from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.story import Story
 from ci_evals.scoring.statistics import ALPHA
 
 
@@ -20,8 +21,9 @@ class Conclusion(StrEnum):
     NEUTRAL = "neutral"
 
 
-def conclusion(results: Results, trust: Trust = Trust.OWN) -> Conclusion:
+def conclusion(story: Story, trust: Trust = Trust.OWN) -> Conclusion:
     """The conclusion. What somebody else reports is never a success."""
+    results = story.results
     outcome = highlights.run_outcome(results)
     if outcome is RunOutcome.FAILED and results.gate.exit_code == Exit.FAILED:
         return Conclusion.FAILURE
@@ -38,13 +40,14 @@ def _drop_suspected(results: Results) -> bool:
     return bool(checks) and any(p is not None and ALPHA < p <= CLOSE for p in chances)
 
 
-def title(results: Results, trust: Trust = Trust.OWN) -> str:
+def title(story: Story, trust: Trust = Trust.OWN) -> str:
     """The verdict with score and change, which the verdict of a failed run leaves out; not yet sanitized."""
-    verdict, shown = headline.verdict(results, trust), headline.in_numbers(results)
+    results = story.results
+    verdict, shown = story.verdict(trust), story.numbers
     if highlights.run_outcome(results) is RunOutcome.SKIPPED:
         return verdict
     score = "" if shown.score_in_heading else shown.score
     change = f"{shown.change} against {shown.base_name}" if shown.base else ""
     numbers = ", ".join(filter(None, [score, change]))
-    suspected = conclusion(results, trust) is Conclusion.NEUTRAL and _drop_suspected(results)
+    suspected = conclusion(story, trust) is Conclusion.NEUTRAL and _drop_suspected(results)
     return " · ".join(filter(None, [verdict, numbers, "a drop is suspected" if suspected else ""]))

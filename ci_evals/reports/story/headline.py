@@ -23,7 +23,6 @@ from ci_evals.reports.story.comparison import arms, change, significance
 from ci_evals.reports.story.failed_tests import FailedTest
 from ci_evals.reports.story.judging.parts import capitalized, sentence
 from ci_evals.reports.story.labels import RunOutcome
-from ci_evals.reports.story.once_per_run import once_per_run
 from ci_evals.scoring.scores import deciding
 
 _UNSCORED = {
@@ -75,12 +74,12 @@ class Became(Enum):
     """Its score fell far, without such a change of its outcome."""
 
 
-def became(results: Results) -> dict[tuple[str, str], Became]:
+def became(results: Results, news: "News") -> dict[tuple[str, str], Became]:
     """The tests whose outcome changed since the baseline, by suite and name."""
     comparison = results.comparison
     if comparison is None:
         return {}
-    unjudged = {(test.suite, test.name) for test in news(results).unjudged}
+    unjudged = {(test.suite, test.name) for test in news.unjudged}
     failing = {
         (test.suite, test.name): Became.UNJUDGED if (test.suite, test.name) in unjudged else Became.BROKE
         for test in comparison.regressed
@@ -114,7 +113,6 @@ class News:
         return *self.broke, *self.worse, *self.failed
 
 
-@once_per_run
 def news(results: Results) -> News:
     """The tests worth showing."""
     comparison = results.comparison
@@ -158,13 +156,15 @@ def _has_score(failed: FailedTest) -> bool:
     return failed.test is None or failed.test.score is not None
 
 
-def changed(results: Results) -> bool:
+def changed(results: Results, news: News) -> bool:
     """Return whether a test or the score changed since the baseline, or that is not known."""
     comparison = results.comparison
     if comparison is None or comparison.base is None or comparison.head is None:
         return True
     lists = (comparison.new, comparison.removed, comparison.changed)
-    return bool(became(results) or any(lists)) or numbers.difference(comparison.base, comparison.head) != 0
+    if became(results, news) or any(lists):
+        return True
+    return numbers.difference(comparison.base, comparison.head) != 0
 
 
 def base_name(results: Results) -> str:
@@ -212,26 +212,33 @@ def since(results: Results) -> str:
     return f"{'compared with' if both_sides else 'since'} {base_name(results)}"
 
 
-def verdict(results: Results, trust: Trust = Trust.OWN) -> str:
+def verdict(results: Results, news: News) -> str:
     """The verdict in words, with what changed: `Evals failed: 2 tests broke in this PR`.
 
     It starts with `Evals passed`, `Evals failed`, `Evals skipped` or `No verdict`. `highlights.run_outcome`
     has the sign.
     """
+    beginning, why = _verdict(results, news)
+    return f"{beginning}: {why}" if why else beginning
+
+
+def of_origin(verdict: str, trust: Trust) -> str:
+    """The verdict with the origin of the results, if that limits what it is worth."""
     if trust is Trust.CONTRADICTORY:
         return f"No verdict: the {trust.value}"
-    beginning, news = _verdict(results)
-    origin = f" ({trust.value})" if trust is not Trust.OWN else ""
-    return f"{beginning}{origin}: {news}" if news else f"{beginning}{origin}"
+    if trust is Trust.OWN:
+        return verdict
+    beginning, colon, why = verdict.partition(":")
+    return f"{beginning} ({trust.value}){colon}{why}"
 
 
-def _verdict(results: Results) -> tuple[str, str]:
+def _verdict(results: Results, news: News) -> tuple[str, str]:
     shard = f" in shard {results.run.shard.index} of {results.run.shard.of}" if results.run.shard else ""
     match highlights.run_outcome(results):
         case RunOutcome.PASSED | RunOutcome.UNCHECKED:
-            return f"Evals passed{shard}", _passed(results)
+            return f"Evals passed{shard}", _passed(results, news)
         case RunOutcome.FAILED:
-            return f"Evals failed{shard}", _failed(results)
+            return f"Evals failed{shard}", _failed(results, news)
         case RunOutcome.NO_VERDICT:
             return f"No verdict{shard}", next(iter(results.gate.reasons), "the run did not finish")
         case RunOutcome.INTERRUPTED:
@@ -240,10 +247,10 @@ def _verdict(results: Results) -> tuple[str, str]:
             return "Evals skipped", (results.run.stopped_because or "").strip().rstrip(".")
 
 
-def _passed(results: Results) -> str:
+def _passed(results: Results, news: News) -> str:
     parts = (
         _score_of_100(results),
-        f"but {broke(results)}" if news(results).broke else _relative(results),
+        f"but {broke(results, news)}" if news.broke else _relative(results),
     )
     return ", ".join(part for part in parts if part)
 
@@ -272,12 +279,12 @@ def _relative(results: Results) -> str:
     return f"{amount} {'above' if difference > 0 else 'below'} {base}"
 
 
-def _failed(results: Results) -> str:
-    checks, deciding = gate.failing(results), _deciding(results)
+def _failed(results: Results, news: News) -> str:
+    checks, deciding = gate.failing(results), _deciding(results, news)
     if not checks:
         return ""
     if deciding is None:
-        return broke(results)
+        return broke(results, news)
     words = _below(deciding, results) if deciding is run_floor(results) else gate.in_words(deciding)
     others = [check for check in checks if check is not deciding]
     critical = sum(check.kind is CheckKind.CRITICAL for check in others)
@@ -288,12 +295,12 @@ def _failed(results: Results) -> str:
     return words + (f", and {' and '.join(filter(None, counts))} failed" if others else "")
 
 
-def broke(results: Results) -> str:
+def broke(results: Results, news: News) -> str:
     """The number of tests that passed in the baseline and fail now: `2 tests broke in this PR`.
 
     Where chance may have it, `2 tests fail that passed on main`.
     """
-    number = len(news(results).broke)
+    number = len(news.broke)
     tests = numbers.count(number, "test")
     if broke_for_sure(results):
         return f"{tests} broke {since(results)}"
@@ -316,18 +323,18 @@ def broke_for_sure(results: Results) -> bool:
     return not natures.isdisjoint({Nature.FLOOR, Nature.TEST})
 
 
-def other_checks(results: Results) -> tuple[GateCheck, ...]:
+def other_checks(results: Results, news: News) -> tuple[GateCheck, ...]:
     """The failed checks that neither the heading, the numbers nor the tests that broke make plain."""
     plain = {CheckKind.CRITICAL, CheckKind.REGRESSION}
     failing = [check for check in gate.failing(results) if check.kind not in plain]
-    told = {id(run_floor(results)), id(_deciding(results))}
+    told = {id(run_floor(results)), id(_deciding(results, news))}
     return tuple(check for check in failing if id(check) not in told)
 
 
-def _deciding(results: Results) -> GateCheck | None:
+def _deciding(results: Results, news: News) -> GateCheck | None:
     """The failed check that the heading names; None if it names tests that broke."""
     checks = gate.failing(results)
-    if news(results).broke and any(rule_of(check).nature is not Nature.LIMIT for check in checks):
+    if news.broke and any(rule_of(check).nature is not Nature.LIMIT for check in checks):
         return None
     floor = run_floor(results)
     return floor if floor in checks else next(iter(checks), None)
@@ -405,7 +412,7 @@ class Numbers:
         return f"{self.lead}{self.rest}"
 
 
-def in_numbers(results: Results) -> Numbers:
+def in_numbers(results: Results, news: News) -> Numbers:
     """The numbers of a run."""
     comparison, floor, counts = results.comparison, run_floor(results), results.counts
     outcome = highlights.run_outcome(results)
@@ -430,20 +437,20 @@ def in_numbers(results: Results) -> Numbers:
         required=numbers.plain(floor.required) if floor and floor.required and not passed else "",
         tests=", ".join([tests, *others]),
         score_in_heading=(passed and not too_little)
-        or (outcome is RunOutcome.FAILED and floor is not None and _deciding(results) is floor),
-        change_in_heading=passed and not news(results).broke,
+        or (outcome is RunOutcome.FAILED and floor is not None and _deciding(results, news) is floor),
+        change_in_heading=passed and not news.broke,
     )
 
 
-def certainty(results: Results) -> str:
+def certainty(results: Results, news: News) -> str:
     """How sure the result is, in a sentence or two without p or interval. Nothing else says it again."""
     trials = _trials(results)
     comparison = results.comparison
     if results.gate.reasons or change.too_little_decided(results):
         return trials
-    if comparison and comparison.delta is not None and news(results).broke:
-        sure = f"{_of_broken(results, comparison)} ({trials[0].lower()}{trials[1:]})"
-        flaky = [one.name for one in news(results).broke if one.test is not None and one.test.flaky]
+    if comparison and comparison.delta is not None and news.broke:
+        sure = f"{_of_broken(results, comparison, news)} ({trials[0].lower()}{trials[1:]})"
+        flaky = [one.name for one in news.broke if one.test is not None and one.test.flaky]
         some = f"Passed in some trials, and may pass in a rerun: {numbers.listed(flaky, _NAMED)}"
         return f"{sure}. {some}" if flaky and significance.proven(comparison) else sure
     if comparison is None or comparison.delta is None:
@@ -461,7 +468,7 @@ def _trials(results: Results) -> str:
     return "One trial per test" if least == most == 1 else f"{played} trials per test"
 
 
-def _of_broken(results: Results, comparison: Comparison) -> str:
+def _of_broken(results: Results, comparison: Comparison, news: News) -> str:
     """What is proven where tests broke, and what is not: a sentence each."""
     if significance.proven(comparison):
         return "Proven: the score fell by more than chance explains"
@@ -471,7 +478,7 @@ def _of_broken(results: Results, comparison: Comparison) -> str:
         return f"{proven}The score did not fall, and single tests can fail by chance"
     sentence = f"{proven}A drop of the score is not proven: {_of_change(results, comparison, drop='it')}"
     most = (comparison.fewest_broken or 1) - 1
-    if most < len(news(results).broke):
+    if most < len(news.broke):
         return sentence
     return f"{sentence}; up to {numbers.count(most, 'test')} can break by chance"
 
@@ -526,7 +533,6 @@ def _large_enough(results: Results) -> bool:
     return results.counts.tests >= _ODDS_TESTS and _least_trials(results) >= _ODDS_TRIALS
 
 
-@once_per_run
 def _numbers_of_trials(results: Results) -> Sequence[int]:
     return [len(test.trials) for test in chain.from_iterable(suite.tests for suite in results.suites)]
 

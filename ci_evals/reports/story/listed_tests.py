@@ -9,7 +9,6 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.reports.story.labels import OUTCOMES
-from ci_evals.reports.story.once_per_run import once_per_run
 
 MOST_TESTS = 1_000
 """Tests of other tools up to which reports list all and each gets a file. All are in the results file."""
@@ -62,7 +61,6 @@ class ListedTests:
         )
 
 
-@once_per_run
 def of_run(results: Results) -> ListedTests:
     """Return the tests of a run to list: of many at most `MOST_TESTS`."""
     if not limited(results):

@@ -12,6 +12,7 @@ from ci_evals.gate.rules import rule_of
 from ci_evals.reports.story import advice, gate, headline, highlights, trial_errors
 from ci_evals.reports.story.comparison import change, significance
 from ci_evals.reports.story.failed_tests import FailedTest
+from ci_evals.reports.story.headline import News
 from ci_evals.reports.story.labels import UNFINISHED, RunOutcome
 
 _ENOUGH_TRIALS = 3
@@ -32,15 +33,15 @@ _OTHER_AGENT = ("adapterOptions", "arms", "against", "replay", "judgePanel", "em
 """Keys of options that do the same, and are more than a word."""
 
 
-def what_to_do(results: Results) -> str:
+def what_to_do(results: Results, news: News) -> str:
     """The next step without a verdict, after a failed one, or where tests broke; empty if none is known."""
     outcome = highlights.run_outcome(results)
     if outcome in UNFINISHED:
         return _without_verdict(results, outcome)
     if outcome is RunOutcome.FAILED:
-        return " ".join(part for part in (_after_failure(results), advice.exit_code(results)) if part)
-    if outcome is RunOutcome.PASSED and headline.news(results).broke:
-        return _after_failure(results)
+        return " ".join(part for part in (_after_failure(results, news), advice.exit_code(results)) if part)
+    if outcome is RunOutcome.PASSED and news.broke:
+        return _after_failure(results, news)
     return ""
 
 
@@ -75,9 +76,9 @@ def _evidence(results: Results) -> str:
     return advice.evidence_for(causes)
 
 
-def _after_failure(results: Results) -> str:
+def _after_failure(results: Results, news: News) -> str:
     """What to do about failed tests. Another tool's are not played here."""
-    found, floor, failing = headline.news(results), headline.run_floor(results), gate.failing(results)
+    floor, failing = headline.run_floor(results), gate.failing(results)
     if any(suite.of_other_tool for suite in results.suites):
         return ""
     of_rules = [rule_of(check).advice for check in failing]
@@ -85,22 +86,22 @@ def _after_failure(results: Results) -> str:
         return of_rules[0]
     if floor in failing and change.too_little_decided(results) and (evidence := _evidence(results)):
         return evidence
-    if found.to_look_at:
-        return f"{advice.READ_FAILURES} {_about_failures(results)}"
-    return advice.OTHER_FLOOR if found.failed_before and floor in failing else ""
+    if news.to_look_at:
+        return f"{advice.READ_FAILURES} {_about_failures(results, news)}"
+    return advice.OTHER_FLOOR if news.failed_before and floor in failing else ""
 
 
-def _about_failures(results: Results) -> str:
+def _about_failures(results: Results, news: News) -> str:
     comparison = results.comparison
     proven = comparison is not None and significance.proven(comparison)
-    if proven or all(map(_always_failed, headline.news(results).to_look_at)):
+    if proven or all(map(_always_failed, news.to_look_at)):
         return advice.FIX_FAILURES
     if results.run.origin and results.run.origin.how == "replay":
         return advice.REPLAYED
     where = " on your machine" if results.run.git.pull_request is not None else ""
     how = ", with the other options of this run" if _needs_more_options(results) else ""
     return (
-        f"To see whether a test fails again, repeat it{where}{how}: {rerun_command(results)}. "
+        f"To see whether a test fails again, repeat it{where}{how}: {rerun_command(results, news)}. "
         f"If any trial fails, fix it.{_if_all_pass(results)}"
     )
 
@@ -116,12 +117,12 @@ def _if_all_pass(results: Results) -> str:
     return " If all pass, rerun this check."
 
 
-def rerun_command(results: Results) -> str:
+def rerun_command(results: Results, news: News) -> str:
     """The command that repeats the first test that failed, which shows how often it does.
 
     Names that a shell would read otherwise, or that reports would change, are left for the reader to fill in.
     """
-    first = next(iter(headline.news(results).to_look_at), None)
+    first = next(iter(news.to_look_at), None)
     files = [suite.file for suite in results.suites if first and suite.name == first.suite]
     file = files[0] if len(files) == 1 and _SAFE.fullmatch(files[0]) and " " not in files[0] else "SUITE"
     name = first.name if first and _SAFE.fullmatch(first.name) else None

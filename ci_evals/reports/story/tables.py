@@ -19,7 +19,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Latency, RoleUsage
-from ci_evals.reports.story import gate, headline, highlights, labels, set_aside
+from ci_evals.reports.story import gate, highlights, labels, set_aside
 from ci_evals.reports.story.comparison import arms, change
 from ci_evals.reports.story.failed_tests import FailedTest
 from ci_evals.reports.story.headline import Became
@@ -380,6 +380,7 @@ TEST_COLUMNS: tuple[Column[TestRow], ...] = (
 
 def rows_of_tests(
     results: Results,
+    became: Mapping[tuple[str, str], Became],
     tests: Iterable[tuple[SuiteResult, TestResult]],
     base_scores: Mapping[int, float] | None = None,
 ) -> list[TestRow]:
@@ -387,11 +388,12 @@ def rows_of_tests(
 
     Args:
         results: Of the run.
+        became: The tests whose outcome changed since the baseline, by suite and name.
         tests: Each with its suite.
         base_scores: The baseline's score by the identity of a test, where the whole baseline is known; else
             only that of tests that changed is.
     """
-    comparison, became = results.comparison, headline.became(results)
+    comparison = results.comparison
     changed = {}
     if comparison:
         for one in (*comparison.suspects, *comparison.fixed, *comparison.regressed):

@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.story import gate, headline, highlights, next_step, reliability
+from ci_evals.reports.story import gate, headline, highlights, reliability
 from ci_evals.reports.story.comparison import change, looks
 from ci_evals.reports.story.headline import Numbers, Trust
 from ci_evals.reports.story.judging import judge
 from ci_evals.reports.story.judging.parts import capitalized, sentence
 from ci_evals.reports.story.labels import RunOutcome, Tone
+from ci_evals.reports.story.story import Story
 from ci_evals.scoring.usage import agent_models
 
 _CHECKS = 4
@@ -38,8 +39,9 @@ class Headline(NamedTuple):
     facts: list[tuple[str, str]]
 
 
-def of(results: Results) -> Headline:
+def of(story: Story) -> Headline:
     """The head of these results' page."""
+    results = story.results
     outcome, trust = highlights.run_outcome(results), headline.trust_of(results)
     names = [suite.name for suite in results.suites]
     tone = Tone.OPEN if trust is Trust.CONTRADICTORY else outcome.value.tone
@@ -48,37 +50,40 @@ def of(results: Results) -> Headline:
     return Headline(
         suites=", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else ""),
         tone=tone.value,
-        verdict=headline.verdict(results, trust),
-        numbers=headline.in_numbers(results) if played else None,
-        reasons=list(_reasons(results, outcome)),
-        certainty=headline.certainty(results) if played else "",
-        details=list(_details(results)) if played else [],
+        verdict=story.verdict(trust),
+        numbers=story.numbers if played else None,
+        reasons=list(_reasons(story)),
+        certainty=story.certainty if played else "",
+        details=list(_details(story)) if played else [],
         warnings=reliability.warnings(results),
         notes=[*([origin] if origin else []), *highlights.notes(results)],
         facts=list(_facts(results)),
     )
 
 
-def _reasons(results: Results, outcome: RunOutcome) -> Iterator[str]:
-    failing = headline.other_checks(results) if outcome is RunOutcome.FAILED else ()
+def _reasons(story: Story) -> Iterator[str]:
+    results = story.results
+    outcome = story.outcome
+    failing = story.other_checks if outcome is RunOutcome.FAILED else ()
     yield from (sentence(capitalized(gate.in_words(check))) for check in failing[:_CHECKS])
     if len(failing) > _CHECKS:
         yield f"{numbers.count(len(failing) - _CHECKS, 'more check')} failed; the gate below has all."
     # The verdict names the first reason of a run without one.
     reasons = results.gate.reasons[outcome is RunOutcome.NO_VERDICT :]
     yield from (sentence(capitalized(reason)) for reason in reasons)
-    if todo := next_step.what_to_do(results):
+    if todo := story.what_to_do:
         yield todo
     yield from gate.warnings(results)
 
 
-def _details(results: Results) -> Iterator[str]:
+def _details(story: Story) -> Iterator[str]:
+    results = story.results
     comparison = results.comparison
     yield change.brief(results)
     yield from looks.sentences(results)
     if comparison and comparison.delta is not None:
         yield change.small_print(comparison, results)
-    if odds := headline.odds(results):
+    if odds := story.odds:
         yield odds
     if from_cache := judge.cached(results):
         yield sentence(capitalized(from_cache))

@@ -12,6 +12,7 @@ from ci_evals.reports.page.overview.test_links import TestLinks
 from ci_evals.reports.story import reliability, tables
 from ci_evals.reports.story.comparison import change
 from ci_evals.reports.story.reliability import Remark
+from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Table
 
 
@@ -24,19 +25,18 @@ class Reliability(NamedTuple):
     """The tables with a row for each criterion or test."""
 
 
-def values_of(
-    results: Results, tests: Sequence[TestView], comparison_runs: ComparisonRuns
-) -> dict[str, object]:
+def values_of(story: Story, tests: Sequence[TestView], comparison_runs: ComparisonRuns) -> dict[str, object]:
     """The values that the page's templates place, in plain text: they sanitize and escape it."""
+    results = story.results
     comparison, baseline = results.comparison, comparison_runs.baseline
     return {
-        "headline": headline.of(results),
-        "what_broke": what_broke.of(results, TestLinks(tests), comparison_runs),
+        "headline": headline.of(story),
+        "what_broke": what_broke.of(story, TestLinks(tests), comparison_runs),
         "suites": tables.suites(results),
         "gate": tables.checks(results),
         "figures": figures.of_run(results, tests, comparison_runs),
         "agents": tables.agents(results),
-        "tests": test_table.of(results, tests),
+        "tests": test_table.of(story, tests),
         "differences": change.differences(comparison) if comparison else (),
         "groups": [(suite.name, table) for suite in results.suites for table in tables.groups(suite)],
         "process": tables.process(results, baseline),

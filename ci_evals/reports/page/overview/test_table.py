@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import sanitize
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.story import labels, set_aside, tables
 from ci_evals.reports.story.headline import Became
+from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 from ci_evals.reports.story.tables import TestRow
 
@@ -109,15 +109,16 @@ class TestTable:
         return sum(mark in row.facets["marks"] for row in self.rows)
 
 
-def of(results: Results, tests: Sequence[TestView]) -> TestTable:
+def of(story: Story, tests: Sequence[TestView]) -> TestTable:
     """The table of these tests, those first that failed."""
+    results = story.results
     comparison = results.comparison
     base_scores = {}
     if comparison is not None and comparison.delta is not None:
         for view in tests:
             if view.base and view.same and view.base.score is not None:
                 base_scores[id(view.test)] = view.base.score
-    found = tables.rows_of_tests(results, [(view.of, view.test) for view in tests], base_scores)
+    found = tables.rows_of_tests(results, story.became, [(view.of, view.test) for view in tests], base_scores)
     several = len({view.suite for view in tests}) > 1
     rows = []
     for view, row in zip(tests, found, strict=True):

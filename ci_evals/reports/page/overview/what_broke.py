@@ -18,6 +18,7 @@ from ci_evals.reports.story.failed_tests import FailedCriterion, FailedTest
 from ci_evals.reports.story.judging import verdicts
 from ci_evals.reports.story.judging.verdicts import NO_REASON
 from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.trial_errors import TrialErrors
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import SUSPECT
@@ -104,11 +105,12 @@ class WhatBroke:
     """The agent's logic that was used in the baseline and does not now: often the cause of it all."""
 
 
-def of(results: Results, links: TestLinks, comparison_runs: ComparisonRuns) -> WhatBroke:
+def of(story: Story, links: TestLinks, comparison_runs: ComparisonRuns) -> WhatBroke:
     """The section for these results."""
+    results = story.results
     if highlights.run_outcome(results) is RunOutcome.SKIPPED:
         return WhatBroke((), nothing=_NOT_PLAYED)
-    section = _BrokenSection(results, links, since.earlier(results, comparison_runs))
+    section = _BrokenSection(story, links, since.earlier(results, comparison_runs))
     groups = [group for group in section.groups() if group.whole or group.lines]
     errors = [
         (errors, [links.link(test) for _, test in errors.affected])
@@ -133,8 +135,9 @@ def _lost_logic(results: Results) -> str | None:
 class _BrokenSection:
     """Makes the groups of one page."""
 
-    def __init__(self, results: Results, links: TestLinks, earlier: Sequence[ComparisonRun]) -> None:
-        self._results = results
+    def __init__(self, story: Story, links: TestLinks, earlier: Sequence[ComparisonRun]) -> None:
+        self._results = results = story.results
+        self._story = story
         self._links = links
         self._earlier = earlier
         self._most = listed_tests.MOST_TESTS if listed_tests.limited(results) else None
@@ -142,7 +145,7 @@ class _BrokenSection:
 
     def groups(self) -> Iterable[TestGroup]:
         """All groups, the news first."""
-        news, results, most = headline.news(self._results), self._results, self._most
+        news, results, most = self._story.news, self._results, self._most
         title, flaky_tests = highlights.flaky(results.suites)
         flaky = [
             TestLine(self._links.link(test), test.outcome.value, passed)
@@ -157,7 +160,7 @@ class _BrokenSection:
         unjudged = f"{_tests(news.unjudged)} passed in the baseline and could not be judged now"
         few = f"{_tests(news.dropped)} dropped by {SUSPECT} points or more"
         return (
-            self._group("_broke", headline.broke(results), news.broke),
+            self._group("_broke", headline.broke(results, news), news.broke),
             self._group("_unjudged", unjudged, news.unjudged, [False] * len(news.unjudged)),
             self._group("_worse", worse, news.worse),
             self._group("_failed", f"{_tests(news.failed)} failed", news.failed),
