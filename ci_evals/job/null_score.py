@@ -1,13 +1,21 @@
-"""The scores of agents that do nothing, by the strict checks of suites. No agent is asked."""
+"""The scores of agents that do nothing, by the strict checks of suites. No agent is asked.
 
-from collections.abc import Iterable, Sequence
+A floor that such an agent reaches guards nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
+from typing import Self
 
+from ci_evals.domain import numbers
 from ci_evals.domain.base import Percent
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.checks.strict.functions import PythonCheck
 from ci_evals.domain.null_agents import REFUSAL
+from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.trial import passed_share, points
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
@@ -21,12 +29,50 @@ def null_score(tests: Iterable[Test], words: str = REFUSAL) -> Percent | None:
     It is the mean over the tests that decide, by their strict checks. Criteria that need a model, the suite's
     own code or a probe are left out. None if nothing is left.
     """
+    return points(scores.mean(_scores(tests, words)))
+
+
+def in_words(score: Percent) -> str:
+    """Return what a null score says, in a clause."""
+    return f"an agent that refuses everything would score {numbers.score(score)} by strict checks"
+
+
+@dataclass(frozen=True)
+class NullScores:
+    """The scores of an agent that refuses everything, in a run and in each of its suites."""
+
+    run: Percent | None
+    suites: tuple[Percent | None, ...]
+    """In the order of the plan."""
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        """Return the scores in the suites of the first agent."""
+        by_suite = [_scores(planned.tests, REFUSAL) for planned in plan.arm(0).suites]
+        every = list(chain.from_iterable(by_suite))
+        return cls(points(scores.mean(every)), tuple(points(scores.mean(own)) for own in by_suite))
+
+    def reached_floors(self, plan: Plan, min_score: float) -> Iterator[str]:
+        """Yield a warning for each minimum score, of the run or of a suite, that such an agent reaches."""
+        if self.run is not None and 0 < min_score <= self.run:
+            yield f"a minimum score of {min_score:g} guards nothing: {in_words(self.run)}. {_CURE}"
+        for planned, score in zip(plan.arm(0).suites, self.suites, strict=True):
+            floor = planned.suite.min_score
+            if floor and score is not None and floor <= score:
+                name = planned.suite.name
+                yield f"minScore {floor:g} of {name!r} guards nothing: {in_words(score)}. {_CURE}"
+
+
+_CURE = "Raise it, or add checks of what the agent must do"
+
+
+def _scores(tests: Iterable[Test], words: str) -> list[Fraction]:
     found = []
     for test in tests:
         share = None if test.quarantine else _score(test, words)
         if share is not None:
             found.append(share)
-    return points(scores.mean(found))
+    return found
 
 
 def _score(test: Test, words: str) -> Fraction | None:

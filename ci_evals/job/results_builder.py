@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from itertools import chain
 from uuid import uuid4
 
@@ -32,6 +33,7 @@ from ci_evals.job.chosen import ChosenModels
 from ci_evals.job.conclude import Conclusion
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
+from ci_evals.job.null_score import NullScores
 from ci_evals.job.unproven_paths import Settled
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring import tool_names
@@ -207,6 +209,10 @@ class ResultsBuilder:
             *self._notes(),
         )
 
+    @cached_property
+    def _null_scores(self) -> NullScores:
+        return NullScores.of(self._job.plan)
+
     def _resumed(self, plan: Plan) -> Resumed | None:
         past = self._job.journal.past if self._job.journal else None
         trials = sum(trial in self.resumed for trial in plan.trials)
@@ -238,6 +244,7 @@ class ResultsBuilder:
             origin=job.facts.origin,
             resumed=self._resumed(plan),
             baseline_note=job.baseline.note,
+            null_score=self._null_scores.run,
             warnings=self._warnings(plan, settled),
         )
 

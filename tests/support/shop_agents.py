@@ -79,6 +79,12 @@ class ShopAgent:
 
     async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # as the port has it
         session["heard"] += 1
+        reply = self._reply_to(text)
+        if self.bug == "hand_over_added" and session["heard"] == 1:
+            return reply.model_copy(update={"handed_over": True})
+        return reply
+
+    def _reply_to(self, text):
         if self.bug in {"reply_refused", "reply_claims"}:
             return self._reply(REFUSAL if self.bug == "reply_refused" else CLAIM, (), {}, ())
         if "refund" in text:
@@ -114,8 +120,7 @@ class ShopAgent:
             "data_told": "I have refunded 30 euros for you. (name: Sam Roe)",
         }.get(self.bug, "I have refunded 30 euros for you.")
         rules = () if self.bug == "rule_dropped" else ("refund-allowed",)
-        handed_over = self.bug == "hand_over_added"
-        return self._reply(words, calls, self._params(), rules, handed_over=handed_over)
+        return self._reply(words, calls, self._params(), rules)
 
     def _call(self, name, arguments, result, status=ToolStatus.OK):
         if not self.integrates:

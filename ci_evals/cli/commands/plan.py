@@ -14,6 +14,7 @@ from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.grading import control
+from ci_evals.job.null_score import in_words, null_score
 from ci_evals.job.stages import first_plan
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
@@ -46,6 +47,9 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
         context.show(_table(alone, suite, connections, context) + "\n")
     for warning in connections.warnings(planned):
         context.console.say(f"warning: {warning}")
+    score = null_score(test for suite in alone.suites for test in suite.tests)
+    if score is not None:
+        context.show(in_words(score))
     total = of_plan(planned)
     agent, user, judge = _calls(total, connections)
     audits = f", auditor {total.auditor_calls}" if connections.audit_user and not connections.offline else ""

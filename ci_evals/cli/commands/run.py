@@ -1,7 +1,7 @@
 """`run`: plays suites, writes reports, exits as the gate decides."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -39,10 +39,13 @@ from ci_evals.domain.progress import Event, Listener, TurnPlayed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.extension_registry import Addition, read_calibration
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.rules.min_score import MinScore
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
 from ci_evals.job.chosen import Chosen
 from ci_evals.job.job import RunFacts
 from ci_evals.job.limits import FAILURES_IN_ROW
+from ci_evals.job.null_score import NullScores
 from ci_evals.planning.arms import Arm
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan, with_tests
@@ -105,7 +108,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     )
     of_suites = (warning for item in loaded for warning in item.warnings)
     warnings = tuple(map(context.spell, (*of_suites, *notes)))
-    for warning in warnings:
+    for warning in (*warnings, *_reached_floors(planned, policy)):
         console.say(f"warning: {warning}")
     paths = OutputPaths(settings.output_dir, settings.junit)
     inputs = _inputs(settings, loaded)
@@ -434,3 +437,9 @@ def _load(settings: RunSettings, trust: FileTrust, *, may_skip: bool, replay: bo
         if any(problem.path == "apiKey" for problem in error.problems):
             explain_missing(trust.github)
         raise
+
+
+def _reached_floors(planned: Plan, policy: Policy) -> Iterator[str]:
+    """Yield warnings about minimum scores that an agent reaches that does nothing."""
+    if policy.enforced:
+        yield from NullScores.of(planned).reached_floors(planned, policy.rule(MinScore).min_score)

@@ -8,6 +8,7 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.domain import numbers
+from ci_evals.job.null_score import in_words, null_score
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.quality import weaknesses
 from ci_evals.reports import sanitize
@@ -34,4 +35,7 @@ def validate(settings: ValidateSettings, context: RunContext) -> Sequence[Loaded
             f"ok  {name}: {numbers.count(len(suite.tests), 'test')}, "
             f"{numbers.count(evaluations, 'evaluation')}, {numbers.up_to(fewest, most, 'turn')}"
         )
+        score = null_score(suite.tests)
+        if score is not None:
+            context.show(f"    {in_words(score)}")
     return suites

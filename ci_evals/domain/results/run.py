@@ -11,6 +11,7 @@ from ci_evals.domain.base import (
     Amount,
     CleanText,
     Instant,
+    Percent,
     Positive,
     ResultPart,
     Seconds,
@@ -163,6 +164,11 @@ class RunInfo(ResultPart):
     """Null if no trial came from a journal."""
     baseline_note: str | None = None
     """Which baseline was found, or why there is none; null if none was searched for."""
+    null_score: Percent | None = None
+    """The score of an agent that refuses everything, by strict criteria alone.
+
+    Null without any, and if the run was not played here.
+    """
     warnings: tuple[str, ...] = ()
 
     @property

@@ -132,8 +132,10 @@ def _is_plain(value: JsonValue) -> bool:
 
 
 def _only_these(transcript: Transcript) -> Check:
-    names = list(dict.fromkeys(call.name for call in _calls_in(transcript)))
-    tools: list[JsonValue] = [*names]
+    """Return a check that nothing else was called. Hand-overs count, which some agents report as calls."""
+    every = [call for turn in transcript.turns for call in calls_of(turn).seen]
+    tools: list[JsonValue] = [call.name for call in every]
+    names = dict.fromkeys(call.name for call in every)
     return {
         "criterion": f"Calls nothing but {', '.join(names)}",
         "strict": "tool_sequence",
@@ -186,15 +188,15 @@ def _texts(transcript: Transcript) -> Iterator[Check]:
                 "turn": turn.index,
             }
     for turn in transcript.turns:
-        words = re.findall(r"[^\W_]+", turn.agent)
-        for word in sorted(set(words), key=len, reverse=True)[:_MOST_WORDS]:
-            if len(word) >= _LONG_WORD:
-                yield _contains(word, turn.index, f"Reply {turn.index} speaks of {word!r}")
-    for turn in transcript.turns:
         clauses = [clause.strip() for clause in re.split(_CLAUSE_ENDS, turn.agent) if clause.strip()]
         if clauses:
             end = " ".join(clauses[-1].split()[-_LAST_WORDS:])
             yield _contains(end, turn.index, f"Reply {turn.index} ends with {end!r}")
+    for turn in transcript.turns:
+        words = re.findall(r"[^\W_]+", turn.agent)
+        for word in sorted(set(words), key=len, reverse=True)[:_MOST_WORDS]:
+            if len(word) >= _LONG_WORD:
+                yield _contains(word, turn.index, f"Reply {turn.index} speaks of {word!r}")
 
 
 def _contains(text: str, turn: int, criterion: str) -> Check:

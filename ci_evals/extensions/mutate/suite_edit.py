@@ -11,6 +11,7 @@ from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.extensions.mutate.result import Suggestion
 from ci_evals.planning.documents.document import Document
 from ci_evals.planning.documents.reader import read
+from ci_evals.planning.documents.yaml_document import Loader
 
 _YAML = {".yaml", ".yml"}
 _NO_WRAP = 10**6
@@ -30,7 +31,7 @@ def with_evaluations(text: str, file: str, suggestions: Sequence[Suggestion]) ->
             expected["tests"][place]["evaluations"].append(suggestion.evaluation)
         if read(text, file).value == expected:
             return text
-    except SuiteError:  # aliases, which lead to the lines of another test
+    except (SuiteError, yaml.YAMLError):  # aliases, which lead to the lines of another test
         pass
     raise UsageError(f"{file}: the checks cannot be added to this layout. Add suggestions.yaml by hand.")
 
@@ -64,7 +65,7 @@ def _with_json(text: str, document: Document, place: int, evaluation: dict[str, 
 
 
 def _with_yaml(text: str, place: int, evaluation: dict[str, Any]) -> str:
-    root: Any = yaml.compose(text, yaml.SafeLoader)
+    root: Any = yaml.compose(text, Loader)
     sequence = _value(_value(root, "tests").value[place], "evaluations")
     last = sequence.value[-1]
     if sequence.flow_style:

@@ -65,6 +65,8 @@ def test_a_state_check_notices_what_changes_the_state_and_nothing_else(capsys):
     noticed = {kind for kind, fault in faults.items() if fault["noticed"]}
     assert noticed == {
         "call_dropped",
+        "call_changed",
+        "param_changed",
         "call_failed",
         "state_unchanged",
         "hand_over_dropped",
@@ -111,7 +113,7 @@ def test_the_share_that_a_gate_needs_depends_on_the_gate():
     _, lax = mutate("--min-score=10", "--shares=100")
     assert by_kind(strict)["call_dropped"]["neededShare"] == 1
     assert by_kind(lax)["call_dropped"]["neededShare"] is None
-    assert by_kind(strict)["call_changed"]["neededShare"] is None  # nothing notices it
+    assert by_kind(strict)["rule_dropped"]["neededShare"] is None  # nothing notices it
 
 
 def test_a_gate_that_fails_without_faults_says_nothing_about_them():
@@ -206,9 +208,27 @@ def test_the_page_shows_what_the_gate_notices():
         invoke(["report", "results"], RunContext({}))
 
 
+def test_the_weak_suite_of_the_docs_becomes_strong():
+    """As the page tells it: an agent that does nothing scores 100, until the suggestions are added."""
+    text = (DOCS / "mutations.md").read_text()
+    (weak,) = re.findall(r"```yaml title=\"weak.yaml\"\n(.*?)```", text, flags=re.DOTALL)
+    Path("weak.yaml").write_text(weak)
+    play(suite="weak.yaml")
+    _, before = mutate()
+    assert before["nullAgents"] == {"refuses": 100, "claims": 100}
+    mutate("--apply=weak.yaml")
+    assert "# a refund needs no person" in Path("weak.yaml").read_text()
+    play(suite="weak.yaml")
+    _, after = mutate()
+    assert after["nullAgents"]["refuses"] < 60
+    shares = [sum(fault["noticed"] for fault in one["faults"]) for one in (before, after)]
+    assert shares[1] > 3 * shares[0]
+    assert after["suggestions"] == []
+
+
 def test_the_docs_list_every_kind():
     """Name, bug and what it needs, as the faults declare them."""
     text = (DOCS / "mutations.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", text, flags=re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| ([a-z].*?) \| ([a-z].*?) \|$", text, flags=re.MULTILINE)
     assert rows == [(fault.kind, fault.title, fault.needs) for fault in FAULTS]
     assert len(KINDS) == len(FAULTS) == 16

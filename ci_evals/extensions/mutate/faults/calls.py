@@ -50,13 +50,14 @@ def call_dropped(conversation: Conversation) -> Transcript | None:
 def call_changed(conversation: Conversation) -> Transcript | None:
     """Stand for an agent that calls the right tool with a wrong argument.
 
-    The call's result and its effect are unknown then.
+    What the call returns is unknown then. If the argument names the object, the call has no effect on that
+    one; otherwise its effect is unknown.
     """
     for site in _sites(conversation):
         other = _with_wrong_argument(site.call)
         if other is not None:
             transcript = _with_calls_at(conversation, site, (other,))
-            return end_state.with_unknown_effect(conversation, site.as_call, transcript)
+            return end_state.with_effect_of_other(conversation, site.as_call, _as_call(other), transcript)
     return None
 
 

@@ -1,6 +1,6 @@
 """Faults of the end state, and what becomes of it without a call."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from pydantic import JsonValue
 
@@ -54,6 +54,18 @@ def with_unknown_effect(conversation: Conversation, call: ToolCall, transcript: 
         untouched = before is not None and before == after and not _mentions(after.value, names)
         probes[name] = after if untouched else _UNKNOWN
     return transcript.model_copy(update={"probes": probes})
+
+
+def with_effect_of_other(
+    conversation: Conversation, call: ToolCall, other: ToolCall, transcript: Transcript
+) -> Transcript:
+    """Return the transcript with the end state that there is if another call was made instead.
+
+    A call about another object has no effect on this one. Otherwise the effect is unknown.
+    """
+    if set(_argument_names(call)) != set(_argument_names(other)):
+        return without_effect(conversation, call, transcript)
+    return with_unknown_effect(conversation, call, transcript)
 
 
 _UNKNOWN = ProbeResult(error="it depends on the effect of a call with a planted fault")
@@ -125,8 +137,17 @@ def _mentions(value: JsonValue, names: Collection[str]) -> bool:
 
 def _object_names(call: ToolCall) -> Iterator[str]:
     """Yield the values by which the state may name what a call was about."""
-    result = call.result if isinstance(call.result, dict) else {}
-    for value in (*(call.arguments or {}).values(), *result.values()):
+    yield from _argument_names(call)
+    if isinstance(call.result, dict):
+        yield from _names_among(call.result.values())
+
+
+def _argument_names(call: ToolCall) -> Iterator[str]:
+    yield from _names_among((call.arguments or {}).values())
+
+
+def _names_among(values: Iterable[JsonValue]) -> Iterator[str]:
+    for value in values:
         is_name = isinstance(value, str | int) and not isinstance(value, bool)
         if is_name and len(str(value)) >= _SHORTEST_NAME:
             yield str(value)

@@ -10,7 +10,7 @@ from ci_evals.domain.transcript import Integration, ToolCall, Transcript, Turn, 
 from ci_evals.extensions.mutate.faults.calls import with_calls_of
 from ci_evals.extensions.mutate.faults.changed_values import changed
 from ci_evals.extensions.mutate.faults.conversation import Conversation
-from ci_evals.extensions.mutate.faults.end_state import with_unknown_effect
+from ci_evals.extensions.mutate.faults.end_state import with_effect_of_other
 
 
 def rule_dropped(conversation: Conversation) -> Transcript | None:
@@ -75,10 +75,11 @@ class _WrongParam:
         return call.model_copy(update=update)
 
     def with_effects(self, conversation: Conversation, turns: tuple[Turn, ...]) -> Transcript:
-        """Return the transcript with these turns, and an unknown end state where such a call shows in it."""
+        """Return the transcript with these turns, and the end state after calls with the other value."""
         transcript = conversation.transcript.model_copy(update={"turns": turns})
         for turn in conversation.turns:
             for call in turn.tool_calls or ():
-                if self.in_call(call) != call:
-                    transcript = with_unknown_effect(conversation, call, transcript)
+                other = self.in_call(call)
+                if isinstance(other, ToolCall) and other != call:
+                    transcript = with_effect_of_other(conversation, call, other, transcript)
         return transcript

@@ -1,0 +1,123 @@
+"""The gate fails about as often with a broken agent as `mutate` says beforehand.
+
+`pytest -m simulate -s` on this file prints the table of docs/mutations.md.
+"""
+
+import random
+from dataclasses import replace
+
+import pytest
+import shop_agents
+from shop_agents import SUITE, ShopAgent
+
+from ci_evals import load_suite, run_suite
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.extensions.mutate.faults import KINDS
+from ci_evals.extensions.mutate.gate_draws import PlantedGate, graded_again
+from ci_evals.extensions.mutate.planting import plant_all, saved_trials
+from ci_evals.gate.decision import decide
+from ci_evals.gate.gate_input import GateInput
+from ci_evals.gate.policy import Policy
+from ci_evals.scoring.scorecard import recounted
+from ci_evals.scoring.scores import ScoreRule
+
+RATES = (0.05, 0.1, 0.25, 0.5)
+RUNS = 400
+POLICY = Policy(min_score=97)
+KINDS_COMPARED = (
+    "call_dropped",
+    "call_changed",
+    "call_repeated",
+    "call_forbidden",
+    "call_failed",
+    "hand_over_added",
+    "rule_dropped",
+    "param_changed",
+    "state_unchanged",
+    "reply_refused",
+    "fact_changed",
+)
+CHECKS = [
+    {"criterion": "refunds once", "strict": "tool_called", "toolName": "refund"}
+    | {"args": {"order": "4711"}, "times": 1, "status": "ok"},
+    {"criterion": "nothing else", "strict": "tool_sequence", "tools": ["refund", "address"]}
+    | {"mode": "subset"},
+    {"criterion": "rule", "strict": "rule_triggered", "ruleCode": "refund-allowed"},
+    {"criterion": "order", "strict": "param_equals", "paramName": "order", "paramValue": "4711"},
+    {"criterion": "amount", "strict": "contains", "text": "30 euros", "turn": 1},
+]
+
+
+def suite_of(copies):
+    """The shop's suite with a stronger test of refunds, each test several times."""
+    refund, *others = SUITE["tests"]
+    refund = refund | {"evaluations": [*refund["evaluations"], *CHECKS]}
+    tests = [
+        test | {"name": f"{test['name']} {copy}"} for copy in range(copies) for test in (refund, *others)
+    ]
+    return load_suite(SUITE | {"tests": tests})
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shop_agents.open_shop()
+
+
+async def shares(kinds, copies):
+    """By kind and rate: the share of runs that fail as predicted, and with the agent that has the bug.
+
+    The agents always do the same, so that one conversation of each kind shows what every other would be.
+    """
+    suite = suite_of(copies)
+    healthy = await run_suite(ShopAgent(), suite, policy=POLICY)
+    trials = await saved_trials(healthy, [suite.suite])
+    gate = PlantedGate(graded_again(healthy, trials), POLICY)
+    found = {}
+    for kind in kinds:
+        plantings = await plant_all([KINDS[kind]], trials)
+        affected = {planting.trial.key.test for planting in plantings}
+        broken = await run_suite(ShopAgent(kind), suite, policy=POLICY)
+        for rate in RATES:
+            found[kind, rate] = (
+                gate.failing_share(plantings, rate),
+                real_share(healthy, broken, affected, rate),
+            )
+    return found
+
+
+def real_share(healthy, broken, affected, rate):
+    rng = random.Random(f"real {rate}")
+    failed = sum(fails(healthy, broken, affected, rate, rng) for _ in range(RUNS))
+    return failed / RUNS
+
+
+def fails(healthy, broken, affected, rate, rng):
+    """Return whether the gate fails a run in which the bug showed in some conversations."""
+    (good,), (bad,) = healthy.suites, broken.suites
+    tests = tuple(
+        bad.tests[place] if place in affected and rng.random() < rate else test
+        for place, test in enumerate(good.tests)
+    )
+    suite = recounted(replace(good, tests=tests), ScoreRule(offline=True))
+    results = replace(healthy, suites=(suite,), score=suite.score)
+    return not decide(GateInput(results), POLICY, RunEnding()).passed
+
+
+async def test_the_gate_fails_as_often_as_predicted(shop):
+    found = await shares(["call_dropped"], copies=3)
+    for predicted, real in found.values():
+        assert abs(predicted - real) <= 0.1
+
+
+@pytest.mark.simulate
+async def test_so_it_does_for_many_kinds(shop):
+    """The table of the docs: predicted and real shares of failing runs, in percent."""
+    found = await shares(KINDS_COMPARED, copies=4)
+    for kind in KINDS_COMPARED:
+        cells = [
+            f"{100 * one:.0f} / {100 * other:.0f}" for one, other in (found[kind, rate] for rate in RATES)
+        ]
+        print(f"| `{kind}` | {' | '.join(cells)} |")
+    for predicted, real in found.values():
+        assert abs(predicted - real) <= 0.1
