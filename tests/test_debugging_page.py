@@ -1,0 +1,66 @@
+"""The page "Debug a failing test", followed step by step with an agent that grants a late refund."""
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+from commands import ci_evals, results_in
+from doc_pages import blocks, page
+
+pytestmark = pytest.mark.slow
+
+AGENT = """
+def reply(message):
+    refunds = "late" in message
+    return {"text": "Done." if refunds else "Hello.", "toolCalls": [{"name": "refund"}] if refunds else []}
+"""
+SUITE = """
+name: Refunds
+adapter: python:agent:reply
+tests:
+  - name: Greets
+    guidelines: g
+    turns: [{ user: Hello }]
+    maxTurns: 1
+    evaluations: [{ criterion: It greets, strict: contains, text: Hello, turn: 1 }]
+  - name: Refund after 30 days
+    guidelines: g
+    turns: [{ user: I am late for a refund }]
+    maxTurns: 1
+    evaluations: [{ criterion: Nothing is refunded, strict: tool_not_called, toolName: refund }]
+"""
+TALK = "I am late for a refund\n/evaluate\n/quit\n"
+
+
+def test_the_page_leads_from_a_failure_to_its_cause(tmp_path):
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/refunds.yaml").write_text(SUITE)
+    assert ci_evals("run", "evals/refunds.yaml", "--provider=offline", cwd=tmp_path).returncode == 1
+
+    printed = []
+    for block in blocks("sh", page("debugging.md")):
+        for line in block.splitlines():
+            program, *arguments = shlex.split(line)
+            assert program == "ci-evals"
+            done = subprocess.run(
+                [sys.executable, "-m", "ci_evals", *arguments],
+                cwd=tmp_path,
+                input=TALK,
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode in {0, 1}, done.stderr
+            printed.append(done.stdout)
+
+    failed, one, ten, _all, rest, chat, debugged, _recorded, replayed = printed
+    assert "Refund after 30 days" in failed
+    assert "Greets" not in failed
+    assert "refund" in one
+    assert "0 of 10" in ten
+    assert "Greets" in rest
+    assert "Nothing is refunded" in chat
+    assert "Refund after 30 days" in debugged
+    assert "Refund after 30 days" in replayed
+    assert results_in(tmp_path)["counts"]["trials"] == 2
