@@ -28,7 +28,7 @@ tests:
     guidelines: g
     turns: [{ user: I am late for a refund }]
     maxTurns: 1
-    evaluations: [{ criterion: Nothing is refunded, strict: tool_not_called, toolName: refund }]
+    evaluations: [{ criterion: Nothing is refunded, strict: max_tool_calls, calls: 0, toolName: refund }]
 """
 TALK = "I am late for a refund\n/evaluate\n/quit\n"
 
@@ -50,6 +50,7 @@ def test_the_page_leads_from_a_failure_to_its_cause(tmp_path):
                 input=TALK,
                 capture_output=True,
                 text=True,
+                check=False,
             )
             assert done.returncode in {0, 1}, done.stderr
             printed.append(done.stdout)
