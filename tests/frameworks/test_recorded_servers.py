@@ -1,6 +1,6 @@
 """Adapters and the real servers that they are for: only `make frameworks` runs these.
 
-With RECORD=1 what the servers send is written to tests/adapters/recorded_http/, where other tests read it.
+With RECORD=1 what the servers send is written to tests/agents/recorded_http/, where other tests read it.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from frameworks.environments import AGENTS, environment, found, free_port, serve
 from ci_evals.contract import AgentContract
 
 pytestmark = pytest.mark.frameworks
-RECORDED = Path(__file__).parents[1] / "adapters/recorded_http"
+RECORDED = Path(__file__).parents[1] / "agents/recorded_http"
 
 LANGGRAPH = ["langgraph-cli[inmem]==0.4.40", "langgraph-api==0.16.7", "langgraph==1.2.22"]
 

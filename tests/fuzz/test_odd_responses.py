@@ -14,7 +14,7 @@ from ci_evals.conversation.converse import bounded
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply
 
-RECORDED = Path(__file__).parents[1] / "adapters/recorded_http"
+RECORDED = Path(__file__).parents[1] / "agents/recorded_http"
 ODD = ([], {}, [[]], [None], {"x": [7]}, 7, -1.5, 10**30, True, None, "", "x", "\u0000\ud800")
 TRIES = 30
 

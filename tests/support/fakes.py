@@ -1,4 +1,4 @@
-"""The ports, played from a list. `tests/adapters/test_contract.py` holds them to what the real ones do."""
+"""The ports, played from a list. `tests/agents/test_contract.py` holds them to what the real ones do."""
 
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence

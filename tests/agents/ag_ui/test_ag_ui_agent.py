@@ -28,7 +28,7 @@ from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor
 
-RECORDED = Path(__file__).parent / "recorded_http"
+RECORDED = Path(__file__).parents[1] / "recorded_http"
 TEST = Test(
     name="Refund",
     user_info={"name": "Ida Berg", "orders": ["A-1"]},

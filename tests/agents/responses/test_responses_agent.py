@@ -223,7 +223,7 @@ async def test_a_hand_over_ends_the_turn() -> None:
 
 async def recorded(name: str, server: str = "responses") -> tuple[list[Any], list[Any]]:
     """The replies, or errors, of a recorded talk, and what was asked."""
-    exchanges = recorded_http.load(Path(__file__).parent / f"recorded_http/{server}-{name}.json")
+    exchanges = recorded_http.load(Path(__file__).parents[1] / f"recorded_http/{server}-{name}.json")
     with recorded_http.served(exchanges) as stub:
         replies, _ = await framework_chats.TALKS[server][name](f"{stub.url}")
     return replies, stub.asked

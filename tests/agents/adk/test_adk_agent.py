@@ -23,7 +23,7 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.support.redaction import Redactor
 
-RECORDED = Path(__file__).parent / "recorded_http"
+RECORDED = Path(__file__).parents[1] / "recorded_http"
 CALLS = [
     ("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42}, "ok", "refunds"),
     ("refund", {"order": "A-1", "amount": 42}, {"result": "ok"}, "ok", "refunds"),

@@ -17,7 +17,7 @@ from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
 
-SHAPES = Path(__file__).parents[1] / "framework_shapes"
+SHAPES = Path(__file__).parents[2] / "framework_shapes"
 ROOTS = ("pydantic_ai", "agents", "langgraph", "langchain_core", "google.adk", "google.genai")
 USER = {"name": "Ida", "plan": {"seats": 3}}
 KINDS = ("pydantic_ai", "agents", "langgraph", "google.adk")

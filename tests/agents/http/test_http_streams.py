@@ -388,7 +388,7 @@ async def test_a_server_of_the_ai_sdk() -> None:
 
     async def recorded(name: str) -> list[Any]:
         with recorded_http.served(
-            recorded_http.load(Path(__file__).parent / f"recorded_http/ai-sdk-{name}.json")
+            recorded_http.load(Path(__file__).parents[1] / f"recorded_http/ai-sdk-{name}.json")
         ) as stub:
             replies, _ = await framework_chats.TALKS["ai-sdk"][name](stub.url)
         return replies
@@ -427,7 +427,7 @@ def test_options_that_do_not_go_together(options: dict[str, Any], message: str) 
 
 def test_every_message_on_the_page_is_one_that_is_tried_here() -> None:
     """In its words, so that a search finds it."""
-    tried = Path(__file__).read_text() + Path(__file__).with_name("test_streams.py").read_text()
+    tried = Path(__file__).read_text() + (Path(__file__).parents[2] / "adapters/test_streams.py").read_text()
     tried = re.sub(r"\\(.)", r"\1", tried)
     for message, _ in table("message", (ROOT / "docs/http-streams.md").read_text()):
         for part in re.split(r" ?(?:\(code )?\b(?:DETAIL|PATH|N)\b:? ?", code(message)):

@@ -19,7 +19,7 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall
 
-RECORDED = Path(__file__).parent / "recorded_http"
+RECORDED = Path(__file__).parents[1] / "recorded_http"
 PLAN = {"plan": "Ida Berg"}
 CALLS = (
     ToolCall(name="lookup", arguments={**PLAN, "order": "A-1"}, result={"amount": 42.0}),

@@ -21,7 +21,7 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall
 
-RECORDED = Path(__file__).parent / "recorded_http"
+RECORDED = Path(__file__).parents[1] / "recorded_http"
 CALLS = (
     ToolCall(name="lookup", arguments={"order": "A-1"}, result={"order": "A-1", "amount": 42}),
     ToolCall(name="refund", arguments={"order": "A-1", "amount": 42}, result="ok"),

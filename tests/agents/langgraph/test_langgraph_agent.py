@@ -17,7 +17,7 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall
 
-RECORDED = Path(__file__).parent / "recorded_http"
+RECORDED = Path(__file__).parents[1] / "recorded_http"
 LOOKUP = {"id": "call_lookup", "name": "lookup", "arguments": {"order": "A-1"}, "status": "ok"}
 REFUND = {"id": "call_refund", "name": "refund", "arguments": {"order": "A-1", "amount": 42}, "status": "ok"}
 CALLS = (
