@@ -9,6 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import sanitize
 from ci_evals.reports.story import failed_tests, gate, highlights, labels, reliability, trial_errors
+from ci_evals.reports.story.failed_tests import FailedTest
 from ci_evals.reports.story.judging import verdicts
 from ci_evals.reports.story.judging.parts import capitalized, sentence
 from ci_evals.reports.story.labels import RunOutcome
@@ -87,7 +88,9 @@ def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
             for failed in failed_tests.failed_criteria(test)
         ]
         since = " (passed in the baseline)" if (suite.name, test.name) in newly else ""
-        message = f"Score {numbers.score(test.score)}{since}. {' | '.join(criteria)}"
+        early_end = FailedTest(suite.name, test.name, test).early_end
+        before = sentence(capitalized(early_end)) + " " if early_end else ""
+        message = f"Score {numbers.score(test.score)}{since}. {before}{' | '.join(criteria)}"
         yield _annotation(severity, f"Failed: {test.name}", message, suite, test)
 
 

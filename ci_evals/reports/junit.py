@@ -288,7 +288,7 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNote
     failed = failed_tests.failed_criteria(test)  # once for a test, as it looks through all trials
     message = _message(test, failed)
     parts = [set_aside.not_played(test), notes.regressed.get((suite.name, test.name))]
-    parts += [_trial(trial, failed, warnings) for trial in test.trials]
+    parts += [_trial(test, trial, failed, warnings) for trial in test.trials]
     text = sanitize.xml("\n\n".join(filter(None, parts)))
     match test.outcome:
         case "failed":
@@ -343,11 +343,18 @@ def _is_excluded(test: TestResult) -> bool:
     return ended == {EndState.INVALID_USER} and not test.not_run
 
 
-def _trial(trial: TrialResult, all_failed: Sequence[FailedCriterion], warnings: Mapping[str, str]) -> str:
-    """Return one trial: its verdicts, and the turns that failed ones rest on."""
+def _trial(
+    test: TestResult,
+    trial: TrialResult,
+    all_failed: Sequence[FailedCriterion],
+    warnings: Mapping[str, str],
+) -> str:
+    """Return one trial: why it ended early, its verdicts, and the turns that failed ones rest on."""
     head = f"Trial {trial.index}: {labels.spaced(trial.status)}"
     why = trial_errors.reason(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
+    if early_end := failed_tests.early_end(test, trial):
+        lines.append(early_end)
     lines += [_verdict(finding, warnings) for finding in trial.findings]
     failed = [criterion for criterion in all_failed if criterion.trial is trial]
     shown = {turn.index: turn for criterion in failed if (turn := criterion.turn)}

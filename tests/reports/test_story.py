@@ -2,10 +2,17 @@
 
 from dataclasses import FrozenInstanceError
 
+import builders as build
 import cases
 import comment_cases
 import pytest
 
+from ci_evals.domain.suite import PlannedTurn
+from ci_evals.domain.transcript import EndState
+from ci_evals.reports import console, junit
+from ci_evals.reports.annotations import annotations
+from ci_evals.reports.markdown import documents
+from ci_evals.reports.page import page
 from ci_evals.reports.story.headline import Trust
 from ci_evals.reports.story.story import story_of
 
@@ -27,3 +34,23 @@ def test_the_origin_of_results_stands_in_their_verdict():
     assert story.verdict() == "Evals passed: 93 / 100, same as main"
     assert story.verdict(Trust.FORK).startswith("Evals passed (reported by the fork, unverified): 93")
     assert story.verdict(Trust.CONTRADICTORY) == "No verdict: the results contradict their own checks"
+
+
+def test_every_report_says_why_a_conversation_ended_early_before_what_failed():
+    """In console, Markdown, page, JUnit and annotations alike."""
+    lines = tuple(PlannedTurn(user=text) for text in ("One", "Two", "Three"))
+    wrong = build.finding("failed", criterion="The amount is named", reason="No amount.", evidence=(1,))
+    cut_off = build.trial_result(turns=(build.turn(1),), findings=(wrong,), status=EndState.ESCALATED)
+    test = build.test_result("Refund", trials=(cut_off,), turns=lines)
+    gate = build.decision(passed=False, exit_code=1)
+    story = story_of(build.results(build.suite_result("Refunds", test), gate=gate))
+    early = "nded after turn 1 of 3: the agent handed over to a person; 2 lines were never sent"
+    (*_, failed) = annotations(story)
+    for text in (
+        console.render(story),
+        documents.summary(story),
+        "".join(page.render(story)),
+        "".join(junit.render(story)).partition(">Trial 1")[2],
+        failed.message,
+    ):
+        assert text.index(early) < text.index("No amount.")
