@@ -45,8 +45,11 @@ class PlantedGate:
 
         It fails in at least 80 % of 200 draws then. None if no share does.
         """
-        if self.fails_without_faults or not any(planting.noticed for planting in plantings):
+        noticed = [planting for planting in plantings if planting.noticed]
+        if self.fails_without_faults or not noticed:
             return None
+        if not self._fails(self._with(noticed)):
+            return None  # a worse verdict never opens the gate, so with fewer faults it passes too
         for share in sorted(shares):
             if self._fails_often(plantings, share):
                 return share
