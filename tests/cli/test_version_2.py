@@ -59,6 +59,15 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
+def without_new_keys(value: object, written: object) -> object:
+    """Return a value without the keys that were not written: later ones have defaults."""
+    if isinstance(value, dict) and isinstance(written, dict):
+        return {key: without_new_keys(item, written[key]) for key, item in value.items() if key in written}
+    if isinstance(value, list) and isinstance(written, list) and len(value) == len(written):
+        return [without_new_keys(*pair) for pair in zip(value, written, strict=True)]
+    return value
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_files_are_of_version_2_and_are_read_as_this_one(name):
     """All that this version still has is as it was written."""
@@ -68,7 +77,8 @@ def test_the_files_are_of_version_2_and_are_read_as_this_one(name):
     again = dataclass_json.to_value(results)
     assert again["schemaVersion"] == 3
     for key in ("score", "interval", "counts", "usage", "latency", "suites", "arms", "gate"):
-        assert again[key] == {**again, **written}[key], key
+        if key in written:
+            assert without_new_keys(again[key], written[key]) == written[key], key
 
 
 @pytest.mark.parametrize("name", NAMES)
