@@ -7,7 +7,7 @@ from ci_evals import load_suite, run_suite
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.null_agents import CLAIM, REFUSAL
-from ci_evals.job.null_score import NullScores, null_score
+from ci_evals.scoring.null_score import NullScores, null_score
 
 SILENT = {"criterion": "no hand-over", "strict": "not_escalated"}
 CALLS = {"criterion": "refunds", "strict": "tool_called", "toolName": "refund"}

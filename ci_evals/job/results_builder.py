@@ -33,11 +33,11 @@ from ci_evals.job.chosen import ChosenModels
 from ci_evals.job.conclude import Conclusion
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
-from ci_evals.job.null_score import NullScores
 from ci_evals.job.unproven_paths import Settled
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring import tool_names
 from ci_evals.scoring.comparison.rounds import Look, looks_at
+from ci_evals.scoring.null_score import NullScores
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.usage import summed, usage_of_roles

@@ -14,13 +14,13 @@ from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.grading import control
-from ci_evals.job.null_score import in_words, null_score
 from ci_evals.job.stages import first_plan
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.planning.workload import Workload, of_plan, of_test
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table
+from ci_evals.scoring.null_score import in_words, null_score
 from ci_evals.wiring.connections import Connections
 
 _WHO_ENDS = (

@@ -45,12 +45,12 @@ from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, no
 from ci_evals.job.chosen import Chosen
 from ci_evals.job.job import RunFacts
 from ci_evals.job.limits import FAILURES_IN_ROW
-from ci_evals.job.null_score import NullScores
 from ci_evals.planning.arms import Arm
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan, with_tests
 from ci_evals.reports.names import RESULTS, folders_for
 from ci_evals.runner import Options
+from ci_evals.scoring.null_score import NullScores
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import begin
 from ci_evals.wiring.connections import Connections, keys_of

@@ -8,10 +8,10 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.domain import numbers
-from ci_evals.job.null_score import in_words, null_score
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.quality import weaknesses
 from ci_evals.reports import sanitize
+from ci_evals.scoring.null_score import in_words, null_score
 
 
 def validate(settings: ValidateSettings, context: RunContext) -> Sequence[LoadedSuite]:

@@ -29,7 +29,7 @@ from ci_evals.extensions.mutate.result import (
 )
 from ci_evals.extensions.mutate.suggestions import suggest
 from ci_evals.gate.policy import Policy
-from ci_evals.job.null_score import null_score
+from ci_evals.scoring.null_score import null_score
 
 
 @dataclass(frozen=True)
