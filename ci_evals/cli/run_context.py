@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, MutableMappi
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from asyncio import Runner
@@ -43,6 +43,7 @@ class RunContext:
         self.spell: Callable[[str], str] = str
         """Spells the settings in a message as its reader sets them: see `cli/settings/spelling`."""
         self._runner: Runner | None = None
+        self._json: TextIO | None = None
 
     @cached_property
     def redactor(self) -> "Redactor":
@@ -102,6 +103,25 @@ class RunContext:
         with suppress(OSError, ValueError):  # ValueError: somebody's code has closed it
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
+
+    def keep_stdout_for_json(self) -> None:
+        """Send all to standard error from now on, except for what `show_json` writes."""
+        self._json, sys.stdout = sys.stdout, sys.stderr
+
+    @property
+    def prints_json(self) -> bool:
+        """True if standard output is kept for one JSON object."""
+        return self._json is not None
+
+    def show_json(self, parts: Iterable[str]) -> None:
+        """Write the JSON object, which comes in parts and without secrets, to standard output."""
+        if self._json is None:
+            return
+        with suppress(OSError, ValueError):  # nobody listens any more
+            for part in parts:
+                self._json.write(part)
+            self._json.write("\n")
+            self._json.flush()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run asynchronous work to its end: all that a process has runs on one event loop."""

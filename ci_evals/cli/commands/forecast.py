@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from ci_evals.conversation.audit import Auditor
@@ -39,14 +39,82 @@ from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.providers import runs_here
 
 
-async def lines(
+@dataclass(frozen=True)
+class Estimate:
+    """The models, tokens, cost and time that a plan takes, from the least that is played to the most."""
+
+    spent: dict[str, Spending]
+    """By model, of those that are asked."""
+    seconds: Range
+    parallel: int
+    prices: PriceTable
+    reports_cost: bool
+    """True if the provider reports the cost with each answer."""
+
+    @property
+    def tokens(self) -> Range:
+        """Tokens of all models, read and written."""
+        return sum((spending.input + spending.output for spending in self.spent.values()), Range())
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The models without a price: the cost is unknown if there are any."""
+        return tuple(unpriced(self.spent, self.prices))
+
+    @property
+    def dollars(self) -> Range | None:
+        """The cost in US dollars; None if it is unknown."""
+        if self.unpriced:
+            return None
+        cost = Range()
+        for model, spending in self.spent.items():
+            price = self.prices.price_of(model)
+            assert price is not None  # noqa: S101  # else it were among those without
+            low = price.cost(spending.input.low, spending.output.low)
+            cost += Range(low, price.cost(spending.input.high, spending.output.high))
+        return cost
+
+    def in_words(self) -> str:
+        """Return tokens, cost and duration, a line each."""
+        seconds = numbers.extent(self.seconds.low, self.seconds.high, numbers.about)
+        return (
+            f"tokens      {self._tokens_in_words()}\n"
+            f"cost        {self._cost_in_words()}\n"
+            f"duration    {seconds} at --parallel={self.parallel}\n"
+            "estimated: conversations may end early; retries are not included"
+        )
+
+    def _tokens_in_words(self) -> str:
+        if not self.tokens.high:
+            return "none"
+        return numbers.extent(self.tokens.low, self.tokens.high, numbers.tokens)
+
+    def _cost_in_words(self) -> str:
+        if not self.spent:
+            return "none"
+        dollars = self.dollars
+        if dollars is None:
+            names = _listed(self.unpriced)
+            if self.reports_cost:
+                return f"known only afterwards ({names}): the provider reports it with each answer"
+            return f"unknown: no price for {names}. Add it with --prices=FILE."
+        day = f"; prices of {self.prices.as_of.isoformat()}" if self.prices.as_of else ""
+        cost = numbers.extent(dollars.low, dollars.high, numbers.money)
+        return f"{cost} ({_listed(sorted(self.spent))}{day})"
+
+
+def _listed(models: Iterable[str]) -> str:
+    return ", ".join(sanitize.log_line(name, 80) for name in models)
+
+
+async def estimate(
     plans: tuple[Plan, Plan],
     connections: Connections,
     prices: PriceTable,
     parallel: int,
     check: CheckMode = CheckMode.OFF,
-) -> str:
-    """Estimate tokens, cost and duration, a line each, from the least that is played to the most."""
+) -> Estimate:
+    """Estimate what is played, from the first of these plans, which is the least, to the second."""
     shortest, plan = plans
     spent: dict[str, Spending] = {}
     trials: list[Forecast] = []
@@ -83,13 +151,8 @@ async def lines(
             spent[judge] = spent.get(judge, Spending()) + checking.judge.between(likely)
         meanwhile = checking.judging * likely
         seconds = Range(max(seconds.low, meanwhile.low), max(seconds.high, meanwhile.high))
-    spent = {model: spending for model, spending in spent.items() if spending.calls.high}
-    return (
-        f"tokens      {_tokens(spent.values())}\n"
-        f"cost        {_cost(spent, prices, reported=connections.reports_cost)}\n"
-        f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
-        "estimated: conversations may end early; retries are not included"
-    )
+    asked = {model: spending for model, spending in spent.items() if spending.calls.high}
+    return Estimate(asked, seconds, parallel, prices, connections.reports_cost)
 
 
 def checked_judges(plan: Plan, connections: Connections, check: CheckMode) -> set[str]:
@@ -108,30 +171,6 @@ def _judging(models: SuiteModels, trial: Forecast) -> Iterator[tuple[str, Spendi
     """Yield what each of the models that vote in turn uses."""
     for index, judge in enumerate(models.judges):
         yield judge, trial.judge.between(votes_of(index, len(models.judges), models.votes))
-
-
-def _tokens(spent: Iterable[Spending]) -> str:
-    both = sum((spending.input + spending.output for spending in spent), Range())
-    return numbers.extent(both.low, both.high, numbers.tokens) if both.high else "none"
-
-
-def _cost(spent: dict[str, Spending], prices: PriceTable, *, reported: bool) -> str:
-    if not spent:
-        return "none"
-    if missing := unpriced(spent, prices):
-        names = ", ".join(sanitize.log_line(name, 80) for name in missing)
-        if reported:
-            return f"known only afterwards ({names}): the provider reports it with each answer"
-        return f"unknown: no price for {names}. Add it with --prices=FILE."
-    low = high = 0.0
-    for model, spending in spent.items():
-        price = prices.price_of(model)
-        assert price is not None  # noqa: S101  # else it were among the missing
-        low += price.cost(spending.input.low, spending.output.low)
-        high += price.cost(spending.input.high, spending.output.high)
-    names = ", ".join(sanitize.log_line(name, 80) for name in sorted(spent))
-    day = f"; prices of {prices.as_of.isoformat()}" if prices.as_of else ""
-    return f"{numbers.extent(low, high, numbers.money)} ({names}{day})"
 
 
 async def measure_prompts(suite: Suite, test: Test, *, audited: bool = False) -> PromptSizes:

@@ -1,6 +1,9 @@
 """`plan`: the tests that would run, and an estimate of what they take."""
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
 
 from ci_evals.cli.commands import forecast
 from ci_evals.cli.files.suite_loading import load_suites
@@ -9,6 +12,7 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run.arms import arms_of, with_agents
 from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.choices import OutputFormat
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.domain import numbers
@@ -31,6 +35,8 @@ _WHO_ENDS = (
 
 def plan(settings: PlanSettings, context: RunContext) -> None:
     """Show the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
+    if settings.output_format is OutputFormat.JSON:
+        context.keep_stdout_for_json()
     trust = FileTrust(settings, GitHubJob.of(settings, context))
     prices = context.prices(settings.prices, settings.provider)()
     connections = models_asked(settings)
@@ -42,32 +48,116 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     arms = arms_of(settings, trust, masked=True)
     planned = with_agents(alone, arms, settings.gate_arm, unasked=True)
     fewest = first_plan(planned, settings.both_sides, compares=True)
-    for suite in alone.suites:
-        context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
-        context.show(_table(alone, suite, connections, context) + "\n")
+    check = settings.judge_check
+    judges = forecast.checked_judges(planned, connections, check)
+    shown = _Shown(
+        alone=alone,
+        planned=planned,
+        fewest=fewest,
+        connections=connections,
+        judge_check_calls=len(control.questions()) * len(judges),
+        null_score=null_score(test for suite in alone.suites for test in suite.tests),
+        estimate=context.wait(
+            forecast.estimate((fewest, planned), connections, prices, settings.parallel, check)
+        ),
+    )
     for warning in connections.warnings(planned):
         context.console.say(f"warning: {warning}")
-    score = null_score(test for suite in alone.suites for test in suite.tests)
-    if score is not None:
-        context.show(in_words(score))
-    total = of_plan(planned)
-    agent, user, judge = _calls(total, connections)
-    audits = f", auditor {total.auditor_calls}" if connections.audit_user and not connections.offline else ""
-    check = settings.judge_check
-    controls = len(control.questions()) * len(forecast.checked_judges(planned, connections, check))
-    checked = f", judge check {controls}" if controls else ""
-    meanings = (
-        f", embedding model {total.embedder_calls}" if connections.embedder and total.embedder_calls else ""
-    )
-    if total.fewest_turns < total.turns:
-        context.show(_WHO_ENDS)
-    context.show(
-        f"{_tests(planned)}, {_trials(fewest, total)}, "
-        f"{numbers.up_to(total.fewest_turns, total.turns, 'turn')}; "
-        f"{total.strict} strict and {total.judge_calls} judged evaluations\n"
-        f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
-        f"{context.wait(forecast.lines((fewest, planned), connections, prices, settings.parallel, check))}"
-    )
+    if settings.output_format is OutputFormat.JSON:
+        context.show_json([json.dumps(context.redactor.json(shown.as_json()), indent=2, ensure_ascii=False)])
+    else:
+        shown.show(context)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The parts of what is shown of a plan."""
+
+    alone: Plan
+    """The plan of the suites' own agents."""
+    planned: Plan
+    """The same with further agents: the most that is played."""
+    fewest: Plan
+    """The least that is played."""
+    connections: Connections
+    judge_check_calls: int
+    null_score: float | None
+    estimate: forecast.Estimate
+
+    def show(self, context: RunContext) -> None:
+        """Print it for people."""
+        for suite in self.alone.suites:
+            context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
+            context.show(_table(self.alone, suite, self.connections, context) + "\n")
+        if self.null_score is not None:
+            context.show(in_words(self.null_score))
+        total, connections = of_plan(self.planned), self.connections
+        agent, user, judge = _calls(total, connections)
+        calls = f"agent {agent}, simulated user {user}, judge {judge}"
+        if self.judge_check_calls:
+            calls += f", judge check {self.judge_check_calls}"
+        if connections.audit_user and not connections.offline:
+            calls += f", auditor {total.auditor_calls}"
+        if connections.embedder and total.embedder_calls:
+            calls += f", embedding model {total.embedder_calls}"
+        if total.fewest_turns < total.turns:
+            context.show(_WHO_ENDS)
+        context.show(
+            f"{_tests(self.planned)}, {_trials(self.fewest, total)}, "
+            f"{numbers.up_to(total.fewest_turns, total.turns, 'turn')}; "
+            f"{total.strict} strict and {total.judge_calls} judged evaluations\n"
+            f"calls at most: {calls}\n"
+            f"{self.estimate.in_words()}"
+        )
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return it for programs. Ranges are the least and the most."""
+        total, estimate, connections = of_plan(self.planned), self.estimate, self.connections
+        agent, user, judge = _calls(total, connections)
+        audited = connections.audit_user and not connections.offline
+        dollars = estimate.dollars
+        return {
+            "suites": [self._suite_as_json(suite) for suite in self.alone.suites],
+            "agents": len(self.planned.arms),
+            "tests": sum(len(suite.tests) for suite in self.planned.arm(0).suites),
+            "trials": [len(self.fewest.trials), total.trials],
+            "turns": [total.fewest_turns, total.turns],
+            "strict": total.strict,
+            "judged": total.judge_calls,
+            "nullScore": self.null_score,
+            "calls": {
+                "agent": agent,
+                "user": user,
+                "judge": judge,
+                "judgeCheck": self.judge_check_calls,
+                "auditor": total.auditor_calls if audited else 0,
+                "embedder": total.embedder_calls if connections.embedder else 0,
+            },
+            "estimate": {
+                "tokens": [round(estimate.tokens.low), round(estimate.tokens.high)],
+                "dollars": [dollars.low, dollars.high] if dollars else None,
+                "seconds": [estimate.seconds.low, estimate.seconds.high],
+                "unpriced": [*estimate.unpriced],
+            },
+        }
+
+    def _suite_as_json(self, suite: PlannedSuite) -> JsonValue:
+        tests: list[JsonValue] = []
+        for test in suite.tests:
+            work = of_test(self.alone, suite, test)
+            agent, user, judge = _calls(work, self.connections)
+            tests.append(
+                {
+                    "name": test.name,
+                    "tags": [*test.tags],
+                    "trials": work.trials,
+                    "turns": [work.fewest_turns, work.turns],
+                    "strict": work.strict,
+                    "judged": work.judge_calls,
+                    "calls": {"agent": agent, "user": user, "judge": judge},
+                }
+            )
+        return {"name": suite.suite.name, "file": suite.file, "tests": tests}
 
 
 def _tests(planned: Plan) -> str:

@@ -30,7 +30,7 @@ from ci_evals.cli.run.progress import show_progress
 from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run.sharding import for_shard, only_part, part_of
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
+from ci_evals.cli.settings.choices import CommentMode, MissingSecrets, OutputFormat
 from ci_evals.cli.settings.policy import read_policy, recorded_options
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import CiEvalsError, SuiteError, UsageError
@@ -63,6 +63,8 @@ def run_suites(settings: RunSettings, context: RunContext) -> None:
     Raises:
         UsageError: before anything has run.
     """
+    if settings.output_format is OutputFormat.JSON:
+        context.keep_stdout_for_json()
     settings = for_shard(settings)
     github = GitHubJob.of(settings, context)
     try:

@@ -16,7 +16,7 @@ from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import console as report
 from ci_evals.reports import report_files, sanitize
-from ci_evals.reports.names import JUNIT, PAGE, SUMMARY
+from ci_evals.reports.names import JUNIT, PAGE, RESULTS, SUMMARY
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.story.story import story_of
 
@@ -65,6 +65,8 @@ def publish(
         first = PAGE if (folder / PAGE).is_file() else SUMMARY
         context.show(sanitize.log_line(f"Reports: {folder / first}"))
     outputs.annotate(results, context)
+    if context.prints_json:
+        context.show_json(report_files.of_run(results)[RESULTS])
     return code
 
 

@@ -56,6 +56,14 @@ class StarterProvider(StrEnum):
         return "" if self is StarterProvider.OFFLINE else f"{self.upper()}_API_KEY"
 
 
+class OutputFormat(StrEnum):
+    """The form of what a command prints."""
+
+    TEXT = "text"
+    JSON = "json"
+    """One JSON object on standard output, and all else on standard error."""
+
+
 class ComparisonFormat(StrEnum):
     """The formats of a comparison."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from ci_evals.cli.settings.choices import MissingSecrets
+from ci_evals.cli.settings.choices import MissingSecrets, OutputFormat
 from ci_evals.cli.settings.gate_rules import settings_class
 from ci_evals.cli.settings.shared import (
     AgentApiSettings,
@@ -141,6 +141,16 @@ class PlanSettings(SidesSettings, SuiteSettings):
             group=Group.MODELS,
         ),
     ] = False
+    output_format: Annotated[
+        OutputFormat,
+        OptionSpec(
+            "Form of what is printed.\n\n"
+            "With `json`, standard output has one JSON object (of `run`, that of _results.json), and all "
+            "else goes to standard error.",
+            group=Group.OUTPUT,
+            flag="--format",
+        ),
+    ] = OutputFormat.TEXT
     parallel: Annotated[
         int, OptionSpec("Concurrent conversations.", group=Group.LIMITS, minimum=1, maximum=10_000)
     ] = 1
