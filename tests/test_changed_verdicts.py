@@ -29,7 +29,7 @@ def test_the_whole_text():
         "  4 of 11 judged verdicts changed: 2 from failed to passed, 1 from passed to failed, "
         "1 from undecided to passed\n"
         "  agreement: 70.0 % of the 10 verdicts decided both times; Cohen's kappa 0.21 "
-        "(0 is chance, 1 is full agreement): fair\n"
+        "(0 is chance, 1 is full agreement)\n"
         "\n"
         "  test    criterion     trial  before     after   the new reason\n"
         "  ------  ------------  -----  ---------  ------  --------------\n"

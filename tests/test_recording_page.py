@@ -32,6 +32,7 @@ def test_every_message_is_one_of_ours():
         file.read_text() for folder in folders for file in (ROOT / "ci_evals" / folder).rglob("*.py")
     )
     plain = re.sub(r'"\s*f?"', "", source)  # texts that are written in several pieces
+    plain = re.sub(r"`(\w+)=`", r"--\1", plain)  # as the command line spells settings
     for message, _ in table("message", PAGE):
         for part in re.split("…| to MODEL | 4 ", code(message)):
             words = part.removeprefix("the recording has no answer to this: ").strip(" ,()")
