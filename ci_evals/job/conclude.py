@@ -14,6 +14,7 @@ from ci_evals.gate.decision import GateDecision, decide
 from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.odds import evaluated_checks, odds_of
 from ci_evals.gate.policy import Policy
+from ci_evals.job import results_check
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.reports.story.invalid_run import in_words
 from ci_evals.scoring.comparison.arms import compared_arms
@@ -164,6 +165,9 @@ def conclude(
 
     A skipped run gets no checks: it neither passes nor fails. A shard is not compared with a baseline, since
     the tests of the other shards would look as if they had been removed.
+
+    Raises:
+        ValidationError: by a bug of ours a number is out of its range or not finite.
     """
     if info.shard:
         baseline = BaselineResults(missing=_LEFT_TO_MERGE)
@@ -220,10 +224,12 @@ def conclude(
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
         noise = odds_of(results, evaluated_checks(gate.checks))
-    return replace(
+    results = replace(
         results,
         gate=gate,
         comparison=_compared(comparer, earlier, decides=decides is not None) if comparer else None,
         odds=noise,
         coverage=compared(card.coverage, comparer.pairs) if comparer else card.coverage,
     )
+    results_check.check(results)
+    return results

@@ -65,10 +65,12 @@ def to_value(value: object) -> Any:
 def check(value: object) -> None:
     """Check a dataclass that was computed, as if it was read.
 
+    JSON has no NaN and writes null instead, so its values are checked as they are.
+
     Raises:
-        ValidationError: its JSON could not be read again.
+        ValidationError: a value does not have the form or the range of its field.
     """
-    from_json(value.__class__, to_json(value))
+    from_value(value.__class__, to_plain(value))
 
 
 def schemas(*kinds: type) -> tuple[dict[type, JsonSchemaValue], dict[str, Any]]:
