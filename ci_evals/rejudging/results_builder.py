@@ -50,7 +50,8 @@ class RejudgedResultsBuilder:
     def unfinished(self) -> Results:
         """Return the results for as long as the judges are asked: the saved trials, and nothing passed."""
         judged = self.job.judged
-        card = total(tuple(self._suites({})), judged.usage, _RULE, wanted_in(judged.coverage))
+        suites = tuple(recounted(suite, _RULE) for suite in self._suites({}))
+        card = total(suites, judged.usage, _RULE, wanted_in(judged.coverage))
         return self._conclusion.unfinished(card, self._info())
 
     @property

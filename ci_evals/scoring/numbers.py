@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from statistics import fmean, stdev
 
 from ci_evals.domain.base import Interval, Percent, Share
@@ -22,6 +23,9 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring import process, scores
 from ci_evals.scoring.scores import ScoreRule, Validity
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
+
+_MOST_KINDS = 10_000
+"""Values that are kept to be shared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,22 +77,25 @@ def of_test(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> Tes
         passed.append(scores.all_passed(trial, rule))
         failed = failed or scores.failed(trial)
     outcome = scores.outcome_of(trials, planned, rule)
+    statistics = _statistics(tuple(trial_scores), sum(passed))
     return TestNumbers(
-        score=points(scores.mean(trial_scores)),
+        score=statistics.mean if statistics else None,
         pass_rate=sum(passed) / len(passed) if passed else None,
         passed=outcome is TestOutcome.PASSED,
         outcome=outcome,
         flaky=any(passed) and failed,
-        statistics=_statistics(trial_scores, passed),
+        statistics=statistics,
         process=process.summary(trials, planned, rule),
     )
 
 
-def _statistics(trial_scores: Sequence[Fraction], passed: Sequence[bool]) -> Statistics | None:
+@lru_cache(_MOST_KINDS)
+def _statistics(trial_scores: tuple[Fraction, ...], successes: int) -> Statistics | None:
+    """Equal statistics as one object: most tests of a large run have the same."""
     mean = scores.mean(trial_scores)
     if mean is None:
         return None
-    tried, successes = len(passed), sum(passed)
+    tried = len(trial_scores)
     return Statistics(
         mean=points(mean),
         standard_deviation=stdev(map(float, trial_scores)) if tried > 1 else None,
@@ -261,7 +268,7 @@ def _counts(tests: Sequence[TestResult], deciding: Sequence[TestResult], rule: S
     for test in tests:
         for trial in test.trials:
             statuses[trial.status] += 1
-            scored += scores.of_trial(trial, rule) is not None
+            scored += scores.is_scored(trial, rule)
             outcomes.update(finding.outcome for finding in trial.findings)
             if test.quarantine is None:
                 validities[scores.validity(trial, rule)] += 1

@@ -253,6 +253,11 @@ def summary(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> Pro
     times = _times([trial.times for trial in trials if trial.times])
     planned -= sum(trial.excluded for trial in trials)
     trials = [trial for trial in trials if not trial.excluded]
+    ended = [trial for trial in trials if trial.counts]
+    completion = _share(len(ended), planned) if trials else None
+    success = _share(sum(all_passed(trial, rule) for trial in ended), planned) if trials else None
+    if times is None and not any(trial.turns or trial.process or trial.fired for trial in trials):
+        return _of_results_alone(completion, success)
     processes = [trial.process for trial in trials if trial.process]
     # What was not done before an early end might have been done after it.
     complete = [trial.process for trial in trials if trial.process and trial.complete]
@@ -261,10 +266,9 @@ def summary(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> Pro
     calls = _sum(process.calls or 0 for process in called)
     missed = [process.missed for process in complete if process.missed is not None]
     first = [trial.turns.latencies[0] for trial in trials if trial.turns]
-    ended = [trial for trial in trials if trial.counts]
     return ProcessSummary(
-        completion_rate=_share(len(ended), planned) if trials else None,
-        success_rate=_share(sum(all_passed(trial, rule) for trial in ended), planned) if trials else None,
+        completion_rate=completion,
+        success_rate=success,
         traced_trials=sum(trial.fired is not None for trial in trials),
         steps_per_trial=_mean(process.steps for process in complete),
         redundancy_rate=_share(
@@ -278,6 +282,12 @@ def summary(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> Pro
         first_reply_seconds=median(first) if first else None,
         times=times,
     )
+
+
+@lru_cache(10_000)
+def _of_results_alone(completion_rate: float | None, success_rate: float | None) -> ProcessSummary:
+    """The summary of trials without conversations, as other tools' rows are; equal ones as one object."""
+    return ProcessSummary(completion_rate=completion_rate, success_rate=success_rate)
 
 
 def of_tests(tests: Sequence[TestResult], rule: ScoreRule) -> ProcessSummary:

