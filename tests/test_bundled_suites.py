@@ -12,6 +12,7 @@ import builders as build
 import pytest
 import yaml
 
+from ci_evals import create_adapter, load_suite, run_suite
 from ci_evals.adapters.suites import bundled_names
 from ci_evals.adapters.world.steps import WorldSteps
 from ci_evals.agents.aui.agent import AuiAgent
@@ -24,10 +25,14 @@ from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.checks.strict.tool_calls import ToolCalled
+from ci_evals.domain.null_agents import CLAIM, REFUSAL
 from ci_evals.domain.suite import PlannedTurn, Suite
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
+from ci_evals.extensions.mutate.faults import FAULTS
+from ci_evals.extensions.mutate.planting import plant_all, saved_trials
 from ci_evals.scoring import process
+from ci_evals.scoring.null_score import null_score
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -244,6 +249,29 @@ def test_every_strict_check_can_fail(suite, test):
         verdicts = (evaluation.decide(transcript) for transcript in transcripts("scripted").values())
         fails = any(verdict.outcome is Outcome.FAILED for verdict in verdicts)
         assert evaluation.strict == "max_latency" or fails, evaluation.criterion
+
+
+@every_suite
+@pytest.mark.parametrize("words", [REFUSAL, CLAIM])
+def test_an_agent_that_does_nothing_scores_little(suite, words):
+    """Checks of what must not happen pass for such an agent, so the other checks have the weight."""
+    assert null_score(suite.tests, words) <= 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", bundled_names())
+async def test_a_critical_test_notices_every_kind_of_fault(name):
+    """An agent with a single bug fails a test that must never fail.
+
+    Only the kinds that apply to some critical test of the suite are meant.
+    """
+    loaded = load_suite(name)
+    results = await run_suite(create_adapter(provider="offline"), loaded, judge_check="off")
+    trials = [trial for trial in await saved_trials(results, [loaded.suite]) if trial.test.critical]
+    assert all(trial.passed for trial in trials)
+    plantings = await plant_all(FAULTS, trials)
+    noticed = {planting.kind for planting in plantings if planting.noticed}
+    assert {planting.kind for planting in plantings} - noticed == set()
 
 
 @pytest.mark.parametrize("user", ["scripted", "polite"])
