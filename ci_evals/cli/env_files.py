@@ -64,7 +64,9 @@ def read(named: Sequence[str], context: RunContext) -> None:
 
             check_workspace(_EnvFile(path), context)
         _set(path, context)
-    if not named and not context.in_ci and _DEFAULT.is_file():
+    # Here any value counts, "false" too: a file that nobody named must never be read in CI.
+    in_ci = any(context.environ.get(name) for name in ("CI", "GITHUB_ACTIONS"))
+    if not named and not in_ci and _DEFAULT.is_file():
         try:
             _set(_DEFAULT, context)
         except UsageError as error:  # nobody asked for it

@@ -77,7 +77,7 @@ def test_a_file_that_is_named_must_be_there(tmp_path, monkeypatch, named, proble
         env_files.read(named, RunContext({}))
 
 
-@pytest.mark.parametrize("ci", [{"CI": "true"}, {"GITHUB_ACTIONS": "true"}, {}])
+@pytest.mark.parametrize("ci", [{"CI": "true"}, {"CI": "false"}, {"GITHUB_ACTIONS": "true"}, {}])
 def test_in_ci_a_file_is_read_only_if_it_is_named(variables, ci):
     """There a checkout may be anybody's."""
     assert variables("A=1\n", named=(), **ci) == ({} if ci else {"A": "1"})
