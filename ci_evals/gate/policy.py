@@ -31,6 +31,8 @@ class Policy:
     """True if the options name the baseline: a check against it that cannot be made leaves no verdict."""
     enforced: bool
     """True if a failed gate fails the build (the option `no_gate` says no)."""
+    spelled_warnings: tuple[str, ...] | None
+    """The warnings with settings as their reader sets them; None if nobody has spelled them."""
 
     def __init__(
         self,
@@ -39,16 +41,17 @@ class Policy:
         baseline_required: bool = False,
         baseline_named: bool = False,
         enforced: bool = True,
+        spelled_warnings: tuple[str, ...] | None = None,
         **limits: Any,
     ) -> None:
         unchanged = (kind() for kind in RULES) if rules is None else rules
         chosen = tuple(_changed(unchanged, limits))
-        values = (chosen, baseline_required, baseline_named, enforced)
+        values = (chosen, baseline_required, baseline_named, enforced, spelled_warnings)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any], **flags: bool) -> "Policy":
+    def from_options(cls, options: Mapping[str, Any], **flags: Any) -> "Policy":
         """Return the policy that options ask for, by their names in snake_case.
 
         Raises:
@@ -63,7 +66,13 @@ class Policy:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about limits that are probably not meant."""
+        if self.spelled_warnings is not None:
+            return self.spelled_warnings
         return tuple(warning for rule in self.rules for warning in rule.warnings())
+
+    def spelled(self, spell: Callable[[str], str]) -> "Policy":
+        """Return the policy whose warnings name settings as their reader sets them."""
+        return replace(self, spelled_warnings=tuple(map(spell, self.warnings)))
 
     def check_names(self, suites: Sequence[Suite | SuiteResult]) -> None:
         """Look whether these suites have every part of a run that a limit names.

@@ -68,7 +68,7 @@ def gate_files(settings: GateFilesSettings, context: RunContext) -> None:
 
 def _gate(settings: GateFilesSettings, github: GitHubJob) -> int:
     context = github.context
-    policy = read_policy(settings)
+    policy = read_policy(settings, context.spell)
     paths = OutputPaths(settings.output_dir, settings.junit)
     names = _named(settings.files)
     inputs: dict[str, Path | None] = {f"the results {name}": name for name in names}

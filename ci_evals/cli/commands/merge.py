@@ -30,7 +30,7 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
     Raises:
         UsageError: results are not there, cannot be read or do not belong together; nothing is written then.
     """
-    policy = read_policy(settings)
+    policy = read_policy(settings, context.spell)
     paths = OutputPaths(settings.output_dir, settings.junit)
     paths.check()
     saved = SavedRun.open_each(settings.results, context.hide(), unfinished=True, if_missing=_NO_SHARDS)

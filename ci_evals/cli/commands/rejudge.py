@@ -49,7 +49,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     github = GitHubJob.of(settings, context)
     connections = _connections(settings, github)
     panel = _panel(settings)
-    policy = read_policy(settings)
+    policy = read_policy(settings, context.spell)
     prices = context.prices(settings.prices, settings.provider)()
     file = results_file(settings.results)
     paths = OutputPaths(settings.output_dir or file.parent / REJUDGED, settings.junit)

@@ -82,7 +82,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     settings = reuse.with_last_run(_with_resumed_folder(settings))
     reuse.check_options(settings)
     settings, recorded_run = recording.open_recording(settings)
-    policy = read_policy(settings)
+    policy = read_policy(settings, context.spell)
     calibration = read_calibration(settings.calibration) if settings.calibration else None
     prices = context.prices(settings.prices, settings.provider)
     may_skip = github.event.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP

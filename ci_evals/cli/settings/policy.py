@@ -1,6 +1,6 @@
 """The gate that options set, and all options in force."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic.alias_generators import to_camel
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
     from ci_evals.cli.settings.result_commands import GateFilesSettings, MergeSettings, RejudgeSettings
 
 
-def read_policy(settings: GateSettings) -> Policy:
-    """Read the gate from the options.
+def read_policy(settings: GateSettings, spell: Callable[[str], str]) -> Policy:
+    """Read the gate from the options. `spell` names settings in its warnings as their reader sets them.
 
     Raises:
         UsageError: a threshold or a drop has no known form.
     """
     baseline = settings.baseline if isinstance(settings, BaselineSettings) else None
-    return Policy.from_options(
+    policy = Policy.from_options(
         vars(settings),
         baseline_required=(baseline or "").lower() == REQUIRED,
         baseline_named=_names_baseline(settings),
         enforced=not settings.no_gate,
     )
+    return policy.spelled(spell)
 
 
 def _names_baseline(settings: GateSettings) -> bool:
