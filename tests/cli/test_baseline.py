@@ -179,7 +179,7 @@ def test_a_drop_that_could_not_be_looked_at_heads_every_report(tmp_path):
         (["odds", "nowhere"], "nowhere: cannot be read"),
         (["odds", "base", "--thresholds=tag:nobody=3"], "--thresholds: there is no tag 'nobody'"),
         (["run", "demo:hr", "--provider=offline", "--baseline=nowhere"], "nowhere: cannot be read"),
-        (["run", "demo:hr", "--provider=offline", "--max-cost=inf"], "--max-cost: inf is not a limit"),
+        (["run", "demo:hr", "--provider=offline", "--max-cost=inf"], "--max-cost=inf: it is not a limit"),
         (["run", "demo:hr", "--provider=offline", "--max-drop=5,6"], "--max-drop: name one number"),
         (["run", "demo:hr", "--provider=offline", "--max-drop=category:x=6"], "there is no category 'x'"),
         (["run", "demo:hr", "--llm-key=0123456789", "--judge-model=x", "--max-cost=1"], "no price for x"),

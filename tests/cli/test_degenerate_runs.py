@@ -72,21 +72,21 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
     ("tests", "trials", "head", "code", "says"),
     [
         (1, 1, GOOD, 0, ("Evals passed: 100 / 100, same as the baseline", f"One trial per test; {TOO_FEW}")),
-        (1, 1, BAD, 3, (f"! No verdict: {NOT_CHECKED[:-1]}", "Broke since the baseline")),
+        (1, 1, BAD, 3, (f"! No verdict: {NOT_CHECKED[:-1]}", "Passed in the baseline, failed now")),
         (
             1,
             3,
             BAD,
             1,
-            ("Sure that the score fell: the drop is larger than chance explains (3 trials per test).",),
+            ("Proven: the score fell by more than chance explains (3 trials per test).",),
         ),
-        (4, 1, BAD, 3, (f"! No verdict: {NOT_CHECKED[:-1]}", "Broke since the baseline")),
+        (4, 1, BAD, 3, (f"! No verdict: {NOT_CHECKED[:-1]}", "Passed in the baseline, failed now")),
         (
             5,
             1,
             BAD,
             1,
-            ("Sure that the score fell: the drop is larger than chance explains (one trial per test).",),
+            ("Proven: the score fell by more than chance explains (one trial per test).",),
         ),
     ],
 )
@@ -134,7 +134,7 @@ def test_from_100_to_0(folder, path):
     """It fails at the first look."""
     exit_code, comparison = compare(folder, 6, *options(path, GOOD), head=BAD)
     assert exit_code == 1, comparison
-    assert "the drop is larger than chance explains" in comparison
+    assert "the score fell by more than chance explains" in comparison
     assert results_in(folder)["comparison"]["delta"] == -100
 
 

@@ -99,9 +99,9 @@ def test_shards_merge_to_the_undivided_run(played, tmp_path, split, shards):
     assert completed.returncode == 1, completed.stderr
     whole, merged = read(played / "whole/_results.json"), read(tmp_path / "_results.json")
     assert merged["comparison"]["p"] < 0.05
-    # Results do not tell all that it is made of, and no comparison looks at it.
+    # Results do not tell all that these are made of, and no comparison looks at them.
     for results in (whole, merged):
-        del results["run"]["digests"]["agents"]
+        del results["run"]["digests"]["agents"], results["run"]["nullScore"]
     assert comparable(merged) == comparable(whole)
     config = {
         name: merged["run"]["config"][name] for name in ("provider", "loops", "minScore", "noGate", "shards")
