@@ -89,7 +89,7 @@ def test_the_workflow_without_a_model_key(step, installed):
     agent.write_text(agent.read_text().replace("order_status", "order_state"))
     run = start(installed, step, inputs | here | {"baseline": "main"})
     assert (run.returncode, step.outputs["result"]) == (1, "failed"), run.stdout
-    assert "1 test broke since the baseline" in run.stdout
+    assert "1 test fails that passed in the baseline" in run.stdout
 
 
 def test_only_the_inputs_of_the_step_count(step, installed):

@@ -49,7 +49,7 @@ class Run:
     loops: int
     url: str
     dice: Random
-    text: list[int] = field(default_factory=list)
+    finished_trials: list[int] = field(default_factory=list)
     """How many trials had finished by each end, as the progress had told."""
 
     @property

@@ -9,6 +9,7 @@ import pytest
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.reports.page import page as pages
+from ci_evals.reports.story.story import story_of
 
 pytestmark = pytest.mark.browser
 
@@ -33,7 +34,7 @@ COUNT = """
 def large(compared, tmp_path):
     """The page of a run like a real one, but with many times its suites and trials."""
     file = tmp_path / "report.html"
-    file.write_text("".join(pages.render(many(compared.head))), "utf-8")
+    file.write_text("".join(pages.render(story_of(many(compared.head)))), "utf-8")
     return file
 
 

@@ -13,6 +13,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState, Integration, ProbeResult, ToolCall
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page import page as pages
+from ci_evals.reports.story.story import story_of
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +28,7 @@ def written(tmp_path):
     def write(*tests, change=str):
         file = tmp_path / "report.html"
         results = build.results(build.suite_result("Refunds", *tests))
-        file.write_text(change("".join(pages.render(results))), "utf-8")
+        file.write_text(change("".join(pages.render(story_of(results)))), "utf-8")
         return file
 
     return write

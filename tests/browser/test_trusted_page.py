@@ -5,6 +5,7 @@ import reliability_cases
 from axe_playwright_python.sync_playwright import Axe
 
 from ci_evals.reports.page import page as pages
+from ci_evals.reports.story.story import story_of
 
 pytestmark = pytest.mark.browser
 
@@ -20,7 +21,7 @@ SPANS = """([text, quote]) => spansOf(text, quote).map(([from, to]) => text.slic
 def trusted(look, tmp_path):
     """Opens a place of the page of a run of which all is known."""
     file = tmp_path / "report.html"
-    file.write_text("".join(pages.render(reliability_cases.trusted())), "utf-8")
+    file.write_text("".join(pages.render(story_of(reliability_cases.trusted()))), "utf-8")
     return lambda at="": look(file, at)
 
 

@@ -79,7 +79,7 @@ def test_a_floor_counts_them_as_failed(play, floor):
     assert (ran.returncode, test["score"]) == (1, None)
     assert "0 / 100 if undecided counts as failed" in ran.stdout
     summary = (play.folder / "results" / "summary.md").read_text()
-    assert "| ❌ min-score |" in summary
+    assert "| min-score | ❌ failed |" in summary
 
 
 def test_reports_show_a_failed_test(play):

@@ -385,9 +385,11 @@ def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
 def test_an_interruption_before_anything_runs(tmp_path, agent, number):
     """Every output of the action is written, once, as for an invalid run."""
     outputs = tmp_path / "outputs"
+    # Not `signal.pause`: another thread may get the signal, and would not wake it.
+    wait = "any(time.sleep(0.01) for _ in iter(int, 1))"
     command = (
-        "import os, signal; from ci_evals.cli.process.guard import run_command; "
-        f"run_command(lambda: os.kill(os.getpid(), {int(number)}) or signal.pause(), ['run'])"
+        "import os, time; from ci_evals.cli.process.guard import run_command; "
+        f"run_command(lambda: os.kill(os.getpid(), {int(number)}) or {wait}, ['run'])"
     )
     env = CLEAN | env_of(agent, GITHUB_OUTPUT=str(outputs))
     ran = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, env=env, check=False, timeout=300)
