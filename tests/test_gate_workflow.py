@@ -1,5 +1,6 @@
 """The examples that gate other tools, on main and on a worse pull request: real files, GitHub as a server."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -83,8 +84,8 @@ def of_main_and_pull_request(jobs, inputs, before, after):
     assert (head.done.returncode, head.outputs["result"]) == (1, "failed"), head.done.stderr
     (comment,) = jobs.api.comments[7]
     # Trials may prove that it broke; a single one proves nothing.
-    proven, open_ = "1 test broke in this PR", "1 test fails that passed on main"
-    assert re.search(f"Evals failed: ({proven}|{open_})", comment["body"])
+    proven, unproven = "1 test broke in this PR", "1 test fails that passed on main"
+    assert re.search(f"Evals failed: ({proven}|{unproven})", comment["body"])
     assert f"The baseline is commit `{BASE[:7]}` of main, the base commit" in comment["body"]
     return head, comment["body"]
 

@@ -307,7 +307,8 @@ def test_what_is_copied_is_what_was_said(show):
     page.get_by_role("button", name="Copy the command").click()
     page.get_by_text("Copied: command to rerun this test.").wait_for()
     command = page.evaluate("navigator.clipboard.readText()")
-    assert shlex.split(command) == ["ci-evals", "run", "evals/refunds.json", "--test=Isn't it $(late)"]
+    option = "--test=Isn't it $(late), `really`?"
+    assert shlex.split(command) == ["ci-evals", "run", "evals/refunds.json", option]
     page.get_by_role("button", name="Copy the conversation").click()
     page.get_by_text("Copied: conversation.").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == (
