@@ -88,7 +88,7 @@ def _options(of_run: Options, of_gate: Options) -> Iterator[str]:
 
 def _input(option: OptionReference) -> str:
     """Return the name of an option's input."""
-    return {"SUITE": "suites", "FILE": "gate"}.get(option.name, option.name.removeprefix("--"))
+    return {"SUITE": "suites", "FILE": "gate"}.get(option.name, option.input)
 
 
 def _commands(commands: Mapping[str, Command], options: Mapping[str, Options]) -> Iterator[str]:

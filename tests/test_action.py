@@ -77,7 +77,7 @@ def descriptions() -> dict[str, str]:
             if option.metavar.islower() and "|" in option.metavar:
                 words.append(f"One of {option.metavar.replace('|', ', ')}.")
             arguments = {"SUITE": "suites", "FILE": "gate"}
-            name = arguments.get(option.name, option.name.removeprefix("--"))
+            name = arguments.get(option.name, option.input)
             found[name] = " ".join(words).replace("`", "").replace("--", "")
     del found["-h, --help"]
     return found

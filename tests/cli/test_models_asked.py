@@ -29,7 +29,7 @@ def test_what_is_asked_of_judge_and_auditor_is_passed_on():
     adapter = asked(judge_votes=5, judge_panel=" a, b/c:free ,d", audit_user=True)
     assert (adapter.judge_votes, adapter.judge_panel) == (5, ("a", "b/c:free", "d"))
     assert adapter.audit_user
-    policy = read_policy(RunSettings(suites=[], max_invalid_users=3))
+    policy = read_policy(RunSettings(suites=[], max_invalid_users=3), str)
     assert policy.rule(MaxInvalidUsers).max_invalid_users == 3
 
 

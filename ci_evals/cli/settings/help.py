@@ -40,6 +40,13 @@ class OptionReference(NamedTuple):
     details: str
 
     @property
+    def input(self) -> str:
+        """The name as that of an input: `min-score`; that of the variable where the two differ."""
+        if self.variable is None:
+            return self.name.removeprefix("--")
+        return self.variable.removeprefix(ENV_PREFIX).lower().replace("_", "-")
+
+    @property
     def row(self) -> tuple[str, str]:
         """Name and text for a terminal."""
         default = f" [default: {self.default}]" if self.default else ""

@@ -5,6 +5,7 @@
 
 import random
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 import shop_agents
@@ -23,6 +24,8 @@ from ci_evals.scoring.scores import ScoreRule
 
 RATES = (0.05, 0.1, 0.25, 0.5)
 RUNS = 400
+GATES = 5
+"""Predictions that are averaged: one alone has 200 draws, whose share is within 7 points."""
 POLICY = Policy(min_score=97)
 KINDS_COMPARED = (
     "call_dropped",
@@ -72,7 +75,7 @@ async def shares(kinds, copies):
     suite = suite_of(copies)
     healthy = await run_suite(ShopAgent(), suite, policy=POLICY)
     trials = await saved_trials(healthy, [suite.suite])
-    gate = PlantedGate(graded_again(healthy, trials), POLICY)
+    gates = [PlantedGate(graded_again(named(healthy, f"run {n}"), trials), POLICY) for n in range(GATES)]
     found = {}
     for kind in kinds:
         plantings = await plant_all([KINDS[kind]], trials)
@@ -80,10 +83,15 @@ async def shares(kinds, copies):
         broken = await run_suite(ShopAgent(kind), suite, policy=POLICY)
         for rate in RATES:
             found[kind, rate] = (
-                gate.failing_share(plantings, rate),
+                fmean(gate.failing_share(plantings, rate) for gate in gates),
                 real_share(healthy, broken, affected, rate),
             )
     return found
+
+
+def named(results, run):
+    """Return the results under a run's id, which is the seed of the draws."""
+    return replace(results, run=replace(results.run, id=run))
 
 
 def real_share(healthy, broken, affected, rate):
