@@ -389,7 +389,7 @@ def test_an_interruption_before_anything_runs(tmp_path, agent, number):
     wait = "any(time.sleep(0.01) for _ in iter(int, 1))"
     command = (
         "import os, signal, time; from ci_evals.cli.process.guard import run_command; "
-        "signal.signal(signal.SIGINT, signal.default_int_handler); "  # ignored where tests run in the background
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "  # else ignored in the background
         f"run_command(lambda: os.kill(os.getpid(), {int(number)}) or {wait}, ['run'])"
     )
     env = CLEAN | env_of(agent, GITHUB_OUTPUT=str(outputs))
