@@ -1,16 +1,15 @@
 """Hand-overs to a person, by tools that options name: `escalationTools`."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Annotated
 
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from ci_evals.domain.base import NonBlank
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.transcript import Reply
 
 KEY = "escalationTools"
-_TOOLS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Annotated[tuple[NonBlank, ...], Field()])
+_TOOLS: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[NonBlank, ...])
 
 
 def tools_in(options: Mapping[str, JsonValue] | None) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class OptionSpec:
     minimum: float | None = None
     maximum: float | None = None
     names: Names | None = None
-    """What a text or a path names in the workspace. A text of any length names something."""
+    """The kind of thing that a text or a path names in the workspace; all options of texts have one."""
     is_word: Callable[[str], bool] | None = None
     """Returns true for a value that names nothing in the workspace although others do, such as `auto`."""
     argument: bool = False

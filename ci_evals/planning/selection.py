@@ -17,7 +17,7 @@ class Selection:
     """The tests to run. An empty selection means all; a test must match both names and tags if given."""
 
     names: tuple[str, ...] = ()
-    """Whole names of tests, or parts of names separated by commas; case does not count."""
+    """Whole names of tests, or parts of names separated by commas."""
     tags: tuple[str, ...] = ()
 
     @classmethod
@@ -40,22 +40,30 @@ class Selection:
 
         A name that is the whole name of one of them selects no other.
         """
-        known = {test.name.casefold() for test in tests}
-        whole: set[str] = set()
-        parts: list[str] = []
-        for name in map(str.casefold, self.names):
-            if name in known:
-                whole.add(name)
-            else:
-                parts += _split("test", name)
+        is_named = name_matcher(self.names, (test.name for test in tests))
 
         def selects(test: Test) -> bool:
-            name = test.name.casefold()
-            if self.names and name not in whole and not any(part in name for part in parts):
+            if self.names and not is_named(test.name):
                 return False
             return not self.tags or not set(self.tags).isdisjoint(test.tags)
 
         return selects
+
+
+def name_matcher(names: Sequence[str], known: Iterable[str]) -> Callable[[str], bool]:
+    """Return the function that decides whether one of the `known` names of tests is meant by one of `names`.
+
+    The whole name of a test means that test alone. Else a name means all tests whose names contain one of its
+    parts, which commas separate; of parts case does not count.
+    """
+    known_names = frozenset(known)
+    whole = known_names.intersection(names)
+    parts = [part.casefold() for name in names if name not in whole for part in _split("test", name)]
+
+    def is_named(name: str) -> bool:
+        return name in whole or any(part in name.casefold() for part in parts)
+
+    return is_named
 
 
 def _split(setting: str, text: str | None) -> tuple[str, ...]:

@@ -11,9 +11,8 @@ from typing import Self
 
 from ci_evals.domain import numbers
 from ci_evals.domain.base import Percent
-from ci_evals.domain.checks.evaluation import Judged
-from ci_evals.domain.checks.strict.expected_answers import compares_meanings
-from ci_evals.domain.checks.strict.functions import PythonCheck
+from ci_evals.domain.checks.evaluation import is_offline
+from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.null_agents import REFUSAL
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.trial import passed_share, points
@@ -67,23 +66,22 @@ _CURE = "Raise it, or add checks of what the agent must do"
 
 
 def _scores(tests: Iterable[Test], words: str) -> list[Fraction]:
-    found = []
+    shares = []
     for test in tests:
         share = None if test.quarantine else _score(test, words)
         if share is not None:
-            found.append(share)
-    return found
+            shares.append(share)
+    return shares
 
 
 def _score(test: Test, words: str) -> Fraction | None:
     transcript = Transcript(turns=_turns(test, words), status=EndState.COMPLETED)
     findings = []
     for evaluation in test.evaluations:
-        if isinstance(evaluation, Judged | PythonCheck) or compares_meanings(evaluation):
-            continue
-        finding = Finding.of(evaluation, evaluation.decide(transcript))
-        if finding.outcome is not Outcome.UNDECIDED:
-            findings.append(finding)
+        if isinstance(evaluation, StrictCheck) and is_offline(evaluation):
+            finding = Finding.of(evaluation, evaluation.decide(transcript))
+            if finding.outcome is not Outcome.UNDECIDED:
+                findings.append(finding)
     return passed_share(findings)
 
 

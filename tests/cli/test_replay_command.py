@@ -43,7 +43,7 @@ from ci_evals.planning.selection import Selection, plan
 from ci_evals.runner import Options, Participants
 from ci_evals.support.redaction import Redactor
 
-ORDER = "ORDER/77 & 1029"
+ORDER = "ORDER/77 & 10294830571"
 BOT = "def reply(message):\n    return {'text': f'You said {message}', 'workflows': ['ECHO']}\n"
 GUARD = """
 import atexit, runpy, sys
@@ -131,7 +131,7 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
     assert calls
     first = results_in(tmp_path)
     text = (tmp_path / "recording/recording.jsonl").read_text()
-    assert not [secret for secret in (*secrets.values(), models.key, "1029") if secret in text]
+    assert not [secret for secret in (*secrets.values(), models.key, "10294830571") if secret in text]
 
     (tmp_path / "bot.py").unlink()
     (tmp_path / "event.json").write_text(json.dumps(FORK))

@@ -69,6 +69,8 @@ def test_a_whole_name_selects_that_test_alone(capsys, folder):
     assert "› Refund\n" in text
     assert "gift" not in text
     assert "gift" in shown(capsys, folder, test=["refund"])
+    both = shown(capsys, folder, test=["of a gift, nobody"])
+    assert "gift" in both
 
 
 def test_early_end_is_shown_before_the_findings(capsys, tmp_path):

@@ -47,10 +47,11 @@ def test_selecting_by_name_and_tag(names, tags, chosen):
 @pytest.mark.parametrize(
     ("names", "chosen"),
     [
-        ("refund", ["Refund"]),
+        ("Refund", ["Refund"]),
+        ("refund", ["Refund", "Refund, then cancel"]),
         ("ref", ["Refund", "Refund, then cancel"]),
         ("Refund, then cancel", ["Refund, then cancel"]),
-        (["Refund, THEN cancel", "Cancel"], ["Refund, then cancel", "Cancel"]),
+        (["Refund, then cancel", "Cancel"], ["Refund, then cancel", "Cancel"]),
         ("Refund, then cancel\nRefund", ["Refund", "Refund, then cancel"]),
         ("then, fund", ["Refund", "Refund, then cancel"]),
         ([], ["Refund", "Refund, then cancel", "Cancel"]),

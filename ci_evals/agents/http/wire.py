@@ -155,9 +155,9 @@ class Reader:
         try:
             return values.escalated(matches, self._escalated_when)
         except values.UnclearValueError as error:
-            path, found = self._paths["escalated"].text, shown(error.value, redactor)
+            path, excerpt = self._paths["escalated"].text, shown(error.value, redactor)
             raise AgentError(
-                f"adapterOptions.reply.escalated ({path}) finds {found}, which is neither true nor false. "
+                f"adapterOptions.reply.escalated ({path}) finds {excerpt}, which is neither true nor false. "
                 f"Say which value is a hand-over, as in `escalatedWhen: {{oneOf: [handoff, human]}}` next to "
                 f"`escalated: {path}`, or let `escalated` be the path of true or false"
             ) from None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import ComparisonFormat
-from ci_evals.cli.settings.policy import asked_limits, recorded_limits
+from ci_evals.cli.settings.policy import limits_in, recorded_limits
 from ci_evals.cli.settings.result_commands import CompareSettings, OddsSettings
 from ci_evals.cli.terminal.console import colored
 from ci_evals.domain.errors import UsageError
@@ -72,12 +72,12 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
         UsageError: the file is not there or is none of ours, an option cannot be read, or nothing was scored.
     """
     results = SavedRun.open(settings.results, context.hide()).results
-    asked = asked_limits(settings)
-    policy = Policy.from_options(recorded_limits(results.run.config) | asked)
+    limits = limits_in(settings)
+    policy = Policy.from_options(recorded_limits(results.run.config) | limits)
     for warning in policy.warnings:
         context.console.say(f"warning: {warning}")
     # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
-    Policy.from_options(asked).check_names(results.suites)
+    Policy.from_options(limits).check_names(results.suites)
     checks = checks_of(GateInput(results), policy)
     estimate = odds_of(results, checks)
     if estimate is None:

@@ -151,8 +151,8 @@ async def estimate(
             spent[judge] = spent.get(judge, Spending()) + checking.judge.between(likely)
         meanwhile = checking.judging * likely
         seconds = Range(max(seconds.low, meanwhile.low), max(seconds.high, meanwhile.high))
-    asked = {model: spending for model, spending in spent.items() if spending.calls.high}
-    return Estimate(asked, seconds, parallel, prices, connections.reports_cost)
+    of_models = {model: spending for model, spending in spent.items() if spending.calls.high}
+    return Estimate(of_models, seconds, parallel, prices, connections.reports_cost)
 
 
 def checked_judges(plan: Plan, connections: Connections, check: CheckMode) -> set[str]:

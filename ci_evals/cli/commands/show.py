@@ -12,7 +12,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.planning.selection import Selection
+from ci_evals.planning.selection import Selection, name_matcher
 from ci_evals.reports import conversations, sanitize
 from ci_evals.reports.conversations import ShownTest
 from ci_evals.scoring.scores import ScoreRule, outcome_of
@@ -47,13 +47,13 @@ def _tests(results: Results, settings: ShowSettings) -> list[ShownTest]:
         if settings.failed:
             raise UsageError("--failed: every test passed. Omit it to see all.")
         raise UsageError("These results have no tests.")
-    found = [ShownTest(one.suite, one.test, _trials(results, one.test, settings)) for one in named]
+    selected = [ShownTest(one.suite, one.test, _trials(results, one.test, settings)) for one in named]
     if settings.trial is not None:
-        found = [shown for shown in found if shown.trials]
-        if not found:
+        selected = [shown for shown in selected if shown.trials]
+        if not selected:
             most = max(len(shown.test.trials) for shown in named)
             raise UsageError(f"--trial={settings.trial}: there {_are(most)} at most. Trials count from 1.")
-    return found
+    return selected
 
 
 def _are(trials: int) -> str:
@@ -69,21 +69,14 @@ def _named(results: Results, names: Sequence[str]) -> list[ShownTest]:
     every = [ShownTest(suite, test, test.trials) for suite in results.suites for test in suite.tests]
     if not names:
         return every
-    chosen: dict[int, ShownTest] = {}
-    for name in names:
-        found = [shown for shown in every if shown.test.name == name]
-        if not found:
-            parts = Selection.of(name, None).names
-            found = [shown for shown in every if _has_part(shown.test.name, parts)]
-        if not found:
-            known = numbers.listed([shown.test.name for shown in every], _NAMED, "test")
-            raise UsageError(sanitize.log_line(f"No test matches --test={name}. Tests: {known}"))
-        chosen |= {id(shown): shown for shown in found}
-    return [shown for shown in every if id(shown) in chosen]
-
-
-def _has_part(name: str, parts: Sequence[str]) -> bool:
-    return any(part.casefold() in name.casefold() for part in parts)
+    known = [shown.test.name for shown in every]
+    wanted = Selection.of(names, None).names
+    for name in wanted:
+        if not any(map(name_matcher([name], known), known)):
+            listed = numbers.listed(known, _NAMED, "test")
+            raise UsageError(sanitize.log_line(f"No test matches --test={name}. Tests: {listed}"))
+    is_named = name_matcher(wanted, known)
+    return [shown for shown in every if is_named(shown.test.name)]
 
 
 def _trials(results: Results, test: TestResult, settings: ShowSettings) -> tuple[TrialResult, ...]:

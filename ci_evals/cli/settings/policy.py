@@ -88,7 +88,7 @@ def recorded_limits(config: Mapping[str, Any]) -> dict[str, Any]:
     return recorded
 
 
-def asked_limits(settings: object) -> dict[str, Any]:
+def limits_in(settings: object) -> dict[str, Any]:
     """Return the limits that the options of `odds_options` change."""
     values = {option.name: getattr(settings, option.name) for option in odds_options()}
     return {name: value for name, value in values.items() if value is not None}

@@ -96,6 +96,12 @@ class Graded(Judged):
         return resolved(self.rubric, self.dimensions, self.pass_at)
 
 
+def is_offline(evaluation: Criterion) -> bool:
+    """Return whether an evaluation is decided without a model and without the suite's own code."""
+    compares = expected_answers.compares_meanings(evaluation)
+    return not (isinstance(evaluation, Judged | functions.PythonCheck) or compares)
+
+
 def judged(criterion: str, rubric: Rubric | None) -> Judged:
     """The evaluation that asks a judge for `criterion`, graded by `rubric` if there is one.
 

@@ -119,7 +119,7 @@ class RubricDimension(ResultPart):
     levels: Levels
     """The best first."""
     steps: bool = False
-    """Whether it is judged by what the agent's trace reports."""
+    """True if it is judged by what the agent's trace reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

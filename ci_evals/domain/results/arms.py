@@ -14,7 +14,7 @@ class Arm(ScoreSummary):
     name: CleanText
     """As the file of `arms` names it; `head` and `base` with `against`."""
     gated: bool = False
-    """Whether the gate is about this one: its suites are the run's own."""
+    """True for the arm that the gate is about: its suites are the run's own."""
     delta: Points | None = None
     """The change from the first arm; null for that one, and with `against`. So are the next
     three."""

@@ -21,7 +21,7 @@ class Baseline(ResultPart):
     branch: str | None = None
     """The branch it ran on, if known."""
     of_base_commit: bool = False
-    """Whether it tested the very commit that the pull request is based on, and this run the pull
+    """True if it tested the very commit that the pull request is based on, and this run the pull
     request merged with that. If not, or if that is not known, a change may have come with another
     commit of the base branch."""
     at: Instant
@@ -63,7 +63,7 @@ class Change(ResultPart):
     detectable: float | None = None
     """The smallest drop, in points, that would have been seen with a chance of 80 %."""
     trials_needed: int | None = None
-    """Where a drop is not proven: trials of each test and side that would settle it."""
+    """The trials of each test and side that would settle an unproven drop."""
 
     def with_change(self, change: "Change") -> Self:
         """A copy with the numbers of this change."""

@@ -9,6 +9,7 @@ import yaml
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.documents.interpolate import Reading
+from ci_evals.planning.documents.json_document import span_of
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.documents.writing import is_yaml, with_notes, write
 from ci_evals.planning.documents.yaml_document import Loader
@@ -120,10 +121,7 @@ def _tests_in_yaml(text: str) -> yaml.SequenceNode | None:
 def _in_json(text: str, document: Document, test: JsonObject) -> Iterator[str]:
     """Yield the text with the test after the last one."""
     last = len(document.value["tests"]) - 1
-    place = document.problem(("tests", last), "")
-    lines = text.splitlines(keepends=True)
-    start = sum(map(len, lines[: place.line - 1])) + place.column - 1
-    _, end = json.JSONDecoder().raw_decode(text, start)
-    indent = " " * (place.column - 1)
+    start, end = span_of(("tests", last), document, text)
+    indent = " " * (start - text.rfind("\n", 0, start) - 1)
     written = json.dumps(test, ensure_ascii=False, indent=2).replace("\n", f"\n{indent}")
     yield f"{text[:end]},\n{indent}{written}{text[end:]}"

@@ -185,12 +185,12 @@ class Chat:
                 return Exit.INVALID
             if action is Action.QUIT:
                 return Exit.USAGE if self._refused and not self._is_terminal else Exit.PASSED
-            said = [turn.user for turn in conversation.turns]
+            messages = [turn.user for turn in conversation.turns]
             if action is Action.RESTART:
-                said = []
+                messages = []
             elif conversation.unanswered is None:
-                said = said[:-1]
-            self._to_send = deque(said)
+                messages = messages[:-1]
+            self._to_send = deque(messages)
             self._show("A new session begins.")
 
     async def _after(self, end: ConversationEnd) -> Action:

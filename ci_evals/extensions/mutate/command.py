@@ -16,7 +16,7 @@ from ci_evals.cli.files.suite_loading import load_suites, values_of
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.policy import asked_limits, recorded_limits
+from ci_evals.cli.settings.policy import limits_in, recorded_limits
 from ci_evals.cli.settings.shared import SuiteSettings
 from ci_evals.cli.terminal import display
 from ci_evals.domain import numbers
@@ -43,11 +43,13 @@ def mutate_run(settings: MutateSettings, context: RunContext) -> None:
     run = SavedRun.open(settings.results, None)
     _check_played(run)
     loaded = _suites(settings, run, context)
-    redactor = context.hide((), values_of(loaded, context.environ) | _secrets(context))
+    redactor = context.hide(
+        (), values_of(loaded, context.environ) | {*environment_secrets.values_in(context.environ)}
+    )
     context.mask()
     results = redactor.model(run.results)
     target = _target(settings.apply, results) if settings.apply else None
-    limits = recorded_limits(results.run.config) | asked_limits(settings)
+    limits = recorded_limits(results.run.config) | limits_in(settings)
     study = MutationStudy(
         results=results,
         suites=tuple(redactor.model(one.suite) for one in loaded),
@@ -123,10 +125,6 @@ def _suites(settings: MutateSettings, run: SavedRun, context: RunContext) -> lis
             )
         found.append(one)
     return found
-
-
-def _secrets(context: RunContext) -> set[str]:
-    return set(environment_secrets.values_in(context.environ))
 
 
 def _target(path: Path, results: Results) -> str:

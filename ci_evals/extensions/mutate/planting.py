@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.checks.evaluation import Judged
-from ci_evals.domain.checks.strict.expected_answers import compares_meanings
-from ci_evals.domain.checks.strict.functions import PythonCheck
+from ci_evals.domain.checks.evaluation import is_offline
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
@@ -72,13 +70,6 @@ class Planting:
         return frozenset(
             place for place, one in enumerate(self.trial.test.evaluations) if not is_offline(one)
         )
-
-
-def is_offline(evaluation: object) -> bool:
-    """Return whether an evaluation is decided without a model and without the suite's own code."""
-    if isinstance(evaluation, Judged | PythonCheck):
-        return False
-    return not compares_meanings(evaluation)  # type: ignore[arg-type]  # all others are strict checks
 
 
 async def saved_trials(results: Results, suites: Sequence[Suite]) -> list[SavedTrial]:

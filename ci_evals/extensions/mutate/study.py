@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from ci_evals.domain.checks.evaluation import is_offline
 from ci_evals.domain.null_agents import CLAIM
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import Suite, Test
@@ -14,7 +15,6 @@ from ci_evals.extensions.mutate.planting import (
     Planting,
     SavedTrial,
     TestKey,
-    is_offline,
     plant_all,
     saved_trials,
 )

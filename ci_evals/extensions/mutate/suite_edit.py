@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import PurePath
 from typing import Any
 
 import yaml
@@ -10,10 +9,11 @@ import yaml
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.extensions.mutate.result import Suggestion
 from ci_evals.planning.documents.document import Document
+from ci_evals.planning.documents.json_document import span_of
 from ci_evals.planning.documents.reader import read
+from ci_evals.planning.documents.writing import is_yaml
 from ci_evals.planning.documents.yaml_document import Loader
 
-_YAML = {".yaml", ".yml"}
 _NO_WRAP = 10**6
 
 
@@ -37,7 +37,7 @@ def with_evaluations(text: str, file: str, suggestions: Sequence[Suggestion]) ->
 
 
 def _with_evaluation(text: str, file: str, place: int, evaluation: dict[str, Any]) -> str:
-    if PurePath(file).suffix.lower() in _YAML:
+    if is_yaml(file):
         return _with_yaml(text, place, evaluation)
     return _with_json(text, read(text, file), place, evaluation)
 
@@ -48,12 +48,9 @@ def _place_of(name: str, suite: Any) -> int:
 
 def _with_json(text: str, document: Document, place: int, evaluation: dict[str, Any]) -> str:
     last = len(document.value["tests"][place]["evaluations"]) - 1
-    position = document.problem(("tests", place, "evaluations", last), "")
-    lines = text.splitlines(keepends=True)
-    start = sum(map(len, lines[: position.line - 1])) + position.column - 1
-    _, end = json.JSONDecoder().raw_decode(text, start)
+    start, end = span_of(("tests", place, "evaluations", last), document, text)
     old = text[start:end]
-    line = lines[position.line - 1]
+    line = text[text.rfind("\n", 0, start) + 1 : start]
     indent = line[: len(line) - len(line.lstrip())]
     if "\n" in old:
         written = json.dumps(evaluation, indent=2, ensure_ascii=False).replace("\n", f"\n{indent}")

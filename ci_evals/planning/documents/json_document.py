@@ -104,6 +104,15 @@ class _Locator:
         return match.end() if match else index
 
 
+def span_of(path: Path, document: Document, text: str) -> tuple[int, int]:
+    """Return where the value at a path of a JSON text begins and ends, as indices of the text."""
+    position = document.problem(path, "")
+    lines = text.splitlines(keepends=True)
+    start = sum(map(len, lines[: position.line - 1])) + position.column - 1
+    _, end = _raw_decode(text, start)
+    return start, end
+
+
 def _is_deep(value: Any) -> bool:
     level = [value]
     for _ in range(MAX_DEPTH + 1):
