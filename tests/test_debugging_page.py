@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import ci_evals, results_in
+from commands import CLEAN, ci_evals, results_in
 from doc_pages import blocks, page
 
 pytestmark = pytest.mark.slow
@@ -47,6 +47,7 @@ def test_the_page_leads_from_a_failure_to_its_cause(tmp_path):
             done = subprocess.run(
                 [sys.executable, "-m", "ci_evals", *arguments],
                 cwd=tmp_path,
+                env=CLEAN,
                 input=TALK,
                 capture_output=True,
                 text=True,
