@@ -24,6 +24,8 @@ class PlannedSuite:
     """For each selected test, the line of the file that it begins on."""
     agent_headers: Mapping[str, str] | None = field(default=None, repr=False)
     """More headers for this agent alone; None for those of the run."""
+    start_folder: str | None = None
+    """The folder in which the suite's `start` runs; None for the current one."""
     reused: frozenset[str] = frozenset()
     """The names of tests that are not played: their trials are reused from an earlier run."""
 

@@ -322,7 +322,8 @@ class Suite(Model):
         default=None, description="The agent's address, instead of the adapter's default."
     )
     start: NonBlank | None = Field(
-        None, description="Command that serves the agent. It runs, in a shell, as long as the run."
+        None,
+        description="Command that serves the agent. A shell runs it in the suite's folder during the run.",
     )
     wait_for: AwaitedAddress | None = Field(
         None, description="Address or port that answers once the agent is up. Default: `baseUrl`."

@@ -65,8 +65,9 @@ def load_suite(
     if len(sources) > 1:
         raise UsageError(f"{str(suite)!r} stands for {len(sources)} suites: load them one at a time")
     (source,) = sources
-    beside = partial(files.read_beside, source.path.parent)
-    return load(source.text, source.file, replace(reading, read_beside=beside))
+    folder = source.path.parent
+    reading = replace(reading, read_beside=partial(files.read_beside, folder), folder=str(folder))
+    return load(source.text, source.file, reading)
 
 
 def loaded(suite: SuiteLike) -> LoadedSuite:

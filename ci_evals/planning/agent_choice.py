@@ -21,7 +21,7 @@ from ci_evals.support import placeholders
 
 @dataclass(frozen=True)
 class AgentChoice:
-    """The user's options for the agent; None leaves it to the suite."""
+    """The user's options for the agent; None leaves it to the suite. `start` runs in the current folder."""
 
     adapter: str | None = None
     options: OptionsFile | None = None
@@ -45,6 +45,10 @@ class AgentChoice:
         }
         return frozenset(key for key, value in options.items() if value)
 
+    def start_folder(self, of_suite: str | None) -> str | None:
+        """Return the folder in which the chosen `start` runs; None for the current one."""
+        return None if self.start else of_suite
+
 
 def choose(
     loaded: LoadedSuite, choice: AgentChoice, *, without_key: bool = False, unasked: bool = False
@@ -61,7 +65,12 @@ def choose(
     """
     suite = chosen_agent(loaded.suite, loaded.document, choice, without_key=without_key, unasked=unasked)
     secrets = choice.options.secrets if choice.options else frozenset()
-    return replace(loaded, suite=suite, secrets=loaded.secrets | secrets)
+    return replace(
+        loaded,
+        suite=suite,
+        secrets=loaded.secrets | secrets,
+        start_folder=choice.start_folder(loaded.start_folder),
+    )
 
 
 def with_missing(

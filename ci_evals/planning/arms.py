@@ -182,4 +182,9 @@ def _with_agent(planned: PlannedSuite, arm: Arm, *, unasked: bool) -> PlannedSui
         raise UsageError(f"{option}: {error}") from None
     if arm.model:
         suite = suite.model_copy(update={"model": arm.model})
-    return replace(planned, suite=suite, agent_headers=arm.headers)
+    return replace(
+        planned,
+        suite=suite,
+        agent_headers=arm.headers,
+        start_folder=arm.choice.start_folder(planned.start_folder),
+    )

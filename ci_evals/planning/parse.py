@@ -38,6 +38,8 @@ class LoadedSuite:
     secrets: frozenset[str]
     """Values that came from the environment."""
     warnings: tuple[str, ...]
+    start_folder: str | None = None
+    """The folder in which `start` runs; None for the current one."""
 
 
 class BrokenSuiteError(SuiteError):
@@ -89,6 +91,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         document=document,
         secrets=frozenset(filled.secrets),
         warnings=(*filled.warnings, *_unused_fields(suite, file), *_floors_like_shares(suite, document)),
+        start_folder=reading.folder,
     )
 
 

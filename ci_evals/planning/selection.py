@@ -102,6 +102,7 @@ def _planned(loaded: LoadedSuite, selects: Callable[[Test], bool]) -> PlannedSui
         tests=loaded.suite.tests,
         test_digests=tuple(digests),
         test_lines=loaded.test_lines,
+        start_folder=loaded.start_folder,
     )
     return with_tests(whole, [i for i, test in enumerate(loaded.suite.tests) if selects(test)])
 

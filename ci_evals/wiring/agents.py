@@ -16,6 +16,7 @@ from ci_evals.agent_registry import AGENT_KINDS, kind_of_code
 from ci_evals.agents import plugins
 from ci_evals.agents.settings import AgentSettings, CodeEnvironment
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import PlannedSuite
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.agent_choice import awaited_address
 from ci_evals.ports import Agent
@@ -47,19 +48,17 @@ class RunAgents:
         """Of agents, by what tells them apart."""
         self.environ = connections.environ
         """The environment of agents that the run starts."""
-        self._programs: dict[str | None, AgentProgram] = {}
-        """By the command that starts them."""
+        self._programs: dict[tuple[str | None, str | None], AgentProgram] = {}
+        """By the command that starts them, and its folder."""
         self._printed_elsewhere: dict[str, str] = {}
         if connections.agent_log:
             stack.callback(self._write_log, connections.agent_log)
 
-    def agent(self, suite: Suite, headers: Mapping[str, str] | None = None) -> Agent:
-        """The agent of a suite; those in Python are loaded by `start`. Raise `UsageError` if unusable.
-
-        `headers` are sent instead of those of the run.
-        """
+    def agent(self, planned: PlannedSuite) -> Agent:
+        """The agent of a suite; those in Python are loaded by `start`. Raise `UsageError` if unusable."""
+        suite, headers = planned.suite, planned.agent_headers
         agent = self._untraced(suite, self._connections.headers if headers is None else headers)
-        if (program := self._plan_start(suite)) is not None:
+        if (program := self._plan_start(suite, planned.start_folder)) is not None:
             from ci_evals.agents.started.agent import StartedAgent  # noqa: PLC0415  # few suites need it
 
             agent = StartedAgent(agent, program)
@@ -115,17 +114,19 @@ class RunAgents:
         self._server = self._server or self._stack.enter_context(DemoServer())
         return AuiAgent(replace(settings, api_key="demo-key", base_url=self._server.base_url))
 
-    def _plan_start(self, suite: Suite) -> "AgentProgram | None":
+    def _plan_start(self, suite: Suite, folder: str | None) -> "AgentProgram | None":
         """Plan to start the program that serves a suite's agent, or to wait for it; None if it has none."""
         address = awaited_address(suite)
         if address is None or not (suite.start or suite.wait_for):
             return None
         from ci_evals.agents.started.program import AgentProgram  # noqa: PLC0415  # as above
 
-        program = self._programs.setdefault(
-            suite.start,
-            AgentProgram(suite.start, self._redactor, self._connections.agent_log),
-        )
+        key = (suite.start, folder if suite.start else None)
+        program = self._programs.get(key)
+        if program is None:
+            log = self._connections.agent_log
+            program = AgentProgram(suite.start, self._redactor, log, folder=folder)
+            self._programs[key] = program
         own = agent_settings(suite, self._redactor)
         program.serve(address, own.api_key, talks_at=own.base_url, timeout=suite.start_timeout)
         return program

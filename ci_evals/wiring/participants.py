@@ -175,7 +175,7 @@ async def build_players(
             user = names.user if work.user_calls else None
             judges = names.judges if work.judge_calls else ()
             all_judges |= dict.fromkeys(judges)
-            agent = agents.agent(planned.suite, planned.agent_headers)
+            agent = agents.agent(planned)
             participants = Participants(
                 agent,
                 world=world_steps(planned, connections.environ, redactor, agents.base_url(planned.suite)),

@@ -316,14 +316,18 @@ def test_a_program_outside_of_the_workspace_is_installed(workspace, agent):
     assert ran.returncode in {0, 1, 3}, ran.stderr
 
 
-def test_a_suite_of_ours_starts_nothing_of_theirs(workspace, agent):
-    """A program of the fork would run beside the secrets, whoever names it."""
+@pytest.mark.parametrize("start", ["cd ../pr && make", "make -C $PWD/../pr", "sh linked.sh"])
+def test_a_suite_of_ours_starts_nothing_of_theirs(workspace, agent, start):
+    """A program of the fork would run beside the secrets, whoever names it: from the suite's folder."""
     ours = workspace.folder
     git(ours, "worktree", "add", "--quiet", "--detach", "pr", workspace.theirs)
     git(ours / "pr", "commit", "--quiet", "--allow-empty", "--message=More")
-    write_suite(ours / "evals", **{BASE_URL: agent.url, "apiKey": "${AGENT_KEY}", "start": "cd pr && make"})
+    (ours / "pr/theirs.sh").write_text("make")
+    (ours / "evals/linked.sh").symlink_to("../pr/theirs.sh")
+    write_suite(ours / "evals", **{BASE_URL: agent.url, "apiKey": "${AGENT_KEY}", "start": start})
     ran = workspace.run(GITHUB_SHA=workspace.theirs)
-    refused(ran, agent, "evals/suite.json: start: pr may not be run in a checkout of")
+    refused(ran, agent, "evals/suite.json: start: ")
+    assert " may not be run in a checkout of" in ran.stderr
 
 
 @pytest.mark.parametrize("name", ["demo:hr.json", "quack:more.json"])

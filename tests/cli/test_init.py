@@ -145,7 +145,7 @@ def test_an_agent_that_runs_start_needs_no_address_and_no_key(repository):
     """Nothing in the workflow has to be deleted: what is tested is the pull request's own code."""
     done = ci_evals("init", *STARTED, cwd=repository)
     suite = yaml.safe_load((repository / SUITE).read_text())
-    assert suite["start"] == "python3 agent.py --port 8000"
+    assert suite["start"] == "cd .. && python3 agent.py --port 8000"
     text = (repository / WORKFLOW).read_text()
     given = the_action(text)
     assert "uses: org/aui-evals-action/run@v1" in text
@@ -168,14 +168,15 @@ def test_the_packages_of_a_started_agent_are_installed(repository, has_requireme
 def test_a_command_is_quoted_where_yaml_would_read_it_otherwise(repository):
     command = 'env MODE="a: b" ./serve # 1'
     ci_evals("init", "--adapter=http", f"--start={command}", cwd=repository)
-    assert yaml.safe_load((repository / SUITE).read_text())["start"] == command
+    assert yaml.safe_load((repository / SUITE).read_text())["start"] == f"cd .. && {command}"
 
 
 def test_variables_of_a_command_are_left_to_its_shell(repository):
     ci_evals("init", "--adapter=http", "--start=PORT=${PORT:-8000} ./serve", cwd=repository)
     done = ci_evals("validate", "--strict", "evals/", cwd=repository)
     assert (done.returncode, done.stderr) == (0, "")
-    assert yaml.safe_load((repository / SUITE).read_text())["start"] == "PORT=$${PORT:-8000} ./serve"
+    start = yaml.safe_load((repository / SUITE).read_text())["start"]
+    assert start == "cd .. && PORT=$${PORT:-8000} ./serve"
 
 
 def test_suites_that_were_there_keep_their_address_and_key(repository):

@@ -164,6 +164,45 @@ def test_the_agent_has_time_to_end_by_itself(folder, port, command):
     assert gone(folder)
 
 
+def test_start_runs_in_the_folder_of_its_suite(folder, port):
+    """Wherever ci-evals is started. The option `--start` runs where ci-evals does, for every suite."""
+    evals = folder / "evals"
+    evals.mkdir()
+    (folder / "server.py").rename(evals / "server.py")
+    suite(evals, port)
+    assert run(folder, "evals/suite.json").returncode == Exit.PASSED
+    assert (evals / "starts").exists()
+    there = run(folder, "evals/suite.json", f"--start=python evals/server.py {port}", "--output-dir=there")
+    assert there.returncode == Exit.PASSED, there.stderr
+    assert (folder / "starts").exists()
+
+
+def test_suites_with_the_same_start_in_two_folders_have_two_agents(folder):
+    """Each runs its own folder's program."""
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        (folder / name / "server.py").write_text(SERVER)
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            free = taken.getsockname()[1]
+        (folder / name / "port").write_text(str(free))
+        suite(folder / name, free, start="python server.py $(cat port)")
+    ran = run(folder, "one", "two")
+    assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
+    assert (folder / "one/starts").exists()
+    assert (folder / "two/starts").exists()
+
+
+def test_a_program_that_is_not_found_is_said_with_its_folder(folder, port):
+    """A suite may name it from where ci-evals is started."""
+    (folder / "evals").mkdir()
+    suite(folder / "evals", port)
+    assert run(folder, "evals/suite.json").returncode == Exit.INVALID
+    why = reason(folder)
+    assert f"before anything answered at http://127.0.0.1:{port}, in the folder 'evals'" in why
+    assert str(folder) not in why.partition(" (its output")[0]
+
+
 def test_an_agent_that_dies_at_start_is_no_verdict(folder, port):
     """At once, with its last words, and nothing is played."""
     command = f"echo starting; python -c \"raise SystemExit('no model for {KEY}')\""
@@ -387,7 +426,8 @@ async def test_a_wait_can_be_reported_while_it_lasts(port):
     loaded = load(json.dumps(SMALL | {"start": "sleep 60", "waitFor": port}), "suite.json", Reading())
     async with AsyncExitStack() as stack:
         agents = RunAgents(Connections(provider="offline"), Redactor(), stack)
-        agents.agent(loaded.suite)
+        [planned] = plan([loaded], Selection(), loops=1).suites
+        agents.agent(planned)
         starting = asyncio.create_task(agents.start_programs())
         while not (wait := dict(agents.waits())["the agent started by 'sleep 60'"]):  # noqa: ASYNC110  # no event
             await asyncio.sleep(0.01)

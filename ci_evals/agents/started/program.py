@@ -45,12 +45,19 @@ _LOOK_SECONDS = 2.0
 class AgentProgram:
     """A program and the addresses at which it answers once it is up. Without a command it is not ours."""
 
-    def __init__(self, command: str | None, redactor: Redactor, log: Path | None = None) -> None:
-        """Start nothing yet. `command` is run by a shell, in the current folder.
+    def __init__(
+        self,
+        command: str | None,
+        redactor: Redactor,
+        log: Path | None = None,
+        *,
+        folder: str | None = None,
+    ) -> None:
+        """Start nothing yet. `command` is run by a shell, in `folder` or the current one.
 
         Messages say that its output is in `log`, if that is given.
         """
-        self._command, self._redactor, self._log = command, redactor, log
+        self._command, self._redactor, self._log, self._folder = command, redactor, log, folder
         self._process: _ServerProcess | None = None
         self._addresses: dict[str, None] = {}
         self._others: dict[str, None] = {}
@@ -102,12 +109,11 @@ class AgentProgram:
         own |= {KEY_VARIABLE: self._key} if self._key else {}
         try:
             self._process = await _ServerProcess.start(
-                _in_shell(self._command), own, max_unread=0, max_stderr=LOG_BYTES
+                _in_shell(self._command), own, max_unread=0, folder=self._folder, max_stderr=LOG_BYTES
             )
         except (OSError, ValueError) as error:
-            raise AgentError(
-                f"{self.name} could not be started: {self._redactor.text(str(error))}"
-            ) from error
+            reason = self._redactor.text(str(error))
+            raise AgentError(f"{self.name} could not be started{self._where()}: {reason}") from error
 
     async def wait_until_up(self) -> None:
         """Wait until all addresses answer; raise `AgentError` if the program ends or the time is over."""
@@ -115,7 +121,8 @@ class AgentProgram:
         for address in self._addresses:
             self._awaited = address, time.monotonic()
             answer = asyncio.create_task(_answer(address))
-            ended = asyncio.create_task(self.ended(f"before anything answered at {_shown(address)}"))
+            when = f"before anything answered at {_shown(address)}"
+            ended = asyncio.create_task(self.ended(f"{when}{self._where()}"))
             try:
                 left = begun + seconds - time.monotonic()
                 await asyncio.wait({answer, ended}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
@@ -199,6 +206,13 @@ class AgentProgram:
             return ""
         return f"; the program listens on {', '.join(map(str, ports))}"
 
+    def _where(self) -> str:
+        """Return the folder that the command ran in, unless that is the current one."""
+        if self._folder is None:
+            return ""
+        folder = _from_here(self._folder)
+        return "" if folder == "." else f", in the folder {self._redactor.text(folder)!r}"
+
     def _last_words(self) -> str:
         words = self._process.last_words(self._redactor) if self._process else ""
         output = f"its output, in {self._log.name}," if self._log else "its output"
@@ -218,6 +232,14 @@ def _in_shell(command: str) -> list[str]:
     if os.name == "nt":
         return [os.environ.get("COMSPEC", "cmd.exe"), "/d", "/c", command]
     return ["/bin/sh", "-c", command]
+
+
+def _from_here(folder: str) -> str:
+    """Return a folder's path from the current one."""
+    try:
+        return os.path.relpath(folder)
+    except ValueError:  # on another drive
+        return folder
 
 
 def _shown(address: str) -> str:

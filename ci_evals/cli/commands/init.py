@@ -19,6 +19,7 @@ from ci_evals.planning.adapter_options import complaint
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.documents.writing import literal, write
 from ci_evals.planning.parse import load
+from ci_evals.planning.start_command import moved
 from ci_evals.reports import sanitize
 from ci_evals.support.templates import render
 
@@ -101,11 +102,18 @@ class Starter:
             file=self.suite,
             schema=_SCHEMA,
             offline=self.plays_at_once or not self.provider.key,
-            start=write(literal({"start": self.start}), _SUITE).strip() if self.start else "",
+            start=self._start_line(self.start) if self.start else "",
+            start_line=self._start_line,
             provider=" --provider=offline" if self.plays_at_once else self.provider_option,
             order="HL-30771" if agent.embedded else "A-1001",
             handing_over="" if self.writes_agent else agent.hand_over,
         )
+
+    def _start_line(self, command: str) -> str:
+        """Return the suite's line for a command that is run in the repository's root."""
+        root = self.repository.root
+        start = moved(command, root, root / self.repository.home)
+        return write(literal({"start": start}), _SUITE).strip()
 
     @property
     def _lines_template(self) -> str:

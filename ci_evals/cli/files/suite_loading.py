@@ -47,10 +47,13 @@ def load_suites(
     for source in _sources(settings.suites, faults):
         try:
             distrusted = None if is_bundled(source.file) else trust.suite_distrusted(Path(source.file))
-            beside = partial(read_beside, source.path.parent)
-            read = load(source.text, source.file, replace(reading, distrusted=distrusted, read_beside=beside))
+            folder = source.path.parent
+            reading_here = replace(
+                reading, distrusted=distrusted, read_beside=partial(read_beside, folder), folder=str(folder)
+            )
+            read = load(source.text, source.file, reading_here)
             suite = choose(read, choice, without_key=without_key, unasked=replay)
-            trust.check_programs(source.file, suite.suite)
+            trust.check_programs(suite)
         except BrokenSuiteError as error:
             faults += _with_missing(error, choice, without_key=without_key, unasked=replay)
         except UsageError as error:

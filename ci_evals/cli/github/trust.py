@@ -25,7 +25,7 @@ from ci_evals.cli.settings.table import options_of
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.options import Names
-from ci_evals.domain.suite import Suite
+from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports.names import RESULTS
 
 SEE = "(see --trust-suites)"
@@ -112,19 +112,24 @@ class FileTrust:
             if declared.kebab == option and declared.named_by(value):
                 self.check(option, declared.names, value)
 
-    def check_programs(self, file: str, suite: Suite) -> None:
+    def check_programs(self, loaded: LoadedSuite) -> None:
         """Make sure that a suite that is trusted names no program of a checkout that is not.
 
         Raises:
             UsageError: with the key and the reason.
         """
+        suite, folder = loaded.suite, loaded.start_folder
         if suite.start:
-            self.check(f"{file}: start", Names.PROGRAM, suite.start)
+            self.check(
+                f"{loaded.file}: start", Names.PROGRAM, suite.start, folder=Path(folder) if folder else None
+            )
         if is_program(suite.adapter):
-            self.check(f"{file}: adapter", Names.PROGRAM, suite.adapter)
+            self.check(f"{loaded.file}: adapter", Names.PROGRAM, suite.adapter)
 
-    def check(self, option: str, names: Names | None, value: str) -> None:
+    def check(self, option: str, names: Names | None, value: str, *, folder: Path | None = None) -> None:
         """Make sure that one value follows the rule for what it names.
+
+        A program runs in `folder`; None stands for the current one.
 
         Raises:
             UsageError: it names something in a checkout that may be somebody else's.
@@ -135,7 +140,7 @@ class FileTrust:
             case Names.INPUT:
                 self._check_input(option, value)
             case Names.PROGRAM:
-                self._check_program(option, value)
+                self._check_program(option, value, folder or Path.cwd())
             case Names.EVIDENCE:
                 self._check_evidence(option, value)
             case _:
@@ -145,17 +150,19 @@ class FileTrust:
         if because := self._foreign_path(Path(value)):
             raise UsageError(f"{option}: {value} may not be read {because}. {_CURE}")
 
-    def _check_program(self, option: str, value: str) -> None:
+    def _check_program(self, option: str, value: str, folder: Path) -> None:
         """Refuse a program that runs in a foreign checkout, or that names a file or folder in one.
 
         Outside of the workspace are installed programs, some of them in checkouts, such as those of pyenv.
         """
-        if because := self._foreign(Path.cwd()):
-            raise UsageError(f"{option}: a program may not be named {because} {SEE}.")
-        for path in self._paths_in(value):
-            inside = (one for one in _locations(path) if one.is_relative_to(self._workspace()))
+        for place in (Path.cwd(), folder):
+            if because := self._foreign(place):
+                raise UsageError(f"{option}: a program may not be named {because} {SEE}.")
+        for name in self._names_in(value, folder):
+            locations = _locations(folder / name)
+            inside = (one for one in locations if one.is_relative_to(self._workspace()))
             if because := next(filter(None, map(self._foreign, inside)), None):
-                raise UsageError(f"{option}: {path} may not be run {because} {SEE}.")
+                raise UsageError(f"{option}: {name} may not be run {because} {SEE}.")
 
     def _check_evidence(self, option: str, value: str) -> None:
         for file in _result_files(value):
@@ -166,15 +173,15 @@ class FileTrust:
                     "Name the results of an earlier step."
                 )
 
-    def _paths_in(self, command: str) -> Iterator[Path]:
+    def _names_in(self, command: str, folder: Path) -> Iterator[str]:
         """Yield the files and folders that the words of a command name, also as a Python module."""
-        environ = self.github.context.environ
+        environ = {**self.github.context.environ, "PWD": str(folder)}
         text = _VARIABLE.sub(lambda match: environ.get(match[1], match[0]), command)
         for word in filter(None, _BETWEEN_WORDS.split(text)):
             module = word.replace(".", "/")
             for name in dict.fromkeys((word, module, module.partition("/")[0])):
-                if name and os.path.lexists(name):
-                    yield Path(name)
+                if name and os.path.lexists(folder / name):
+                    yield name
 
     def _foreign_path(self, path: Path) -> str | None:
         reasons = map(self._foreign, _locations(path))

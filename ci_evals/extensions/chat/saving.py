@@ -19,6 +19,7 @@ from ci_evals.planning.documents.document import Path as KeyPath
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.documents.writing import literal
 from ci_evals.planning.parse import LoadedSuite
+from ci_evals.planning.start_command import moved
 from ci_evals.support.redaction import Redactor
 
 TAGS = ("chat",)
@@ -97,21 +98,23 @@ class ChatSaver:
         suite = {key: value[key] for key in (*_OF_THE_AGENT, *_OF_THE_WORLD) if key in value}
         if _VARIABLE not in str(suite.get("apiKey", _VARIABLE)):
             del suite["apiKey"]
-        given = self._given()
+        given = self._given(path.parent)
         if "adapter" in given and given["adapter"] != suite.get("adapter", DEFAULT_ADAPTER):
             suite.pop("adapterOptions", None)
         suite["adapter"] = self.loaded.suite.adapter
+        if "start" in suite:
+            suite["start"] = moved(suite["start"], Path(self.loaded.start_folder or "."), path.parent)
         head: JsonObject = {"name": path.stem} | self.redactor.json(suite | given)
         return head
 
-    def _given(self) -> JsonObject:
-        """Return what options say of the agent, in the words of a suite."""
+    def _given(self, folder: Path) -> JsonObject:
+        """Return what options say of the agent, in the words of a suite in `folder`."""
         settings = self.settings
         given: JsonObject = {
             "adapter": settings.adapter,
             "agentId": settings.agent_id,
             "baseUrl": settings.base_url,
-            "start": settings.start,
+            "start": literal(moved(settings.start, Path(), folder)) if settings.start else None,
             "waitFor": settings.wait_for,
             "trace": "otlp" if settings.otlp else None,
         }

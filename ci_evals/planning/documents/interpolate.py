@@ -30,6 +30,8 @@ class Reading:
     """Read secrets and unset variables as `***`, as in a recording."""
     read_beside: Callable[[str], str] | None = None
     """Reads a file by its path from the suite's folder, or raises `UsageError` with a clause on the path."""
+    folder: str | None = None
+    """The suite's folder, in which its `start` runs; None if it has none, for the current one."""
     today: date | None = None
     """The day on which quarantines are checked; None where none is checked."""
     distrusted: str | None = None

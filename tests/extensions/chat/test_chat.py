@@ -282,6 +282,24 @@ def test_save_writes_a_suite_with_the_agent_and_without_its_key(talk, tmp_path):
     assert weaknesses(load_suite(tmp_path / "new.yaml", environ=ENVIRON)) == ()
 
 
+@pytest.mark.parametrize(
+    ("given", "start"),
+    [
+        (None, "cd .. && python3 shop.py ${PORT}"),
+        ("./serve $PORT & ./shop", "cd .. && (./serve $PORT & ./shop)"),
+    ],
+)
+def test_a_suite_in_another_folder_starts_the_agent_where_it_was_started(tmp_path, monkeypatch, given, start):
+    """A suite's `start` runs in its own folder; the option's ran in the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.yaml").write_text(SUITE + "start: python3 shop.py ${PORT}\n")
+    settings = ChatSettings(suite="shop.yaml", provider="offline", start=given)
+    parts = prepared(settings, RunContext({**ENVIRON, "PORT": "8000"}))
+    reader = LineReader(Input(b"Hi\n/save evals/new.yaml\n"))
+    asyncio.run(Chat(parts, reader, Stop(), is_terminal=False).talk(Participants(Shop())))
+    assert yaml.safe_load((tmp_path / "evals/new.yaml").read_text())["start"] == start
+
+
 def test_a_saved_test_passes_the_agent_that_it_was_said_to(talk, tmp_path):
     """And fails one that does not call the tool."""
     talk("refund A-1", "/save new.yaml")
