@@ -23,7 +23,7 @@ def run_inputs(context: RunContext) -> object:
     context.reads_inputs = True
     inputs = read(context.environ)
     context.options = inputs.options
-    return invoke([inputs.command, "--", *inputs.suites], context, PROGRAM)
+    return invoke([inputs.command, "--", *inputs.arguments], context, PROGRAM)
 
 
 def run_arguments(context: RunContext) -> object:

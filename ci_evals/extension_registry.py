@@ -10,7 +10,8 @@ these names:
 - `result`: `KINDS`, the types of what it keeps in the results of a run;
 - `report`: `report(results)`, the `StudyReport` of what results hold of it, or None, and its `RANK` among the
   reports of all extensions;
-- `readers`: `READERS`, formats of other tools' results that `gate` reads (`adapters/result_files`);
+- `readers`: `READERS`, formats of other tools' results that `gate` reads
+  (`extension_support/result_files`);
 - `report_files`: `FORMAT`, a name for `report` to take, its `SUMMARY` for the help, and `files(results)`, the
   texts of that format by their paths;
 - `findings`: `FILE`, the name of a file next to the results of a run, and `read(text, results)`, the
@@ -125,11 +126,30 @@ def installed() -> Extensions:
     return Extensions(entry_points(GROUP, installation_folders()))
 
 
+def commands() -> dict[str, Any]:
+    """Return the commands of all extensions by their names. The last of a name counts."""
+    return {
+        _command_name(command): command
+        for module in installed().parts("commands")
+        for command in module.COMMANDS
+    }
+
+
+def _command_name(command: Callable[..., None]) -> str:
+    return command.__name__.strip("_").replace("_", "-")
+
+
 def register_commands(app: Any) -> None:
-    """Add the commands of all extensions to the Typer app."""
-    for module in installed().parts("commands"):
-        for command in module.COMMANDS:
-            app.command(command.__name__.strip("_").replace("_", "-"))(command)
+    """Add the commands of all extensions to the Typer app, each after the command that its facts name."""
+    core = {_command_name(info.callback): info for info in app.registered_commands}
+    for name, command in commands().items():
+        app.command(name)(command)
+    added = {info.name: info for info in app.registered_commands[len(core) :]}
+    listed = {}
+    for name, info in core.items():
+        listed[name] = info
+        listed |= {other: one for other, one in added.items() if one.callback.facts.after == name}
+    app.registered_commands[:] = (listed | added).values()
 
 
 def study_kinds() -> dict[str, type["Study"]]:

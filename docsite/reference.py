@@ -10,7 +10,7 @@ import typer
 
 from ci_evals.cli.app import app
 from ci_evals.cli.settings.help import OptionReference, sections
-from ci_evals.cli.settings.inputs import declared, of_gate_alone
+from ci_evals.cli.settings.inputs import declared, input_commands, not_of_run
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import suite_schema
@@ -61,7 +61,7 @@ def pages() -> dict[str, str]:
         options[name] = sections(command, command.make_context(name, [], root, resilient_parsing=True))
     suites, results = suite_schema(), results_schema(study_kinds())
     return {
-        "options.md": _page("Options and inputs", OPTIONS, _options(options["run"], options["gate"])),
+        "options.md": _page("Options and inputs", OPTIONS, _options(options)),
         "commands.md": _page("Commands", "", _commands(vars(group)["commands"], options)),
         "suite-keys.md": _page("Keys of a suite", SUITES, _suite_keys(suites)),
         "results-keys.md": _page("Keys of the results file", RESULTS, _results_keys(results)),
@@ -74,11 +74,13 @@ def _page(title: str, intro: str, lines: Iterable[str]) -> str:
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
 
 
-def _options(of_run: Options, of_gate: Options) -> Iterator[str]:
-    inputs, alone = declared(), of_gate_alone()
-    own = {name: [option for option in group if _input(option) in alone] for name, group in of_gate.items()}
-    with_gate = [option for group in own.values() for option in group]
-    for group, options in [*of_run.items(), ("Result files, with gate", with_gate)]:
+def _options(by_command: Mapping[str, Options]) -> Iterator[str]:
+    inputs, groups = declared(), dict(by_command["run"])
+    for command in input_commands():
+        alone = not_of_run(command)
+        listed = [option for group in by_command[command].values() for option in group]
+        groups[f"Result files, with {command}"] = [option for option in listed if _input(option) in alone]
+    for group, options in groups.items():
         named = [(option, _input(option)) for option in options]
         if shown := [(option, name) for option, name in named if name in inputs]:
             yield from ("", f"## {group}", "", *table("name | default | meaning"))

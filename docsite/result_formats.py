@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ci_evals.adapters.result_files.reading import readers
+from ci_evals.extensions.result_files.reading import readers
 from docsite.markdown import replace_generated, row, table
 
 PAGE = Path(__file__).parent.parent / "docs/gate-files.md"

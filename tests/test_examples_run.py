@@ -23,7 +23,7 @@ from ci_evals.demo_agent.server import DemoServer
 pytestmark = pytest.mark.slow
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
-RESULT_FILES = ROOT / "tests/adapters/result_files/files"
+RESULT_FILES = ROOT / "tests/extensions/result_files/files"
 OURS = "org/aui-evals-action"
 KEY = "a-key-of-the-agent"
 

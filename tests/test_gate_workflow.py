@@ -13,7 +13,7 @@ from replay import BASE, HEAD, MERGE, Actions, push, repository
 
 pytestmark = pytest.mark.slow
 
-FILES = ROOT / "tests/adapters/result_files/files"
+FILES = ROOT / "tests/extensions/result_files/files"
 TESTS = """
 import pytest
 

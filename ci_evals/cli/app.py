@@ -15,7 +15,7 @@ from ci_evals._version import __version__
 from ci_evals.cli import env_files
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
-from ci_evals.cli.settings.options import takes
+from ci_evals.cli.settings.options import CommandFacts, takes
 from ci_evals.domain.options import Names, Option, OptionSpec
 from ci_evals.extension_registry import installed, register_commands
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # a command's options are imported with it
     from ci_evals.cli.settings.result_commands import (
         CommentSettings,
         CompareSettings,
-        GateFilesSettings,
         InitSettings,
         MergeSettings,
         OddsSettings,
@@ -175,7 +174,7 @@ def _report_formats() -> Iterable[tuple[str, str]]:
 
 
 @app.command()
-@takes(_RESULTS, "ReportSettings", formats=_report_formats)
+@takes(_RESULTS, "ReportSettings", CommandFacts(formats=_report_formats))
 def report(settings: "ReportSettings", context: RunContext) -> None:
     """Write the reports of a saved run again, next to its results.
 
@@ -271,37 +270,6 @@ def merge(settings: "MergeSettings", context: RunContext) -> None:
     from ci_evals.cli.commands.merge import merge_runs
 
     merge_runs(settings, context)
-
-
-def _result_formats() -> Iterable[tuple[str, str]]:
-    from ci_evals.adapters.result_files.reading import rows_of_help
-
-    return rows_of_help()
-
-
-@app.command()
-@takes(_RESULTS, "GateFilesSettings", formats=_result_formats)
-def gate(settings: "GateFilesSettings", context: RunContext) -> None:
-    """Gate the results of another tool.
-
-    Reads result files, and does with them what is done with a run: score and interval, thresholds,
-    comparison with a baseline, reports, comment. Several files or repeats of one test are its trials. Exit
-    codes as of run.
-
-    \b
-    FORMATS
-
-    \b
-    ci-evals gate junit.xml --baseline=main/ --regression=any
-    ci-evals gate runs/*.csv --min-score=70 --map=map.yaml
-    """
-    from ci_evals.cli.commands.gate import gate_files
-
-    gc.disable()  # results make no cycles, and looking for some among thousands takes a sixth of the time
-    try:
-        gate_files(settings, context)
-    finally:
-        gc.enable()
 
 
 @app.command()
@@ -460,16 +428,14 @@ def _spell(context: RunContext, message: str) -> str:
 
 def _all_options() -> dict[str, Option]:
     """The options of all commands by their names; of a name that several have, the first."""
-    from importlib import import_module
-
     from ci_evals.cli.settings.table import options_of
 
     options: dict[str, Option] = {}
     for command in app.registered_commands:
-        module, name = getattr(command.callback, "settings", ("", ""))
-        if not module:
+        settings = getattr(command.callback, "settings", None)
+        if settings is None:
             continue  # it has switches alone
-        for option in options_of(getattr(import_module(module), name)):
+        for option in options_of(settings()):
             options.setdefault(option.name, option)
     return options
 

@@ -17,12 +17,12 @@ def refused(**inputs: str) -> str:
 def test_suites_are_lines_without_blanks():
     """A YAML block leaves a newline at the end, and people indent and space their lists."""
     invocation = read({"INPUT_SUITES": "evals/a.json\n\n  evals/b c.yaml  \r\ndemo:hr\n"})
-    assert invocation.suites == ("evals/a.json", "evals/b c.yaml", "demo:hr")
+    assert invocation.arguments == ("evals/a.json", "evals/b c.yaml", "demo:hr")
 
 
 def test_a_suite_cannot_become_an_option():
     """What stands in the list is a suite, even where it begins with a dash."""
-    assert read({"INPUT_SUITES": "--no-gate"}).suites == ("--no-gate",)
+    assert read({"INPUT_SUITES": "--no-gate"}).arguments == ("--no-gate",)
 
 
 def test_a_gone_input_is_refused_with_its_successor():
@@ -219,7 +219,11 @@ def test_values_do_not_show():
 def test_result_files_are_gated_in_place_of_suites():
     """One glob a line, with the options of that command."""
     inputs = read({"INPUT_GATE": "a.xml\n b/*.json\n", "INPUT_ARM": "gpt", "INPUT_LOOPS": "1"})
-    assert (inputs.command, inputs.suites, inputs.options) == ("gate", ("a.xml", "b/*.json"), {"arm": "gpt"})
+    assert (inputs.command, inputs.arguments, inputs.options) == (
+        "gate",
+        ("a.xml", "b/*.json"),
+        {"arm": "gpt"},
+    )
 
 
 def test_suites_and_result_files_take_a_step_each():

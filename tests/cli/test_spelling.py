@@ -27,8 +27,6 @@ OTHER_PROGRAMS = {
     "adapters/models/claude_code_llm.py": "claude",
     "adapters/models/copilot_llm.py": "copilot, npm",
     "adapters/models/program_llm.py": "the version of either",
-    "adapters/result_files/junit.py": "vitest",
-    "adapters/result_files/promptfoo.py": "promptfoo",
     "agents/langgraph/starter.yaml.j2": "langgraph",
     "agents/rasa/agent.py": "rasa",
     "agents/rasa/options.py": "rasa",

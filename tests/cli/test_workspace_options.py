@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from ci_evals.planning.arms import ARM_KEYS
 
 COMMANDS = typer.main.get_command(app).commands
 SETTINGS = {
-    name: getattr(import_module(command.callback.settings[0]), command.callback.settings[1])
+    name: command.callback.settings()
     for name, command in COMMANDS.items()
     if hasattr(command.callback, "settings")
 }

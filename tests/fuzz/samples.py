@@ -646,7 +646,7 @@ TEXTS = [
 SUITES = [json.dumps(SUITE).encode(), (_ROOT / "suites/demo/hr.json").read_bytes()]
 
 
-_RESULTS = _ROOT / "tests/adapters/result_files/files"
+_RESULTS = _ROOT / "tests/extensions/result_files/files"
 
 
 def _result_files(folder: str, *names: str) -> list[bytes]:

@@ -35,8 +35,6 @@ from ci_evals.adapters.journal.reading import Recording
 from ci_evals.adapters.journal.records import JOURNAL, JournalHeader, Past
 from ci_evals.adapters.journal.replay import ReplayedAgent, ReplayedLLM, TrialReplay
 from ci_evals.adapters.models import anthropic_llm, claude_code_llm, copilot_llm, embedders, openai_llm
-from ci_evals.adapters.result_files import reading as result_files
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.adapters.transport import refusals as limits
 from ci_evals.adapters.transport import retry
 from ci_evals.adapters.transport.network import Answer
@@ -59,12 +57,14 @@ from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSo
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.extension_support.drafting.draft import draft
 from ci_evals.extension_support.drafting.personal_data import StandIns
+from ci_evals.extension_support.result_files.source import SourceFile
 from ci_evals.extensions.calibration import later_runs, sheet_reading, terminal
 from ci_evals.extensions.importers.conversations.formats import CONVERSATION_FORMATS
 from ci_evals.extensions.importers.conversations.recorded_file import RecordedFile
 from ci_evals.extensions.importers.formats import IMPORTERS
 from ci_evals.extensions.importers.imported import ImportedSuite, suite_text
 from ci_evals.extensions.preference.conversation_pair import ComparedConversation, ConversationPair
+from ci_evals.extensions.result_files import reading as result_files
 from ci_evals.gate.checks import checks_of
 from ci_evals.gate.decision import decide_change
 from ci_evals.gate.gate_input import GateInput

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from ci_evals.adapters.result_files.reading import read_file
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row, Undecided
+from ci_evals.domain.results.suite import OfficialScore
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Row, Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files.reading import read_file
 
-FILES = Path(__file__).parents[1] / "adapters/result_files/files"
+FILES = Path(__file__).parents[1] / "extensions/result_files/files"
 
 
 PASSED, FAILED = True, False

@@ -16,13 +16,14 @@ from typing import NoReturn
 
 from typer import BadParameter, TyperException
 
+from ci_evals import extension_registry
 from ci_evals.adapters.github import command_files
 from ci_evals.cli.process import supervision
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit, UsageError, exhausted
 
-_WITH_OUTPUTS = {"run", "gate", "merge", "rejudge", "comment"}
-"""Commands that write the action's outputs, however they end."""
+_WITH_OUTPUTS = {"run", "merge", "rejudge", "comment"}
+"""Commands of the core that write the action's outputs, however they end."""
 
 _LACKS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 """Errors that are nobody's usage: a file that was named well cannot be opened all the same."""
@@ -62,7 +63,10 @@ def run_command(
         for number in supervision.ENDING:
             signal.signal(number, signal.SIG_IGN)
     lacking = (
-        set(args[:1]) & _WITH_OUTPUTS and ending.code not in (0, 1) and command_files.lengths() == before
+        ending.code not in (0, 1)
+        and command_files.lengths() == before
+        and bool(args)
+        and _has_outputs(args[0])
     )
     if lacking and any(map(context.environ.get, command_files.REPORTS)):
         from ci_evals.cli.github import actions
@@ -78,6 +82,12 @@ def run_command(
     gc.freeze()  # what was imported would be looked through once more for garbage, for 0.2 s
     supervision.send_exit_code(ending.code)
     sys.exit(ending.code)
+
+
+def _has_outputs(command: str) -> bool:
+    """Return whether a command writes the action's outputs."""
+    added = extension_registry.commands().get(command)
+    return command in _WITH_OUTPUTS or (added is not None and added.facts.has_outputs)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -98,7 +108,7 @@ def _exit_without_verdict(reason: str, command: str, context: RunContext) -> NoR
     if command == "run":
         why += " Finished trials are in the journal: run the same command with --resume=OUTPUT_DIR to resume."
     actions.report_error(f"ci-evals {heading}. {why}", context)
-    if command in _WITH_OUTPUTS:
+    if _has_outputs(command):
         actions.write_invalid(context)
         if command != "comment":
             actions.explain(heading, why, context)

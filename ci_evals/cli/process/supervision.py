@@ -20,8 +20,13 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
+from ci_evals import extension_registry
+
 _UNSUPERVISED = frozenset({"demo-agent", "init", "list-suites", "plan", "report", "schema"})
-"""Commands that show something, serve, or open a browser. Somebody may rely on the exit code of any other."""
+"""Commands of the core that show something, serve, or open a browser.
+
+Somebody may rely on the exit code of any other, but for those of extensions that say so.
+"""
 
 _HELP = frozenset({"-h", "--help", "--version"})
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -55,6 +60,9 @@ _verdict: list[int] = []
 def is_supervised(args: Sequence[str]) -> bool:
     """Return whether a command line is to be supervised."""
     if not args or args[0].startswith("-") or args[0] in _UNSUPERVISED:
+        return False
+    added = extension_registry.commands().get(args[0])
+    if added is not None and not added.facts.is_supervised:
         return False
     return hasattr(os, "fork") and _HELP.isdisjoint(args)
 

@@ -62,9 +62,9 @@ class HelpCommand(TyperCommand):
             alone = typer.Typer(add_completion=False)
             alone.command()(complete())
             whole = typer.main.get_command(alone)
-            formats = getattr(self.callback, "formats", None)
-            if formats:
-                self.help = (self.help or "").replace("FORMATS", _columns(list(formats())))
+            facts = getattr(self.callback, "facts", None)
+            if facts and facts.formats:
+                self.help = (self.help or "").replace("FORMATS", _columns(list(facts.formats())))
             self.params, self.callback = whole.params, whole.callback
         return super().get_params(ctx)
 

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ci_evals import extension_registry
 from ci_evals.cli.settings.result_commands import (
     CommentSettings,
     CompareSettings,
-    GateFilesSettings,
     MergeSettings,
     RejudgeSettings,
     ReportSettings,
@@ -30,15 +30,12 @@ from ci_evals.domain.options import Names, Option
 
 INPUT_PREFIX = "INPUT_"
 SUITES = "suites"
-GATE = "gate"
-"""The input for the arguments of `gate`, instead of suites."""
-_FILES = "files"
-"""The field of `GateFilesSettings` that the input `gate` is."""
 RUNNERS_OWN = frozenset({"args", "entrypoint"})
 """Inputs that GitHub's runner accepts for every container action and handles itself."""
 
 TOKEN = "github-token"  # noqa: S105  # its name
 _OF_OTHER_COMMANDS = (MergeSettings, RejudgeSettings, ReportSettings, CompareSettings, CommentSettings)
+"""The options of other commands of the core."""
 
 BOOLEANS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
 """The booleans of GitHub's own toolkit; YAML's `yes` and `on` are not among them."""
@@ -46,19 +43,27 @@ BOOLEANS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
 
 @dataclass(frozen=True)
 class ActionInputs:
-    """The command that the action's inputs ask for: `run`, or `gate` with other tools' results."""
+    """The command that the action's inputs ask for: `run`, or one of an extension."""
 
-    suites: tuple[str, ...]
-    """What it is given: suites, or with `gate` files."""
+    arguments: tuple[str, ...]
+    """What it is given: suites, or what the input of its name says."""
     options: Mapping[str, Any] = field(repr=False)
     """Values by the field of the settings. Keys among them must not be seen on a command line."""
-    command: Literal["run", "gate"] = "run"
+    command: str = "run"
+
+
+def input_commands() -> dict[str, dict[str, Option]]:
+    """The commands of extensions that an input calls in place of `run`, and the option of each input."""
+    added = extension_registry.commands().items()
+    return {name: _inputs_of(command.settings(), name) for name, command in added if command.facts.is_input}
 
 
 def options_by_input() -> dict[str, Option]:
-    """The option behind each input of the action: of `run`, then those of `gate` alone."""
-    of_run, of_gate = _inputs_of(RunSettings), _inputs_of(GateFilesSettings)
-    return of_run | {name: option for name, option in of_gate.items() if name not in of_run}
+    """The option behind each input of the action: of `run`, then those of other commands alone."""
+    inputs = _inputs_of(RunSettings)
+    for options in input_commands().values():
+        inputs |= {name: option for name, option in options.items() if name not in inputs}
+    return inputs
 
 
 def declared() -> dict[str, str]:
@@ -66,14 +71,18 @@ def declared() -> dict[str, str]:
     return {name: _default(option) for name, option in options_by_input().items()}
 
 
-def of_gate_alone() -> frozenset[str]:
-    """The inputs that only `gate` takes."""
-    return frozenset(_inputs_of(GateFilesSettings).keys() - _inputs_of(RunSettings).keys())
+def not_of_run(command: str) -> frozenset[str]:
+    """The inputs of a command that `run` has not."""
+    return frozenset(input_commands()[command].keys() - _inputs_of(RunSettings).keys())
 
 
-def _inputs_of(settings: type[Any]) -> dict[str, Option]:
-    """The inputs that are options of a command."""
-    return {GATE if option.name == _FILES else option.kebab: option for option in options_of(settings)}
+def _inputs_of(settings: type[Any], argument: str = "") -> dict[str, Option]:
+    """The inputs that are options of a command, and that for its argument by the name given."""
+    inputs = {}
+    for option in options_of(settings):
+        name = argument if argument and option.argument else option.kebab
+        inputs[name] = option
+    return inputs
 
 
 def read(environ: Mapping[str, str]) -> ActionInputs:
@@ -88,22 +97,25 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
     problems = [
         _unknown(name, defaults) for name in inputs if name not in defaults and name not in RUNNERS_OWN
     ]
-    files, suites = _lines(inputs.pop(GATE, "")), _lines(inputs.pop(SUITES, ""))
-    if files and suites:
-        problems.append("inputs 'gate' and 'suites' are both set. Use a step for each.")
-    if not suites and not files:
+    by_command = input_commands()
+    arguments_of = {name: tuple(_lines(inputs.pop(name, ""))) for name in (*by_command, SUITES)}
+    asked = {name: lines for name, lines in arguments_of.items() if lines}
+    if len(asked) > 1:
+        first, second = [*asked][:2]
+        problems.append(f"inputs {first!r} and {second!r} are both set. Use a step for each.")
+    if not asked:
         problems.append(
             "input 'suites' is empty. Name suite files, folders or bundled suites (demo:hr), one per line."
         )
-    own = _inputs_of(GateFilesSettings if files else RunSettings)
+    what, arguments = next(iter(asked.items()), (SUITES, ()))
+    own = by_command.get(what) or _inputs_of(RunSettings)
     options = {}
     for name, text in inputs.items():
         if name not in defaults or not text:
             continue
         if name not in own:
             if text not in {defaults[name], defaults[name].upper(), defaults[name].capitalize()}:
-                without = "with 'gate'" if files else "without 'gate'"
-                problems.append(f"input {name!r} has no effect {without}.")
+                problems.append(f"input {name!r} has no effect {_without(name, what, by_command)}.")
             continue
         option = own[name]
         try:
@@ -114,7 +126,14 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
             problems.append(refuse_input(name, text) or f"input {name!r} is {text!r}: {error}")
     if problems:
         raise UsageError("\n".join(problems))
-    return ActionInputs(tuple(files or suites), options, "gate" if files else "run")
+    return ActionInputs(arguments, options, "run" if what == SUITES else what)
+
+
+def _without(name: str, what: str, by_command: Mapping[str, Mapping[str, Option]]) -> str:
+    """Return which input takes the effect from another, or would give it one."""
+    if what != SUITES:
+        return f"with {what!r}"
+    return f"without {next(command for command, options in by_command.items() if name in options)!r}"
 
 
 def _lines(text: str) -> list[str]:
@@ -129,7 +148,7 @@ def check_unused(environ: Mapping[str, str]) -> None:
             and the token is taken from there.
     """
     inputs, defaults = options_by_input(), declared()
-    elsewhere = set[str]().union(*map(_inputs_of, _OF_OTHER_COMMANDS))
+    elsewhere = _inputs_elsewhere()
     problems = []
     for name, value in _given(environ).items():
         is_default = value == defaults.get(name) or (
@@ -140,7 +159,7 @@ def check_unused(environ: Mapping[str, str]) -> None:
         if name not in defaults and name not in elsewhere:
             problems.append(_unknown(name, defaults))
             continue
-        if name in {SUITES, GATE}:
+        if name in {SUITES, *input_commands()}:
             instead = "name them there"
         elif name in inputs and inputs[name].kind is bool:
             instead = f"write --{name} there"
@@ -149,6 +168,15 @@ def check_unused(environ: Mapping[str, str]) -> None:
         problems.append(f"input {name!r} has no effect with 'args': {instead}.")
     if problems:
         raise UsageError("\n".join(problems))
+
+
+def _inputs_elsewhere() -> set[str]:
+    """Return the options of other commands, as inputs."""
+    added = [command.settings() for command in extension_registry.commands().values()]
+    names: set[str] = set()
+    for settings in (*_OF_OTHER_COMMANDS, *added):
+        names |= _inputs_of(settings).keys()
+    return names
 
 
 def _parse(option: Option, text: str) -> Any:

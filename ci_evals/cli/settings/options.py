@@ -6,6 +6,7 @@ are plain dataclasses, since `--help` must not wait for pydantic.
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -20,13 +21,31 @@ Formats: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
 """Returns the name of each format that a command knows, and what it is."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CommandFacts:
+    """What is known of a command while its options are not imported."""
+
+    after: str = ""
+    """The command of the core that it is listed after. Default: after all of them."""
+    formats: Formats | None = None
+    """Returns what stands in the help of the command in place of `FORMATS`."""
+    is_input: bool = False
+    """True if the action has an input of its name for its argument, to be set in place of `suites`."""
+    has_outputs: bool = False
+    """True if it writes the action's outputs, however it ends."""
+    is_supervised: bool = True
+    """False if nobody relies on its exit code: it shows something, serves, or opens a browser."""
+
+
+_PLAIN = CommandFacts()
+
+
 def takes(
-    module: str, name: str, *, formats: Formats | None = None
+    module: str, name: str, facts: CommandFacts = _PLAIN
 ) -> Callable[[Callable[[Any, RunContext], None]], Callable[..., None]]:
     """Make a function of a settings value into a Typer command with an option for each of its fields.
 
     The settings are imported and their options made for the command that is called: `--help` lists them all.
-    So are the formats, which stand in the help of the command in place of `FORMATS`.
     """
 
     def decorate(command: Callable[[Any, RunContext], None]) -> Callable[..., None]:
@@ -39,9 +58,9 @@ def takes(
 
         listed.__annotations__ = {"ctx": typer.Context}
         listed.complete = complete  # type: ignore[attr-defined]  # for `HelpCommand`
-        listed.formats = formats  # type: ignore[attr-defined]  # likewise
+        listed.facts = facts  # type: ignore[attr-defined]  # likewise
         listed.bare = lambda: _bare_values(getattr(import_module(module), name))  # type: ignore[attr-defined]  # likewise
-        listed.settings = (module, name)  # type: ignore[attr-defined]  # for those who list all options
+        listed.settings = lambda: getattr(import_module(module), name)  # type: ignore[attr-defined]  # for those who list options
         del listed.__wrapped__
         return listed
 

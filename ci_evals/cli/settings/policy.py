@@ -1,24 +1,24 @@
 """The gate that options set, and all options in force."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic.alias_generators import to_camel
 
 from ci_evals.cli.settings.gate_rules import odds_options
 from ci_evals.cli.settings.shared import BASELINE_WORDS, REQUIRED, BaselineSettings, GateSettings
-from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.settings.table import options_of
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.gate.policy import Policy
 
-if TYPE_CHECKING:
-    from ci_evals.cli.settings.result_commands import GateFilesSettings, MergeSettings, RejudgeSettings
 
-
-def read_policy(settings: GateSettings, spell: Callable[[str], str]) -> Policy:
+def read_policy(
+    settings: GateSettings, spell: Callable[[str], str], *, baseline_named: bool = False
+) -> Policy:
     """Read the gate from the options. `spell` names settings in its warnings as their reader sets them.
+
+    `baseline_named` is true if an option of the command's own names the baseline.
 
     Raises:
         UsageError: a threshold or a drop has no known form.
@@ -27,18 +27,17 @@ def read_policy(settings: GateSettings, spell: Callable[[str], str]) -> Policy:
     policy = Policy.from_options(
         vars(settings),
         baseline_required=(baseline or "").lower() == REQUIRED,
-        baseline_named=_names_baseline(settings),
+        baseline_named=baseline_named or _names_baseline(baseline),
         enforced=not settings.no_gate,
     )
     return policy.spelled(spell)
 
 
-def _names_baseline(settings: GateSettings) -> bool:
-    """Return whether the options say with what the run is compared, other than that it is to be found."""
-    named = settings.baseline if isinstance(settings, BaselineSettings) else None
-    if named and named.lower() not in BASELINE_WORDS:
-        return True
-    return getattr(settings, "baseline_arm", None) is not None
+def _names_baseline(baseline: str | None) -> bool:
+    """Return whether the option says with what the run is compared, other than that it is to be found."""
+    if not baseline:
+        return False
+    return baseline.lower() not in BASELINE_WORDS
 
 
 def unknown_names(policy: Policy, suites: Sequence[SuiteResult]) -> tuple[str, ...]:
@@ -57,9 +56,7 @@ def unknown_names(policy: Policy, suites: Sequence[SuiteResult]) -> tuple[str, .
     return ()
 
 
-def recorded_options(
-    settings: "RunSettings | MergeSettings | RejudgeSettings | GateFilesSettings",
-) -> dict[str, str | int | float | bool | None]:
+def recorded_options(settings: GateSettings) -> dict[str, str | int | float | bool | None]:
     """Return every option in force except arguments, the secret ones, and those declared so.
 
     A list has a line for each of its texts.

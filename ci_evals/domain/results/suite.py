@@ -9,7 +9,6 @@ from pydantic import Field, JsonValue
 from ci_evals.domain.base import Amount, CleanText, Interval, Percent, Positive, ResultPart, Share
 from ci_evals.domain.checks.rubric import Rubric
 from ci_evals.domain.plan import SuiteModels
-from ci_evals.domain.result_rows import OfficialScore
 from ci_evals.domain.results.process import ProcessSummary
 from ci_evals.domain.results.taken import TakenFrom
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
@@ -34,6 +33,22 @@ class TestOutcome(StrEnum):
     """A verdict could not be reached."""
     NOT_RUN = "not_run"
     """No trial was started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfficialScore(ResultPart):
+    """A tool's own score by its own rules, next to ours."""
+
+    name: CleanText
+    """As the tool calls it: `accuracy`, `resolved`, `pass^1`."""
+    value: Share | None
+    """Null if the tool computes none from these results."""
+    pass_at_k: dict[int, Share] | None = None
+    """By k; pass^k if `name` is `pass^1`. Null if the tool has none."""
+    of: Amount
+    """Its denominator: tests or trials, as the tool counts."""
+    rule: CleanText | None = None
+    """How its rules differ from ours, in one sentence; shown where the scores differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

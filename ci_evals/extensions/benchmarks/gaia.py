@@ -8,11 +8,12 @@ The scorer is the leaderboard's own.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ci_evals.adapters.result_files import fields
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.checks.answer_matching import final_answer, gaia
-from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row
+from ci_evals.domain.results.suite import OfficialScore
+from ci_evals.extension_support.result_files import fields
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Row
+from ci_evals.extension_support.result_files.source import SourceFile
 from ci_evals.support.digest import digest
 
 _PRIVATE = "?"

@@ -7,10 +7,11 @@ it. pass@k is `evaluation.py` `estimate_pass_at_k`, for the k that no task has f
 
 from collections.abc import Sequence
 
-from ci_evals.adapters.result_files import fields
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row
+from ci_evals.domain.results.suite import OfficialScore
+from ci_evals.extension_support.result_files import fields
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Row
+from ci_evals.extension_support.result_files.source import SourceFile
 from ci_evals.extensions.benchmarks.pass_at_k import at_least_once, mean
 
 _KS = (1, 2, 3, 5, 10, 20, 50, 100)

@@ -7,10 +7,11 @@ gives the official score. Its three version and checksum fields say what is comp
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ci_evals.adapters.result_files import fields
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.result_rows import Check, OfficialScore, ResultSet, Row, StatedTotals
+from ci_evals.domain.results.suite import OfficialScore
+from ci_evals.extension_support.result_files import fields
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import Check, ResultSet, Row, StatedTotals
+from ci_evals.extension_support.result_files.source import SourceFile
 
 _SUITE = "WebArena-Verified"
 _RULE = "Tasks that could not be evaluated count as failures."

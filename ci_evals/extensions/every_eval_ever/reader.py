@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ci_evals.adapters.result_files import fields
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row, StatedTotals
+from ci_evals.domain.results.suite import OfficialScore
+from ci_evals.extension_support.result_files import fields
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import Check, Message, ResultSet, Row, StatedTotals
+from ci_evals.extension_support.result_files.source import SourceFile
 
 _OF_SAMPLE = {"schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"}
 

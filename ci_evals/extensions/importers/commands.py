@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.options import takes
+from ci_evals.cli.settings.options import CommandFacts, takes
 
 if TYPE_CHECKING:
     from ci_evals.extensions.importers.settings import ImportSettings
@@ -16,7 +16,7 @@ def _formats() -> Iterable[tuple[str, str]]:
     return rows_of_help()
 
 
-@takes("ci_evals.extensions.importers.settings", "ImportSettings", formats=_formats)
+@takes("ci_evals.extensions.importers.settings", "ImportSettings", CommandFacts(formats=_formats))
 def import_(settings: "ImportSettings", context: RunContext) -> None:
     """Make a suite of other tests, or of real conversations.
 

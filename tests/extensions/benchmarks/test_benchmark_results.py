@@ -21,11 +21,11 @@ from tool_results import (
     sets,
 )
 
-from ci_evals.adapters.result_files.reading import read_file
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.result_rows import ResultSet, Undecided
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
 from ci_evals.extensions.benchmarks import pass_at_k
+from ci_evals.extensions.result_files.reading import read_file
 
 
 def lm_eval(folder: str, kind: str) -> ResultSet:

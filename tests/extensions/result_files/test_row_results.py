@@ -6,9 +6,9 @@ import pytest
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import NO_PRICES
-from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row, Undecided
-from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.scoring.row_results import FileResults, of_arm, scorecard
+from ci_evals.domain.results.suite import OfficialScore, SuiteResult
+from ci_evals.extension_support.result_files.result_rows import Check, Message, ResultSet, Row, Undecided
+from ci_evals.extensions.result_files.row_results import FileResults, of_arm, scorecard
 from ci_evals.scoring.scorecard import Scorecard, recounted
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.support import dataclass_json

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from ci_evals.adapters.result_files.junit_names import OF, identity, numbered, suite_name
-from ci_evals.adapters.result_files.junit_totals import Totals, totals_of
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row, Undecided
+from ci_evals.domain.results.suite import OfficialScore
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Row, Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files.junit_names import OF, identity, numbered, suite_name
+from ci_evals.extensions.result_files.junit_totals import Totals, totals_of
 
 _OUTCOMES = {"failure", "error", "skipped"}
 _PASSED = {

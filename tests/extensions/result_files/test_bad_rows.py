@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ci_evals.adapters.result_files.reading import read_file
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.result_rows import Row, Undecided
+from ci_evals.extension_support.result_files.result_rows import Row, Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files.reading import read_file
 
 FILES = Path(__file__).parent / "files"
 NAN = float("nan")

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ci_evals.adapters.result_files import fields
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.providers import Provider
-from ci_evals.domain.result_rows import Check, Message, ResultSet, Row, Undecided
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.extension_support.result_files import fields
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import Check, Message, ResultSet, Row, Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
 from ci_evals.support import dataclass_json
 
 

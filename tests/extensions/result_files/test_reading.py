@@ -6,12 +6,12 @@ import zipfile
 
 import pytest
 
-from ci_evals.adapters.result_files import source
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.reading import check, read_file
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.result_rows import Check, ResultSet, Row, Undecided
+from ci_evals.extension_support.result_files import source
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import Check, ResultSet, Row, Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files.reading import check, read_file
 
 READER = Reader("made-up", "made-up results", lambda _: None, files="any")
 

@@ -321,7 +321,7 @@ def test_the_files_that_are_read_are_not_written_over(gate):
     ],
 )
 def test_a_worse_run_of_a_tool_is_compared_and_its_broken_tests_named(gate, tool, base, options, broken):
-    folder = Path(__file__).parents[1] / "adapters/result_files/files" / tool
+    folder = Path(__file__).parent / "files" / tool
     worse = next(folder.glob("*worse*")).as_posix()
     options = [option.format(folder) for option in options]
     limits = ("--min-score=0", "--max-errors=9", "--regression=any")

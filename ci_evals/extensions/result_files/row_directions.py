@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ci_evals.domain.result_rows import Check, ResultSet, Row
-from ci_evals.scoring.row_results import FileResults
+from ci_evals.extension_support.result_files.result_rows import Check, ResultSet, Row
+from ci_evals.extensions.result_files.row_results import FileResults
 
 _HIGHER = frozenset(
     {"acc", "acc_norm", "acc_mutual_info", "acc_bytes", "accuracy", "exact_match", "em", "f1", "likelihood"}

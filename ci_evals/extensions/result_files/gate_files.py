@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ci_evals.adapters import input_files
-from ci_evals.adapters.result_files.own import is_own
-from ci_evals.adapters.result_files.reading import AUTO, OWN, ROWS, read_file
-from ci_evals.adapters.result_files.rows import read_map
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.adapters.suites import read_text
 from ci_evals.cli.files.output_paths import OutputPaths
 from ci_evals.cli.files.publish import publish
@@ -25,22 +21,26 @@ from ci_evals.cli.github.github_job import GitHubJob, baseline_option, wants_com
 from ci_evals.cli.github.posting import comment_on, withdraw
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
-from ci_evals.cli.settings.result_commands import GateFilesSettings
 from ci_evals.cli.settings.shared import BASELINE_WORDS
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.result_rows import Undecided
 from ci_evals.domain.results.run import Digests, RunInfo
 from ci_evals.domain.run_ending import RunEnding
+from ci_evals.extension_support.result_files.result_rows import Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files.own import is_own
+from ci_evals.extensions.result_files.reading import AUTO, OWN, ROWS, read_file
+from ci_evals.extensions.result_files.row_contradictions import contradictions
+from ci_evals.extensions.result_files.row_directions import with_directions
+from ci_evals.extensions.result_files.row_results import FileResults, arms_in, of_arm, scorecard, with_arms
+from ci_evals.extensions.result_files.rows import read_map
+from ci_evals.extensions.result_files.settings import GateFilesSettings
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults, conclude
 from ci_evals.job.results_builder import environment
 from ci_evals.planning.documents.reader import read as read_document
 from ci_evals.reports.names import folders_for
-from ci_evals.scoring.row_contradictions import contradictions
-from ci_evals.scoring.row_directions import with_directions
-from ci_evals.scoring.row_results import FileResults, arms_in, of_arm, scorecard, with_arms
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor
@@ -68,7 +68,7 @@ def gate_files(settings: GateFilesSettings, context: RunContext) -> None:
 
 def _gate(settings: GateFilesSettings, github: GitHubJob) -> int:
     context = github.context
-    policy = read_policy(settings, context.spell)
+    policy = read_policy(settings, context.spell, baseline_named=settings.baseline_arm is not None)
     paths = OutputPaths(settings.output_dir, settings.junit)
     names = _named(settings.files)
     inputs: dict[str, Path | None] = {f"the results {name}": name for name in names}

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ci_evals.domain.result_rows import ResultSet, differ, mean_of
-from ci_evals.scoring.row_results import FileResults
+from ci_evals.extension_support.result_files.result_rows import ResultSet, differ, mean_of
+from ci_evals.extensions.result_files.row_results import FileResults
 
 _MOST = 20
 """The most contradictions that a verdict names."""

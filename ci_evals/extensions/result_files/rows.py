@@ -12,11 +12,11 @@ from functools import lru_cache
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
-from ci_evals.adapters.result_files import map_hints
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.result_rows import ResultSet, Row, Undecided
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Row, Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files import map_hints
 
 if TYPE_CHECKING:  # for maps alone, which few files need
     from ci_evals.support.json_path import JsonPath

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row
+from ci_evals.domain.results.suite import OfficialScore
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Row
+from ci_evals.extension_support.result_files.source import SourceFile
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 
-FILES = Path(__file__).parents[1] / "adapters/result_files/files"
+FILES = Path(__file__).parent / "files"
 ANSWERS = f"--answers={FILES / 'gaia/metadata.jsonl'}"
 Change = Callable[[Any], None]
 

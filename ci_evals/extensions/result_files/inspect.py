@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ci_evals.adapters.result_files import fields, inspect_totals
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.source import Member, SourceFile
-from ci_evals.domain.result_rows import Check, OfficialScore, ResultSet, Row
+from ci_evals.domain.results.suite import OfficialScore
+from ci_evals.extension_support.result_files import fields
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import Check, ResultSet, Row
+from ci_evals.extension_support.result_files.source import Member, SourceFile
+from ci_evals.extensions.result_files import inspect_totals
 from ci_evals.support.digest import digest
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}

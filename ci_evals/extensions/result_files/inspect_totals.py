@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ci_evals.adapters.result_files import fields
-from ci_evals.domain.result_rows import Row, differ, mean_of
+from ci_evals.extension_support.result_files import fields
+from ci_evals.extension_support.result_files.result_rows import Row, differ, mean_of
 
 _MEANS = {"accuracy", "mean"}
 """Metrics that are the mean of the samples' scores."""

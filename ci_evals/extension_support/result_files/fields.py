@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from ci_evals.domain.result_rows import Message, Undecided
 from ci_evals.domain.transcript import ToolCall
+from ci_evals.extension_support.result_files.result_rows import Message, Undecided
 
 _MOST_OF_TEXT = 20_000
 _MOST_MESSAGES = 400

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ci_evals.adapters.result_files.reading import read_file
-from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.result_rows import ResultSet, Undecided
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files.reading import read_file
 
 FILES = Path(__file__).parent / "files/junit"
 PASSED = '<testcase classname="c" name="a"/>'

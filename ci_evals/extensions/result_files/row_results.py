@@ -8,12 +8,12 @@ from statistics import fmean
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row, Undecided
-from ci_evals.domain.results.suite import OTHER_TOOL, SuiteResult, TestResult
+from ci_evals.domain.results.suite import OTHER_TOOL, OfficialScore, SuiteResult, TestResult
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.results.usage import Latency, RoleUsage
 from ci_evals.domain.transcript import EndState, Turn, Turns, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Outcome
+from ci_evals.extension_support.result_files.result_rows import Check, Message, ResultSet, Row, Undecided
 from ci_evals.scoring import numbers
 from ci_evals.scoring.scorecard import Scorecard, total
 from ci_evals.scoring.scores import ScoreRule

@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from ci_evals.domain.base import Amount, CleanText, ResultPart, Share
+from ci_evals.domain.results.suite import OfficialScore
 from ci_evals.domain.transcript import ToolCall
 
 
@@ -109,22 +109,6 @@ def mean_of(rows: Iterable[Row]) -> float | None:
 def differ(mean: float, stated: float) -> bool:
     """Return whether a mean is not the stated one: tools round, and add in another order."""
     return not math.isclose(mean, stated, abs_tol=0.005)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfficialScore(ResultPart):
-    """A tool's own score by its own rules, next to ours."""
-
-    name: CleanText
-    """As the tool calls it: `accuracy`, `resolved`, `pass^1`."""
-    value: Share | None
-    """Null if the tool computes none from these results."""
-    pass_at_k: dict[int, Share] | None = None
-    """By k; pass^k if `name` is `pass^1`. Null if the tool has none."""
-    of: Amount
-    """Its denominator: tests or trials, as the tool counts."""
-    rule: CleanText | None = None
-    """How its rules differ from ours, in one sentence; shown where the scores differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ci_evals.adapters.result_files import deepeval, inspect, junit, own, promptfoo, rows
-from ci_evals.adapters.result_files.reader import Reader
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.base import MOST, MOST_DOLLARS
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.result_rows import ResultSet, Row, Undecided
 from ci_evals.extension_registry import result_readers
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Row, Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files import deepeval, inspect, junit, own, promptfoo, rows
 
 AUTO = "auto"
 OWN = own.READER.format

@@ -12,7 +12,7 @@ from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 
-FILES = Path(__file__).parents[1] / "adapters/result_files/files"
+FILES = Path(__file__).parent / "files"
 LENIENT = ("--min-score=0", "--max-errors=50")
 
 

@@ -28,10 +28,10 @@ from tool_results import (
     sets,
 )
 
-from ci_evals.adapters.result_files.reading import read_file, readers
-from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.result_rows import Undecided
+from ci_evals.extension_support.result_files.result_rows import Undecided
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files.reading import read_file, readers
 
 
 @pytest.mark.parametrize("name", ["inspect/numbers.json", "inspect/numbers.eval", "inspect/deflated.eval"])
@@ -138,7 +138,7 @@ def test_a_log_of_inspect_that_was_broken_off_is_read_from_its_journal() -> None
 def test_without_a_reader_of_zstd_the_message_says_what_to_do() -> None:
     program = (
         "import sys; sys.modules['backports.zstd.zipfile'] = None\n"
-        "from ci_evals.adapters.result_files.reading import SourceFile, read_file\n"
+        "from ci_evals.extensions.result_files.reading import SourceFile, read_file\n"
         "read_file(SourceFile('f.eval', open(sys.argv[1], 'rb').read()))"
     )
     command = [sys.executable, "-c", program, str(FILES / "inspect/numbers.eval")]
