@@ -23,6 +23,7 @@ from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Agent
+from ci_evals.support.documentation import see
 
 HELLO, PERSON, FAIL, STALL = "Hello", "person", "fail", "stall"
 """Messages to the agents of the contract. `person`, `fail` and `stall` have a meaning."""
@@ -80,7 +81,7 @@ class AgentContract:
 
         It is anything that a factory or a suite may give: an object with the methods, or a function.
         """
-        raise NotImplementedError("give an agent that echoes: see docs/writing-an-adapter.md")
+        raise NotImplementedError(f"give an agent that echoes: {see('writing-an-adapter')}")
 
     def unreachable(self) -> Any:
         """Return an agent that cannot be reached, such as one at a port where nobody listens."""

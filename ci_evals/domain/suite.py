@@ -22,6 +22,7 @@ from ci_evals.domain.agents import COMMAND, DEFAULT_ADAPTER, PYTHON, is_program
 from ci_evals.domain.base import JSON_SCHEMA, Model, NonBlank
 from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.world import Step, World
+from ci_evals.support.documentation import address
 from ci_evals.support.text import is_blank
 
 DEFAULT_MAX_TURNS = 7
@@ -312,11 +313,11 @@ class Suite(Model):
     )
     adapter: AdapterName = Field(
         default=DEFAULT_ADAPTER,
-        description="How to call the agent: the name of an adapter (docs/adapters.md), "
+        description=f"How to call the agent: the name of an adapter ({address('adapters')}), "
         "`python:module:attribute`, `command: program`, or the name of a plug-in.",
     )
     adapter_options: dict[str, JsonValue] | None = Field(
-        default=None, description="What the adapter needs to know: see docs/adapters.md."
+        default=None, description=f"What the adapter needs to know: {address('adapters')}"
     )
     base_url: NonBlank | None = Field(
         default=None, description="The agent's address, instead of the adapter's default."

@@ -17,6 +17,7 @@ from ci_evals.planning.adapter_options import OptionsFile, complaint
 from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.parse import BrokenSuiteError, LoadedSuite, in_order
 from ci_evals.support import placeholders
+from ci_evals.support.documentation import see
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,7 @@ def _missing_state(suite: Suite) -> Iterator[tuple[Path, str]]:
     checks = (one for test in tests for one in test.evaluations if isinstance(one, StateCheck))
     kind = _kind(suite)
     if kind and not kind.reports_state and any(check.probe == AGENT_STATE for check in checks):
-        hint = "look it up with your own probe (docs/worlds.md)"
+        hint = f"look it up with your own probe ({see('worlds')})"
         yield ("tests",), f"check {AGENT_STATE}, but {suite.adapter!r} agents report no state; {hint}"
 
 

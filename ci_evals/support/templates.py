@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import regex
 
+from ci_evals.support.documentation import address
 from ci_evals.support.json_text import written
 from ci_evals.support.text import visible
 
@@ -28,8 +29,9 @@ class Data(str):
 def render(name: str, **values: object) -> str:
     """Render the template `name` (`grading/prompts/judge.md.j2`) filled with `values`.
 
-    A name that a template uses and `values` lacks is an error. What is put into a `.html.j2` is escaped, and
-    rid of what no place can show; for Markdown the callers sanitize.
+    A name that a template uses and `values` lacks is an error; `page("traces")` is the address of a page.
+    What is put into a `.html.j2` is escaped, and rid of what no place can show; for Markdown the callers
+    sanitize.
     """
     return _template(name).render(**values)
 
@@ -88,4 +90,5 @@ def _environment(*, html: bool) -> "Environment":
         auto_reload=False,
     )
     environment.filters["data"] = as_data
+    environment.globals["page"] = address
     return environment

@@ -13,6 +13,7 @@ from commands import ci_evals, files_in, results_in
 from doc_pages import ROOT
 
 from ci_evals.agent_registry import AGENT_KINDS
+from ci_evals.support import documentation
 
 pytestmark = pytest.mark.slow
 
@@ -362,3 +363,12 @@ def test_impossible_values_are_refused(repository, args, text):
     assert (done.returncode, done.stdout) == (2, "")
     assert text in done.stderr
     assert files_in(repository) == {}
+
+
+def test_an_environment_of_the_repository_is_named(repository):
+    """An agent that is imported sees the packages of ci-evals, not those of the repository's environment."""
+    (repository / ".venv").mkdir()
+    (repository / ".venv/pyvenv.cfg").touch()
+    python = ci_evals("init", "--adapter=python", cwd=repository).stdout
+    assert "If the agent needs packages of .venv, install ci-evals there too" in python
+    assert documentation.address("get-started#1-install") in python

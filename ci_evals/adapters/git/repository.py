@@ -37,6 +37,8 @@ class Repository:
     """The adapter of all suites; None if there are none, or several."""
     has_suites: bool
     """True if there are suites, wherever they are."""
+    environment: Path | None = None
+    """The virtual environment of Python in its root."""
 
 
 def look(folder: Path) -> Repository:
@@ -53,7 +55,16 @@ def look(folder: Path) -> Repository:
         others=tuple(path.relative_to(root).as_posix() for path in suites if not path.is_relative_to(home)),
         adapter=adapters.pop() if len(adapters) == 1 else None,
         has_suites=bool(suites),
+        environment=_environment(root),
     )
+
+
+def _environment(root: Path) -> Path | None:
+    """Return the virtual environment in the root, by the names that uv, venv and poetry give it."""
+    for name in (".venv", "venv"):
+        if (root / name / "pyvenv.cfg").is_file():
+            return root / name
+    return None
 
 
 def _home(folder: Path, suites: list[Path]) -> Path:

@@ -11,6 +11,7 @@ from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens
 from ci_evals.domain.errors import LLMAnswerError, UsageError
 from ci_evals.domain.prices import LOCAL
 from ci_evals.ports import Embeddings
+from ci_evals.support.documentation import extra
 from ci_evals.support.text import whole
 from ci_evals.threads import in_thread
 
@@ -89,7 +90,7 @@ def _loaded(name: str) -> Any:
         from model2vec import StaticModel  # noqa: PLC0415  # an extra, and half a second
     except ImportError as error:
         raise UsageError(
-            f"`embedding_model={LOCAL}{name}`: local models need an extra: pip install 'ci-evals[local]'"
+            f"`embedding_model={LOCAL}{name}`: local models need an extra: {extra('local')}"
         ) from error
     folder = Path(name)
     if not folder.exists() and not _ON_THE_HUB.fullmatch(name):

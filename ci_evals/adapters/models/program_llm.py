@@ -23,6 +23,7 @@ from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Usa
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support import payload
 from ci_evals.support.digest import digest
+from ci_evals.support.documentation import see
 from ci_evals.support.redaction import Redactor
 
 Events = dict[str, dict[str, JsonValue]]
@@ -209,7 +210,7 @@ class ProgramLLM(ABC):
         return failure
 
     def _refused(self, reason: str) -> LLMAccessError:
-        hint = f"log in on this machine ({self.program.login}), or see docs/providers.md"
+        hint = f"log in on this machine ({self.program.login}), or see {see('providers')}"
         return LLMAccessError(f"{self.who} has no access to {self.program.vendor}: {reason}; {hint}")
 
     def _one_line(self, *texts: str) -> str:

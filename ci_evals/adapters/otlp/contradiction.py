@@ -4,11 +4,12 @@ from collections.abc import Iterable
 
 from ci_evals.domain.actions import calls_of
 from ci_evals.domain.transcript import Reply, ToolCall
+from ci_evals.support.documentation import see
 from ci_evals.support.json_text import canonical
 
-_UNREPORTED = "the agent's spans show a call of {!r} that its own report does not have (docs/traces.md)"
+_UNREPORTED = f"the agent's spans show a call of {{!r}} that its own report does not have ({see('traces')})"
 _OTHERWISE = (
-    "the agent's spans show a call of {!r} with arguments other than those it reports (docs/traces.md)"
+    f"the agent's spans show a call of {{!r}} with arguments other than those it reports ({see('traces')})"
 )
 
 

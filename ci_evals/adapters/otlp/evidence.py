@@ -19,6 +19,7 @@ from ci_evals.adapters.otlp.spans import MAX_TEXT, Span
 from ci_evals.adapters.otlp.tool_spans import Called, called_by
 from ci_evals.domain.base import instant
 from ci_evals.domain.transcript import ToolCall, ToolStatus
+from ci_evals.support.documentation import see
 from ci_evals.support.json_text import canonical
 
 MAX_CALLS = 1_000
@@ -66,22 +67,22 @@ def progress(spans: Sequence[Span], turn_id: str, requests: int) -> Progress:
 
 LATE_PART = (
     "some of its spans did not arrive in time; let all parts of the agent export them, end them before the "
-    "reply, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
+    f"reply, and set OTEL_BSP_SCHEDULE_DELAY=200 ({see('traces')})"
 )
 _NO_AGENT = (
     "none of its spans is of a tool, a model or an agent; trace the agent's framework, or name the span of "
-    "each turn by gen_ai.operation.name=invoke_agent and make one for each tool (docs/traces.md)"
+    f"each turn by gen_ai.operation.name=invoke_agent and make one for each tool ({see('traces')})"
 )
 _LONG_ANSWER = (
     f"a model's answer has more than {MAX_TEXT:,} characters or is cut off, and may hold more tool calls"
 )
 _CUT = (
     "attributes or events of the span {!r} were dropped, and may have shown tool calls; raise "
-    "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (docs/traces.md)"
+    f"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT ({see('traces')})"
 )
 _UNNAMED = (
     "the span {!r} is of a tool, and does not say which; set gen_ai.tool.name on it, or call it "
-    "'execute_tool NAME' (docs/traces.md)"
+    f"'execute_tool NAME' ({see('traces')})"
 )
 _MANY_CALLS = f"it has more tool calls than the {MAX_CALLS:,} that are read of one turn"
 

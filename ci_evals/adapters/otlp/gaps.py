@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from ci_evals.support.documentation import see
+
 LATE = (
     "a span of a tool or a model came after the turn was read; let the agent end its spans before it "
-    "replies, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
+    f"replies, and set OTEL_BSP_SCHEDULE_DELAY=200 ({see('traces')})"
 )
 
 

@@ -22,6 +22,7 @@ from ci_evals.adapters.otlp.trace_context import LATE_SECONDS
 from ci_evals.adapters.otlp.trial_trace import BAGGAGE, Exporter, TrialTrace
 from ci_evals.domain.errors import UsageError
 from ci_evals.support import payload
+from ci_evals.support.documentation import see
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
 
@@ -43,7 +44,7 @@ _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 _LOST_EXPORT = "an export that may hold its spans was refused, as too large or unreadable"
 _STRAY = (
     "a tool call in a trace of no conversation (from {}) may belong to the turn; let the agent continue the "
-    "trace in the header traceparent, and no other program export here (otlp-port; docs/traces.md)"
+    f"trace in the header traceparent, and no other program export here (otlp-port; {see('traces')})"
 )
 
 
@@ -185,7 +186,7 @@ class Receiver:
             yield (
                 f"{sum(self._strays.values()):,} spans with tool or model calls belong to no conversation "
                 f"(from {', '.join(makers)}): let the agent continue the trace in the header traceparent of "
-                "each request (docs/traces.md)"
+                f"each request ({see('traces')})"
             )
 
     async def _receive(self, request: web.Request) -> web.Response:

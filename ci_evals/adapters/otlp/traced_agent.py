@@ -17,6 +17,7 @@ from ci_evals.domain.actions import views_of
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Agent, id_of, read_state
+from ci_evals.support.documentation import see
 
 PATIENCE_SECONDS = 10.0
 """The longest wait for spans after a reply. Batch exporters send every 5 s unless told otherwise."""
@@ -24,7 +25,7 @@ QUIET_SECONDS = 1.0
 """Silence after which a turn's spans are all there, if none is known to be missing."""
 _NOTHING_CAME = (
     "no span arrived; let the agent export to {endpoint}/v1/traces, continue the trace in the header "
-    "traceparent, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
+    f"traceparent, and set OTEL_BSP_SCHEDULE_DELAY=200 ({see('traces')})"
 )
 
 

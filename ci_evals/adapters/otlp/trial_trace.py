@@ -15,6 +15,7 @@ from ci_evals.adapters.otlp.kinds import may_hold_calls
 from ci_evals.adapters.otlp.spans import Span
 from ci_evals.adapters.otlp.trace_context import TraceContext
 from ci_evals.domain.transcript import Reply
+from ci_evals.support.documentation import see
 
 BAGGAGE = "ci_evals.trial"
 """The key of the trial's trace in W3C Baggage; a span that has it as an attribute belongs to the trial."""
@@ -25,7 +26,7 @@ _TOO_MANY = f"it has more than {MAX_TURN_SPANS:,} spans, or {MAX_TURN_CHARACTERS
 _REFUSED = "an export with spans was refused, as too large or unreadable, while it ran"
 _NEVER = 2**63
 _DOUBLED = "two spans that differ came under one id, so that others may be lost"
-_SHARED = "its trace goes on over several conversations; begin a trace for each message (docs/traces.md)"
+_SHARED = f"its trace goes on over several conversations; begin a trace for each message ({see('traces')})"
 
 
 @dataclass

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
 from ci_evals.support import payload
+from ci_evals.support.documentation import extra
 
 MOST_ROWS = 10_000
 _SQLITE = "sqlite:///"
@@ -72,7 +73,7 @@ class Statement:
         try:
             import sqlalchemy  # noqa: PLC0415  # an extra
         except ImportError:
-            raise SqlError("needs SQLAlchemy for this database: pip install 'ci-evals[sql]'") from None
+            raise SqlError(f"needs SQLAlchemy for this database: {extra('sql')}") from None
         scheme, separator, rest = self._url.partition("://")
         url = f"postgresql+psycopg{separator}{rest}" if scheme in _POSTGRES else self._url
         try:

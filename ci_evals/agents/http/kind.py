@@ -2,6 +2,7 @@
 
 from ci_evals.agent_registry import AgentKind
 from ci_evals.agents.http.options import CONVERSATION, HttpOptions
+from ci_evals.support.documentation import see
 
 KIND = AgentKind(
     about="any JSON endpoint",
@@ -11,7 +12,7 @@ KIND = AgentKind(
     needs={
         "baseUrl": "is missing; set it, or `base_url=`",
         "adapterOptions": "is missing: how the agent is asked; or name a file with it by "
-        "`adapter_options=`; see docs/http-agent.md",
+        f"`adapter_options=` ({see('http-agent')})",
     },
     keyed=True,
     sends_user_info=False,

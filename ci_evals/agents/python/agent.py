@@ -38,6 +38,7 @@ from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.domain.world import STEP_SECONDS
 from ci_evals.ports import id_of
+from ci_evals.support.documentation import see
 from ci_evals.support.redaction import Redactor
 
 CLOSING_SECONDS = 3.0
@@ -64,7 +65,7 @@ class CodeAgent(ABC):
 
     takes_history = False
     """True if the code can be given the messages before a test."""
-    how_to_take_history = "use an adapter that can (docs/adapters.md)"
+    how_to_take_history = f"use an adapter that can ({see('adapters')})"
 
     def __init__(
         self,
@@ -311,7 +312,7 @@ def callable_as(function: Any, form: str, name: str, *args: Any) -> None:
         if callable(function):
             called = getattr(function, "__name__", type(function).__name__)
             taken = f": {called} takes {inspect.signature(function)}"
-        raise UsageError(f"{name}{taken}, but is called as {form}; see docs/writing-an-adapter.md")
+        raise UsageError(f"{name}{taken}, but is called as {form} ({see('writing-an-adapter')})")
 
 
 def _wants_session(function: Callable[..., Any]) -> bool:

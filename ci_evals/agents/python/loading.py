@@ -18,13 +18,14 @@ from ci_evals.agents.python.framework_objects import FRAMEWORKS, framework_agent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import UsageError
+from ci_evals.support.documentation import see
 from ci_evals.support.redaction import Redactor
 
 FORMS = (
     "a function reply(message), an object with open_session and send_message "
     f"or with spawn_session and send_message, or an agent of {FRAMEWORKS}"
 )
-_PAGE = "see docs/python-agent.md"
+_PAGE = f"see {see('python-agent')}"
 
 
 def load(adapter: str, settings: AgentSettings, folder: Path, redactor: Redactor | None = None) -> CodeAgent:

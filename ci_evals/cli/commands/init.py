@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,12 +22,11 @@ from ci_evals.planning.documents.writing import literal, write
 from ci_evals.planning.parse import load
 from ci_evals.planning.start_command import moved
 from ci_evals.reports import sanitize
+from ci_evals.support.documentation import REPOSITORY, address
 from ci_evals.support.templates import render
 
 WORKFLOW = ".github/workflows/evals.yml"
 AGENT = "agent_under_test.py"
-ACTION = "org/aui-evals-action"
-"""The action's name in every example; its users put its repository in the place."""
 _SUITE = "starter.yaml"
 _SCHEMA = ".ci-evals.schema.json"
 """Hidden: what looks for suites passes it over."""
@@ -92,7 +92,7 @@ class Starter:
         agent = self.agent
         about = f"{agent.about[0].upper()}{agent.about[1:]}"
         if agent.own_server:
-            about += f": docs/{agent.page} of ci-evals"
+            about += f" ({address(agent.page.removesuffix('.md'))})"
         return render(
             "cli/starter/suite.yaml.j2",
             agent=agent,
@@ -132,6 +132,7 @@ class Starter:
             packages=self.start is not None and (self.repository.root / "requirements.txt").is_file(),
             branch=branch if re.fullmatch(r"[A-Za-z_][\w./-]*", branch) else json.dumps(branch),
             suites=[f"{self.repository.home}/", *self.repository.others],
+            action=REPOSITORY,
             provider=self.provider,
         )
 
@@ -212,12 +213,25 @@ def _steps_of_server(starter: Starter) -> tuple[str, str]:
 
 def _steps_of_code(starter: Starter) -> tuple[str, str]:
     check = _check(starter)
+    if note := _other_environment(starter):
+        check = f"{check}\n     {note}"
     second = (
         f"Put your agent into {AGENT}, {check}" if starter.writes_agent else f"{check[0].upper()}{check[1:]}"
     )
     if starter.plays_at_once:
         return f"Run it:  {_command(starter)} --provider=offline", second
     return _run(starter), second
+
+
+def _other_environment(starter: Starter) -> str | None:
+    """Return what to do if the repository has a Python environment that ci-evals is not in."""
+    theirs = starter.repository.environment
+    if starter.kind != "python" or theirs is None or theirs.resolve() == Path(sys.prefix).resolve():
+        return None
+    return (
+        f"If the agent needs packages of {theirs.name}, install ci-evals there too, and call it from there: "
+        f"this one sees those of {sys.prefix}. {address('get-started#1-install')}"
+    )
 
 
 def _check(starter: Starter) -> str:
@@ -252,7 +266,7 @@ def _last_step(starter: Starter) -> str:
         if not starter.start:
             lines.append("To test the code of each pull request instead, run init with --start=COMMAND.")
     lines += [
-        f"In {WORKFLOW}, replace {ACTION} with the action's repository.",
+        f"In {WORKFLOW}, replace {REPOSITORY} with the action's repository.",
         "Add results/ to .gitignore. Then open a pull request with all of it.",
     ]
     return "\n     ".join(lines)

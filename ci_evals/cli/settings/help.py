@@ -15,11 +15,12 @@ from ci_evals.cli.settings.successors import refuse_option, refuse_value
 from ci_evals.cli.settings.table import ENV_PREFIX
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.options import Group
+from ci_evals.support.documentation import address
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ARGUMENTS = "Arguments"
-_REFERENCE = "docs/reference/options.md"
+_REFERENCE = address("reference/options")
 _NAME_COLUMN = 34
 """The widest name that the text of an option stands beside."""
 WIDTH = 100

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic_core import from_json
 
 from ci_evals.domain.errors import UsageError
+from ci_evals.support.documentation import extra
 from ci_evals.support.json_keys import repeated_key
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ _ZSTD = 93
 _DAMAGED = (zipfile.BadZipFile, ZstdError, zlib.error, RuntimeError, ValueError, OSError, EOFError)
 
 _NEEDS_ZSTD = (
-    "is packed with zstd, which needs Python 3.14 or pip install 'ci-evals[zstd]'. "
+    f"is packed with zstd, which needs Python 3.14 or {extra('zstd')}. "
     "Or convert it: inspect log dump FILE > log.json"
 )
 

@@ -24,6 +24,7 @@ from ci_evals._version import __version__
 from ci_evals.domain.environments import OF_THE_MACHINE
 from ci_evals.domain.errors import UsageError
 from ci_evals.extensions.ray_cluster.cluster import Worker, WorkerLostError
+from ci_evals.support.documentation import extra
 
 LOCAL = "ray"
 """The address of a cluster that a run starts on this machine."""
@@ -276,7 +277,7 @@ def _import() -> ModuleType:
         import ray  # noqa: PLC0415  # an extra that takes a second
         from ray._private import utils, worker  # noqa: PLC0415  # as above
     except ImportError as error:
-        raise UsageError(f"--cluster needs the package ray: pip install 'ci-evals[ray]' ({error})") from error
+        raise UsageError(f"--cluster needs the package ray: {extra('ray')} ({error})") from error
     # Ray has no public setting for either: it shows the command line of a driver, which may have keys on it,
     # and prints on standard output that a worker was lost.
     utils.get_entrypoint_name = lambda: "ci-evals run"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.options import Group, Names, Option
+from ci_evals.support.documentation import extra
 
 if TYPE_CHECKING:  # every run imports this module, for its option
     from ci_evals.domain.plan import Plan
@@ -18,7 +19,7 @@ OPTIONS = (
         kind=str,
         metavar="ray|ray://HOST:PORT",
         help="Run the trials on a Ray cluster.\n\n"
-        "`ray` uses all processors of this machine. Needs the extra `ray`: `pip install 'ci-evals[ray]'`. "
+        f"`ray` uses all processors of this machine. Needs the extra `ray`: `{extra('ray')}`. "
         "`--parallel` is the number of conversations on all machines together.",
         names=Names.ADDRESS,
         group=Group.LIMITS,

@@ -16,8 +16,9 @@ from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.base import Model, NonBlank, token_count
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
+from ci_evals.support.documentation import see
 
-PAGE = "docs/python-frameworks.md"
+PAGE = see("python-frameworks")
 _OWN_FUNCTION = f"put a function reply(message, session) around the agent ({PAGE})"
 
 

@@ -14,11 +14,12 @@ from ci_evals.domain.checks.strict_check import PositiveCheck, ReplyCheck, famil
 from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.support.documentation import extra
 
 NO_MODEL = Verdict.undecided(
     Cause.NO_MODEL,
     "meanings cannot be compared: name an embedding model with embedding-model, such as local:NAME "
-    "(pip install 'ci-evals[local]'), or run with provider openai",
+    f"({extra('local')}), or run with provider openai",
 )
 
 

@@ -1,0 +1,73 @@
+"""Messages name pages of the documentation that exist, by addresses that are declared once."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from doc_pages import ROOT
+
+import ci_evals
+from ci_evals.support import documentation
+
+PACKAGE = Path(ci_evals.__file__).parent
+SOURCES = {
+    path.relative_to(PACKAGE).as_posix(): path.read_text()
+    for ending in ("py", "j2")
+    for path in sorted(PACKAGE.rglob(f"*.{ending}"))
+}
+NAMED = sorted(
+    {
+        name
+        for text in SOURCES.values()
+        for name in re.findall(r"\b(?:see|address|page)\([\"']([\w/-]+(?:#[\w-]+)?)[\"']\)", text)
+    }
+)
+
+
+def headings(page):
+    """The anchors of a page."""
+    lines = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_messages_name_pages_that_exist(name):
+    page, _, heading = name.partition("#")
+    file = ROOT / f"docs/{page}.md"
+    assert file.is_file()
+    assert not heading or heading in headings(file)
+
+
+def test_pages_are_named_in_messages():
+    assert len(NAMED) > 8
+
+
+def test_a_message_names_the_file_and_the_address():
+    assert documentation.see("traces") == f"docs/traces.md, {documentation.SITE}traces/"
+    assert documentation.address("adapters#an-aui-agent") == f"{documentation.SITE}adapters/#an-aui-agent"
+
+
+def test_no_message_names_a_file_of_the_documentation_alone():
+    """Whoever installed the command has the address, not the file."""
+    alone = []
+    for name, text in SOURCES.items():
+        code = re.sub(r'""".*?"""|#.*', "", text, flags=re.DOTALL if name.endswith(".py") else 0)
+        alone += [(name, found) for found in re.findall(r"docs/[\w/-]+\.md", code)]
+    assert alone == []
+
+
+def test_the_address_is_declared_once():
+    """The site is built for it, and the package links to it."""
+    site = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
+    links = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    assert site["site_url"] == links["Documentation"] == documentation.SITE
+    assert links["Repository"] == f"https://github.com/{documentation.REPOSITORY}"
+    named = [name for name, text in SOURCES.items() if "aui-evals-action" in text]
+    assert named == ["support/documentation.py"]
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=str)
+def test_the_docs_install_what_can_be_installed(path):
+    """No index has the package: only an extra of an installed one can be asked for by name."""
+    assert not re.search(rf"(?:pip|uv\w*|tool) install {documentation.PACKAGE}\b(?!\[)", path.read_text())
