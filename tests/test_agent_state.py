@@ -15,6 +15,7 @@ from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, evaluate
 from ci_evals.planning.agent_choice import AgentChoice, choose
 from ci_evals.runner import Options, Participants
+from ci_evals.support import documentation
 from ci_evals.support.redaction import Redactor
 
 REFUNDED = {"criterion": "c", "strict": "state", "probe": "agent_state", "path": "$.refunded", "equals": 42}
@@ -119,7 +120,7 @@ def test_an_adapter_without_a_state():
         choose(loaded(suite), AgentChoice())
     assert error.value.problems[0].message == (
         "check agent_state, but 'openai' agents report no state; "
-        "look it up with your own probe (docs/worlds.md)"
+        f"look it up with your own probe ({documentation.see('worlds')})"
     )
     own = {"agent_state": {"http": {"url": "http://shop/1"}}}
     assert choose(loaded(suite | {"probes": own}), AgentChoice())

@@ -103,6 +103,7 @@ def test_help_imports_the_command_line_alone():
         *(f"ci_evals.extensions.{name}" for name in installed().names()),
         *(module.__name__ for module in installed().parts("commands")),
         "ci_evals.support",
+        "ci_evals.support.documentation",
         "ci_evals.support.entry_points",
     }
 
