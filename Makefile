@@ -4,12 +4,17 @@ BIN := .venv/bin
 DEMO := build/demo
 PIP := -m pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes
 # On all processors, in long stretches: most of what a file sets up for its tests is then set up once, and no
-# processor waits at the end for another's long file.
-PYTEST = $(BIN)/pytest --numprocesses auto --dist worksteal
+# processor waits at the end for another's long file. What Python compiles of the tests is kept, whatever the
+# environment says: else each process would compile it anew.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses auto --dist worksteal
 # Tests that run only by a target of their name. The tiers of the others are in tests/README.md.
 ON_DEMAND := endurance or simulate or frameworks or cluster
 FAST := not ($(ON_DEMAND)) and (end_to_end or not (slow or browser or container))
 SLOW := not ($(ON_DEMAND)) and not end_to_end and (slow or browser or container)
+# The files of which no test is fast, and those with tests that are not: no others are imported.
+MARKED = grep --recursive --files-with-matches --extended-regexp --include='test_*.py'
+SLOW_FILES = $(shell $(MARKED) 'mark\.(slow|browser|container)\b' tests)
+ALL_SLOW = $(shell grep --files-without-match end_to_end $$($(MARKED) '^pytestmark = .*mark\.(slow|browser|container)\b' tests))
 UV := uv==0.13.9
 TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: make PYTHON=python3.13 $(MAKECMDGOALS)
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo '$(TOO_OLD)' >&2; exit 1; }
@@ -49,10 +54,10 @@ test: .venv/installed
 
 # Two at a time on each processor: these tests wait for processes more than they compute.
 test-all: test
-	$(PYTEST) --numprocesses $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) -m '$(SLOW)'
+	$(PYTEST) --numprocesses $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) -m '$(SLOW)' $(SLOW_FILES)
 
 unit: .venv/installed
-	$(PYTEST) -m '$(FAST)'
+	$(PYTEST) -m '$(FAST)' $(addprefix --ignore=,$(ALL_SLOW))
 
 bench: .venv/installed
 	$(BIN)/python -m bench

@@ -1,5 +1,6 @@
 """For all tests: what is slow on a busy machine is not wrong."""
 
+import importlib
 import sys
 import tomllib
 from importlib import metadata
@@ -14,7 +15,15 @@ settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
 
-def pytest_sessionstart():
+def pytest_sessionstart(session):
+    """Check the installation, and start the one fork server that all workers use."""
+    check_installation()
+    workers = session.config.getoption("numprocesses", None)
+    if workers and workers > 1:
+        importlib.import_module("commands")
+
+
+def check_installation():
     """An editable installation knows the extensions that there were when it was made."""
     pyproject = Path(__file__).parents[1] / "pyproject.toml"
     declared = tomllib.loads(pyproject.read_text())["project"]["entry-points"][GROUP]

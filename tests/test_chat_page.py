@@ -26,7 +26,7 @@ def test_every_command_is_described():
 def chat(folder, lines):
     command = [sys.executable, "-m", "ci_evals", "chat", "demo:hr"]
     return subprocess.run(
-        command, cwd=folder, env=CLEAN, input=lines, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=folder, env=CLEAN, input=lines, capture_output=True, text=True, check=False, timeout=300
     )
 
 

@@ -41,7 +41,7 @@ class Played:
         script = self.folder / "script.py"
         script.write_text(STEP["run"])
         done = subprocess.run(
-            [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.stderr == ""
         assert TOKEN not in done.stdout

@@ -78,7 +78,7 @@ class Run:
                 break
         time.sleep(self.dice.uniform(0, within))
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
         *_, last = [0, *map(int, _FINISHED.findall(text + err))]
         self.finished_trials.append(last - (text + err).count("(interrupted"))
         return process.wait()

@@ -346,7 +346,7 @@ async def disk_is_full(folder: Path) -> int:
     assert any(line.startswith("[1/") for line in process.stderr)  # it has begun
     (worker,) = children_of(process.pid)
     resource.prlimit(worker, resource.RLIMIT_FSIZE, (40_000, 40_000))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert err.count("journal.jsonl cannot be written (File too large): the run continues") == 1
     assert "There is no room for the reports" in err
     assert "The exit code is 3 whatever the verdict." in err
@@ -366,7 +366,7 @@ async def folder_is_removed(folder: Path) -> int:
         if line.startswith("[3/"):
             break
     shutil.rmtree(folder / "results")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert "journal.jsonl cannot be written (it was removed): the run continues" in err
     assert {"_results.json", "summary.md", "junit.xml"} <= set(files_in(folder / "results"))
     return process.returncode

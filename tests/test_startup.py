@@ -72,7 +72,7 @@ def imported(code: str, *args: str, **env: str) -> set[str]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert ran.stdout, ran.stderr
     return set(ran.stdout.splitlines()[-1].split())

@@ -55,7 +55,7 @@ def test_its_demo_agent_that_only_claims_is_noticed(folder):
         ci_evals(*arguments, f"--base-url={url}", cwd=folder)
     finally:
         agent.send_signal(signal.SIGTERM)
-        agent.communicate(timeout=10)
+        agent.communicate(timeout=300)
     trials = [test["trials"][0] for test in results_in(folder)["suites"][0]["tests"]]
     reasons = [
         each["reason"] for trial in trials for each in trial["findings"] if each["outcome"] == "failed"

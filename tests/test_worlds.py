@@ -398,7 +398,7 @@ def test_a_signal_ends_a_run_after_its_teardown(suite, tmp_path, number):
         os.sched_yield()
     assert change("SELECT id FROM orders") == [("A1",)]
     process.send_signal(number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
 
     assert process.returncode == 130
     assert change("SELECT * FROM orders") == []

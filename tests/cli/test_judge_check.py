@@ -323,7 +323,7 @@ def test_an_interrupt_cuts_the_check_off(play, tmp_path):
     while not any(is_control(asked) for asked in play.models.asked):
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=60)
+    running.communicate(timeout=300)
     ended.set()
     assert running.returncode == 130
     assert re.search("interrupted", json.dumps(results_in(tmp_path)["run"]))

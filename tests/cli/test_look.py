@@ -238,7 +238,7 @@ def test_the_demo_agent_alone(tmp_path):
         assert results_in(tmp_path)["suites"][0]["adapter"] == "aui"
     finally:
         served.send_signal(signal.SIGTERM)
-        served.communicate(timeout=10)
+        served.communicate(timeout=300)
     assert served.returncode == 0
 
 

@@ -147,7 +147,7 @@ def test_a_killed_run_leaves_no_green_reports_of_an_earlier_one(tmp_path, played
         while not slow.requests:
             time.sleep(0.05)
         run.kill()
-        run.communicate(timeout=30)
+        run.communicate(timeout=300)
     results = results_in(tmp_path)
     assert results["run"]["status"] == "unfinished"
     assert (results["gate"]["passed"], results["gate"]["exitCode"]) == (False, 3)

@@ -309,7 +309,7 @@ def test_an_interruption_writes_every_report(tmp_path, number):
     with world.agent(slow) as agent:
         tests = [{"name": "first"}, {"name": "second", "turns": [{"user": "hang"}]}, {"name": "third"}]
         process = start("run", write_suite(tmp_path, *tests), cwd=tmp_path, env=env_of(agent))
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     results = results_in(tmp_path)
     assert [t["outcome"] for t in results["suites"][0]["tests"]] == ["passed", "error", "not_run"]
@@ -332,7 +332,7 @@ def test_an_interruption_while_the_sdk_is_imported(tmp_path):
     (tmp_path / "slow/openai.py").write_text(SLOW_SDK)
 
     def hang(heard):
-        for _ in range(1_000):
+        for _ in range(30_000):
             if (tmp_path / "importing").exists():
                 break
             time.sleep(0.01)
@@ -345,7 +345,7 @@ def test_an_interruption_while_the_sdk_is_imported(tmp_path):
         python = {"PYTHONPATH": str(tmp_path / "slow"), "PYTHONHASHSEED": "0"}
         env = env_of(agent) | models.env | python
         process = start("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["status"] == "interrupted"
     assert "Traceback" not in err
@@ -374,7 +374,7 @@ def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
             time.sleep(0.1)
             process.send_signal(number)
             break
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == results_in(tmp_path)["gate"]["exitCode"] == 0
     assert len(results_in(tmp_path)["suites"][0]["tests"]) == 40
     assert (tmp_path / "results/junit.xml").exists()
@@ -470,7 +470,7 @@ def test_a_report_that_cannot_be_written(tmp_path, agent):
 
     def put_a_folder_there(heard):
         """In the place of the report, which is written soon after the run has begun."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while not report.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         if not report.is_dir():

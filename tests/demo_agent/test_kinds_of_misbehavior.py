@@ -183,7 +183,7 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
         ran = ci_evals("run", "demo:retail", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
     finally:
         served.send_signal(signal.SIGTERM)
-        served.communicate(timeout=10)
+        served.communicate(timeout=300)
     assert ran.returncode == 1, ran.stderr
     tests = results_in(tmp_path)["suites"][0]["tests"]
     (late,) = (test for test in tests if test["name"] == "Follows up a late parcel")

@@ -76,7 +76,7 @@ def run(root, *args, cwd, path=(), **env):
     """The command line of a package elsewhere."""
     env = CLEAN | {"PYTHONPATH": os.pathsep.join(map(str, (root, *path)))} | env
     command = [sys.executable, "-m", "ci_evals", *args]
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_all_of_ours_are_installed():

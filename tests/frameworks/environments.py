@@ -78,7 +78,7 @@ def server(command: Sequence[object], port: int, ready: str, *, cwd: Path, **env
 
 
 def _wait(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while True:
         try:
             urllib.request.urlopen(url, timeout=5).close()

@@ -6,10 +6,12 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -31,6 +33,9 @@ Judges here are stand-ins whose calls are counted: only tests of the judge check
 
 MODULE = "ci_evals"
 """`ci-evals`, as a module."""
+
+SOCKET = "CI_EVALS_TESTS_SOCKET"
+"""The variable that names the fork server's socket."""
 
 SCRIPT = str(Path(__file__).parents[2] / "entrypoint.py")
 """The program that the action starts."""
@@ -94,29 +99,41 @@ class Started:
         self.send_signal(signal.SIGKILL)
 
 
-def _start_fork_server() -> socket.socket:
-    """Start the one fork server of this pytest process, and return the socket that takes requests."""
-    ours, its = socket.socketpair()
-    process = subprocess.Popen([sys.executable, fork_server.__file__], env=CLEAN, stdin=its)
-    its.close()
+def _start_fork_server() -> str:
+    """Start a fork server, and return the path of the socket where it listens."""
+    folder = tempfile.mkdtemp(prefix="ci-evals-tests-")
+    path = f"{folder}/socket"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    number = listener.fileno()
+    command = [sys.executable, fork_server.__file__, str(number)]
+    process = subprocess.Popen(command, env=CLEAN, stdin=subprocess.PIPE, pass_fds=[number])
+    listener.close()
 
     @atexit.register
     def end() -> None:
-        ours.close()
+        process.stdin.close()
         process.terminate()
         process.wait()
+        shutil.rmtree(folder)
 
-    return ours
+    return path
 
 
-_SERVER = _start_fork_server()  # now, so that it imports while pytest collects
+# Now, so that it imports while pytest collects. Workers find the server of the process that started them.
+if SOCKET not in os.environ:
+    os.environ[SOCKET] = _start_fork_server()
 
 
 @cache
 def ready() -> socket.socket:
     """Return the fork server's socket, once the server is ready."""
-    fork_server.await_ready(_SERVER)
-    return _SERVER
+    server = socket.socket(socket.AF_UNIX)
+    atexit.register(server.close)
+    server.connect(os.environ[SOCKET])
+    fork_server.await_ready(server)
+    return server
 
 
 def start(
@@ -142,7 +159,7 @@ def ci_evals(
 ) -> subprocess.CompletedProcess[str]:
     """Runs `ci-evals ARGS` to its end."""
     process = start(*args, cwd=cwd, env=env, program=program)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     return subprocess.CompletedProcess(args, process.returncode, out, err)
 
 

@@ -5,8 +5,10 @@ hundredths. What comes of the fork is a process of its own in all that a test ca
 folder, streams, signals, exit code, and Python's own orderly end. What it shares with its siblings is the
 order of sets of strings: a test that this matters to sets PYTHONHASHSEED, and gets a start.
 
-Started as a program it is the server, and its standard input is the socket that takes requests: for a
-child, whose process id is the answer, or for what became of one that has ended. It says when it is ready.
+Started as a program it is the server. Its argument is the descriptor of a socket that listens, and it ends
+with its standard input. For each connection, which is one process of tests, it forks one more server. That
+says that it is ready, and takes requests: for a child, whose process id is the answer, or for what became of
+one that has ended.
 """
 
 import atexit
@@ -16,6 +18,7 @@ import locale
 import os
 import pkgutil
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -82,6 +85,17 @@ def ask_end(door: socket.socket, pid: int) -> int:
     """The exit code of a child that has ended, negative for a signal, as in `subprocess`."""
     door.sendall(b"%d\n" % pid)
     return int(door.recv(_CHUNK))
+
+
+def _accept(listener: socket.socket) -> socket.socket | None:
+    """Return a connection in a process of its own, and None in the process that listens, at its end."""
+    while listener in select.select([listener, sys.stdin], [], [])[0]:
+        door, _ = listener.accept()
+        if not os.fork():
+            listener.close()
+            return door
+        door.close()
+    return None
 
 
 def _serve(door: socket.socket) -> tuple[Start, list[int]] | None:
@@ -173,11 +187,12 @@ def _warm_up() -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the tests, when its socket is closed
     _warm_up()
-    with socket.socket(fileno=0) as asked_here:
-        asked_here.sendall(b"!")
-        child = _serve(asked_here)
-    if child:
-        try:
-            _become(*child)
-        except SystemExit as end:
-            _end(end.code)
+    if connection := _accept(socket.socket(fileno=int(sys.argv[1]))):
+        with connection:
+            connection.sendall(b"!")
+            child = _serve(connection)
+        if child:
+            try:
+                _become(*child)
+            except SystemExit as end:
+                _end(end.code)

@@ -77,7 +77,7 @@ async def conversing(
         session = await agent.open_session(TEST)
 
         async def send(text="Refund me"):
-            return await agent.send_message(session, text, timeout=5)
+            return await agent.send_message(session, text, timeout=60)
 
         send.stub, send.receiver, send.agent = stub, receiver, agent
         yield send

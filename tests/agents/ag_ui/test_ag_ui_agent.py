@@ -73,7 +73,7 @@ async def talk(*answers: Any, texts: tuple[str, ...] = ("Hello",), test: Test = 
         session = await agent.open_session(test)
         try:
             for text in texts:
-                done.replies.append(await agent.send_message(session, text, timeout=5))
+                done.replies.append(await agent.send_message(session, text, timeout=60))
             done.state = await agent.read_state(session) if session.state.problem is None else None
             done.problem = session.state.problem
         finally:

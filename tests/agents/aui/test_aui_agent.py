@@ -67,7 +67,7 @@ async def session_of(agent: AuiAgent, test: Test = TEST) -> AsyncIterator[Any]:
 
 async def say(agent: AuiAgent, *texts: str) -> list[Any]:
     async with session_of(agent) as session:
-        return [await agent.send_message(session, text, timeout=5) for text in texts]
+        return [await agent.send_message(session, text, timeout=60) for text in texts]
 
 
 async def test_a_conversation_on_the_wire(stub: StubAgent) -> None:

@@ -71,7 +71,7 @@ async def session_of(agent: ChatAgent, test: Test = TEST) -> AsyncIterator[Any]:
 
 async def say(agent: ChatAgent, *texts: str, test: Test = TEST) -> list[Reply]:
     async with session_of(agent, test) as session:
-        return [await agent.send_message(session, text, timeout=5) for text in texts]
+        return [await agent.send_message(session, text, timeout=60) for text in texts]
 
 
 async def reply_to(stub: Endpoint, body: Any, **options: Any) -> Reply:

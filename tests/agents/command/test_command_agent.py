@@ -248,7 +248,7 @@ def alive(pid: int) -> bool:
 
 async def gone(*pids: int) -> None:
     """Waits for processes to end that were killed: they are not ours to wait for."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while any(alive(pid) for pid in pids):  # nobody tells
         assert time.monotonic() < deadline
         await asyncio.sleep(0.001)

@@ -77,7 +77,7 @@ async def session_of(agent: HttpAgent, test: Test = TEST) -> AsyncIterator[Any]:
 
 async def say(agent: HttpAgent, *texts: str, test: Test = TEST) -> list[Reply]:
     async with session_of(agent, test) as session:
-        return [await agent.send_message(session, text, timeout=5) for text in texts]
+        return [await agent.send_message(session, text, timeout=60) for text in texts]
 
 
 def read(body: Any, **paths: str) -> Reply:

@@ -61,7 +61,7 @@ async def replies(target, *texts, settings=None, **test):
     agent = agent_of(target, "mine", settings or AgentSettings())
     session = await agent.open_session(a_test(**test))
     try:
-        return [await agent.send_message(session, text, timeout=5) for text in texts or ("Hi",)]
+        return [await agent.send_message(session, text, timeout=60) for text in texts or ("Hi",)]
     finally:
         await agent.close(session)
 

@@ -95,7 +95,7 @@ async def talk(
         agent = ResponsesAgent(settings, limiter=world.limiter())
         session = await agent.open_session(TEST)
         try:
-            replies = [await agent.send_message(session, text, timeout=5) for text in texts]
+            replies = [await agent.send_message(session, text, timeout=60) for text in texts]
         finally:
             await agent.close(session)
     for asked in stub.asked:

@@ -63,7 +63,7 @@ class Terminal:
         except OSError:  # how Linux says that the other end is closed
             pass
         os.close(self._ours)
-        return self._process.wait(timeout=60)
+        return self._process.wait(timeout=300)
 
 
 def test_the_end_of_the_input_ends_the_session(tmp_path):

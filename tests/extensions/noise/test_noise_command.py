@@ -165,11 +165,11 @@ def test_an_interruption(run):
     with world.agent(chance.reply) as agent, world.llm(slow) as llm:
         env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": TENANT} | llm.env
         process = start("noise", "results", "--quiet", cwd=run, env=env)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while chance.calls["user"] <= 5 and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert "Interrupted: nothing is saved. " in err
     assert "conversations played, 0 judged again" in err

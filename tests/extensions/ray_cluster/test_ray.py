@@ -214,7 +214,7 @@ def test_nodes_and_the_run_are_lost(tmp_path, python):
             if found and int(found[1]) >= 60:
                 break
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         kept = sum(there.kept().values())
         assert 60 <= kept < there.trials
         assert there.ends() == there.expected, there.output
