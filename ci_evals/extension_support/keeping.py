@@ -12,7 +12,7 @@ from ci_evals.domain.results.studies import Study
 from ci_evals.extension_registry import study_reports
 from ci_evals.reports import columns, report_files, results_json, sanitize
 from ci_evals.reports.names import RESULTS
-from ci_evals.reports.story.judging.parts import StudyReport
+from ci_evals.reports.story.judging import StudyReport
 from ci_evals.reports.story.table import Table
 
 _MAX_CELL = 90

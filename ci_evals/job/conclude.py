@@ -16,7 +16,7 @@ from ci_evals.gate.odds import evaluated_checks, odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.job import results_check
 from ci_evals.job.judge_check import JudgeChecks
-from ci_evals.reports.story.invalid_run import in_words
+from ci_evals.reports.story.gate import reason_in_words
 from ci_evals.scoring.comparison.arms import compared_arms
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
@@ -147,7 +147,7 @@ def to_record(decision: GateDecision) -> Decision:
         passed=decision.passed,
         exit_code=decision.exit_code,
         checks=decision.checks,
-        reasons=tuple(map(in_words, decision.reasons)),
+        reasons=tuple(map(reason_in_words, decision.reasons)),
     )
 
 

@@ -15,7 +15,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.grading import control
 from ci_evals.metering import MeteredLLM
-from ci_evals.reports.story.invalid_run import why_not_passed
+from ci_evals.reports.story.gate import why_not_passed
 from ci_evals.scoring.usage import usage_of_roles
 from ci_evals.stop import Stop
 from ci_evals.support import dataclass_json

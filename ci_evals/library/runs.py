@@ -30,7 +30,7 @@ from ci_evals.reports import report_files
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
-from ci_evals.reports.story import reliability
+from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import story_of
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.compare import RunComparer
@@ -329,7 +329,7 @@ def format_suite_result(results: Results) -> str:
 def format_test_result(results: Results, test: str | TestResult) -> str:
     """Return one test (its name, or itself) with its conversations and verdicts, as Markdown."""
     name = test if isinstance(test, str) else test.name
-    warnings = reliability.CriterionWarnings(results)
+    warnings = CriterionWarnings(results)
     for suite in results.suites:
         for result in suite.tests:
             if result is test or result.name == test:

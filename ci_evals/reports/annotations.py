@@ -8,12 +8,11 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import failed_tests, gate, highlights, labels, reliability, trial_errors
-from ci_evals.reports.story.failed_tests import FailedTest
-from ci_evals.reports.story.judging import verdicts
-from ci_evals.reports.story.judging.parts import capitalized, sentence
-from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story import failures, gate, wording
+from ci_evals.reports.story.failures import FailedTest
+from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.wording import NO_REASON, OUTCOMES, RunOutcome, capitalized, sentence
 
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800
@@ -50,11 +49,11 @@ def annotations(story: Story) -> tuple[Annotation, ...]:
     Nothing is an error where the gate fails nothing, since it holds or was only reported.
     """
     results = story.results
-    outcome = highlights.run_outcome(results)
+    outcome = gate.run_outcome(results)
     if outcome is RunOutcome.SKIPPED:
         return (_of_run(story, Severity.NOTICE),)
     unchecked = outcome is RunOutcome.UNCHECKED
-    green = outcome is RunOutcome.PASSED or unchecked or highlights.only_reported(results)
+    green = outcome is RunOutcome.PASSED or unchecked or gate.only_reported(results)
     return (
         *([_of_run(story, Severity.WARNING)] if unchecked else []),
         *([] if green else [_of_run(story, Severity.ERROR)]),
@@ -66,8 +65,8 @@ def annotations(story: Story) -> tuple[Annotation, ...]:
 
 def _of_run(story: Story, severity: Severity) -> Annotation:
     results = story.results
-    checks = [gate.in_words(check) for check in story.other_checks]
-    skipped = highlights.run_outcome(results) is RunOutcome.SKIPPED
+    checks = [gate.failure(check) for check in story.other_checks]
+    skipped = gate.run_outcome(results) is RunOutcome.SKIPPED
     numbers = [] if skipped else [story.numbers.text]
     told = [story.verdict(), *results.gate.reasons[1:], *checks, *numbers]
     sentences = [*(sentence(capitalized(one)) for one in told), *gate.warnings(results)]
@@ -75,17 +74,17 @@ def _of_run(story: Story, severity: Severity) -> Annotation:
 
 
 def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
-    newly = [(test.suite, test.name) for test in failed_tests.newly_failing(results)]
+    newly = [(test.suite, test.name) for test in failures.newly_failing(results)]
 
     def badness(failed: tuple[SuiteResult, TestResult]) -> tuple[int, bool, float]:
         suite, test = failed
         key = (suite.name, test.name)
         return newly.index(key) if key in newly else len(newly), not test.critical, test.score or 0
 
-    for suite, test in sorted(highlights.tests_of(results, "failed"), key=badness):
+    for suite, test in sorted(wording.tests_of(results, "failed"), key=badness):
         criteria = [
-            f"{failed.finding.criterion}: {failed.finding.reason or verdicts.NO_REASON}"
-            for failed in failed_tests.failed_criteria(test)
+            f"{failed.finding.criterion}: {failed.finding.reason or NO_REASON}"
+            for failed in failures.failed_criteria(test)
         ]
         since = " (passed in the baseline)" if (suite.name, test.name) in newly else ""
         early_end = FailedTest(suite.name, test.name, test).early_end
@@ -95,20 +94,20 @@ def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
 
 
 def _trial_errors(results: Results) -> Iterator[Annotation]:
-    for errors in trial_errors.by_cause(results.suites):
+    for errors in failures.errors_by_cause(results.suites):
         if all(test.outcome is TestOutcome.PASSED for _, test in errors.affected):
             continue
         names, count = errors.tests, len(errors.tests)
         met = names[0] if count == 1 else numbers.count(count, "test")
         which = f". {met} affected: {numbers.listed(names, _NAMED, 'test')}" if count > 1 else ""
-        result = labels.OUTCOMES[errors.outcome].words.capitalize()
+        result = OUTCOMES[errors.outcome].words.capitalize()
         message = f"{errors.what}: {sanitize.one_line(errors.reason, _WHY_LIMIT)}{which}"
         yield _annotation(Severity.WARNING, f"{result}: {met}", message, *errors.affected[0])
 
 
 def _criterion_warnings(results: Results) -> Iterator[Annotation]:
     """The criteria that are less reliable, a warning for each test."""
-    warnings = reliability.CriterionWarnings(results)
+    warnings = CriterionWarnings(results)
     for suite in results.suites:
         for test in suite.tests:
             warned = [f"{name}: {why}" for name, why in warnings.of_test(suite.name, test.name).items()]
@@ -125,7 +124,7 @@ def _annotation(
     suite: SuiteResult | None = None,
     test: TestResult | None = None,
 ) -> Annotation:
-    file = highlights.file_of(suite) if suite else None
+    file = wording.file_of(suite) if suite else None
     return Annotation(
         severity=severity,
         title=sanitize.log_line(title, _TITLE_LIMIT),

@@ -10,22 +10,22 @@ from ci_evals.domain.results.suite import SuiteResult, TestOutcome
 from ci_evals.gate.rules import rule_of
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
-from ci_evals.reports.story import (
-    advice,
-    gate,
-    headline,
-    highlights,
-    reliability,
-    tables,
-    trial_errors,
-)
-from ci_evals.reports.story.comparison import arms, change, looks
-from ci_evals.reports.story.failed_tests import CONFIRMED, FailedCriterion, FailedTest
-from ci_evals.reports.story.judging import judge, verdicts
-from ci_evals.reports.story.judging.parts import capitalized, sentence
-from ci_evals.reports.story.labels import OUTCOMES, ROLES, UNFINISHED, RunOutcome, Tone
+from ci_evals.reports.story import certainty, changes, failures, gate, judging, tables, verdict, wording
+from ci_evals.reports.story.advice import MORE_LINES
+from ci_evals.reports.story.failures import CONFIRMED, FailedCriterion, FailedTest
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
+from ci_evals.reports.story.wording import (
+    COMMIT,
+    NO_REASON,
+    OUTCOMES,
+    ROLES,
+    UNFINISHED,
+    RunOutcome,
+    Tone,
+    capitalized,
+    sentence,
+)
 
 _NAME, _TEXT, _VERDICT = 200, 600, 2_000
 """Characters of a name, of a text, and of the verdict."""
@@ -49,9 +49,9 @@ def render(story: Story, *, width: int | None = None, color: bool = False, verbo
     """
     results = story.results
     console = _Console(story, width, color=color, verbose=verbose)
-    if highlights.run_outcome(results) is RunOutcome.SKIPPED:
+    if gate.run_outcome(results) is RunOutcome.SKIPPED:
         played = f"{numbers.count(results.counts.tests, 'test')} did not run."
-        return console.text([console.verdict([*console.origin(), played, *highlights.notes(results)])])
+        return console.text([console.verdict([*console.origin(), played, *verdict.notes(results)])])
     details = [console.reliability(), console.comparison(), console.checks(), console.costs()]
     return console.text(
         [
@@ -71,7 +71,7 @@ def comparison(story: Story, *, width: int | None = None, color: bool = False) -
     """Return the comparison with the baseline as a text of its own, with the gate's checks of it."""
     results = story.results
     console = _Console(story, width, color=color, verbose=False)
-    lines = [*console.origin(), *console.reasons(), change.sentence(results)]
+    lines = [*console.origin(), *console.reasons(), certainty.score_and_change(results)]
     ending = console.verdict(lines) if results.gate.checks else console.lines(lines)
     return console.text([*console.tests(), console.comparison(), console.checks(), ending])
 
@@ -98,7 +98,7 @@ def odds(
     trials = numbers.count(odds.loops, "trial")
     floor = numbers.NONE if odds.floor is None else numbers.plain(odds.floor)
     lines = [
-        sanitize.log_line(highlights.odds_sentence(odds)),
+        sanitize.log_line(certainty.odds_sentence(odds)),
         f"The highest min-score that fewer than 5 % of such runs would miss: {floor}.",
         f"Simulated from the noise of the saved run, with up to {trials} of each test."
         if odds.loops > 1
@@ -132,7 +132,7 @@ class _Console:
 
     def verdict(self, lines: Iterable[str]) -> str:
         """The verdict in words, and lines below it."""
-        tone = highlights.run_outcome(self._results).value.tone
+        tone = gate.run_outcome(self._results).value.tone
         words = sanitize.log_line(self._story.verdict(), _VERDICT)
         return "\n".join([self._painted(f"{_SIGNS[tone]} {words}", _COLORS[tone] + _BOLD), self.lines(lines)])
 
@@ -141,7 +141,7 @@ class _Console:
 
     def origin(self) -> list[str]:
         """The origin of the conversations, if they were not held in this run."""
-        origin = highlights.origin(self._results.run)
+        origin = verdict.origin(self._results.run)
         return [origin] if origin else []
 
     def news_lines(self) -> Iterator[str]:
@@ -154,13 +154,13 @@ class _Console:
         yield from self.reasons()
         if why := story.not_compared:
             yield why
-        yield from (f"! {warning}" for warning in reliability.warnings(results))
-        yield from highlights.notes(results)
-        if highlights.run_outcome(results) is RunOutcome.FAILED:
+        yield from (f"! {warning}" for warning in judging.warnings(results))
+        yield from verdict.notes(results)
+        if gate.run_outcome(results) is RunOutcome.FAILED:
             failing = story.other_checks
-            yield from (sentence(capitalized(gate.in_words(check))) for check in failing[:_NAMED])
+            yield from (sentence(capitalized(gate.failure(check))) for check in failing[:_NAMED])
             if (more := len(failing) - _NAMED) > 0:
-                yield f"{numbers.count(more, 'more check')} failed {advice.MORE_LINES}."
+                yield f"{numbers.count(more, 'more check')} failed {MORE_LINES}."
 
     def reasons(self) -> Iterator[str]:
         """The reasons why there is no verdict, or a check was not made, that the verdict does not name."""
@@ -173,7 +173,7 @@ class _Console:
         listed = self._story.listed
         for suite in self._results.suites:
             # A name that ends in a colon would make a command of the runner with ours.
-            score = change.too_little_decided(suite) or numbers.score(suite.score)
+            score = certainty.too_little_decided(suite) or numbers.score(suite.score)
             title = sanitize.log(f"{sanitize.log_line(suite.name, _NAME)}: {score}")
             more = self._spread(suite) if self._verbose else ""
             tests = listed.of(suite.tests)
@@ -209,9 +209,9 @@ class _Console:
 
     def tests(self) -> Iterator[str]:
         """The tests that failed and why, grouped by their change since the baseline."""
-        news, in_base = self._news, headline.in_base(self._results)
+        news, in_base = self._news, changes.in_base(self._results)
         for title, tests in (
-            (headline.broke_title(self._results), news.broke),
+            (verdict.broke_title(self._results), news.broke),
             # Without a verdict, the causes name these tests.
             (f"Passed {in_base}, not judged now", () if self._unfinished else news.unjudged),
             ("Failed", news.failed),
@@ -228,7 +228,7 @@ class _Console:
                 f"Failed {in_base} too",
                 [self._test_name(test) for test in news.failed_before if not self._verbose],
             ),
-            (f"Fixed {headline.since(self._results)}", [self._changed(test) for test in news.fixed]),
+            (f"Fixed {changes.since(self._results)}", [self._changed(test) for test in news.fixed]),
             ("Score dropped", [self._changed(test) for test in news.dropped]),
         ]
         lines = []
@@ -260,7 +260,7 @@ class _Console:
             yield f"      {sanitize.log_line(reason, _TEXT)}".rstrip()
         if more := len(test.criteria) - len(criteria):
             criteria_left = numbers.count(more, "more failed criterion", "more failed criteria")
-            yield f"    {criteria_left} {advice.MORE_LINES}"
+            yield f"    {criteria_left} {MORE_LINES}"
 
     def _failed_line(self, name: str) -> str:
         """Return the line of a criterion that failed. Some end in a colon of their own."""
@@ -274,13 +274,13 @@ class _Console:
         reason = finding.reason if self._verbose else sanitize.log_line(test.reason(finding), _TEXT)
         # Many a reason names its turns itself.
         turn = f"Turn {criterion.turn.index}: " if criterion.turn and "turn" not in reason else ""
-        yield f"      {sanitize.log(turn + (sanitize.one_line(reason) or verdicts.NO_REASON))}"
+        yield f"      {sanitize.log(turn + (sanitize.one_line(reason) or NO_REASON))}"
         if warning:
             yield f"      {self._painted('!', _YELLOW)} {sanitize.log_line(warning)}"
 
     def _changed(self, test: TestChange) -> str:
         confirmed = ", confirmed" if test.confirmed else ""
-        return f"{self._test_name(test)} ({change.scores(test)}{confirmed})"
+        return f"{self._test_name(test)} ({changes.scores(test)}{confirmed})"
 
     def _test_name(self, test: FailedTest | TestChange) -> str:
         name = f"{test.suite} › {test.name}" if len(self._results.suites) > 1 else test.name
@@ -289,7 +289,7 @@ class _Console:
     def trial_errors(self) -> str:
         """The trials that broke off, and verdicts that could not be reached, each cause once."""
         lines = []
-        for errors in trial_errors.by_cause(self._results.suites):
+        for errors in failures.errors_by_cause(self._results.suites):
             why = sanitize.log_line(errors.reason, _TEXT)
             lines.append(f"{self._painted('!', _YELLOW)} {errors.what}: {why}")
             lines.append(f"    {numbers.listed([*map(_name, errors.tests)], _NAMED, 'test')}")
@@ -306,13 +306,13 @@ class _Console:
     def _remarks(self) -> Iterator[str]:
         results, counts = self._results, self._results.counts
         beside = sum(arm.counts.played_trials for arm in results.arms if not arm.gated)
-        agents = "other agents" if arms.others(results) else "the base agent"
+        agents = "other agents" if changes.other_arms(results) else "the base agent"
         effort = [
             numbers.count(counts.played_trials + beside, "trial")
             + (f" ({beside:,} of {agents})" if beside else ""),
             numbers.duration(results.run.duration_seconds),
         ]
-        effort += [numbers.money(results.usage.cost_usd)] if highlights.paid(results) else []
+        effort += [numbers.money(results.usage.cost_usd)] if verdict.paid(results) else []
         effort += [numbers.count(counts.flaky, "flaky test")] if counts.flaky else []
         yield sentence(", ".join(effort))
         if unpriced := results.usage.unpriced:
@@ -320,14 +320,14 @@ class _Console:
         for role in results.usage.by_role:
             if why := numbers.uncounted(role):
                 yield f"The cost of {role.model or role.role} is unknown: {why}."
-        if cached := judge.cached(results):
+        if cached := judging.cached_answers(results):
             yield sentence(capitalized(cached))
         if self._verbose and (odds := self._story.odds):
             yield odds
 
     def reliability(self) -> str:
         """The facts about judge and simulated user."""
-        remarks = [f"{remark.topic}: {remark.text}" for remark in reliability.remarks(self._results)]
+        remarks = [f"{remark.topic}: {remark.text}" for remark in judging.remarks(self._results)]
         return "\n".join(["Judge and simulated user", self.lines(remarks)]) if remarks else ""
 
     def comparison(self) -> str:
@@ -338,11 +338,13 @@ class _Console:
         lines = [
             f"{difference.title} ({len(difference.tests)}): "
             f"{numbers.listed([*map(_name, difference.tests)], _NAMED)}"
-            for difference in change.differences(found)
+            for difference in changes.differences(found)
         ]
-        lines += change.shown_reasons(found)
-        lines += looks.sentences(self._results)
-        lines += [line for line in (change.pace(found), change.trials_to_prove(found, self._results)) if line]
+        lines += changes.shown_reasons(found)
+        lines += certainty.decision_sentences(self._results)
+        lines += [
+            line for line in (changes.pace(found), certainty.trials_to_prove(found, self._results)) if line
+        ]
         compared = sum(row.compared is not None for row in tables.suite_rows(self._results))
         body = [self._table(tables.suites(self._results))] if compared > 1 else []
         if lines:
@@ -353,12 +355,12 @@ class _Console:
     def _baseline(self, found: Comparison) -> str:
         if found.method == "both-sides":
             return sanitize.log_line(
-                f"Compared with {arms.base_agent(self._results)}, played in this run", _TEXT
+                f"Compared with {changes.base_agent(self._results)}, played in this run", _TEXT
             )
         baseline = found.baseline
-        commit = (baseline.commit or "")[: change.COMMIT]
+        commit = (baseline.commit or "")[:COMMIT]
         which = f"commit {commit}" if commit else f"run {baseline.run_id}"
-        when = f"{change.moment(baseline.at)}, {change.age(self._results, found)}"
+        when = f"{wording.moment(baseline.at)}, {changes.age(self._results, found)}"
         return sanitize.log_line(f"Compared with the baseline: {which} of {when}", _TEXT)
 
     def arms(self) -> Iterator[str]:

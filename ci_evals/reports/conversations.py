@@ -12,9 +12,8 @@ from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import wrapped
-from ci_evals.reports.story import actions, failed_tests, highlights, labels, trial_errors
-from ci_evals.reports.story.judging import verdicts
-from ci_evals.reports.story.labels import Tone
+from ci_evals.reports.story import failures, wording
+from ci_evals.reports.story.wording import CAUSES, NO_REASON, OUTCOMES, Tone
 
 _NAME, _REASON, _MESSAGE = 200, 600, 4_000
 """Characters of a name and of a reason; bytes of a message."""
@@ -48,19 +47,19 @@ def render(tests: Sequence[ShownTest], *, width: int | None = None, color: bool 
 
 def _head(shown: ShownTest, *, color: bool) -> Iterator[str]:
     test = shown.test
-    sign = _sign(labels.OUTCOMES[test.outcome].tone, color=color)
+    sign = _sign(OUTCOMES[test.outcome].tone, color=color)
     name = sanitize.log_line(f"{shown.suite.name} › {test.name}", _NAME)
     trials = numbers.count(len(test.trials) + test.not_run, "trial")
     yield f"{sign} {name}"
-    yield f"  {highlights.result(test)}, score {numbers.score(test.score)}, {trials}"
+    yield f"  {wording.test_result(test)}, score {numbers.score(test.score)}, {trials}"
 
 
 def _trial(test: TestResult, trial: TrialResult, *, color: bool) -> Iterator[str]:
     score = numbers.score(trial.score)
-    yield f"  Trial {trial.index}: {labels.spaced(trial.status)}, score {score}"
-    if early_end := failed_tests.early_end(test, trial):
+    yield f"  Trial {trial.index}: {wording.spaced(trial.status)}, score {score}"
+    if early_end := failures.early_end(test, trial):
         yield f"    {early_end}"
-    if error := trial_errors.reason(trial):
+    if error := failures.trial_error(trial):
         yield f"    {sanitize.log_line(error, _REASON)}"
     at_turns = _by_turn(trial)
     for turn in trial.turns.without_traces():
@@ -84,17 +83,17 @@ def _by_turn(trial: TrialResult) -> dict[int, list[Finding]]:
 def _turn(turn: Turn) -> Iterator[str]:
     yield ""
     yield f"    {turn.index} User: {_message(turn.user)}"
-    yield f"    {turn.index} Agent ({actions.reply_time(turn)}): {_message(turn.agent)}"
-    for found in actions.lists(turn):
+    yield f"    {turn.index} Agent ({wording.reply_time(turn)}): {_message(turn.agent)}"
+    for found in wording.action_lists(turn):
         texts = [_action(action) for action in found.actions]
         yield f"      {found.label}: {', '.join(texts)}"
-    if (error := actions.error(turn)) is not None:
+    if (error := wording.reply_error(turn)) is not None:
         yield f"      error response: {sanitize.log_line(error, _REASON)}"
 
 
 def _action(action: AgentAction) -> str:
-    text = actions.text(action)
-    facts = actions.call_facts(action.tool) if action.tool else ()
+    text = wording.action_text(action)
+    facts = wording.call_facts(action.tool) if action.tool else ()
     if facts:
         text = f"{text} ({', '.join(facts)})"
     return sanitize.log_line(text, _REASON)
@@ -107,10 +106,10 @@ def _message(text: str) -> str:
 
 
 def _finding(finding: Finding, *, color: bool) -> Iterator[str]:
-    label = labels.OUTCOMES[finding.outcome]
+    label = OUTCOMES[finding.outcome]
     name = sanitize.log_line(finding.criterion, _NAME)
-    cause = f" ({labels.CAUSES[finding.cause]})" if finding.cause else ""
-    reason = sanitize.log_line(finding.reason, _REASON) or verdicts.NO_REASON
+    cause = f" ({CAUSES[finding.cause]})" if finding.cause else ""
+    reason = sanitize.log_line(finding.reason, _REASON) or NO_REASON
     yield f"      {_sign(label.tone, color=color)} {name}: {label.words}{cause}"
     yield f"        {reason}"
 

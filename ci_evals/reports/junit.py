@@ -26,20 +26,11 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import (
-    failed_tests,
-    gate,
-    highlights,
-    labels,
-    reliability,
-    set_aside,
-    trial_errors,
-)
-from ci_evals.reports.story.comparison import arms, change
-from ci_evals.reports.story.failed_tests import FailedCriterion
-from ci_evals.reports.story.judging import judge, verdicts
-from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story import certainty, changes, failures, gate, judging, verdict, wording
+from ci_evals.reports.story.failures import FailedCriterion
+from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.wording import NO_REASON, OUTCOMES, RunOutcome
 
 _MESSAGE_LIMIT = 500
 """Characters: readers show messages in a list, on one line each."""
@@ -62,7 +53,7 @@ class _RunNotes(NamedTuple):
     """Notes on tests that newly fail, by suite and name."""
     not_tested: str | None
     """The reason if no test was played."""
-    warnings: reliability.CriterionWarnings
+    warnings: CriterionWarnings
     outputs: dict[tuple[object, ...], str]
     """The trials of tests as text, by what it shows: in a large run most show what others do."""
 
@@ -80,11 +71,11 @@ def render(story: Story) -> Iterator[str]:
     """
     results = story.results
     root = ET.Element("testsuites", name="ci-evals")
-    changes = change.of_suites(results)
-    warnings = reliability.CriterionWarnings(results)
+    compared = changes.of_suites(results)
+    warnings = CriterionWarnings(results)
     notes = _RunNotes(_regressed(results), _not_tested(story), warnings, {})
     cases: list[list[str]] = []
-    for suite, comparison, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
+    for suite, comparison, name in zip(results.suites, compared, _class_names(results.suites), strict=True):
         facts = _properties(results, suite, comparison)
         whole = TestSuite(name, timestamp=_started(results), properties=facts).build_xml_doc("utf-8")
         parts = (suite.tests[start : start + _AT_ONCE] for start in range(0, len(suite.tests), _AT_ONCE))
@@ -193,7 +184,7 @@ def _change(results: Results, comparison: SuiteComparison) -> dict[str, str | No
         "delta": numbers.changed_for_programs(comparison.base, comparison.head),
         "delta-low": numbers.signed_for_programs(interval.low) if interval else None,
         "delta-high": numbers.signed_for_programs(interval.high) if interval else None,
-        "p": numbers.decimal(comparison.p) if change.shows_p(comparison) else None,
+        "p": numbers.decimal(comparison.p) if certainty.shows_p(comparison) else None,
         "baseline-commit": commit,
     }
 
@@ -214,20 +205,20 @@ def _of_run(results: Results) -> dict[str, str | None]:
     return {
         "run-score": numbers.score(results.score),
         "run-delta": numbers.changed_for_programs(compared.base, compared.head) if compared else None,
-        "run-p": numbers.decimal(compared.p) if compared and change.shows_p(compared) else None,
+        "run-p": numbers.decimal(compared.p) if compared and certainty.shows_p(compared) else None,
         "run-detectable-drop": numbers.least(drop) if drop is not None else None,
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
-        **{f"arm: {_line(arm.name)}": _of_arm(arm) for arm in arms.others(results)},
-        "run-origin": highlights.origin(results.run),
+        **{f"arm: {_line(arm.name)}": _of_arm(arm) for arm in changes.other_arms(results)},
+        "run-origin": verdict.origin(results.run),
         "run-judge-check": ", ".join(
             f"{check.model} {check.right} of {check.asked}{'' if check.passed else ', not passed'}"
             for check in results.judge_checks
         ),
-        "run-passes-on-absence": str(judge.passes_by_grounds(results)[0] or ""),
-        "run-judge-cached": judge.cached(results),
+        "run-passes-on-absence": str(judging.passes_by_grounds(results)[0] or ""),
+        "run-judge-cached": judging.cached_answers(results),
         **_agreement(results),
-        "gate": highlights.run_outcome(results).value.words,
+        "gate": gate.run_outcome(results).value.words,
         "gate-failed": ", ".join(check.name for check in gate.failing(results)),
         "gate-not-checked": " ".join(gate.warnings(results)),
     }
@@ -255,13 +246,13 @@ def _regressed(results: Results) -> dict[tuple[str, str], str]:
 
 def _not_tested(story: Story) -> str | None:
     results = story.results
-    if highlights.run_outcome(results) is not RunOutcome.SKIPPED:
+    if gate.run_outcome(results) is not RunOutcome.SKIPPED:
         return None
     return _message_line(story.verdict())
 
 
 def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNotes) -> Any:
-    file, warnings = highlights.file_of(suite), notes.warnings.of_test(suite.name, test.name)
+    file, warnings = wording.file_of(suite), notes.warnings.of_test(suite.name, test.name)
     case = TestCase(
         _line(test.name),
         classname=class_name,
@@ -272,31 +263,31 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNote
     if notes.not_tested:
         case.add_skipped_info(notes.not_tested)
         return case
-    if quarantine := set_aside.quarantine(test):
-        words = labels.OUTCOMES[test.outcome].words
+    if quarantine := wording.quarantine(test):
+        words = OUTCOMES[test.outcome].words
         case.add_skipped_info(_message_line(f"{words}; {quarantine}"))
         return case
     if _is_excluded(test):
         trials = numbers.count(len(test.trials), "trial")
-        reason = trial_errors.reason(test.trials[0]) or "the simulated user broke character"
+        reason = failures.trial_error(test.trials[0]) or "the simulated user broke character"
         case.add_skipped_info(_message_line(f"{trials} excluded: {reason}"))
         return case
     if test.outcome == "passed":
-        if source := set_aside.not_played(test):
+        if source := wording.taken_from(test):
             case.add_skipped_info(_message_line(f"passed; {source}"))
         return case
-    failed = failed_tests.failed_criteria(test)  # once for a test, as it looks through all trials
+    failed = failures.failed_criteria(test)  # once for a test, as it looks through all trials
     message = _message(test, failed)
-    parts = [set_aside.not_played(test), notes.regressed.get((suite.name, test.name))]
+    parts = [wording.taken_from(test), notes.regressed.get((suite.name, test.name))]
     parts += [_trial(test, trial, failed, warnings) for trial in test.trials]
     text = sanitize.xml("\n\n".join(filter(None, parts)))
     match test.outcome:
         case "failed":
-            kind = verdicts.kind(failed[0].finding) if failed else "failed"
+            kind = wording.verdict_kind(failed[0].finding) if failed else "failed"
             case.add_failure_info(message, text or message, _line(kind))
         case "error":
             case.add_error_info(message, text or message, "error")
-        case "undecided" if not highlights.only_judge_missing(test):
+        case "undecided" if not wording.only_judge_missing(test):
             case.add_error_info(message, text or message, "undecided")
         case "undecided" | "not_run":
             case.add_skipped_info(message, text or None)
@@ -313,10 +304,10 @@ def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
             line += f" (and {rest})" if len(reasons) > 1 else ""
         case "not_run":
             line = "not run"
-        case "undecided" if highlights.only_judge_missing(test):
-            line = f"no judge ({verdicts.tally(f for trial in test.trials for f in trial.findings)})"
+        case "undecided" if wording.only_judge_missing(test):
+            line = f"no judge ({wording.tally(f for trial in test.trials for f in trial.findings)})"
         case _:
-            ended = [(labels.spaced(trial.status), trial_errors.reason(trial)) for trial in test.trials]
+            ended = [(wording.spaced(trial.status), failures.trial_error(trial)) for trial in test.trials]
             reasons = [f"{status}: {why}" for status, why in ended if why]
             reasons += [
                 f"undecided: {finding.criterion}: {finding.reason}"
@@ -324,7 +315,7 @@ def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
                 for finding in trial.findings
                 if finding.outcome is Outcome.UNDECIDED
             ]
-            reasons += [labels.spaced(trial.status) for trial in test.trials if not trial.scored]
+            reasons += [wording.spaced(trial.status) for trial in test.trials if not trial.scored]
             line = reasons[0] if reasons else "the test could not be decided"
     return _message_line(line)
 
@@ -350,10 +341,10 @@ def _trial(
     warnings: Mapping[str, str],
 ) -> str:
     """Return one trial: why it ended early, its verdicts, and the turns that failed ones rest on."""
-    head = f"Trial {trial.index}: {labels.spaced(trial.status)}"
-    why = trial_errors.reason(trial)
+    head = f"Trial {trial.index}: {wording.spaced(trial.status)}"
+    why = failures.trial_error(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
-    if early_end := failed_tests.early_end(test, trial):
+    if early_end := failures.early_end(test, trial):
         lines.append(early_end)
     lines += [_verdict(finding, warnings) for finding in trial.findings]
     failed = [criterion for criterion in all_failed if criterion.trial is trial]
@@ -366,9 +357,11 @@ def _trial(
 
 def _verdict(finding: Finding, warnings: Mapping[str, str]) -> str:
     weight = "" if finding.weight == 1 else f", weight {numbers.plain(finding.weight)}"
-    reason = sanitize.cut(finding.reason or verdicts.NO_REASON, _REASON_BYTES)
-    head = f"{finding.outcome.upper()}  {finding.criterion} ({verdicts.kind(finding)}{weight}): {reason}"
-    details = verdicts.details(finding, warnings.get(finding.criterion))
+    reason = sanitize.cut(finding.reason or NO_REASON, _REASON_BYTES)
+    head = (
+        f"{finding.outcome.upper()}  {finding.criterion} ({wording.verdict_kind(finding)}{weight}): {reason}"
+    )
+    details = wording.verdict_details(finding, warnings.get(finding.criterion))
     return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in details)])
 
 
@@ -392,9 +385,9 @@ def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
     rows = tuple(
         (
             str(trial.index),
-            labels.spaced(trial.status),
+            wording.spaced(trial.status),
             numbers.score(trial.score),
-            verdicts.tally(trial.findings),
+            wording.tally(trial.findings),
             numbers.duration(trial.duration_seconds),
         )
         for trial in test.trials

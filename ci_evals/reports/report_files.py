@@ -31,8 +31,8 @@ from ci_evals.reports.names import (
 )
 from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
-from ci_evals.reports.story import listed_tests, reliability
-from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story import changes, wording
+from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import story_of
 from ci_evals.scoring import suite_results
 from ci_evals.support import dataclass_json
@@ -76,9 +76,9 @@ def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
 
     Of many results of other tools there are none: a file for each of them would help nobody.
     """
-    if listed_tests.limited(results):
+    if wording.lists_some_tests(results):
         return
-    for suite, found in zip(results.suites, change.of_suites(results), strict=True):
+    for suite, found in zip(results.suites, changes.of_suites(results), strict=True):
         own = suite_results.of_suite(results, suite, found)
         for name, text in _suite_files(own, suite).items():
             yield f"{suite.folder}/{name}", text
@@ -185,7 +185,7 @@ def _studies(data: JsonValue, source: str) -> object:
 
 def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
     """The files of a suite's folder, out of the results that are its own."""
-    stems, warnings = _stems(suite), reliability.CriterionWarnings(own)
+    stems, warnings = _stems(suite), CriterionWarnings(own)
     return {
         RESULTS: results_json.render(own),
         SUITE_SUMMARY: _once(documents.suite_summary, story_of(own), suite, stems),

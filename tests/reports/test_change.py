@@ -19,7 +19,7 @@ from ci_evals.domain.results.comparison import (
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story import certainty, changes, wording
 from ci_evals.scoring import suite_results
 
 BOUNDS = Interval(low=79.04, high=91)
@@ -262,7 +262,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
 )
 def test_a_change_is_told_in_one_sentence(fields, value):
     """What was seen, and what it is worth; only what is proven is called so."""
-    assert change.sentence(compared(**fields)) == value
+    assert certainty.score_and_change(compared(**fields)) == value
 
 
 @pytest.mark.parametrize(
@@ -296,16 +296,16 @@ def test_a_change_is_told_in_one_sentence(fields, value):
 def test_what_could_have_been_seen_is_for_the_small_print(fields, worth, small):
     """The brief sentence ends with the worth; the console's has both."""
     results = compared(**fields)
-    assert change.brief(results).endswith(f": {worth}.")
-    assert change.detectable_drop(results.comparison) == small
-    assert change.sentence(results).startswith(change.brief(results)[:-1])
+    assert certainty.brief(results).endswith(f": {worth}.")
+    assert certainty.detectable_drop(results.comparison) == small
+    assert certainty.score_and_change(results).startswith(certainty.brief(results)[:-1])
 
 
 def test_without_a_baseline_the_score_is_told():
     """With its interval, where there is one."""
     run = build.results(score=86.45, interval=Interval(low=79.04, high=91))
-    assert change.sentence(run) == "Score 86.4 (79.0 to 91.0)."
-    assert change.sentence(build.results(score=86.45)) == "Score 86.4."
+    assert certainty.score_and_change(run) == "Score 86.4 (79.0 to 91.0)."
+    assert certainty.score_and_change(build.results(score=86.45)) == "Score 86.4."
 
 
 def test_the_trials_that_would_settle_it():
@@ -313,7 +313,7 @@ def test_the_trials_that_would_settle_it():
 
     def trials_needed(**fields) -> str | None:
         results = compared(**fields)
-        return change.trials_to_prove(results.comparison, results)
+        return certainty.trials_to_prove(results.comparison, results)
 
     assert trials_needed().startswith(
         "With 9 trials per test on each side, a run would detect a drop of 3.6 points"
@@ -335,15 +335,15 @@ def test_the_trials_that_would_settle_it():
 def test_how_old_the_baseline_is(before, value):
     """By the two runs alone, whenever the report is drawn."""
     results = compared(baseline={"at": build.STARTED_AT - before})
-    assert change.age(results, results.comparison) == value
+    assert changes.age(results, results.comparison) == value
 
 
 def test_a_moment_of_another_zone_is_told_in_utc():
     """A results file may have been written by another program."""
     there = timezone(timedelta(hours=2))
     results = compared(baseline={"at": datetime(2026, 11, 20, 11, 30, tzinfo=there)})
-    assert change.age(results, results.comparison) == "1 day before this run"
-    assert change.moment(results.comparison.baseline.at) == "2026-11-20 09:30 UTC"
+    assert changes.age(results, results.comparison) == "1 day before this run"
+    assert wording.moment(results.comparison.baseline.at) == "2026-11-20 09:30 UTC"
 
 
 def test_what_both_runs_took_stands_in_one_line():
@@ -356,11 +356,11 @@ def test_what_both_runs_took_stands_in_one_line():
             cost_usd_per_trial=0.0166, median_latency_seconds=1.1, p95_latency_seconds=2.8
         ),
     )
-    assert change.pace(results.comparison) == (
+    assert changes.pace(results.comparison) == (
         "Cost per trial $0.0174 (baseline $0.0166), tokens per trial 12 M (baseline n/a), "
         "95 % of received replies within 3.40 s (baseline 2.80 s)."
     )
-    assert change.pace(compared().comparison) is None
+    assert changes.pace(compared().comparison) is None
 
 
 def test_suspects_that_are_confirmed_are_listed_first():
@@ -373,8 +373,8 @@ def test_suspects_that_are_confirmed_are_listed_first():
 
     found = [suspect("a", -20), suspect("b", -40), suspect("c", -30, confirmed=True)]
     comparison = compared(suspects=found, regressed=found[1:2]).comparison
-    assert [test.name for test in change.suspects(comparison)] == ["c", "a"]
-    assert [test.name for test in change.failing(comparison)] == ["b"]
+    assert [test.name for test in changes.suspects(comparison)] == ["c", "a"]
+    assert [test.name for test in changes.newly_failing(comparison)] == ["b"]
 
 
 UNJUDGED = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge")
@@ -401,7 +401,7 @@ def test_nothing_failed_is_said_only_where_nothing_did(test, provider, text):
     results = compared(base=100, head=100, delta=0, p=1, interval=None, detectable=None)
     suite = build.suite_result("Refunds", *results.suites[0].tests[1:], test)
     run = build.run_info(config={"provider": provider})
-    message = change.sentence(replace(results, suites=(suite,), run=run))
+    message = certainty.score_and_change(replace(results, suites=(suite,), run=run))
     assert message.endswith(f"change 0.0: {text}.")
 
 
@@ -409,14 +409,14 @@ def test_suites_of_one_name_go_by_their_order():
     """As they were paired; a suite that the comparison does not know has none."""
     results = cases.proven()
     turns, refunds = results.comparison.suites[1], results.comparison.suites[0]
-    assert change.of_suites(results) == (refunds, turns)
+    assert changes.of_suites(results) == (refunds, turns)
     twice = replace(
         results,
         suites=(results.suites[0], results.suites[0], build.suite_result("Other")),
         comparison=replace(results.comparison, suites=(turns, refunds, replace(refunds, delta=1.0))),
     )
-    assert [found and found.delta for found in change.of_suites(twice)] == [refunds.delta, 1.0, None]
-    assert change.of_suites(build.results()) == (None,)
+    assert [found and found.delta for found in changes.of_suites(twice)] == [refunds.delta, 1.0, None]
+    assert changes.of_suites(build.results()) == (None,)
 
 
 def test_a_suites_own_results_hold_its_own_comparison():
@@ -429,14 +429,14 @@ def test_a_suites_own_results_hold_its_own_comparison():
     assert [test.name for test in own.comparison.regressed] == ["Wrong size"]
     assert own.comparison.suites == (found,)
     assert own.comparison.baseline == results.comparison.baseline
-    assert "compared on 1 of 2 tests (the baseline has 3):" in change.sentence(own)
-    assert suite_results.of_suite(own, suite, change.of_suites(own)[0]) == own
+    assert "compared on 1 of 2 tests (the baseline has 3):" in certainty.score_and_change(own)
+    assert suite_results.of_suite(own, suite, changes.of_suites(own)[0]) == own
 
 
 def test_an_early_look_proves_less():
     """Every look is a chance to err, so that p is held to the limit of the look."""
     look = ComparisonLook(trials=3, p=0.04, decision="continue")
-    early = change.brief(compared(p=0.04, looks=(look,)))
+    early = certainty.brief(compared(p=0.04, looks=(look,)))
     assert early.endswith("p = 0.04: a drop that may be chance (after so few trials p must be lower).")
     last = replace(look, trials=7, decision="fail")
-    assert "larger than chance explains" in change.brief(compared(p=0.04, looks=(look, last)))
+    assert "larger than chance explains" in certainty.brief(compared(p=0.04, looks=(look, last)))

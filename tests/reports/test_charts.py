@@ -19,7 +19,7 @@ from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.wording import RunOutcome
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.usage import latency_of
 

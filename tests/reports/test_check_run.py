@@ -14,9 +14,8 @@ from ci_evals.gate.decision import decide
 from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
-from ci_evals.reports.story.check_run import Conclusion, conclusion, title
-from ci_evals.reports.story.headline import Trust
-from ci_evals.reports.story.story import story_of
+from ci_evals.reports.story.story import Conclusion, check_title, conclusion, story_of
+from ci_evals.reports.story.verdict import Trust
 from ci_evals.scoring.comparison.compare import RunComparer
 
 FOUR = planned(*({"name": name} for name in "abcd"))
@@ -61,7 +60,7 @@ def test_no_verdict_is_neutral():
     assert conclusion(story_of(run(*ONE_FAILED))) is Conclusion.FAILURE
     assert conclusion(story_of(run(*ONE_FAILED, enforced=False))) is Conclusion.NEUTRAL
     skipped = build.results(run=build.run_info(status="skipped", stopped_because="no secrets"))
-    assert (conclusion(story_of(skipped)), title(story_of(skipped))) == (
+    assert (conclusion(story_of(skipped)), check_title(story_of(skipped))) == (
         Conclusion.NEUTRAL,
         "Evals skipped: no secrets",
     )
@@ -76,12 +75,12 @@ def test_results_of_a_fork_are_never_a_success(trust):
 
 def test_the_title_has_score_and_change():
     """Also where the heading names what broke instead."""
-    assert title(story_of(run(*ONE_FAILED, base=PASSED, max_drop=5))) == (
+    assert check_title(story_of(run(*ONE_FAILED, base=PASSED, max_drop=5))) == (
         "Evals failed: 1 test broke since the baseline · 75 / 100, −25 against the baseline"
     )
-    assert title(story_of(run(*PASSED))) == "Evals passed: 100 / 100"
+    assert check_title(story_of(run(*PASSED))) == "Evals passed: 100 / 100"
     near = run(*ONE_FAILED, base=PASSED, p=0.1, min_score=50, max_drop=50)
-    assert title(story_of(near)).endswith("−25 against the baseline · a drop is suspected")
+    assert check_title(story_of(near)).endswith("−25 against the baseline · a drop is suspected")
 
 
 @pytest.mark.parametrize(

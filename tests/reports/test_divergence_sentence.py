@@ -6,7 +6,7 @@ import pytest
 
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
-from ci_evals.reports.story.comparison import divergence
+from ci_evals.reports.story import changes
 
 RAN = DivergentAction(kind=LogicKind.WORKFLOW, name="RETURN_REQUEST")
 UNDERSTOOD = DivergentAction(kind=LogicKind.PARAMETER, name="amount", value=5)
@@ -18,7 +18,7 @@ ASKED = DivergentAction(kind=LogicKind.INTEGRATION, name="faq")
 def sentence_of(turn: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> str:
     here, there = trials
     where = Divergence(turn=turn, head_trial=here, base_trial=there, head=head, base=base, **fields)
-    return divergence.sentence(where)
+    return changes.divergence_sentence(where)
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,6 @@ def test_it_stays_short():
 def test_names_are_written_as_their_place_wants_them():
     """Names and values are the agent's words; all else is ours."""
     where = Divergence(head_trial=1, base_trial=1, turn=1, head=(RAN, UNDERSTOOD))
-    assert "ran <RETURN_REQUEST> and understood <amount> as <5>;" in divergence.sentence(where, "<{}>".format)
+    assert "ran <RETURN_REQUEST> and understood <amount> as <5>;" in changes.divergence_sentence(
+        where, "<{}>".format
+    )

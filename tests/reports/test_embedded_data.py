@@ -15,7 +15,8 @@ from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports.page import embedded_data
-from ci_evals.reports.story.comparison import divergence
+from ci_evals.reports.story import changes
+from ci_evals.reports.story.changes import UNTRACED
 from ci_evals.scoring.comparison.divergence import between
 from ci_evals.scoring.comparison.divergence import of_test as between_of_test
 from ci_evals.scoring.comparison.pairing import TestPair
@@ -146,9 +147,9 @@ def test_each_pair_of_trials_has_the_divergence_that_the_comparison_finds():
                 ends.add(expected and (expected.only, expected.turn, expected.user_differs))
                 assert found.get("turn") == (expected.turn if expected else None)
                 if expected is None:
-                    assert found["text"] == divergence.UNTRACED
+                    assert found["text"] == UNTRACED
                     continue
-                assert found["text"] == divergence.sentence(expected, trials=False)
+                assert found["text"] == changes.divergence_sentence(expected, trials=False)
                 only = found.get("only", {})
                 if expected.turn and expected.only is None:
                     assert min(map(int, only)) == expected.turn

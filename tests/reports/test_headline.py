@@ -13,10 +13,11 @@ from ci_evals.domain.results.run import Git, Origin, Results, Rounds
 from ci_evals.domain.verdict import Cause
 from ci_evals.gate.policy import Policy
 from ci_evals.reports.markdown.documents import summary
-from ci_evals.reports.story import advice, headline
-from ci_evals.reports.story import gate as gate_facts
-from ci_evals.reports.story.headline import Became, Trust
+from ci_evals.reports.story import certainty, failures, gate, verdict
+from ci_evals.reports.story.advice import FIX_FAILURES, READ_FAILURES
+from ci_evals.reports.story.failures import Became
 from ci_evals.reports.story.story import story_of
+from ci_evals.reports.story.verdict import Trust
 
 MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
 PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)
@@ -39,7 +40,7 @@ def compared(
     return replace(found, comparison=replace(found.comparison, **fields))
 
 
-def gate(*checks, **fields) -> Results:
+def gated(*checks, **fields) -> Results:
     """A run with this decision and no baseline."""
     return build.results(
         build.suite_result("Refunds", cases.played("Late parcel", "h")),
@@ -69,26 +70,26 @@ def gate(*checks, **fields) -> Results:
             "No verdict: 24 of 51 trials errored or could not be judged",
         ),
         (
-            gate(exit_code=130, passed=False, reasons=("the run stopped early: SIGTERM",)),
+            gated(exit_code=130, passed=False, reasons=("the run stopped early: SIGTERM",)),
             "No verdict: the run was interrupted",
         ),
         (
-            gate(exit_code=3, passed=False, reasons=("1 of 2 shards is missing: shard 2",)),
+            gated(exit_code=3, passed=False, reasons=("1 of 2 shards is missing: shard 2",)),
             "No verdict: 1 of 2 shards is missing: shard 2",
         ),
         (
-            gate(build.check("max-cost", 0.5, 0.61, passed=False)),
+            gated(build.check("max-cost", 0.5, 0.61, passed=False)),
             "Evals failed: the run cost $0.61, at most $0.50 allowed",
         ),
         (
-            gate(
+            gated(
                 build.check("critical:Late parcel", 100, 0, passed=False),
                 build.check("max-cost", 0.5, 0.61, passed=False),
             ),
             "Evals failed: the critical test “Late parcel” failed, and 1 more check failed",
         ),
         (
-            gate(
+            gated(
                 build.check("max-cost", 0.5, 0.61, passed=False),
                 build.check("critical:Late parcel", 100, 0, passed=False),
             ),
@@ -130,13 +131,13 @@ def test_results_that_are_not_known_to_be_ours_say_so_in_the_heading(trust, verd
 def test_results_are_trusted_by_what_is_known_of_them():
     """A fork's run, another commit than the pull request's, a decision that its checks contradict."""
     run = compared("pppf", "pppf")
-    assert headline.trust_of(run) is Trust.OWN
-    assert headline.trust_of(run, comment_cases.HEAD) is Trust.OWN
-    assert headline.trust_of(run, comment_cases.HEAD, foreign=True) is Trust.FORK
-    assert headline.trust_of(run, "b" * 40, foreign=True) is Trust.OTHER_COMMIT
+    assert verdict.trust_of(run) is Trust.OWN
+    assert verdict.trust_of(run, comment_cases.HEAD) is Trust.OWN
+    assert verdict.trust_of(run, comment_cases.HEAD, foreign=True) is Trust.FORK
+    assert verdict.trust_of(run, "b" * 40, foreign=True) is Trust.OTHER_COMMIT
     checks = (build.check("min-score", 80, 75, passed=False),)
     forged = replace(run, gate=build.decision(*checks, passed=True, exit_code=0))
-    assert headline.trust_of(forged) is Trust.CONTRADICTORY
+    assert verdict.trust_of(forged) is Trust.CONTRADICTORY
 
 
 def test_the_line_of_numbers_has_whole_points():
@@ -159,7 +160,7 @@ def test_a_score_just_below_its_minimum_never_reads_as_the_minimum():
     """Points are cut: 96.8 with a minimum of 97, and 96.96 with one of 96.97."""
     for score, floor, shown in ((96.8, 97, "96"), (96.96, 96.97, "96"), (96.99, 97, "96")):
         check = build.check("min-score", floor, score, passed=False)
-        failed = replace(gate(check, passed=False), score=score)
+        failed = replace(gated(check, passed=False), score=score)
         assert story_of(failed).verdict().endswith(f"{shown} / 100, {floor} required")
 
 
@@ -182,7 +183,7 @@ def test_no_score_is_shown_where_little_was_decided():
 
 def test_every_test_is_in_one_list():
     """What broke, what could not be judged, what failed before, what was fixed, and what fell."""
-    found = headline.news(compared("fuhpf", "pphfh"))
+    found = failures.news(compared("fuhpf", "pphfh"))
     assert [test.name for test in found.broke] == ["Test 1"]
     assert [test.name for test in found.unjudged] == ["Test 2"]
     assert [test.name for test in found.failed_before] == ["Test 3"]
@@ -200,7 +201,7 @@ def test_every_test_is_in_one_list():
 
 def test_without_a_baseline_all_that_fail_are_failed():
     """Nothing is said to have broken."""
-    found = headline.news(comment_cases.no_baseline())
+    found = failures.news(comment_cases.no_baseline())
     assert [test.name for test in found.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]
     assert {test.file for test in found.failed} == {"evals/refunds.yaml", "evals/handover.yaml"}
     assert not found.broke
@@ -268,9 +269,9 @@ def test_odds_are_told_of_runs_that_are_large_enough():
         played = (cases.played(f"Test {number}", trials) for number in range(tests))
         return build.results(build.suite_result("Refunds", *played), odds=odds)
 
-    assert headline.odds(run(10, "ppp"))
-    assert headline.odds(run(9, "ppp")) is None
-    assert headline.odds(run(10, "pp")) is None
+    assert certainty.odds(run(10, "ppp"))
+    assert certainty.odds(run(9, "ppp")) is None
+    assert certainty.odds(run(10, "pp")) is None
 
 
 def test_why_nothing_was_compared_is_said_once():
@@ -280,10 +281,10 @@ def test_why_nothing_was_compared_is_said_once():
     )
     check = build.check(name="regression", passed=None, seen=None, note="no test was scored on both sides")
     results = build.results(comparison=comparison)
-    assert headline.not_compared(results) == "Not compared with main: no test was scored on both sides."
+    assert verdict.not_compared(results) == "Not compared with main: no test was scored on both sides."
     checked = replace(results, gate=build.decision(check))
-    assert gate_facts.warnings(checked) == ("regression was not checked: no test was scored on both sides.",)
-    assert headline.not_compared(checked) is None
+    assert gate.warnings(checked) == ("regression was not checked: no test was scored on both sides.",)
+    assert verdict.not_compared(checked) is None
 
 
 def test_a_test_that_only_ended_in_an_error_did_not_break():
@@ -293,25 +294,25 @@ def test_a_test_that_only_ended_in_an_error_did_not_break():
     suite = build.suite_result("Refunds", errored, scored)
     failed = build.results(suite, gate=build.decision(exit_code=1))
     without = build.results(suite, gate=build.decision(exit_code=3, reasons=("1 of 2 trials broke off",)))
-    assert [one.name for one in headline.news(failed).failed] == ["Late parcel", "Damaged jug"]
-    assert [one.name for one in headline.news(without).failed] == ["Damaged jug"]
+    assert [one.name for one in failures.news(failed).failed] == ["Late parcel", "Damaged jug"]
+    assert [one.name for one in failures.news(without).failed] == ["Damaged jug"]
 
 
 def test_a_run_that_is_only_over_a_limit_says_where_to_look():
-    costly = gate(build.check("max-cost", 0.5, 0.61, passed=False))
+    costly = gated(build.check("max-cost", 0.5, 0.61, passed=False))
     assert story_of(costly).what_to_do.startswith("See in the report what takes the cost")
 
 
 def test_a_passed_run_in_which_a_test_broke_has_a_next_step():
-    assert story_of(compared("pppf", "pppp")).what_to_do.startswith(advice.READ_FAILURES)
+    assert story_of(compared("pppf", "pppp")).what_to_do.startswith(READ_FAILURES)
     assert story_of(compared("pppp", "pppp")).what_to_do == ""
 
 
 @pytest.mark.parametrize(
     ("trials", "advice"),
     [
-        ("fff", f"{advice.READ_FAILURES} {advice.FIX_FAILURES}"),
-        ("ffp", f"{advice.READ_FAILURES} To"),
+        ("fff", f"{READ_FAILURES} {FIX_FAILURES}"),
+        ("ffp", f"{READ_FAILURES} To"),
         ("ff", "Read what failed"),
     ],
 )

@@ -9,7 +9,7 @@ from test_headline import compared
 from ci_evals.domain.results.comparison import ComparisonLook, HistoryComparison, TestName
 from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.domain.results.usage import RoleUsage, Usage
-from ci_evals.reports.story.comparison import looks
+from ci_evals.reports.story import certainty
 
 HISTORY = HistoryComparison(
     runs=6,
@@ -37,7 +37,7 @@ def both_sides(data: dict, **fields) -> Results:
 
 
 def sentences(results: Results) -> list[str]:
-    return list(looks.sentences(results))
+    return list(certainty.decision_sentences(results))
 
 
 def in_rounds(played: int, p: float, *, at=(2, 3, 5, 7), **fields) -> Results:
@@ -231,7 +231,7 @@ def test_the_extent_of_a_run_in_rounds(cost, config, beside, says):
     arms = [build.arm(name, results, gated=name == "head") for name in ("head", "base")] if beside else []
     run = replace(results.run, config=config)
     update = {"run": run, "arms": tuple(arms), "usage": Usage(cost_usd=cost)}
-    assert looks.extent(replace(results, **update), 7) == f"Such a run has {says}"
+    assert certainty.extent(replace(results, **update), 7) == f"Such a run has {says}"
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_the_extent_of_a_run_without_rounds(config, beside, says):
     arms = [build.arm(name, results, gated=name == "head") for name in ("head", "base")] if beside else []
     run = replace(results.run, config=config)
     results = replace(results, run=run, arms=tuple(arms), usage=Usage(cost_usd=0.3))
-    assert looks.extent(results, 3) == (says and f"Such a run has {says}")
+    assert certainty.extent(results, 3) == (says and f"Such a run has {says}")
 
 
 def test_what_was_taken_from_an_earlier_run_has_no_cost_to_tell_from():
@@ -258,4 +258,4 @@ def test_what_was_taken_from_an_earlier_run_has_no_cost_to_tell_from():
     results = in_rounds(3, 0.4)
     counts = replace(results.counts, taken_trials=1)
     update = {"counts": counts, "usage": Usage(cost_usd=0.3)}
-    assert looks.extent(replace(results, **update), 7) == "Such a run has 2 to 7 trials of each test."
+    assert certainty.extent(replace(results, **update), 7) == "Such a run has 2 to 7 trials of each test."

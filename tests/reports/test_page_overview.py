@@ -18,9 +18,9 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports.page import embedded_data, page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.overview import test_table
-from ci_evals.reports.story.headline import Became
-from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.failures import Became
 from ci_evals.reports.story.story import story_of
+from ci_evals.reports.story.wording import RunOutcome
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 RUNS = {**{name: cases.made(name) for name in cases.CASES}, "skipped": comment_cases.skipped()}

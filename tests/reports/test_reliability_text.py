@@ -25,7 +25,8 @@ from ci_evals.reports.annotations import Severity, annotations
 from ci_evals.reports.markdown import comment, documents, summary, verdicts
 from ci_evals.reports.markdown.sections import truncated
 from ci_evals.reports.names import JUNIT
-from ci_evals.reports.story import reliability, trial_errors
+from ci_evals.reports.story import failures, judging
+from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import story_of
 from ci_evals.support.redaction import Redactor
 
@@ -67,9 +68,9 @@ def test_without_evidence_no_reliability_is_reported(name):
         assert "Krippendorff" not in text
         assert "from the cache" not in text
         assert "excluded from every" not in text
-    assert reliability.remarks(cases.made(name)) == ()
-    assert reliability.warnings(cases.made(name)) == ()
-    assert reliability.tables(cases.made(name)) == ()
+    assert judging.remarks(cases.made(name)) == ()
+    assert judging.warnings(cases.made(name)) == ()
+    assert judging.tables(cases.made(name)) == ()
 
 
 def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is():
@@ -103,7 +104,7 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
 
 def test_a_flag_is_for_its_own_test_alone():
     """Another test may have a criterion of the same words."""
-    warnings = reliability.CriterionWarnings(RUN)
+    warnings = CriterionWarnings(RUN)
     assert warnings.of("Refunds", reliability_cases.TOO_LATE, reliability_cases.KIND) == FLAG
     assert warnings.of("Refunds", reliability_cases.IN_TIME, reliability_cases.KIND) == ""
     assert warnings.of("Exchanges", reliability_cases.TOO_LATE, reliability_cases.KIND) == ""
@@ -113,7 +114,7 @@ def test_a_flag_is_for_its_own_test_alone():
 def test_an_outdated_calibration_is_told_in_one_line():
     old = OldCalibration(at=reliability_cases.AT, why="another judge: the prompt changed")
     run = reliability_cases.trusted(studies=(old,))
-    texts = [remark.text for remark in reliability.remarks(run) if remark.topic == "Calibration"]
+    texts = [remark.text for remark in judging.remarks(run) if remark.topic == "Calibration"]
     assert texts == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
 
 
@@ -121,9 +122,8 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     whole, *_ = reliability_cases.CALIBRATION.parts
     barred = replace(whole, may_gate=False, why="kappa may be below 0.4")
     run = reliability_cases.trusted(studies=(replace(reliability_cases.CALIBRATION, parts=(barred,)),))
-    assert (
-        "Compared with people, this judge should not gate: kappa may be below 0.4."
-        in reliability.warnings(run)
+    assert "Compared with people, this judge should not gate: kappa may be below 0.4." in judging.warnings(
+        run
     )
 
 
@@ -131,7 +131,7 @@ def test_a_study_of_another_judge_says_who_judged():
     """Its numbers say nothing of the judge of this run."""
     judge = replace(reliability_cases.JUDGE, models=("gpt-next",))
     run = reliability_cases.trusted(studies=(replace(reliability_cases.ATTACKS, judge=judge),))
-    message = next(one.text for one in reliability.remarks(run) if one.topic == "Attacks")
+    message = next(one.text for one in judging.remarks(run) if one.topic == "Attacks")
     assert message.endswith(" Judged by gpt-next, which is another judge: the model changed.")
 
 
@@ -142,7 +142,7 @@ def test_a_preference_by_the_runs_judge_names_no_other():
         replace(reliability_cases.JUDGE, prompt="prefer"),
         "preference",
     )
-    assert "Judged by" not in next(one.text for one in reliability.remarks(run) if one.topic == "Preference")
+    assert "Judged by" not in next(one.text for one in judging.remarks(run) if one.topic == "Preference")
 
 
 def judged_by_run(study, judge, name):
@@ -202,7 +202,7 @@ def test_warnings_say_what_to_do_and_are_short():
     low = replace(reliability_cases.AGREEMENT.criteria[0], name="The agent " * 40, test="T" * 300)
     whole = replace(reliability_cases.AGREEMENT.whole, low=True)
     many = replace(reliability_cases.AGREEMENT, criteria=(low,) * 20, whole=whole)
-    items = reliability.warnings(reliability_cases.trusted(vote_agreement=many))
+    items = judging.warnings(reliability_cases.trusted(vote_agreement=many))
     disagree = next(one for one in items if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree
@@ -217,7 +217,7 @@ def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     assert "- repeats in turn 2: it says again what it said in turn 1" in message
     assert "> As an AI language model" in message
     assert "meta text on leaving" in message
-    (errors, *_) = trial_errors.by_cause(RUN.suites)
+    (errors, *_) = failures.errors_by_cause(RUN.suites)
     assert (errors.what, errors.reason, errors.tests) == (
         "3 trials excluded, since the simulated user broke character",
         "repeats, meta text",

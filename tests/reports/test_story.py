@@ -13,8 +13,8 @@ from ci_evals.reports import console, junit
 from ci_evals.reports.annotations import annotations
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.page import page
-from ci_evals.reports.story.headline import Trust
 from ci_evals.reports.story.story import story_of
+from ci_evals.reports.story.verdict import Trust
 
 
 @pytest.mark.parametrize("make", [comment_cases.bad, comment_cases.passed_example, cases.invalid])

@@ -10,7 +10,7 @@ from ci_evals.domain.results.comparison import Divergence, DivergentAction
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Integration, ToolCall, Turn, Turns
-from ci_evals.reports.story.comparison.divergence import sentence
+from ci_evals.reports.story.changes import divergence_sentence
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.scores import ScoreRule
@@ -141,7 +141,7 @@ def test_arguments_of_tool_calls_are_compared():
         (DivergentAction(kind=LogicKind.WORKFLOW, name="refund", value={"amount": 24}),),
         (DivergentAction(kind=LogicKind.WORKFLOW, name="refund", value={"amount": 42}),),
     )
-    assert 'ran refund with {"amount": 42}' in sentence(found)
+    assert 'ran refund with {"amount": 42}' in divergence_sentence(found)
     other = call("refund", amount=42.0).model_copy(update={"id": "c7", "result": "ok"})
     assert parted(talk(views_of([other])), talk(base)).turn is None
 

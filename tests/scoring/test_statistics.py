@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plans import trial
 
-from ci_evals.reports.story.comparison.change import sentence
+from ci_evals.reports.story.certainty import score_and_change
 from ci_evals.scoring import statistics
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.statistics import (
@@ -692,7 +692,7 @@ def test_the_docs_example_is_what_a_report_says():
     head, base = example_run("tuesday", 2), example_run("monday", 1)
     comparison = RunComparer(head, base).comparison()
     (message,) = blocks("text", DOCS)
-    assert sentence(replace(head, comparison=comparison)) == message.strip()
+    assert score_and_change(replace(head, comparison=comparison)) == message.strip()
 
 
 def test_the_docs_example_step_by_step():

@@ -20,7 +20,7 @@ from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
-from ci_evals.reports.story.comparison import looks
+from ci_evals.reports.story import certainty
 from ci_evals.reports.story.story import story_of
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.coverage import compared
@@ -84,4 +84,6 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
         raise UsageError(
             f"{settings.results}: nothing was scored, so its noise is unknown. Name a run with scores."
         )
-    context.show(console.odds(estimate, checks, looks.extent(results, estimate.loops), width=context.width))
+    context.show(
+        console.odds(estimate, checks, certainty.extent(results, estimate.loops), width=context.width)
+    )

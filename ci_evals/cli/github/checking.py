@@ -16,8 +16,8 @@ from ci_evals.domain.errors import GitHubError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import comment
-from ci_evals.reports.story import check_run, headline
-from ci_evals.reports.story.story import story_of
+from ci_evals.reports.story.story import check_title, conclusion, story_of
+from ci_evals.reports.story.verdict import trust_of
 
 _POST_SECONDS = 90.0
 _TITLE = 255
@@ -55,18 +55,18 @@ async def _create(results: Results, key: str, github: GitHubJob) -> str:
             if commit is None:
                 raise GitHubError("nothing says which commit was tested")
             context = summary_context(github)
-            trust = headline.trust_of(results, commit, foreign=context.foreign)
+            trust = trust_of(results, commit, foreign=context.foreign)
             story = story_of(results)
-            conclusion = check_run.conclusion(story, trust)
+            concluded = conclusion(story, trust)
             check = check_runs.CheckRun(
                 key=key,
                 commit=commit,
-                conclusion=conclusion,
-                title=sanitize.one_line(check_run.title(story, trust), _TITLE),
+                conclusion=concluded,
+                title=sanitize.one_line(check_title(story, trust), _TITLE),
                 summary=comment.render(story, context, check_runs.BUDGET),
                 url=event.run_url,
             )
             url = await check_runs.create(hub, event.repository or "", check)
-            return f"check run on {commit[:7]}: {conclusion}" + (f": {url}" if url else "")
+            return f"check run on {commit[:7]}: {concluded}" + (f": {url}" if url else "")
     except TimeoutError as error:
         raise GitHubError("GitHub did not answer in time") from error

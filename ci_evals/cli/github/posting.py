@@ -20,10 +20,10 @@ from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.markdown import comment
 from ci_evals.reports.names import SUMMARY
-from ci_evals.reports.story import headline, highlights
-from ci_evals.reports.story.headline import Trust
-from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story import failures, gate, verdict
 from ci_evals.reports.story.story import story_of
+from ci_evals.reports.story.verdict import Trust
+from ci_evals.reports.story.wording import RunOutcome
 
 _POST_SECONDS = 90.0
 
@@ -54,7 +54,7 @@ def worth_a_comment(results: Results, on: CommentOn) -> bool:
         case CommentOn.ALWAYS:
             return True
         case CommentOn.CHANGE:
-            return _unsuccessful(results) or headline.changed(results, headline.news(results))
+            return _unsuccessful(results) or verdict.changed(results, failures.news(results))
         case CommentOn.FAILURE:
             return _unsuccessful(results)
 
@@ -62,8 +62,8 @@ def worth_a_comment(results: Results, on: CommentOn) -> bool:
 def _unsuccessful(results: Results) -> bool:
     """Return whether a run failed or has no verdict; one whose file contradicts itself has none."""
     passed = {RunOutcome.PASSED, RunOutcome.UNCHECKED, RunOutcome.SKIPPED}
-    contradictory = headline.trust_of(results) is Trust.CONTRADICTORY
-    return contradictory or highlights.run_outcome(results) not in passed
+    contradictory = verdict.trust_of(results) is Trust.CONTRADICTORY
+    return contradictory or gate.run_outcome(results) not in passed
 
 
 def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:

@@ -17,7 +17,7 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.job import Job
 from ci_evals.planning import paths
-from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story import wording
 from ci_evals.wiring.connections import Connections
 
 _ASK_SECONDS = 60.0
@@ -134,7 +134,7 @@ def _only_failed(job: Job, path: Path, connections: Connections, context: RunCon
 def _standing(earlier: Results, *, enforced: bool) -> Results:
     """Return the earlier run with its decision, and a warning that nothing was played since."""
     note = (
-        f"nothing was played: every test passed in the run of {change.moment(earlier.run.started_at)}, "
+        f"nothing was played: every test passed in the run of {wording.moment(earlier.run.started_at)}, "
         "whose decision stands (--only-failed)"
     )
     gate, run = earlier.gate, earlier.run

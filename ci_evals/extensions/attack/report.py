@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.attack.result import AttackKind, Attacks
-from ci_evals.reports.story.judging.parts import StudyReport, listed, other_judge
+from ci_evals.reports.story.judging import StudyReport, listed_criteria, other_judge
 from ci_evals.reports.story.table import BLANK, NO_COUNT, Column, Table, table_of
 
 RANK = 40
@@ -30,7 +30,7 @@ def _warnings(found: Attacks) -> Iterator[str]:
         named = [f"{numbers.estimated_fault(kind.share)} by {_name(kind)}" for kind in kinds]
         yield (
             "An agent can flip this judge's verdicts by prompt injection. Failed verdicts that "
-            f"became a pass: {listed(named)}; "
+            f"became a pass: {listed_criteria(named)}; "
             f"{numbers.estimated_fault(found.control.share)} without any attack. Use another judge "
             "or a panel, and strict checks if a trace can show it."
         )

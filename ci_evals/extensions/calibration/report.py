@@ -6,15 +6,9 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.calibration.result import Calibration, OldCalibration, Rater
-from ci_evals.reports.story.judging.parts import (
-    StudyReport,
-    capitalized,
-    criterion,
-    listed,
-    sentence,
-)
-from ci_evals.reports.story.labels import Tone
+from ci_evals.reports.story.judging import StudyReport, criterion_name, listed_criteria
 from ci_evals.reports.story.table import BLANK, Column, Table, table_of
+from ci_evals.reports.story.wording import Tone, capitalized, sentence
 
 RANK = 10
 """Its place among the reports of all extensions."""
@@ -45,9 +39,9 @@ def _warnings(found: Calibration) -> Iterator[str]:
     if barred[0].kind == "all":
         yield f"Compared with people, this judge should not gate: {sentence(barred[0].why)}"
     else:
-        named = [criterion(part.name) for part in barred]
+        named = listed_criteria([criterion_name(part.name) for part in barred])
         yield (
-            f"Compared with people, this judge should not gate on {listed(named)}. Fix the wording, or "
+            f"Compared with people, this judge should not gate on {named}. Fix the wording, or "
             "decide by a strict check."
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.preference.result import Preference, Preferred
-from ci_evals.reports.story.judging.parts import StudyReport, other_judge
+from ci_evals.reports.story.judging import StudyReport, other_judge
 from ci_evals.reports.story.table import BLANK, Column, Table, table_of
 
 RANK = 30

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.probe.result import Probe, Probed
-from ci_evals.reports.story.judging.parts import (
+from ci_evals.reports.story.judging import (
     CriterionWarning,
     StudyReport,
-    criterion,
-    listed,
+    criterion_name,
+    listed_criteria,
     other_judge,
 )
-from ci_evals.reports.story.labels import Tone
 from ci_evals.reports.story.table import BLANK, NO_COUNT, Column, Table, table_of
+from ci_evals.reports.story.wording import Tone
 
 RANK = 50
 """Its place among the reports of all extensions."""
@@ -35,10 +35,10 @@ def report(results: Results) -> StudyReport | None:
 
 def _warnings(found: Probe) -> Iterator[str]:
     if empty := found.vacuous:
-        named = [criterion(one.criterion, one.test) for one in empty]
+        named = listed_criteria([criterion_name(one.criterion, one.test) for one in empty])
         criteria = numbers.count(len(empty), "criterion measures", "criteria measure")
         yield (
-            f"{criteria} nothing, since conversations of other tests pass too: {listed(named)}. Word "
+            f"{criteria} nothing, since conversations of other tests pass too: {named}. Word "
             f"{'it' if len(empty) == 1 else 'them'} so that the situation must arise, or add a strict check."
         )
 

@@ -8,9 +8,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.failures import name_of, names, scores
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
-from ci_evals.reports.story import headline, listed_tests
-from ci_evals.reports.story.comparison import change
-from ci_evals.reports.story.headline import News
+from ci_evals.reports.story import changes, wording
+from ci_evals.reports.story.story import Story
 from ci_evals.scoring.comparison.compare import SUSPECT
 
 
@@ -26,7 +25,7 @@ def line(results: Results) -> Section | None:
 
 def reasons(comparison: Comparison | None) -> tuple[Section, ...]:
     """The reasons why not all of it was compared."""
-    found = change.shown_reasons(comparison) if comparison else ()
+    found = changes.shown_reasons(comparison) if comparison else ()
     rows = tuple(f"- {sanitize.inline(reason, 300)}" for reason in found)
     whole = Section("what was not compared", "Not compared:", Rank.TELLING, rows, noun="reason")
     return listing(whole) if rows else ()
@@ -34,22 +33,23 @@ def reasons(comparison: Comparison | None) -> tuple[Section, ...]:
 
 def pace(comparison: Comparison | None) -> Section | None:
     """Cost and latency on both sides."""
-    text = change.pace(comparison) if comparison else None
+    text = changes.pace(comparison) if comparison else None
     return Section("cost and latency", text, Rank.DETAILS) if text else None
 
 
-def fixed(results: Results, news: News) -> tuple[Section, ...]:
+def fixed(story: Story) -> tuple[Section, ...]:
     """The tests that pass again."""
-    most = listed_tests.MOST_TESTS if listed_tests.limited(results) else None
-    rows = tuple(f"- ✅ {_became(test, results)}" for test in news.fixed[:most])
-    title, unlisted = f"### Fixed {sanitize.inline(headline.since(results), 80)}", len(news.fixed) - len(rows)
+    results, news = story.results, story.news
+    rows = tuple(f"- ✅ {_became(test, results)}" for test in news.fixed[: story.listed.most])
+    title, unlisted = f"### Fixed {sanitize.inline(changes.since(results), 80)}", len(news.fixed) - len(rows)
     whole = Section("the fixed tests", title, Rank.TELLING, rows, unlisted=unlisted)
     return listing(whole) if rows else ()
 
 
-def failed_before(results: Results, news: News) -> Section | None:
+def failed_before(story: Story) -> Section | None:
     """The tests that failed in the baseline too, and those that only fell, in a line."""
-    base = sanitize.inline(headline.in_base(results), 80)
+    results, news = story.results, story.news
+    base = sanitize.inline(changes.in_base(results), 80)
     failed = names([test.name for test in news.failed_before], 5)
     dropped = numbers.listed([_became(test, results) for test in news.dropped], 5, "test")
     lines = [
@@ -62,13 +62,13 @@ def failed_before(results: Results, news: News) -> Section | None:
 
 def differing(comparison: Comparison | None) -> Section | None:
     """The tests that were not compared, folded."""
-    found = change.differences(comparison) if comparison else ()
+    found = changes.differences(comparison) if comparison else ()
     if not found:
         return None
     counts = ", ".join(f"{len(one.tests)} {one.title}" for one in found)
     named = ((name, one.title) for one in found for name in one.tests)
     rows = tuple(
-        f"- {sanitize.inline(name, 260)} ({title})" for name, title in islice(named, listed_tests.MOST_TESTS)
+        f"- {sanitize.inline(name, 260)} ({title})" for name, title in islice(named, wording.MOST_TESTS)
     )
     unlisted = sum(len(one.tests) for one in found) - len(rows)
     whole = Section("the tests not compared", "", Rank.LISTS, rows, unlisted=unlisted)

@@ -23,9 +23,7 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     truncated,
 )
-from ci_evals.reports.story import actions, highlights, tables, trial_errors
-from ci_evals.reports.story.comparison import change
-from ci_evals.reports.story.judging import judge
+from ci_evals.reports.story import certainty, failures, judging, tables, verdict, wording
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 
@@ -55,8 +53,7 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
         stems: The names, without extension, of its tests' files.
     """
     results = story.results
-    news = story.news
-    missing = highlights.without_judge(results, [suite])
+    missing = verdict.without_judge(results, [suite])
     sections = run_summary.present(
         Section(
             "the score",
@@ -64,14 +61,15 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
                 "suite_head",
                 results=results,
                 suite=suite,
-                no_judge=highlights.no_judge(results, missing) if missing else None,
-                cached=judge.cached(results),
+                origin=verdict.origin(results.run),
+                no_judge=verdict.no_judge(results, missing) if missing else None,
+                cached=judging.cached_answers(results),
             ),
         ),
         *run_summary.alerts(story),
-        *run_summary.what_failed(results, news),
-        *baseline.fixed(results, news),
-        baseline.failed_before(results, news),
+        *run_summary.what_failed(story),
+        *baseline.fixed(story),
+        baseline.failed_before(story),
         process.lost(results),
         Section("the tests", f"### Tests\n\n{_linked(_tests(story, suite), stems)}"),
         *(Section("a group", run_summary.titled(table)) for table in tables.groups(suite)),
@@ -80,7 +78,7 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
             "the heading of certainty",
             f"### How sure is this?\n\n{sanitize.inline(story.certainty)}.",
         ),
-        *run_summary.certainty(story),
+        *run_summary.how_sure(story),
         *run_summary.facts_tables(results),
         process.of_suite(suite),
         baseline.differing(results.comparison),
@@ -92,17 +90,17 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
 def comparison(story: Story) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
     results = story.results
-    comparison, news = results.comparison, story.news
+    comparison = results.comparison
     verdict = run_summary.heading(story) if results.gate.checks else "Compared with the baseline"
     reasons = (f"- {sanitize.inline(reason, REASON_LIMIT)}" for reason in results.gate.reasons[1:])
-    score = sanitize.inline(change.brief(results), REASON_LIMIT)
+    score = sanitize.inline(certainty.brief(results), REASON_LIMIT)
     sections = run_summary.present(
         Section("the verdict", "\n\n".join(filter(None, [f"## {verdict}", "\n".join(reasons), score]))),
         *run_summary.alerts(story),
         *_against(results),
-        *run_summary.what_failed(results, news),
-        *baseline.fixed(results, news),
-        baseline.failed_before(results, news),
+        *run_summary.what_failed(story),
+        *baseline.fixed(story),
+        baseline.failed_before(story),
         process.lost(results),
         run_summary.checks(results),
         baseline.pace(comparison),
@@ -126,9 +124,9 @@ def test_report(
         "test",
         suite=suite,
         test=test,
-        origin=highlights.origin(run),
+        origin=verdict.origin(run),
         trials=table_text(tables.trials(test)),
-        repeated=len(highlights.pass_hat_k(test)) > 1,
+        repeated=len(wording.pass_hat_k(test)) > 1,
         most_k=_MOST_K,
         user_info=_json_block(test.user_info) if test.user_info else None,
     )
@@ -138,7 +136,7 @@ def test_report(
             "trial",
             trial=trial,
             several=len(test.trials) > 1,
-            error=trial_errors.reason(trial),
+            error=failures.trial_error(trial),
             process=process.of_trial(trial),
             violations=verdicts.violations(trial),
             verdicts=[verdicts.shown(finding, warnings or {}) for finding in trial.findings],
@@ -182,7 +180,7 @@ def _shown(turn: Turn) -> dict[str, str | None]:
     return {
         "user": _quoted(turn.user),
         "agent": _quoted(turn.agent),
-        "time": actions.reply_time(turn),
+        "time": wording.reply_time(turn),
         "actions": " · ".join(_actions(turn)),
         "raw": None if turn.raw is None else _json_block(turn.raw),
     }
@@ -194,18 +192,18 @@ def _quoted(text: str) -> str:
 
 def _actions(turn: Turn) -> tuple[str, ...]:
     """The agent's actions for a reply."""
-    out = [f"{found.label}: {', '.join(map(_action, found.actions))}" for found in actions.lists(turn)]
-    if (error := actions.error(turn)) is not None:
+    out = [f"{found.label}: {', '.join(map(_action, found.actions))}" for found in wording.action_lists(turn)]
+    if (error := wording.reply_error(turn)) is not None:
         out.append(f"**error response**: {sanitize.inline(error, REASON_LIMIT)}")
-    return tuple(out) or (actions.nothing(turn),)
+    return tuple(out) or (wording.no_actions(turn),)
 
 
 def _action(action: AgentAction) -> str:
     call = action.tool
-    facts = list(map(sanitize.inline, actions.call_facts(call))) if call else []
+    facts = list(map(sanitize.inline, wording.call_facts(call))) if call else []
     if call and call.result is not None:
         facts.append(f"returned {sanitize.code(_ON_ONE_LINE.encode(call.result))}")
-    return sanitize.code(actions.text(action)) + (f" ({', '.join(facts)})" if facts else "")
+    return sanitize.code(wording.action_text(action)) + (f" ({', '.join(facts)})" if facts else "")
 
 
 def _json_block(value: JsonValue) -> str:

@@ -7,10 +7,9 @@ from urllib.parse import quote
 from ci_evals.domain import numbers
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import Rank, Section, SummaryContext, listing, section
-from ci_evals.reports.story import labels
-from ci_evals.reports.story.comparison import divergence
-from ci_evals.reports.story.failed_tests import FailedTest
-from ci_evals.reports.story.judging.verdicts import NO_REASON
+from ci_evals.reports.story import changes
+from ci_evals.reports.story.failures import FailedTest
+from ci_evals.reports.story.wording import NO_REASON, OUTCOMES
 
 _CRITERIA = 3
 """Failed criteria of a test that are shown; its own report has all."""
@@ -24,7 +23,7 @@ _BRIEF = 160
 """Characters of a reason in the list of those that are not shown whole."""
 
 
-def failures(
+def failed(
     name: str,
     title: str,
     tests: Sequence[FailedTest],
@@ -91,7 +90,7 @@ def _whole(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
         evidence=failed.change.evidence if failed.change else None,
         warnings=failed.warnings,
         quotations=failed.quotations(criteria)[:_QUOTED],
-        divergence=divergence.sentence(where, lambda name: sanitize.code(name[:_NAME]))
+        divergence=changes.divergence_sentence(where, lambda name: sanitize.code(name[:_NAME]))
         if where and differs
         else "",
     )
@@ -110,7 +109,7 @@ def _brief(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
 
 def _heading(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
     """Sign, name, scores, and what is special about the test."""
-    label, test = labels.OUTCOMES[failed.outcome], failed.test
+    label, test = OUTCOMES[failed.outcome], failed.test
     name = name_of(failed.suite, failed.name, many=many, url=_url(failed, context))
     facts = [
         scores(failed.change.base, failed.change.head) if failed.change else "",

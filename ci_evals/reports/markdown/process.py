@@ -9,7 +9,7 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, table_text, tabled
-from ci_evals.reports.story import tables
+from ci_evals.reports.story import process
 from ci_evals.reports.story.table import Table
 from ci_evals.scoring import coverage
 
@@ -45,7 +45,7 @@ def measures(results: Results) -> Section | None:
     sides = [(results.suites[0].name if alone else "all", whole)]
     shown = () if alone else results.suites[:_SUITES]
     sides += [(suite.name, suite.process) for suite in shown]
-    table = tables.process_in_brief(sides)
+    table = process.process_in_brief(sides)
     lines = "\n\n".join([*_meanings(table), *_lines(results, whole)])
     inner = tabled(Section("the process", "", Rank.DETAILS, noun="suite", tail=lines), table)
     return folded(sanitize.html_in_markdown(f"Agent steps{_in_short(whole)}"), inner)
@@ -56,7 +56,7 @@ def of_suite(suite: SuiteResult) -> Section | None:
     whole = suite.process
     if whole.completion_rate is None:
         return None
-    table = tables.process_in_brief([(suite.name, whole)])
+    table = process.process_in_brief([(suite.name, whole)])
     parts = ["### Agent steps", table_text(table), *_meanings(table), *_time(whole.times)]
     text = "\n\n".join(parts)
     return Section("the process", text, Rank.DETAILS)

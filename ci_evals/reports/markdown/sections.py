@@ -10,9 +10,7 @@ from tabulate import tabulate
 
 from ci_evals.domain import numbers
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import highlights, labels, set_aside
-from ci_evals.reports.story.comparison import change
-from ci_evals.reports.story.judging import verdicts
+from ci_evals.reports.story import certainty, changes, wording
 from ci_evals.reports.story.table import Heading, Row, Table
 from ci_evals.support.templates import render
 
@@ -131,11 +129,9 @@ def section(template: str, **values: object) -> str:
     shared = {
         "n": numbers,
         "s": sanitize,
-        "a": set_aside,
-        "h": highlights,
-        "l": labels,
-        "f": verdicts,
-        "c": change,
+        "w": wording,
+        "c": changes,
+        "t": certainty,
         "v": _LIMITS,
     }
     text = render(f"reports/templates/{template}.md.j2", **shared, **values)

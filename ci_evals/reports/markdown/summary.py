@@ -9,7 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import baseline, process
-from ci_evals.reports.markdown.failures import failures, names
+from ci_evals.reports.markdown.failures import failed, names
 from ci_evals.reports.markdown.sections import (
     NO_CONTEXT,
     OPEN,
@@ -23,24 +23,20 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     tabled,
 )
-from ci_evals.reports.story import (
-    advice,
-    gate,
-    headline,
-    highlights,
-    listed_tests,
-    reliability,
-    tables,
-    trial_errors,
-)
-from ci_evals.reports.story.comparison import change, looks
-from ci_evals.reports.story.headline import News, Trust
-from ci_evals.reports.story.judging import judge
-from ci_evals.reports.story.judging.parts import capitalized, sentence
-from ci_evals.reports.story.labels import UNFINISHED, RunOutcome
-from ci_evals.reports.story.listed_tests import ListedTests
+from ci_evals.reports.story import certainty, changes, failures, gate, judging, tables, verdict, wording
+from ci_evals.reports.story.advice import SHOW_FAILURES
+from ci_evals.reports.story.failures import News, TrialErrors
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
+from ci_evals.reports.story.verdict import Trust
+from ci_evals.reports.story.wording import (
+    COMMIT,
+    UNFINISHED,
+    ListedTests,
+    RunOutcome,
+    capitalized,
+    sentence,
+)
 
 _SUITES = 15
 """Suites that the first table shows; the others are folded."""
@@ -57,12 +53,12 @@ _WITHOUT_JUDGE = _PASSED | {RunOutcome.SKIPPED}
 def sections(story: Story, context: SummaryContext = NO_CONTEXT) -> tuple[Section, ...]:
     """The parts of the summary in the order of reading, each with its importance."""
     results = story.results
-    outcome = highlights.run_outcome(results)
+    outcome = gate.run_outcome(results)
     if outcome is RunOutcome.SKIPPED:
         return present(_head(story, context, News()), *alerts(story), _foot(story, context, News()))
     news = story.news
     passed, unfinished = outcome in _PASSED, outcome in UNFINISHED
-    sure = certainty(story) if outcome is RunOutcome.FAILED else ()
+    sure = how_sure(story) if outcome is RunOutcome.FAILED else ()
     return present(
         _head(story, context, news),
         *alerts(story),
@@ -70,9 +66,9 @@ def sections(story: Story, context: SummaryContext = NO_CONTEXT) -> tuple[Sectio
         None if passed else _suites(results),
         *(causes(results.suites, "Why there is no verdict") if unfinished else ()),
         _what_to_do(story) if unfinished else None,
-        *what_failed(results, news, context, only_new=passed),
-        *(() if passed else baseline.fixed(results, news)),
-        None if passed else baseline.failed_before(results, news),
+        *what_failed(story, context, only_new=passed),
+        *(() if passed else baseline.fixed(story)),
+        None if passed else baseline.failed_before(story),
         *group("how sure this is", _sure_title(story, news), sure),
         *group("the details", _details_title(results), _details(story, news, context, passed=passed)),
         _foot(story, context, news),
@@ -87,7 +83,7 @@ def present(*found: Section | None) -> tuple[Section, ...]:
 def heading(story: Story, trust: Trust = Trust.OWN) -> str:
     """Sign and verdict."""
     results = story.results
-    outcome = highlights.run_outcome(results)
+    outcome = gate.run_outcome(results)
     sign = outcome.value.sign
     if trust is not Trust.OWN and outcome in _PASSED:
         sign = RunOutcome.NO_VERDICT.value.sign
@@ -97,25 +93,26 @@ def heading(story: Story, trust: Trust = Trust.OWN) -> str:
 def alerts(story: Story) -> tuple[Section, ...]:
     """Facts that a reader must know before the numbers."""
     results = story.results
-    origin = highlights.origin(results.run)
-    never_left_out = [*([origin] if origin else []), *gate.warnings(results), *reliability.warnings(results)]
+    origin = verdict.origin(results.run)
+    never_left_out = [*([origin] if origin else []), *gate.warnings(results), *judging.warnings(results)]
     rows = _bullets(never_left_out, "⚠️ ")
     warnings = Section("the warnings", "", Rank.ALWAYS, rows, noun="warning")
     why = story.not_compared
-    told = [*([why] if why else []), *highlights.notes(results)]
+    told = [*([why] if why else []), *verdict.notes(results)]
     notes = Section("the notes", "", Rank.TELLING, _bullets(told), noun="note")
     return (*([warnings] if rows else ()), *(listing(notes) if notes.rows else ()))
 
 
 def what_failed(
-    results: Results, news: News, context: SummaryContext = NO_CONTEXT, *, only_new: bool = False
+    story: Story, context: SummaryContext = NO_CONTEXT, *, only_new: bool = False
 ) -> tuple[Section, ...]:
     """The tests that broke, that could not be judged any more, and that fail without a counterpart."""
-    many, in_base = len(results.suites) > 1, headline.in_base(results)
+    results, news = story.results, story.news
+    many, in_base = len(results.suites) > 1, changes.in_base(results)
     passed = f"Passed {in_base}, not judged now"
     compared = results.comparison is not None and results.comparison.delta is not None
     titles = (
-        ("the tests that broke", headline.broke_title(results), news.broke),
+        ("the tests that broke", verdict.broke_title(results), news.broke),
         ("the tests that were not judged", passed, () if _unfinished(results) else news.unjudged),
         ("the tests that got worse", f"Failed {in_base} too, and worse now", news.worse),
         (
@@ -127,20 +124,15 @@ def what_failed(
     return tuple(
         found
         for name, title, tests in titles
-        for found in failures(
-            name, sanitize.inline(title, 80), tests, many=many, context=context, most=_most(results)
+        for found in failed(
+            name, sanitize.inline(title, 80), tests, many=many, context=context, most=story.listed.most
         )
     )
 
 
-def _most(results: Results) -> int | None:
-    """Tests of a list up to which each is shown; None for all."""
-    return listed_tests.MOST_TESTS if listed_tests.limited(results) else None
-
-
 def causes(suites: Iterable[SuiteResult], title: str) -> tuple[Section, ...]:
     """Errors and undecided criteria by their cause."""
-    found = trial_errors.by_cause(tuple(suites))
+    found = failures.errors_by_cause(tuple(suites))
     rows = tuple(map(_cause, found[:_CAUSES]))
     unlisted = len(found) - len(rows)
     whole = Section(
@@ -149,7 +141,7 @@ def causes(suites: Iterable[SuiteResult], title: str) -> tuple[Section, ...]:
     return listing(whole) if rows else ()
 
 
-def certainty(story: Story) -> tuple[Section, ...]:
+def how_sure(story: Story) -> tuple[Section, ...]:
     """How sure the result is: intervals, what the run could have noticed, judge and simulated user."""
     results = story.results
     comparison = results.comparison
@@ -157,14 +149,14 @@ def certainty(story: Story) -> tuple[Section, ...]:
     # Why nothing was compared is said before the fold.
     score = results if compared else replace(results, comparison=None)
     sentences = [
-        None if change.too_little_decided(results) else change.brief(score),
-        change.small_print(comparison, results) if comparison and compared else None,
-        *looks.sentences(results),
+        None if certainty.too_little_decided(results) else certainty.brief(score),
+        certainty.small_print(comparison, results) if comparison and compared else None,
+        *certainty.decision_sentences(results),
         story.odds,
-        sentence(cached) if (cached := judge.cached(results)) else None,
+        sentence(cached) if (cached := judging.cached_answers(results)) else None,
     ]
     text = "\n\n".join(sanitize.inline(one, 900) for one in sentences if one)
-    remarks = [f"**{one.topic}**: {sanitize.inline(one.text, 900)}" for one in reliability.remarks(results)]
+    remarks = [f"**{one.topic}**: {sanitize.inline(one.text, 900)}" for one in judging.remarks(results)]
     return present(
         Section("the exact score", text, Rank.TELLING),
         exact_suites(results) if len(results.suites) > 1 else None,
@@ -184,7 +176,7 @@ def exact_suites(results: Results) -> Section:
 
 def flaky(suites: Iterable[SuiteResult]) -> Section | None:
     """The tests whose trials disagree, in a line."""
-    title, found = highlights.flaky(suites)
+    title, found = wording.flaky(suites)
     tests = [f"{sanitize.inline(test.name, 80)} ({passed})" for test, passed in found]
     text = f"**{title}**. {numbers.listed(tests, 2 * OPEN)}."
     return Section("the flaky tests", text, Rank.TELLING) if tests else None
@@ -201,7 +193,7 @@ def checks(results: Results) -> Section | None:
 def facts_tables(results: Results) -> tuple[Section, ...]:
     """The agents that were played, and the numbers of judge and simulated user, folded."""
     agents = tables.agents(results)
-    grids = (*([agents] if agents else []), *reliability.tables(results))
+    grids = (*([agents] if agents else []), *judging.tables(results))
     return tuple(_grid(grid) for grid in grids if not grid.in_remark)
 
 
@@ -218,18 +210,18 @@ def _bullets(texts: Iterable[str], sign: str = "") -> tuple[str, ...]:
 
 def _head(story: Story, context: SummaryContext, news: News) -> Section:
     results = story.results
-    trust = headline.trust_of(results, context.commit, foreign=context.foreign)
-    verdict, why = story.verdict(trust), results.gate.reasons
-    cut = len(verdict) > _HEADING
+    trust = verdict.trust_of(results, context.commit, foreign=context.foreign)
+    why = results.gate.reasons
+    cut = len(story.verdict(trust)) > _HEADING
     reasons: tuple[str, ...]
-    match highlights.run_outcome(results):
+    match gate.run_outcome(results):
         case RunOutcome.SKIPPED:
             reasons = (results.run.stopped_because,) if cut and results.run.stopped_because else ()
         case RunOutcome.NO_VERDICT:
             reasons = tuple(sentence(capitalized(one)) for one in (why if cut else why[1:]))
         case _:
             others = story.other_checks
-            reasons = tuple(sentence(f"Also: {gate.in_words(check)}") for check in others)
+            reasons = tuple(sentence(f"Also: {gate.failure(check)}") for check in others)
     line = " ".join(filter(None, [_line(story, news), _links(context)]))
     sure = sanitize.inline(story.certainty) if news.broke else ""
     text = section("head", heading=heading(story, trust), line=line, sure=sure, reasons=reasons)
@@ -239,7 +231,7 @@ def _head(story: Story, context: SummaryContext, news: News) -> Section:
 def _line(story: Story, news: News) -> str:
     """The line of numbers below the heading."""
     results = story.results
-    shown, outcome = story.numbers, highlights.run_outcome(results)
+    shown, outcome = story.numbers, gate.run_outcome(results)
     match outcome:
         case RunOutcome.SKIPPED:
             tests = numbers.count(results.counts.tests, "test")
@@ -248,7 +240,7 @@ def _line(story: Story, news: News) -> str:
         case RunOutcome.PASSED | RunOutcome.UNCHECKED:
             return _passing_line(story, news)
         case RunOutcome.NO_VERDICT | RunOutcome.INTERRUPTED:
-            part = "" if change.too_little_decided(results) else "The part that was judged scores "
+            part = "" if certainty.too_little_decided(results) else "The part that was judged scores "
             score = f" {part}{shown.score}." if shown.score else ""
             return sanitize.inline(f"{shown.tests}.{score}")
     if not shown.lead:
@@ -260,7 +252,7 @@ def _line(story: Story, news: News) -> str:
 def _passing_line(story: Story, news: News) -> str:
     """The tests of a run that passed, with those that fail all the same, and those that were fixed."""
     results = story.results
-    base = sanitize.inline(headline.in_base(results), 80)
+    base = sanitize.inline(changes.in_base(results), 80)
     before, failed, fixed = (
         [test.name for test in tests] for tests in (news.failed_before, news.failed, news.fixed)
     )
@@ -294,7 +286,7 @@ def _suites(results: Results) -> Section | None:
 
 
 def _what_to_do(story: Story) -> Section | None:
-    commands = (story.rerun_command, advice.SHOW_FAILURES)
+    commands = (story.rerun_command, SHOW_FAILURES)
     pattern = "|".join(map(re.escape, commands))
     parts = re.split(f"({pattern})", story.what_to_do)
     words = [f"`{part}`" if part in commands else sanitize.inline(part) for part in parts]
@@ -314,7 +306,7 @@ def _details_title(results: Results) -> str:
     parts = [
         f"All {tests}" if results.counts.tests > 1 else tests,
         "checks",
-        *change.cost(results),
+        *changes.cost_beside(results),
         "latency",
     ]
     return " · ".join(map(sanitize.html_in_markdown, parts))
@@ -324,9 +316,9 @@ def _details(story: Story, news: News, context: SummaryContext, *, passed: bool)
     """All tests, checks, cost, latency, and what else is known."""
     results = story.results
     many, listed = len(results.suites) > 1, story.listed
-    sure = () if highlights.run_outcome(results) is RunOutcome.FAILED else certainty(story)
+    sure = () if gate.run_outcome(results) is RunOutcome.FAILED else how_sure(story)
     allowed = (
-        failures("the failed tests", "Failed", news.failed, many=many, context=context, most=_most(results))
+        failed("the failed tests", "Failed", news.failed, many=many, context=context, most=story.listed.most)
         if passed
         else ()
     )
@@ -350,7 +342,7 @@ def _details(story: Story, news: News, context: SummaryContext, *, passed: bool)
 
 
 def _unfinished(results: Results) -> bool:
-    return highlights.run_outcome(results) in UNFINISHED
+    return gate.run_outcome(results) in UNFINISHED
 
 
 def _commit(results: Results, context: SummaryContext) -> str | None:
@@ -367,14 +359,12 @@ def _foot(story: Story, context: SummaryContext, news: News) -> Section:
     against = ""
     if base and base.commit:
         branch = f" of {sanitize.inline(base.branch, 80)}" if base.branch else ""
-        against = (
-            f"{'against' if commit else 'baseline'} {sanitize.code(base.commit[: change.COMMIT])}{branch}"
-        )
+        against = f"{'against' if commit else 'baseline'} {sanitize.code(base.commit[:COMMIT])}{branch}"
     judges = dict.fromkeys(judge for suite in results.suites for judge in suite.models.judges)
     shown = " and ".join(sanitize.code(name[:80]) for name in list(judges)[:2])
-    outcome = highlights.run_outcome(results)
+    outcome = gate.run_outcome(results)
     parts = [
-        " ".join(filter(None, [sanitize.code(commit[: change.COMMIT]) if commit else "", against])),
+        " ".join(filter(None, [sanitize.code(commit[:COMMIT]) if commit else "", against])),
         sanitize.inline(story.certainty) if outcome in _PASSED and not news.broke else "",
         f"judge {shown}" if shown and outcome not in _WITHOUT_JUDGE else "",
         sanitize.inline(f"{results.tool.name} {results.tool.version}", 80),
@@ -382,7 +372,7 @@ def _foot(story: Story, context: SummaryContext, news: News) -> Section:
     return Section("the commits", f"<sub>{' · '.join(part for part in parts if part)}</sub>")
 
 
-def _cause(errors: trial_errors.TrialErrors) -> str:
+def _cause(errors: TrialErrors) -> str:
     tests = numbers.listed([sanitize.inline(name, 80) for name in errors.tests], OPEN, "test")
     return f"- **{errors.what}**: {sanitize.inline(errors.reason, 600)} ({tests})"
 

@@ -7,9 +7,9 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import DimensionGrade, Finding, Quote, Vote
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import REASON_BYTES, section, table_text
-from ci_evals.reports.story import labels, trial_errors
-from ci_evals.reports.story.judging import verdicts
+from ci_evals.reports.story import failures, wording
 from ci_evals.reports.story.table import Column, table_of
+from ci_evals.reports.story.wording import CAUSES, NO_REASON, OUTCOMES
 
 _QUOTE_BYTES = 2_048
 _DIMENSIONS: tuple[Column[DimensionGrade], ...] = (
@@ -28,10 +28,10 @@ def shown(finding: Finding, warnings: Mapping[str, str]) -> tuple[Iterator[str],
 
 def _facts(finding: Finding, warnings: Mapping[str, str]) -> Iterator[str]:
     """A verdict in short, in parts; `warnings`: why criteria are less reliable."""
-    cause = f" ({labels.CAUSES[finding.cause]})" if finding.cause else ""
-    sign = labels.OUTCOMES[finding.outcome].sign
+    cause = f" ({CAUSES[finding.cause]})" if finding.cause else ""
+    sign = OUTCOMES[finding.outcome].sign
     yield f"{sign} **{sanitize.inline(finding.criterion)}**: {finding.outcome.value}{cause}"
-    yield sanitize.inline(verdicts.kind(finding))
+    yield sanitize.inline(wording.verdict_kind(finding))
     yield f"weight {numbers.plain(finding.weight)}"
     if finding.category:
         yield f"category {sanitize.code(finding.category)}"
@@ -47,7 +47,7 @@ def _facts(finding: Finding, warnings: Mapping[str, str]) -> Iterator[str]:
 
 def _reason(text: str) -> str:
     """The reason of a verdict or a vote as a quotation."""
-    return sanitize.quote(sanitize.cut(text or verdicts.NO_REASON, REASON_BYTES))
+    return sanitize.quote(sanitize.cut(text or NO_REASON, REASON_BYTES))
 
 
 def details(finding: Finding) -> str:
@@ -62,7 +62,7 @@ def details(finding: Finding) -> str:
         grade=finding.grade,
         dimensions=table_text(table_of("", _DIMENSIONS, finding.grade.dimensions)) if finding.grade else "",
         votes=[(_vote(vote), _reason(vote.reason)) for vote in votes],
-        tally=verdicts.votes(votes),
+        tally=wording.vote_tally(votes),
         unusable=[sanitize.code_block(text) for text in unusable],
     )
 
@@ -74,7 +74,7 @@ def violations(trial: TrialResult) -> str:
         return ""
     shown = [
         (
-            sanitize.inline(f"{trial_errors.violation(one, trial)}: {one.reason}", 600),
+            sanitize.inline(f"{failures.violation(one, trial)}: {one.reason}", 600),
             sanitize.quote(sanitize.cut(one.text, _QUOTE_BYTES)) if one.text.strip() else "",
         )
         for one in found
@@ -92,9 +92,9 @@ def _quoted(quotes: Sequence[Quote]) -> list[tuple[int, str]]:
 
 
 def _vote(vote: Vote) -> str:
-    cause = f" ({labels.CAUSES[vote.cause]})" if vote.cause else ""
+    cause = f" ({CAUSES[vote.cause]})" if vote.cause else ""
     graded = f", {numbers.grade(vote.grade.score, vote.grade.pass_at)} of 1" if vote.grade else ""
-    sign = labels.OUTCOMES[vote.outcome].sign
+    sign = OUTCOMES[vote.outcome].sign
     absent = "what is absent from " if vote.rests_on == "absence" else ""
     on = f", rests on {absent}{', '.join(map(str, vote.evidence))}" if vote.evidence else ""
     return f"{sign} {vote.outcome.value}{cause}{graded}, {sanitize.code(vote.model)}{on}"

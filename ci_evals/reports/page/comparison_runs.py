@@ -7,8 +7,8 @@ from datetime import datetime
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.reports.story import highlights
-from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story import gate
+from ci_evals.reports.story.wording import RunOutcome
 from ci_evals.scoring.usage import agent_models, cost_of_trial
 
 
@@ -49,7 +49,7 @@ class ComparisonRun:
             score=results.score,
             interval=results.interval,
             cost_usd=cost_of_trial(results.usage, results.counts.played_trials),
-            run_outcome=highlights.run_outcome(results),
+            run_outcome=gate.run_outcome(results),
             models=_models(results),
             ref=git.ref,
             original=results.run.origin is None,

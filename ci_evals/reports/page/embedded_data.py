@@ -18,7 +18,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports.page import test_data
-from ci_evals.reports.story import listed_tests, reliability
+from ci_evals.reports.story import wording
+from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.scoring.comparison.divergence import TracedConversation, counterpart
 from ci_evals.scoring.scores import ScoreRule, outcome_of
 from ci_evals.support.text import whole
@@ -86,7 +87,7 @@ class TestView:
 
 def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]:
     """Return the listed tests in the order of the results, each with its namesake of the baseline."""
-    listed = listed_tests.of_run(results)
+    listed = wording.listed_tests(results)
     there = {
         (suite, name): test
         for suite, result in _named(baseline.suites if baseline else ())
@@ -95,7 +96,7 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
     here = ScoreRule(offline=results.run.offline)
     back_then = ScoreRule(offline=baseline.run.offline) if baseline else here
     views: list[TestView] = []
-    doubts = reliability.CriterionWarnings(results)
+    doubts = CriterionWarnings(results)
     for suite, result in _named(results.suites):
         for name, test in _named(result.tests):
             if not listed.has(test):

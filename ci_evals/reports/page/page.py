@@ -11,9 +11,9 @@ from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import overview
-from ci_evals.reports.story import labels, listed_tests
-from ci_evals.reports.story.judging.verdicts import NO_REASON
+from ci_evals.reports.story import wording
 from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.wording import NO_REASON, OUTCOMES
 from ci_evals.support.templates import render as fill
 from ci_evals.support.text import visible_for_scripts
 
@@ -48,7 +48,7 @@ def render(story: Story, comparison_runs: ComparisonRuns = ALONE) -> Iterator[st
         "reports/page/templates/page.html.j2",
         **overview.values_of(story, tests, comparison_runs),
         not_listed=story.listed.note,
-        most=listed_tests.MOST_TESTS,
+        most=wording.MOST_TESTS,
         policy=policy_of(style, script),
         style=style,
         script=script,
@@ -86,5 +86,5 @@ def _index(tests: Sequence[TestView]) -> str:
         }
         for view in tests
     ]
-    words = {outcome: label.words for outcome, label in labels.OUTCOMES.items()}
+    words = {outcome: label.words for outcome, label in OUTCOMES.items()}
     return json.dumps({"outcomes": words, "tests": known}).replace("<", "\\u003c")

@@ -6,7 +6,8 @@ from ci_evals.domain.results.comparison import Baseline
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story import wording
+from ci_evals.reports.story.wording import COMMIT
 
 _BRANCH = "refs/heads/"
 
@@ -65,5 +66,5 @@ def sentence(
 
 def moment(run: ComparisonRun | Baseline) -> str:
     """The time and the commit of a run: `2026-11-20 09:30 UTC (1aaaaaa)`."""
-    commit = f" ({run.commit[: change.COMMIT]})" if run.commit else ""
-    return f"{change.moment(run.at)}{commit}"
+    commit = f" ({run.commit[:COMMIT]})" if run.commit else ""
+    return f"{wording.moment(run.at)}{commit}"

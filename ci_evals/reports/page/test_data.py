@@ -18,9 +18,9 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, GivenReply
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
-from ci_evals.reports.story import actions, labels, set_aside, trial_errors
-from ci_evals.reports.story.comparison import divergence
-from ci_evals.reports.story.judging import verdicts
+from ci_evals.reports.story import changes, failures, wording
+from ci_evals.reports.story.changes import UNTRACED
+from ci_evals.reports.story.wording import CAUSES, ENDINGS, HANDED_OVER, ROLES
 from ci_evals.scoring.comparison.divergence import TracedConversation
 from ci_evals.support.json_text import written
 from ci_evals.support.text import visible
@@ -43,7 +43,7 @@ def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool)
         score=" → ".join([*scores, numbers.score(test.score)]),
         marks=[
             *(mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds),
-            *set_aside.marks(test),
+            *wording.set_aside_marks(test),
         ],
         difficulty=test.difficulty,
         tags=test.tags,
@@ -64,7 +64,7 @@ def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool)
 
 
 def _notice(test: TestResult, *, differs: bool) -> str | None:
-    sentences = [*set_aside.sentences_of(test), *([_DIFFERENT_TEST] if differs else [])]
+    sentences = [*wording.set_aside_facts(test), *([_DIFFERENT_TEST] if differs else [])]
     return " ".join(sentences) or None
 
 
@@ -72,7 +72,7 @@ def of_trial(trial: TrialResult, outcome: TestOutcome, doubts: Mapping[str, str]
     """One of this run's trials, without its conversation."""
     violations = trial.user_audit.violations if trial.user_audit else ()
     attempts = ", then ".join(
-        labels.spaced(attempt.status) + (f" ({attempt.error})" if attempt.error else "")
+        wording.spaced(attempt.status) + (f" ({attempt.error})" if attempt.error else "")
         for attempt in trial.attempts
     )
     turns, took = numbers.count(len(trial.turns), "turn"), numbers.duration(trial.duration_seconds)
@@ -80,8 +80,8 @@ def of_trial(trial: TrialResult, outcome: TestOutcome, doubts: Mapping[str, str]
         index=trial.index,
         outcome=outcome,
         score=None if trial.status is EndState.INVALID_USER else numbers.score(trial.score),
-        ended=f"{labels.ENDINGS[trial.status]} {turns}, {took}.",
-        error=None if violations else trial_errors.reason(trial),
+        ended=f"{ENDINGS[trial.status]} {turns}, {took}.",
+        error=None if violations else failures.trial_error(trial),
         attempts=f"{len(trial.attempts)} attempts: {attempts}." if len(trial.attempts) > 1 else None,
         audit=_audit(trial),
         findings=[_finding(finding, doubts.get(finding.criterion)) for finding in trial.findings],
@@ -125,7 +125,7 @@ def of_divergence(head: TracedConversation, base: TracedConversation) -> Data:
     first = head.divergence(base, differences)
     both = min(len(head.turns), len(base.turns))
     return _known(
-        text=divergence.sentence(first, _short, trials=False) if first else divergence.UNTRACED,
+        text=changes.divergence_sentence(first, _short, trials=False) if first else UNTRACED,
         turn=first.turn if first else None,
         only={
             str(number): [mine, theirs]
@@ -154,10 +154,11 @@ def _command(file: str, name: str) -> str:
 
 def _turn(turn: Turn, trace: str | None, before: Turn | None) -> Data:
     lists = [
-        [found.label, [_action(action, before) for action in found.actions]] for found in actions.lists(turn)
+        [found.label, [_action(action, before) for action in found.actions]]
+        for found in wording.action_lists(turn)
     ]
-    error = actions.error(turn)
-    notes = [["escalation", actions.HANDED_OVER]] if turn.escalated else []
+    error = wording.reply_error(turn)
+    notes = [["escalation", HANDED_OVER]] if turn.escalated else []
     if turn.input_tokens is not None or turn.output_tokens is not None:
         read, written_tokens = map(_tokens, (turn.input_tokens, turn.output_tokens))
         notes.append(["tokens", f"{read} input, {written_tokens} output"])
@@ -168,10 +169,10 @@ def _turn(turn: Turn, trace: str | None, before: Turn | None) -> Data:
         source=turn.user_source,
         by="from the suite" if fixed else "written by the simulated user",
         agent=turn.agent,
-        latency=actions.reply_time(turn),
+        latency=wording.reply_time(turn),
         actions=lists,
         error=error,
-        nothing=None if lists or error else actions.nothing(turn),
+        nothing=None if lists or error else wording.no_actions(turn),
         notes=notes,
         trace=trace,
         raw=None if turn.raw is None else written(turn.raw, indent=2),
@@ -187,19 +188,23 @@ def _action(action: AgentAction, before: Turn | None) -> Data:
         return _tool_call(action, action.tool)
     call = action.call
     if call is None:
-        change = actions.change(action, before)
-        return {"text": actions.text(action), "change": change} if change else {"text": actions.text(action)}
+        change = wording.parameter_change(action, before)
+        return (
+            {"text": wording.action_text(action), "change": change}
+            if change
+            else {"text": wording.action_text(action)}
+        )
     status = "no HTTP status" if call.status is None else f"status {call.status}"
     status = " · ".join(filter(None, [call.type, status]))
-    data: Data = {"text": actions.text(action), "name": action.name, "status": status}
+    data: Data = {"text": wording.action_text(action), "name": action.name, "status": status}
     return data | _known(failed=action.failed or None, error=call.error)
 
 
 def _tool_call(action: AgentAction, call: ToolCall) -> Data:
-    text = actions.text(action)
+    text = wording.action_text(action)
     folded = len(text) > _FOLDED
     return {"text": text} | _known(
-        status=" · ".join(actions.call_facts(call)),
+        status=" · ".join(wording.call_facts(call)),
         failed=action.failed or None,
         result=None if call.result is None else written(call.result, indent=2),
         arguments=written(call.arguments, indent=2) if folded else None,
@@ -220,7 +225,7 @@ def _audit(trial: TrialResult) -> str | None:
 def _violation(violation: Violation) -> Data:
     return {
         "turn": violation.turn,
-        "rule": labels.spaced(violation.rule),
+        "rule": wording.spaced(violation.rule),
         "reason": violation.reason,
         "text": violation.text,
     }
@@ -237,7 +242,7 @@ def _finding(finding: Finding, doubt: str | None) -> Data:
         restsOn=on,
         doubt=doubt,
         votes=[_known(model=vote.model, **_verdict(vote)) for vote in finding.votes or ()],
-        tally=verdicts.votes(finding.votes) if finding.votes else None,
+        tally=wording.vote_tally(finding.votes) if finding.votes else None,
     )
 
 
@@ -245,7 +250,7 @@ def _verdict(verdict: Finding | Vote) -> Data:
     """The data that a finding and a vote share. An empty quote stands for something absent."""
     return _known(
         outcome=verdict.outcome,
-        cause=labels.CAUSES[verdict.cause] if verdict.cause else None,
+        cause=CAUSES[verdict.cause] if verdict.cause else None,
         reason=verdict.reason or "no reason was given",
         quotes=[
             {"turn": quote.turn, "text": quote.text}
@@ -311,4 +316,4 @@ def _steps(process: TrialProcess) -> list[list[object]]:
 def _usage(usage: RoleUsage) -> list[str]:
     counts = (usage.calls, usage.input_tokens, usage.output_tokens)
     cost = "" if usage.cost_usd is None else numbers.money(usage.cost_usd)
-    return [labels.ROLES[usage.role], usage.model or "", *(f"{count:,}" for count in counts), cost]
+    return [ROLES[usage.role], usage.model or "", *(f"{count:,}" for count in counts), cost]

@@ -1,21 +1,59 @@
-"""The gate's checks in words: what each asks and what it found. Not yet sanitized."""
+"""The gate's decision in words: the outcome, each check, and why a run has no verdict. Not yet sanitized."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.gate.checks import is_floor
 from ci_evals.gate.gate_input import GateInput
+from ci_evals.gate.invalid_run import (
+    BaseNotPlayed,
+    Incomplete,
+    InvalidRunReason,
+    JudgeFailed,
+    NotChecked,
+    NotCompared,
+    NothingScored,
+    NotRun,
+    Stopped,
+    TooManyErrored,
+    TooManyExcluded,
+    UncountedDecide,
+)
 from ci_evals.gate.rules import rule_of
-from ci_evals.reports.story import advice
+from ci_evals.reports.story.advice import DECIDE_ANYWAY, NAME_A_BASELINE, OTHER_JUDGE
+from ci_evals.reports.story.wording import RunOutcome
 
 _ORDER = {False: 0, None: 1, True: 2}
 _NAMED = 2
 """Checks that a sentence names."""
+
+
+def run_outcome(results: Results) -> RunOutcome:
+    """The verdict on the run."""
+    if results.run.status == "skipped":
+        return RunOutcome.SKIPPED
+    match results.gate.exit_code, results.gate.passed:
+        case Exit.INTERRUPTED, _:
+            return RunOutcome.INTERRUPTED
+        case Exit.INVALID | Exit.BUG, _:
+            return RunOutcome.NO_VERDICT
+        case _, True:
+            return RunOutcome.UNCHECKED if not_made(results) else RunOutcome.PASSED
+        case _:
+            return RunOutcome.FAILED
+
+
+def only_reported(results: Results) -> bool:
+    """Return whether the gate failed without failing the run, as the option `no_gate` asks."""
+    return run_outcome(results) is RunOutcome.FAILED and results.gate.exit_code == Exit.PASSED
 
 
 def in_order(results: Results) -> tuple[GateCheck, ...]:
@@ -61,12 +99,12 @@ def warnings(results: Results) -> tuple[str, ...]:
             by_reason[check.note or "nobody said why"].append(check)
     sentences = []
     for why, checks in by_reason.items():
-        cure = f" {advice.NAME_A_BASELINE}" if why == GateInput.no_baseline_reason else ""
-        sentences.append(f"{_listed(checks)} not checked: {why}.{cure}")
+        cure = f" {NAME_A_BASELINE}" if why == GateInput.no_baseline_reason else ""
+        sentences.append(f"{_checks_not_made(checks)} not checked: {why}.{cure}")
     return tuple(sentences)
 
 
-def _listed(checks: Sequence[GateCheck]) -> str:
+def _checks_not_made(checks: Sequence[GateCheck]) -> str:
     names = [check.name for check in checks[:_NAMED]]
     if len(checks) == 1:
         return f"{names[0]} was"
@@ -85,7 +123,7 @@ def decision(check: GateCheck) -> str:
             return "not checked" if check.seen is None else "not decided"
 
 
-def in_words(check: GateCheck) -> str:
+def failure(check: GateCheck) -> str:
     """The reason why a check failed, in a clause for somebody who does not know its name."""
     return rule_of(check).failure(check)
 
@@ -103,3 +141,63 @@ def required(check: GateCheck) -> str:
 def seen(check: GateCheck) -> str:
     """The value that a check saw, for a floor with its interval. If undecided ones matter, that decides."""
     return rule_of(check).seen(check)
+
+
+def run_floor(results: Results) -> GateCheck | None:
+    """The floor of the whole run, if it has one."""
+    checks = (check for check in results.gate.checks if check.kind is CheckKind.MIN_SCORE)
+    return next((check for check in checks if check.suite is None and check.test is None), None)
+
+
+def reason_in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one case for each reason
+    """The reason as results and reports have it, without a full stop."""
+    match reason:
+        case Incomplete(why):
+            return why
+        case Stopped(why):
+            return f"the run stopped early: {why}"
+        case NotRun(trials, planned):
+            return f"{trials} of {numbers.count(planned, 'trial')} did not run"
+        case TooManyErrored(trials, played, broke_off):
+            what = "errored" if broke_off else ""
+            what += " or " if 0 < broke_off < trials else ""
+            what += "could not be judged" if broke_off < trials else ""
+            return f"{trials} of {numbers.count(played, 'trial')} {what}"
+        case TooManyExcluded(trials, played):
+            return (
+                f"the simulated user broke character twice in a row in {trials} of "
+                f"{numbers.count(played, 'trial')}"
+            )
+        case JudgeFailed(check):
+            return f"the judge failed its check: {why_not_passed(check)}"
+        case BaseNotPlayed(errored, not_run, planned, error):
+            return _base_not_played(errored, not_run, planned) + (f": {error.rstrip('.')}" if error else "")
+        case NothingScored(quarantined):
+            return f"nothing could be scored{': all tests are in quarantine' if quarantined else ''}"
+        case UncountedDecide(trials):
+            return f"{numbers.count(trials, 'trial')} without a result would decide the verdict"
+        case NotCompared(why):
+            return f"not compared with the required baseline: {why}"
+        case NotChecked(check):
+            return f"{check.name} was not checked: {check.note}"
+        case _:
+            assert_never(reason)
+
+
+def _base_not_played(errored: int, not_run: int, planned: int) -> str:
+    what = "errored or could not be judged" if errored else "did not run"
+    lost = errored or not_run
+    if not lost:
+        return "nothing of the base agent could be scored"
+    return f"{lost} of {numbers.count(planned, 'trial')} of the base agent {what}"
+
+
+def why_not_passed(check: JudgeCheck, *, only_warn: bool = False) -> str:
+    """The reason why a judge did not pass its check, and what to do about it.
+
+    Args:
+        check: The one that it did not pass.
+        only_warn: Whether the run decides by this judge all the same (option `judge_check`: `warn`).
+    """
+    cure = OTHER_JUDGE if only_warn else f"{OTHER_JUDGE}, or {DECIDE_ANYWAY}"
+    return f"{check.model} {check.why or 'did not pass'}. {cure}"

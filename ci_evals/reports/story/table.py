@@ -6,10 +6,9 @@ from enum import IntEnum
 from typing import Generic, TypeVar
 
 from ci_evals.domain import numbers
-from ci_evals.reports.story.labels import Tone
+from ci_evals.reports.story.wording import Tone
 
 R = TypeVar("R")
-
 BLANK = frozenset({""})
 NO_COUNT = frozenset({"", "0"})
 UNKNOWN = frozenset({"", numbers.NONE})

@@ -1,32 +1,26 @@
-"""The tables of a run: suites, groups, tests, trials, checks, agents, calls, latency, process, coverage.
+"""The tables of a run: suites, groups, tests, trials, checks, agents, calls, latency.
 
 A new column is one line here, and every report shows it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
-from typing import NamedTuple
 
 from ci_evals.domain import numbers
-from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import SuiteComparison
 from ci_evals.domain.results.gate import CheckKind, GateCheck
-from ci_evals.domain.results.process import ProcessSummary, Reach
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Latency, RoleUsage
-from ci_evals.reports.story import gate, highlights, labels, set_aside
-from ci_evals.reports.story.comparison import arms, change
-from ci_evals.reports.story.failed_tests import FailedTest
-from ci_evals.reports.story.headline import Became
-from ci_evals.reports.story.judging import verdicts
-from ci_evals.reports.story.labels import Tone
+from ci_evals.reports.story import certainty, changes, gate, wording
+from ci_evals.reports.story.failures import Became, FailedTest
 from ci_evals.reports.story.table import BLANK, NO_COUNT, UNKNOWN, Column, Mark, Room, Table, table_of
-from ci_evals.scoring import coverage, scores
+from ci_evals.reports.story.wording import OUTCOMES, ROLES, UNFINISHED, Tone
+from ci_evals.scoring import scores
 
 _NAME = 60
 """Characters of a suite's name where there is little room."""
@@ -45,7 +39,7 @@ class SuiteRow:
     @property
     def too_little(self) -> bool:
         """True if too little was decided for a score."""
-        return change.too_little_decided(self.suite) is not None
+        return certainty.too_little_decided(self.suite) is not None
 
     @property
     def compared(self) -> SuiteComparison | None:
@@ -105,7 +99,7 @@ SUITE_COLUMNS: tuple[Column[SuiteRow], ...] = (
         show=lambda row: row.of_change(_change_interval),
     ),
     Column("p", says_nothing=BLANK, show=lambda row: row.of_change(_chance)),
-    Column("tests passed", unbroken=True, show=lambda row: set_aside.passed_of(row.suite.counts)),
+    Column("tests passed", unbroken=True, show=lambda row: wording.passed_of(row.suite.counts)),
 )
 
 
@@ -116,12 +110,12 @@ def _change_interval(found: SuiteComparison) -> str:
 
 
 def _chance(found: SuiteComparison) -> str:
-    return numbers.chance(found.p) if change.shows_p(found) else ""
+    return numbers.chance(found.p) if certainty.shows_p(found) else ""
 
 
 def suite_rows(results: Results) -> list[SuiteRow]:
     """The suites in their order, each with what became of it."""
-    pairs = zip(results.suites, change.of_suites(results), strict=True)
+    pairs = zip(results.suites, changes.of_suites(results), strict=True)
     return [SuiteRow(suite, became) for suite, became in pairs]
 
 
@@ -138,7 +132,7 @@ def suites_in_brief(rows: Sequence[SuiteRow], base: str) -> Table:
         Column("Score", show=_brief_score),
         Column(base, limit=40, show=_brief_base),
         Column("Change", show=_brief_change),
-        Column("Tests passed", show=lambda row: set_aside.passed_of(row.suite.counts)),
+        Column("Tests passed", show=lambda row: wording.passed_of(row.suite.counts)),
     )
     if not any(row.became and row.became.delta is not None for row in rows):
         columns = tuple(column for column in columns if column.title not in {base, "Change"})
@@ -146,7 +140,7 @@ def suites_in_brief(rows: Sequence[SuiteRow], base: str) -> Table:
 
 
 def _open_outcome(row: SuiteRow) -> str:
-    label = labels.OUTCOMES[row.worst]
+    label = OUTCOMES[row.worst]
     return label.words if label.tone is Tone.OPEN else ""
 
 
@@ -285,7 +279,7 @@ class TestRow:
     @property
     def spread(self) -> bool:
         """True if several of its trials were scored, so that they have a spread."""
-        return len(highlights.pass_hat_k(self.test)) > 1
+        return len(wording.pass_hat_k(self.test)) > 1
 
 
 def _test_score(row: TestRow) -> str:
@@ -305,13 +299,13 @@ def _extent(row: TestRow) -> str:
 
 
 def _all_pass(row: TestRow) -> str:
-    chances = highlights.pass_hat_k(row.test)
+    chances = wording.pass_hat_k(row.test)
     return numbers.percent(chances[max(chances)]) if row.spread else ""
 
 
 TEST_COLUMNS: tuple[Column[TestRow], ...] = (
     Column("test", words=True, limit=160, show=lambda row: row.test.name),
-    Column("result", words=True, marked=True, show=lambda row: highlights.result(row.test)),
+    Column("result", words=True, marked=True, show=lambda row: wording.test_result(row.test)),
     Column("suite", words=True, says_nothing=BLANK, room=Room.MUCH, show=lambda row: row.suite_shown),
     Column("score", show=_test_score, key=lambda row: row.test.score),
     Column(
@@ -328,7 +322,7 @@ TEST_COLUMNS: tuple[Column[TestRow], ...] = (
     ),
     Column(
         "trials passed",
-        show=lambda row: highlights.trials(row.test),
+        show=lambda row: wording.trial_counts(row.test),
         key=lambda row: row.test.pass_rate,
     ),
     Column(
@@ -413,7 +407,7 @@ def tests(title: str, rows: Sequence[TestRow], room: Room) -> Table:
 
 def mark_of(outcome: TestOutcome) -> Mark:
     """The sign of an outcome."""
-    label = labels.OUTCOMES[outcome]
+    label = OUTCOMES[outcome]
     return Mark(label.sign, label.tone)
 
 
@@ -422,9 +416,9 @@ def mark_of(outcome: TestOutcome) -> Mark:
 
 TRIAL_COLUMNS: tuple[Column[TrialResult], ...] = (
     Column("trial", show=lambda trial: str(trial.index)),
-    Column("ended", words=True, show=lambda trial: labels.spaced(trial.status)),
+    Column("ended", words=True, show=lambda trial: wording.spaced(trial.status)),
     Column("score", show=lambda trial: numbers.score(trial.score)),
-    Column("verdicts", words=True, show=lambda trial: verdicts.tally(trial.findings)),
+    Column("verdicts", words=True, show=lambda trial: wording.tally(trial.findings)),
     Column("turns", show=lambda trial: str(len(trial.turns))),
     Column("time", show=lambda trial: numbers.duration(trial.duration_seconds)),
 )
@@ -479,7 +473,7 @@ def checks(results: Results) -> Table | None:
         return None
     columns = CHECK_COLUMNS
     marks = _CHECK_MARKS
-    if highlights.run_outcome(results) in labels.UNFINISHED:
+    if gate.run_outcome(results) in UNFINISHED:
         marks = _CHECK_MARKS | {True: _MET_SO_FAR}
         columns = tuple(
             Column("result", words=True, marked=True, show=_so_far) if one.title == "result" else one
@@ -503,7 +497,7 @@ def _so_far(check: GateCheck) -> str:
 
 def agents(results: Results) -> Table | None:
     """The agents, if there were several; of a base agent the comparison says all."""
-    compared = arms.others(results)
+    compared = changes.other_arms(results)
     if not compared:
         return None
     first = results.arms[0]
@@ -537,7 +531,7 @@ def agents(results: Results) -> Table | None:
         "Agents",
         columns,
         (first, *compared),
-        tone=lambda arm: Tone.BAD if arm is not first and arms.is_worse(arm) else None,
+        tone=lambda arm: Tone.BAD if arm is not first and changes.is_worse_arm(arm) else None,
     )
 
 
@@ -563,7 +557,7 @@ def _cost(role: RoleUsage) -> str:
 
 
 USAGE_COLUMNS: tuple[Column[RoleUsage], ...] = (
-    Column("role", words=True, show=lambda role: labels.ROLES[role.role]),
+    Column("role", words=True, show=lambda role: ROLES[role.role]),
     Column("model", words=True, says_nothing=BLANK, show=lambda role: role.model or ""),
     Column("calls", show=lambda role: f"{role.calls:,}"),
     Column("input tokens", show=lambda role: numbers.tokens(role.input_tokens)),
@@ -603,208 +597,3 @@ def latency(results: Results, baseline: Results | None) -> Table | None:
         runs.append(("baseline", baseline.latency))
     known = [(name, found) for name, found in runs if found.replies]
     return table_of("Latency of the agent's replies", LATENCY_COLUMNS, known) if known else None
-
-
-# The process
-
-
-class Measure(NamedTuple):
-    """A measure of the process."""
-
-    name: str
-    meaning: str
-    show: Callable[[ProcessSummary], str]
-    """`numbers.NONE` if it is not known."""
-    short: str = ""
-    """Its name as a column where there is little room; empty if it is not shown there."""
-
-
-def _time(part: str) -> Callable[[ProcessSummary], str]:
-    def shown(summary: ProcessSummary) -> str:
-        if summary.times is None:
-            return numbers.NONE
-        seconds = getattr(summary.times, part)
-        whole = summary.times.whole
-        share = f" ({numbers.percent(seconds / whole)})" if whole else ""
-        return f"{numbers.duration(seconds)}{share}"
-
-    return shown
-
-
-MEASURES = (
-    Measure(
-        "Completion rate",
-        "trials whose conversation ended by itself, or with the error that the test expects",
-        lambda process: numbers.percent(process.completion_rate),
-        "completed",
-    ),
-    Measure(
-        "Success rate",
-        "trials that passed every criterion",
-        lambda process: numbers.percent(process.success_rate),
-        "passed",
-    ),
-    Measure(
-        "Steps per trial",
-        "workflows started and tools called, on average",
-        lambda process: numbers.average(process.steps_per_trial),
-        "steps",
-    ),
-    Measure(
-        "Repeated steps",
-        "steps taken before with the same parameters, of all steps",
-        lambda process: numbers.fault(process.redundancy_rate),
-        "repeated",
-    ),
-    Measure(
-        "Failed calls",
-        "calls of tools and integrations that failed, of all calls",
-        lambda process: numbers.fault(process.failure_rate),
-        "failed calls",
-    ),
-    Measure(
-        "Backtracks per trial",
-        "returns to a workflow that had been left for another one",
-        lambda process: numbers.average(process.backtracks_per_trial),
-        "backtracks",
-    ),
-    Measure(
-        "Overhead",
-        "workflows started beyond the shortest path (optimalTools)",
-        lambda process: numbers.excess(process.overhead),
-        "overhead",
-    ),
-    Measure(
-        "Missed steps",
-        "steps of that path that did not run, or not in that order",
-        lambda process: numbers.NONE if process.missed is None else f"{process.missed:,}",
-    ),
-    Measure(
-        "First reply",
-        "median time to the agent's first reply",
-        lambda process: numbers.latency(process.first_reply_seconds),
-        "first reply",
-    ),
-    Measure("Agent time", "waiting for its replies, added up over all trials", _time("agent")),
-    Measure("Simulated user time", "waiting for its model", _time("user")),
-    Measure("Judge time", "reaching the verdicts", _time("judge")),
-    Measure("Other time", "sessions, retries, waiting for a free slot, and ci-evals itself", _time("other")),
-    Measure(
-        "Cost per trial",
-        "judge, simulated user and embedding model, on average",
-        lambda process: numbers.money(process.cost_usd_per_trial),
-    ),
-    Measure(
-        "Cost-adjusted score",
-        "the score minus 20 points for each US dollar that a trial costs, at most 40",
-        lambda process: numbers.score(process.cost_adjusted_score),
-    ),
-)
-
-_Side = tuple[str, ProcessSummary]
-
-
-def process(results: Results, baseline: Results | None) -> Table:
-    """A row for each known measure of the process: of the run, of the baseline, and of each suite."""
-    sides: list[_Side] = [("this run", results.process)]
-    if baseline:
-        sides.append(("baseline", baseline.process))
-    if len(results.suites) > 1:
-        sides += [(suite.name, suite.process) for suite in results.suites]
-    columns: list[Column[Measure]] = [Column("measure", words=True, show=lambda measure: measure.name)]
-    columns += [Column(name, show=_of_side(summary)) for name, summary in sides]
-    summaries = [summary for _, summary in sides]
-    known = [one for one in MEASURES if any(one.show(summary) != numbers.NONE for summary in summaries)]
-    return table_of("Measures of the process", columns, known, note=lambda measure: measure.meaning)
-
-
-def _of_side(summary: ProcessSummary) -> Callable[[Measure], str]:
-    return lambda measure: measure.show(summary)
-
-
-def process_in_brief(sides: Sequence[_Side]) -> Table:
-    """A row for each side, with the measures that are known of any in few words."""
-    columns: list[Column[_Side]] = [Column("", words=True, limit=80, show=lambda side: side[0])]
-    columns += [
-        Column(measure.short, says_nothing=UNKNOWN, show=_of_measure(measure))
-        for measure in MEASURES
-        if measure.short
-    ]
-    return table_of("Agent steps", columns, sides)
-
-
-def _of_measure(measure: Measure) -> Callable[[_Side], str]:
-    return lambda side: measure.show(side[1])
-
-
-# The agent's logic that tests reached
-
-
-@dataclass(frozen=True)
-class CoverageTables:
-    """The agent's logic that the tests reached."""
-
-    says: str
-    open: tuple[Table, ...] = ()
-    """The parts that deserve a look: no longer used, wanted and never used, newly used."""
-    all: tuple[Table, ...] = ()
-    """Every part of it, a table for each kind."""
-
-
-def _before_and_now(part: Reach) -> str:
-    if part.base_trials is None:
-        return ""
-    return f"{part.base_trials:,} → {_amount(part.compared_trials)}"
-
-
-def _amount(number: int | None) -> str:
-    return numbers.NONE if number is None else f"{number:,}"
-
-
-REACH_COLUMNS: tuple[Column[Reach], ...] = (
-    Column("name", words=True, show=lambda part: part.name),
-    Column("kind", words=True, show=lambda part: part.kind.value),
-    Column("trials", show=lambda part: _amount(part.trials)),
-    Column("tests", show=lambda part: _amount(part.tests)),
-    Column(
-        "trials of compared tests, baseline → now",
-        says_nothing=BLANK,
-        show=_before_and_now,
-    ),
-    Column("needed", words=True, says_nothing=BLANK, show=lambda part: "yes" if part.wanted else ""),
-)
-
-
-def coverage_tables(results: Results) -> CoverageTables | None:
-    """The agent's logic that was used, in a sentence and tables; None if nothing of it is known."""
-    whole = results.coverage
-    if not whole.traced_trials or not whole.logic:
-        return None
-    says, every = [], []
-    for kind in LogicKind:
-        parts = [part for part in whole.logic if part.kind is kind]
-        if not parts:
-            continue
-        wanted = [part for part in parts if part.wanted]
-        fired = numbers.count(sum(bool(part.trials) for part in parts), kind.value)
-        reached = sum(bool(part.trials) for part in wanted)
-        says.append(f"{fired} used" + (f" ({reached} of {len(wanted)} that criteria need)" if wanted else ""))
-        every.append(table_of(f"{kind.value.capitalize()}s", REACH_COLUMNS, parts))
-    return CoverageTables(
-        f"{', '.join(says)}.",
-        tuple(_open_parts(results)),
-        tuple(every),
-    )
-
-
-def _open_parts(results: Results) -> Iterator[Table]:
-    whole = results.coverage
-    lost = coverage.lost(whole)
-    found = (
-        ("Used in the baseline, no longer in the same tests", lost),
-        ("Needed by a criterion, never used", [part for part in coverage.never(whole) if part not in lost]),
-        ("Used now, not in the same tests of the baseline", coverage.gained(whole)),
-    )
-    for title, parts in found:
-        if parts:
-            yield table_of(title, REACH_COLUMNS, parts)

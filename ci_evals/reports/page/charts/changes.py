@@ -11,7 +11,7 @@ from ci_evals.reports.page.charts.drawing import Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
 from ci_evals.reports.page.embedded_data import TestView
-from ci_evals.reports.story import listed_tests
+from ci_evals.reports.story import wording
 
 _SAME = 0.05
 """Points: what is less is shown as no change."""
@@ -40,7 +40,7 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
     comparison = results.comparison
     if not comparison or not comparison.comparable:
         return None
-    limited = listed_tests.limited(results)
+    limited = wording.lists_some_tests(results)
     compared = () if limited else tuple(_of_tests(tests))
     compared = compared or tuple(_of_comparison(comparison))
     changed = sorted((test for test in compared if abs(test.delta) >= _SAME), key=lambda test: test.delta)
@@ -68,7 +68,7 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
                 numbers.score(test.head),
                 numbers.changed(test.base, test.head),
             )
-            for test in (changed[: listed_tests.MOST_TESTS] if limited else changed)
+            for test in (changed[: wording.MOST_TESTS] if limited else changed)
         ],
     )
     entries = (Entry("baseline", "base"), Entry("dropped to", "bad"), Entry("rose to", "head"))

@@ -11,7 +11,7 @@ from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.quality import THIS, score_scale
 from ci_evals.reports.page.charts.scale import Scale
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.wording import RunOutcome
 
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
 _FEWEST = 3

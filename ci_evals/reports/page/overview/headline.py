@@ -5,13 +5,10 @@ from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.story import gate, headline, highlights, reliability
-from ci_evals.reports.story.comparison import change, looks
-from ci_evals.reports.story.headline import Numbers, Trust
-from ci_evals.reports.story.judging import judge
-from ci_evals.reports.story.judging.parts import capitalized, sentence
-from ci_evals.reports.story.labels import RunOutcome, Tone
+from ci_evals.reports.story import certainty, changes, gate, judging, verdict, wording
 from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.verdict import Numbers, Trust
+from ci_evals.reports.story.wording import COMMIT, RunOutcome, Tone, capitalized, sentence
 from ci_evals.scoring.usage import agent_models
 
 _CHECKS = 4
@@ -42,11 +39,11 @@ class Headline(NamedTuple):
 def of(story: Story) -> Headline:
     """The head of these results' page."""
     results = story.results
-    outcome, trust = highlights.run_outcome(results), headline.trust_of(results)
+    outcome, trust = gate.run_outcome(results), verdict.trust_of(results)
     names = [suite.name for suite in results.suites]
     tone = Tone.OPEN if trust is Trust.CONTRADICTORY else outcome.value.tone
     played = outcome is not RunOutcome.SKIPPED
-    origin = highlights.origin(results.run)
+    origin = verdict.origin(results.run)
     return Headline(
         suites=", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else ""),
         tone=tone.value,
@@ -55,8 +52,8 @@ def of(story: Story) -> Headline:
         reasons=list(_reasons(story)),
         certainty=story.certainty if played else "",
         details=list(_details(story)) if played else [],
-        warnings=reliability.warnings(results),
-        notes=[*([origin] if origin else []), *highlights.notes(results)],
+        warnings=judging.warnings(results),
+        notes=[*([origin] if origin else []), *verdict.notes(results)],
         facts=list(_facts(results)),
     )
 
@@ -65,7 +62,7 @@ def _reasons(story: Story) -> Iterator[str]:
     results = story.results
     outcome = story.outcome
     failing = story.other_checks if outcome is RunOutcome.FAILED else ()
-    yield from (sentence(capitalized(gate.in_words(check))) for check in failing[:_CHECKS])
+    yield from (sentence(capitalized(gate.failure(check))) for check in failing[:_CHECKS])
     if len(failing) > _CHECKS:
         yield f"{numbers.count(len(failing) - _CHECKS, 'more check')} failed; the gate below has all."
     # The verdict names the first reason of a run without one.
@@ -79,16 +76,16 @@ def _reasons(story: Story) -> Iterator[str]:
 def _details(story: Story) -> Iterator[str]:
     results = story.results
     comparison = results.comparison
-    yield change.brief(results)
-    yield from looks.sentences(results)
+    yield certainty.brief(results)
+    yield from certainty.decision_sentences(results)
     if comparison and comparison.delta is not None:
-        yield change.small_print(comparison, results)
+        yield certainty.small_print(comparison, results)
     if odds := story.odds:
         yield odds
-    if from_cache := judge.cached(results):
+    if from_cache := judging.cached_answers(results):
         yield sentence(capitalized(from_cache))
     yield from filter(None, [_baseline(results)])
-    for reason in change.shown_reasons(comparison) if comparison else ():
+    for reason in changes.shown_reasons(comparison) if comparison else ():
         yield sentence(f"Not compared: {reason}")
 
 
@@ -100,12 +97,12 @@ def _baseline(results: Results) -> str | None:
     if comparison.method == "both-sides":
         return None
     baseline = comparison.baseline
-    which = f"commit {baseline.commit[: change.COMMIT]}" if baseline.commit else f"run {baseline.run_id[:80]}"
-    when = f"{change.moment(baseline.at)}, {change.age(results, comparison)}"
+    which = f"commit {baseline.commit[:COMMIT]}" if baseline.commit else f"run {baseline.run_id[:80]}"
+    when = f"{wording.moment(baseline.at)}, {changes.age(results, comparison)}"
     text = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
     other = (
         f"; its score over all of its tests is {numbers.score(baseline.score)}"
-        if change.baseline_score_differs(comparison)
+        if changes.baseline_score_differs(comparison)
         else ""
     )
     return sentence(f"{text}{other}")
@@ -126,10 +123,10 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
         ("Agent's models", numbers.listed(agent_models(results.usage), _FEW)),
         ("Judge", numbers.listed([*judges], _FEW)),
         ("Simulated user", numbers.listed([*users], _FEW)),
-        ("Started", change.moment(run.started_at)),
+        ("Started", wording.moment(run.started_at)),
         ("Took", numbers.duration(run.duration_seconds)),
         ("Trials", f"{results.counts.played_trials:,}"),
-        ("Cost", numbers.money(results.usage.cost_usd) if highlights.paid(results) else None),
+        ("Cost", numbers.money(results.usage.cost_usd) if verdict.paid(results) else None),
         ("Run", run.id),
         ("Made by", f"{results.tool.name} {results.tool.version}"),
     )

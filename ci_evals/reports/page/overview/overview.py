@@ -9,9 +9,8 @@ from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import headline, test_table, what_broke
 from ci_evals.reports.page.overview.test_links import TestLinks
-from ci_evals.reports.story import reliability, tables
-from ci_evals.reports.story.comparison import change
-from ci_evals.reports.story.reliability import Remark
+from ci_evals.reports.story import changes, judging, process, tables
+from ci_evals.reports.story.judging import Remark
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Table
 
@@ -37,25 +36,25 @@ def values_of(story: Story, tests: Sequence[TestView], comparison_runs: Comparis
         "figures": figures.of_run(results, tests, comparison_runs),
         "agents": tables.agents(results),
         "tests": test_table.of(story, tests),
-        "differences": change.differences(comparison) if comparison else (),
+        "differences": changes.differences(comparison) if comparison else (),
         "groups": [(suite.name, table) for suite in results.suites for table in tables.groups(suite)],
-        "process": tables.process(results, baseline),
+        "process": process.process(results, baseline),
         "usage": tables.usage(results),
         "latency": tables.latency(results, baseline),
         # Cost and latency on both sides, where the baseline itself is not there to be shown beside.
-        "pace": change.pace(comparison) if comparison and not baseline else None,
-        "coverage": tables.coverage_tables(results),
+        "pace": changes.pace(comparison) if comparison and not baseline else None,
+        "coverage": process.coverage_tables(results),
         "reliability": _reliability(results),
     }
 
 
 def _reliability(results: Results) -> Reliability | None:
     """Return the section on judge and simulated user; None if nothing is known of them."""
-    remarks = reliability.remarks(results)
+    remarks = judging.remarks(results)
     if not remarks:
         return None
     short: list[Table] = []
     long: list[Table] = []
-    for table in reliability.tables(results):
+    for table in judging.tables(results):
         (long if table.long else short).append(table)
     return Reliability(remarks, short, long)

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import sanitize
 from ci_evals.reports.page.embedded_data import TestView
-from ci_evals.reports.story import labels, set_aside, tables
-from ci_evals.reports.story.headline import Became
+from ci_evals.reports.story import tables, wording
+from ci_evals.reports.story.failures import Became
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 from ci_evals.reports.story.tables import TestRow
+from ci_evals.reports.story.wording import OUTCOMES
 
 _NAME = 300
 """Characters of a name."""
@@ -36,7 +37,7 @@ class PageRow:
     @property
     def words(self) -> str:
         """The words for the outcome: `failed`."""
-        return labels.OUTCOMES[self.outcome].words
+        return OUTCOMES[self.outcome].words
 
     @property
     def order(self) -> int:
@@ -51,7 +52,7 @@ class PageRow:
     @property
     def other_marks(self) -> tuple[str, ...]:
         """The words for a test that counts otherwise than the rest."""
-        return set_aside.marks(self.view.test)
+        return wording.set_aside_marks(self.view.test)
 
     @cached_property
     def facets(self) -> dict[str, list[str]]:
@@ -95,9 +96,7 @@ class TestTable:
             counts = Counter(value for row in self.rows for value in set(row.facets[facet]))
             values = _ORDER if facet == "status" else sorted(counts, key=str.casefold)
             choices = [
-                FilterChoice(
-                    value, labels.OUTCOMES[value].words if facet == "status" else value, counts[value]
-                )
+                FilterChoice(value, OUTCOMES[value].words if facet == "status" else value, counts[value])
                 for value in values
                 if counts[value]
             ]

@@ -12,14 +12,10 @@ from ci_evals.reports.page import since
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview.test_links import TestLink, TestLinks
-from ci_evals.reports.story import headline, highlights, listed_tests, trial_errors
-from ci_evals.reports.story.comparison import change, divergence
-from ci_evals.reports.story.failed_tests import FailedCriterion, FailedTest
-from ci_evals.reports.story.judging import verdicts
-from ci_evals.reports.story.judging.verdicts import NO_REASON
-from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story import changes, failures, gate, verdict, wording
+from ci_evals.reports.story.failures import FailedCriterion, FailedTest, TrialErrors
 from ci_evals.reports.story.story import Story
-from ci_evals.reports.story.trial_errors import TrialErrors
+from ci_evals.reports.story.wording import NO_REASON, RunOutcome
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import SUSPECT
 
@@ -46,7 +42,7 @@ class WholeTest:
     def divergence(self) -> str | None:
         """The first divergence of its conversation from the baseline's, in a sentence."""
         first = self.failed.change.first_divergence if self.failed.change else None
-        return divergence.sentence(first) if first else None
+        return changes.divergence_sentence(first) if first else None
 
     @property
     def beside(self) -> str | None:
@@ -60,7 +56,7 @@ class WholeTest:
     def kind(self, criterion: FailedCriterion) -> str:
         """The kind of a criterion, and how often it failed."""
         finding = criterion.finding
-        parts = [verdicts.kind(finding).replace("_", " ")]
+        parts = [wording.verdict_kind(finding).replace("_", " ")]
         parts += [f"weight {numbers.plain(finding.weight)}"] if finding.weight != 1 else []
         parts += [finding.category] if finding.category else []
         if criterion.trials > 1:
@@ -108,13 +104,13 @@ class WhatBroke:
 def of(story: Story, links: TestLinks, comparison_runs: ComparisonRuns) -> WhatBroke:
     """The section for these results."""
     results = story.results
-    if highlights.run_outcome(results) is RunOutcome.SKIPPED:
+    if gate.run_outcome(results) is RunOutcome.SKIPPED:
         return WhatBroke((), nothing=_NOT_PLAYED)
     section = _BrokenSection(story, links, since.earlier(results, comparison_runs))
     groups = [group for group in section.groups() if group.whole or group.lines]
     errors = [
         (errors, [links.link(test) for _, test in errors.affected])
-        for errors in trial_errors.by_cause(results.suites)
+        for errors in failures.errors_by_cause(results.suites)
     ]
     if errors or any(not group.folded for group in groups):
         return WhatBroke(groups, errors, lost_logic=_lost_logic(results))
@@ -136,22 +132,22 @@ class _BrokenSection:
     """Makes the groups of one page."""
 
     def __init__(self, story: Story, links: TestLinks, earlier: Sequence[ComparisonRun]) -> None:
-        self._results = results = story.results
+        self._results = story.results
         self._story = story
         self._links = links
         self._earlier = earlier
-        self._most = listed_tests.MOST_TESTS if listed_tests.limited(results) else None
+        self._most = story.listed.most
         """Tests of a group up to which each has a line; None for all."""
 
     def groups(self) -> Iterable[TestGroup]:
         """All groups, the news first."""
         news, results, most = self._story.news, self._results, self._most
-        title, flaky_tests = highlights.flaky(results.suites)
+        title, flaky_tests = wording.flaky(results.suites)
         flaky = [
             TestLine(self._links.link(test), test.outcome.value, passed)
             for test, passed in flaky_tests[:most]
         ]
-        fixed = [self._changed(one, change.scores(one), in_baseline=True) for one in news.fixed[:most]]
+        fixed = [self._changed(one, changes.scores(one), in_baseline=True) for one in news.fixed[:most]]
         dropped = [self._changed(test, _drop(test)) for test in news.dropped[:most]]
         before, too = news.failed_before, f"{_tests(news.failed_before)} failed in the baseline too"
         worse = f"{_tests(news.worse)} failed in the baseline too, and {_are(news.worse)} worse now"
@@ -160,7 +156,7 @@ class _BrokenSection:
         unjudged = f"{_tests(news.unjudged)} passed in the baseline and could not be judged now"
         few = f"{_tests(news.dropped)} dropped by {SUSPECT} points or more"
         return (
-            self._group("_broke", headline.broke(results, news), news.broke),
+            self._group("_broke", verdict.broke(results, news), news.broke),
             self._group("_unjudged", unjudged, news.unjudged, [False] * len(news.unjudged)),
             self._group("_worse", worse, news.worse),
             self._group("_failed", f"{_tests(news.failed)} failed", news.failed),
@@ -223,7 +219,7 @@ class _BrokenSection:
 
 def _drop(test: TestChange) -> str:
     confirmed = f", confirmed ({numbers.p_value(test.p)})" if test.confirmed else ""
-    return f"{change.scores(test)} ({numbers.changed(test.base, test.head)}){confirmed}"
+    return f"{changes.scores(test)} ({numbers.changed(test.base, test.head)}){confirmed}"
 
 
 def _tests(tests: Sequence[object]) -> str:

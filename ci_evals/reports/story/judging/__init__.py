@@ -1,1 +1,0 @@
-"""Facts of the judge and the simulated user: verdicts, votes, grounds, reliability; not yet sanitized."""
