@@ -1,14 +1,14 @@
-"""The kinds of agents: each is a folder of `ci_evals/agents`, registered here in one line.
+"""The kinds of agents: those of the core, and those that extensions add.
 
-A folder has these modules, and only itself, its line here and its page in the docs name the kind:
+The facts about a kind are an `AgentKind`: in `ci_evals/agents/agent_kinds` for the core, in the part
+`agent_kinds` of an extension. Only they, its folder and its page in the docs name the kind. In a folder:
 
-- `kind`: `KIND`, an `AgentKind` with all facts that other parts of the program ask for;
 - `options`: the form of `adapterOptions`, if there are any;
 - `agent` and `wire`: when to call an agent; what to send, and what the answer means;
 - `starter.yaml.j2`: what a starter suite says of the agent.
 
-Kinds are imported by name when they are asked for, so that layers below the agents know them, and a run
-imports only those of its suites.
+Facts name these modules, which are imported when they are asked for. So layers below the agents know all
+facts, and a run imports only the agents of its suites.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,26 +19,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ci_evals.domain.agents import program_of
+from ci_evals.domain.errors import UsageError
+from ci_evals.extension_registry import installed
 
-if TYPE_CHECKING:  # the help imports this module, and must not wait for pydantic
+if TYPE_CHECKING:  # no fact needs them
     from ci_evals.domain.base import Model
     from ci_evals.ports import Agent
 
-FOLDERS = {
-    "aui": "aui",
-    "demo": "demo",
-    "openai": "chat",
-    "http": "http",
-    "langgraph": "langgraph",
-    "ag-ui": "ag_ui",
-    "a2a": "a2a",
-    "adk": "adk",
-    "rasa": "rasa",
-}
-"""The folder of each adapter with a name, in the order in which they are listed to users."""
-
-PROGRAM_FOLDERS = {"python": "python", "command": "command"}
-"""The folders of adapters whose names say which code to run, by what comes before the colon."""
+_CORE = "ci_evals.agents.agent_kinds"
 
 
 class KeyNeed(StrEnum):
@@ -57,16 +45,18 @@ class AgentKind:
 
     about: str
     """The agent in a few words, in the tables of the docs and the first line of a starter suite."""
-    page: str
-    """Its page in `docs/`."""
+    page: str = ""
+    """Its page in `docs/`; empty for the kind of a private extension."""
+    rank: int = 100
+    """Its place where all adapters are listed: the lowest comes first."""
     agent: str = ""
-    """Module and class of its agents behind servers, such as `http.agent:HttpAgent`."""
+    """Module and class of its agents behind servers, such as `ci_evals.agents.http.agent:HttpAgent`."""
     builder: str = ""
-    """Module and function that build its agents, if they are code: `command.agent:build`."""
+    """Module and function that build its agents, if they are code: `ci_evals.agents.command.agent:build`."""
     apis: Mapping[str, str] = field(default_factory=dict)
-    """The same by the option `api`, where that chooses other ones."""
-    options: "type[Model] | None" = None
-    """The form of `adapterOptions`; None if there are none."""
+    """The same as `agent` by the option `api`, where that chooses other ones."""
+    options: str = ""
+    """Module and class of the form of `adapterOptions`; empty if there are none."""
     address: str = ""
     """The default address; empty if only the user knows it."""
     needs: Mapping[str, str] = field(default_factory=dict)
@@ -107,6 +97,8 @@ class AgentKind:
     path_conditions: frozenset[str] = frozenset()
     """The keys there that hold a condition on what a path finds, and no path."""
 
+    starter: str = ""
+    """The template of what a starter suite says of the agent; empty if `init` writes none for it."""
     example: str = ""
     """The name of code with which `init` begins, for an adapter that names code to run."""
     program: str = ""
@@ -114,12 +106,22 @@ class AgentKind:
 
     def agent_class(self, options: Mapping[str, Any]) -> "Callable[..., Agent]":
         """Return the class of agents behind servers with these options. Only its own module is imported."""
-        return _imported(self.apis.get(str(options.get("api")), self.agent))
+        agent: Callable[..., Agent] = _imported(self.apis.get(str(options.get("api")), self.agent))
+        return agent
 
     @property
     def build(self) -> "Callable[..., Agent]":
         """The function that builds an agent that is code."""
-        return _imported(self.builder)
+        builder: Callable[..., Agent] = _imported(self.builder)
+        return builder
+
+    @property
+    def options_form(self) -> "type[Model] | None":
+        """The form of `adapterOptions`; None if there are none."""
+        if not self.options:
+            return None
+        form: type[Model] = _imported(self.options)
+        return form
 
     def paths_in(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Return the JSONPaths to evidence in options, by key."""
@@ -135,43 +137,58 @@ class AgentKind:
         return self.address if self.address.startswith("http://127.0.0.1:") else None
 
 
-def _imported(path: str) -> "Callable[..., Agent]":
+def _imported(path: str) -> Any:
     module, _, name = path.partition(":")
-    agent: Callable[..., Agent] = getattr(import_module(f"ci_evals.agents.{module}"), name)
-    return agent
+    return getattr(import_module(module), name)
 
 
 class _Kinds(Mapping[str, AgentKind]):
-    """Kinds by the names of adapters, each imported when it is first asked for."""
+    """Kinds by the names of adapters, in the order of their ranks. Found when they are first asked for."""
 
-    def __init__(self, folders: Mapping[str, str]) -> None:
-        self._folders = folders
+    def __init__(self, find: Callable[[], Mapping[str, AgentKind]]) -> None:
+        self._find = find
 
     def __getitem__(self, name: str) -> AgentKind:
-        return _kind(self._folders[name])
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._folders
+        return self._find()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._folders)
+        return iter(self._find())
 
     def __len__(self) -> int:
-        return len(self._folders)
+        return len(self._find())
 
 
 @cache
-def _kind(folder: str) -> AgentKind:
-    module: Any = import_module(f"ci_evals.agents.{folder}.kind")
-    kind: AgentKind = module.KIND
-    return kind
+def _named_kinds() -> Mapping[str, AgentKind]:
+    """Return the kinds of the core and of all extensions.
+
+    Raises:
+        UsageError: a name stands for more than one.
+    """
+    kinds: dict[str, AgentKind] = {}
+    sources: dict[str, str] = {}
+    for module in (import_module(_CORE), *installed().parts("agent_kinds")):
+        for name, kind in module.KINDS.items():
+            source = module.__package__
+            if name in sources:
+                raise UsageError(
+                    f"the adapter {name!r} is in {sources[name]} and in {source}: uninstall one of them"
+                )
+            kinds[name] = kind
+            sources[name] = source
+    return dict(sorted(kinds.items(), key=lambda item: item[1].rank))
 
 
-AGENT_KINDS: Mapping[str, AgentKind] = _Kinds(FOLDERS)
-"""The built-in adapters."""
+def _program_kinds() -> Mapping[str, AgentKind]:
+    kinds: Mapping[str, AgentKind] = import_module(_CORE).PROGRAM_KINDS
+    return kinds
 
-PROGRAM_KINDS: Mapping[str, AgentKind] = _Kinds(PROGRAM_FOLDERS)
-"""Adapters for code of the user's."""
+
+AGENT_KINDS: Mapping[str, AgentKind] = _Kinds(_named_kinds)
+"""The kinds of installed adapters, by their names."""
+
+PROGRAM_KINDS: Mapping[str, AgentKind] = _Kinds(_program_kinds)
+"""Adapters whose names say which code of the user's to run, by what comes before the colon."""
 
 
 def kind_of_code(adapter: str) -> AgentKind:

@@ -5,6 +5,8 @@ of `ci_evals/extensions`; those of other distributions are found in the same way
 its line names an extension, and each of its parts is imported when it is needed. A part is a module of one of
 these names:
 
+- `agent_kinds`: `KINDS`, the kinds of agents that it adds, each an `AgentKind` by the name of its adapter
+  (`agent_registry`);
 - `commands`: `COMMANDS`, functions for the command line that `takes` has made. One of a known name takes that
   one's place;
 - `result`: `KINDS`, the types of what it keeps in the results of a run;
@@ -47,6 +49,7 @@ _OURS = "ci-evals"
 """The distribution of this package."""
 
 NEEDED = {
+    "agent_kinds": ("KINDS",),
     "commands": ("COMMANDS",),
     "result": ("KINDS",),
     "report": ("report", "RANK"),
@@ -115,6 +118,8 @@ def _import(path: str, part: str) -> ModuleType | None:
         raise ImportError(f"{path} has no {' and no '.join(missing)}")
     if part == "commands" and not all(hasattr(command, "complete") for command in module.COMMANDS):
         raise ImportError(f"{path} has a command that was not made by `takes`")
+    if part == "agent_kinds" and not all(hasattr(kind, "agent_class") for kind in module.KINDS.values()):
+        raise ImportError(f"{path} has a kind that is no `AgentKind`")
     if part == "run_hook" and not all(isinstance(option, Option) for option in module.OPTIONS):
         raise ImportError(f"{path} has an option that is no `Option`")
     return module

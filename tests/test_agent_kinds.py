@@ -7,18 +7,26 @@ import pytest
 from doc_pages import ROOT, code, page, table
 
 import ci_evals.agents
-from ci_evals.agent_registry import AGENT_KINDS, FOLDERS, PROGRAM_FOLDERS, PROGRAM_KINDS, AgentKind
+from ci_evals.agent_registry import AGENT_KINDS, PROGRAM_KINDS, AgentKind
+from ci_evals.domain.base import Model
 from ci_evals.domain.suite import Suite
 
 KINDS = {**AGENT_KINDS, **PROGRAM_KINDS}
 each_kind = pytest.mark.parametrize(("name", "kind"), KINDS.items(), ids=KINDS.keys())
 
 
-def test_every_folder_with_facts_is_registered():
-    """A folder without its line is an adapter that nobody can name."""
+def test_every_folder_is_a_kind_or_shared():
+    """A folder without its facts is an adapter that nobody can name."""
     (root,) = ci_evals.agents.__path__
-    folders = {file.parent.name for file in Path(root).glob("*/kind.py")}
-    assert folders == {*FOLDERS.values(), *PROGRAM_FOLDERS.values()}
+    folders = {file.parent.name for file in Path(root).glob("*/starter.yaml.j2")}
+    named = {kind.starter.removeprefix("agents/").split("/")[0] for kind in KINDS.values()}
+    assert folders <= named
+
+
+def test_adapters_are_listed_in_one_order():
+    """Whoever brings them."""
+    names = ["aui", "demo", "openai", "http", "langgraph", "ag-ui", "a2a", "adk", "rasa"]
+    assert [*AGENT_KINDS] == names
 
 
 @each_kind
@@ -26,15 +34,17 @@ def test_what_the_facts_name_is_there(name: str, kind: AgentKind):
     """They name classes, fields of a suite, a page and options by their names."""
     for path in filter(None, [kind.agent, *kind.apis.values()]):
         module, _, attribute = path.partition(":")
-        agent = getattr(import_module(f"ci_evals.agents.{module}"), attribute)
+        agent = getattr(import_module(module), attribute)
         assert all(hasattr(agent, method) for method in ("open_session", "send_message", "close"))
         assert hasattr(agent, "read_state") == kind.reports_state
+    assert (Path(ci_evals.__file__).parent / kind.starter).is_file()
     assert callable(kind.build) if kind.builder else kind.agent or kind.embedded
     suite_keys = {field.alias for field in Suite.model_fields.values()}
     assert {*kind.needs} <= suite_keys
     assert (ROOT / "docs" / kind.page.partition("#")[0]).is_file()
-    if kind.options:
-        keys = {field.alias for field in kind.options.model_fields.values()}
+    if kind.options_form:
+        assert issubclass(kind.options_form, Model)
+        keys = {field.alias for field in kind.options_form.model_fields.values()}
         named = {*(kind.filled_options or ()), *filter(None, [kind.evidence_paths])}
         if kind.hand_over:
             named.add(kind.hand_over.split(".")[1])

@@ -17,7 +17,7 @@ PAGES = {
 def test_every_option_is_described(name):
     """And no other."""
     described = {code(option) for option, _ in table("option", PAGES[name])}
-    assert described == {field.alias for field in AGENT_KINDS[name].options.model_fields.values()}
+    assert described == {field.alias for field in AGENT_KINDS[name].options_form.model_fields.values()}
 
 
 @pytest.mark.parametrize("name", PAGES)

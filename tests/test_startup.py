@@ -147,21 +147,29 @@ def test_a_first_request_waits_for_nothing_that_comes_later(tmp_path, provider, 
 
 
 SENDS = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
-OWN = "ci_evals.agents."
-READERS_OF_LISTS = {"aui", "aui.trace", "chat_messages", "chat_thread"}
+READERS_OF_LISTS = {"aui.trace", "chat_messages", "chat_thread"}
 READERS_OF_SOME = {"missing_values"}
 SHARED = {"agent_server", "options", "plugins", "server_agent", "settings"}
 
 
 def folder(name: str, *modules: str) -> set[str]:
-    """A kind of agent with the facts about it."""
-    return {name, *(f"{name}.{module}" for module in ("kind", "options", *modules))}
+    """The modules of a kind of agent."""
+    return {f"{name}.{module}" for module in ("options", *modules)}
+
+
+def agent_modules(modules: set[str]) -> set[str]:
+    """Those of agents, by what stands behind their layer. The facts about all kinds are there in any run."""
+    extensions = [f"{kinds.__package__}." for kinds in installed().parts("agent_kinds")]
+    ours = {module for module in modules if module.startswith(("ci_evals.agents.", *extensions))}
+    packages = {module.rpartition(".")[0] for module in ours}
+    facts = {module for module in ours if module.endswith(".agent_kinds")}
+    return {module.split(".", 2)[2] for module in ours - packages - facts}
 
 
 ADAPTERS = {
     "aui": folder("aui", "agent", "wire", "trace"),
     "openai": folder("chat", "agent", "wire"),
-    "responses": folder("chat", "agent", "wire") | {"responses", "responses.agent", "responses.wire"},
+    "responses": folder("chat", "agent", "wire") | {"responses.agent", "responses.wire"},
     "http": folder("http", "agent", "wire", "values") | READERS_OF_LISTS,
     "langgraph": folder("langgraph", "agent", "wire"),
     "ag-ui": folder("ag_ui", "agent", "run", "wire") | {"chat_thread"},
@@ -189,8 +197,7 @@ def test_a_run_imports_the_adapter_of_its_suite_alone(tmp_path, name):
     (tmp_path / "suite.json").write_text(json.dumps(suite))
     command = ("run", str(tmp_path / "suite.json"), "--provider=offline", f"--output-dir={tmp_path / 'r'}")
     modules = imported(TOLD_AT_THE_FIRST_REQUEST, *command)
-    ours = {module.removeprefix(OWN) for module in modules if module.startswith(OWN)}
-    assert ours - READERS_OF_SOME == SHARED | ADAPTERS[name]
+    assert agent_modules(modules) - READERS_OF_SOME == SHARED | ADAPTERS[name]
     rooms = ("ci_evals.adapters.world", "ci_evals.adapters.otlp")
     light = {"ci_evals.adapters.otlp", "ci_evals.adapters.otlp.trace_context"}
     assert not [module for module in modules - light if module.startswith(rooms)]

@@ -91,8 +91,6 @@ class ServerAgent(ABC, Generic[OptionsT, SessionT]):
 
     form: type[OptionsT]
     """The form of its options."""
-    address = ""
-    """Its default address."""
     wrong_server = ""
     """What is likely wrong if the server does not know the first path."""
 
@@ -101,7 +99,7 @@ class ServerAgent(ABC, Generic[OptionsT, SessionT]):
     ) -> None:
         """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
         self._settings, self._options = settings, self.form.model_validate(settings.options)
-        url = self._base_url(agent_server.base_url(settings.base_url or self.address))
+        url = self._base_url(agent_server.base_url(settings.base_url or ""))
         self._server = AgentServer(settings, url, self._headers(), redactor, limiter)
         self._prepare()
 

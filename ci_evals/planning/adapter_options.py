@@ -37,7 +37,7 @@ def option_problems(
     """Yield problems with the options of an adapter, which `document` has under this path."""
     if adapter not in AGENT_KINDS:
         return
-    form = AGENT_KINDS[adapter].options
+    form = AGENT_KINDS[adapter].options_form
     if form is None:
         yield document.problem(under, f"the adapter {adapter!r} takes no options", at_key=bool(under))
         return

@@ -9,15 +9,12 @@ import endpoints
 import framework_chats
 import pytest
 import world
+from agent_cases import server_agent
 from doc_pages import ROOT, table
 from endpoints import Asked, adk_event, ag_ui_call, completion, response, sse
 
 from ci_evals.agents.aui.wire import read_reply
-from ci_evals.agents.chat.agent import ChatAgent
-from ci_evals.agents.http.agent import HttpAgent
 from ci_evals.agents.python.loading import agent_of
-from ci_evals.agents.rasa.agent import RasaAgent
-from ci_evals.agents.responses.agent import ResponsesAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.actions import calls_of
 from ci_evals.domain.errors import AgentError
@@ -213,15 +210,15 @@ def agent(adapter: str, url: str, key: str) -> Agent:
     if adapter == "http":
         paths = {"text": "$.say", "error": "$.why", "toolCalls": "$.calls"}
         options = {"send": {"body": {"text": "{{message}}"}}, "reply": paths}
-        return HttpAgent(AgentSettings(None, key, url, None, options), limiter=world.limiter())
+        return server_agent("http", AgentSettings(None, key, url, None, options))
     if adapter == "openai":
-        return ChatAgent(AgentSettings(None, key, url, "m", {}), limiter=world.limiter())
+        return server_agent("openai", AgentSettings(None, key, url, "m", {}))
     if adapter == "openai, responses":
         options = {"api": "responses", "request": {"store": False}}
-        return ResponsesAgent(AgentSettings(None, key, url, "m", options), limiter=world.limiter())
+        return server_agent("openai", AgentSettings(None, key, url, "m", options))
     if adapter == "rasa":
         options = {"headers": {"Authorization": "Bearer {{key}}"}}
-        return RasaAgent(AgentSettings(None, key, url, None, options), limiter=world.limiter())
+        return server_agent("rasa", AgentSettings(None, key, url, None, options))
     made: Agent = framework_chats.agent(adapter, url, key=key)
     return made
 

@@ -28,9 +28,6 @@ OTHER_PROGRAMS = {
     "adapters/models/copilot_llm.py": "copilot, npm",
     "adapters/models/program_llm.py": "the version of either",
     "agents/langgraph/starter.yaml.j2": "langgraph",
-    "agents/rasa/agent.py": "rasa",
-    "agents/rasa/options.py": "rasa",
-    "agents/rasa/starter.yaml.j2": "rasa",
     "support/entry_points.py": "pip",
 }
 """Modules that name options of other programs."""

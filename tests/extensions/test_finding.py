@@ -10,6 +10,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import endpoints
 import pytest
 from commands import CLEAN
 from doc_pages import blocks, code, page, table
@@ -21,6 +22,13 @@ from ci_evals.support.entry_points import EntryPoint, entry_points, installation
 pytestmark = pytest.mark.slow
 
 PAGE = page("extensions.md")
+TEST = {
+    "name": "t",
+    "guidelines": "g",
+    "turns": [{"user": "hi"}],
+    "maxTurns": 1,
+    "evaluations": [{"criterion": "c", "strict": "contains", "text": "/desks/returns hi"}],
+}
 COMMANDS = '''
 from ci_evals.cli.settings.options import takes
 
@@ -149,6 +157,16 @@ def test_the_page_shows_one_that_works(target, tmp_path):
     run(site, "run", "demo:hr", "--provider=offline", "--no-gate", "--quiet", cwd=tmp_path)
     ran = run(site, "score", "results", cwd=tmp_path)
     assert (ran.stdout, ran.stderr) == ("100.0\n", "")
+    suite = {"name": "s", "adapter": "acme", "apiKey": endpoints.KEY, "tests": [TEST]}
+    (tmp_path / "s.json").write_text(json.dumps(suite))
+    ran = run(site, "validate", "s.json", cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.endswith("baseUrl: is missing: the address of the desk\n")
+    suite |= {"adapterOptions": {"desk": "returns"}}
+    with endpoints.serving(lambda asked: {"said": f"{asked.path} {asked.body['text']}"}) as desk:
+        (tmp_path / "s.json").write_text(json.dumps({**suite, "baseUrl": desk.url}))
+        ran = run(site, "run", "s.json", "--provider=offline", "--quiet", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     listed = {code(part): re.findall(r"`(\w+)", names) for part, names, _ in table("part", PAGE)}
     assert {part: set(names) for part, names in listed.items()} == {
         part: set(names) for part, names in NEEDED.items()
@@ -235,6 +253,42 @@ def test_an_option_of_another_kind_is_a_failure(target, tmp_path):
     ran = run(site, "run", "--help", cwd=tmp_path)
     assert "broken.run_hook has an option that is no `Option`" in ran.stderr
     assert "--min-score" in ran.stdout
+
+
+def test_a_kind_of_agent_that_is_none_is_a_failure(target, tmp_path):
+    """Other adapters work without it."""
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    write_lines(site, "broken = broken")
+    (site / "broken").mkdir()
+    (site / "broken/agent_kinds.py").write_text("KINDS = {'x': 'y'}")
+    ran = run(site, "validate", "demo:hr", cwd=tmp_path)
+    assert "broken.agent_kinds has a kind that is no `AgentKind`" in ran.stderr
+    assert ran.returncode == 0
+
+
+def test_a_kind_under_the_name_of_another_is_refused(target, tmp_path):
+    """Either may be meant."""
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    write_lines(site, "double = double")
+    (site / "double").mkdir()
+    (site / "double/agent_kinds.py").write_text(
+        "from ci_evals.agent_registry import AgentKind\nKINDS = {'aui': AgentKind(about='another')}\n"
+    )
+    ran = run(site, "validate", "demo:hr", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "the adapter 'aui' is in ci_evals.agents and in double: uninstall one of them" in ran.stderr
+
+
+def test_an_adapter_whose_extension_is_missing_is_no_adapter(target, tmp_path):
+    """The suite that names it says so, and nothing is played."""
+    suite = {"name": "s", "adapter": "rasa", "tests": [TEST]}
+    (tmp_path / "s.json").write_text(json.dumps(suite))
+    for command in ("validate", "run"):
+        ran = run(target, command, "s.json", cwd=tmp_path)
+        assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+        assert "s.json:1:26: adapter: 'rasa' is not an adapter; available: aui, " in ran.stderr
 
 
 def test_in_python_a_failure_is_a_warning():

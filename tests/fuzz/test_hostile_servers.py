@@ -12,14 +12,10 @@ from typing import Any
 
 import hostile_server as hostile
 import pytest
+from agent_cases import server_agent
 
-from ci_evals.agents.a2a.agent import A2aAgent
 from ci_evals.agents.aui.agent import AuiAgent
-from ci_evals.agents.chat.agent import ChatAgent
-from ci_evals.agents.http.agent import HttpAgent
 from ci_evals.agents.http.options import HttpOptions
-from ci_evals.agents.langgraph.agent import LangGraphAgent
-from ci_evals.agents.rasa.agent import RasaAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
@@ -63,11 +59,11 @@ WORST = ("50 MB", "a bomb packed twice", "a byte a moment", "many values")
 
 def agents(url: str) -> dict[str, Agent]:
     return {
-        "http": HttpAgent(AgentSettings(base_url=url, options=HTTP, api_key="agent-key")),
-        "openai": ChatAgent(AgentSettings(model="m", api_key="agent-key", base_url=url)),
-        "langgraph": LangGraphAgent(AgentSettings("a", "agent-key", url)),
-        "a2a": A2aAgent(AgentSettings(None, "agent-key", url)),
-        "rasa": RasaAgent(AgentSettings(None, "agent-key", url)),
+        "http": server_agent("http", AgentSettings(base_url=url, options=HTTP, api_key="agent-key")),
+        "openai": server_agent("openai", AgentSettings(model="m", api_key="agent-key", base_url=url)),
+        "langgraph": server_agent("langgraph", AgentSettings("a", "agent-key", url)),
+        "a2a": server_agent("a2a", AgentSettings(None, "agent-key", url)),
+        "rasa": server_agent("rasa", AgentSettings(None, "agent-key", url)),
         "aui": AuiAgent(AgentSettings("a", "agent-key", url), open_timeout=SECONDS),
     }
 

@@ -10,13 +10,7 @@ import endpoints
 import world
 from endpoints import Asked, completion
 
-from ci_evals.agents.a2a.agent import A2aAgent
-from ci_evals.agents.adk.agent import AdkAgent
-from ci_evals.agents.ag_ui.agent import AgUiAgent
-from ci_evals.agents.chat.agent import ChatAgent
-from ci_evals.agents.http.agent import HttpAgent
-from ci_evals.agents.rasa.agent import RasaAgent
-from ci_evals.agents.responses.agent import ResponsesAgent
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.ports import Agent
 
@@ -30,6 +24,11 @@ class AgentCase:
     agent: Agent
     unreachable: Agent
     locked: Agent
+
+
+def server_agent(adapter: str, settings: AgentSettings) -> Agent:
+    """An agent of the adapter of this name."""
+    return AGENT_KINDS[adapter].agent_class(settings.options)(settings, limiter=world.limiter())
 
 
 @contextmanager
@@ -63,7 +62,7 @@ def chat_case(url: str) -> AgentCase:
     options = {"escalationTools": ["to_person"]}
 
     def agent(key: str, where: str) -> Agent:
-        return ChatAgent(AgentSettings(None, key, where, "refund-agent", options), limiter=world.limiter())
+        return server_agent("openai", AgentSettings(None, key, where, "refund-agent", options))
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
@@ -76,7 +75,7 @@ def http_case(url: str) -> AgentCase:
     }
 
     def agent(key: str, where: str) -> Agent:
-        return HttpAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
+        return server_agent("http", AgentSettings(None, key, where, None, options))
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
@@ -103,8 +102,7 @@ def responses_case(url: str) -> AgentCase:
     options = {"api": "responses", "escalationTools": ["to_person"]}
 
     def agent(key: str, where: str) -> Agent:
-        settings = AgentSettings(None, key, where, "refund-agent", options)
-        return ResponsesAgent(settings, limiter=world.limiter())
+        return server_agent("openai", AgentSettings(None, key, where, "refund-agent", options))
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
@@ -126,7 +124,7 @@ def ag_ui_case(url: str) -> AgentCase:
     options = {"escalationTools": ["to_person"]}
 
     def agent(key: str, where: str) -> Agent:
-        return AgUiAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
+        return server_agent("ag-ui", AgentSettings(None, key, where, None, options))
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
@@ -161,7 +159,7 @@ def adk_case(url: str) -> AgentCase:
     options = {"escalationTools": ["to_person"]}
 
     def agent(key: str, where: str) -> Agent:
-        return AdkAgent(AgentSettings("refunds", key, where, None, options), limiter=world.limiter())
+        return server_agent("adk", AgentSettings("refunds", key, where, None, options))
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
@@ -203,7 +201,7 @@ def a2a_case(url: str) -> AgentCase:
     options = {"toolCalls": "$..metadata.toolCalls", "escalationTools": ["to_person"]}
 
     def agent(key: str, where: str) -> Agent:
-        return A2aAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
+        return server_agent("a2a", AgentSettings(None, key, where, None, options))
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
@@ -239,7 +237,7 @@ def rasa_case(url: str) -> AgentCase:
     options = {"headers": {"Authorization": "Bearer {{key}}"}}
 
     def agent(key: str, where: str) -> Agent:
-        return RasaAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
+        return server_agent("rasa", AgentSettings(None, key, where, None, options))
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 

@@ -3,17 +3,10 @@
 import functools
 from typing import Any
 
-import world
 import yaml
+from agent_cases import server_agent
 from doc_pages import ROOT, blocks
 
-from ci_evals.agents.a2a.agent import A2aAgent
-from ci_evals.agents.adk.agent import AdkAgent
-from ci_evals.agents.ag_ui.agent import AgUiAgent
-from ci_evals.agents.http.agent import HttpAgent
-from ci_evals.agents.langgraph.agent import LangGraphAgent
-from ci_evals.agents.rasa.agent import RasaAgent
-from ci_evals.agents.responses.agent import ResponsesAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
@@ -68,25 +61,13 @@ AGENTS: dict[str, dict[str, Any]] = {
 }
 """How suites name the agents of the real servers."""
 
-_CLASSES: dict[str, Any] = {
-    "langgraph": LangGraphAgent,
-    "ag-ui": AgUiAgent,
-    "adk": AdkAgent,
-    "rasa": RasaAgent,
-    "responses": ResponsesAgent,
-    "ai-sdk": HttpAgent,
-    "responses-agent": ResponsesAgent,
-    **dict.fromkeys(A2A, A2aAgent),
-}
-
 
 def agent(name: str, url: str, agent_id: str | None = None, key: str | None = None, **options: Any) -> Agent:
     """An adapter, speaking to an agent of a real server."""
     settings = AGENTS[name]
     more = {**settings.get("adapterOptions", {}), **options}
-    return _CLASSES[name](
-        AgentSettings(agent_id or settings.get("agentId"), key, url, options=more), limiter=world.limiter()
-    )
+    adapter = settings.get("adapter") or ("a2a" if name in A2A else name)
+    return server_agent(adapter, AgentSettings(agent_id or settings.get("agentId"), key, url, options=more))
 
 
 HISTORY = ({"assistant": "Welcome!"}, {"user": "My order is late"}, {"assistant": "Which one?"})

@@ -11,7 +11,7 @@ from ci_evals.adapters.hand_over import hand_over, hands_over
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents.adk import wire
-from ci_evals.agents.adk.options import ADDRESS, AdkOptions
+from ci_evals.agents.adk.options import AdkOptions
 from ci_evals.agents.adk.wire import Message, Run
 from ci_evals.agents.agent_server import AgentRequest
 from ci_evals.agents.server_agent import ServerAgent, Session, Turn
@@ -39,7 +39,6 @@ class AdkAgent(ServerAgent[AdkOptions, _AdkSession]):
     """The agent under test as an app of an ADK server. Implements the port `StatefulAgent`."""
 
     form = AdkOptions
-    address = ADDRESS
     wrong_server = "is it an ADK server, and the base URL right?"
 
     async def _open(self, client: AgentClient, test: Test) -> _AdkSession:

@@ -7,9 +7,6 @@ from pydantic import Field, JsonValue
 from ci_evals.agents.options import ServerOptions
 from ci_evals.domain.base import NonBlank
 
-ADDRESS = "http://127.0.0.1:8000"
-"""The default address of `adk api_server`."""
-
 
 class AdkOptions(ServerOptions):
     """Options of `adk`, for agents behind a server of Google's Agent Development Kit."""

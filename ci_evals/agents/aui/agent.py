@@ -12,7 +12,7 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest, AgentServer
 from ci_evals.agents.aui import wire
-from ci_evals.agents.aui.options import ADDRESS, AuiOptions
+from ci_evals.agents.aui.options import AuiOptions
 from ci_evals.agents.server_agent import closed_on_error
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentAccessError, AgentError
@@ -56,7 +56,7 @@ class AuiAgent:
         """
         self._settings, self._open_timeout = settings, open_timeout
         self._options = AuiOptions.model_validate(settings.options)
-        url = wire.external_url(settings.base_url or ADDRESS)
+        url = wire.external_url(settings.base_url or "")
         headers = agent_server.checked_headers(settings.headers)
         if key := addresses.header_value(settings.api_key or "", "the agent's key"):
             headers |= agent_server.checked_headers({self._options.key_header: key})

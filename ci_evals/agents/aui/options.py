@@ -5,8 +5,6 @@ from pydantic import Field
 from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.choices import AgentIdLocation
 
-ADDRESS = "https://api.aui.io/ia-controller"
-
 
 class AuiOptions(Model):
     """Options of `aui`: the details in which servers of AUI's task API differ."""

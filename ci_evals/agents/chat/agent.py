@@ -9,7 +9,7 @@ from ci_evals.adapters.hand_over import hands_over
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.agents.agent_server import CHECK_SECONDS, AgentRequest
 from ci_evals.agents.chat import wire
-from ci_evals.agents.chat.options import ADDRESS, ChatOptions
+from ci_evals.agents.chat.options import ChatOptions
 from ci_evals.agents.server_agent import ServerAgent, Session, SessionT, Turn
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply, ToolCall
@@ -27,7 +27,6 @@ class EndpointAgent(ServerAgent[ChatOptions, SessionT]):
     """A model behind an endpoint that is compatible with one of OpenAI's."""
 
     form = ChatOptions
-    address = ADDRESS
     path: str
     """The path of the API."""
 

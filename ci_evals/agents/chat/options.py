@@ -6,9 +6,6 @@ from pydantic import Field, JsonValue, field_validator
 
 from ci_evals.agents.options import ServerOptions
 
-ADDRESS = "https://api.openai.com/v1"
-
-
 _NOT_IN_REQUEST = {
     "messages": "ci-evals writes the conversation",
     "input": "ci-evals writes the conversation",

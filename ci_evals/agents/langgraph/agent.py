@@ -12,7 +12,7 @@ from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest
 from ci_evals.agents.langgraph import wire
-from ci_evals.agents.langgraph.options import ADDRESS, LangGraphOptions
+from ci_evals.agents.langgraph.options import LangGraphOptions
 from ci_evals.agents.langgraph.wire import NEW_THREAD, Object, ThreadState
 from ci_evals.agents.server_agent import ServerAgent, Session, Turn
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
@@ -39,7 +39,6 @@ class LangGraphAgent(ServerAgent[LangGraphOptions, _Thread]):
     """The agent under test as an assistant of a LangGraph Server. Implements the port `StatefulAgent`."""
 
     form = LangGraphOptions
-    address = ADDRESS
     wrong_server = "is it a LangGraph Server, and the base URL right?"
 
     def _headers(self) -> Mapping[str, str]:

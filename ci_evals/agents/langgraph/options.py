@@ -8,9 +8,6 @@ from ci_evals.agents.options import OF_A_TEST, Headers, ServerOptions, check_nam
 from ci_evals.domain.base import NonBlank
 from ci_evals.support import placeholders
 
-ADDRESS = "http://127.0.0.1:2024"
-"""The default address of `langgraph dev`."""
-
 
 class LangGraphOptions(ServerOptions):
     """Options of `langgraph`, for assistants of a LangGraph Server."""

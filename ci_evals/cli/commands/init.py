@@ -9,7 +9,7 @@ from pathlib import Path
 from ci_evals.adapters import files
 from ci_evals.adapters.git import repository
 from ci_evals.adapters.git.repository import Repository
-from ci_evals.agent_registry import AGENT_KINDS, FOLDERS, PROGRAM_FOLDERS, PROGRAM_KINDS, AgentKind
+from ci_evals.agent_registry import AGENT_KINDS, PROGRAM_KINDS, AgentKind
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import StarterProvider
 from ci_evals.cli.settings.result_commands import InitSettings
@@ -96,7 +96,7 @@ class Starter:
         return render(
             "cli/starter/suite.yaml.j2",
             agent=agent,
-            lines=self._lines_template,
+            lines=agent.starter,
             adapter=write({"adapter": self.adapter}, _SUITE).strip(),
             about=f"{about}.",
             file=self.suite,
@@ -114,12 +114,6 @@ class Starter:
         root = self.repository.root
         start = moved(command, root, root / self.repository.home)
         return write(literal({"start": start}), _SUITE).strip()
-
-    @property
-    def _lines_template(self) -> str:
-        """The template of the lines about the agent."""
-        folder = PROGRAM_FOLDERS.get(self.kind) or FOLDERS[self.kind]
-        return f"agents/{folder}/starter.yaml.j2"
 
     def _workflow(self) -> str:
         branch = self.repository.branch
@@ -167,11 +161,12 @@ def plan(found: Repository, settings: InitSettings) -> Starter:
     if adapter in PROGRAM_KINDS:
         adapter = PROGRAM_KINDS[adapter].example
     kind = program_of(adapter) or adapter
-    if kind not in PROGRAM_KINDS and kind not in AGENT_KINDS:
-        supported = [*AGENT_KINDS, *PROGRAM_KINDS]
-        reason = (
-            complaint(adapter, ()) if settings.adapter else "is a plug-in, which the action does not contain"
-        )
+    kinds = {**AGENT_KINDS, **PROGRAM_KINDS}
+    supported = [name for name, agent in kinds.items() if agent.starter]
+    if kind not in supported:
+        reason = "is a plug-in, which the action does not contain"
+        if settings.adapter:
+            reason = complaint(adapter, ()) or "has no starter suite"
         raise UsageError(f"--adapter: {adapter!r} {reason}. init supports {', '.join(supported)}.")
     starter = Starter(kind, adapter, found, settings.provider, settings.start)
     if starter.agent.embedded:

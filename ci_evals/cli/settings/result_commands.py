@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from ci_evals.agent_registry import FOLDERS, PROGRAM_FOLDERS
+from ci_evals.agent_registry import AGENT_KINDS, PROGRAM_KINDS
 from ci_evals.cli.settings.choices import (
     ComparisonFormat,
     Platform,
@@ -45,7 +45,7 @@ class InitSettings:
         OptionSpec(
             "How to call your agent, such as openai, http or python.\n\n"
             "Default: the adapter of existing suites, otherwise aui. `demo` is for a first look. Known are "
-            f"{', '.join([*FOLDERS, *PROGRAM_FOLDERS])}.",
+            f"{', '.join([*AGENT_KINDS, *PROGRAM_KINDS])}.",
             group=Group.AGENT,
             names=Names.TEXT,
             metavar="ADAPTER",

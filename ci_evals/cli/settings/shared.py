@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from ci_evals.agent_registry import FOLDERS
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.cli.settings.choices import CommentMode, CommentOn, SuiteTrust
 from ci_evals.cli.settings.gate_rules import change_options, gate_options, settings_class
 from ci_evals.domain.agents import is_program
@@ -127,7 +127,7 @@ Adapter = Annotated[
     str | None,
     OptionSpec(
         "How to call the agent, such as openai or http.\n\n"
-        f"Overrides the suite's `adapter`; the default is aui. Built in are {', '.join(FOLDERS)}. "
+        f"Overrides the suite's `adapter`; the default is aui. Built in are {', '.join(AGENT_KINDS)}. "
         "`python:MODULE:ATTRIBUTE` calls a Python function, `command: PROGRAM` starts a program. Use a "
         "plug-in by its name.",
         group=Group.AGENT,

@@ -7,9 +7,6 @@ from pydantic import Field, JsonValue, field_validator
 from ci_evals.agents.options import OF_A_TEST, Headers, ServerOptions, check_names, headers_field
 from ci_evals.domain.base import NonBlank
 
-ADDRESS = "http://127.0.0.1:5005"
-"""Where `rasa run` serves."""
-
 
 class RasaOptions(ServerOptions):
     """Options of `rasa`, for assistants behind Rasa's REST channel."""

@@ -9,13 +9,13 @@ from pydantic import JsonValue
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest, NoSuchPathError
-from ci_evals.agents.rasa import wire
-from ci_evals.agents.rasa.options import ADDRESS, RasaOptions
-from ci_evals.agents.rasa.wire import Tracker
 from ci_evals.agents.server_agent import ServerAgent, Session, Turn
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.extensions.rasa import wire
+from ci_evals.extensions.rasa.options import RasaOptions
+from ci_evals.extensions.rasa.wire import Tracker
 from ci_evals.support import placeholders
 
 
@@ -38,7 +38,6 @@ class RasaAgent(ServerAgent[RasaOptions, _Conversation]):
     """The agent under test behind Rasa's REST channel. Implements the port `StatefulAgent`."""
 
     form = RasaOptions
-    address = ADDRESS
 
     async def _open(self, client: AgentClient, test: Test) -> _Conversation:
         """Begin a conversation: a sender of its own, with the slots that the options set."""

@@ -1,6 +1,6 @@
 """Agents behind Rasa's REST channel: what a real server sent, as evidence, and what none should send.
 
-recorded_http/ was made by `RECORD=1 make frameworks`: rasa 3.6.21 with an action server of rasa-sdk.
+agents/recorded_http/ was made by `RECORD=1 make frameworks`: rasa 3.6.21 with an action server of rasa-sdk.
 """
 
 import json
@@ -14,12 +14,12 @@ import recorded_http
 import world
 from agent_cases import NOBODY
 
-from ci_evals.agents.rasa import wire as rasa_wire
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall
+from ci_evals.extensions.rasa import wire as rasa_wire
 
-RECORDED = Path(__file__).parents[1] / "recorded_http"
+RECORDED = Path(__file__).parents[2] / "agents/recorded_http"
 PLAN = {"plan": "Ida Berg"}
 CALLS = (
     ToolCall(name="lookup", arguments={**PLAN, "order": "A-1"}, result={"amount": 42.0}),

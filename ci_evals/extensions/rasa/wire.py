@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from ci_evals.agents.rasa.options import RasaOptions
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus
+from ci_evals.extensions.rasa.options import RasaOptions
 from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
