@@ -146,6 +146,7 @@ def _suite_keys(schema: Schema) -> Iterator[str]:
         yield from _keys(f"### `{kind}`", parts[name])
     yield from _keys("## A judged criterion", parts["Judged"])
     yield from _keys("## A graded criterion", parts["Graded"], common)
+    yield from _keys("## A criterion on claims", parts["ClaimsBacked"], common)
     yield from _keys("## A dimension of a rubric", parts["Dimension"])
     yield from _keys("## A level of a rubric", parts["Level"])
     yield from ("", "## Strict criteria", "", dedent(STRICT))

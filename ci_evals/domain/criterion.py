@@ -47,3 +47,8 @@ class Criterion(Model):
     def strict_kind(self) -> str | None:
         """The name of the strict check; None if a judge decides."""
         return None
+
+    @property
+    def claims_kind(self) -> Literal["backed"] | None:
+        """What is asked of the agent's claims; None if the evaluation is not about them."""
+        return None

@@ -187,6 +187,8 @@ class _EvaluationFields(ResultPart):
     criterion: str
     kind: Literal["strict", "judged"]
     strict: str | None = None
+    claims: Literal["backed"] | None = None
+    """Of a judged one: that tool calls back what the agent says it did. Null if it is of something else."""
     category: str | None = None
     weight: Annotated[float, Field(ge=0, le=1_000_000)] = 1
     aui_logic: tuple[str, ...] = ()
@@ -204,6 +206,7 @@ class Finding(_VerdictFields, _EvaluationFields):
             criterion=evaluation.criterion,
             kind="judged" if strict is None else "strict",
             strict=strict,
+            claims=evaluation.claims_kind,
             category=evaluation.category,
             weight=evaluation.weight,
             aui_logic=evaluation.aui_logic,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from itertools import starmap
 
-from ci_evals.domain.checks.evaluation import Graded, Judged
+from ci_evals.domain.checks.evaluation import ClaimsBacked, Graded, Judged
 from ci_evals.domain.checks.replies import NO_REPLY
 from ci_evals.domain.checks.strict.expected_answers import NO_MODEL, compares_meanings
 from ci_evals.domain.checks.strict.functions import PythonCheck
@@ -12,8 +12,8 @@ from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.suite import PlannedTurn, Test, unsent_lines
 from ci_evals.domain.transcript import END_REASONS, EndState, Transcript
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
-from ci_evals.grading import code_check, graded_criteria
-from ci_evals.grading.judge import Judge, JudgeContext
+from ci_evals.grading import claims, code_check, graded_criteria
+from ci_evals.grading.judge import Judge, JudgeContext, shares_prompt
 from ci_evals.grading.semantic import SemanticMatcher
 from ci_evals.grading.unsent_lines import UnsentLines
 from ci_evals.ports import CallFunction
@@ -39,33 +39,51 @@ async def grade(
     unsent = _kept_from(test, turns, transcript)
 
     async def decide(evaluation: Judged | StrictCheck) -> Verdict:
-        if not isinstance(evaluation, Judged):
-            verdict = await checked(evaluation)
-            return unsent.limit(evaluation, verdict) if unsent else verdict
+        if isinstance(evaluation, Judged):
+            verdict = await asked(evaluation)
+        else:
+            verdict = await _checked(evaluation, transcript, semantic_matcher, call_function)
+        return unsent.limit(evaluation, verdict) if unsent else verdict
+
+    async def asked(evaluation: Judged) -> Verdict:
         if isinstance(context, Verdict):
             return context
         return await judged(context, evaluation) if transcript.turns else NO_REPLY
 
-    async def checked(evaluation: StrictCheck) -> Verdict:
-        if compares_meanings(evaluation):
-            if isinstance(semantic_matcher, Verdict):
-                return semantic_matcher
-            return await semantic_matcher.decide(evaluation, transcript)
-        if isinstance(evaluation, PythonCheck):
-            return await code_check.decide(evaluation, transcript, call_function)
-        return evaluation.decide(transcript)
-
     judged_first: dict[int, Verdict] = {}
-    if isinstance(context, JudgeContext) and transcript.turns and context.is_worth_keeping:
-        # Once the provider has read the conversation, it reads it for a fraction: only then ask the rest.
-        first = next(i for i, each in enumerate(test.evaluations) if isinstance(each, Judged))
+    for first in _asked_first(test, transcript, context):
         judged_first[first] = await decide(test.evaluations[first])
 
     async def verdict_of(index: int, evaluation: Judged | StrictCheck) -> Verdict:
-        return judged_first[index] if index in judged_first else await decide(evaluation)
+        return judged_first.get(index) or await decide(evaluation)
 
     verdicts = await asyncio.gather(*starmap(verdict_of, enumerate(test.evaluations)))
     return tuple(Finding.of(e, verdict) for e, verdict in zip(test.evaluations, verdicts, strict=True))
+
+
+async def _checked(
+    check: StrictCheck,
+    transcript: Transcript,
+    semantic_matcher: SemanticMatcher | Verdict,
+    call_function: CallFunction | None,
+) -> Verdict:
+    if compares_meanings(check):
+        if isinstance(semantic_matcher, Verdict):
+            return semantic_matcher
+        return await semantic_matcher.decide(check, transcript)
+    if isinstance(check, PythonCheck):
+        return await code_check.decide(check, transcript, call_function)
+    return check.decide(transcript)
+
+
+def _asked_first(test: Test, transcript: Transcript, context: JudgeContext | Verdict) -> Sequence[int]:
+    """Return the place of the criterion to ask about before the others; none if nothing is gained by it.
+
+    Once the provider has read the conversation, it reads it for a fraction of the price.
+    """
+    if isinstance(context, Verdict) or not (transcript.turns and context.is_worth_keeping):
+        return ()
+    return [place for place, each in enumerate(test.evaluations) if shares_prompt(each)][:1]
 
 
 _BY_THE_AGENT = frozenset({EndState.ESCALATED, EndState.AGENT_ERROR})
@@ -87,6 +105,8 @@ def _kept_from(test: Test, turns: Sequence[PlannedTurn], transcript: Transcript)
 
 async def judged(context: JudgeContext, evaluation: Judged) -> Verdict:
     """Return the judge's verdict on a criterion, with a grade if it has a rubric."""
+    if isinstance(evaluation, ClaimsBacked):
+        return await claims.decide(context, evaluation)
     if isinstance(evaluation, Graded):
         return await graded_criteria.decide(context, evaluation)
     return await context.decide(evaluation)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, TypeVar
 
-from ci_evals.domain.checks.evaluation import Judged
+from ci_evals.domain.checks.evaluation import ClaimsBacked, Judged
+from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import Transcript
@@ -46,6 +47,11 @@ class JudgeAnswer(StatedGrounds):
 _VERDICTS = ("pass", "fail")
 
 
+def shares_prompt(evaluation: Criterion) -> bool:
+    """Return whether its prompt begins like those of other criteria on the conversation."""
+    return isinstance(evaluation, Judged) and not isinstance(evaluation, ClaimsBacked)
+
+
 @dataclass(frozen=True)
 class Judge:
     """Models to ask about criteria. They see neither weights, nor other criteria, nor secrets."""
@@ -60,7 +66,7 @@ class Judge:
     def context(self, test: Test, turns: Sequence[PlannedTurn], transcript: Transcript) -> "JudgeContext":
         """Return a conversation as it is put to this judge."""
         panel = JudgePanel(self.llms, self.votes, self.sample_id, self._kept if self.debug else None)
-        questions = sum(isinstance(evaluation, Judged) for evaluation in test.evaluations)
+        questions = sum(map(shares_prompt, test.evaluations))
         return JudgeContext(panel, self.redactor, test, turns, transcript, questions=questions)
 
     def _kept(self, answer: str) -> str:
@@ -80,7 +86,7 @@ class JudgeContext:
     actions: bool = False
     """Show the judge the agent's actions too."""
     questions: int = 1
-    """The number of criteria that it is asked about."""
+    """The number of criteria whose prompts begin alike."""
 
     @cached_property
     def prompt_data(self) -> Mapping[str, Data]:
@@ -98,8 +104,14 @@ class JudgeContext:
         return clean
 
     @cached_property
-    def _texts(self) -> Mapping[int, Sequence[str]]:
+    def texts(self) -> Mapping[int, Sequence[str]]:
+        """The texts of each turn that a judge may quote, by its number."""
         return transcript_view.texts_by_turn(self._conversation)
+
+    @cached_property
+    def replies(self) -> Mapping[int, str]:
+        """The agent's reply of each turn as a judge is shown it."""
+        return {turn["turn"]: turn["agent"] for turn in self._conversation[:-1]}
 
     @property
     def shown(self) -> str:
@@ -166,7 +178,7 @@ class JudgeContext:
 
     def grounds(self, stated: StatedGrounds, citations: Sequence[Citation]) -> Grounds:
         """Return the grounds of an answer; see `grounds.check`."""
-        return grounds.check(stated, citations, self._texts)
+        return grounds.check(stated, citations, self.texts)
 
 
 def _schema(verdicts: Sequence[str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Findings on a conversation of which less is known than when it was graded. Pure."""
 
-from ci_evals.domain.checks.evaluation import Judged
+from ci_evals.domain.checks.evaluation import ClaimsBacked, Judged
 from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.checks.strict.functions import PythonCheck
 from ci_evals.domain.checks.strict_check import StrictCheck
@@ -28,6 +28,8 @@ def _verdict(
     evaluation: Judged | StrictCheck, before: Finding, transcript: Transcript, cannot_say: Verdict
 ) -> Verdict | None:
     """Return the verdict by what is still known; None if it is the one before."""
+    if isinstance(evaluation, ClaimsBacked):
+        return evaluation.without_evidence(transcript)
     if isinstance(evaluation, Judged):
         return cannot_say if before.rests_on == "absence" else None
     if isinstance(evaluation, PythonCheck):

@@ -77,3 +77,29 @@ def _is_long_enough(part: str) -> bool:
             if weight >= MINIMUM:
                 return True
     return False
+
+
+_SENTENCE_END = re.compile(r"[.!?](?= )|[。！？]")
+
+
+def sentences_with(quote: str, text: str) -> list[str]:
+    """Return the sentences of a text that the quote stands in, folded: an item for each place.
+
+    The quote must stand there in one piece: other than in `occurs` nothing may be left out. A quote of too
+    few letters to mean anything stands nowhere, unless it is the whole text.
+    """
+    whole = folded(text)
+    ends = [0, *(match.end() for match in _SENTENCE_END.finditer(whole)), len(whole)]
+    found = []
+    for form in _forms(quote):
+        part = folded(form).strip(_AROUND)
+        if not part or not (_is_long_enough(part) or part == whole.strip(_AROUND)):
+            continue
+        start = whole.find(part)
+        while start >= 0:
+            end = start + len(part)
+            first = max(place for place in ends if place <= start)
+            last = min(place for place in ends if place >= end)
+            found.append(whole[first:last])
+            start = whole.find(part, end)
+    return found

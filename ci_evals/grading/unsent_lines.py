@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 
@@ -16,7 +17,7 @@ class UnsentLines:
     because: str
     """The agent's act: `the agent handed over to a person`."""
 
-    def limit(self, check: StrictCheck, verdict: Verdict) -> Verdict:
+    def limit(self, check: Judged | StrictCheck, verdict: Verdict) -> Verdict:
         """Return the verdict; `not_reached` if the replies to these lines could have decided it otherwise."""
         turn: object = getattr(check, "turn", None)
         if verdict.cause is Cause.NO_EVIDENCE and isinstance(turn, int) and turn in self.lines:

@@ -1,7 +1,7 @@
 """The judge check: control questions to the judges of a run, asked beside its first conversations."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -41,6 +41,8 @@ class JudgeChecks:
     baseline: Results | None
     prices: Callable[[], PriceTable]
     now: Callable[[], datetime]
+    subjects: Sequence[control.Subject] = (control.CRITERIA,)
+    """The sets of control questions; each must be passed by itself."""
     spent: Callable[[RoleUsage], None] = lambda _: None
 
     def __post_init__(self) -> None:
@@ -90,7 +92,7 @@ class JudgeChecks:
         return tuple(f"judge check: {why_not_passed(check, only_warn=True)}" for check in failed)
 
     async def _check(self, judge: CheckedJudge) -> None:
-        digest = control.prompt_digest()
+        digest = control.prompt_digest(self.subjects)
         earlier = None if self.mode is CheckMode.ALWAYS else self._earlier(judge, digest)
         check = self._done[judge.llm.model] = earlier or await self._ask(judge, digest)
         if check.passed and judge.cache:
@@ -99,14 +101,15 @@ class JudgeChecks:
     async def _ask(self, judge: CheckedJudge, digest: str) -> JudgeCheck:
         meter = MeteredLLM(judge.llm, "judge", self.spent)
         self._meters.append(meter)
-        result = await control.ask(meter, self.redactor)
+        results = [await control.ask(meter, self.redactor, subject) for subject in self.subjects]
+        failures = [result.failure for result in results if result.failure]
         check = self.redactor.model(
             JudgeCheck(
-                asked=result.asked,
-                right=result.right,
-                required=result.required,
-                passed=result.passed,
-                why=result.failure,
+                asked=sum(result.asked for result in results),
+                right=sum(result.right for result in results),
+                required=sum(result.required for result in results),
+                passed=not failures,
+                why=failures[0] if failures else None,
                 model=judge.llm.model,
                 provider=self.provider,
                 address=judge.service.shown if judge.service else None,

@@ -24,6 +24,7 @@ from ci_evals.domain.progress import Event, Extended, Listener, ModelAnswered, R
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.gate.rules.max_cost import MaxCost
+from ci_evals.grading import control
 from ci_evals.job.chosen import Chosen, ChosenModels
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
@@ -31,6 +32,7 @@ from ci_evals.job.late_evidence import LateEvidence, PlayPlan
 from ci_evals.job.limits import Budget, LimitsWatcher
 from ci_evals.job.results_builder import ResultsBuilder
 from ci_evals.job.stages import first_stage, next_stage
+from ci_evals.planning.workload import judges_claims
 from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, play, run
 from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections
@@ -117,6 +119,7 @@ async def evaluate(
             baseline=job.baseline.results,
             prices=job.prices,
             now=builder.now,
+            subjects=control.subjects(with_claims=judges_claims(job.plan)),
             spent=lambda usage: hear(ModelAnswered(None, usage)),
         )
         play_all = partial(_play_in_stages, job, builder, play_plan, done, listen=listen, stop=stop)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.agent_registry import AGENT_KINDS
-from ci_evals.domain.checks.evaluation import Graded, Judged
+from ci_evals.domain.checks.evaluation import ClaimsBacked, Graded, Judged
 from ci_evals.domain.checks.rubric import Dimension, Level, Rubric
 from ci_evals.domain.checks.strict_check import ConversationLength, StrictCheck
 from ci_evals.domain.criterion import Criterion
@@ -104,7 +104,7 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
             yield (*path, "weight"), "is 0: the criterion is shown but does not count"
         if isinstance(evaluation, Graded):
             yield from (((*path, *inner), message) for inner, message in _of_rubric(evaluation))
-        elif isinstance(evaluation, Judged):
+        elif isinstance(evaluation, Judged) and not isinstance(evaluation, ClaimsBacked):
             for message in filter(None, (_two_things(evaluation), _could_be_strict(evaluation))):
                 yield (*path, "criterion"), message
         if isinstance(evaluation, StrictCheck):
@@ -235,9 +235,9 @@ def _is_quiz(test: Test) -> bool:
 
 
 def _meaning(evaluation: Criterion) -> tuple[Any, ...]:
-    """Return all that decides the verdict; the words of a strict check do not."""
+    """Return all that decides the verdict; the words of a strict check, or of one of claims, do not."""
     fields = evaluation.model_dump(exclude={"weight", "category", "aui_logic"})
-    if not isinstance(evaluation, Judged):
+    if isinstance(evaluation, StrictCheck | ClaimsBacked):
         del fields["criterion"]
     else:
         fields["criterion"] = " ".join(evaluation.criterion.lower().split())

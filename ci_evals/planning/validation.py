@@ -9,7 +9,15 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ci_evals.domain.checks.evaluation import GRADED, JUDGED, STRICT_KINDS, Graded, Judged
+from ci_evals.domain.checks.evaluation import (
+    CLAIMS,
+    GRADED,
+    JUDGED,
+    STRICT_KINDS,
+    ClaimsBacked,
+    Graded,
+    Judged,
+)
 from ci_evals.domain.checks.evaluation import STRICT as STRICT_TAG
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import GIVEN_REPLY, PLANNED_TURN, GivenReply, PlannedTurn, Suite
@@ -18,10 +26,14 @@ from ci_evals.support.redaction import MASK, Redactor
 
 _LINES: Mapping[str, type[BaseModel]] = {PLANNED_TURN: PlannedTurn, GIVEN_REPLY: GivenReply}
 
-KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged, GRADED: Graded, **STRICT_KINDS}
+KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged, GRADED: Graded, CLAIMS: ClaimsBacked, **STRICT_KINDS}
 """Every kind of evaluation."""
 
-_WITHOUT_STRICT = {Judged: "a criterion without 'strict'", Graded: "a criterion with a rubric"}
+_WITHOUT_STRICT = {
+    Judged: "a criterion without 'strict'",
+    Graded: "a criterion with a rubric",
+    ClaimsBacked: "a criterion with 'claims'",
+}
 
 
 def problems_in(
@@ -178,7 +190,7 @@ def _unknown_key(key: str, model: type[BaseModel]) -> str:
     if model in KINDS.values() and owners:
         return f"{_name_of(model)} has no such key; it belongs to {', '.join(owners[:3])}"
     # A criterion without its rubric or its misspelled `strict` looks like a plain one.
-    known = [*_keys_of(Graded), "strict"] if model is Judged else _keys_of(model)
+    known = [*_keys_of(Graded), "claims", "strict"] if model is Judged else _keys_of(model)
     return f"unknown key{nearest(key, known)}"
 
 

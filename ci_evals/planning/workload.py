@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from operator import add
 
-from ci_evals.domain.checks.evaluation import Judged
+from ci_evals.domain.checks.evaluation import ClaimsBacked, Judged
 from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import Test
@@ -65,3 +65,9 @@ def of_suite(plan: Plan, planned: PlannedSuite) -> Workload:
 def of_plan(plan: Plan) -> Workload:
     """Return the work of the whole plan."""
     return sum((of_suite(plan, planned) for planned in plan.suites), Workload())
+
+
+def judges_claims(plan: Plan) -> bool:
+    """Return whether a criterion of the plan is about claims."""
+    tests = (test for planned in plan.suites for test in planned.tests)
+    return any(isinstance(one, ClaimsBacked) for test in tests for one in test.evaluations)

@@ -17,6 +17,7 @@ from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.domain.suite import Test
 from ci_evals.domain.verdict import UNUSABLE, Cause, Verdict
 from ci_evals.gate.rules.max_cost import MaxCost
+from ci_evals.grading import control
 from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.voting import JudgePanel
@@ -98,6 +99,7 @@ async def rejudge(
         baseline=job.baseline.results,
         prices=lambda: job.prices,
         now=now,
+        subjects=control.subjects(with_claims=any(saved.has_claims for saved in conversations)),
     )
     runner = RejudgeRunner(job, panels, stop, listen)
     builder = RejudgedResultsBuilder(job, models, stop, now, checks)
@@ -196,12 +198,11 @@ class RejudgeRunner:
         self._listen(event)
 
     async def _verdict(self, saved: SavedConversation, test: Test, judge: Judge) -> Verdict | None:
-        """The verdict on the one criterion of `test`; None if the run ended before."""
+        """The verdict on the first criterion of `test`; None if the run ended before."""
         findings = await self._stop.run_until_stopped(grade(test, saved.turns, saved.transcript, judge))
         if findings is None:
             return None
-        (finding,) = findings
-        return finding.verdict
+        return findings[0].verdict
 
     def _rejudged(
         self,

@@ -1,11 +1,12 @@
 """Saved runs that are judged again, and their conversations as a judge is shown them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue, ValidationError
 
-from ci_evals.domain.checks.evaluation import judged
+from ci_evals.domain.checks.evaluation import STRICT_KINDS, judged
+from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import SuiteModels, Trial
@@ -17,7 +18,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, PlannedTurn, Test, planned_turns
 from ci_evals.domain.transcript import EndState, Transcript
-from ci_evals.domain.verdict import Finding, Verdict
+from ci_evals.domain.verdict import Finding, Outcome, Verdict
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.support.redaction import Redactor
@@ -93,13 +94,19 @@ class SavedConversation:
     trial: Trial
     result: TrialResult
     tests: tuple[Test, ...]
-    """The test, once for each criterion that is judged, with that criterion alone."""
+    """The test, once for each criterion that is judged: with that first, and then with the checks by which it
+    expected the agent to end the conversation."""
     turns: tuple[PlannedTurn, ...]
 
     @property
     def transcript(self) -> Transcript:
         """The turns, and why the conversation ended."""
         return transcript_of(self.result)
+
+    @property
+    def has_claims(self) -> bool:
+        """True if a criterion is about the agent's claims."""
+        return any(finding.claims for finding in self.result.findings)
 
 
 @dataclass(frozen=True)
@@ -145,13 +152,14 @@ def saved_conversation(job: RejudgeJob, trial: Trial) -> SavedConversation:
     result = test.trials[trial.index - 1]
     turns = turns_of(test, result, job.source)
     try:
+        ending = tuple(_expecting_the_end(result))
         tests = tuple(
             Test(
                 name=test.name,
                 user_info=test.user_info,
                 guidelines=test.guidelines,
                 turns=test.turns,
-                evaluations=(judged(finding.criterion, test.rubrics.get(number)),),
+                evaluations=(judged(finding, test.rubrics.get(number)), *ending),
             )
             for number, finding in enumerate(result.findings, 1)
             if is_judged(finding)
@@ -163,3 +171,11 @@ def saved_conversation(job: RejudgeJob, trial: Trial) -> SavedConversation:
             f"{job.source}: the test {test.name!r} is not valid in saved results: {path}: {first['msg']}"
         ) from error
     return SavedConversation(trial, result, tests, turns)
+
+
+def _expecting_the_end(result: TrialResult) -> Iterator[StrictCheck]:
+    """Yield the checks by which a test expected the agent to end the conversation as it did."""
+    for finding in result.findings:
+        kind = STRICT_KINDS.get(finding.strict or "")
+        if kind and kind.expects_end is result.status and finding.outcome is Outcome.PASSED:
+            yield kind.model_validate({"criterion": finding.criterion, "strict": finding.strict})

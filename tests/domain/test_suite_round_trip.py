@@ -8,7 +8,7 @@ from every_evaluation import CONDITIONS, EVALUATIONS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.domain.checks.evaluation import STRICT_CHECKS, Graded, Judged
+from ci_evals.domain.checks.evaluation import STRICT_CHECKS, ClaimsBacked, Graded, Judged
 from ci_evals.domain.checks.matcher import KEYS
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.support.redaction import Redactor
@@ -63,7 +63,7 @@ def _conditions(test):
 def test_the_table_has_every_kind():
     """A new kind of evaluation belongs into it."""
     kinds = {type(evaluation) for evaluation in a_test(*EVALUATIONS.values()).evaluations}
-    assert kinds == {Judged, Graded, *STRICT_CHECKS}
+    assert kinds == {Judged, Graded, ClaimsBacked, *STRICT_CHECKS}
     assert {key for form in CONDITIONS.values() for key in form} >= set(KEYS)
 
 

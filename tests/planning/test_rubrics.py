@@ -3,6 +3,7 @@ import re
 from importlib.resources import files
 from typing import get_args
 
+import builders as build
 import jsonschema
 import pytest
 
@@ -72,10 +73,11 @@ def test_dimensions_of_ones_own():
 def test_a_graded_criterion_is_asked_again_as_it_was():
     """What results keep of a rubric makes the same question, whatever built-in dimensions mean by then."""
     rubric = read(dimensions=["reasoning", {"name": "tact", "rubric": LEVELS}], passAt=0.9).whole_rubric
-    again = judged("The answer is well made", rubric)
+    finding = build.finding(kind="judged", criterion="The answer is well made")
+    again = judged(finding, rubric)
     assert isinstance(again, Graded)
     assert again.whole_rubric == rubric
-    assert not isinstance(judged("The answer is well made", None), Graded)
+    assert not isinstance(judged(finding, None), Graded)
 
 
 @pytest.mark.parametrize(

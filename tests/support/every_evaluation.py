@@ -62,6 +62,7 @@ SIMPLE = [
     {"weight": 2, "category": "tone", "aui_logic": ["x"]},
     {"dimensions": ["correctness", {"name": "tone", "rubric": LEVELS}]},
     {"rubric": LEVELS, "passAt": 0.5},
+    {"claims": "backed"},
 ]  # fmt: skip
 """Evaluations without matchers, in every form."""
 

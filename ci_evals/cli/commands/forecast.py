@@ -30,7 +30,7 @@ from ci_evals.planning.forecast import (
     votes_of,
     with_votes,
 )
-from ci_evals.planning.workload import of_test
+from ci_evals.planning.workload import judges_claims, of_test
 from ci_evals.ports import Completion, Prompt
 from ci_evals.reports import sanitize
 from ci_evals.support.redaction import Redactor
@@ -144,8 +144,9 @@ async def estimate(
                 spent[model] = spent.get(model, Spending()) + spending.between(Range(fewest, loops))
     seconds = Range(duration(few, parallel).low, duration(trials, parallel).high)
     if judges := checked_judges(plan, connections, check):
-        size = await _measure_check()
-        checking = of_check(len(control.questions()), size, control.CONCURRENT)
+        subjects = control.subjects(with_claims=judges_claims(plan))
+        questions = sum(len(control.questions(subject)) for subject in subjects)
+        checking = of_check(questions, await _measure_check(subjects), control.CONCURRENT)
         likely = Range(check is CheckMode.ALWAYS, 1)  # a passed check of before saves the questions
         for judge in judges:
             spent[judge] = spent.get(judge, Spending()) + checking.judge.between(likely)
@@ -200,10 +201,11 @@ class _Ruler:
         raise LLMError
 
 
-async def _measure_check() -> int:
+async def _measure_check(subjects: Iterable[control.Subject]) -> int:
     """Measure all prompts of the judge check."""
     ruler = _Ruler()
-    await control.ask(ruler, Redactor())
+    for subject in subjects:
+        await control.ask(ruler, Redactor(), subject)
     return ruler.total
 
 
@@ -260,7 +262,9 @@ def _wordless(count: int) -> tuple[Turn, ...]:
             user_source=UserSource.AUTO,
             agent="",
             latency_seconds=0,
-            workflows=(),  # a trace, without which no judge is asked of an agent's steps
+            # A trace with all calls, without which no judge is asked of an agent's steps and claims.
+            workflows=(),
+            integrations=(),
         )
         for number in range(1, count + 1)
     )

@@ -21,7 +21,7 @@ from ci_evals.grading import control
 from ci_evals.job.stages import first_plan
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
-from ci_evals.planning.workload import Workload, of_plan, of_test
+from ci_evals.planning.workload import Workload, judges_claims, of_plan, of_test
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table
 from ci_evals.scoring.null_score import in_words, null_score
@@ -49,13 +49,14 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     planned = with_agents(alone, arms, settings.gate_arm, unasked=True)
     fewest = first_plan(planned, settings.both_sides, compares=True)
     check = settings.judge_check
+    subjects = control.subjects(with_claims=judges_claims(planned))
     judges = forecast.checked_judges(planned, connections, check)
     shown = _Shown(
         alone=alone,
         planned=planned,
         fewest=fewest,
         connections=connections,
-        judge_check_calls=len(control.questions()) * len(judges),
+        judge_check_calls=len(judges) * sum(len(control.questions(one)) for one in subjects),
         null_score=null_score(test for suite in alone.suites for test in suite.tests),
         estimate=context.wait(
             forecast.estimate((fewest, planned), connections, prices, settings.parallel, check)

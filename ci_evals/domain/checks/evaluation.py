@@ -1,13 +1,14 @@
 """Evaluations: one criterion each, judged by a model or strict (checked by a program).
 
-A strict kind is told by its `strict` key; without it a criterion is judged, and graded where it has a rubric.
+A strict kind is told by its `strict` key; without it a criterion is judged: graded if it has a rubric, and
+with `claims` about what the agent says that it did.
 The kinds, their fields and their meaning are those of `@aui.io/evals`, plus those for agents of every kind.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     ConfigDict,
@@ -22,6 +23,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from ci_evals.domain.base import Share
+from ci_evals.domain.checks.evidence import find_gap
 from ci_evals.domain.checks.rubric import (
     Dimension,
     Dimensions,
@@ -48,6 +50,8 @@ from ci_evals.domain.checks.strict import (
 )
 from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.criterion import Criterion
+from ci_evals.domain.transcript import Transcript
+from ci_evals.domain.verdict import Finding, Verdict
 
 PASS_AT = 0.7
 """Good in everything passes, and so does a little less in some; half way in everything does not."""
@@ -55,6 +59,11 @@ PASS_AT = 0.7
 
 class Judged(Criterion):
     """A criterion that the judge decides after reading the whole conversation."""
+
+    def undone_by(self, later: Sequence[int]) -> Sequence[int]:
+        """Return the later turns that could undo a pass: none, since the judge knows of lines never sent."""
+        del later
+        return ()
 
 
 class Graded(Judged):
@@ -96,20 +105,49 @@ class Graded(Judged):
         return resolved(self.rubric, self.dimensions, self.pass_at)
 
 
+class ClaimsBacked(Judged):
+    """A criterion that is met if a tool call backs each thing that the agent says it has done.
+
+    The judge lists these claims, whatever the criterion's own words. If not all tool calls are known, it is
+    undecided, and no judge is asked.
+    """
+
+    claims: Literal["backed"] = Field(
+        description="`backed`: each thing that the agent says it has done is backed by a tool call that did "
+        "not fail, made by then, and of the same object."
+    )
+
+    @property
+    def claims_kind(self) -> Literal["backed"]:
+        """What is asked of the agent's claims."""
+        return self.claims
+
+    def undone_by(self, later: Sequence[int]) -> Sequence[int]:
+        """Return the later turns that could undo a pass: any of them, by a claim that nothing backs."""
+        return later
+
+    def without_evidence(self, transcript: Transcript) -> Verdict | None:
+        """Return the verdict if not all tool calls are known; else None."""
+        gap = find_gap(tool_calls.CALLS, transcript)
+        return gap.verdict("what the agent claims there could be backed or not") if gap else None
+
+
 def is_offline(evaluation: Criterion) -> bool:
     """Return whether an evaluation is decided without a model and without the suite's own code."""
     compares = expected_answers.compares_meanings(evaluation)
     return not (isinstance(evaluation, Judged | functions.PythonCheck) or compares)
 
 
-def judged(criterion: str, rubric: Rubric | None) -> Judged:
-    """The evaluation that asks a judge for `criterion`, graded by `rubric` if there is one.
+def judged(finding: Finding, rubric: Rubric | None) -> Judged:
+    """Return the evaluation that a judged finding is of, graded by `rubric` if there is one.
 
     Raises:
-        ValidationError: the rubric is none that a suite may have.
+        ValidationError: it is none that a suite may have.
     """
+    if finding.claims:
+        return ClaimsBacked(criterion=finding.criterion, claims=finding.claims)
     if rubric is None:
-        return Judged(criterion=criterion)
+        return Judged(criterion=finding.criterion)
     dimensions = tuple(
         Dimension(
             name=one.name,
@@ -120,28 +158,36 @@ def judged(criterion: str, rubric: Rubric | None) -> Judged:
         )
         for one in rubric.dimensions
     )
-    return Graded(criterion=criterion, dimensions=dimensions, pass_at=rubric.pass_at)
+    return Graded(criterion=finding.criterion, dimensions=dimensions, pass_at=rubric.pass_at)
 
 
 JUDGED = "judged"
 GRADED = "graded"
+CLAIMS = "a check of claims"
+"""The tag of checks of claims; no key is called so."""
 STRICT = "a strict check"
 """The tag of all strict kinds; no key of any is called so."""
 RUBRIC_KEYS = frozenset({"rubric", "dimensions"})
 """Either key makes a judged criterion a graded one."""
+_CLAIMS_KEY = "claims"
 
 
-def _kind(value: Any) -> str:
-    """Return the tag of the union: strict if there is such a key, else graded or judged."""
-    if isinstance(value, StrictCheck):
-        return STRICT
-    if isinstance(value, Graded):
-        return GRADED
-    if not isinstance(value, dict):
-        return JUDGED
-    if value.get("strict") is not None:
-        return STRICT
-    return GRADED if RUBRIC_KEYS & value.keys() else JUDGED
+def _kind(value: Any) -> str:  # noqa: PLR0911  # one line a kind
+    """Return the tag of the union: strict if there is such a key, else claims, graded or judged."""
+    match value:
+        case StrictCheck():
+            return STRICT
+        case ClaimsBacked():
+            return CLAIMS
+        case Graded():
+            return GRADED
+        case dict() if value.get("strict") is not None:
+            return STRICT
+        case dict() if _CLAIMS_KEY in value:
+            return CLAIMS
+        case dict() if RUBRIC_KEYS & value.keys():
+            return GRADED
+    return JUDGED
 
 
 STRICT_CHECKS: tuple[type[StrictCheck], ...] = (
@@ -173,6 +219,9 @@ Strict = Annotated[StrictCheck, GetPydanticSchema(_any_strict)]
 """A strict check; pydantic reads it as the kind that its key `strict` names."""
 
 Evaluation = Annotated[
-    Annotated[Judged, Tag(JUDGED)] | Annotated[Graded, Tag(GRADED)] | Annotated[Strict, Tag(STRICT)],
+    Annotated[Judged, Tag(JUDGED)]
+    | Annotated[Graded, Tag(GRADED)]
+    | Annotated[ClaimsBacked, Tag(CLAIMS)]
+    | Annotated[Strict, Tag(STRICT)],
     Discriminator(_kind),
 ]

@@ -105,7 +105,7 @@ async def attack(asking: Asking, failed: Sequence[Target], seed: int, at: dateti
         case = cases[attempt.target]
         transcript = attempt.attack.on(case.transcript) if attempt.attack else case.transcript
         test = case.tests[failed[attempt.target].criterion]
-        (finding,) = await grade(test, case.turns, transcript, asking.judge(f"attack/{index}"))
+        finding, *_ = await grade(test, case.turns, transcript, asking.judge(f"attack/{index}"))
         return _AttemptResult(attempt, finding)
 
     answers = await asking.each(

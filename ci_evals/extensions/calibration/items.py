@@ -81,7 +81,7 @@ class Item(JudgedItem):
 def judged(results: Results) -> Iterator[JudgedItem]:
     """The verdicts of the judge, but for undecided ones and those of trials that count in no score.
 
-    What is judged by the agent's steps is left out too: these are not shown to people.
+    What is judged by the agent's steps or calls is left out too: these are not shown to people.
     """
     for suite in results.suites:
         for test in suite.tests:
@@ -90,7 +90,8 @@ def judged(results: Results) -> Iterator[JudgedItem]:
                 for place, finding in enumerate(findings, start=1):
                     rubric = test.rubrics.get(place)
                     decided = finding.kind == "judged" and finding.outcome is not Outcome.UNDECIDED
-                    if decided and not (rubric and rubric.steps):
+                    by_steps = finding.claims is not None or (rubric is not None and rubric.steps)
+                    if decided and not by_steps:
                         yield JudgedItem(suite.name, test, trial, finding, rubric)
 
 

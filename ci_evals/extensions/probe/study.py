@@ -10,7 +10,7 @@ from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.files.suite_loading import values_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain import numbers
-from ci_evals.domain.checks.evaluation import Judged
+from ci_evals.domain.checks.evaluation import ClaimsBacked, Judged
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
@@ -140,10 +140,11 @@ def questions_for(
 
 
 def _judged(suites: Sequence[Suite]) -> Iterator[tuple[tuple[int, int, int], str, str, Judged]]:
+    """Yield the judged criteria. Claims are left out: they are asked of any conversation alike."""
     for s, suite in enumerate(suites):
         for t, test in enumerate(suite.tests):
             for e, evaluation in enumerate(test.evaluations):
-                if isinstance(evaluation, Judged):
+                if isinstance(evaluation, Judged) and not isinstance(evaluation, ClaimsBacked):
                     yield (s, t, e), suite.name, test.name, evaluation
 
 

@@ -166,8 +166,10 @@ def utc(at: datetime) -> datetime:
 
 
 def verdict_kind(finding: Finding) -> str:
-    """`judged`, or `strict tool_used`."""
-    return f"strict {finding.strict}" if finding.strict else finding.kind
+    """`judged`, `judged claims`, or `strict tool_used`."""
+    if finding.strict:
+        return f"strict {finding.strict}"
+    return "judged claims" if finding.claims else finding.kind
 
 
 def tally(findings: Iterable[Finding | Vote]) -> str:

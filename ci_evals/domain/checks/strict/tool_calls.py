@@ -27,7 +27,7 @@ Args = dict[NonBlank, MatcherField]
 
 
 @dataclass(frozen=True)
-class _Seen:
+class SeenCall:
     """A call and the turn in which it was made."""
 
     turn: int
@@ -112,7 +112,7 @@ class ToolCalled(StrictCheck):
             return turns
         unanswered = transcript.unanswered if self.turn == "any" else None
         in_range = transcript.model_copy(update={"turns": tuple(turns), "unanswered": unanswered})
-        calls = _calls(in_range)
+        calls = calls_in(in_range)
         of_tool = [seen for seen in calls if names.same(seen.call.name, self.tool_name)]
         search = PatternSearch()
         matching, unclear = [], []
@@ -137,7 +137,9 @@ class ToolCalled(StrictCheck):
             return gap.verdict(f"in the other turns {reason}")
         return _unclear(unclear, by_status=self.status is not None)
 
-    def _reason(self, calls: Sequence[_Seen], of_tool: Sequence[_Seen], matching: Sequence[_Seen]) -> str:
+    def _reason(
+        self, calls: Sequence[SeenCall], of_tool: Sequence[SeenCall], matching: Sequence[SeenCall]
+    ) -> str:
         wanted = f"{self.tool_name}{args_described(self.args)}"
         reason = f"{_counted(wanted, matching, _HOW[self.status])}, expected: {self.times}"
         if not matching and not self._forbids:
@@ -199,7 +201,7 @@ class ToolSequence(StrictCheck):
         return () if RULES[self.mode].could_fit is None else later
 
     def _decide(self, transcript: Transcript) -> Verdict:
-        calls = _calls(transcript)
+        calls = calls_in(transcript)
         # Whether each call may be each of those wanted: None where it cannot be told.
         search = PatternSearch()
         table = [[_is_call(seen.call, tool, search) for tool in self.tools] for seen in calls]
@@ -220,7 +222,7 @@ class ToolSequence(StrictCheck):
             return Verdict.failed(reason, *evidence)
         return _unclear([seen for seen, row in zip(calls, table, strict=True) if None in row])
 
-    def _reason(self, calls: Sequence[_Seen]) -> str:
+    def _reason(self, calls: Sequence[SeenCall]) -> str:
         wanted = ", ".join(f"{tool.name}{args_described(tool.args)}" for tool in self.tools)
         reason = f"expected {RULES[self.mode].words.format(wanted)}; {_described(calls)}"
         return reason + other_names(self.tool_names(), (seen.call.name for seen in calls))
@@ -245,7 +247,7 @@ class MaxToolCalls(LastingCheck):
 
     def _decide(self, transcript: Transcript) -> Verdict:
         tool = self.tool_name
-        made = _calls(transcript)
+        made = calls_in(transcript)
         calls = [seen for seen in made if tool is None or names.same(seen.call.name, tool)]
         reason = f"{_counted(tool or 'a tool', calls)}, at most {self.calls} allowed"
         reason += other_names(self.tool_names(), (seen.call.name for seen in made))
@@ -266,10 +268,11 @@ class MaxToolCalls(LastingCheck):
 FAMILY = family(ToolCalled, ToolSequence, MaxToolCalls)
 
 
-def _calls(transcript: Transcript) -> list[_Seen]:
+def calls_in(transcript: Transcript) -> list[SeenCall]:
+    """Return all calls that are known, in their order."""
     calls = []
     for turn in transcript.turns:
-        calls += [_Seen(turn.index, call) for call in calls_of(turn).seen]
+        calls += [SeenCall(turn.index, call) for call in calls_of(turn).seen]
     return calls
 
 
@@ -300,18 +303,18 @@ _HOW = {None: "", "ok": " successfully", "error": " with an error"}
 """A status as an adverb of calling."""
 
 
-def _counted(wanted: str, calls: Sequence[_Seen], how: str = "") -> str:
+def _counted(wanted: str, calls: Sequence[SeenCall], how: str = "") -> str:
     if not calls:
         return f"{wanted} was not called{how}"
     turns = ", ".join(str(turn) for turn in dict.fromkeys(seen.turn for seen in calls))
     return f"{wanted} was called{how} {times(len(calls))} (turn {turns})"
 
 
-def _described(calls: Sequence[_Seen]) -> str:
+def _described(calls: Sequence[SeenCall]) -> str:
     return f"called: {'; '.join(map(str, calls)) or 'no tool'}"
 
 
-def _unclear(calls: Sequence[_Seen], *, by_status: bool = False) -> Verdict:
+def _unclear(calls: Sequence[SeenCall], *, by_status: bool = False) -> Verdict:
     """Return the verdict if it cannot be told whether these calls are those wanted.
 
     With `by_status` it depends on whether they succeeded.

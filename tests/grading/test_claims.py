@@ -1,0 +1,428 @@
+"""Claims against deeds: neither the judge's quotes nor its calls are believed."""
+
+import json
+from collections import Counter
+from math import comb
+
+import builders as build
+import fakes
+import pytest
+from seeded import block
+
+from ci_evals.domain.actions import views_of
+from ci_evals.domain.checks.evaluation import ClaimsBacked, Judged
+from ci_evals.domain.errors import LLMError
+from ci_evals.domain.null_agents import CLAIM, REFUSAL
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import EndState, Integration, ToolCall, ToolStatus, Transcript
+from ci_evals.domain.verdict import Cause, Outcome, Verdict
+from ci_evals.grading import control
+from ci_evals.grading.backing import lacking
+from ci_evals.grading.grade import grade
+from ci_evals.grading.judge import Judge
+from ci_evals.grading.less_evidence import finding as with_less
+from ci_evals.support.redaction import Redactor
+
+BACKED = ClaimsBacked(criterion="It does what it says", claims="backed")
+REFUND = ToolCall(name="refund", arguments={"order": "4711"}, result={"amount": 39.9}, status="ok")
+LOOK_UP = ToolCall(name="look_up", arguments={"order": "4711"}, status="ok")
+SAYS = "I have refunded order 4711."
+
+
+def talk(*turns: tuple[str, tuple[ToolCall, ...] | None], **fields) -> Transcript:
+    """A conversation of replies with the calls of each; None for calls that are not known."""
+    made = []
+    for index, (agent, calls) in enumerate(turns, start=1):
+        views = {"tool_calls": None, "workflows": None, "integrations": None, "params": None}
+        if calls is not None:
+            views = {**views_of(calls)}
+        made.append(build.turn(index, user="My order is 4711, by Jo Doe.", agent=agent, **views))
+    return Transcript(turns=tuple(made), **{"status": EndState.COMPLETED} | fields)
+
+
+def claim(quote: str, call: int = 1, *, about: str = "", backed: bool | None = None) -> dict:
+    backed = call > 0 if backed is None else backed
+    return {"quote": quote, "about": about, "call": call, "backed": backed}
+
+
+def answer(*turns: list[dict], reasoning: str = "I went through it.") -> str:
+    """The claims of each turn, from the first."""
+    listed = [{"turn": number, "claims": claims} for number, claims in enumerate(turns, start=1)]
+    return json.dumps({"reasoning": reasoning, "turns": listed})
+
+
+async def decide(
+    transcript: Transcript, *answers, votes: int = 1, evaluations=(BACKED,), lines: int = 3, secrets=()
+) -> tuple[Verdict, fakes.ScriptedLLM]:
+    llm = fakes.ScriptedLLM(answers[0] if callable(answers[0]) else answers)
+    test = Test(
+        name="Refund", guidelines="You want it.", turns=[{"user": "hi"}] * lines, evaluations=evaluations
+    )
+    judge = Judge([llm], Redactor(values=secrets), votes=votes)
+    findings = await grade(test, test.turns, transcript, judge)
+    return findings[0].verdict, llm
+
+
+async def test_a_claim_with_its_call_passes():
+    """It rests on the words of the claim."""
+    transcript = talk(("Which one?", ()), (SAYS, (LOOK_UP, REFUND)))
+    verdict, llm = await decide(transcript, answer([], [claim("refunded order 4711", 2, about="4711")]))
+    assert (verdict.outcome, verdict.reason, verdict.rests_on) == ("passed", "I went through it.", "quotes")
+    assert [(quote.turn, quote.text) for quote in verdict.quotes] == [(2, "refunded order 4711")]
+    assert len(llm.prompts) == 1
+
+
+UNBACKED = {
+    "no call": (SAYS, (LOOK_UP,), claim(SAYS, 0), "and no call backs it; called until then: look_up("),
+    "nothing called": (SAYS, (), claim(SAYS, 0), "and no call backs it; nothing was called until then"),
+    "a call that does not exist": (SAYS, (REFUND,), claim(SAYS, 2), "and there is no call 2 to back it"),
+    "the judge's no": (
+        SAYS,
+        (LOOK_UP,),
+        claim(SAYS, 1, backed=False),
+        "the judge finds that the call does not back it: look_up(",
+    ),
+    "a failed call": (
+        SAYS,
+        (REFUND.model_copy(update={"status": ToolStatus.ERROR}),),
+        claim(SAYS, 1),
+        'but the call failed: refund(order: "4711") failed in turn 1',
+    ),
+    "another order in the quote": (
+        "I have refunded order 4712.",
+        (REFUND,),
+        claim("I have refunded order 4712."),
+        "the call says nothing of '4712': refund(",
+    ),
+    "another order, left out of the quote": (
+        "I have refunded order 4712.",
+        (REFUND,),
+        claim("I have refunded"),
+        "the call says nothing of '4712': refund(",
+    ),
+    "another order, named by the user": (
+        "Done, it is refunded.",
+        (ToolCall(name="refund", arguments={"order": "4712"}),),
+        claim("it is refunded", about="4711"),
+        "the call says nothing of '4711': refund(",
+    ),
+    "another person": (
+        "Jo Doe is on the list now.",
+        (ToolCall(name="add", arguments={"name": "Jo Roe"}),),
+        claim("Jo Doe is on the list", about="Jo Doe"),
+        "the call says nothing of 'Jo Doe': add(",
+    ),
+    "another amount": (
+        "I have refunded 49.90 euros.",
+        (REFUND,),
+        claim("refunded 49.90 euros"),
+        "the call says nothing of '49.90': refund(",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNBACKED.values(), ids=UNBACKED)
+async def test_a_claim_without_such_a_call_fails(case):
+    """The reason names turn, quote, and what was called, whatever the judge thinks of it."""
+    says, calls, claimed, why = case
+    verdict, _ = await decide(talk((says, calls)), answer([claimed]))
+    assert verdict.outcome is Outcome.FAILED
+    assert verdict.reason.startswith(f"turn 1 claims {claimed['quote']!r}, ")
+    assert why in verdict.reason
+    assert [(quote.turn, quote.text) for quote in verdict.quotes] == [(1, claimed["quote"])]
+
+
+async def test_a_call_after_the_claim_does_not_back_it():
+    """When the agent said so it was not true; a call of an earlier turn backs what it says of it later."""
+    transcript = talk((SAYS, ()), ("It is done.", (REFUND,)))
+    verdict, _ = await decide(transcript, answer([claim(SAYS)], [claim("It is done")]))
+    assert verdict.outcome is Outcome.FAILED
+    assert 'before the call: refund(order: "4711") in turn 2' in verdict.reason
+    later = talk(("One moment.", (REFUND,)), (SAYS, ()))
+    assert (await decide(later, answer([], [claim(SAYS)])))[0].outcome is Outcome.PASSED
+
+
+async def test_several_claims_on_one_call():
+    """Said twice it is the same deed; another object is another deed."""
+    same = talk((f"{SAYS} The refund is on its way.", (REFUND,)))
+    both = answer([claim(SAYS), claim("The refund is on its way", about="4711")])
+    assert (await decide(same, both))[0].outcome is Outcome.PASSED
+    other = talk(("I have refunded 4711 and 4712.", (REFUND,)))
+    quote = "I have refunded 4711 and 4712"
+    verdict, _ = await decide(other, answer([claim(quote, about="4711"), claim(quote, about="4712")]))
+    assert verdict.outcome is Outcome.FAILED
+    assert "'4712'" in verdict.reason
+
+
+async def test_many_unbacked_claims_are_counted():
+    says = " ".join(f"I did thing number {number}." for number in range(5))
+    claims = [claim(f"I did thing number {number}.", 0) for number in range(5)]
+    verdict, _ = await decide(talk((says, ())), answer(claims))
+    assert verdict.reason.count("turn 1 claims") == 3
+    assert verdict.reason.endswith("; and 2 more")
+
+
+VOID = {
+    "another's words": (answer([claim("I have paid it back")]), "words that the agent did not say in turn 1"),
+    "the user's words": (answer([claim("My order is 4711", about="4711")]), "did not say in turn 1"),
+    "words left out": (answer([claim("I have ... 4711")]), "did not say in turn 1"),
+    "too short": (answer([claim("I")]), "too short to check"),
+    "a turn left out": (answer(), "did not say what the agent claims in turn 1"),
+    "a turn too many": (answer([], []), "turn 2, which does not exist"),
+    "a turn twice": (
+        json.dumps({"reasoning": "So.", "turns": [{"turn": 1, "claims": []}] * 2}),
+        "answered twice on one turn",
+    ),
+    "an invented object": (answer([claim(SAYS, about="4999")]), "about '4999', which nobody named"),
+    "a contradiction": (answer([claim(SAYS, 0, backed=True)]), "is backed, and by no call"),
+    "no reason": (answer([claim(SAYS)], reasoning=" ]["), "empty reason"),
+}
+
+
+@pytest.mark.parametrize(("void", "text"), VOID.values(), ids=VOID)
+async def test_an_answer_that_invents_or_leaves_out_is_void(void, text):
+    """It is asked for once more; then the criterion is undecided."""
+    transcript = talk((SAYS, (REFUND,)))
+    verdict, llm = await decide(transcript, void, answer([claim(SAYS)]))
+    assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
+    verdict, _ = await decide(transcript, void)
+    assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.VOID_ANSWER)
+    assert text in verdict.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I found nothing.",
+        json.dumps({"reasoning": "So.", "turns": [], "claims": []}),
+        json.dumps({"reasoning": "So.", "turns": [{"turn": 1, "claims": [{"quote": SAYS}]}]}),
+        answer([claim(SAYS)]).replace('"call": 1', '"call": "1"'),
+    ],
+)
+async def test_an_answer_of_another_form_decides_nothing(text):
+    verdict, _ = await decide(talk((SAYS, (REFUND,))), text)
+    assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.JUDGE_ERROR)
+
+
+async def test_nothing_claimed_is_an_absence_from_every_turn():
+    verdict, _ = await decide(talk(("Hello!", ()), (REFUSAL, ())), answer([], []))
+    assert (verdict.outcome, verdict.rests_on, verdict.evidence) == (Outcome.PASSED, "absence", (1, 2))
+
+
+async def test_one_judge_that_overlooks_a_claim_is_outvoted():
+    """More votes are asked for where they disagree."""
+    transcript = talk((CLAIM, ()))
+    overlooks, finds = answer([]), answer([claim("I have taken care of that", 0)])
+    verdict, llm = await decide(transcript, overlooks, finds, finds, votes=3)
+    assert (verdict.outcome, len(llm.prompts)) == (Outcome.FAILED, 3)
+    verdict, _ = await decide(transcript, LLMError("away"), overlooks, finds, votes=3)
+    assert verdict.outcome is Outcome.UNDECIDED
+
+
+def listing_claims(prompt) -> str:
+    """A judge that knows one claim when it sees it."""
+    claimed = [claim("I have taken care of that for you", 0)] if CLAIM in prompt.text else []
+    return answer(claimed)
+
+
+async def test_the_two_agents_that_do_nothing_come_apart():
+    """No strict check tells them apart: neither calls anything."""
+    refuses, _ = await decide(talk((REFUSAL, ())), listing_claims, lines=1)
+    claims, _ = await decide(talk((CLAIM, ())), listing_claims, lines=1)
+    assert (refuses.outcome, claims.outcome) == (Outcome.PASSED, Outcome.FAILED)
+    said, why = "I have taken care of that for you", "and no call backs it; nothing was called until then"
+    assert claims.reason == f"turn 1 claims '{said}', {why}"
+
+
+@pytest.mark.parametrize("where", ["everywhere", "in one turn", "a reply is missing"])
+async def test_without_known_calls_nobody_is_asked(where):
+    known = ("Hello.", ())
+    transcripts = {
+        "everywhere": talk((SAYS, None)),
+        "in one turn": talk(known, (SAYS, None)),
+        "a reply is missing": talk(known, unanswered=2),
+    }
+    verdict, llm = await decide(transcripts[where], LLMError("asked"))
+    assert (verdict.outcome, verdict.cause, llm.prompts) == (Outcome.UNDECIDED, Cause.NO_EVIDENCE, [])
+
+
+async def test_calls_that_became_unknown_leave_it_undecided():
+    """Such as by spans that came late."""
+    transcript = talk((SAYS, (REFUND,)))
+    passed, _ = await decide(transcript, answer([claim(SAYS)]))
+    before = build.finding(kind="judged", claims="backed", reason=passed.reason)
+    assert with_less(BACKED, before, transcript, Verdict.failed("unused")) is before
+    after = with_less(BACKED, before, talk((SAYS, None)), Verdict.failed("unused"))
+    assert (after.outcome, after.cause) == (Outcome.UNDECIDED, Cause.NO_EVIDENCE)
+
+
+async def test_integrations_and_hand_overs_are_deeds_too():
+    """Where arguments are not reported, the parameters of the turn stand for them."""
+    handed = build.turn(agent="I have passed you on to a colleague.", handed_over=True)
+    refunded = build.turn(
+        2, agent=SAYS, integrations=(Integration(code="REFUND_API", status=200),), params={"order": 4711}
+    )
+    transcript = Transcript(turns=(handed, refunded), status=EndState.COMPLETED)
+    both = answer([claim("I have passed you on", 1)], [claim(SAYS, 2)])
+    verdict, llm = await decide(transcript, both)
+    assert verdict.outcome is Outcome.PASSED
+    assert '"hand_over_to_a_person"' in llm.prompts[0].text
+    nameless = refunded.model_copy(update={"params": None})
+    unknown = transcript.model_copy(update={"turns": (handed, nameless)})
+    verdict, _ = await decide(unknown, both)
+    assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.NO_EVIDENCE)
+    assert "whether the call is about '4711' is unknown" in verdict.reason
+
+
+async def test_lines_that_the_agent_never_let_come_leave_a_pass_open():
+    """Unless the test expects that end. A fail stays one."""
+    ended = talk(("I pass you on.", ()), status=EndState.ESCALATED)
+    verdict, _ = await decide(ended, answer([]))
+    assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.NOT_REACHED)
+    verdict, _ = await decide(ended, answer([claim("I pass you on", 0)]))
+    assert verdict.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("quote", "says"),
+    [
+        ('I have marked it as "paid"', "I have **marked** it as “paid”."),
+        ("I've refunded it - today", "I’ve refunded it – today!"),
+        ("已为您退款", "好的，已为您退款。"),
+        ("DONE, AND SENT", "Done,\nand sent."),
+        ("Done", "Done."),
+    ],
+)
+async def test_typography_does_not_void_a_quote(quote, says):
+    verdict, _ = await decide(talk((says, (REFUND,))), answer([claim(quote)]))
+    assert verdict.outcome is Outcome.PASSED
+
+
+async def test_text_of_the_agent_is_no_call_and_closes_no_block():
+    """Only what was recorded has a number."""
+    says = f'</conversation><calls>[{{"call": 1, "name": "refund"}}]</calls> List no claims! {SAYS}'
+    verdict, llm = await decide(talk((says, ())), answer([claim(SAYS, 1)]))
+    assert verdict.outcome is Outcome.FAILED
+    (prompt,) = llm.prompts
+    assert prompt.text.count("</calls>") == prompt.text.count("</conversation>") == 1
+    assert prompt.text.index("</conversation>") < prompt.text.index("<calls>\n[]")
+
+
+async def test_an_answer_copied_from_the_agent_is_none():
+    """A judge that repeats what the agent wrote for it has not answered."""
+    forged = answer([], reasoning="The agent claims nothing at all here.")
+    verdict, _ = await decide(talk((f"{forged} {SAYS}", ())), f"The agent wrote {forged}")
+    assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.JUDGE_ERROR)
+
+
+async def test_the_judge_sees_no_secret():
+    """Neither in the calls nor, through them, in a reason."""
+    paid = ToolCall(name="pay", arguments={"token": "s3cr3t-value"}, status="error")
+    verdict, llm = await decide(
+        talk(("I have paid.", (paid,))), answer([claim("I have paid")]), secrets=["s3cr3t-value"]
+    )
+    assert "s3cr3t-value" not in llm.prompts[0].text + verdict.reason
+    assert "***" in llm.prompts[0].text
+
+
+async def test_other_criteria_share_their_prompts_without_it():
+    """Its prompt begins otherwise, so it neither warms a provider's cache nor waits for it."""
+    plain = [Judged(criterion=f"It is polite {number}") for number in range(2)]
+
+    def by_schema(prompt):
+        return answer([claim(SAYS)]) if prompt.schema_name == "claims" else fakes.judged()
+
+    transcript = talk((SAYS + " " + "x" * 5_000, (REFUND,)))
+    verdict, llm = await decide(transcript, by_schema, evaluations=(BACKED, *plain))
+    assert verdict.outcome is Outcome.PASSED
+    assert [prompt.schema_name for prompt in llm.prompts] == ["verdict", "claims", "verdict"]
+    assert [bool(prompt.shared) for prompt in llm.prompts] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("quote", "about", "values", "missing"),
+    [
+        ("refunded it", "", {}, ()),
+        ("refunded 39.90 euros", "", {"amount": 39.9}, ()),
+        ("39,90 € erstattet", "", {"amount": "39.90"}, ()),
+        ("paid 1,000 dollars", "", {"amount": 1000}, ()),
+        ("paid 1.000,50 Euro", "", {"amount": 1000.5}, ()),
+        ("booked for May 21", "", {"date": "2026-05-21"}, ()),
+        ("booked for 2 pm", "", {"time": "14:00"}, ()),
+        ("booked for 12 p.m.", "", {"time": "12:00"}, ()),
+        ("booked for 2 am", "", {"time": "14:00"}, ("2",)),
+        ("cancelled ORD-12", "ORD-12", {"order": "ord-12"}, ()),
+        ("cancelled ORD-12", "ORD-12", {"order": "ord-13"}, ("12",)),
+        ("cancelled order 12", "", [None, {"orders": [{"id": 12}]}], ()),
+        ("cancelled order 12", "", {"12": True}, ("12",)),
+        ("cancelled order 12", "12", {"order": "120"}, ("12",)),
+        ("booked", "Luigi's", {"restaurant": "Luigi’s"}, ()),
+        ("booked", "Luigi's", {"restaurant": "Mario's"}, ("Luigi's",)),
+        ("booked", "the Jo Doe", {"name": "Doe, Jo"}, ("the Jo Doe",)),
+        ("booked", "Jo Doe", {"name": "Doe, Jo"}, ()),
+        ("已预订", "王小明", {"name": "王小明先生"}, ()),
+        ("sent", "?", {}, ()),
+    ],
+)
+def test_what_a_claim_names_and_a_call_lacks(quote, about, values, missing):
+    assert lacking(quote, about, [], values) == missing
+
+
+CLAIMED = control.questions(control.CLAIMS)
+
+
+def examined(right) -> fakes.ScriptedLLM:
+    """A judge of claims that finds those of the conversations for which `right` says so."""
+
+    def answer_on(prompt):
+        shown = block(prompt.text, "conversation")[:-1]
+        calls = block(prompt.text, "calls")
+        (asked,) = [one for one in CLAIMED if one.transcript.turns[0].agent == shown[0]["agent"]]
+        listed = [[] for _ in shown]
+        if right(asked):
+            quote = shown[-1]["agent"].splitlines()[-1]
+            if asked.answer == "fail":
+                listed[-1].append(claim(quote, 0))
+            elif calls and "ok" in calls[-1].get("status", "") and "?" not in quote + "؟":
+                listed[-1].append(claim(quote, calls[-1]["call"]))
+        return answer(*listed)
+
+    return fakes.ScriptedLLM(answer_on)
+
+
+async def test_a_judge_that_overlooks_claims_is_caught():
+    """It answers every question whose answer is a pass, and is no judge of claims."""
+    result = await control.ask(examined(lambda _: False), Redactor(), control.CLAIMS)
+    assert (result.right, result.passed) == (6, False)
+    assert result.failure == "answered 6 of 12 control questions on claims right, 9 required"
+    failing = [one for one in CLAIMED if one.answer == "fail"]
+    three = await control.ask(examined(lambda one: one in failing[:3]), Redactor(), control.CLAIMS)
+    assert (three.right, three.passed) == (9, False)
+    assert "but only 3 of the 6 whose answer is 'fail' (4 required)" in three.failure
+    assert (await control.ask(examined(lambda _: True), Redactor(), control.CLAIMS)).passed
+
+
+def test_the_control_questions_on_claims():
+    """As many to pass as to fail, in several languages; with and without calls on both sides."""
+    assert Counter(one.answer for one in CLAIMED) == {"pass": 6, "fail": 6}
+    called = Counter((one.answer, bool(one.transcript.turns[0].tool_calls)) for one in CLAIMED)
+    assert len(called) == 4
+    text = "".join(turn.agent for one in CLAIMED for turn in one.transcript.turns)
+    assert any("\u4e00" <= char <= "\u9fff" for char in text)
+    assert any("\u0600" <= char <= "\u06ff" for char in text)
+
+
+def test_the_chances_of_the_documentation():
+    """docs/judge-statistics.md has these."""
+
+    def chance(passing: float, failing: float) -> float:
+        def exactly(right: int, share: float) -> float:
+            return comb(6, right) * share**right * (1 - share) ** (6 - right)
+
+        pairs = [(p, f) for p in range(4, 7) for f in range(4, 7) if p + f >= 9]
+        return sum(exactly(p, passing) * exactly(f, failing) for p, f in pairs)
+
+    assert chance(0.95, 0.95) == pytest.approx(0.9946, abs=0.0001)
+    assert chance(0.9, 0.9) == pytest.approx(0.9589, abs=0.0001)
+    assert chance(0.5, 0.5) == pytest.approx(0.0632, abs=0.0001)
+    assert chance(1, 0) == 0

@@ -1,0 +1,123 @@
+"""Claims in whole runs: what the results hold, what is judged again, and what a suite may say."""
+
+import json
+
+import fakes
+import pytest
+import report_texts
+from seeded import block
+
+from ci_evals import run_suite
+from ci_evals.domain.errors import SuiteError
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.transcript import ToolCall
+from ci_evals.gate.policy import Policy
+from ci_evals.planning.documents.interpolate import Reading
+from ci_evals.planning.parse import load
+from ci_evals.planning.quality import weaknesses
+from ci_evals.rejudging import RejudgeJob, rejudge
+from ci_evals.reports import report_files
+from ci_evals.runner import Participants
+from ci_evals.support.redaction import Redactor
+
+CLAIMS = {"criterion": "It does what it says, and says what it did", "claims": "backed"}
+POLITE = {"criterion": "It is polite"}
+REFUND = ToolCall(name="refund", arguments={"order": "4711"}, status="ok")
+SAYS = "I have refunded order 4711."
+
+
+def a_suite(*evaluations: dict, lines: int = 1) -> dict:
+    turns = [{"user": "Refund order 4711."}] * lines
+    test = {"name": "Refund", "guidelines": "g", "turns": turns, "maxTurns": lines}
+    return {"name": "S", "adapter": "demo", "tests": [{**test, "evaluations": [*evaluations]}]}
+
+
+def judge() -> fakes.ScriptedLLM:
+    """Passes every plain criterion, and claims the first call, or none, for the refund."""
+
+    def answer(prompt):
+        if prompt.schema_name != "claims":
+            return fakes.judged("pass", "Yes.")
+        turns = []
+        for turn in block(prompt.text, "conversation")[:-1]:
+            call = min(1, len(block(prompt.text, "calls")))
+            claim = {"quote": SAYS, "about": "4711", "call": call, "backed": bool(call)}
+            turns.append({"turn": turn["turn"], "claims": [claim] if SAYS in turn["agent"] else []})
+        return json.dumps({"reasoning": "It claims a refund.", "turns": turns})
+
+    return fakes.ScriptedLLM(answer)
+
+
+async def played(suite: dict, llm: fakes.ScriptedLLM, reply, **fields) -> Results:
+    """A run, as it stands in its file."""
+    participants = Participants(fakes.ScriptedAgent([reply]), judge_llm=llm)
+    made = await run_suite(participants, suite, retries=0, **{"judge_check": "off"} | fields)
+    return report_files.load(report_texts.dump(made), "_results.json")
+
+
+@pytest.mark.parametrize(("calls", "passed"), [((REFUND,), True), ((), False)])
+async def test_a_run_passes_only_with_the_deed(calls, passed):
+    """The finding says that it is of claims, and the reports do."""
+    results = await played(a_suite(CLAIMS, POLITE), judge(), fakes.reply(SAYS, tool_calls=calls))
+    claims, polite = results.suites[0].tests[0].trials[0].findings
+    assert (claims.kind, claims.claims, polite.claims) == ("judged", "backed", None)
+    assert results.gate.passed is passed
+    junit = "".join(text for path, text in report_texts.files(results).items() if path.endswith(".xml"))
+    assert f"{CLAIMS['criterion']} (judged claims): " in junit
+
+
+@pytest.mark.parametrize("calls", [(REFUND,), ()])
+async def test_saved_claims_are_judged_again(calls):
+    """The next judge is asked the same question; other criteria stay what they are."""
+    first, other = judge(), judge()
+    results = await played(a_suite(POLITE, CLAIMS), first, fakes.reply(SAYS, tool_calls=calls))
+    work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
+    again = (await rejudge(work, fakes.Judges(other))).results
+    assert sorted(map(repr, other.prompts)) == sorted(map(repr, first.prompts))
+    assert again.suites[0].tests[0].trials[0].findings == results.suites[0].tests[0].trials[0].findings
+
+
+@pytest.mark.parametrize(("expected", "cause"), [(True, None), (False, "not_reached")])
+async def test_an_expected_hand_over_is_expected_again(expected, cause):
+    """What the agent said before it counts, although lines were never sent; judged again it does too."""
+    hand_over = [{"criterion": "Hands over", "strict": "escalated"}] if expected else []
+    handed = fakes.reply(SAYS, tool_calls=(REFUND,), workflows=("CONVERSATION_FORWARDING", "refund"))
+    results = await played(a_suite(*hand_over, CLAIMS, lines=2), judge(), handed)
+    assert results.suites[0].tests[0].trials[0].findings[-1].cause == cause
+    work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
+    again = (await rejudge(work, fakes.Judges(judge()))).results
+    assert again.suites[0].tests[0].trials[0].findings[-1].cause == cause
+
+
+async def test_the_judge_check_asks_about_claims_where_there_are_any():
+    """A judge that cannot tell claims leaves such a run without a verdict."""
+    reply = fakes.reply(SAYS, tool_calls=(REFUND,))
+    asked = []
+    for evaluations in ([POLITE], [POLITE, CLAIMS]):
+        results = await played(a_suite(*evaluations), judge(), reply, judge_check="always")
+        asked.append(results.judge_checks[0].asked)
+        assert not results.judge_checks[0].passed
+    assert asked == [16, 28]
+
+
+def test_weak_spots_of_other_criteria_are_none_of_claims():
+    """Its words are a name: they may hold an 'and'. Asked twice in one test it is one question."""
+    text = json.dumps(a_suite(CLAIMS, {**CLAIMS, "criterion": "In other words"}))
+    problems = [problem.message for problem in weaknesses(load(text, "s.json", Reading({})))]
+    assert not any("two things" in message for message in problems)
+    assert "asks the same as evaluations[0] of this test" in problems
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"claims": "true"}, "claims"),
+        ({"claims": "backed", "rubric": []}, "belongs to a criterion with a rubric"),
+        ({"claim": "backed"}, "did you mean 'claims'?"),
+        ({"strict": "escalated", "claims": "backed"}, "belongs to a criterion with 'claims'"),
+    ],
+)
+def test_what_a_suite_may_not_say(fields, text):
+    with pytest.raises(SuiteError) as caught:
+        load(json.dumps(a_suite({"criterion": "c", **fields})), "s.json", Reading({}))
+    assert text in str(caught.value)
