@@ -12,6 +12,7 @@ these names:
 - `result`: `KINDS`, the types of what it keeps in the results of a run;
 - `report`: `report(results)`, the `StudyReport` of what results hold of it, or None, and its `RANK` among the
   reports of all extensions;
+- `providers`: `PROVIDERS`, rows of providers of models (`domain/providers`);
 - `readers`: `READERS`, formats of other tools' results that `gate` reads
   (`extension_support/result_files`);
 - `report_files`: `FORMAT`, a name for `report` to take, its `SUMMARY` for the help, and `files(results)`, the
@@ -37,6 +38,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.options import Option
+from ci_evals.domain.providers import ANTHROPIC, OFFLINE, OPENAI, Provider
 from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
 
 if TYPE_CHECKING:  # the help imports this module, and must not wait for pydantic
@@ -53,6 +55,7 @@ NEEDED = {
     "commands": ("COMMANDS",),
     "result": ("KINDS",),
     "report": ("report", "RANK"),
+    "providers": ("PROVIDERS",),
     "readers": ("READERS",),
     "report_files": ("FORMAT", "SUMMARY", "files"),
     "findings": ("FILE", "read"),
@@ -171,6 +174,25 @@ def study_reports(results: "Results") -> Iterator[Any]:
     for module in sorted(installed().parts("report"), key=lambda module: module.RANK):
         if report := module.report(results):
             yield report
+
+
+def providers() -> dict[str, Provider]:
+    """Return the providers of models by their names, in the order in which options list them."""
+    rows = {row.name: row for row in (OPENAI, ANTHROPIC)}
+    for module in installed().parts("providers"):
+        for row in module.PROVIDERS:
+            rows.setdefault(row.name, row)
+    return {**rows, OFFLINE.name: OFFLINE}
+
+
+def judging_providers() -> list[str]:
+    """Return the names of the providers that have models, and so can judge."""
+    return [name for name, row in providers().items() if row.models]
+
+
+def provider_secrets() -> frozenset[str]:
+    """Return the variables of the environment that hold keys and tokens of any provider."""
+    return frozenset(name for row in providers().values() for name in row.secrets)
 
 
 def result_readers() -> Iterator[Any]:

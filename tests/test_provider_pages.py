@@ -6,12 +6,12 @@ import pytest
 import yaml
 from doc_pages import ROOT, blocks, code, table
 
-from ci_evals.adapters.models import claude_code_llm, copilot_llm
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM
-from ci_evals.cli.environment_secrets import SECRET_VARIABLES
+from ci_evals.cli.environment_secrets import secret_variables
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.providers import WITH_MODELS, Provider
+from ci_evals.extension_registry import providers
+from ci_evals.extensions.model_programs import claude_code_llm, copilot_llm
 from ci_evals.planning.model_family import family
 
 PAGE = (ROOT / "docs/providers.md").read_text()
@@ -21,9 +21,9 @@ VENDORS = {"openai": OpenAILLM, "openai at Azure": AzureOpenAILLM, "anthropic": 
 def test_every_provider_and_its_models():
     """In the order in which options list them."""
     rows = {code(row[0]): (code(row[1]), code(row[2])) for row in table("`--provider`", PAGE)}
-    models = {provider: (provider.row.judge, provider.row.user) for provider in WITH_MODELS}
+    models = {name: (row.judge, row.user) for name, row in providers().items()}
     assert rows == models | {"offline": ("nothing", "a script")}
-    assert list(rows) == list(Provider)
+    assert list(rows) == list(providers())
 
 
 def test_every_variable():
@@ -33,7 +33,7 @@ def test_every_variable():
         name: [kind.vendor.key, kind.vendor.bearer or "", kind.vendor.address]
         for name, kind in VENDORS.items()
     }
-    assert {key for row in rows.values() for key in row[:2] if key} <= set(SECRET_VARIABLES)
+    assert {key for row in rows.values() for key in row[:2] if key} <= secret_variables()
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -1,15 +1,15 @@
 """The secrets in the environment of a command."""
 
 from collections.abc import Collection, Mapping
+from functools import cache
 from urllib.parse import unquote
 
 from ci_evals.domain.agents import lacks_secret
-from ci_evals.domain.providers import Provider
+from ci_evals.extension_registry import provider_secrets, providers
 from ci_evals.support import secrets
 
-SECRET_VARIABLES = (
+_OURS = (
     "LLM_API_KEY",
-    *(name for provider in Provider for name in provider.row.secrets),
     "CI_EVALS_LLM_KEY",
     "AGENT_KEY",
     "CI_EVALS_AGENT_KEY",
@@ -25,17 +25,18 @@ SECRET_VARIABLES = (
     "ACTIONS_RUNTIME_TOKEN",
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 )
-"""Variables whose values are keys or tokens, whether this run uses them or not."""
+"""Variables that hold keys or tokens beside those of the providers of models."""
 
 _HEADER_VARIABLES = ("CI_EVALS_AGENT_HEADERS", "INPUT_AGENT-HEADERS")
 """Lines of the form `NAME: VALUE`, whose values are keys."""
 
 
-_OF_EVERY_JOB = frozenset(
-    {
-        *("GITHUB_TOKEN", "GH_TOKEN", "INPUT_GITHUB-TOKEN", "CI_EVALS_GITHUB_TOKEN", "COPILOT_GITHUB_TOKEN"),
-        "ACTIONS_RUNTIME_TOKEN",
-    }
+_OF_EVERY_JOB = (
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "INPUT_GITHUB-TOKEN",
+    "CI_EVALS_GITHUB_TOKEN",
+    "ACTIONS_RUNTIME_TOKEN",
 )
 """Variables that hold, as a rule, the token which every job has; a fork's may only read."""
 _PERSONAL = ("ghp_", "github_pat_", "gho_", "ghu_")
@@ -43,9 +44,20 @@ _PERSONAL = ("ghp_", "github_pat_", "gho_", "ghu_")
 _EXPORTER_VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 
 
+@cache
+def secret_variables() -> frozenset[str]:
+    """Return the variables whose values are keys or tokens, whether this run uses them or not."""
+    return provider_secrets().union(_OURS)
+
+
+@cache
+def _of_every_job() -> frozenset[str]:
+    return frozenset(_OF_EVERY_JOB).union(*(row.job_tokens for row in providers().values()))
+
+
 def keys_in(environ: Mapping[str, str]) -> list[str]:
     """Return the keys and tokens in the environment."""
-    keys = [environ[name] for name in SECRET_VARIABLES if environ.get(name)]
+    keys = [environ[name] for name in sorted(secret_variables()) if environ.get(name)]
     lines = [line for name in _HEADER_VARIABLES for line in environ.get(name, "").splitlines()]
     headers = [line.partition(":")[2].strip() for line in lines]
     headers += [unquote(value) for value in _exporter_headers(environ)]
@@ -71,14 +83,14 @@ def _holds_secret(name: str, value: str) -> bool:
     if name == "--against":
         options = [line.removeprefix("--").partition("=") for line in map(str.strip, value.splitlines())]
         return any(_holds_secret(f"--{option.strip()}", text) for option, _, text in options)
-    if name in _OF_EVERY_JOB or name == "--github-token":
+    if name in _of_every_job() or name == "--github-token":
         return value.strip().startswith(_PERSONAL)
     if name in _HEADER_VARIABLES or name == "--agent-headers":
         headers = [line.partition(":") for line in value.splitlines()]
         return any(_is_secret_header(header, text) for header, _, text in headers)
     if name in _EXPORTER_VARIABLES:
         return any(_exporter_headers({name: value}))
-    if name in SECRET_VARIABLES or name in {"--llm-key", "--agent-key"}:
+    if name in secret_variables() or name in {"--llm-key", "--agent-key"}:
         return bool(value.strip()) and not secrets.is_dummy(value)
     return any(secrets.in_environment({name: value}))
 
@@ -104,5 +116,5 @@ def values_in(environ: Mapping[str, str], public: Collection[str] = ()) -> list[
         environ: The environment.
         public: Variables that a suite declares not secret (`${env:NAME}`).
     """
-    known = {*SECRET_VARIABLES, *public}
+    known = {*secret_variables(), *public}
     return list(secrets.in_environment({name: environ[name] for name in environ if name not in known}))

@@ -158,10 +158,10 @@ class RunContext:
         """
         from ci_evals.adapters import prices
         from ci_evals.domain.prices import NO_PRICES
-        from ci_evals.domain.providers import Provider
+        from ci_evals.extension_registry import providers
 
         if file is None:
-            by_token = provider is None or Provider(provider).row.bills_tokens
+            by_token = provider is None or providers()[provider].bills_tokens
             return prices.bundled if by_token else lambda: NO_PRICES
         table = prices.read(file)
         return lambda: table

@@ -1,6 +1,6 @@
 """Declarations of options, of which the command line, the action's inputs and the reference are made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum, StrEnum, auto
 from pathlib import Path
@@ -71,6 +71,8 @@ class OptionSpec:
     """The kind of thing that a text or a path names in the workspace; all options of texts have one."""
     is_word: Callable[[str], bool] | None = None
     """Returns true for a value that names nothing in the workspace although others do, such as `auto`."""
+    words: Callable[[], Iterable[str]] | None = None
+    """Returns the values that a text can have, if it is of a closed set that extensions add to."""
     argument: bool = False
     """True for what stands on the command line without a name."""
     flag: str | None = None

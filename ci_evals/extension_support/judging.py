@@ -16,12 +16,13 @@ from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Event
-from ci_evals.domain.providers import WITH_MODELS, Provider
+from ci_evals.domain.providers import OFFLINE, OPENAI
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import Study
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
+from ci_evals.extension_registry import judging_providers, providers
 from ci_evals.extension_support.asking import Asking
 from ci_evals.extension_support.keeping import check_whole, keep, text_of
 from ci_evals.extension_support.settings import JudgeSettings
@@ -147,7 +148,7 @@ def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging
     run = SavedRun.open(path, None)
     provider = _provider(settings, run.results)
     key, token = llm_key_of(provider, settings.llm_key, context.environ)
-    if not (key or token or not Provider(provider).row.needs_key):
+    if not (key or token or not providers()[provider].needs_key):
         raise UsageError(no_key(provider, context.environ))
     redactor = context.hide((key, token, settings.llm_key), environment_secrets.values_in(context.environ))
     run = replace(run, results=redactor.model(run.results))
@@ -172,9 +173,9 @@ def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging
 def _provider(settings: JudgeSettings, results: Results) -> str:
     """The provider that judges: the one that is named, else the run's where it can judge."""
     saved = results.run.provider
-    provider = str(settings.provider or (saved if saved in WITH_MODELS else Provider.OPENAI))
-    if provider == Provider.OFFLINE:
-        others = ", ".join(WITH_MODELS)
+    provider = str(settings.provider or (saved if saved in judging_providers() else OPENAI.name))
+    if provider == OFFLINE.name:
+        others = ", ".join(judging_providers())
         raise UsageError(f"`provider=offline`: there is no judge; set another provider: {others}")
     return provider
 
@@ -189,7 +190,7 @@ def _panel(settings: JudgeSettings, results: Results, provider: str) -> tuple[st
         for suite in results.suites:
             if suite.models.judges:
                 return suite.models.judges
-    return (Provider(provider).row.judge,)
+    return (providers()[provider].judge,)
 
 
 def _votes(settings: JudgeSettings, results: Results, panel: tuple[str, ...]) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated
 from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.shared import LlmKey, LlmTimeout, Prices, Quiet, TrustSuites
 from ci_evals.domain.options import Group, Names, OptionSpec
-from ci_evals.domain.providers import Provider
+from ci_evals.extension_registry import providers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,7 +14,8 @@ class JudgeSettings:
     """The options for the judge. Defaults are those of the saved run."""
 
     provider: Annotated[
-        Provider | None, OptionSpec("Judge's provider. Default: the run's.", group=Group.MODELS)
+        str | None,
+        OptionSpec("Judge's provider. Default: the run's.", group=Group.MODELS, words=providers),
     ] = None
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[

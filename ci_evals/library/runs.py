@@ -16,10 +16,10 @@ from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
-from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
+from ci_evals.extension_registry import providers
 from ci_evals.gate.policy import Policy
 from ci_evals.job import BaselineResults, Job, RunFacts, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
@@ -101,8 +101,8 @@ def create_adapter(
         UsageError: there is no such provider, the options cannot be read, a number is out of its range, or
             models contradict one another.
     """
-    if provider not in set(Provider):
-        raise UsageError(f"unknown provider {provider!r}; available: {', '.join(Provider)}")
+    if provider not in providers():
+        raise UsageError(f"unknown provider {provider!r}; available: {', '.join(providers())}")
     options = None
     if adapter_options is not None:
         options = read_options(json.dumps(adapter_options), "(adapter_options)", os.environ)

@@ -11,11 +11,11 @@ from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Listener, ModelAnswered, TrialFinished, TrialStarted
-from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.domain.suite import Test
 from ci_evals.domain.verdict import UNUSABLE, Cause, Verdict
+from ci_evals.extension_registry import providers
 from ci_evals.gate.rules.max_cost import MaxCost
 from ci_evals.grading import control
 from ci_evals.grading.grade import grade
@@ -85,7 +85,7 @@ async def rejudge(
     models = tuple(map(job.models_of, job.judged.suites))
     asked = {index: models[index] for index in {saved.trial.suite: None for saved in conversations}}
     names = dict.fromkeys(name for suite in asked.values() for name in suite.judges)
-    if job.policy.rule(MaxCost).max_cost is not None and not Provider(job.provider).row.reports_cost:
+    if job.policy.rule(MaxCost).max_cost is not None and not providers()[job.provider].reports_cost:
         check_priced(names, job.prices)
     panels = {
         index: JudgePanel(tuple(map(judges.judge, suite.judges)), suite.votes)

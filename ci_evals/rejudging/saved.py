@@ -11,7 +11,6 @@ from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import SuiteModels, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
@@ -19,6 +18,7 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, PlannedTurn, Test, planned_turns
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Finding, Outcome, Verdict
+from ci_evals.extension_registry import providers
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.support.redaction import Redactor
@@ -60,7 +60,7 @@ class RejudgeJob:
         judges = self.judge_panel or ((self.judge_model,) if self.judge_model else ())
         if not judges and self.judged.run.provider == self.provider:
             judges = suite.models.judges
-        judges = judges or (Provider(self.provider).row.judge,)
+        judges = judges or (providers()[self.provider].judge,)
         votes = self.judge_votes or (1 if self.judge_panel else suite.judge_votes)
         return replace(suite.models, judges=judges, votes=votes_of(votes, judges))
 

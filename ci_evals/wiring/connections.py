@@ -9,8 +9,9 @@ from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, SuiteModels
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import OFFLINE
 from ci_evals.domain.suite import Suite
+from ci_evals.extension_registry import providers
 from ci_evals.planning import model_family
 from ci_evals.planning.agent_choice import AgentChoice
 from ci_evals.planning.parse import LoadedSuite
@@ -61,12 +62,12 @@ class Connections:
     @property
     def offline(self) -> bool:
         """Return whether no LLM is wanted: the user is scripted, nothing is judged."""
-        return self.provider == Provider.OFFLINE
+        return self.provider == OFFLINE.name
 
     @property
     def reports_cost(self) -> bool:
         """Return whether the provider reports itself what each call has cost."""
-        return Provider(self.provider).row.reports_cost
+        return providers()[self.provider].reports_cost
 
     @property
     def embedder(self) -> str | None:
@@ -91,7 +92,7 @@ class Connections:
         embedder = self.embedder if meanings else None
         if self.offline:
             return SuiteModels(embedder=embedder)
-        default = Provider(self.provider).row
+        default = providers()[self.provider]
         user = self.user_model or suite.user_model or default.user
         return SuiteModels(
             judges=self.judge_panel or (self.judge_model or suite.judge_model or default.judge,),

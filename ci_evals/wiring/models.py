@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from ci_evals.adapters.answer_cache import AnswerCache, signing_key
 from ci_evals.adapters.models.cached_llm import CachedLLM
 from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder
-from ci_evals.adapters.models.program_llm import ProgramLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.models.service import Service
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import LOCAL
-from ci_evals.domain.providers import Provider
+from ci_evals.extension_registry import providers
 from ci_evals.ports import LLM
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.providers import models_of, no_key, runs_here, sdk_of
-
-ProviderLLM = SdkLLM | ProgramLLM
+from ci_evals.wiring.providers import ProviderLLM, keyless_of, no_key, runs_here, sdk_of
 
 
 @dataclass(frozen=True)
@@ -51,13 +48,14 @@ class RunModels:
     def llm(self, model: str) -> ProviderLLM:
         """The model of that name; raise `UsageError` if there is no key, or the program is missing."""
         if model not in self._llms:
-            connections, models = self._connections, models_of(self._connections.provider)
-            if issubclass(models, ProgramLLM):
+            connections = self._connections
+            if providers()[connections.provider].needs_key:
+                self._llms[model] = self._over_sdk(model)
+            else:
+                models = keyless_of(connections.provider)
                 self._llms[model] = models(
                     model, connections.environ, redactor=self._redactor, timeout=connections.llm_timeout
                 )
-            else:
-                self._llms[model] = self._over_sdk(model)
         return self._llms[model]
 
     def judge(self, model: str) -> LLM:
@@ -83,8 +81,8 @@ class RunModels:
         """
         if runs_here(model):
             return LocalEmbedder(model)
-        provider = Provider(self._connections.provider)
-        if not provider.row.embeddings:
+        provider = self._connections.provider
+        if not providers()[provider].embeddings:
             raise UsageError(
                 f"`embedding_model={model}`: the provider {provider} has no embedding models; name one that "
                 f"runs here, {LOCAL}NAME, or use `provider=openai`"

@@ -2,14 +2,37 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
-from ci_evals.adapters.models.program_llm import ProgramLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.prices import LOCAL
-from ci_evals.domain.providers import Provider
+from ci_evals.extension_registry import providers
+from ci_evals.ports import LLM
+from ci_evals.support.redaction import Redactor
 
-_MODELS = "ci_evals.adapters.models."
+
+class ProviderLLM(LLM, Protocol):
+    """A model of a provider. A run says who lets it wait."""
+
+    who: str
+    """The name of the service in messages."""
+    address: str
+    """Where the service is, or the name of its program."""
+    limiter: RateLimiter
+
+
+class KeylessModels(Protocol):
+    """The class of models of a provider that needs no key."""
+
+    def __call__(
+        self, model: str, environ: Mapping[str, str], *, timeout: float, redactor: Redactor
+    ) -> ProviderLLM:
+        """Prepare a model, whose answers may take `timeout` seconds each.
+
+        Raises:
+            UsageError: it cannot be used on this machine.
+        """
 
 
 class ProviderKey(NamedTuple):
@@ -21,7 +44,7 @@ class ProviderKey(NamedTuple):
 
 def llm_key_of(provider: str, option: str | None, environ: Mapping[str, str]) -> ProviderKey:
     """Return the key of the option, of `LLM_API_KEY`, or of the variables that the provider's tools read."""
-    if not Provider(provider).row.needs_key:
+    if not providers()[provider].needs_key:
         return ProviderKey()
     vendor = sdk_of(provider, environ).vendor
     if key := option or environ.get("LLM_API_KEY") or environ.get(vendor.key):
@@ -41,7 +64,7 @@ def no_key(provider: str, environ: Mapping[str, str]) -> str:
 
 def embedding_model(provider: str, option: str | None) -> str | None:
     """Return the model that compares meanings: that of the option, else the provider's own, if it has one."""
-    return option or Provider(provider).row.embeddings or None
+    return option or providers()[provider].embeddings or None
 
 
 def runs_here(model: str) -> bool:
@@ -49,12 +72,17 @@ def runs_here(model: str) -> bool:
     return model.startswith(LOCAL)
 
 
-def models_of(provider: str) -> type[SdkLLM] | type[ProgramLLM]:
-    """Return the class of a provider's models, whose module is imported now."""
-    module, _, name = Provider(provider).row.model_class.partition(":")
-    return cast("type[SdkLLM | ProgramLLM]", getattr(import_module(_MODELS + module), name))
-
-
 def sdk_of(provider: str, environ: Mapping[str, str]) -> type[SdkLLM]:
     """Return the class of a provider's models that are called over its SDK."""
-    return cast("type[SdkLLM]", models_of(provider)).for_environment(environ)
+    return cast("type[SdkLLM]", _models_of(provider)).for_environment(environ)
+
+
+def keyless_of(provider: str) -> KeylessModels:
+    """Return the class of the models of a provider that needs no key."""
+    return cast("KeylessModels", _models_of(provider))
+
+
+def _models_of(provider: str) -> object:
+    """Return the class of a provider's models, whose module is imported now."""
+    module, _, name = providers()[provider].models.partition(":")
+    return getattr(import_module(module), name)

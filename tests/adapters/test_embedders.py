@@ -18,7 +18,7 @@ from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder, _v
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.adapters.models.sdk_llm import RefusedError
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import OPENAI
 from ci_evals.grading.semantic import cosine
 from ci_evals.ports import Embeddings
 from ci_evals.support.redaction import Redactor
@@ -26,7 +26,7 @@ from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import RunModels
 from ci_evals.wiring.providers import embedding_model
 
-EMBEDDER = Provider.OPENAI.row.embeddings
+EMBEDDER = OPENAI.embeddings
 
 
 async def embed(models: world.Models, *texts: str, key: str | None = None) -> Embeddings:

@@ -12,10 +12,10 @@ import world
 from fakes import ScriptedLLM
 
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
-from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
-from ci_evals.adapters.models.copilot_llm import CopilotLLM
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError
+from ci_evals.extensions.model_programs.claude_code_llm import ClaudeCodeLLM
+from ci_evals.extensions.model_programs.copilot_llm import CopilotLLM
 from ci_evals.ports import LLM, Prompt
 
 

@@ -10,7 +10,7 @@ import pytest
 from ci_evals.adapters import prices
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import Price, unpriced
-from ci_evals.domain.providers import WITH_MODELS
+from ci_evals.extension_registry import providers
 
 TABLE = Path(prices.__file__).with_name("prices.yaml")
 
@@ -24,7 +24,7 @@ def written(folder, text, name="prices.yaml"):
 
 def test_the_default_models_have_prices():
     """Whoever names no model is told what the run cost: by the table, or by the provider itself."""
-    priced = [provider.row for provider in WITH_MODELS if not provider.row.reports_cost]
+    priced = [row for row in providers().values() if not row.reports_cost]
     defaults = [name for row in priced for name in (row.judge, row.user, row.embeddings) if name]
     assert unpriced(defaults, prices.bundled()) == ()
 
@@ -60,7 +60,7 @@ def test_what_a_provider_kept_costs_less_than_other_input():
     }
     chat = {name for name in table.models if "embedding" not in name}
     assert chat - kept.keys() == WITHOUT_CACHED_INPUT
-    judges = {provider.row.judge for provider in WITH_MODELS if not provider.row.reports_cost}
+    judges = {row.judge for row in providers().values() if row.models and not row.reports_cost}
     assert {judge for judge in judges if judge in table.models} <= kept.keys()
     for name, price in kept.items():
         assert 0.05 * table.models[name].input <= price <= 0.5 * table.models[name].input, name

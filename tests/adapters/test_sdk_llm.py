@@ -22,7 +22,7 @@ from world import Asked, Fault, Models
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import ANTHROPIC, OPENAI
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.redaction import Redactor
 
@@ -807,7 +807,7 @@ def test_default_models_are_known_and_not_on_their_way_out() -> None:
     from anthropic.types.model import Model  # noqa: PLC0415  # takes seconds, for one test
     from openai.types.shared.chat_model import ChatModel  # noqa: PLC0415  # takes seconds, for one test
 
-    anthropic, openai = ({row.judge, row.user} for row in (Provider.ANTHROPIC.row, Provider.OPENAI.row))
+    anthropic, openai = ({row.judge, row.user} for row in (ANTHROPIC, OPENAI))
     assert openai <= set(get_args(ChatModel))
     assert anthropic <= set(get_args(get_args(Model)[0]))
     assert not anthropic & DEPRECATED_MODELS.keys()

@@ -12,7 +12,6 @@ from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.policy import read_policy
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.providers import Provider
 from ci_evals.extension_support.judging import judging
 from ci_evals.extension_support.settings import JudgeSettings
 from ci_evals.gate.rules.max_invalid_users import MaxInvalidUsers
@@ -62,7 +61,7 @@ def test_contradictory_options_are_refused(options, value):
 )
 def test_votes_without_a_model_change_nothing(option):
     """So a run without a key warns of them, but goes on: a workflow may set them for all its runs."""
-    offline = asked(provider=Provider.OFFLINE, **option)
+    offline = asked(provider="offline", **option)
     demo = plan([load_suite("demo:hr")], Selection.of(None, None), 1)
     items = offline.warnings(demo)
     assert [text.partition(":")[0] for text in items] == (

@@ -16,7 +16,6 @@ from ci_evals.cli.commands.rejudge import rejudge_run
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.providers import Provider
 
 pytestmark = pytest.mark.slow
 
@@ -133,7 +132,7 @@ def test_without_a_key(run):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"provider": Provider.OFFLINE}, "--provider=offline has no judge"),
+        ({"provider": "offline"}, "--provider=offline has no judge"),
         ({"output_dir": Path("results")}, "would be overwritten. Omit --output-dir"),
         ({"output_dir": Path("other/../results")}, "would be overwritten. Omit --output-dir"),
         ({"junit": Path("results/_results.json")}, "this is the file to judge again"),

@@ -24,9 +24,6 @@ SETTING = re.compile(r"`([a-z][a-z0-9_]*)=")
 OTHER_PROGRAMS = {
     "adapters/git/changes.py": "git",
     "adapters/journal/journal.py": "git",
-    "adapters/models/claude_code_llm.py": "claude",
-    "adapters/models/copilot_llm.py": "copilot, npm",
-    "adapters/models/program_llm.py": "the version of either",
     "agents/langgraph/starter.yaml.j2": "langgraph",
     "support/entry_points.py": "pip",
 }

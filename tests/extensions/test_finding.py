@@ -167,10 +167,55 @@ def test_the_page_shows_one_that_works(target, tmp_path):
         (tmp_path / "s.json").write_text(json.dumps({**suite, "baseUrl": desk.url}))
         ran = run(site, "run", "s.json", "--provider=offline", "--quiet", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    check_provider(site, tmp_path)
     listed = {code(part): re.findall(r"`(\w+)", names) for part, names, _ in table("part", PAGE)}
     assert {part: set(names) for part, names in listed.items()} == {
         part: set(names) for part, names in NEEDED.items()
     }
+
+
+GATEWAY = """
+import json
+
+asked = []
+
+async def ask(model, login, system, text, schema):
+    asked.append(model)
+    if len(asked) == 1:
+        raise ConnectionError("the first time")
+    if schema is None:
+        return f"Hello from {login}"
+    evidence = [{"turn": 1, "quote": "Good day"}]
+    basis = {"evidence": evidence, "rests_on": "quotes", "looked_at": []}
+    return json.dumps({"reasoning": "It greets.", "met": True, "verdict": "pass", **basis})
+"""
+JUDGED = """
+name: S
+adapter: python:agent:reply
+tests:
+  - name: T
+    guidelines: Say hello.
+    turns: [{user: auto}]
+    maxTurns: 1
+    evaluations: [{criterion: It greets}]
+"""
+
+
+def check_provider(site, folder):
+    """The page's provider plays user and judge, is asked again after a fault, and its secret is hidden."""
+    (site / "acme_gateway.py").write_text(GATEWAY)
+    (folder / "suite.yaml").write_text(JUDGED)
+    (folder / "agent.py").write_text("def reply(text): return 'Good day'")
+    command = ("run", "suite.yaml", "--provider=acme", "--judge-check=off", "--output-dir=judged")
+    ran = run(site, *command, cwd=folder, ACME_LOGIN="ada-4b7d10f3")
+    assert ran.returncode == 0, ran.stderr
+    saved = (folder / "judged/_results.json").read_text()
+    assert "Hello from ***" in saved
+    assert "ada-4b7d10f3" not in saved
+    judged = ci_evals.load_results(folder / "judged")
+    assert (judged.run.provider, judged.suites[0].models.judges) == ("acme", ("acme-large",))
+    refused = run(site, "run", "suite.yaml", "--provider=acne", cwd=folder)
+    assert "'openai', 'anthropic', 'acme', 'offline'" in refused.stderr
 
 
 BROKEN = {

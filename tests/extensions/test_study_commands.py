@@ -16,7 +16,6 @@ from ci_evals.cli.commands.validate import validate
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.providers import Provider
 from ci_evals.extension_support.settings import JudgeSettings
 from ci_evals.extensions.attack.study import attack_judge
 from ci_evals.extensions.preference.study import compare_runs
@@ -203,7 +202,7 @@ def test_a_refused_key_and_an_unreadable_judge(runs):
         ),
         (lambda: attack_judge(Path("a"), 10, JudgeSettings(), RunContext()), "no key for the LLM"),
         (
-            lambda: attack_judge(Path("a"), 10, JudgeSettings(provider=Provider.OFFLINE), RunContext()),
+            lambda: attack_judge(Path("a"), 10, JudgeSettings(provider="offline"), RunContext()),
             "there is no judge",
         ),
         (

@@ -16,8 +16,8 @@ from commands import ci_evals, results_in, write_suite
 from environments import environment
 from werkzeug import Response
 
-from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.domain.errors import LLMAccessError, LLMError
+from ci_evals.extensions.model_programs.claude_code_llm import ClaudeCodeLLM
 from ci_evals.ports import Prompt
 
 pytestmark = pytest.mark.frameworks

@@ -12,8 +12,8 @@ import world
 from commands import ci_evals, results_in, write_suite
 from environments import environment
 
-from ci_evals.adapters.models.copilot_llm import CopilotLLM
 from ci_evals.domain.errors import LLMAccessError
+from ci_evals.extensions.model_programs.copilot_llm import CopilotLLM
 from ci_evals.ports import Prompt
 
 pytestmark = pytest.mark.frameworks

@@ -34,7 +34,7 @@ from ci_evals.adapters.journal.journal import Journal
 from ci_evals.adapters.journal.reading import Recording
 from ci_evals.adapters.journal.records import JOURNAL, JournalHeader, Past
 from ci_evals.adapters.journal.replay import ReplayedAgent, ReplayedLLM, TrialReplay
-from ci_evals.adapters.models import anthropic_llm, claude_code_llm, copilot_llm, embedders, openai_llm
+from ci_evals.adapters.models import anthropic_llm, embedders, openai_llm
 from ci_evals.adapters.transport import refusals as limits
 from ci_evals.adapters.transport import retry
 from ci_evals.adapters.transport.network import Answer
@@ -63,6 +63,7 @@ from ci_evals.extensions.importers.conversations.formats import CONVERSATION_FOR
 from ci_evals.extensions.importers.conversations.recorded_file import RecordedFile
 from ci_evals.extensions.importers.formats import IMPORTERS
 from ci_evals.extensions.importers.imported import ImportedSuite, suite_text
+from ci_evals.extensions.model_programs import claude_code_llm, copilot_llm
 from ci_evals.extensions.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.extensions.result_files import reading as result_files
 from ci_evals.gate.checks import checks_of

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters.processes.child_process import ChildProcess
-from ci_evals.domain.environments import environment_for_step
+from ci_evals.adapters.processes.environments import environment_for_step
 from ci_evals.ports import FunctionError
 from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor

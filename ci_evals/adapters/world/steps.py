@@ -12,10 +12,10 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.processes.child_process import ChildProcess
+from ci_evals.adapters.processes.environments import environment_for_step
 from ci_evals.adapters.transport import addresses, http_client
 from ci_evals.adapters.world import functions
 from ci_evals.adapters.world.sql import SqlError, Statement
-from ci_evals.domain.environments import environment_for_step
 from ci_evals.domain.errors import UsageError, WorldError
 from ci_evals.domain.transcript import ProbeResult
 from ci_evals.domain.world import (

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 import httpx2
 
 from ci_evals.adapters.processes.child_process import ChildProcess
+from ci_evals.adapters.processes.environments import environment_for_agent
 from ci_evals.adapters.transport.addresses import proxy_for
 from ci_evals.adapters.transport.http_client import new_client
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.agents.command.agent import KEY_VARIABLE
-from ci_evals.domain.environments import environment_for_agent
 from ci_evals.domain.errors import AgentError
 from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor

@@ -22,12 +22,12 @@ from ci_evals.cli.terminal.console import Console
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import Listener, TrialFinished
-from ci_evals.domain.providers import WITH_MODELS, Provider
+from ci_evals.domain.providers import OFFLINE
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
-from ci_evals.extension_registry import after_rejudging
+from ci_evals.extension_registry import after_rejudging, judging_providers, providers
 from ci_evals.library.runs import results_file
 from ci_evals.rejudging import Rejudged, RejudgeJob, changed_verdicts, judges, rejudge, to_judge
 from ci_evals.reports import sanitize
@@ -67,7 +67,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
         context.console.say(f"{file}: contains no judged verdict: nothing to judge again, the run stands.")
         return
     incomplete = tuple(map(context.spell, unknown_names(policy, judged.suites)))
-    if Provider(connections.provider).row.needs_key and not (connections.llm_key or connections.llm_token):
+    if providers()[connections.provider].needs_key and not (connections.llm_key or connections.llm_token):
         raise UsageError(no_key(connections.provider, context.environ))
     console = context.console
     paths.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
@@ -115,8 +115,8 @@ async def _judged_again(work: RejudgeJob, connections: Connections, listen: List
 def _connections(settings: RejudgeSettings, github: GitHubJob) -> Connections:
     """Return the provider with its key or its token, if there is one."""
     provider, context = settings.provider, github.context
-    if provider is Provider.OFFLINE:
-        others = ", ".join(WITH_MODELS)
+    if provider == OFFLINE.name:
+        others = ", ".join(judging_providers())
         raise UsageError(f"--provider=offline has no judge. Use one of: {others}.")
     cache = folder_of(settings.judge_cache, context)
     key, token = llm_key_of(provider, settings.llm_key, context.environ)

@@ -11,7 +11,7 @@ from ci_evals.cli.run.judge_cache import folder_of, refused
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import OFFLINE
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports.names import AGENT_LOG
 from ci_evals.support.redaction import MIN_LENGTH
@@ -50,7 +50,7 @@ def read_connections(settings: RunSettings, context: RunContext) -> Connections:
 def _judge_cache(settings: RunSettings, context: RunContext) -> Path | None:
     """Return the folder of the judge's answers; None if no judge is called, or by workers elsewhere."""
     folder = folder_of(settings.judge_cache, context)
-    if settings.replay or plays_elsewhere(settings) or settings.provider == Provider.OFFLINE:
+    if settings.replay or plays_elsewhere(settings) or settings.provider == OFFLINE.name:
         return None
     return folder
 

@@ -7,6 +7,7 @@ from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.agents import lacks_secret
 from ci_evals.domain.plan import Plan
+from ci_evals.extension_registry import providers
 from ci_evals.planning.agent_choice import has_filled_headers, has_key
 from ci_evals.planning.workload import of_plan
 from ci_evals.wiring.providers import embedding_model, llm_key_of, runs_here
@@ -22,7 +23,7 @@ def missing_keys(
     work = of_plan(planned)
     embedder = embedding_model(settings.provider, settings.embedding_model) if work.embedder_calls else None
     needs_provider = work.needs_llm or (embedder is not None and not runs_here(embedder))
-    needs_key = needs_provider and settings.provider.row.needs_key
+    needs_key = needs_provider and providers()[settings.provider].needs_key
     has_llm_key = not needs_key or any(llm_key_of(settings.provider, settings.llm_key, environ))
     keys = [] if has_llm_key else [LLM_KEY]
     suites = [item.suite for item in planned.suites]

@@ -8,8 +8,8 @@ from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Origin
+from ci_evals.extension_registry import providers
 from ci_evals.job import Job
 from ci_evals.job.chosen import Chosen
 from ci_evals.support.redaction import MASK, Redactor
@@ -40,7 +40,7 @@ def open_recording(settings: RunSettings) -> Opened:
     except UsageError as error:
         raise UsageError(f"--replay: {error}") from error
     then = recording.recorded.models
-    if then.provider not in set(Provider):
+    if then.provider not in providers():
         raise UsageError(f"--replay: {str(recording.path)!r} names the unknown provider {then.provider!r}.")
     if settings.provider not in {then.provider, RunSettings.provider}:
         raise UsageError(
@@ -52,7 +52,7 @@ def open_recording(settings: RunSettings) -> Opened:
         judge_model, judge_panel = then.judge_model, then.judge_panel
     settings = replace(
         settings,
-        provider=Provider(then.provider),
+        provider=then.provider,
         judge_model=judge_model,
         judge_panel=judge_panel,
         judge_votes=settings.judge_votes if settings.judge_votes > 1 else then.judge_votes,

@@ -30,7 +30,8 @@ from ci_evals.cli.settings.shared import (
 )
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.options import Group, Names, OptionSpec
-from ci_evals.domain.providers import WITH_MODELS, Provider
+from ci_evals.domain.providers import OPENAI
+from ci_evals.extension_registry import judging_providers, providers
 
 
 @dataclass(frozen=True)
@@ -196,9 +197,14 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         ),
     ]
     provider: Annotated[
-        Provider,
-        OptionSpec(f"Judge's provider: {', '.join(WITH_MODELS)}.", group=Group.MODELS, metavar="NAME"),
-    ] = Provider.OPENAI
+        str,
+        OptionSpec(
+            f"Judge's provider: {', '.join(judging_providers())}.",
+            group=Group.MODELS,
+            metavar="NAME",
+            words=providers,
+        ),
+    ] = OPENAI.name
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,

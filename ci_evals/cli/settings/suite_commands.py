@@ -28,8 +28,8 @@ from ci_evals.cli.settings.shared import (
 )
 from ci_evals.domain.choices import CheckMode, Regression
 from ci_evals.domain.options import Group, Names, OptionSpec
-from ci_evals.domain.providers import Provider
-from ci_evals.extension_registry import run_options
+from ci_evals.domain.providers import OPENAI
+from ci_evals.extension_registry import providers, run_options
 
 LAST = "last"
 """The word for the last run in the output folder."""
@@ -84,14 +84,15 @@ class PlanSettings(SidesSettings, SuiteSettings):
         ),
     ] = None
     provider: Annotated[
-        Provider,
+        str,
         OptionSpec(
-            f"Model provider: {', '.join(Provider)}.\n\n"
+            f"Model provider: {', '.join(providers())}.\n\n"
             "For judge and simulated user. With `offline` nothing is judged and no key is needed.",
             group=Group.MODELS,
             metavar="NAME",
+            words=providers,
         ),
-    ] = Provider.OPENAI
+    ] = OPENAI.name
     judge_model: Annotated[
         str | None,
         OptionSpec(

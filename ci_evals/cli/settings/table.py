@@ -5,8 +5,8 @@ command line, its help and variables, the action's inputs, the reference, and th
 """
 
 import dataclasses
-from collections.abc import Mapping
-from enum import Enum
+from collections.abc import Iterable, Mapping
+from enum import Enum, StrEnum
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -65,12 +65,18 @@ def _option(item: dataclasses.Field[Any], hint: Any) -> Option:
     return Option(
         **vars(spec),
         name=item.name,
-        kind=_kind(annotated),
+        kind=_set_of(spec.words()) if spec.words else _kind(annotated),
         default=None if required else item.default,
         required=required,
         many=list in {get_origin(one) for one in (annotated, *get_args(annotated))},
         secret=not item.repr,
     )
+
+
+def _set_of(words: Iterable[str]) -> type[Any]:
+    """Return the type of a value that is one of these words."""
+    kind: type[Any] = StrEnum("Word", [(word, word) for word in words])  # type: ignore[misc]  # known now
+    return kind
 
 
 def _kind(annotated: Any) -> type[Any]:

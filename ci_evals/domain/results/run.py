@@ -17,7 +17,7 @@ from ci_evals.domain.base import (
     Seconds,
 )
 from ci_evals.domain.plan import BASE
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import OFFLINE
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.gate import Decision, Odds
@@ -180,7 +180,7 @@ class RunInfo(ResultPart):
     @property
     def offline(self) -> bool:
         """True if there was no judge on purpose."""
-        return self.provider == Provider.OFFLINE
+        return self.provider == OFFLINE.name
 
 
 @dataclass(frozen=True, kw_only=True)

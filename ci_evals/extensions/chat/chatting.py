@@ -20,7 +20,7 @@ from ci_evals.conversation.in_world import WorldPlayer
 from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.domain.errors import AgentError, Exit, SuiteError, UsageError
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import OFFLINE
 from ci_evals.domain.suite import AUTO, MOST_TURNS, PlannedTurn, Test
 from ci_evals.domain.transcript import END_REASONS, EndState, Turn
 from ci_evals.extensions.chat import view
@@ -144,7 +144,7 @@ class Chat:
     async def run(self) -> int:
         """Talk, and return the exit code."""
         parts, planned = self._parts, self._parts.plan
-        without_models = replace(parts.connections, provider=Provider.OFFLINE, judge_model=None)
+        without_models = replace(parts.connections, provider=OFFLINE.name, judge_model=None)
         async with build_players(planned, without_models, parts.redactor) as built:
             try:
                 await self._stop.run_until_stopped(built.agents.start_programs())

@@ -16,7 +16,8 @@ from ci_evals.cli.settings.shared import (
     TrustSuites,
 )
 from ci_evals.domain.options import Group, Names, OptionSpec
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import OPENAI
+from ci_evals.extension_registry import providers
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,14 @@ class ChatSettings(AgentApiSettings):
         ),
     ] = None
     provider: Annotated[
-        Provider,
-        OptionSpec("Model provider of the judge of `/evaluate`.", group=Group.MODELS, metavar="NAME"),
-    ] = Provider.OPENAI
+        str,
+        OptionSpec(
+            "Model provider of the judge of `/evaluate`.",
+            group=Group.MODELS,
+            metavar="NAME",
+            words=providers,
+        ),
+    ] = OPENAI.name
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,

@@ -17,11 +17,12 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import SuiteModels
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import OPENAI
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.suite import is_bundled
+from ci_evals.extension_registry import providers
 from ci_evals.extension_support.keeping import check_whole
 from ci_evals.extensions.noise.sample import SamplePlan, match_tests, pick_tests, plan_sample
 from ci_evals.extensions.noise.settings import NoiseSettings
@@ -70,7 +71,7 @@ def prepare(settings: NoiseSettings, context: RunContext) -> NoiseStudy:
     }
     sample_plan = plan_sample(results, connections.provider, sample, models, settings.plays)
     asks = of_plan(sample_plan.plan).needs_llm or sample_plan.judged.suites
-    has_key = connections.llm_key or connections.llm_token or not Provider(connections.provider).row.needs_key
+    has_key = connections.llm_key or connections.llm_token or not providers()[connections.provider].needs_key
     if asks and not has_key:
         raise UsageError(no_key(connections.provider, environ))
     study = NoiseStudy(
@@ -133,7 +134,7 @@ def _suites(settings: NoiseSettings, results: Results) -> list[str]:
 def _connections(settings: NoiseSettings, results: Results, environ: Mapping[str, str]) -> Connections:
     config = results.run.config
     saved = results.run.provider
-    provider = str(settings.provider or (saved if saved in set(Provider) else Provider.OPENAI))
+    provider = str(settings.provider or (saved if saved in providers() else OPENAI.name))
     same = provider == saved
     key, token = llm_key_of(provider, settings.llm_key, environ)
     audits = config.get("auditUser") is True and same
@@ -157,7 +158,7 @@ def _models(
     """The models of a suite: those that options name, else the run's own, else the provider's."""
     if connections.offline:
         return SuiteModels()
-    default = Provider(connections.provider).row
+    default = providers()[connections.provider]
     own = suite.models if results.run.provider == connections.provider else SuiteModels()
     named = _named_judge(settings, suite)
     return SuiteModels(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.domain.options import Group, Names, OptionSpec
-from ci_evals.domain.providers import Provider
+from ci_evals.extension_registry import providers
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class ProbeSettings(ValidateSettings):
         ),
     ] = None
     provider: Annotated[
-        Provider | None, OptionSpec("--probe: judge's provider. Default: the run's.", group=Group.MODELS)
+        str | None,
+        OptionSpec("--probe: judge's provider. Default: the run's.", group=Group.MODELS, words=providers),
     ] = None
     llm_key: Annotated[
         str | None,

@@ -21,7 +21,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from ci_evals._version import __version__
-from ci_evals.domain.environments import OF_THE_MACHINE
+from ci_evals.adapters.processes.environments import OF_THE_MACHINE
 from ci_evals.domain.errors import UsageError
 from ci_evals.extensions.ray_cluster.cluster import Worker, WorkerLostError
 from ci_evals.support.documentation import extra

@@ -9,9 +9,9 @@ from functools import partial
 from itertools import count
 from typing import Any, assert_never
 
+from ci_evals.adapters.processes.environments import environment_for_worker
 from ci_evals.adapters.transport.rate_limiter import Slowdown
 from ci_evals.adapters.transport.reduction import Reduction
-from ci_evals.domain.environments import environment_for_worker
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Listener, ModelAnswered, StillWaiting, TurnPlayed

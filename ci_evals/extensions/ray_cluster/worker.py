@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
 
+from ci_evals.adapters.processes.environments import OF_THE_MACHINE
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Slowdown
-from ci_evals.domain.environments import OF_THE_MACHINE
 from ci_evals.domain.errors import CiEvalsError, exhausted
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import ModelAnswered, StillWaiting, TurnPlayed

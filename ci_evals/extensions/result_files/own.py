@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import OFFLINE
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.extension_support.result_files import fields
@@ -33,7 +33,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         raise file.broken(f"is of a run without a verdict: {str(reasons[0])[:300]}.")
     arms = document.get("arms") or []
     gated = next((arm["name"] for arm in arms if arm.get("gated")), None)
-    offline = run["config"].get("provider") == Provider.OFFLINE
+    offline = run["config"].get("provider") == OFFLINE.name
     sets = [*_sets(document["suites"], gated, offline=offline)]
     for arm in (arm for arm in arms if not arm.get("gated")):
         sets += _sets(arm["suites"], arm["name"], offline=offline)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ci_evals.domain import numbers
-from ci_evals.domain.providers import Provider
+from ci_evals.domain.providers import OPENAI
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results, Resumed, RunInfo
 from ci_evals.domain.results.suite import ScoreSummary, SuiteResult, TestOutcome
@@ -518,7 +518,7 @@ def rerun_command(results: Results, news: News) -> str:
 def _same_agent(results: Results) -> Iterator[tuple[str, str]]:
     for key, option in _SAME_AGENT.items():
         value = results.run.config.get(key)
-        if isinstance(value, str) and value and value != Provider.OPENAI:
+        if isinstance(value, str) and value and value != OPENAI.name:
             yield option, value
 
 

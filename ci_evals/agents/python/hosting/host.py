@@ -16,12 +16,12 @@ from pydantic import JsonValue, ValidationError
 
 from ci_evals.adapters.otlp.trace_context import trace_headers
 from ci_evals.adapters.processes.child_process import ChildProcess
+from ci_evals.adapters.processes.environments import environment_for_agent
 from ci_evals.agents.code.foreign_code import CodeTimeoutError
 from ci_evals.agents.python.agent import CLOSING_SECONDS
 from ci_evals.agents.python.hosting import wire
 from ci_evals.agents.python.hosting.wire import Message
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.environments import environment_for_agent
 from ci_evals.domain.errors import AgentError, CiEvalsError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply

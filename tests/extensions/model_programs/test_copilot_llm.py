@@ -7,8 +7,8 @@ import copilot_program
 import pytest
 import world
 
-from ci_evals.adapters.models.copilot_llm import CopilotLLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.extensions.model_programs.copilot_llm import CopilotLLM
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.redaction import Redactor
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ci_evals.domain.providers import Provider
+from ci_evals.extension_registry import provider_secrets
 
 OF_THE_MACHINE = frozenset({
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "HOSTNAME", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP",
@@ -24,16 +24,13 @@ _OF_THE_PLATFORM = frozenset({
     "CI_DEPLOY_PASSWORD", "CI_DEPENDENCY_PROXY_PASSWORD",
 })  # fmt: skip
 """Tokens of GitHub and GitLab, also in addresses."""
-_OF_PROVIDERS = frozenset({
-    *(name for provider in Provider for name in provider.row.secrets),
-    "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-})  # fmt: skip
-"""Keys of the judge, the simulated user and the backend that results are exported to."""
+_OF_EXPORTERS = frozenset({"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"})
+"""Keys of the backend that results are exported to."""
 
 
 def environment_for_step(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a program or function of a suite: without any key or token of ours."""
-    return _without(_OF_PROVIDERS, environment_for_agent(environ))
+    return _without(provider_secrets() | _OF_EXPORTERS, environment_for_agent(environ))
 
 
 def environment_for_agent(environ: Mapping[str, str]) -> dict[str, str]:

@@ -16,9 +16,9 @@ from typing import ClassVar
 from pydantic import JsonValue
 
 from ci_evals.adapters.processes.child_process import ChildProcess
+from ci_evals.adapters.processes.environments import environment_for_model
 from ci_evals.adapters.transport import retry
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, fair_share
-from ci_evals.domain.environments import environment_for_model
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support import payload

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.program_llm import Events, Program, ProgramLLM
 from ci_evals.adapters.models.sdk_llm import tokens
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAnswerError, Paid
+from ci_evals.extensions.model_programs.program_llm import Events, Program, ProgramLLM
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support import payload
 from ci_evals.support.text import whole

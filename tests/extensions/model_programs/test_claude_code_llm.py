@@ -10,8 +10,8 @@ import claude_program
 import pytest
 import world
 
-from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.extensions.model_programs.claude_code_llm import ClaudeCodeLLM
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.redaction import Redactor
 
