@@ -12,9 +12,9 @@ from seeded import block, luck
 
 from ci_evals import run_suite
 from ci_evals.domain.results.run import Results
+from ci_evals.extension_support.rejudging import RejudgeJob, rejudge
 from ci_evals.gate.policy import Policy
 from ci_evals.ports import Prompt
-from ci_evals.rejudging import RejudgeJob, rejudge
 from ci_evals.reports import report_files
 from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor

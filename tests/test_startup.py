@@ -44,7 +44,7 @@ LATE = {
     "model2vec": "checks that compare meanings",
     "ci_evals.library": "Python code",
     "ci_evals.contract": "authors of plug-ins",
-    "ci_evals.rejudging": "rejudge",
+    "ci_evals.extension_support.rejudging": "rejudge",
     "ci_evals.extensions.importers.importing": "import",
     "ci_evals.demo_agent": "suites that name it",
     "ci_evals.agents.python.building": "agents that are code",

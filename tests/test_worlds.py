@@ -15,9 +15,9 @@ from plans import planned
 
 from ci_evals.adapters.journal.journal import Journal
 from ci_evals.domain.errors import AgentError
+from ci_evals.extension_support.rejudging.saved import transcript_of
 from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, evaluate
-from ci_evals.rejudging.saved import transcript_of
 from ci_evals.runner import Options, Participants
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor

@@ -22,11 +22,6 @@ from ci_evals.extension_registry import installed, register_commands
 if TYPE_CHECKING:  # a command's options are imported with it
     from ci_evals.cli.settings.result_commands import (
         CommentSettings,
-        CompareSettings,
-        InitSettings,
-        MergeSettings,
-        OddsSettings,
-        RejudgeSettings,
         ReportSettings,
         ShowSettings,
     )
@@ -114,25 +109,6 @@ def validate(settings: "ValidateSettings", context: RunContext) -> None:
 
 
 @app.command()
-@takes(_RESULTS, "InitSettings")
-def init(settings: "InitSettings", context: RunContext) -> None:
-    """Write a starter suite and a workflow for pull requests.
-
-    The default branch, the folder of suites and their adapter are taken from the repository. Existing files
-    are never overwritten: then nothing is written.
-
-    \b
-    ci-evals init                     (an AUI agent)
-    ci-evals init --adapter=python    (with a function that calls your agent)
-    ci-evals init --adapter=http --start='python3 agent.py'
-    ci-evals init --adapter=demo      (runs at once, without any key)
-    """
-    from ci_evals.cli.commands.init import init as work
-
-    work(settings, context)
-
-
-@app.command()
 @takes(_SUITES, "PlanSettings")
 def plan(settings: "PlanSettings", context: RunContext) -> None:
     """Show what would run, and estimate tokens, cost and duration.
@@ -208,23 +184,6 @@ def show(settings: "ShowSettings", context: RunContext) -> None:
 
 
 @app.command()
-@takes(_RESULTS, "CompareSettings")
-def compare(settings: "CompareSettings", context: RunContext) -> None:
-    """Compare two runs test by test: is a change more than noise?
-
-    Exits with 1 if the score dropped more than --max-drop or --regression allows, and with 3 if one of
-    them is set but the run has no verdict. Otherwise with 0, even if the runs cannot be
-    compared, which it says.
-
-    \b
-    ci-evals compare results/ baseline/_results.json --regression=significant
-    """
-    from ci_evals.cli.commands.compare import compare as work
-
-    work(settings, context)
-
-
-@app.command()
 @takes(_RESULTS, "CommentSettings")
 def comment(settings: "CommentSettings", context: RunContext) -> None:
     """Post a run's results as a comment on its pull request.
@@ -240,53 +199,6 @@ def comment(settings: "CommentSettings", context: RunContext) -> None:
     from ci_evals.cli.commands.comment import comment as work
 
     work(settings, context)
-
-
-@app.command()
-@takes(_RESULTS, "OddsSettings")
-def odds(settings: "OddsSettings", context: RunContext) -> None:
-    """Estimate how often an unchanged agent would fail the gate.
-
-    Computed from the noise of a saved run. Uses the run's own gate, changed by these options, and proposes
-    the highest --min-score that an unchanged agent misses in fewer than 5 % of runs.
-    """
-    from ci_evals.cli.commands.compare import odds as work
-
-    work(settings, context)
-
-
-@app.command()
-@takes(_RESULTS, "MergeSettings")
-def merge(settings: "MergeSettings", context: RunContext) -> None:
-    """Merge the results of several jobs into one run.
-
-    All numbers are computed again from the trials, and these options set the gate: run the shards
-    with --no-gate. Exit codes as of run; also 3 if a shard is missing (see --shards), stopped or interrupted.
-
-    \b
-    ci-evals merge shards/ --min-score=85 --output-dir=merged
-    ci-evals merge hr/ retail/ --max-drop=2 --baseline=main/
-    """
-    from ci_evals.cli.commands.merge import merge_runs
-
-    merge_runs(settings, context)
-
-
-@app.command()
-@takes(_RESULTS, "RejudgeSettings")
-def rejudge(settings: "RejudgeSettings", context: RunContext) -> None:
-    """Judge the conversations of a saved run again.
-
-    Calls a judge, but no agent. Strict verdicts stay as they are. Shows which verdicts changed and how far
-    the two judges agree. These options set the gate; exit codes as of run.
-
-    \b
-    ci-evals rejudge results/ --output-dir=again
-    ci-evals rejudge results/ --output-dir=other --provider=anthropic
-    """
-    from ci_evals.cli.commands.rejudge import rejudge_run
-
-    rejudge_run(settings, context)
 
 
 _not_loaded: list[str] = []

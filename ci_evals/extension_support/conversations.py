@@ -9,8 +9,13 @@ from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding
+from ci_evals.extension_support.rejudging.saved import (
+    RejudgeJob,
+    SavedConversation,
+    is_judged,
+    saved_conversation,
+)
 from ci_evals.gate.policy import Policy
-from ci_evals.rejudging.saved import RejudgeJob, SavedConversation, is_judged, saved_conversation
 from ci_evals.support.redaction import Redactor
 
 

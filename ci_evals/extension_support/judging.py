@@ -25,9 +25,9 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.extension_registry import judging_providers, providers
 from ci_evals.extension_support.asking import Asking
 from ci_evals.extension_support.keeping import check_whole, keep, text_of
+from ci_evals.extension_support.rejudging import judges
 from ci_evals.extension_support.settings import JudgeSettings
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
-from ci_evals.rejudging import judges
 from ci_evals.reports import sanitize
 from ci_evals.scoring.usage import usage_of
 from ci_evals.support import templates

@@ -1,13 +1,10 @@
 """Results for a terminal or a log: the tables, then the news as the comment has it, and what failed."""
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Comparison, TestChange
-from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome
-from ci_evals.gate.rules import rule_of
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
 from ci_evals.reports.story import certainty, changes, failures, gate, judging, tables, verdict, wording
@@ -74,49 +71,6 @@ def comparison(story: Story, *, width: int | None = None, color: bool = False) -
     lines = [*console.origin(), *console.reasons(), certainty.score_and_change(results)]
     ending = console.verdict(lines) if results.gate.checks else console.lines(lines)
     return console.text([*console.tests(), console.comparison(), console.checks(), ending])
-
-
-def odds(
-    odds: Odds, checks: Sequence[GateCheck], extent: str | None = None, *, width: int | None = None
-) -> str:
-    """Return the odds that another run fails each of these checks and the gate, and what they mean.
-
-    `extent` says how much such a run plays; None if that is not a range.
-    """
-    shares: dict[object, deque[float]] = defaultdict(deque)
-    for one in odds.checks:
-        shares[one.key].append(one.share)
-    cells = [
-        [
-            _name(check.name),
-            gate.required(check),
-            numbers.odds(shares[check.key].popleft()) if shares[check.key] else "not estimated",
-        ]
-        for check in checks
-    ]
-    cells.append(["any check", "", numbers.odds(odds.share)])
-    trials = numbers.count(odds.loops, "trial")
-    floor = numbers.NONE if odds.floor is None else numbers.plain(odds.floor)
-    lines = [
-        sanitize.log_line(certainty.odds_sentence(odds)),
-        f"The highest min-score that fewer than 5 % of such runs would miss: {floor}.",
-        f"Simulated from the noise of the saved run, with up to {trials} of each test."
-        if odds.loops > 1
-        else "Each test has one trial, so its own noise is unknown. It is estimated from how tests differ: "
-        "too high rather than too low. Run several trials per test to measure it (set loops).",
-    ]
-    lines += [extent] if extent else []
-    if left := [check for check in checks if check.key not in {one.key for one in odds.checks}]:
-        lines.append(f"Not estimated: {', '.join(map(_not_estimated, left))}.")
-    return wrapped(
-        "\n\n".join([table(("check", "required", "would fail"), cells, width), "\n".join(lines)]) + "\n",
-        width,
-    )
-
-
-def _not_estimated(check: GateCheck) -> str:
-    """A check that noise is not estimated for, in words."""
-    return rule_of(check).beyond_odds(check) or _name(check.name)
 
 
 class _Console:

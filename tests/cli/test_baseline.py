@@ -4,15 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import builders as build
 import pytest
 import report_texts
 from commands import ci_evals, results_in, write_suite
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
-from ci_evals.cli.commands.compare import odds
-from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.result_commands import OddsSettings
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.names import RESULTS
@@ -300,11 +296,3 @@ def test_a_budget_of_seconds_is_held(tmp_path, seconds, code):
     checks = {check["name"]: check for check in written["gate"]["checks"]}
     assert checks["max-p95-latency"]["seen"] == written["latency"]["p95"] > 0
     assert (checks["max-p95-latency"]["holds"], checks["max-cost"]["holds"]) == (code == 0, True)
-
-
-def test_a_recorded_gate_that_no_option_could_ask_for_is_not_held(tmp_path, capsys):
-    """Whoever wrote the file: the usual floor is looked at."""
-    file = tmp_path / "_results.json"
-    file.write_text(report_texts.dump(build.results(run=build.run_info(config={"minScore": 10**400}))))
-    odds(OddsSettings(results=file), RunContext())
-    assert "min-score" in capsys.readouterr().out

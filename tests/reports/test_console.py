@@ -243,49 +243,6 @@ def test_what_the_run_took_stands_at_its_end():
     assert "The cost is unknown: no price for gpt-next" in text
 
 
-def test_odds_are_a_table_and_what_it_means():
-    """Check by check, those that noise does not fail named so, then the whole and the floor."""
-    checks = [
-        build.check(name="min-score", required=80, seen=85, passed=True),
-        build.check(name="critical:x", required=100, seen=100, passed=True),
-        build.check(name="critical:x", required=100, seen=100, passed=True),
-        build.check(name="max-cost", required=1, seen=None, passed=True),
-        build.check(name="regression", required=0.05, seen=None, passed=True),
-    ]
-    shares = (("min-score", 0.08), ("critical:x", 0.02), ("critical:x", 0.0))
-    found = Odds(
-        share=0.095,
-        checks=tuple(build.check_odds(name=name, share=share) for name, share in shares),
-        floor=78.5,
-        loops=3,
-    )
-    assert console.odds(found, checks) == (
-        "  check       required                            would fail\n"
-        "  ----------  ----------------------------------  -------------\n"
-        "  min-score   at least 80                         8 %\n"
-        "  critical:x  all trials pass                     2 %\n"
-        "  critical:x  all trials pass                     less than 1 %\n"
-        "  max-cost    at most $1.00                       not estimated\n"
-        "  regression  no significant drop (p above 0.05)  not estimated\n"
-        "  any check                                       10 %\n"
-        "\n"
-        "The same agent, run again, would fail this gate in about 10 % of runs (mostly min-score). "
-        "It would score below 78.5 in fewer than 5 % of runs.\n"
-        "The highest min-score that fewer than 5 % of such runs would miss: 78.5.\n"
-        "Simulated from the noise of the saved run, with up to 3 trials of each test.\n"
-        "Not estimated: cost, regression (up to 5 % more by its own level).\n"
-    )
-
-
-def test_odds_told_from_single_trials_say_so():
-    """Nothing is known then of how a test varies by itself."""
-    single = Odds(share=0.0, checks=(build.check_odds(name="min-score", share=0.0),), floor=None, loops=1)
-    text = console.odds(single, [build.check(name="min-score", required=0, seen=85, passed=True)])
-    assert "The same agent, run again, would fail this gate in fewer than 1 % of runs." in text
-    assert "Each test has one trial, so its own noise is unknown." in text
-    assert "would miss: n/a." in text
-
-
 def test_a_test_in_which_nothing_failed_is_not_called_failing():
     """Where only the judge gave no answer."""
     head = [cases.played("Lost parcel", "ppu"), cases.played("Gift card", "ppp")]

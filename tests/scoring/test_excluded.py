@@ -15,10 +15,10 @@ from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.simulated_user import UserAudit, UserChecks, Violation
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.transcript import EndState
+from ci_evals.extensions.merge.merge import merge
+from ci_evals.extensions.merge.shards import ShardRun
 from ci_evals.job.limits import Budget, Limits, LimitsWatcher
-from ci_evals.scoring.merge import merge
 from ci_evals.scoring.scores import ScoreRule
-from ci_evals.scoring.shards import ShardRun
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.stop import Stop
 

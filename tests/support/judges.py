@@ -13,7 +13,7 @@ from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.extension_support.asking import Asking
-from ci_evals.rejudging import judges
+from ci_evals.extension_support.rejudging import judges
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 

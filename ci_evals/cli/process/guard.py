@@ -22,7 +22,7 @@ from ci_evals.cli.process import supervision
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit, UsageError, exhausted
 
-_WITH_OUTPUTS = {"run", "merge", "rejudge", "comment"}
+_WITH_OUTPUTS = {"run", "comment"}
 """Commands of the core that write the action's outputs, however they end."""
 
 _LACKS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}

@@ -43,30 +43,9 @@ class MissingSecrets(StrEnum):
     FAIL = "fail"
 
 
-class StarterProvider(StrEnum):
-    """Who plays the user and judges in a starter workflow."""
-
-    OPENAI = "openai"
-    ANTHROPIC = "anthropic"
-    OFFLINE = "offline"
-
-    @property
-    def key(self) -> str:
-        """The variable that holds its key; empty if it needs none."""
-        return "" if self is StarterProvider.OFFLINE else f"{self.upper()}_API_KEY"
-
-
 class OutputFormat(StrEnum):
     """The form of what a command prints."""
 
     TEXT = "text"
     JSON = "json"
     """One JSON object on standard output, and all else on standard error."""
-
-
-class ComparisonFormat(StrEnum):
-    """The formats of a comparison."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JSON = "json"

@@ -17,9 +17,6 @@ from pydantic import TypeAdapter, ValidationError
 from ci_evals import extension_registry
 from ci_evals.cli.settings.result_commands import (
     CommentSettings,
-    CompareSettings,
-    MergeSettings,
-    RejudgeSettings,
     ReportSettings,
 )
 from ci_evals.cli.settings.successors import refuse_input
@@ -34,7 +31,7 @@ RUNNERS_OWN = frozenset({"args", "entrypoint"})
 """Inputs that GitHub's runner accepts for every container action and handles itself."""
 
 TOKEN = "github-token"  # noqa: S105  # its name
-_OF_OTHER_COMMANDS = (MergeSettings, RejudgeSettings, ReportSettings, CompareSettings, CommentSettings)
+_OF_OTHER_COMMANDS = (ReportSettings, CommentSettings)
 """The options of other commands of the core."""
 
 BOOLEANS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})

@@ -13,11 +13,11 @@ from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Outcome
 from ci_evals.extension_support.asking import Asking, shuffled, spread_evenly
 from ci_evals.extension_support.conversations import JudgedConversation, check_judged, conversations_of
 from ci_evals.extension_support.judging import judging
+from ci_evals.extension_support.rejudging.saved import SavedConversation
 from ci_evals.extension_support.settings import JudgeSettings
 from ci_evals.extensions.attack.attacks import Attack, attacks, harmless
 from ci_evals.extensions.attack.result import AttackKind, Attacks
 from ci_evals.grading.grade import grade
-from ci_evals.rejudging.saved import SavedConversation
 from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import ScorePair, chance_of_drop
 

@@ -18,8 +18,8 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import history, planned_turns
 from ci_evals.domain.transcript import END_REASONS
 from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.extension_support.rejudging.saved import transcript_of
 from ci_evals.grading.transcript_view import lines_never_sent
-from ci_evals.rejudging.saved import transcript_of
 from ci_evals.support.text import visible
 
 

@@ -11,10 +11,10 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
+from ci_evals.extension_support.rejudging.saved import transcript_of
 from ci_evals.extensions.mutate.faults import Fault
 from ci_evals.extensions.mutate.faults.conversation import Conversation, OtherTests
 from ci_evals.grading.grade import NO_JUDGE, grade
-from ci_evals.rejudging.saved import transcript_of
 
 _NEAREST = 20
 """Other tests whose conversations a fault may take something from."""

@@ -24,13 +24,13 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.extension_registry import providers
 from ci_evals.extension_support.keeping import check_whole
+from ci_evals.extension_support.rejudging.saved import is_judged
 from ci_evals.extensions.noise.sample import SamplePlan, match_tests, pick_tests, plan_sample
 from ci_evals.extensions.noise.settings import NoiseSettings
 from ci_evals.extensions.noise.study import NoiseStudy
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.planning.workload import of_plan
-from ci_evals.rejudging.saved import is_judged
 from ci_evals.support import templates
 from ci_evals.wiring.connections import Connections, checked, keys_of, names_in
 from ci_evals.wiring.providers import llm_key_of, no_key

@@ -13,7 +13,7 @@ from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import Turn, UserSource
 from ci_evals.extension_support.asking import shuffled
 from ci_evals.extension_support.conversations import is_usable
-from ci_evals.rejudging.saved import is_judged
+from ci_evals.extension_support.rejudging.saved import is_judged
 from ci_evals.support.redaction import MASK, Redactor
 
 FIXED_SUFFIX = " (words held)"

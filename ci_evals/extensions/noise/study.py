@@ -15,14 +15,14 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.verdict import UNUSABLE
+from ci_evals.extension_support.rejudging import RejudgeJob, judges, rejudge, to_judge
+from ci_evals.extension_support.rejudging.saved import saved_conversation
 from ci_evals.extensions.noise.budget_allocation import RunSize, TrialCosts, advice
 from ci_evals.extensions.noise.result import Noise
 from ci_evals.extensions.noise.sample import PlayableTest, SamplePlan
 from ci_evals.extensions.noise.sources import TestScores, sources_of
 from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, evaluate
-from ci_evals.rejudging import RejudgeJob, judges, rejudge, to_judge
-from ci_evals.rejudging.saved import saved_conversation
 from ci_evals.runner import Options
 from ci_evals.scoring.usage import summed, usage_of
 from ci_evals.stop import Stop

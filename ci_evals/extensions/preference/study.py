@@ -16,6 +16,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.extension_support.asking import Asking, spread_evenly
 from ci_evals.extension_support.conversations import is_usable
 from ci_evals.extension_support.judging import judging
+from ci_evals.extension_support.rejudging.saved import is_judged, transcript_of, turns_of
 from ci_evals.extension_support.settings import JudgeSettings
 from ci_evals.extensions.preference.conversation_pair import (
     TEMPLATES,
@@ -24,7 +25,6 @@ from ci_evals.extensions.preference.conversation_pair import (
 )
 from ci_evals.extensions.preference.result import Preference
 from ci_evals.extensions.preference.tally import ComparedPair, Round, decided, preference
-from ci_evals.rejudging.saved import is_judged, transcript_of, turns_of
 from ci_evals.scoring.comparison.pairing import pair
 from ci_evals.support import templates
 

@@ -13,12 +13,12 @@ from ci_evals.cli.github.baseline import baseline_of
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
-from ci_evals.cli.settings.result_commands import MergeSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_registry import after_merging
+from ci_evals.extensions.merge.merge import merge
+from ci_evals.extensions.merge.settings import MergeSettings
+from ci_evals.extensions.merge.shards import ShardRun
 from ci_evals.job.conclude import NO_BASELINE, conclude
-from ci_evals.scoring.merge import merge
-from ci_evals.scoring.shards import ShardRun
 from ci_evals.support import dataclass_json
 
 _NO_SHARDS = ". If it should hold the shards' artifacts, no shard has uploaded one"

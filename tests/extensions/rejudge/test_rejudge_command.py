@@ -12,10 +12,10 @@ import world
 from commands import ci_evals, files_in, results_in, start, write_suite
 from github_runner import Step
 
-from ci_evals.cli.commands.rejudge import rejudge_run
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.rejudge.rejudge_run import rejudge_run
+from ci_evals.extensions.rejudge.settings import RejudgeSettings
 
 pytestmark = pytest.mark.slow
 

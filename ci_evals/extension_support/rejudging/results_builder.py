@@ -10,11 +10,11 @@ from ci_evals.domain.plan import SuiteModels, Trial
 from ci_evals.domain.results.run import Digests, Origin, Results, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
+from ci_evals.extension_support.rejudging.saved import RejudgedTrial, RejudgeJob, usage_of_others
 from ci_evals.job.conclude import Conclusion
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.results_builder import JUDGE_TEMPLATES, environment
 from ci_evals.planning import model_family
-from ci_evals.rejudging.saved import RejudgedTrial, RejudgeJob, usage_of_others
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring.coverage import wanted_in
 from ci_evals.scoring.scorecard import Scorecard, recounted, total

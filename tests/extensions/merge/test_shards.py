@@ -7,10 +7,10 @@ import pytest
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.extensions.merge.merge import merge
+from ci_evals.extensions.merge.shards import ShardRun
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import conclude
-from ci_evals.scoring.merge import merge
-from ci_evals.scoring.shards import ShardRun
 
 
 def shard(index, of=3, *, tests=None, names=None, file="evals/refunds.json", **fields) -> Results:

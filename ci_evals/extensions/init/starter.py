@@ -11,11 +11,10 @@ from ci_evals.adapters.git import repository
 from ci_evals.adapters.git.repository import Repository
 from ci_evals.agent_registry import AGENT_KINDS, PROGRAM_KINDS, AgentKind
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import StarterProvider
-from ci_evals.cli.settings.result_commands import InitSettings
 from ci_evals.domain.agents import DEFAULT_ADAPTER, program_of
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import suite_schema
+from ci_evals.extensions.init.settings import InitSettings, StarterProvider
 from ci_evals.planning.adapter_options import complaint
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.documents.writing import literal, write
@@ -94,7 +93,7 @@ class Starter:
         if agent.own_server:
             about += f" ({address(agent.page.removesuffix('.md'))})"
         return render(
-            "cli/starter/suite.yaml.j2",
+            "extensions/init/suite.yaml.j2",
             agent=agent,
             lines=agent.starter,
             adapter=write({"adapter": self.adapter}, _SUITE).strip(),
@@ -118,7 +117,7 @@ class Starter:
     def _workflow(self) -> str:
         branch = self.repository.branch
         return render(
-            "cli/starter/workflow.yml.j2",
+            "extensions/init/workflow.yml.j2",
             runs_inside=self.kind in PROGRAM_KINDS,
             server=self.agent.own_server and self.is_deployed,
             keyed=self.agent.keyed and self.is_deployed,

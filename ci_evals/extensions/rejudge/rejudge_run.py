@@ -17,7 +17,6 @@ from ci_evals.cli.run.judge_cache import folder_of, refused
 from ci_evals.cli.run.progress import show_count
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
-from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
@@ -28,8 +27,10 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.extension_registry import after_rejudging, judging_providers, providers
+from ci_evals.extension_support.rejudging import Rejudged, RejudgeJob, judges, rejudge, to_judge
+from ci_evals.extensions.rejudge import changed_verdicts
+from ci_evals.extensions.rejudge.settings import RejudgeSettings
 from ci_evals.library.runs import results_file
-from ci_evals.rejudging import Rejudged, RejudgeJob, changed_verdicts, judges, rejudge, to_judge
 from ci_evals.reports import sanitize
 from ci_evals.reports.names import RESULTS
 from ci_evals.stop import Stop

@@ -6,21 +6,15 @@ from dataclasses import replace
 
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import ComparisonFormat
-from ci_evals.cli.settings.policy import limits_in, recorded_limits
-from ci_evals.cli.settings.result_commands import CompareSettings, OddsSettings
 from ci_evals.cli.terminal.console import colored
-from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.gate.checks import checks_of
+from ci_evals.extensions.compare.settings import CompareSettings, ComparisonFormat
 from ci_evals.gate.decision import decide_change
 from ci_evals.gate.gate_input import GateInput
-from ci_evals.gate.odds import odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
-from ci_evals.reports.story import certainty
 from ci_evals.reports.story.story import story_of
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.coverage import compared
@@ -63,27 +57,3 @@ def _text(results: Results, form: ComparisonFormat, context: RunContext) -> str:
             }
             # GitHub's runner obeys ##[command] anywhere in a line.
             return json.dumps(parts, indent=2).replace("##[", "#\\u0023[")
-
-
-def odds(settings: OddsSettings, context: RunContext) -> None:
-    """Print how often an unchanged agent would fail the gate.
-
-    Raises:
-        UsageError: the file is not there or is none of ours, an option cannot be read, or nothing was scored.
-    """
-    results = SavedRun.open(settings.results, context.hide()).results
-    limits = limits_in(settings)
-    policy = Policy.from_options(recorded_limits(results.run.config) | limits)
-    for warning in policy.warnings:
-        context.console.say(f"warning: {warning}")
-    # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
-    Policy.from_options(limits).check_names(results.suites)
-    checks = checks_of(GateInput(results), policy)
-    estimate = odds_of(results, checks)
-    if estimate is None:
-        raise UsageError(
-            f"{settings.results}: nothing was scored, so its noise is unknown. Name a run with scores."
-        )
-    context.show(
-        console.odds(estimate, checks, certainty.extent(results, estimate.loops), width=context.width)
-    )

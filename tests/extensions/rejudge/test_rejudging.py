@@ -18,9 +18,9 @@ from ci_evals.domain.results.run import Origin, Results
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.extension_support.rejudging import Rejudged, RejudgeJob, rejudge
 from ci_evals.gate.policy import Policy
 from ci_evals.ports import Completion
-from ci_evals.rejudging import Rejudged, RejudgeJob, rejudge
 from ci_evals.reports import report_files
 from ci_evals.runner import Participants
 from ci_evals.stop import Stop

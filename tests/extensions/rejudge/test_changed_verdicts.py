@@ -2,7 +2,7 @@
 
 import builders as build
 
-from ci_evals.rejudging.changed_verdicts import judges, render
+from ci_evals.extensions.rejudge.changed_verdicts import judges, render
 from ci_evals.scoring.agreement.judges import Twice
 
 

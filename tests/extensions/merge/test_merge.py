@@ -19,14 +19,14 @@ from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.transcript import EndState, Turns
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
+from ci_evals.extensions.merge.merge import Merged, merge
+from ci_evals.extensions.merge.shards import ShardRun
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import read_drops, read_thresholds
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.planning import sharding
-from ci_evals.scoring.merge import Merged, merge
 from ci_evals.scoring.scorecard import recounted, total
 from ci_evals.scoring.scores import ScoreRule
-from ci_evals.scoring.shards import ShardRun
 from ci_evals.scoring.usage import usage_of
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor

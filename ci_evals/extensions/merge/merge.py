@@ -15,11 +15,11 @@ from ci_evals.domain.results.judge import JudgeCheck, worst_check
 from ci_evals.domain.results.run import Digests, Git, Origin, Results, Resumed, RunInfo, Status
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.run_ending import RunEnding
-from ci_evals.scoring import shards as of_one_run
+from ci_evals.extensions.merge import shards as of_one_run
+from ci_evals.extensions.merge.shards import ShardRun, differing
 from ci_evals.scoring.coverage import wanted_in
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.scores import ScoreRule
-from ci_evals.scoring.shards import ShardRun, differing
 from ci_evals.scoring.usage import summed
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import MASK

@@ -16,16 +16,8 @@ from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.domain.suite import Test
 from ci_evals.domain.verdict import UNUSABLE, Cause, Verdict
 from ci_evals.extension_registry import providers
-from ci_evals.gate.rules.max_cost import MaxCost
-from ci_evals.grading import control
-from ci_evals.grading.grade import grade
-from ci_evals.grading.judge import Judge
-from ci_evals.grading.voting import JudgePanel
-from ci_evals.job.judge_check import JudgeChecks
-from ci_evals.job.limits import Budget, Limits, LimitsWatcher
-from ci_evals.metering import MeteredLLM
-from ci_evals.rejudging.results_builder import RejudgedResultsBuilder
-from ci_evals.rejudging.saved import (
+from ci_evals.extension_support.rejudging.results_builder import RejudgedResultsBuilder
+from ci_evals.extension_support.rejudging.saved import (
     RejudgedTrial,
     RejudgeJob,
     SavedConversation,
@@ -34,6 +26,14 @@ from ci_evals.rejudging.saved import (
     to_judge,
     usage_of_others,
 )
+from ci_evals.gate.rules.max_cost import MaxCost
+from ci_evals.grading import control
+from ci_evals.grading.grade import grade
+from ci_evals.grading.judge import Judge
+from ci_evals.grading.voting import JudgePanel
+from ci_evals.job.judge_check import JudgeChecks
+from ci_evals.job.limits import Budget, Limits, LimitsWatcher
+from ci_evals.metering import MeteredLLM
 from ci_evals.scoring.agreement.judges import Twice
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.usage import with_other

@@ -1,0 +1,1 @@
+"""The command `compare`: two saved runs, test by test."""

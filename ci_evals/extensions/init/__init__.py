@@ -1,0 +1,1 @@
+"""The command `init`: a starter suite and its workflow for a repository."""

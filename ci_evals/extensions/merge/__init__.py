@@ -1,0 +1,1 @@
+"""The command `merge`: one run of the results of several jobs."""

@@ -1,0 +1,1 @@
+"""The command `rejudge`: the conversations of a saved run, judged again."""
