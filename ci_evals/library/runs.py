@@ -30,7 +30,6 @@ from ci_evals.reports import report_files
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
-from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import story_of
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.compare import RunComparer
@@ -329,12 +328,10 @@ def format_suite_result(results: Results) -> str:
 def format_test_result(results: Results, test: str | TestResult) -> str:
     """Return one test (its name, or itself) with its conversations and verdicts, as Markdown."""
     name = test if isinstance(test, str) else test.name
-    warnings = CriterionWarnings(results)
     for suite in results.suites:
         for result in suite.tests:
             if result is test or result.name == test:
-                test_warnings = warnings.of_test(suite.name, result.name)
-                return "".join(documents.test_report(suite, result, results.run, test_warnings))
+                return "".join(documents.test_report(story_of(results), suite, result))
     raise UsageError(f"no test of the run is named {name!r}")
 
 

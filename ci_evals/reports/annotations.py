@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ci_evals.domain import numbers
-from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import sanitize
 from ci_evals.reports.story import failures, gate, wording
 from ci_evals.reports.story.failures import FailedTest
-from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.wording import NO_REASON, OUTCOMES, RunOutcome, capitalized, sentence
 
@@ -49,7 +47,7 @@ def annotations(story: Story) -> tuple[Annotation, ...]:
     Nothing is an error where the gate fails nothing, since it holds or was only reported.
     """
     results = story.results
-    outcome = gate.run_outcome(results)
+    outcome = story.outcome
     if outcome is RunOutcome.SKIPPED:
         return (_of_run(story, Severity.NOTICE),)
     unchecked = outcome is RunOutcome.UNCHECKED
@@ -57,23 +55,24 @@ def annotations(story: Story) -> tuple[Annotation, ...]:
     return (
         *([_of_run(story, Severity.WARNING)] if unchecked else []),
         *([] if green else [_of_run(story, Severity.ERROR)]),
-        *_failed(results, Severity.WARNING if green else Severity.ERROR),
-        *_trial_errors(results),
-        *_criterion_warnings(results),
+        *_failed(story, Severity.WARNING if green else Severity.ERROR),
+        *_trial_errors(story),
+        *_criterion_warnings(story),
     )
 
 
 def _of_run(story: Story, severity: Severity) -> Annotation:
     results = story.results
     checks = [gate.failure(check) for check in story.other_checks]
-    skipped = gate.run_outcome(results) is RunOutcome.SKIPPED
+    skipped = story.outcome is RunOutcome.SKIPPED
     numbers = [] if skipped else [story.numbers.text]
     told = [story.verdict(), *results.gate.reasons[1:], *checks, *numbers]
-    sentences = [*(sentence(capitalized(one)) for one in told), *gate.warnings(results)]
+    sentences = [*(sentence(capitalized(one)) for one in told), *story.checks_not_made]
     return _annotation(severity, "ci-evals", " ".join(sentences))
 
 
-def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
+def _failed(story: Story, severity: Severity) -> Iterator[Annotation]:
+    results = story.results
     newly = [(test.suite, test.name) for test in failures.newly_failing(results)]
 
     def badness(failed: tuple[SuiteResult, TestResult]) -> tuple[int, bool, float]:
@@ -93,8 +92,8 @@ def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
         yield _annotation(severity, f"Failed: {test.name}", message, suite, test)
 
 
-def _trial_errors(results: Results) -> Iterator[Annotation]:
-    for errors in failures.errors_by_cause(results.suites):
+def _trial_errors(story: Story) -> Iterator[Annotation]:
+    for errors in story.errors:
         if all(test.outcome is TestOutcome.PASSED for _, test in errors.affected):
             continue
         names, count = errors.tests, len(errors.tests)
@@ -105,12 +104,12 @@ def _trial_errors(results: Results) -> Iterator[Annotation]:
         yield _annotation(Severity.WARNING, f"{result}: {met}", message, *errors.affected[0])
 
 
-def _criterion_warnings(results: Results) -> Iterator[Annotation]:
+def _criterion_warnings(story: Story) -> Iterator[Annotation]:
     """The criteria that are less reliable, a warning for each test."""
-    warnings = CriterionWarnings(results)
-    for suite in results.suites:
+    for suite in story.results.suites:
         for test in suite.tests:
-            warned = [f"{name}: {why}" for name, why in warnings.of_test(suite.name, test.name).items()]
+            warnings = story.criterion_warnings.of_test(suite.name, test.name)
+            warned = [f"{name}: {why}" for name, why in warnings.items()]
             if warned:
                 yield _annotation(
                     Severity.WARNING, f"Less reliable: {test.name}", " | ".join(warned), suite, test

@@ -7,7 +7,7 @@ from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
-from ci_evals.reports.story import certainty, changes, failures, gate, judging, tables, verdict, wording
+from ci_evals.reports.story import certainty, changes, gate, tables, verdict, wording
 from ci_evals.reports.story.advice import MORE_LINES
 from ci_evals.reports.story.failures import CONFIRMED, FailedCriterion, FailedTest
 from ci_evals.reports.story.story import Story
@@ -46,9 +46,9 @@ def render(story: Story, *, width: int | None = None, color: bool = False, verbo
     """
     results = story.results
     console = _Console(story, width, color=color, verbose=verbose)
-    if gate.run_outcome(results) is RunOutcome.SKIPPED:
+    if story.outcome is RunOutcome.SKIPPED:
         played = f"{numbers.count(results.counts.tests, 'test')} did not run."
-        return console.text([console.verdict([*console.origin(), played, *verdict.notes(results)])])
+        return console.text([console.verdict([*console.origin(), played, *story.notes])])
     details = [console.reliability(), console.comparison(), console.checks(), console.costs()]
     return console.text(
         [
@@ -86,7 +86,7 @@ class _Console:
 
     def verdict(self, lines: Iterable[str]) -> str:
         """The verdict in words, and lines below it."""
-        tone = gate.run_outcome(self._results).value.tone
+        tone = self._story.outcome.value.tone
         words = sanitize.log_line(self._story.verdict(), _VERDICT)
         return "\n".join([self._painted(f"{_SIGNS[tone]} {words}", _COLORS[tone] + _BOLD), self.lines(lines)])
 
@@ -95,7 +95,7 @@ class _Console:
 
     def origin(self) -> list[str]:
         """The origin of the conversations, if they were not held in this run."""
-        origin = verdict.origin(self._results.run)
+        origin = self._story.origin
         return [origin] if origin else []
 
     def news_lines(self) -> Iterator[str]:
@@ -108,9 +108,9 @@ class _Console:
         yield from self.reasons()
         if why := story.not_compared:
             yield why
-        yield from (f"! {warning}" for warning in judging.warnings(results))
-        yield from verdict.notes(results)
-        if gate.run_outcome(results) is RunOutcome.FAILED:
+        yield from (f"! {warning}" for warning in story.judging_warnings)
+        yield from story.notes
+        if story.outcome is RunOutcome.FAILED:
             failing = story.other_checks
             yield from (sentence(capitalized(gate.failure(check))) for check in failing[:_NAMED])
             if (more := len(failing) - _NAMED) > 0:
@@ -120,7 +120,7 @@ class _Console:
         """The reasons why there is no verdict, or a check was not made, that the verdict does not name."""
         verdict = self._story.verdict()
         yield from (sentence(capitalized(why)) for why in self._results.gate.reasons if why not in verdict)
-        yield from gate.warnings(self._results)
+        yield from self._story.checks_not_made
 
     def suites(self) -> Iterator[str]:
         """A table of the tests of each suite."""
@@ -163,9 +163,9 @@ class _Console:
 
     def tests(self) -> Iterator[str]:
         """The tests that failed and why, grouped by their change since the baseline."""
-        news, in_base = self._news, changes.in_base(self._results)
+        news, in_base = self._news, self._story.in_base
         for title, tests in (
-            (verdict.broke_title(self._results), news.broke),
+            (self._story.broke_title, news.broke),
             # Without a verdict, the causes name these tests.
             (f"Passed {in_base}, not judged now", () if self._unfinished else news.unjudged),
             ("Failed", news.failed),
@@ -182,7 +182,7 @@ class _Console:
                 f"Failed {in_base} too",
                 [self._test_name(test) for test in news.failed_before if not self._verbose],
             ),
-            (f"Fixed {changes.since(self._results)}", [self._changed(test) for test in news.fixed]),
+            (f"Fixed {self._story.since}", [self._changed(test) for test in news.fixed]),
             ("Score dropped", [self._changed(test) for test in news.dropped]),
         ]
         lines = []
@@ -243,7 +243,7 @@ class _Console:
     def trial_errors(self) -> str:
         """The trials that broke off, and verdicts that could not be reached, each cause once."""
         lines = []
-        for errors in failures.errors_by_cause(self._results.suites):
+        for errors in self._story.errors:
             why = sanitize.log_line(errors.reason, _TEXT)
             lines.append(f"{self._painted('!', _YELLOW)} {errors.what}: {why}")
             lines.append(f"    {numbers.listed([*map(_name, errors.tests)], _NAMED, 'test')}")
@@ -274,14 +274,14 @@ class _Console:
         for role in results.usage.by_role:
             if why := numbers.uncounted(role):
                 yield f"The cost of {role.model or role.role} is unknown: {why}."
-        if cached := judging.cached_answers(results):
+        if cached := self._story.cached_answers:
             yield sentence(capitalized(cached))
         if self._verbose and (odds := self._story.odds):
             yield odds
 
     def reliability(self) -> str:
         """The facts about judge and simulated user."""
-        remarks = [f"{remark.topic}: {remark.text}" for remark in judging.remarks(self._results)]
+        remarks = [f"{remark.topic}: {remark.text}" for remark in self._story.remarks]
         return "\n".join(["Judge and simulated user", self.lines(remarks)]) if remarks else ""
 
     def comparison(self) -> str:
@@ -295,12 +295,12 @@ class _Console:
             for difference in changes.differences(found)
         ]
         lines += changes.shown_reasons(found)
-        lines += certainty.decision_sentences(self._results)
+        lines += self._story.decision
         lines += [
             line for line in (changes.pace(found), certainty.trials_to_prove(found, self._results)) if line
         ]
-        compared = sum(row.compared is not None for row in tables.suite_rows(self._results))
-        body = [self._table(tables.suites(self._results))] if compared > 1 else []
+        compared = sum(row.compared is not None for row in self._story.suites)
+        body = [self._table(self._story.suite_table)] if compared > 1 else []
         if lines:
             body.append(self.lines(lines))
         # If nothing was compared, the verdict says why.
@@ -319,12 +319,12 @@ class _Console:
 
     def arms(self) -> Iterator[str]:
         """The agents that were played side by side."""
-        if agents := tables.agents(self._results):
+        if agents := self._story.agent_table:
             yield f"{agents.title}\n{self._table(agents)}"
 
     def checks(self) -> str:
         """A line for each check of the gate."""
-        found = tables.checks(self._results)
+        found = self._story.check_table
         return f"Checks\n{self._table(found)}" if found else ""
 
     def costs(self) -> str:

@@ -26,7 +26,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import certainty, changes, failures, gate, judging, verdict, wording
+from ci_evals.reports.story import certainty, changes, failures, gate, judging, wording
 from ci_evals.reports.story.failures import FailedCriterion
 from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import Story
@@ -72,11 +72,10 @@ def render(story: Story) -> Iterator[str]:
     results = story.results
     root = ET.Element("testsuites", name="ci-evals")
     compared = changes.of_suites(results)
-    warnings = CriterionWarnings(results)
-    notes = _RunNotes(_regressed(results), _not_tested(story), warnings, {})
+    notes = _RunNotes(_regressed(results), _not_tested(story), story.criterion_warnings, {})
     cases: list[list[str]] = []
     for suite, comparison, name in zip(results.suites, compared, _class_names(results.suites), strict=True):
-        facts = _properties(results, suite, comparison)
+        facts = _properties(story, suite, comparison)
         whole = TestSuite(name, timestamp=_started(results), properties=facts).build_xml_doc("utf-8")
         parts = (suite.tests[start : start + _AT_ONCE] for start in range(0, len(suite.tests), _AT_ONCE))
         cases.append([text for tests in parts for text in _cases(whole, suite, tests, notes)])
@@ -152,14 +151,14 @@ def _class_names(suites: Sequence[SuiteResult]) -> list[str]:
     return [sanitize.xml(name) for name in unique_names]
 
 
-def _properties(results: Results, suite: SuiteResult, comparison: SuiteComparison | None) -> dict[str, str]:
+def _properties(story: Story, suite: SuiteResult, comparison: SuiteComparison | None) -> dict[str, str]:
     most = max(suite.pass_hat_k, default=1)
     facts = {
         "score": numbers.score(suite.score),
         "interval-low": numbers.score(suite.interval.low) if suite.interval else None,
         "interval-high": numbers.score(suite.interval.high) if suite.interval else None,
         f"pass-hat-{most}": f"{floor(100 * suite.pass_hat_k[most] + 1e-9) / 100:g}" if most > 1 else None,
-        **(_change(results, comparison) if comparison else {}),
+        **(_change(story.results, comparison) if comparison else {}),
         "agent": suite.agent_id,
         "adapter": suite.adapter,
         "judge-model": suite.judge_model,
@@ -168,7 +167,7 @@ def _properties(results: Results, suite: SuiteResult, comparison: SuiteCompariso
         "invalid-users": str(suite.counts.invalid_users or ""),
         "user-model": suite.user_model,
         "embedding-model": suite.embedding_model,
-        **_of_run(results),
+        **_of_run(story),
     }
     return {name: _line(value) for name, value in facts.items() if value}
 
@@ -197,8 +196,9 @@ def _of_arm(arm: Arm) -> str:
     return f"{numbers.score(arm.score)}, change {numbers.signed(arm.delta)}{chance}"
 
 
-def _of_run(results: Results) -> dict[str, str | None]:
+def _of_run(story: Story) -> dict[str, str | None]:
     """Return the run's own facts. The format has properties for suites only, so each suite repeats them."""
+    results = story.results
     comparison, odds, cost = results.comparison, results.odds, results.usage.cost_usd
     compared = comparison if comparison and comparison.delta is not None else None
     drop = compared.detectable if compared else None
@@ -210,17 +210,17 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
         **{f"arm: {_line(arm.name)}": _of_arm(arm) for arm in changes.other_arms(results)},
-        "run-origin": verdict.origin(results.run),
+        "run-origin": story.origin,
         "run-judge-check": ", ".join(
             f"{check.model} {check.right} of {check.asked}{'' if check.passed else ', not passed'}"
             for check in results.judge_checks
         ),
         "run-passes-on-absence": str(judging.passes_by_grounds(results)[0] or ""),
-        "run-judge-cached": judging.cached_answers(results),
+        "run-judge-cached": story.cached_answers,
         **_agreement(results),
-        "gate": gate.run_outcome(results).value.words,
+        "gate": story.outcome.value.words,
         "gate-failed": ", ".join(check.name for check in gate.failing(results)),
-        "gate-not-checked": " ".join(gate.warnings(results)),
+        "gate-not-checked": " ".join(story.checks_not_made),
     }
 
 
@@ -245,8 +245,7 @@ def _regressed(results: Results) -> dict[tuple[str, str], str]:
 
 
 def _not_tested(story: Story) -> str | None:
-    results = story.results
-    if gate.run_outcome(results) is not RunOutcome.SKIPPED:
+    if story.outcome is not RunOutcome.SKIPPED:
         return None
     return _message_line(story.verdict())
 

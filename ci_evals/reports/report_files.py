@@ -32,7 +32,6 @@ from ci_evals.reports.names import (
 from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.story import changes, wording
-from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import story_of
 from ci_evals.scoring import suite_results
 from ci_evals.support import dataclass_json
@@ -185,12 +184,12 @@ def _studies(data: JsonValue, source: str) -> object:
 
 def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
     """The files of a suite's folder, out of the results that are its own."""
-    stems, warnings = _stems(suite), CriterionWarnings(own)
+    stems, story = _stems(suite), story_of(own)
     return {
         RESULTS: results_json.render(own),
-        SUITE_SUMMARY: _once(documents.suite_summary, story_of(own), suite, stems),
+        SUITE_SUMMARY: _once(documents.suite_summary, story, suite, stems),
         **{
-            f"{stem}.md": documents.test_report(suite, test, own.run, warnings.of_test(suite.name, test.name))
+            f"{stem}.md": documents.test_report(story, suite, test)
             for stem, test in zip(stems, suite.tests, strict=True)
         },
     }

@@ -22,9 +22,9 @@ from ci_evals.reports.story.story import story_of
 def report_of(*turns, **fields) -> str:
     """The report of a test of one trial with these turns."""
     trial = build.trial_result(turns=turns, **fields)
-    return "".join(
-        documents.test_report(build.suite_result(), build.test_result(trials=(trial,)), build.run_info())
-    )
+    test = build.test_result(trials=(trial,))
+    results = build.results(build.suite_result("Refunds", test))
+    return "".join(documents.test_report(story_of(results), results.suites[0], test))
 
 
 def test_no_trace_is_not_the_same_as_nothing_done():

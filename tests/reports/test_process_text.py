@@ -154,4 +154,4 @@ def test_a_suite_and_a_test_tell_their_own():
     results = build.completed(build.results())
     (suite,) = results.suites
     assert "### Agent steps" in documents.suite_summary(story_of(results), suite, ["a"])
-    assert "\n0 steps\n" in "".join(documents.test_report(suite, suite.tests[0], results.run))
+    assert "\n0 steps\n" in "".join(documents.test_report(story_of(results), suite, suite.tests[0]))

@@ -104,7 +104,7 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
 
 def test_a_flag_is_for_its_own_test_alone():
     """Another test may have a criterion of the same words."""
-    warnings = CriterionWarnings(RUN)
+    warnings = CriterionWarnings.of_run(RUN)
     assert warnings.of("Refunds", reliability_cases.TOO_LATE, reliability_cases.KIND) == FLAG
     assert warnings.of("Refunds", reliability_cases.IN_TIME, reliability_cases.KIND) == ""
     assert warnings.of("Exchanges", reliability_cases.TOO_LATE, reliability_cases.KIND) == ""

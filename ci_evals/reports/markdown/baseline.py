@@ -4,22 +4,18 @@ from itertools import islice
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Comparison, TestChange
-from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.failures import name_of, names, scores
-from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
+from ci_evals.reports.markdown.sections import Rank, Section, folded, listing
 from ci_evals.reports.story import changes, wording
 from ci_evals.reports.story.story import Story
 from ci_evals.scoring.comparison.compare import SUSPECT
 
 
-def line(results: Results) -> Section | None:
+def line(story: Story) -> Section | None:
     """The baseline's run, or why there is none; None if none was looked for."""
-    if results.comparison and results.comparison.method == "both-sides":
-        return None
-    sentence = sanitize.sentence((results.run.baseline_note or "").rstrip("."), 300)
-    note = f"{sentence[:1].upper()}{sentence[1:]}"
-    text = section("baseline", comparison=results.comparison, results=results, note=note)
+    note = sanitize.sentence((story.results.run.baseline_note or "").rstrip("."), 300)
+    text = changes.baseline(story.results, note, sanitize.code)
     return Section("the baseline", text) if text else None
 
 
@@ -39,19 +35,19 @@ def pace(comparison: Comparison | None) -> Section | None:
 
 def fixed(story: Story) -> tuple[Section, ...]:
     """The tests that pass again."""
-    results, news = story.results, story.news
-    rows = tuple(f"- ✅ {_became(test, results)}" for test in news.fixed[: story.listed.most])
-    title, unlisted = f"### Fixed {sanitize.inline(changes.since(results), 80)}", len(news.fixed) - len(rows)
+    news = story.news
+    rows = tuple(f"- ✅ {_became(test, story)}" for test in news.fixed[: story.listed.most])
+    title, unlisted = f"### Fixed {sanitize.inline(story.since, 80)}", len(news.fixed) - len(rows)
     whole = Section("the fixed tests", title, Rank.TELLING, rows, unlisted=unlisted)
     return listing(whole) if rows else ()
 
 
 def failed_before(story: Story) -> Section | None:
     """The tests that failed in the baseline too, and those that only fell, in a line."""
-    results, news = story.results, story.news
-    base = sanitize.inline(changes.in_base(results), 80)
+    news = story.news
+    base = sanitize.inline(story.in_base, 80)
     failed = names([test.name for test in news.failed_before], 5)
-    dropped = numbers.listed([_became(test, results) for test in news.dropped], 5, "test")
+    dropped = numbers.listed([_became(test, story) for test in news.dropped], 5, "test")
     lines = [
         f"**Failed {base} too**: {failed}." if failed else "",
         f"**Dropped by {SUSPECT} points or more**: {dropped}." if dropped else "",
@@ -86,6 +82,6 @@ def confirmed(comparison: Comparison | None) -> Section | None:
     return Section("the proven drops of tests", text, Rank.TELLING)
 
 
-def _became(test: TestChange, results: Results) -> str:
-    name = name_of(test.suite, test.name, many=len(results.suites) > 1)
+def _became(test: TestChange, story: Story) -> str:
+    name = name_of(test.suite, test.name, many=story.several_suites)
     return f"{name} ({scores(test.base, test.head)})"

@@ -1,13 +1,12 @@
 """Results as Markdown: the run's summary, a suite's summary, and the whole story of one test."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
 from ci_evals.domain.actions import AgentAction
-from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.reports import sanitize
@@ -23,7 +22,7 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     truncated,
 )
-from ci_evals.reports.story import certainty, failures, judging, tables, verdict, wording
+from ci_evals.reports.story import failures, tables, verdict, wording
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 
@@ -61,9 +60,9 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
                 "suite_head",
                 results=results,
                 suite=suite,
-                origin=verdict.origin(results.run),
+                origin=story.origin,
                 no_judge=verdict.no_judge(results, missing) if missing else None,
-                cached=judging.cached_answers(results),
+                cached=story.cached_answers,
             ),
         ),
         *run_summary.alerts(story),
@@ -73,13 +72,13 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
         process.lost(results),
         Section("the tests", f"### Tests\n\n{_linked(_tests(story, suite), stems)}"),
         *(Section("a group", run_summary.titled(table)) for table in tables.groups(suite)),
-        *run_summary.causes((suite,), "Errors and undecided"),
+        *run_summary.causes(story.errors, "Errors and undecided"),
         Section(
             "the heading of certainty",
             f"### How sure is this?\n\n{sanitize.inline(story.certainty)}.",
         ),
         *run_summary.how_sure(story),
-        *run_summary.facts_tables(results),
+        *run_summary.facts_tables(story),
         process.of_suite(suite),
         baseline.differing(results.comparison),
         run_summary.run_facts(results, alone=True),
@@ -93,38 +92,33 @@ def comparison(story: Story) -> str:
     comparison = results.comparison
     verdict = run_summary.heading(story) if results.gate.checks else "Compared with the baseline"
     reasons = (f"- {sanitize.inline(reason, REASON_LIMIT)}" for reason in results.gate.reasons[1:])
-    score = sanitize.inline(certainty.brief(results), REASON_LIMIT)
+    score = sanitize.inline(story.score_and_change, REASON_LIMIT)
     sections = run_summary.present(
         Section("the verdict", "\n\n".join(filter(None, [f"## {verdict}", "\n".join(reasons), score]))),
         *run_summary.alerts(story),
-        *_against(results),
+        *_against(story),
         *run_summary.what_failed(story),
         *baseline.fixed(story),
         baseline.failed_before(story),
         process.lost(results),
-        run_summary.checks(results),
+        run_summary.checks(story),
         baseline.pace(comparison),
         baseline.differing(comparison),
     )
     return joined(sections)
 
 
-def test_report(
-    suite: SuiteResult,
-    test: TestResult,
-    run: RunInfo,
-    warnings: Mapping[str, str] | None = None,  # noqa: PT028  # no test
-) -> Iterator[str]:
+def test_report(story: Story, suite: SuiteResult, test: TestResult) -> Iterator[str]:
     """The whole story of one test: every trial's conversation, what the agent did, and each verdict.
 
-    The text comes in parts: that of a thousand trials would be large. `warnings`: why criteria are less
-    reliable, by criterion.
+    The text comes in parts: that of a thousand trials would be large.
     """
+    warnings = story.criterion_warnings.of_test(suite.name, test.name)
     yield section(
         "test",
         suite=suite,
         test=test,
-        origin=verdict.origin(run),
+        origin=story.origin,
         trials=table_text(tables.trials(test)),
         repeated=len(wording.pass_hat_k(test)) > 1,
         most_k=_MOST_K,
@@ -139,7 +133,7 @@ def test_report(
             error=failures.trial_error(trial),
             process=process.of_trial(trial),
             violations=verdicts.violations(trial),
-            verdicts=[verdicts.shown(finding, warnings or {}) for finding in trial.findings],
+            verdicts=[verdicts.shown(finding, warnings) for finding in trial.findings],
             conversation=[(turn, _shown(turn)) for turn in trial.turns.without_traces()],
             state=[
                 (name, probe.error, None if probe.error else _json_block(probe.value))
@@ -165,12 +159,12 @@ def _linked(table: Table, stems: Sequence[str]) -> str:
     return "\n".join([head, line, *linked])
 
 
-def _against(results: Results) -> tuple[Section, ...]:
-    comparison = results.comparison
+def _against(story: Story) -> tuple[Section, ...]:
+    comparison = story.results.comparison
     return run_summary.present(
         Section("the baseline's heading", "### Compared with the baseline"),
-        run_summary.exact_suites(results) if comparison and comparison.delta is not None else None,
-        baseline.line(results),
+        run_summary.exact_suites(story) if comparison and comparison.delta is not None else None,
+        baseline.line(story),
         *baseline.reasons(comparison),
     )
 

@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 from ci_evals.domain import numbers
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import certainty, changes, wording
+from ci_evals.reports.story import certainty, wording
 from ci_evals.reports.story.table import Heading, Row, Table
 from ci_evals.support.templates import render
 
@@ -130,7 +130,6 @@ def section(template: str, **values: object) -> str:
         "n": numbers,
         "s": sanitize,
         "w": wording,
-        "c": changes,
         "t": certainty,
         "v": _LIMITS,
     }

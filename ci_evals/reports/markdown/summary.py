@@ -1,7 +1,7 @@
 """The run's summary: the sections of comment, step summary and `summary.md`, in the order of reading."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ci_evals.domain import numbers
@@ -23,7 +23,7 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     tabled,
 )
-from ci_evals.reports.story import certainty, changes, failures, gate, judging, tables, verdict, wording
+from ci_evals.reports.story import changes, gate, tables, verdict, wording
 from ci_evals.reports.story.advice import SHOW_FAILURES
 from ci_evals.reports.story.failures import News, TrialErrors
 from ci_evals.reports.story.story import Story
@@ -53,7 +53,7 @@ _WITHOUT_JUDGE = _PASSED | {RunOutcome.SKIPPED}
 def sections(story: Story, context: SummaryContext = NO_CONTEXT) -> tuple[Section, ...]:
     """The parts of the summary in the order of reading, each with its importance."""
     results = story.results
-    outcome = gate.run_outcome(results)
+    outcome = story.outcome
     if outcome is RunOutcome.SKIPPED:
         return present(_head(story, context, News()), *alerts(story), _foot(story, context, News()))
     news = story.news
@@ -63,8 +63,8 @@ def sections(story: Story, context: SummaryContext = NO_CONTEXT) -> tuple[Sectio
         _head(story, context, news),
         *alerts(story),
         None if unfinished else _what_to_do(story),
-        None if passed else _suites(results),
-        *(causes(results.suites, "Why there is no verdict") if unfinished else ()),
+        None if passed else _suites(story),
+        *(causes(story.errors, "Why there is no verdict") if unfinished else ()),
         _what_to_do(story) if unfinished else None,
         *what_failed(story, context, only_new=passed),
         *(() if passed else baseline.fixed(story)),
@@ -82,8 +82,7 @@ def present(*found: Section | None) -> tuple[Section, ...]:
 
 def heading(story: Story, trust: Trust = Trust.OWN) -> str:
     """Sign and verdict."""
-    results = story.results
-    outcome = gate.run_outcome(results)
+    outcome = story.outcome
     sign = outcome.value.sign
     if trust is not Trust.OWN and outcome in _PASSED:
         sign = RunOutcome.NO_VERDICT.value.sign
@@ -92,13 +91,12 @@ def heading(story: Story, trust: Trust = Trust.OWN) -> str:
 
 def alerts(story: Story) -> tuple[Section, ...]:
     """Facts that a reader must know before the numbers."""
-    results = story.results
-    origin = verdict.origin(results.run)
-    never_left_out = [*([origin] if origin else []), *gate.warnings(results), *judging.warnings(results)]
+    origin = story.origin
+    never_left_out = [*([origin] if origin else []), *story.checks_not_made, *story.judging_warnings]
     rows = _bullets(never_left_out, "⚠️ ")
     warnings = Section("the warnings", "", Rank.ALWAYS, rows, noun="warning")
     why = story.not_compared
-    told = [*([why] if why else []), *verdict.notes(results)]
+    told = [*([why] if why else []), *story.notes]
     notes = Section("the notes", "", Rank.TELLING, _bullets(told), noun="note")
     return (*([warnings] if rows else ()), *(listing(notes) if notes.rows else ()))
 
@@ -107,13 +105,13 @@ def what_failed(
     story: Story, context: SummaryContext = NO_CONTEXT, *, only_new: bool = False
 ) -> tuple[Section, ...]:
     """The tests that broke, that could not be judged any more, and that fail without a counterpart."""
-    results, news = story.results, story.news
-    many, in_base = len(results.suites) > 1, changes.in_base(results)
+    news, comparison = story.news, story.results.comparison
+    many, in_base = story.several_suites, story.in_base
     passed = f"Passed {in_base}, not judged now"
-    compared = results.comparison is not None and results.comparison.delta is not None
+    compared = comparison is not None and comparison.delta is not None
     titles = (
-        ("the tests that broke", verdict.broke_title(results), news.broke),
-        ("the tests that were not judged", passed, () if _unfinished(results) else news.unjudged),
+        ("the tests that broke", story.broke_title, news.broke),
+        ("the tests that were not judged", passed, () if story.outcome in UNFINISHED else news.unjudged),
         ("the tests that got worse", f"Failed {in_base} too, and worse now", news.worse),
         (
             "the failed tests",
@@ -130,9 +128,8 @@ def what_failed(
     )
 
 
-def causes(suites: Iterable[SuiteResult], title: str) -> tuple[Section, ...]:
+def causes(found: Sequence[TrialErrors], title: str) -> tuple[Section, ...]:
     """Errors and undecided criteria by their cause."""
-    found = failures.errors_by_cause(tuple(suites))
     rows = tuple(map(_cause, found[:_CAUSES]))
     unlisted = len(found) - len(rows)
     whole = Section(
@@ -145,22 +142,19 @@ def how_sure(story: Story) -> tuple[Section, ...]:
     """How sure the result is: intervals, what the run could have noticed, judge and simulated user."""
     results = story.results
     comparison = results.comparison
-    compared = comparison is not None and comparison.delta is not None
-    # Why nothing was compared is said before the fold.
-    score = results if compared else replace(results, comparison=None)
     sentences = [
-        None if certainty.too_little_decided(results) else certainty.brief(score),
-        certainty.small_print(comparison, results) if comparison and compared else None,
-        *certainty.decision_sentences(results),
+        None if story.too_little else story.exact_score,  # why nothing was compared stands before the fold
+        story.small_print,
+        *story.decision,
         story.odds,
-        sentence(cached) if (cached := judging.cached_answers(results)) else None,
+        sentence(cached) if (cached := story.cached_answers) else None,
     ]
     text = "\n\n".join(sanitize.inline(one, 900) for one in sentences if one)
-    remarks = [f"**{one.topic}**: {sanitize.inline(one.text, 900)}" for one in judging.remarks(results)]
+    remarks = [f"**{one.topic}**: {sanitize.inline(one.text, 900)}" for one in story.remarks]
     return present(
         Section("the exact score", text, Rank.TELLING),
-        exact_suites(results) if len(results.suites) > 1 else None,
-        baseline.line(results) if comparison else None,
+        exact_suites(story) if story.several_suites else None,
+        baseline.line(story) if comparison else None,
         *baseline.reasons(comparison),
         baseline.confirmed(comparison),
         flaky(results.suites),
@@ -168,10 +162,10 @@ def how_sure(story: Story) -> tuple[Section, ...]:
     )
 
 
-def exact_suites(results: Results) -> Section:
+def exact_suites(story: Story) -> Section:
     """The suites with intervals and p."""
     section = Section("the suites' exact scores", "", Rank.DETAILS, noun="suite")
-    return tabled(section, tables.suites(results))
+    return tabled(section, story.suite_table)
 
 
 def flaky(suites: Iterable[SuiteResult]) -> Section | None:
@@ -182,18 +176,18 @@ def flaky(suites: Iterable[SuiteResult]) -> Section | None:
     return Section("the flaky tests", text, Rank.TELLING) if tests else None
 
 
-def checks(results: Results) -> Section | None:
+def checks(story: Story) -> Section | None:
     """The gate's checks, those first that failed."""
-    table = tables.checks(results)
+    table = story.check_table
     if table is None:
         return None
     return tabled(Section("the checks", "**Checks**", Rank.DETAILS, noun="check"), table)
 
 
-def facts_tables(results: Results) -> tuple[Section, ...]:
+def facts_tables(story: Story) -> tuple[Section, ...]:
     """The agents that were played, and the numbers of judge and simulated user, folded."""
-    agents = tables.agents(results)
-    grids = (*([agents] if agents else []), *judging.tables(results))
+    agents = story.agent_table
+    grids = (*([agents] if agents else []), *story.remark_tables)
     return tuple(_grid(grid) for grid in grids if not grid.in_remark)
 
 
@@ -214,7 +208,7 @@ def _head(story: Story, context: SummaryContext, news: News) -> Section:
     why = results.gate.reasons
     cut = len(story.verdict(trust)) > _HEADING
     reasons: tuple[str, ...]
-    match gate.run_outcome(results):
+    match story.outcome:
         case RunOutcome.SKIPPED:
             reasons = (results.run.stopped_because,) if cut and results.run.stopped_because else ()
         case RunOutcome.NO_VERDICT:
@@ -231,7 +225,7 @@ def _head(story: Story, context: SummaryContext, news: News) -> Section:
 def _line(story: Story, news: News) -> str:
     """The line of numbers below the heading."""
     results = story.results
-    shown, outcome = story.numbers, gate.run_outcome(results)
+    shown, outcome = story.numbers, story.outcome
     match outcome:
         case RunOutcome.SKIPPED:
             tests = numbers.count(results.counts.tests, "test")
@@ -240,7 +234,7 @@ def _line(story: Story, news: News) -> str:
         case RunOutcome.PASSED | RunOutcome.UNCHECKED:
             return _passing_line(story, news)
         case RunOutcome.NO_VERDICT | RunOutcome.INTERRUPTED:
-            part = "" if certainty.too_little_decided(results) else "The part that was judged scores "
+            part = "" if story.too_little else "The part that was judged scores "
             score = f" {part}{shown.score}." if shown.score else ""
             return sanitize.inline(f"{shown.tests}.{score}")
     if not shown.lead:
@@ -251,8 +245,7 @@ def _line(story: Story, news: News) -> str:
 
 def _passing_line(story: Story, news: News) -> str:
     """The tests of a run that passed, with those that fail all the same, and those that were fixed."""
-    results = story.results
-    base = sanitize.inline(changes.in_base(results), 80)
+    base = sanitize.inline(story.in_base, 80)
     before, failed, fixed = (
         [test.name for test in tests] for tests in (news.failed_before, news.failed, news.fixed)
     )
@@ -270,9 +263,9 @@ def _links(context: SummaryContext) -> str:
     return f"[Report]({url}#artifacts) · [Run]({url})" if url else ""
 
 
-def _suites(results: Results) -> Section | None:
+def _suites(story: Story) -> Section | None:
     """The suites in whole points, those first that came out worst; None of a single one."""
-    rows = tables.suite_rows(results)
+    results, rows = story.results, list(story.suites)
     if len(rows) < 2:
         return None
     if len(rows) > _SUITES:
@@ -316,7 +309,7 @@ def _details(story: Story, news: News, context: SummaryContext, *, passed: bool)
     """All tests, checks, cost, latency, and what else is known."""
     results = story.results
     many, listed = len(results.suites) > 1, story.listed
-    sure = () if gate.run_outcome(results) is RunOutcome.FAILED else how_sure(story)
+    sure = () if story.outcome is RunOutcome.FAILED else how_sure(story)
     allowed = (
         failed("the failed tests", "Failed", news.failed, many=many, context=context, most=story.listed.most)
         if passed
@@ -326,23 +319,19 @@ def _details(story: Story, news: News, context: SummaryContext, *, passed: bool)
         *(_all_tests(story, suite, listed, many=many) for suite in results.suites),
         _what_a_score_is(results),
         Section("the number of tests not listed", listed.note, Rank.DETAILS) if listed.note else None,
-        checks(results),
-        *(causes(results.suites, "Errors and undecided") if not _unfinished(results) else ()),
+        checks(story),
+        *(() if story.outcome in UNFINISHED else causes(story.errors, "Errors and undecided")),
         *allowed,
         *sure,
         process.lost(results),
         baseline.pace(results.comparison),
         _counts(results.suites),
-        *facts_tables(results),
+        *facts_tables(story),
         *(_groups(suite) for suite in results.suites),
         process.measures(results),
         baseline.differing(results.comparison),
         run_facts(results),
     )
-
-
-def _unfinished(results: Results) -> bool:
-    return gate.run_outcome(results) in UNFINISHED
 
 
 def _commit(results: Results, context: SummaryContext) -> str | None:
@@ -362,7 +351,7 @@ def _foot(story: Story, context: SummaryContext, news: News) -> Section:
         against = f"{'against' if commit else 'baseline'} {sanitize.code(base.commit[:COMMIT])}{branch}"
     judges = dict.fromkeys(judge for suite in results.suites for judge in suite.models.judges)
     shown = " and ".join(sanitize.code(name[:80]) for name in list(judges)[:2])
-    outcome = gate.run_outcome(results)
+    outcome = story.outcome
     parts = [
         " ".join(filter(None, [sanitize.code(commit[:COMMIT]) if commit else "", against])),
         sanitize.inline(story.certainty) if outcome in _PASSED and not news.broke else "",

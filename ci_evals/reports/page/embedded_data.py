@@ -96,7 +96,7 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
     here = ScoreRule(offline=results.run.offline)
     back_then = ScoreRule(offline=baseline.run.offline) if baseline else here
     views: list[TestView] = []
-    doubts = CriterionWarnings(results)
+    doubts = CriterionWarnings.of_run(results)
     for suite, result in _named(results.suites):
         for name, test in _named(result.tests):
             if not listed.has(test):

@@ -128,15 +128,18 @@ def score_and_change(results: Results) -> str:
     return "; ".join([brief(results)[:-1], *detectable_clauses(results.comparison)]) + "."
 
 
-def brief(results: Results) -> str:
-    """The score, its change, and the significance of the change. `detectable_drop` has the rest."""
+def brief(results: Results, *, why_not: bool = True) -> str:
+    """The score, its change, and the significance of the change. `detectable_drop` has the rest.
+
+    `why_not`: whether it says why nothing was compared.
+    """
     comparison = results.comparison
     if too_little := too_little_decided(results):
         return f"{too_little[:1].upper()}{too_little[1:]}."
     score = f"Score {numbers.score(results.score)}" if results.score is not None else "Nothing was scored"
     if results.interval:
         score += f" ({numbers.interval(results.interval)})"
-    if comparison is None:
+    if comparison is None or (comparison.delta is None and not why_not):
         return f"{score}."
     if comparison.delta is None:
         return f"{score}; not compared with the baseline: {changes.why_not(comparison)}."
@@ -191,8 +194,14 @@ def trials_to_prove(comparison: Comparison, results: Results) -> str | None:
     return f"With {trials}, a run would detect a drop of {drop} points 80 % of the time."
 
 
-def small_print(comparison: Comparison, results: Results) -> str:
-    """The meaning of the numbers of a comparison, and what a run with a verdict could have detected."""
+def small_print(results: Results) -> str:
+    """The meaning of the numbers of a comparison, and what a run with a verdict could have detected.
+
+    Empty if nothing was compared.
+    """
+    comparison = results.comparison
+    if comparison is None or comparison.delta is None:
+        return ""
     decided = not results.gate.reasons
     of_p = "p is the probability that chance alone shows a drop at least this large."
     sentences = [

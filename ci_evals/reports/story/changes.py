@@ -18,9 +18,12 @@ from ci_evals.domain.results.comparison import (
 )
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.story import wording
+from ci_evals.reports.story.wording import COMMIT, capitalized, sentence
 from ci_evals.scoring.statistics import ALPHA
 
 _SHOWN_REASONS = 3
+_RUN_ID = 80
+"""Characters of a run's id."""
 _MOST_NAMED = 3
 """The most names of a kind."""
 _LONGEST_VALUE = 40
@@ -76,6 +79,32 @@ def age(results: Results, comparison: Comparison) -> str:
     started, at = wording.utc(results.run.started_at), wording.utc(comparison.baseline.at)
     seconds = (started - at).total_seconds()
     return f"{numbers.age(abs(seconds))} {'before' if seconds >= 0 else 'after'} this run"
+
+
+def baseline(results: Results, note: str, show: Callable[[str], str] = str) -> str:
+    """The run that this one was compared with, or why there is none, in a sentence; empty if nobody knows.
+
+    A base agent that was played in the run is no other run.
+
+    Args:
+        results: Of the run.
+        note: What it notes on its baseline, as the report writes it.
+        show: Writes the id of a commit or a run.
+    """
+    comparison, note = results.comparison, capitalized(note.rstrip("."))
+    if comparison is None:
+        return sentence(note) if note else ""
+    if comparison.method == "both-sides":
+        return ""
+    run = comparison.baseline
+    which = f"commit {show(run.commit[:COMMIT])}" if run.commit else f"run {show(run.run_id[:_RUN_ID])}"
+    when = f"{wording.moment(run.at)}, {age(results, comparison)}"
+    text = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
+    if comparison.delta is None:
+        text += "; not compared with this run"
+    if baseline_score_differs(comparison):
+        text += f"; its score over all of its tests is {numbers.score(run.score)}"
+    return sentence(text)
 
 
 def pace(comparison: Comparison) -> str | None:

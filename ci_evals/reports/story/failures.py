@@ -200,7 +200,7 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
         for test in suite.tests:
             if test.outcome is not TestOutcome.PASSED:
                 not_passed[suite.name, test.name].append((suite, test))
-    warnings = CriterionWarnings(results)
+    warnings = CriterionWarnings.of_run(results)
     failed_run = gate.run_outcome(results) is RunOutcome.FAILED
     out = []
     for became in changes.newly_failing(comparison):
@@ -224,7 +224,7 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
 
 def other_failed(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedTest, ...]:
     """The failed tests that are not among `shown`, critical ones first."""
-    known, warnings = {id(failed.test) for failed in shown}, CriterionWarnings(results)
+    known, warnings = {id(failed.test) for failed in shown}, CriterionWarnings.of_run(results)
     return _critical_first(
         FailedTest(
             suite.name,

@@ -3,9 +3,9 @@
 Brackets behind a number hold its 95 % interval.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import JudgeCheck, JudgeUsed, PartAgreement, VoteAgreement
@@ -304,24 +304,30 @@ def studies(results: Results) -> tuple[StudyReport, ...]:
     return tuple(study_reports(results)) if results.studies else ()
 
 
+@dataclass(frozen=True)
 class CriterionWarnings:
     """The criteria of a run that are less reliable, and why."""
 
-    def __init__(self, results: Results) -> None:
-        self._by_criterion: dict[str, list[CriterionWarning]] = defaultdict(list)
+    by_criterion: Mapping[str, Sequence[CriterionWarning]]
+
+    @classmethod
+    def of_run(cls, results: Results) -> Self:
+        """Return those of a run, from its votes and studies."""
+        found: dict[str, list[CriterionWarning]] = {}
         of_studies = (warning for study in studies(results) for warning in study.criterion_warnings)
         for warning in (*_vote_criterion_warnings(results), *of_studies):
-            self._by_criterion[warning.criterion].append(warning)
+            found.setdefault(warning.criterion, []).append(warning)
+        return cls(found)
 
     def of(self, suite: str, test: str, criterion: str) -> str:
         """The warning about this criterion of this test; empty if there is none."""
         return "; ".join(
             warning.text
-            for warning in self._by_criterion.get(criterion, ())
+            for warning in self.by_criterion.get(criterion, ())
             if warning.suite in {None, suite} and warning.test in {None, test}
         )
 
     def of_test(self, suite: str, test: str) -> dict[str, str]:
         """The warnings about all criteria of a test, by criterion."""
-        found = ((criterion, self.of(suite, test, criterion)) for criterion in self._by_criterion)
+        found = ((criterion, self.of(suite, test, criterion)) for criterion in self.by_criterion)
         return {criterion: warning for criterion, warning in found if warning}

@@ -9,8 +9,11 @@ from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.gate.checks import compares
 from ci_evals.gate.rules.changes import CLOSE
-from ci_evals.reports.story import certainty, failures, gate, verdict, wording
-from ci_evals.reports.story.failures import Became, News
+from ci_evals.reports.story import certainty, changes, failures, gate, judging, tables, verdict, wording
+from ci_evals.reports.story.failures import Became, News, TrialErrors
+from ci_evals.reports.story.judging import CriterionWarnings, Remark
+from ci_evals.reports.story.table import Table
+from ci_evals.reports.story.tables import SuiteRow
 from ci_evals.reports.story.verdict import Numbers, Trust
 from ci_evals.reports.story.wording import ListedTests, RunOutcome
 from ci_evals.scoring.statistics import ALPHA
@@ -21,6 +24,7 @@ class Story:
     """The facts of a run in plain text and data, not yet sanitized. Reports are functions of it alone."""
 
     results: Results
+    """The run's own data. What follows is all that is derived from them."""
     outcome: RunOutcome
     own_verdict: str
     """The verdict in words, as the run itself gives it; `verdict` has that of foreign results."""
@@ -43,6 +47,53 @@ class Story:
     """The command in it that repeats the first test that failed."""
     listed: ListedTests
     """The tests that reports list."""
+    origin: str | None
+    """Where conversations are from that were held earlier, in a sentence."""
+    notes: tuple[str, ...]
+    """What a reader needs before the numbers, the gravest first."""
+    checks_not_made: tuple[str, ...]
+    """A sentence for each reason why checks could not be made."""
+    too_little: str | None
+    """Why the score is no headline: too little was decided; None where it is one."""
+    score_and_change: str
+    """The exact score, its change, and what that is worth."""
+    exact_score: str
+    """The same without why nothing was compared."""
+    small_print: str
+    """What these numbers mean; empty if nothing was compared."""
+    decision: tuple[str, ...]
+    """How the run came to its decision: rounds, the base agent, earlier runs."""
+    in_base: str
+    """The baseline as a place: `on main`."""
+    since: str
+    """The words that say what tests broke in: `in this PR`."""
+    broke: str
+    """`2 tests broke in this PR`."""
+    broke_title: str
+    """The title over these tests."""
+    errors: tuple[TrialErrors, ...]
+    """Trials that broke off and criteria that are undecided, each cause once."""
+    suites: tuple[SuiteRow, ...]
+    """The suites, each with what became of it since the baseline."""
+    suite_table: Table
+    """Their exact scores and changes."""
+    check_table: Table | None
+    agent_table: Table | None
+    """The agents that were played side by side."""
+    cached_answers: str | None
+    """The share of the judge's answers that came from the cache."""
+    remarks: tuple[Remark, ...]
+    """What is known of judge and simulated user."""
+    remark_tables: tuple[Table, ...]
+    """The numbers behind these remarks."""
+    judging_warnings: tuple[str, ...]
+    """Reasons to trust judge or simulated user less, each with what to do."""
+    criterion_warnings: CriterionWarnings
+
+    @property
+    def several_suites(self) -> bool:
+        """True if tests are named with their suite."""
+        return len(self.results.suites) > 1
 
     def verdict(self, trust: Trust = Trust.OWN) -> str:
         """The verdict in words, of results of this origin."""
@@ -66,6 +117,28 @@ def story_of(results: Results) -> Story:
         what_to_do=verdict.what_to_do(results, news),
         rerun_command=verdict.rerun_command(results, news),
         listed=wording.listed_tests(results),
+        origin=verdict.origin(results.run),
+        notes=verdict.notes(results),
+        checks_not_made=gate.warnings(results),
+        too_little=certainty.too_little_decided(results),
+        score_and_change=certainty.brief(results),
+        exact_score=certainty.brief(results, why_not=False),
+        small_print=certainty.small_print(results),
+        decision=tuple(certainty.decision_sentences(results)),
+        in_base=changes.in_base(results),
+        since=changes.since(results),
+        broke=verdict.broke(results, news),
+        broke_title=verdict.broke_title(results),
+        errors=failures.errors_by_cause(results.suites),
+        suites=tables.suite_rows(results),
+        suite_table=tables.suites(results),
+        check_table=tables.checks(results),
+        agent_table=tables.agents(results),
+        cached_answers=judging.cached_answers(results),
+        remarks=judging.remarks(results),
+        remark_tables=judging.tables(results),
+        judging_warnings=judging.warnings(results),
+        criterion_warnings=CriterionWarnings.of_run(results),
     )
 
 
@@ -79,8 +152,7 @@ class Conclusion(StrEnum):
 
 def conclusion(story: Story, trust: Trust = Trust.OWN) -> Conclusion:
     """The conclusion. What somebody else reports is never a success."""
-    results = story.results
-    outcome = gate.run_outcome(results)
+    results, outcome = story.results, story.outcome
     if outcome is RunOutcome.FAILED and results.gate.exit_code == Exit.FAILED:
         return Conclusion.FAILURE
     passed = outcome in {RunOutcome.PASSED, RunOutcome.UNCHECKED} and trust is Trust.OWN
@@ -98,12 +170,11 @@ def _drop_suspected(results: Results) -> bool:
 
 def check_title(story: Story, trust: Trust = Trust.OWN) -> str:
     """The verdict with score and change, which the verdict of a failed run leaves out; not yet sanitized."""
-    results = story.results
     verdict, shown = story.verdict(trust), story.numbers
-    if gate.run_outcome(results) is RunOutcome.SKIPPED:
+    if story.outcome is RunOutcome.SKIPPED:
         return verdict
     score = "" if shown.score_in_heading else shown.score
     change = f"{shown.change} against {shown.base_name}" if shown.base else ""
     numbers = ", ".join(filter(None, [score, change]))
-    suspected = conclusion(story, trust) is Conclusion.NEUTRAL and _drop_suspected(results)
+    suspected = conclusion(story, trust) is Conclusion.NEUTRAL and _drop_suspected(story.results)
     return " · ".join(filter(None, [verdict, numbers, "a drop is suspected" if suspected else ""]))

@@ -113,10 +113,10 @@ def _chance(found: SuiteComparison) -> str:
     return numbers.chance(found.p) if certainty.shows_p(found) else ""
 
 
-def suite_rows(results: Results) -> list[SuiteRow]:
+def suite_rows(results: Results) -> tuple[SuiteRow, ...]:
     """The suites in their order, each with what became of it."""
     pairs = zip(results.suites, changes.of_suites(results), strict=True)
-    return [SuiteRow(suite, became) for suite, became in pairs]
+    return tuple(SuiteRow(suite, became) for suite, became in pairs)
 
 
 def suites(results: Results) -> Table:

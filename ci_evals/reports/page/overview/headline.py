@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.story import certainty, changes, gate, judging, verdict, wording
+from ci_evals.reports.story import changes, gate, verdict, wording
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.verdict import Numbers, Trust
-from ci_evals.reports.story.wording import COMMIT, RunOutcome, Tone, capitalized, sentence
+from ci_evals.reports.story.wording import RunOutcome, Tone, capitalized, sentence
 from ci_evals.scoring.usage import agent_models
 
 _CHECKS = 4
@@ -39,11 +39,11 @@ class Headline(NamedTuple):
 def of(story: Story) -> Headline:
     """The head of these results' page."""
     results = story.results
-    outcome, trust = gate.run_outcome(results), verdict.trust_of(results)
+    outcome, trust = story.outcome, verdict.trust_of(results)
     names = [suite.name for suite in results.suites]
     tone = Tone.OPEN if trust is Trust.CONTRADICTORY else outcome.value.tone
     played = outcome is not RunOutcome.SKIPPED
-    origin = verdict.origin(results.run)
+    origin = story.origin
     return Headline(
         suites=", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else ""),
         tone=tone.value,
@@ -52,8 +52,8 @@ def of(story: Story) -> Headline:
         reasons=list(_reasons(story)),
         certainty=story.certainty if played else "",
         details=list(_details(story)) if played else [],
-        warnings=judging.warnings(results),
-        notes=[*([origin] if origin else []), *verdict.notes(results)],
+        warnings=story.judging_warnings,
+        notes=[*([origin] if origin else []), *story.notes],
         facts=list(_facts(results)),
     )
 
@@ -70,42 +70,24 @@ def _reasons(story: Story) -> Iterator[str]:
     yield from (sentence(capitalized(reason)) for reason in reasons)
     if todo := story.what_to_do:
         yield todo
-    yield from gate.warnings(results)
+    yield from story.checks_not_made
 
 
 def _details(story: Story) -> Iterator[str]:
     results = story.results
     comparison = results.comparison
-    yield certainty.brief(results)
-    yield from certainty.decision_sentences(results)
+    yield story.score_and_change
+    yield from story.decision
     if comparison and comparison.delta is not None:
-        yield certainty.small_print(comparison, results)
+        yield story.small_print
     if odds := story.odds:
         yield odds
-    if from_cache := judging.cached_answers(results):
+    if from_cache := story.cached_answers:
         yield sentence(capitalized(from_cache))
-    yield from filter(None, [_baseline(results)])
+    if baseline := changes.baseline(results, results.run.baseline_note or ""):
+        yield baseline
     for reason in changes.shown_reasons(comparison) if comparison else ():
         yield sentence(f"Not compared: {reason}")
-
-
-def _baseline(results: Results) -> str | None:
-    """The run that this one was compared with, or why there is none."""
-    comparison, note = results.comparison, capitalized((results.run.baseline_note or "").rstrip("."))
-    if comparison is None:
-        return sentence(note) if note else None
-    if comparison.method == "both-sides":
-        return None
-    baseline = comparison.baseline
-    which = f"commit {baseline.commit[:COMMIT]}" if baseline.commit else f"run {baseline.run_id[:80]}"
-    when = f"{wording.moment(baseline.at)}, {changes.age(results, comparison)}"
-    text = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
-    other = (
-        f"; its score over all of its tests is {numbers.score(baseline.score)}"
-        if changes.baseline_score_differs(comparison)
-        else ""
-    )
-    return sentence(f"{text}{other}")
 
 
 def _facts(results: Results) -> Iterator[tuple[str, str]]:

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import headline, test_table, what_broke
 from ci_evals.reports.page.overview.test_links import TestLinks
-from ci_evals.reports.story import changes, judging, process, tables
+from ci_evals.reports.story import changes, process, tables
 from ci_evals.reports.story.judging import Remark
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Table
@@ -31,10 +30,10 @@ def values_of(story: Story, tests: Sequence[TestView], comparison_runs: Comparis
     return {
         "headline": headline.of(story),
         "what_broke": what_broke.of(story, TestLinks(tests), comparison_runs),
-        "suites": tables.suites(results),
-        "gate": tables.checks(results),
+        "suites": story.suite_table,
+        "gate": story.check_table,
         "figures": figures.of_run(results, tests, comparison_runs),
-        "agents": tables.agents(results),
+        "agents": story.agent_table,
         "tests": test_table.of(story, tests),
         "differences": changes.differences(comparison) if comparison else (),
         "groups": [(suite.name, table) for suite in results.suites for table in tables.groups(suite)],
@@ -44,17 +43,17 @@ def values_of(story: Story, tests: Sequence[TestView], comparison_runs: Comparis
         # Cost and latency on both sides, where the baseline itself is not there to be shown beside.
         "pace": changes.pace(comparison) if comparison and not baseline else None,
         "coverage": process.coverage_tables(results),
-        "reliability": _reliability(results),
+        "reliability": _reliability(story),
     }
 
 
-def _reliability(results: Results) -> Reliability | None:
+def _reliability(story: Story) -> Reliability | None:
     """Return the section on judge and simulated user; None if nothing is known of them."""
-    remarks = judging.remarks(results)
+    remarks = story.remarks
     if not remarks:
         return None
     short: list[Table] = []
     long: list[Table] = []
-    for table in judging.tables(results):
+    for table in story.remark_tables:
         (long if table.long else short).append(table)
     return Reliability(remarks, short, long)

@@ -12,7 +12,7 @@ from ci_evals.reports.page import since
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview.test_links import TestLink, TestLinks
-from ci_evals.reports.story import changes, failures, gate, verdict, wording
+from ci_evals.reports.story import changes, wording
 from ci_evals.reports.story.failures import FailedCriterion, FailedTest, TrialErrors
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.wording import NO_REASON, RunOutcome
@@ -104,14 +104,11 @@ class WhatBroke:
 def of(story: Story, links: TestLinks, comparison_runs: ComparisonRuns) -> WhatBroke:
     """The section for these results."""
     results = story.results
-    if gate.run_outcome(results) is RunOutcome.SKIPPED:
+    if story.outcome is RunOutcome.SKIPPED:
         return WhatBroke((), nothing=_NOT_PLAYED)
     section = _BrokenSection(story, links, since.earlier(results, comparison_runs))
     groups = [group for group in section.groups() if group.whole or group.lines]
-    errors = [
-        (errors, [links.link(test) for _, test in errors.affected])
-        for errors in failures.errors_by_cause(results.suites)
-    ]
+    errors = [(errors, [links.link(test) for _, test in errors.affected]) for errors in story.errors]
     if errors or any(not group.folded for group in groups):
         return WhatBroke(groups, errors, lost_logic=_lost_logic(results))
     return WhatBroke(groups, nothing="No test failed." if results.counts.trials else _NOT_PLAYED)
@@ -156,7 +153,7 @@ class _BrokenSection:
         unjudged = f"{_tests(news.unjudged)} passed in the baseline and could not be judged now"
         few = f"{_tests(news.dropped)} dropped by {SUSPECT} points or more"
         return (
-            self._group("_broke", verdict.broke(results, news), news.broke),
+            self._group("_broke", self._story.broke, news.broke),
             self._group("_unjudged", unjudged, news.unjudged, [False] * len(news.unjudged)),
             self._group("_worse", worse, news.worse),
             self._group("_failed", f"{_tests(news.failed)} failed", news.failed),
