@@ -169,11 +169,11 @@ def agent_modules(modules: set[str]) -> set[str]:
 
 ADAPTERS = {
     "aui": folder("aui", "agent", "wire", "trace"),
-    "openai": folder("chat", "agent", "wire"),
-    "responses": folder("chat", "agent", "wire") | {"responses.agent", "responses.wire"},
+    "openai": folder("openai_api", "chat_agent", "chat_wire"),
+    "responses": folder("openai_api", "chat_agent", "chat_wire", "responses_agent", "responses_wire"),
     "http": folder("http", "agent", "wire", "values") | READERS_OF_LISTS,
     "langgraph": folder("langgraph", "agent", "wire"),
-    "ag-ui": folder("ag_ui", "agent", "run", "wire") | {"chat_thread"},
+    "ag-ui": folder("ag_ui", "agent", "json_patch", "run", "wire") | {"chat_thread"},
     "a2a": folder("a2a", "agent", "card", "wire"),
     "adk": folder("adk", "agent", "wire"),
     "rasa": folder("rasa", "agent", "wire"),

@@ -9,6 +9,7 @@ import framework_chats
 import pytest
 import recorded_http
 import world
+from agent_cases import server_agent
 from commands import ci_evals, results_in, write_suite
 from endpoints import completion, response
 
@@ -82,7 +83,7 @@ async def test_a_stored_response_is_not_sent_it_again():
     """The endpoint keeps it with the first message."""
     with endpoints.serving(lambda asked: response("Hi.")) as stub:
         settings = AgentSettings("m", stub.key, stub.url, options={"api": "responses"})
-        agent = framework_chats.ResponsesAgent(settings, limiter=world.limiter())
+        agent = server_agent("openai", settings)
         await framework_chats.talk(agent, "A-1", "Thanks", history=framework_chats.HISTORY)
     assert [len(asked.body["input"]) for asked in stub.asked] == [4, 1]
 

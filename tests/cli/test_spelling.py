@@ -24,7 +24,6 @@ SETTING = re.compile(r"`([a-z][a-z0-9_]*)=")
 OTHER_PROGRAMS = {
     "adapters/git/changes.py": "git",
     "adapters/journal/journal.py": "git",
-    "agents/langgraph/starter.yaml.j2": "langgraph",
     "support/entry_points.py": "pip",
 }
 """Modules that name options of other programs."""

@@ -40,8 +40,6 @@ from ci_evals.adapters.transport import retry
 from ci_evals.adapters.transport.network import Answer
 from ci_evals.adapters.transport.rate_limiter import RetryableError
 from ci_evals.agents.aui import wire as aui_wire
-from ci_evals.agents.chat import wire as chat_wire
-from ci_evals.agents.chat.options import ChatOptions
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.http import wire as http_wire
 from ci_evals.agents.http.options import HttpReply
@@ -64,6 +62,8 @@ from ci_evals.extensions.importers.conversations.recorded_file import RecordedFi
 from ci_evals.extensions.importers.formats import IMPORTERS
 from ci_evals.extensions.importers.imported import ImportedSuite, suite_text
 from ci_evals.extensions.model_programs import claude_code_llm, copilot_llm
+from ci_evals.extensions.openai_api import chat_wire
+from ci_evals.extensions.openai_api.options import ChatOptions
 from ci_evals.extensions.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.extensions.result_files import reading as result_files
 from ci_evals.gate.checks import checks_of

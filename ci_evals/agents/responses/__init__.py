@@ -1,1 +1,0 @@
-"""Agents behind an endpoint of OpenAI's Responses API."""

@@ -1,0 +1,453 @@
+"""The adapter `ag-ui` against agents on loopback, and against what a real one sent.
+
+agents/recorded_http/ was made by `RECORD=1 make frameworks`: pydantic-ai 2.68.0, ag-ui-protocol 1.0.0.
+"""
+
+import json
+import re
+import time
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import endpoints
+import framework_chats
+import pytest
+import recorded_http
+import world
+from endpoints import ag_ui_call, ag_ui_run, any_json, sse
+from hypothesis import given, settings
+
+from ci_evals.adapters.transport.streams import Event
+from ci_evals.agents.settings import AgentSettings
+from ci_evals.domain.errors import AgentError
+from ci_evals.domain.suite import Test
+from ci_evals.extensions.ag_ui import wire as ag_ui_wire
+from ci_evals.extensions.ag_ui.agent import AgUiAgent
+from ci_evals.extensions.ag_ui.run import AgentState
+from ci_evals.support.redaction import Redactor
+
+RECORDED = Path(__file__).parents[2] / "agents/recorded_http"
+TEST = Test(
+    name="Refund",
+    user_info={"name": "Ida Berg", "orders": ["A-1"]},
+    guidelines="You want your money back.",
+    turns=({"user": "Hello"},),
+    evaluations=({"criterion": "Helpful"},),
+)
+LOOKUP = ag_ui_call("lookup", {"order": "A-1"}, '{"order": "A-1", "paid": 42}')
+REFUND = ag_ui_call("refund", {"order": "A-1", "amount": 42}, "ok", call_id="call-2")
+DELTA = {"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/refunded", "value": 42}]}
+END = {"type": "RUN_FINISHED"}
+SNAPSHOT = {"type": "STATE_SNAPSHOT", "snapshot": {"refunded": 0, "name": "Ida"}}
+
+
+@dataclass
+class Talk:
+    """What was said and asked in one conversation."""
+
+    replies: list[Any] = field(default_factory=list)
+    bodies: list[Any] = field(default_factory=list)
+    state: Any = None
+    problem: str | None = None
+    """Why there is no state."""
+
+    @property
+    def reply(self) -> Any:
+        return self.replies[-1]
+
+    @property
+    def calls(self) -> list[Any]:
+        return [(call.name, call.arguments, call.result) for call in self.reply.tool_calls]
+
+
+async def talk(*answers: Any, texts: tuple[str, ...] = ("Hello",), test: Test = TEST, **options: Any) -> Talk:
+    """Say texts to an agent that answers so, the last answer again and again."""
+    queue, done = [*answers], Talk()
+    with endpoints.serving(lambda _: queue.pop(0) if len(queue) > 1 else queue[0]) as stub:
+        limiter = world.limiter()
+        agent = AgUiAgent(
+            AgentSettings(api_key=stub.key, base_url=f"{stub.url}/agui", options=options), limiter=limiter
+        )
+        session = await agent.open_session(test)
+        try:
+            for text in texts:
+                done.replies.append(await agent.send_message(session, text, timeout=60))
+            done.state = await agent.read_state(session) if session.state.problem is None else None
+            done.problem = session.state.problem
+        finally:
+            await agent.close(session)
+        done.bodies = [asked.body for asked in stub.asked]
+    return done
+
+
+async def fails(*answers: Any, **options: Any) -> str:
+    """The error with which a message to an agent fails that answers so."""
+    with pytest.raises(AgentError) as caught:
+        await talk(*answers, **options)
+    return str(caught.value)
+
+
+async def test_a_conversation_on_the_wire() -> None:
+    """The client keeps it: calls and results go with the next message, as does the state."""
+    first = ag_ui_run(*LOOKUP, SNAPSHOT, DELTA, text="Let me |look.")
+    done = await talk(
+        first, ag_ui_run(text="Bye"), texts=("Refund A-1", "Thanks"), forwardedProps={"lang": "en"}
+    )
+
+    opening, second = done.bodies
+    assert {key: opening[key] for key in opening if key not in ("threadId", "runId", "messages")} == {
+        "state": {},
+        "tools": [],
+        "context": [
+            {"description": "name", "value": "Ida Berg"},
+            {"description": "orders", "value": '["A-1"]'},
+        ],
+        "forwardedProps": {"lang": "en"},
+    }
+    assert opening["threadId"] == second["threadId"]
+    assert opening["runId"] != second["runId"]
+    assert second["state"] == done.state == {"refunded": 42, "name": "Ida"}
+    user, called, result, words, thanks = second["messages"]
+    assert (user["role"], user["content"], thanks["content"]) == ("user", "Refund A-1", "Thanks")
+    assert called["toolCalls"] == [
+        {"id": "call-1", "type": "function", "function": {"name": "lookup", "arguments": '{"order": "A-1"}'}}
+    ]
+    assert (result["role"], result["toolCallId"]) == ("tool", "call-1")
+    assert (words["role"], words["content"]) == ("assistant", "Let me look.")
+    assert [reply.agent for reply in done.replies] == ["Let me look.", "Bye"]
+
+
+async def recorded(name: str) -> tuple[list[Any], Any]:
+    """The replies, or errors, of a recorded talk, and the state."""
+    with recorded_http.served(recorded_http.load(RECORDED / f"ag-ui-{name}.json")) as stub:
+        talked: tuple[list[Any], Any] = await framework_chats.TALKS["ag-ui"][name](stub.url)
+    return talked
+
+
+async def test_a_real_agent() -> None:
+    """Words, calls, state and tokens of pydantic-ai."""
+    (hello, refund), state = await recorded("refund")
+    assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
+    assert refund.agent == "Let me see. \n\nI refunded 42."
+    assert [(call.name, call.arguments, call.result) for call in refund.tool_calls] == [
+        ("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42}),
+        ("refund", {"order": "A-1", "amount": 42}, "ok"),
+    ]
+    assert state == {"refunded": 42, "plan": ""}
+    assert (refund.input_tokens, refund.output_tokens) == (150, 21)
+
+
+async def test_a_real_agent_that_waits_for_approval() -> None:
+    """The call is one, with the result that it has once it is approved."""
+    (closed,), _ = await recorded("approval")
+    assert [(call.name, call.arguments, call.result) for call in closed.tool_calls] == [
+        ("close_account", {"reason": "asked for"}, "closed")
+    ]
+    (waiting,), _ = await recorded("waits")
+    assert 'waits for a decision (tool_call: Approve close_account({"reason":"asked for"})?)' in waiting
+
+
+async def test_a_real_agent_that_fails() -> None:
+    """The error is the agent's own."""
+    (failed,), state = await recorded("failed")
+    assert (failed.error_response, failed.error_detail) == (True, "the model is down")
+    assert state == "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
+
+
+async def test_a_cancelled_run_is_no_reply() -> None:
+    """Nobody knows what it would have said and done."""
+    cancelled = ag_ui_run(*LOOKUP, text="Let me", outcome={"type": "cancelled"})
+    assert await fails(cancelled) == "the agent's run was cancelled before it completed"
+
+
+async def test_calls_come_with_arguments_and_results_in_order() -> None:
+    """Also the tokens of all models, and the time to the first words."""
+    usage = [{"inputTokens": 100, "outputTokens": 7}, {"inputTokens": 50, "outputTokens": 3}]
+    done = await talk(ag_ui_run(*LOOKUP, *REFUND, text="Refunded.", usage=usage))
+
+    assert done.calls == [
+        ("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42}),
+        ("refund", {"order": "A-1", "amount": 42}, "ok"),
+    ]
+    assert done.reply.workflows == ("lookup", "refund")
+    assert (done.reply.input_tokens, done.reply.output_tokens) == (150, 10)
+    assert 0 < done.reply.first_token_seconds <= done.reply.latency_seconds
+    assert done.reply.handed_over is None
+
+
+async def test_no_call_is_known_to_be_none() -> None:
+    """The protocol reports all of them. It does not report rules, or what was never counted."""
+    done = await talk(ag_ui_run(text="Hello"))
+    assert (done.reply.tool_calls, done.reply.workflows) == ((), ())
+    assert (done.reply.rules, done.reply.input_tokens, done.reply.error_response) == (None, None, False)
+    assert done.problem == "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
+
+
+async def test_chunks_are_messages_and_calls() -> None:
+    """What continues has no ids."""
+    done = await talk(
+        ag_ui_run(
+            {"type": "TOOL_CALL_CHUNK", "toolCallId": "c", "toolCallName": "refund", "delta": '{"order":'},
+            {"type": "TOOL_CALL_CHUNK", "delta": '"A-1"}'},
+            {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "role": "assistant", "delta": "Re"},
+            {"type": "TEXT_MESSAGE_CHUNK", "delta": "funded"},
+        )
+    )
+    assert (done.calls, done.reply.agent) == ([("refund", {"order": "A-1"}, None)], "Refunded")
+
+
+async def test_a_conversation_that_is_sent_whole() -> None:
+    """Only what is new in it belongs to the reply; LangGraph's nodes that do not stream send nothing else."""
+    call = {"id": "c9", "type": "function", "function": {"name": "refund", "arguments": '{"amount": 42}'}}
+    old = {"id": "a0", "role": "assistant", "content": "An old word", "toolCalls": [{**call, "id": "c0"}]}
+    messages = [
+        {"id": "u0", "role": "user", "content": "Before"},
+        old,
+        {"id": "u1", "role": "user", "content": "Hello"},
+        {"id": "m-1", "role": "assistant", "content": "Streamed", "toolCalls": [call]},
+        {"id": "t1", "role": "tool", "toolCallId": "c9", "content": "no such order", "error": "ValueError"},
+        {"id": "a2", "role": "assistant", "content": "Refunded."},
+    ]
+    streamed = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "other", "delta": "Streamed"}
+    snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": messages}
+    done = await talk(ag_ui_run(streamed, snapshot), texts=("Hello", "Bye"))
+
+    assert done.replies[0].agent == "Streamed\n\nRefunded."
+    (made,) = done.replies[0].tool_calls
+    assert (made.arguments, made.result, made.status) == ({"amount": 42}, "no such order", "error")
+    assert done.bodies[1]["messages"][:-1] == messages
+
+
+@pytest.mark.parametrize("first", ["Hello", "You said: Hello"])
+async def test_a_message_that_nobody_sent_hides_no_call_of_a_whole_conversation(first: str) -> None:
+    """Such as what a tool returned, in the role of the user."""
+    call = {"id": "c9", "type": "function", "function": {"name": "refund", "arguments": '{"amount": 42}'}}
+    messages = [
+        {"id": "u1", "role": "user", "content": first},
+        {"id": "m1", "role": "assistant", "content": "One moment.", "toolCalls": [call]},
+        {"id": "o1", "role": "user", "content": "Observation: refunded"},
+        {"id": "m2", "role": "assistant", "content": "All right."},
+    ]
+    done = await talk(ag_ui_run({"type": "MESSAGES_SNAPSHOT", "messages": messages}))
+    assert done.reply.agent == "One moment.\n\nAll right."
+    assert done.calls == [("refund", {"amount": 42}, None)]
+    assert not done.reply.tool_calls_partial
+
+
+async def test_subagents_are_named_and_their_words_are_not_the_reply() -> None:
+    """Unless nobody else says anything."""
+    sub = {"subagentRunId": "s1"}
+    started = {"type": "SUBAGENT_STARTED", "name": "desk", **sub}
+    begun, *others = LOOKUP
+    words = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "s", "delta": "Thinking", **sub}
+    done = await talk(ag_ui_run(started, {**begun, **sub}, *others, words, text="Refunded."))
+    assert (done.reply.agent, done.reply.tool_calls[0].agent) == ("Refunded.", "desk")
+    assert (await talk(ag_ui_run(started, words))).reply.agent == "Thinking"
+
+
+async def test_tools_of_the_client_get_their_results() -> None:
+    """The agent asks for them by ending its run, and gets them in another one."""
+    tool = {"name": "confirm", "description": "Asks the user.", "parameters": {"type": "object"}}
+    asking = ag_ui_run(*ag_ui_call("confirm", {"order": "A-1"}))
+    fields = {"tools": [tool], "toolResults": {"confirm": {"ok": True}}}
+    done = await talk(asking, ag_ui_run(text="Refunded."), **fields)
+
+    assert done.calls == [("confirm", {"order": "A-1"}, {"ok": True})]
+    assert done.bodies[0]["tools"] == [tool]
+    result = done.bodies[1]["messages"][-1]
+    assert (result["role"], result["toolCallId"], result["content"]) == ("tool", "call-1", '{"ok":true}')
+
+    assert "called the tool 'confirm' and waits for its result" in await fails(asking, tools=[tool])
+    assert "results of tools more than 10 times in a row" in await fails(asking, **fields)
+
+
+async def test_a_hand_over_ends_the_turn() -> None:
+    """The tool that does it gets no result."""
+    options = {"escalationTools": ["to_person"], "tools": [{"name": "to_person"}]}
+    assert (await talk(ag_ui_run(*ag_ui_call("to_person", {})), **options)).reply.escalated
+    assert (await talk(ag_ui_run(text="Hello"), **options)).reply.handed_over is False
+
+
+async def test_interrupts_are_answered() -> None:
+    """If the suite says how."""
+    interrupt = {"id": "i1", "reason": "tool_call", "message": "Refund 42?", "toolCallId": "call-1"}
+    outcome = {"type": "interrupt", "interrupts": [interrupt]}
+    asking = ag_ui_run(*ag_ui_call("refund", {"amount": 42}), outcome=outcome)
+    done = await talk(asking, ag_ui_run(text="Refunded."), resume={"approved": True})
+    answer = {"interruptId": "i1", "status": "resolved", "payload": {"approved": True}}
+    assert done.bodies[1]["resume"] == [answer]
+    assert done.calls == [("refund", {"amount": 42}, None)]
+
+    message = await fails(asking)
+    assert message.startswith("the agent waits for a decision (tool_call: Refund 42?); set the answer")
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "expected"),
+    [
+        ("state", "state", {"a": 1, "name": "Ida Berg", "orders": ["A-1"]}),
+        ("forwardedProps", "forwardedProps", {"name": "Ida Berg", "orders": ["A-1"]}),
+        ("none", "context", []),
+    ],
+)
+async def test_the_users_data_goes_where_the_agent_wants_it(where: str, key: str, expected: Any) -> None:
+    """By default it is context."""
+    test = TEST.model_copy(update={"system_prompt": "Be brief."})
+    done = await talk(ag_ui_run(text="Hi"), test=test, userInfo=where, state={"a": 1})
+    assert done.bodies[0][key] == expected
+    assert (done.bodies[0]["messages"][0]["role"], done.bodies[0]["state"]["a"]) == ("system", 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (sse({"type": "RUN_STARTED", "protocolVersion": "2.0"}, END), "speaks AG-UI 2.0; ci-evals reads 1.x"),
+        (sse({"text": "Hi"}, END), 'event that AG-UI does not have: {"text": "Hi"} (is the base URL right?)'),
+        (sse({"type": "RUN_STARTED"}, {"type": "TEXT_MESSAGE_CHUNK", "delta": "H"}), "before the answer was"),
+        (sse({"type": "RUN_STARTED"}, 'data: {"type": "TEXT'), "in the middle of an event"),
+        (sse("data: {]\n\n"), "sent an event that cannot be read (not JSON): {]"),
+        (sse(": nothing\n\n"), "sent a stream without an event"),
+        (ag_ui_run(), "the agent gave an empty reply"),
+        (world.GARBAGE, "Wrong door"),
+        (world.fault(404, "no such agent"), "answered with status 404 to POST /agui: no such agent"),
+        (world.Fault(422, '[{"loc": ["runId"], "msg": "Field required"}]'), "runId: Field required"),
+        ({"choices": []}, "ended its stream before the answer was complete"),
+    ],
+)  # fmt: skip
+async def test_an_answer_that_cannot_be_used(answer: Any, why: str) -> None:
+    """One message, and nothing of it is evidence."""
+    assert why in await fails(answer)
+
+
+async def test_unknown_events_are_skipped() -> None:
+    """One that may be a call leaves the calls incomplete."""
+    known = await talk(ag_ui_run({"type": "NEWS", "x": [1]}, {"type": "run_error"}, *LOOKUP, text="Hi"))
+    assert (known.reply.agent, known.reply.tool_calls_partial) == ("Hi", False)
+    assert (await talk(ag_ui_run({"type": "TOOL_CALL_NEWS"}, text="Hi"))).reply.tool_calls_partial
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"type": "TOOL_CALL_START", "toolCallId": "c"}],
+        [{"type": "TOOL_CALL_ARGS", "toolCallId": "nobody", "delta": "{}"}],
+        [{"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "a", "role": "assistant", "toolCalls": [{}]}]}],
+    ],
+)
+async def test_a_call_that_cannot_be_read_leaves_the_calls_incomplete(events: list[Any]) -> None:
+    """It may be the one that matters."""
+    assert (await talk(ag_ui_run(*events, text="Hi"))).reply.tool_calls_partial
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        (REFUND[:2], "they had not finished when the run ended"),
+        (ag_ui_call("refund", '{"order": "A'), "they are not JSON; the answer may have been cut off in them"),
+    ],
+)
+async def test_arguments_that_are_cut_off_are_unknown(events: list[Any], reason: str) -> None:
+    """The call is evidence all the same."""
+    (call,) = (await talk(ag_ui_run(*events, text="Hi"))).reply.tool_calls
+    assert (call.name, call.arguments, call.not_captured) == ("refund", None, reason)
+
+
+@pytest.mark.parametrize(
+    ("delta", "reason"),
+    [
+        ([{"op": "add", "path": "/a/b", "value": 1}], "operation 0 (add '/a/b'): no such path"),
+        ({"refunded": 1}, "the patch is not a list of operations"),
+        ([{"op": "copy", "from": "", "path": f"/{n}"} for n in range(40)], "copies more than 100,000 values"),
+    ],
+)
+async def test_a_patch_that_does_not_apply_leaves_the_state_unknown(delta: Any, reason: str) -> None:
+    """Until the agent sends all of it again; the conversation goes on."""
+    broken = [SNAPSHOT, {"type": "STATE_DELTA", "delta": delta}, DELTA]
+    done = await talk(ag_ui_run(*broken, text="Hi"))
+    assert done.reply.agent == "Hi"
+    assert (done.problem or "").startswith("a STATE_DELTA does not apply to the state: ")
+    assert reason in (done.problem or "")
+    assert (await talk(ag_ui_run(*broken, SNAPSHOT, DELTA, text="Hi"))).state["refunded"] == 42
+
+
+async def test_patches_change_neither_the_test_nor_an_earlier_state() -> None:
+    """The next trial of the same test starts from the same user, and a probe keeps what it saw."""
+    delta = [{"op": "add", "path": "/orders/-", "value": "A-2"}]
+    run = ag_ui_run({"type": "STATE_DELTA", "delta": delta}, text="Hi")
+    done = await talk(run, userInfo="state")
+    assert done.state["orders"] == ["A-1", "A-2"]
+    assert TEST.user_info["orders"] == ["A-1"]
+
+    state = AgentState({})
+    events = [Event({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": 1}]})]
+    ag_ui_wire.read(events, [], state, Redactor())
+    earlier = state.value
+    events = [Event({"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/a", "value": 2}]})]
+    ag_ui_wire.read(events, [], state, Redactor())
+    assert (earlier, state.value) == ({"a": 1}, {"a": 2})
+
+
+def test_what_was_received_stays_as_it_came() -> None:
+    """Messages of a snapshot, and a state, are changed in copies."""
+    messages = [{"id": "m", "role": "assistant", "content": "Hi", "toolCalls": []}]
+    listed = [
+        {"type": "MESSAGES_SNAPSHOT", "messages": messages},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": " there"},
+        {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "f", "parentMessageId": "m"},
+        {"type": "STATE_SNAPSHOT", "snapshot": {"a": [1]}},
+        {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a/-", "value": 2}]},
+    ]
+    before = deepcopy(listed)
+    run = ag_ui_wire.read([Event(event) for event in listed], [], AgentState({}), Redactor())
+    assert run.texts == ["Hi there"]
+    assert listed == before
+
+
+async def test_a_state_that_patches_nest_is_cut_off_where_nobody_can_read_it() -> None:
+    """As the JSON of an answer is."""
+    deeper = [{"op": "add", "path": "/a" * number, "value": {}} for number in range(1, 400)]
+    done = await talk(ag_ui_run({"type": "STATE_DELTA", "delta": deeper}, text="Hi"))
+    assert "cut off here: nested deeper" in json.dumps(done.state)
+
+
+def test_many_events_are_read_in_time() -> None:
+    """A long answer in small parts, with calls in between, costs in proportion to its length."""
+    events = [{"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "word " * 20}] * 9_000
+    for number in range(2_000):
+        events += ag_ui_call("lookup", {"n": number}, "ok", call_id=f"c{number}")
+    begun = time.process_time()
+    run = ag_ui_wire.read([Event(event) for event in events], [], AgentState({}), Redactor())
+    assert (len(run.texts[0]), len(run.calls or ())) == (900_000, 2_000)
+    assert time.process_time() - begun < 3
+
+
+_TYPES = re.findall(r'"([A-Z_]+)": self', Path(ag_ui_wire.__file__).read_text())
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_json(), any_json(), any_json())
+def test_any_events_are_read_or_refused(first: Any, second: Any, third: Any) -> None:
+    """Whatever an agent puts into them."""
+    values = [first, second, third]
+    keys = (
+        "messageId",
+        "toolCallId",
+        "toolCallName",
+        "delta",
+        "content",
+        "messages",
+        "snapshot",
+        "usage",
+        "role",
+    )
+    events = [
+        Event({"type": kind, **{key: values[(i + j) % 3] for j, key in enumerate(keys)}})
+        for i, kind in enumerate(_TYPES * 2)
+    ]
+    try:
+        run = ag_ui_wire.read(events, [], AgentState(first), Redactor())
+    except AgentError:
+        return
+    json.dumps([run.messages, run.texts])

@@ -1,0 +1,225 @@
+"""Agents on a LangGraph Server: what a real one sent, as evidence, and what none should send.
+
+agents/recorded_http/ was made by `RECORD=1 make frameworks`: langgraph-api 0.16.7, langgraph 1.2.22.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import framework_chats
+import pytest
+import recorded_http
+import world
+from agent_cases import NOBODY
+
+from ci_evals.contract import AgentContract
+from ci_evals.domain.errors import AgentAccessError, AgentError
+from ci_evals.domain.transcript import ToolCall
+
+RECORDED = Path(__file__).parents[2] / "agents/recorded_http"
+LOOKUP = {"id": "call_lookup", "name": "lookup", "arguments": {"order": "A-1"}, "status": "ok"}
+REFUND = {"id": "call_refund", "name": "refund", "arguments": {"order": "A-1", "amount": 42}, "status": "ok"}
+CALLS = (
+    ToolCall(**LOOKUP, result={"order": "A-1", "amount": 42}),
+    ToolCall(**REFUND, result="ok"),
+)
+
+
+async def converse(name, change=lambda exchange: exchange):
+    """The replies of a recorded talk, the state, and what was asked."""
+    exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"langgraph-{name}.json")]
+    with recorded_http.served(exchanges) as stub:
+        replies, state = await framework_chats.TALKS["langgraph"][name](stub.url)
+    return replies, state, stub.asked
+
+
+def in_streams(old, new):
+    """A change of what runs answer."""
+    return lambda each: (
+        replace(each, answer=each.answer.replace(old, new)) if each.path.endswith("/runs/stream") else each
+    )
+
+
+def in_states(**values):
+    """A change of the thread's state."""
+    return lambda each: (
+        replace(each, answer=json.dumps(json.loads(each.answer) | values))
+        if each.path.endswith("/state")
+        else each
+    )
+
+
+async def test_only_the_new_messages_are_evidence():
+    """The thread repeats all of them. Calls come with arguments and results, in order, and so do tokens."""
+    (hello, refund, much), state, asked = await converse("refund")
+    assert (hello.agent, hello.tool_calls, hello.input_tokens, hello.output_tokens) == ("1: Hello", (), 10, 5)
+    assert (refund.agent, refund.tool_calls) == ("I refunded 42 for order A-1.", CALLS)
+    assert (refund.workflows, refund.handed_over) == (("lookup", "refund"), False)
+    assert (refund.input_tokens, refund.output_tokens) == (30, 15)
+    assert much.agent == "Let me see.\n\nI refunded 42 for order A-1."
+    (call,) = much.tool_calls
+    assert (call.arguments, call.status) == ({"order": "A-1", "amount": 2000}, "error")
+    assert "more than was paid" in call.result
+    assert state == {"refunded": 42}
+    runs = [body for _, path, body in asked if path.endswith("/runs/stream")]
+    assert [run["input"]["messages"][0]["content"] for run in runs] == [
+        "Hello",
+        "Refund order A-1",
+        "Refund much more",
+    ]
+    assert {run["assistant_id"] for run in runs} == {"agent"}
+
+
+async def test_calls_inside_a_subgraph_are_evidence_too():
+    """The thread has only its last words; whatever asks a question is answered by the next message."""
+    (refund, question, answer), _, asked = await converse("inside")
+    assert [(call.name, call.agent, call.result) for call in refund.tool_calls] == [
+        ("lookup", "desk", {"order": "A-1", "amount": 42}),
+        ("refund", "desk", "ok"),
+    ]
+    assert (question.agent, question.tool_calls) == ("Shall I refund it?", None)
+    assert (answer.agent, answer.tool_calls) == ("You said yes.", ())
+    runs = [body for _, path, body in asked if path.endswith("/runs/stream")]
+    assert runs[2]["command"] == {"resume": "yes"}
+    assert "input" not in runs[2]
+
+
+async def test_a_run_that_fails():
+    """The server answers with 200 and an event: the error is the agent's own."""
+    with recorded_http.served(recorded_http.load(RECORDED / "langgraph-failed.json")) as stub:
+        agent = framework_chats.agent("langgraph", stub.url)
+        session = await agent.open_session(AgentContract.played_test)
+        reply = await agent.send_message(session, "fail", timeout=5)
+        await agent.close(session)
+    assert (reply.error_response, reply.error_detail) == (True, "RuntimeError: the model is down")
+
+
+async def test_an_assistant_that_the_server_does_not_have():
+    """It refuses the run, and names those that it has."""
+    with recorded_http.served(recorded_http.load(RECORDED / "langgraph-nobody.json")) as stub:
+        agent = framework_chats.agent("langgraph", stub.url, "nobody")
+        session = await agent.open_session(AgentContract.played_test)
+        with pytest.raises(AgentError, match=r"answered with status 422: Invalid assistant: 'nobody'\. Must"):
+            await agent.send_message(session, "fail", timeout=5)
+        await agent.close(session)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (in_states(next=["tools"]), "the agent's run stopped before the node 'tools' without a question"),
+        (
+            in_states(values={"messages": []}),
+            "the agent's run added no words to 'messages' of the graph's state",
+        ),
+        (
+            in_states(values={"talk": [], "x": 1}),
+            "the graph's state has no 'messages' (it has: talk, x): name the key by adapterOptions.messages",
+        ),
+        (in_states(values=[1]), "the agent's thread has no state that can be read"),
+        (in_streams("\r\n\r\n", "\r\n"), "sent an event that cannot be read (not JSON)"),
+        (in_streams('"messages":', '"messages'), "sent an event that cannot be read (not JSON)"),
+    ],
+)
+async def test_a_run_that_cannot_be_read(change, why):
+    """One message, and no evidence."""
+    (hello, *_), _, _ = await converse("refund", change)
+    assert isinstance(hello, str)
+    assert why in hello
+
+
+async def test_unknown_events_are_passed_over():
+    """Servers get new ones."""
+    news = 'event: news\ndata: {"tool_calls": [{"name": "steal"}]}\n\nevent: updates\n'
+    (_, refund, _), _, _ = await converse("refund", in_streams("event: updates\n", news))
+    assert refund.tool_calls == CALLS
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"tool_calls":[{"name":"lookup"', '"tool_calls":[{"nom":"lookup"'),
+        ('"tool_calls":[{"name":"lookup"', '"calls":[{"name":"lookup"'),
+        ('"tool_calls":[{"name":"lookup"', '"tool_calls":7,"calls":[{"name":"lookup"'),
+    ],
+)
+async def test_calls_that_cannot_be_read_are_unknown(old, new):
+    """The unreadable one may be the one that matters."""
+    (_, refund, _), _, _ = await converse("refund", in_streams(old, new))
+    assert (refund.tool_calls, refund.workflows, refund.handed_over) == (None, None, None)
+
+
+async def test_a_call_whose_arguments_the_model_broke():
+    """LangChain lists it apart; its arguments are unknown, the others are not."""
+    broken = '"invalid_tool_calls":[{"name":"refund","args":"{\\"order\\": ","id":"c9","error":null}]'
+    (hello, *_), _, _ = await converse("refund", in_streams('"invalid_tool_calls":[]', broken))
+    (call,) = hello.tool_calls
+    assert (call.name, call.arguments) == ("refund", None)
+    assert "not JSON" in call.not_captured
+
+
+async def test_tokens_that_are_known_in_part_are_unknown():
+    """A part would look like the whole."""
+    usage = '"usage_metadata":{"input_tokens":10,'
+    unknown = usage.replace("10", '"ten"')
+    (hello, *_), _, _ = await converse("refund", in_streams(usage, unknown))
+    assert (hello.input_tokens, hello.output_tokens) == (None, 5)
+    after = '"tool_calls":[],"invalid_tool_calls":[],'
+    (_, refund, _), _, _ = await converse("refund", in_streams(after + usage, after + unknown))
+    assert (refund.tool_calls, refund.input_tokens, refund.output_tokens) == (CALLS, None, 15)
+
+
+async def test_what_a_run_is_given():
+    """Input, context and config with the test's data, the answer to a question, and the key in its header."""
+    options = {
+        "input": {"plan": "{{userInfo.name}}"},
+        "context": {"user": "{{userInfo}}"},
+        "config": {"configurable": {"thread": "{{session}}"}},
+        "resume": {"answer": "{{message}}"},
+    }
+    exchanges = recorded_http.load(RECORDED / "langgraph-inside.json")
+    with recorded_http.served(exchanges) as stub:
+        agent = framework_chats.agent("langgraph", stub.url, "outer", "secret-key-1", **options)
+        await framework_chats.talk(agent, "Refund order A-1", "Are you sure?", "yes")
+    first, _, third = [body for _, path, body in stub.asked if path.endswith("/runs/stream")]
+    assert first["input"]["plan"] == "Ida Berg"
+    assert first["context"] == {"user": {"name": "Ida Berg"}}
+    assert first["config"]["configurable"]["thread"] == json.loads(exchanges[0].answer)["thread_id"]
+    assert third["command"] == {"resume": {"answer": "yes"}}
+    assert {headers["x-api-key"] for headers in stub.headers} == {"secret-key-1"}
+    assert not any("authorization" in headers for headers in stub.headers)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (world.fault(404), "is it a LangGraph Server, and the base URL right?"),
+        (
+            world.Fault(200, "{}"),
+            "the server is not a LangGraph Server: it created a thread without an id: {}",
+        ),
+        (world.Fault(200, "Hello"), "gave an answer that cannot be read (not JSON): Hello"),
+    ],
+)
+async def test_another_server(answer, why):
+    """The first request shows it."""
+    with world.serving() as server:
+        server.expect_request("/threads").respond_with_response(answer.response())
+        agent = framework_chats.agent("langgraph", f"http://127.0.0.1:{server.port}")
+        with pytest.raises(AgentError) as error:
+            await agent.open_session(AgentContract.played_test)
+    assert why in str(error.value)
+
+
+async def test_one_that_is_not_there_and_one_that_is_locked():
+    """They are told apart."""
+    with pytest.raises(AgentError) as gone:
+        await framework_chats.agent("langgraph", NOBODY).open_session(AgentContract.played_test)
+    assert not isinstance(gone.value, AgentAccessError)
+    with world.serving() as server:
+        server.expect_request("/threads").respond_with_response(world.UNAUTHORIZED.response())
+        with pytest.raises(AgentAccessError):
+            await framework_chats.agent("langgraph", f"http://127.0.0.1:{server.port}").open_session(
+                AgentContract.played_test
+            )
