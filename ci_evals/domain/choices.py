@@ -24,6 +24,15 @@ class Regression(StrEnum):
     """The score fell, and chance does not explain it."""
 
 
+class WeakenedMode(StrEnum):
+    """What follows if suites or gate require less than in the baseline (option `weakened`)."""
+
+    OFF = "off"
+    """They are not compared."""
+    WARN = "warn"
+    FAIL = "fail"
+
+
 class BothSides(StrEnum):
     """When the base agent (option `against`) is played too."""
 

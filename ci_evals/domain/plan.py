@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.world import World
 
@@ -64,6 +65,8 @@ class Plan:
     """The arm that the others are compared with (option `arms`), unless it is the one that is tested."""
     looks: tuple[int, ...] = ()
     """Trials of each test after which the run is looked at (option `rounds`); `loops` is then one of them."""
+    definitions: tuple[SuiteDefinition, ...] = ()
+    """What the suites of the first arm require, with the tests that are not selected."""
     first_arm_only: bool = False
     """True as long as the other arms wait for what the first one shows."""
 

@@ -6,6 +6,8 @@ from ci_evals.gate.policy import Policy
 from ci_evals.gate.rule import Nature
 from ci_evals.gate.rules import rule_of
 
+_AGAINST_BASELINE = frozenset({Nature.CHANGE, Nature.REQUIREMENTS})
+
 
 def checks_of(given: GateInput, policy: Policy) -> tuple[GateCheck, ...]:
     """Return every check of the gate."""
@@ -14,14 +16,19 @@ def checks_of(given: GateInput, policy: Policy) -> tuple[GateCheck, ...]:
 
 
 def changes_of(given: GateInput, policy: Policy) -> tuple[GateCheck, ...]:
-    """Return the checks that compare a run with its baseline."""
+    """Return the checks that need the baseline."""
     run = GatedRun(given)
-    changes = (rule for rule in policy.rules if rule.nature is Nature.CHANGE)
-    return tuple(check for rule in changes for check in rule.checks(run))
+    rules = (rule for rule in policy.rules if rule.nature in _AGAINST_BASELINE)
+    return tuple(check for rule in rules for check in rule.checks(run))
+
+
+def needs_baseline(check: CheckId) -> bool:
+    """Return whether a check cannot be made without a baseline."""
+    return rule_of(check).nature in _AGAINST_BASELINE
 
 
 def compares(check: CheckId) -> bool:
-    """Return whether a check compares the run with its baseline."""
+    """Return whether a check compares the scores of the run with those of its baseline."""
     return rule_of(check).nature is Nature.CHANGE
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck, GateLook, LookDecision
 from ci_evals.domain.run_ending import RunEnding
-from ci_evals.gate.checks import changes_of, checks_of, compares, is_floor
+from ci_evals.gate.checks import changes_of, checks_of, compares, is_floor, needs_baseline
 from ci_evals.gate.gate_input import GateInput, why_not_compared
 from ci_evals.gate.invalid_run import (
     InvalidRunReason,
@@ -48,8 +48,8 @@ def decide(given: GateInput, policy: Policy, ending: RunEnding) -> GateDecision:
             why = why_not_compared(given)
             checks = checks if why else _blocking(checks)
             reasons = (*reasons, *([NotCompared(why)] if why else _not_checked(checks)))
-        elif policy.baseline_named:
-            checks = _blocking(checks)
+        else:
+            checks = _blocking(checks) if policy.baseline_named else checks
             reasons = (*reasons, *_not_checked(checks))
         if given.results.score is None and _none_fails(checks):
             reasons = reasons or (NothingScored(),)
@@ -125,7 +125,7 @@ def _none_fails(checks: Iterable[GateCheck]) -> bool:
 def _blocking(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     """Mark the checks against the baseline that could not be made: without them there is no verdict."""
     return tuple(
-        replace(check, blocks_verdict=True) if check.passed is None and compares(check) else check
+        replace(check, blocks_verdict=True) if check.passed is None and needs_baseline(check) else check
         for check in checks
     )
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.weakened import Weakened
 from ci_evals.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import RunComparer
@@ -25,6 +26,10 @@ class GateInput:
     """With the baseline, where there is one."""
     no_baseline_reason: str = "there is no baseline"
     """The reason if there is no comparer: nothing to compare with."""
+    may_have_baseline: bool = False
+    """True if there is no comparer, but there may be a baseline that was not found or not read."""
+    weakened: Weakened | None = None
+    """Where less is required than in the baseline; None if that was not compared."""
     assumed_score: int | None = None
     """The score that each uncounted trial is given; None for no score at all."""
     only_played: bool = False

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
+from pydantic import JsonValue
+
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.suite import Suite
 from ci_evals.gate.rule import Rule
@@ -62,6 +64,10 @@ class Policy:
     def rule(self, kind: type[R]) -> R:
         """Return the rule of a kind, with its limits."""
         return next(rule for rule in self.rules if isinstance(rule, kind))
+
+    def recorded(self) -> dict[str, JsonValue]:
+        """Return the limits as results record them, by the names of options in snake_case."""
+        return {name: value for rule in self.rules for name, value in rule.recorded().items()}
 
     @property
     def warnings(self) -> tuple[str, ...]:

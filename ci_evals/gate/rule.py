@@ -10,10 +10,13 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from pydantic import JsonValue
+
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.options import Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.weakened import Weakening, WeakeningKind
 from ci_evals.gate.selectors import Selector, SelectorKind
 
 if TYPE_CHECKING:
@@ -38,6 +41,8 @@ class Nature(Enum):
     """A score, which must be high enough."""
     TEST = auto()
     """A test, all of whose trials must pass."""
+    REQUIREMENTS = auto()
+    """What suites and gate require, compared with the baseline. Nothing that is played changes it."""
     CHANGE = auto()
     """The change since the baseline. It may leave a run without a verdict, if there has to be a baseline."""
     LIMIT = auto()
@@ -83,6 +88,16 @@ class Rule(ABC):
         """Yield warnings about limits that are probably not meant."""
         yield from ()
 
+    def recorded(self) -> dict[str, JsonValue]:
+        """Return the values of the options that make this rule, as results record them."""
+        values = {option.name: getattr(self, option.name) for option in self.options}
+        return {name: str(value) if isinstance(value, Enum) else value for name, value in values.items()}
+
+    def loosened(self, before: Self) -> Iterator[Weakening]:
+        """Yield where this rule requires less than `before` did. Most rules are not compared."""
+        del before
+        yield from ()
+
     def check_names(self, suites: "Sequence[Suite | SuiteResult]") -> None:
         """Look whether some suite has each part of a run that the rule names. Most rules name none.
 
@@ -95,6 +110,11 @@ class Rule(ABC):
         """Return the rule with the parts that it names as they are named in results, without secrets."""
         del redact
         return self
+
+    @classmethod
+    def is_compared(cls) -> bool:
+        """Return whether a looser limit weakens the gate."""
+        return cls.loosened is not Rule.loosened
 
     @classmethod
     def failure(cls, check: GateCheck) -> str:
@@ -172,6 +192,11 @@ class LimitRule(Rule):
         passed = seen is not None and seen <= allowed
         note = unknown if seen is None else None
         yield run.whole.check(self.kind, self.kind, allowed, seen=seen, passed=passed, note=note)
+
+
+def loosened_option(option: str, before: str, now: str | None) -> Weakening:
+    """Return a weakening of an option of the gate. `now` is None if it has no limit any more."""
+    return Weakening(kind=WeakeningKind.LIMIT_LOOSENED, option=option, before=before, now=now)
 
 
 def fails_unscored(check: GateCheck, nature: Nature) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import Suite, Test
@@ -63,6 +64,9 @@ class SelectorLimit:
     selector: Selector
     limit: float
 
+    def __str__(self) -> str:
+        return f"{self.selector}={numbers.plain(self.limit)}"
+
     def redacted(self, redact: Callable[[str], str]) -> "SelectorLimit":
         """Return the limit with its part named as in results, without secrets."""
         return replace(self, selector=replace(self.selector, name=redact(self.selector.name)))
@@ -112,6 +116,22 @@ def _limit(setting: str, noun: str, line: str) -> SelectorLimit:
             f"{', '.join(SelectorKind)} and {noun} from 0 to 100"
         )
     return SelectorLimit(Selector(SelectorKind(match[1]), match[2].strip()), float(match[3]))
+
+
+def highest(limits: Iterable[SelectorLimit]) -> dict[Selector, float]:
+    """Return the highest limit of each part."""
+    by_part: dict[Selector, float] = {}
+    for one in limits:
+        by_part[one.selector] = max(one.limit, by_part.get(one.selector, one.limit))
+    return by_part
+
+
+def lowest(limits: Iterable[SelectorLimit]) -> dict[Selector, float]:
+    """Return the lowest limit of each part."""
+    by_part: dict[Selector, float] = {}
+    for one in limits:
+        by_part[one.selector] = min(one.limit, by_part.get(one.selector, one.limit))
+    return by_part
 
 
 def check_names(setting: str, limits: Iterable[SelectorLimit], suites: Sequence[Suite | SuiteResult]) -> None:

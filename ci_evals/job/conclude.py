@@ -4,16 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ci_evals._version import __version__
+from ci_evals.domain.choices import WeakenedMode
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.comparison import Comparison, Method
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.judge import worst_check
 from ci_evals.domain.results.run import Results, RunInfo, Status, Tool
+from ci_evals.domain.results.weakened import Approval, Weakened
 from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate import weakened
 from ci_evals.gate.decision import GateDecision, decide
 from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.odds import evaluated_checks, odds_of
 from ci_evals.gate.policy import Policy
+from ci_evals.gate.rules.weakened import NotWeakened
 from ci_evals.job import results_check
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.reports.story.gate import reason_in_words
@@ -41,6 +45,10 @@ class BaselineResults:
     """The reason why there is none, as a clause."""
     history: tuple[Results, ...] = ()
     """The newest runs of the base branch, oldest first, `results` among them."""
+    may_have_baseline: bool = False
+    """True if there is none here, but the base branch may have left one that was not found or not read."""
+    approvals: tuple[Approval, ...] = ()
+    """Comments that approve weakened suites, by people with write access."""
     of_base_commit: bool = False
     """True if `results` are known to be of the base commit of the pull request."""
 
@@ -151,6 +159,20 @@ def to_record(decision: GateDecision) -> Decision:
     )
 
 
+def weakened_since(results: Results, policy: Policy, baseline: BaselineResults) -> Weakened | None:
+    """Return where suites and gate require less than in the recorded baseline.
+
+    The base agent is no baseline for that: it plays the suites of this run. None without a baseline, of other
+    tools' results, and if the policy does not want it.
+    """
+    base = baseline.results
+    if base is None or policy.rule(NotWeakened).weakened is WeakenedMode.OFF:
+        return None
+    if all(suite.of_other_tool for suite in results.suites):
+        return None
+    return weakened.compare(results, base, policy, baseline.approvals)
+
+
 def conclude(
     card: Scorecard,
     info: RunInfo,
@@ -217,9 +239,18 @@ def conclude(
     comparer = None
     if base and not skipped:
         comparer = RunComparer(results, base, method, of_base_commit=of_base)
-    gate = results.gate
+    gate, less = results.gate, None
     if not skipped:
-        gate_input = GateInput(results, comparer, baseline.missing, earlier=decides, look=look)
+        less = weakened_since(results, policy, baseline)
+        gate_input = GateInput(
+            results,
+            comparer,
+            baseline.missing,
+            may_have_baseline=baseline.may_have_baseline,
+            weakened=less,
+            earlier=decides,
+            look=look,
+        )
         gate = to_record(decide(gate_input, policy, ending))
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
@@ -227,6 +258,7 @@ def conclude(
     results = replace(
         results,
         gate=gate,
+        weakened=less,
         comparison=_compared(comparer, earlier, decides=decides is not None) if comparer else None,
         odds=noise,
         coverage=compared(card.coverage, comparer.pairs) if comparer else card.coverage,

@@ -12,6 +12,7 @@ from uuid import uuid4
 from ci_evals._version import __version__
 from ci_evals.adapters.journal.records import JournalHeader, Recorded
 from ci_evals.domain.base import instant
+from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.plan import BASE, Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.comparison import ComparisonLook
@@ -218,6 +219,11 @@ class ResultsBuilder:
     def _null_scores(self) -> NullScores:
         return NullScores.of(self._job.plan)
 
+    @cached_property
+    def _definitions(self) -> tuple[SuiteDefinition, ...] | None:
+        """What the suites require, without secrets."""
+        return tuple(map(self._job.redactor.model, self._job.plan.definitions)) or None
+
     def _resumed(self, plan: Plan) -> Resumed | None:
         past = self._job.journal.past if self._job.journal else None
         trials = sum(trial in self.resumed for trial in plan.trials)
@@ -250,6 +256,7 @@ class ResultsBuilder:
             resumed=self._resumed(plan),
             baseline_note=job.baseline.note,
             null_score=self._null_scores.run,
+            definitions=self._definitions,
             warnings=self._warnings(plan, settled),
         )
 

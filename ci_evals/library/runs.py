@@ -9,6 +9,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
+from pydantic.alias_generators import to_camel
+
 from ci_evals.adapters import files, input_files
 from ci_evals.adapters import prices as price_files
 from ci_evals.agents import plugins
@@ -240,7 +242,8 @@ async def run_suite(
         judge_check=CheckMode(judge_check),
         prices=(lambda: prices) if prices else price_files.bundled,
         facts=RunFacts(
-            config={
+            config={to_camel(name): limit for name, limit in policy.recorded().items()}
+            | {
                 "loops": loops,
                 "rounds": ",".join(map(str, looks)) or "off",
                 "parallel": parallel,

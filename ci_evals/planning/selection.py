@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ci_evals.domain.checks.strict_check import StrictCheck
+from ci_evals.domain.criterion import Criterion
+from ci_evals.domain.definition import CriterionDefinition, SuiteDefinition, TestDefinition
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
@@ -89,7 +92,7 @@ def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Pla
         asked = (("test", selection.names), ("tag", selection.tags))
         options = " and ".join(f"`{setting}={','.join(words)}`" for setting, words in asked if words)
         raise UsageError(f"No test matches {options}. Tests: {names}. Tags: {tags or 'none'}.")
-    return Plan(suites=suites, loops=loops)
+    return Plan(suites=suites, loops=loops, definitions=tuple(map(_definition, loaded)))
 
 
 def _planned(loaded: LoadedSuite, selects: Callable[[Test], bool]) -> PlannedSuite:
@@ -139,3 +142,39 @@ def _digests(suite: Suite, redactor: Redactor) -> list[str]:
         around = [world.model_dump(mode="json", by_alias=True, exclude=_NOT_OF_THE_WORLD)] if world else []
         digests.append(digest(redactor.json([defined, turns, *around])))
     return digests
+
+
+def _definition(loaded: LoadedSuite) -> SuiteDefinition:
+    """Return what a suite requires. Names may still hold secrets; digests do not depend on them."""
+    suite, redactor = loaded.suite, Redactor(values=loaded.secrets)
+    return SuiteDefinition(
+        name=suite.name,
+        file=loaded.file,
+        min_score=suite.min_score,
+        tests=tuple(_test_definition(test, redactor) for test in suite.tests),
+    )
+
+
+def _test_definition(test: Test, redactor: Redactor) -> TestDefinition:
+    turns = [turn.model_dump(mode="json", by_alias=True, exclude_defaults=True) for turn in test.turns]
+    criteria = tuple(_criterion_definition(evaluation, redactor) for evaluation in test.evaluations)
+    evaluations = [[one.criterion, one.digest, one.weight] for one in criteria]
+    return TestDefinition(
+        name=test.name,
+        content=digest(redactor.json([turns, evaluations])),
+        critical=test.critical,
+        quarantined=test.quarantine is not None,
+        min_score=test.min_score,
+        criteria=criteria,
+    )
+
+
+def _criterion_definition(evaluation: Criterion, redactor: Redactor) -> CriterionDefinition:
+    """Return the criterion with a digest that a key with a default value does not change."""
+    left_out = {"weight", "criterion"} if isinstance(evaluation, StrictCheck) else {"weight"}
+    deciding = evaluation.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=left_out)
+    return CriterionDefinition(
+        criterion=evaluation.criterion,
+        digest=digest(redactor.json([evaluation.strict_kind, deciding])),
+        weight=evaluation.weight,
+    )

@@ -52,6 +52,7 @@ def render(story: Story, *, width: int | None = None, color: bool = False, verbo
     details = [console.reliability(), console.comparison(), console.checks(), console.costs()]
     return console.text(
         [
+            console.weakened(),
             *console.suites(),
             *console.arms(),
             *(details if verbose else []),
@@ -70,7 +71,9 @@ def comparison(story: Story, *, width: int | None = None, color: bool = False) -
     console = _Console(story, width, color=color, verbose=False)
     lines = [*console.origin(), *console.reasons(), certainty.score_and_change(results)]
     ending = console.verdict(lines) if results.gate.checks else console.lines(lines)
-    return console.text([*console.tests(), console.comparison(), console.checks(), ending])
+    return console.text(
+        [console.weakened(), *console.tests(), console.comparison(), console.checks(), ending]
+    )
 
 
 class _Console:
@@ -115,6 +118,11 @@ class _Console:
             yield from (sentence(capitalized(gate.failure(check))) for check in failing[:_NAMED])
             if (more := len(failing) - _NAMED) > 0:
                 yield f"{numbers.count(more, 'more check')} failed {MORE_LINES}."
+
+    def weakened(self) -> str:
+        """Where less is required than in the baseline."""
+        found = self._story.weakened
+        return self.lines(found.sentences) if found else ""
 
     def reasons(self) -> Iterator[str]:
         """The reasons why there is no verdict, or a check was not made, that the verdict does not name."""

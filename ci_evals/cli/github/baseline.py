@@ -6,7 +6,7 @@ Nothing here decides an exit code: what they refuse is a line of the log, and th
 import asyncio
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ci_evals.adapters.github import baseline as artifacts
@@ -14,6 +14,7 @@ from ci_evals.adapters.github import pulls
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline, Unfit
 from ci_evals.adapters.gitlab.context import GitLabJob
 from ci_evals.cli import gitlab
+from ci_evals.cli.github.approvals import approvals_of
 from ci_evals.cli.github.github_job import GitHubJob, Wait, baseline_option
 from ci_evals.cli.settings.shared import BaselineSettings, HistorySettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
@@ -29,11 +30,20 @@ _MOST_RUNS = 100
 
 
 def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None = None) -> BaselineResults:
-    """Find the baseline that the settings name. `wait` runs the search; None if it was interrupted.
+    """Find the baseline that the settings name, and who approves that less is required than in it.
+
+    `wait` runs the search; None if it was interrupted.
 
     Raises:
         UsageError: they name a file that is not there or is none of ours.
     """
+    baseline = _baseline_of(settings, github, wait)
+    if baseline.results is None:
+        return baseline
+    return replace(baseline, approvals=approvals_of(settings, github, wait or github.context.wait))
+
+
+def _baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None) -> BaselineResults:
     match option := baseline_option(settings, github):
         case "none":
             return NO_BASELINE
@@ -142,7 +152,9 @@ def _history(
 
 
 def _none(missing: NoBaseline) -> BaselineResults:
-    return BaselineResults(note=missing.note, missing=missing.reason.rstrip("."))
+    return BaselineResults(
+        note=missing.note, missing=missing.reason.rstrip("."), may_have_baseline=not missing.yet
+    )
 
 
 async def _find(settings: BaselineSettings, github: GitHubJob, unfit: Unfit) -> BaselineArtifact | NoBaseline:

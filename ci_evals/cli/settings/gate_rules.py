@@ -15,8 +15,9 @@ def gate_options() -> tuple[Option, ...]:
 
 
 def change_options() -> tuple[Option, ...]:
-    """Return the options of the rules about changes since the baseline."""
-    return tuple(option for rule in RULES if rule.nature is Nature.CHANGE for option in rule.options)
+    """Return the options of the rules that need a baseline."""
+    natures = {Nature.CHANGE, Nature.REQUIREMENTS}
+    return tuple(option for rule in RULES if rule.nature in natures for option in rule.options)
 
 
 def odds_options() -> tuple[Option, ...]:

@@ -27,6 +27,7 @@ class CheckKind(StrEnum):
     MAX_ERRORS = "max-errors"
     MAX_INVALID_USERS = "max-invalid-users"
     FAIL_FAST = "fail-fast"
+    WEAKENED = "weakened"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from ci_evals.domain.base import (
     ResultPart,
     Seconds,
 )
+from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.plan import BASE
 from ci_evals.domain.providers import OFFLINE
 from ci_evals.domain.results.arms import Arm
@@ -27,6 +28,7 @@ from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.studies import Studies, Study
 from ci_evals.domain.results.suite import ScoreSummary, SuiteResult, TestResult
 from ci_evals.domain.results.usage import Latency, Usage
+from ci_evals.domain.results.weakened import Weakened
 from ci_evals.support import dataclass_json
 from ci_evals.support.redaction import Clean
 
@@ -169,6 +171,8 @@ class RunInfo(ResultPart):
 
     Null without any, and if the run was not played here.
     """
+    definitions: tuple[SuiteDefinition, ...] | None = None
+    """What the suites require, with the tests that were not selected. Null if it is not known."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -199,6 +203,8 @@ class Results(ScoreSummary, _RunFields):
     gate: Decision
     comparison: Comparison | None = None
     """With the baseline; null if there is none."""
+    weakened: Weakened | None = None
+    """Where suites and gate require less than in the baseline. Null if that was not compared."""
     odds: Odds | None = None
     """How often an unchanged agent would fail this gate; null without a verdict, or with more than
     5,000 tests."""

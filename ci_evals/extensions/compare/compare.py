@@ -12,7 +12,7 @@ from ci_evals.extensions.compare.settings import CompareSettings, ComparisonForm
 from ci_evals.gate.decision import decide_change
 from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.policy import Policy
-from ci_evals.job.conclude import to_record
+from ci_evals.job.conclude import BaselineResults, to_record, weakened_since
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.story.story import story_of
@@ -34,10 +34,11 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     )
     policy.check_names(head.suites)
     comparer = RunComparer(head, base)
-    gate_decision = decide_change(GateInput(head, comparer), policy)
+    less = weakened_since(head, policy, BaselineResults(base))
+    gate_decision = decide_change(GateInput(head, comparer, weakened=less), policy)
     decision = to_record(gate_decision)
     coverage = compared(head.coverage, comparer.pairs)
-    result = replace(head, comparison=comparer.comparison(), gate=decision, coverage=coverage)
+    result = replace(head, comparison=comparer.comparison(), gate=decision, weakened=less, coverage=coverage)
     context.show(_text(result, settings.format, context), exact=True)
     sys.exit(decision.exit_code)
 
@@ -54,6 +55,7 @@ def _text(results: Results, form: ComparisonFormat, context: RunContext) -> str:
             parts = {
                 "gate": dataclass_json.to_value(results.gate),
                 "comparison": dataclass_json.to_value(results.comparison),
+                "weakened": dataclass_json.to_value(results.weakened),
             }
             # GitHub's runner obeys ##[command] anywhere in a line.
             return json.dumps(parts, indent=2).replace("##[", "#\\u0023[")

@@ -9,6 +9,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from ci_evals.domain.choices import CheckMode
+from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.judge import JudgeCheck, worst_check
@@ -228,6 +229,7 @@ def _info(
         digests=_digests([run.results for run in runs], suites),
         origin=_origin(infos),
         resumed=_resumed(infos),
+        definitions=_definitions(infos),
         warnings=tuple(
             dict.fromkeys([*(w for info in infos for w in info.warnings), *_warnings(runs, suites, expected)])
         ),
@@ -324,6 +326,22 @@ def _resumed(infos: Sequence[RunInfo]) -> Resumed | None:
         attempt=_only(part.attempt for part in parts),
         commit=_only(part.commit for part in parts),
     )
+
+
+def _definitions(infos: Sequence[RunInfo]) -> tuple[SuiteDefinition, ...] | None:
+    """What the suites of all runs require; None if a run does not say it, or two contradict each other."""
+    merged: dict[tuple[str, str], tuple[SuiteDefinition, ...]] = {}
+    for info in infos:
+        if info.definitions is None:
+            return None
+        own: dict[tuple[str, str], tuple[SuiteDefinition, ...]] = {}
+        for suite in info.definitions:
+            key = (suite.name, PurePath(suite.file).as_posix())
+            own[key] = (*own.get(key, ()), suite)
+        if any(merged.get(key, suites) != suites for key, suites in own.items()):
+            return None
+        merged |= own
+    return tuple(suite for suites in merged.values() for suite in suites)
 
 
 def _id(ids: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from ci_evals.gate.rules.max_p95_latency import MaxP95Latency
 from ci_evals.gate.rules.min_score import MinScore
 from ci_evals.gate.rules.regression import NoRegression
 from ci_evals.gate.rules.thresholds import Thresholds
+from ci_evals.gate.rules.weakened import NotWeakened
 
 RULES: tuple[type[Rule], ...] = (
     MinScore,
@@ -19,6 +20,7 @@ RULES: tuple[type[Rule], ...] = (
     Critical,
     MaxDrop,
     NoRegression,
+    NotWeakened,
     MaxCost,
     MaxP95Latency,
     MaxErrors,

@@ -4,16 +4,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from pydantic import JsonValue
+
 from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
 from ci_evals.domain.options import Group, Names, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.results.weakened import Weakening
 from ci_evals.domain.suite import Suite
 from ci_evals.gate.gate_input import GatedRun, Scope, why_not_compared
-from ci_evals.gate.rule import TIE, Nature, Rule, part_of, rests_on, wanting, whole_points
+from ci_evals.gate.rule import TIE, Nature, Rule, loosened_option, part_of, rests_on, wanting, whole_points
 from ci_evals.gate.rules.changes import NOT_COMPARABLE
-from ci_evals.gate.selectors import Selector, SelectorLimit, check_names, read_drops
+from ci_evals.gate.selectors import Selector, SelectorLimit, check_names, lowest, read_drops
 from ci_evals.scoring.scores import ScoreRule
 
 if TYPE_CHECKING:
@@ -49,6 +52,20 @@ class MaxDrop(Rule):
     def from_options(cls, values: Mapping[str, Any]) -> Self:
         """Read `5, suite:Refunds=3`."""
         return cls(*read_drops(values.get("max_drop")))
+
+    def recorded(self) -> dict[str, JsonValue]:
+        """Return the limits as the option names them."""
+        whole = [] if self.max_drop is None else [numbers.plain(self.max_drop)]
+        return {"max_drop": "\n".join([*whole, *map(str, self.max_drops)]) or None}
+
+    def loosened(self, before: Self) -> Iterator[Weakening]:
+        """Yield the parts that may fall further, or without a limit."""
+        if before.max_drop is not None and _is_looser(self.max_drop, before.max_drop):
+            yield _loosened(self.kind, before.max_drop, self.max_drop)
+        drops = lowest(self.max_drops)
+        for selector, drop in lowest(before.max_drops).items():
+            if _is_looser(drops.get(selector), drop):
+                yield _loosened(f"{self.kind} {selector}", drop, drops.get(selector))
 
     def checks(self, run: GatedRun) -> Iterator[GateCheck]:
         """Yield a check of the whole run, if it has a limit, and of each part."""
@@ -126,3 +143,11 @@ class MaxDrop(Rule):
         if drawn is None or check.required is None:
             return None
         return [-change > check.required + TIE for change in drawn.changes]
+
+
+def _is_looser(now: float | None, before: float) -> bool:
+    return now is None or now > before
+
+
+def _loosened(option: str, before: float, now: float | None) -> Weakening:
+    return loosened_option(option, numbers.plain(before), None if now is None else numbers.plain(now))

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from ci_evals.domain import numbers
 from ci_evals.domain.options import Group, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.weakened import Weakening
 from ci_evals.gate.gate_input import GatedRun
-from ci_evals.gate.rule import LimitRule
+from ci_evals.gate.rule import LimitRule, loosened_option
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class MaxErrors(LimitRule):
     def checks(self, run: GatedRun) -> Iterator[GateCheck]:
         """Yield the check."""
         yield from self.limit_check(run, self.max_errors, run.results.counts.errors)
+
+    def loosened(self, before: Self) -> Iterator[Weakening]:
+        """Yield a higher maximum."""
+        if self.max_errors > before.max_errors:
+            yield loosened_option(self.kind, str(before.max_errors), str(self.max_errors))
 
     @classmethod
     def worded_failure(cls, check: GateCheck, value: str, limit: str) -> str:

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
+from ci_evals.domain import numbers
 from ci_evals.domain.options import Group, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.weakened import Weakening
 from ci_evals.domain.score_scale import as_share, is_share
 from ci_evals.gate.gate_input import GatedRun
+from ci_evals.gate.rule import loosened_option
 from ci_evals.gate.rules.floors import FloorRule, floor_check
 
 
@@ -41,6 +44,11 @@ class MinScore(FloorRule):
             for one in tests:
                 if one.test.min_score is not None:
                     yield floor_check(self.kind, run, one.scope, one.test.min_score)
+
+    def loosened(self, before: Self) -> Iterator[Weakening]:
+        """Yield a lower floor."""
+        if self.min_score < before.min_score:
+            yield loosened_option(self.kind, numbers.plain(before.min_score), numbers.plain(self.min_score))
 
     def warnings(self) -> Iterator[str]:
         """Yield a warning if the floor looks like a share of 1."""

@@ -2,14 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from ci_evals.domain import numbers
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.options import Group, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.weakened import Weakening
 from ci_evals.gate.gate_input import GatedRun, why_not_compared
-from ci_evals.gate.rule import IF_UNDECIDED_FAILED, TIE, Nature, Rule, joined, rests_on
+from ci_evals.gate.rule import (
+    IF_UNDECIDED_FAILED,
+    TIE,
+    Nature,
+    Rule,
+    joined,
+    loosened_option,
+    rests_on,
+)
 from ci_evals.gate.rules.changes import CLOSE, NOT_COMPARABLE
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import RunComparer
@@ -55,6 +64,11 @@ class NoRegression(Rule):
             yield self._newly_failing(run, comparer)
         else:
             yield self._beyond_chance(run, comparer)
+
+    def loosened(self, before: Self) -> Iterator[Weakening]:
+        """Yield the option if it is off now. Neither of the others is stricter than the other."""
+        if self.regression is Regression.OFF and before.regression is not Regression.OFF:
+            yield loosened_option(self.kind, before.regression, self.regression)
 
     def _newly_failing(self, run: GatedRun, comparer: RunComparer) -> GateCheck:
         failing = comparer.newly_failing(run.given.assumed_score)

@@ -4,14 +4,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from pydantic import JsonValue
+
+from ci_evals.domain import numbers
 from ci_evals.domain.options import Group, Names, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.results.weakened import Weakening
 from ci_evals.domain.score_scale import as_share, is_share
 from ci_evals.domain.suite import Suite
 from ci_evals.gate.gate_input import GatedRun
+from ci_evals.gate.rule import loosened_option
 from ci_evals.gate.rules.floors import FloorRule, floor_check
-from ci_evals.gate.selectors import SelectorLimit, check_names, read_thresholds
+from ci_evals.gate.selectors import SelectorLimit, check_names, highest, read_thresholds
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,20 @@ class Thresholds(FloorRule):
     def from_options(cls, values: Mapping[str, Any]) -> Self:
         """Read `suite:Refunds=85, category:safety=100`."""
         return cls(read_thresholds(values.get("thresholds")))
+
+    def recorded(self) -> dict[str, JsonValue]:
+        """Return the floors as the option names them."""
+        return {"thresholds": "\n".join(map(str, self.thresholds)) or None}
+
+    def loosened(self, before: Self) -> Iterator[Weakening]:
+        """Yield the parts whose floor is lower, or that have none any more."""
+        floors = highest(self.thresholds)
+        for selector, floor in highest(before.thresholds).items():
+            now = floors.get(selector)
+            if now is None or now < floor:
+                option = f"thresholds {selector}"
+                shown = None if now is None else numbers.plain(now)
+                yield loosened_option(option, numbers.plain(floor), shown)
 
     def checks(self, run: GatedRun) -> Iterator[GateCheck]:
         """Yield a floor for each part."""

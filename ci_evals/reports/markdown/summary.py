@@ -94,11 +94,28 @@ def alerts(story: Story) -> tuple[Section, ...]:
     origin = story.origin
     never_left_out = [*([origin] if origin else []), *story.checks_not_made, *story.judging_warnings]
     rows = _bullets(never_left_out, "⚠️ ")
+    weakened = Section("what is required no longer", "", Rank.ALWAYS, _weakened(story), noun="fact")
     warnings = Section("the warnings", "", Rank.ALWAYS, rows, noun="warning")
     why = story.not_compared
     told = [*([why] if why else []), *story.notes]
     notes = Section("the notes", "", Rank.TELLING, _bullets(told), noun="note")
-    return (*([warnings] if rows else ()), *(listing(notes) if notes.rows else ()))
+    return (
+        *([weakened] if weakened.rows else ()),
+        *([warnings] if rows else ()),
+        *(listing(notes) if notes.rows else ()),
+    )
+
+
+def _weakened(story: Story) -> tuple[str, ...]:
+    """Where less is required than in the baseline, and the command that approves it."""
+    found = story.weakened
+    if found is None:
+        return ()
+    heading, *others = [sanitize.inline(text, 600) for text in (found.heading, *found.items, found.approval)]
+    rows = [f"- ⚠️ **{heading}**", *(f"  - {text}" for text in others if text)]
+    if found.command:
+        rows.append(f"  - To approve it, comment: {sanitize.code(found.command)}")
+    return tuple(rows)
 
 
 def what_failed(

@@ -9,12 +9,23 @@ from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.gate.checks import compares
 from ci_evals.gate.rules.changes import CLOSE
-from ci_evals.reports.story import certainty, changes, failures, gate, judging, tables, verdict, wording
+from ci_evals.reports.story import (
+    certainty,
+    changes,
+    failures,
+    gate,
+    judging,
+    tables,
+    verdict,
+    weakened,
+    wording,
+)
 from ci_evals.reports.story.failures import Became, News, TrialErrors
 from ci_evals.reports.story.judging import CriterionWarnings, Remark
 from ci_evals.reports.story.table import Table
 from ci_evals.reports.story.tables import SuiteRow
 from ci_evals.reports.story.verdict import Numbers, Trust
+from ci_evals.reports.story.weakened import WeakenedStory
 from ci_evals.reports.story.wording import ListedTests, RunOutcome
 from ci_evals.scoring.statistics import ALPHA
 
@@ -31,6 +42,8 @@ class Story:
     numbers: Numbers
     certainty: str
     """How sure the result is, in a sentence or two."""
+    weakened: WeakenedStory | None
+    """Where suites and gate require less than in the baseline, or that it is not known; None if nowhere."""
     odds: str | None
     """How often the same agent would fail this gate; None for runs too small to tell."""
     news: News
@@ -109,6 +122,7 @@ def story_of(results: Results) -> Story:
         own_verdict=verdict.verdict(results, news),
         numbers=verdict.in_numbers(results, news),
         certainty=certainty.certainty(results, news),
+        weakened=weakened.of_run(results),
         odds=certainty.odds(results),
         news=news,
         became=failures.became(results, news),

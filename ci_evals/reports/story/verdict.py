@@ -86,7 +86,8 @@ def changed(results: Results, news: News) -> bool:
     if comparison is None or comparison.base is None or comparison.head is None:
         return True
     lists = (comparison.new, comparison.removed, comparison.changed)
-    if failures.became(results, news) or any(lists):
+    less = results.weakened is not None and bool(results.weakened.items)
+    if failures.became(results, news) or any(lists) or less:
         return True
     return numbers.difference(comparison.base, comparison.head) != 0
 

@@ -31,7 +31,7 @@ class Headline(NamedTuple):
     details: list[str]
     """More on how sure the result is, in sentences."""
     warnings: tuple[str, ...]
-    """Reasons to trust judge and simulated user less."""
+    """Where less is required than in the baseline, and reasons to trust judge and simulated user less."""
     notes: list[str]
     facts: list[tuple[str, str]]
 
@@ -52,7 +52,7 @@ def of(story: Story) -> Headline:
         reasons=list(_reasons(story)),
         certainty=story.certainty if played else "",
         details=list(_details(story)) if played else [],
-        warnings=story.judging_warnings,
+        warnings=(*(story.weakened.sentences if story.weakened else ()), *story.judging_warnings),
         notes=[*([origin] if origin else []), *story.notes],
         facts=list(_facts(results)),
     )

@@ -1,0 +1,41 @@
+"""Definitions of suites as results keep them: enough to see later what a suite requires no longer."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ci_evals.domain.base import CleanText, ResultPart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionDefinition(ResultPart):
+    """A criterion of a test."""
+
+    criterion: str
+    digest: CleanText
+    """SHA-256 of all that decides it but its weight. The words of a strict check decide nothing."""
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestDefinition(ResultPart):
+    """What a test requires."""
+
+    __test__: ClassVar[bool] = False
+
+    name: str
+    content: CleanText
+    """SHA-256 of its turns and evaluations, by which a test is recognized that has another name."""
+    critical: bool = False
+    quarantined: bool = False
+    min_score: float | None = None
+    criteria: tuple[CriterionDefinition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteDefinition(ResultPart):
+    """What a suite requires, with all of its tests, whichever of them a run selects."""
+
+    name: str
+    file: CleanText
+    min_score: float | None = None
+    tests: tuple[TestDefinition, ...]

@@ -1,0 +1,80 @@
+"""`weakened`: suites and gate may not require less than those of the baseline."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from ci_evals.domain import numbers
+from ci_evals.domain.choices import WeakenedMode
+from ci_evals.domain.options import Group, Option
+from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.weakened import Weakened, Weakening
+from ci_evals.gate.gate_input import GatedRun
+from ci_evals.gate.rule import Nature, Rule, loosened_option
+
+_OTHER_TOOL = "results of other tools do not say what their tests require"
+
+
+@dataclass(frozen=True)
+class NotWeakened(Rule):
+    """Fails if suites or gate require less than in the baseline, and nobody has approved it."""
+
+    weakened: WeakenedMode = WeakenedMode.WARN
+
+    kind: ClassVar[CheckKind] = CheckKind.WEAKENED
+    nature: ClassVar[Nature] = Nature.REQUIREMENTS
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            name="weakened",
+            kind=WeakenedMode,
+            group=Group.GATE,
+            help="What happens if suites or gate require less than in the baseline.\n\n"
+            "That is: suites, tests or criteria are gone, a test is in quarantine or no longer critical, a "
+            "weight or a `minScore` is lower, or a limit of the gate is looser. `warn`: reports list it. "
+            "`fail`: the run fails too, unless somebody with write access has approved it in a comment. "
+            "If it is not known what the baseline requires, the run has no verdict (exit code 3). What a run "
+            "does not select is not weakened.",
+            default=WeakenedMode.WARN,
+        ),
+    )
+
+    def checks(self, run: GatedRun) -> Iterator[GateCheck]:
+        """Yield the check, if it can fail the run."""
+        if self.weakened is not WeakenedMode.FAIL:
+            return
+        given, weakened = run.given, run.given.weakened
+        if all(suite.of_other_tool for suite in run.results.suites):
+            yield run.whole.check(self.kind, self.kind, 0, note=_OTHER_TOOL)
+        elif weakened is None:
+            why, blocks = given.no_baseline_reason, given.may_have_baseline
+            yield run.whole.check(self.kind, self.kind, 0, note=why, blocks_verdict=blocks)
+        else:
+            yield self._check(run, weakened)
+
+    def _check(self, run: GatedRun, weakened: Weakened) -> GateCheck:
+        approval, count = weakened.approval, len(weakened.items)
+        if count and approval is None:
+            note = f"to approve it, comment: /evals approve suite {weakened.code}"
+            return run.whole.check(self.kind, self.kind, 0, seen=count, passed=False, note=note)
+        if weakened.unknown:
+            return run.whole.check(self.kind, self.kind, 0, note=weakened.unknown, blocks_verdict=True)
+        approved = f"approved by {approval.by}" if approval else None
+        return run.whole.check(self.kind, self.kind, 0, seen=count, passed=True, note=approved)
+
+    def loosened(self, before: Self) -> Iterator[Weakening]:
+        """Yield the option if it failed runs and does not any more."""
+        if before.weakened is WeakenedMode.FAIL and self.weakened is not WeakenedMode.FAIL:
+            yield loosened_option(self.kind, before.weakened, self.weakened)
+
+    @classmethod
+    def worded_failure(cls, check: GateCheck, value: str, limit: str) -> str:
+        """`suites or gate require less than in the baseline in 3 places`."""
+        del value, limit
+        places = numbers.count(int(check.seen or 0), "place")
+        return f"suites or gate require less than in the baseline in {places}"
+
+    @classmethod
+    def worded_limit(cls, limit: float) -> str:
+        """`nothing less than in the baseline`."""
+        del limit
+        return "nothing less than in the baseline"

@@ -1,0 +1,76 @@
+"""Where suites and gate of a run require less than those of its baseline."""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import TypeVar
+
+from pydantic import JsonValue
+from pydantic.alias_generators import to_camel
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.weakened import Approval, Weakened, Weakening
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.rule import Rule
+from ci_evals.scoring.comparison.weakened import weakenings
+from ci_evals.support import dataclass_json
+from ci_evals.support.digest import digest
+
+R = TypeVar("R", bound=Rule)
+
+_MISSING = object()
+CODE = 16
+"""Hexadecimal digits of a code: too many to find other weakenings with the same one."""
+
+
+def compare(head: Results, base: Results, policy: Policy, approvals: Iterable[Approval] = ()) -> Weakened:
+    """Return everything that suites and gate of `head` require less than those of `base`.
+
+    Args:
+        head: The run.
+        base: Its baseline.
+        policy: The gate of the run; that of the baseline is recorded in its options.
+        approvals: Approvals of weakened suites. One counts if it is of these weakenings, or of this commit.
+    """
+    unknown: list[str] = []
+    items: list[Weakening] = []
+    if base.run.definitions is None:
+        unknown.append("the baseline does not record what its suites require: run it again on its branch")
+    elif head.run.definitions is None:
+        unknown.append("this run does not record what its suites require")
+    else:
+        items += weakenings(base.run.definitions, head.run.definitions)
+    for rule in policy.rules:
+        before = _recorded_rule(rule, base.run.config) if rule.is_compared() else None
+        if before:
+            items += rule.loosened(before)
+        elif rule.is_compared():
+            unknown.append(f"the baseline does not record its {rule.options[0].kebab}")
+    code = _code(items) if items else None
+    return Weakened(
+        branch=base.run.git.branch,
+        items=tuple(items),
+        unknown="; ".join(unknown) or None,
+        code=code,
+        approval=next((one for one in approvals if code and one.code in {None, code}), None),
+    )
+
+
+def _code(items: Iterable[Weakening]) -> str:
+    return digest(sorted(digest(dataclass_json.to_value(item)) for item in items))[:CODE]
+
+
+def _recorded_rule(rule: R, config: Mapping[str, JsonValue]) -> R | None:
+    """Return the rule with its recorded limits; None if they are not recorded, or cannot be read."""
+    values: dict[str, object] = {}
+    for option in rule.options:
+        value = config.get(to_camel(option.name), _MISSING)
+        if value is None and option.default is None:
+            continue
+        if not option.accepts(value):
+            return None
+        values[option.name] = option.kind(value) if issubclass(option.kind, Enum) else value
+    try:
+        return type(rule).from_options(values)
+    except UsageError:
+        return None
