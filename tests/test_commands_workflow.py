@@ -120,6 +120,40 @@ def test_a_merged_pull_request_is_refused(played):
     assert "closed or merged" in text
 
 
+CODE = "0123456789abcdef"
+
+
+@pytest.mark.parametrize("body", ["/evals approve suite", f"/evals approve suite {CODE}"])
+@pytest.mark.parametrize("repository", [REPOSITORY, FORK])
+def test_an_approval_runs_the_failed_job_again(played, body, repository):
+    """Also of a fork, whose code gets no more rights by it. That run decides whether the comment approves."""
+    played.pull["head"] |= {"repo": {"full_name": repository}}
+    code, output = played.say(body)
+    assert (code, output) == (0, "::notice::started\n")
+    (request,) = played.api.asked("POST .*/rerun-failed-jobs$")
+    assert request.path.endswith(f"/actions/runs/{played.run['id']}/rerun-failed-jobs")
+    assert (played.started, played.reactions) == ([], ["rocket"])
+
+
+@pytest.mark.parametrize(
+    "body", ["/evals approve suites", "/evals approve suite 12", f"/evals approve suite {CODE} x"]
+)
+def test_an_approval_with_another_code_starts_nothing(played, body):
+    """Nor does one by somebody who may not write."""
+    played.say(body)
+    played.api.rights["ann"] = "read"
+    played.say(f"/evals approve suite {CODE}")
+    assert played.api.asked("POST .*/rerun-failed-jobs$") == []
+    assert played.reactions == ["confused", "-1"]
+
+
+def test_an_approval_before_the_run_has_ended_says_so(played):
+    played.run["status"] = "in_progress"
+    code, text = played.say(f"/evals approve suite {CODE}")
+    assert (code, played.reactions) == (1, ["confused"])
+    assert "comment again when it has" in text
+
+
 def test_a_comment_that_was_edited_or_deleted_starts_nothing(played):
     """Nor is it answered."""
     code, text = played.say("/evals confirm", body="/evals refresh baseline")
@@ -186,8 +220,10 @@ def test_only_new_comments_that_are_a_command_start_the_job():
     job = WORKFLOW["jobs"]["command"]
     assert WORKFLOW[True] == {"issue_comment": {"types": ["created"]}}
     phrases = json.dumps([*COMMANDS])
-    exact = f"contains(fromJSON('{phrases}'), github.event.comment.body)"
-    assert (exact in job["if"], exact in WORKFLOW["concurrency"]["group"]) == (True, True)
+    exact = f"(contains(fromJSON('{phrases}'), github.event.comment.body)"
+    approves = "|| startsWith(github.event.comment.body, '/evals approve suite'))"
+    for condition in (job["if"], WORKFLOW["concurrency"]["group"]):
+        assert (exact in condition, approves in condition) == (True, True)
     assert "author_association" not in text
     assert "checkout" not in text
     assert job["permissions"] == {"actions": "write", "pull-requests": "write"}

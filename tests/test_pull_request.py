@@ -7,7 +7,7 @@ import github_api
 import pytest
 import yaml
 from doc_pages import ROOT
-from github_api import FORK, REPOSITORY, TOKEN
+from github_api import FORK, REPOSITORY, TOKEN, Answer
 from replay import (
     BASE,
     FLOW,
@@ -411,3 +411,60 @@ def test_a_check_run_that_github_refuses_changes_no_verdict(actions):
     assert "::warning title=ci-evals::no check run was created" in step.done.stderr
     assert "checks: write" in step.done.stderr
     assert actions.api.comments[7]
+
+
+def test_a_weakened_gate_fails_until_somebody_with_write_access_approves_it(with_baseline):
+    """The comment has the command at its top. A later commit that requires still less is asked again."""
+    actions, api = with_baseline, with_baseline.api
+    api.rights["eve"] = "read"
+
+    def result(head=HEAD, merge=MERGE, **inputs):
+        with agent() as given:
+            step = actions.of_pull_request(7, head, merge, inputs=given | {"weakened": "fail"} | inputs)
+        return step, step.done.returncode
+
+    lower = {"min-score": "70"}
+    step, code = result(**lower)
+    assert code == 1, step.done.stderr
+    (comment,) = api.comments[7]
+    top = comment["body"].split("<details>")[0]
+    assert "**1 limit of the gate is looser.**" in top
+    assert "min-score: 80 before, 70 now." in top
+    (command,) = re.findall(r"`(/evals approve suite [0-9a-f]{16})`", top)
+    assert command in step.done.stderr + step.done.stdout
+
+    api.add_comment(7, command, {"login": "eve", "type": "User"})
+    assert result(**lower)[1] == 1
+    api.add_comment(7, command, {"login": "ann", "type": "User"})
+    step, code = result(**lower)
+    assert code == 0, step.done.stderr
+    results = json.loads(step.results_file.read_text())
+    approval = results["weakened"]["approval"]
+    assert (approval["by"], approval["commit"]) == ("ann", HEAD)
+    assert "Approved by ann" in comment["body"]
+    assert result(NEXT, NEXT_MERGE, **lower)[1] == 0
+    assert result(NEXT, NEXT_MERGE, **lower | {"min-score": "60"})[1] == 1
+
+
+def test_comments_that_cannot_be_read_approve_nothing(with_baseline):
+    """The gate stays closed, and the log says why."""
+    actions, api = with_baseline, with_baseline.api
+    api.fail("GET .*/issues/7/comments", *[Answer(403, {"message": "x"})] * 9)
+    with agent() as inputs:
+        inputs |= {"weakened": "fail", "min-score": "70"}
+        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+    assert step.done.returncode == 1, step.done.stderr
+    assert "approvals of weakened suites were not read" in step.done.stderr
+
+
+def test_without_knowing_the_baseline_a_gate_that_may_not_weaken_has_no_verdict(with_baseline):
+    """GitHub's refusal opens nothing. Before main has left a baseline there is nothing to weaken."""
+    actions, api = with_baseline, with_baseline.api
+    api.fail("GET .*/actions/artifacts", *[Answer(403, {"message": "x"})] * 9)
+    with agent() as inputs:
+        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"weakened": "fail"})
+        assert (step.done.returncode, step.outputs["result"]) == (3, "invalid"), step.done.stderr
+        api.faults.clear()
+        api.artifacts.clear()
+        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"weakened": "fail"})
+        assert step.done.returncode == 0, step.done.stderr

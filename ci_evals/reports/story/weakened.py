@@ -31,7 +31,7 @@ _LABELS = {
     WeakeningKind.CRITERION_REMOVED: "Gone",
     WeakeningKind.TEST_QUARANTINED: "In quarantine",
     WeakeningKind.TEST_NOT_CRITICAL: "No longer critical",
-    WeakeningKind.WEIGHT_LOWERED: "weight",
+    WeakeningKind.WEIGHT_LOWERED: "Weight",
     WeakeningKind.MIN_SCORE_LOWERED: "minScore",
     WeakeningKind.LIMIT_LOOSENED: "",
 }
@@ -99,8 +99,8 @@ def _sentence(item: Weakening) -> str:
     label, what = _LABELS[item.kind], _subject(item)
     if item.before is None:
         return f"{label}: {what}."
-    what = f"{label} of {what}" if label else what
-    return f"{capitalized(what)}: {item.before} before, {item.now or 'none'} now."
+    subject = f"{label} of {what}" if label else what
+    return f"{subject}: {item.before} before, {item.now or 'none'} now."
 
 
 def _subject(item: Weakening) -> str:
@@ -115,7 +115,7 @@ def _subject(item: Weakening) -> str:
 
 def _approval(weakened: Weakened) -> str:
     approval = weakened.approval
-    return f"Approved by @{approval.by} in the pull request." if approval else ""
+    return f"Approved by {approval.by} in the pull request." if approval else ""
 
 
 def _command(results: Results) -> str:

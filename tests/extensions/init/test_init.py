@@ -131,12 +131,13 @@ def test_the_workflow_hands_over_what_the_agent_needs(repository, adapter, wante
     """And no secret more."""
     done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
     given = the_action((repository / WORKFLOW).read_text())
+    assert given["weakened"] == "fail"
     assert given["regression"] == "significant"  # else a test could break and the build stay green
     given = {key: re.sub(r"^\$\{\{ (.+) \}\}$", r"\1", value) for key, value in given.items()}
     assert {
         key: given[key]
         for key in given
-        if key not in {"suites", "parallel", "rounds", "regression", "min-score"}
+        if key not in {"suites", "parallel", "rounds", "regression", "weakened", "min-score"}
     } == wanted
     for name in ("AGENT_KEY", "OPENAI_API_KEY", "AGENT_URL"):
         assert (name in done.stdout) == any(name in value for value in wanted.values())
