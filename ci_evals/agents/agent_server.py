@@ -84,7 +84,6 @@ class AgentServer:
         self._headers = headers
         self._limiter = limiter or RateLimiter()
         self._key_accepted = False
-        """True if the key was accepted once: a later 403 is about one request, not about the key."""
 
     def at(self, path: str, query: Mapping[str, str] | None = None) -> URL:
         """Return the address of a path; raise `UsageError` if it is invalid."""
@@ -258,8 +257,7 @@ class AgentServer:
             return AgentAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
-        wrong_key = status == 403 or refusals.is_wrong_key(status, answer.body)
-        if status == _UNAUTHORIZED or (wrong_key and not self._key_accepted):
+        if refusals.denies_key(status, answer.body, accepted_before=self._key_accepted):
             return AgentAccessError(
                 f"{self._who} refused the key ({status}): {detail}; "
                 "set CI_EVALS_AGENT_KEY (in a workflow the input agent-key), or the variable that the "

@@ -197,3 +197,22 @@ def test_a_quota_that_is_used_up(status: int, body: bytes, used_up: bool) -> Non
 def test_an_answer_that_shows_a_key_to_be_no_good(status: int, body: bytes, refused: bool) -> None:
     """Only what holds for every other request too."""
     assert refusals.refuses_key(status, body) is refused
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "at_first", "later"),
+    [
+        (401, b"{}", True, True),
+        (403, b"{}", True, False),
+        (400, b'{"error": {"code": "invalid_api_key"}}', True, False),
+        (400, b'{"error": {"message": "No such model"}}', False, False),
+        (404, b'{"error": {"code": "invalid_api_key"}}', False, False),
+        (500, b"{}", False, False),
+    ],
+)
+def test_a_key_that_was_accepted_is_denied_by_a_401_alone(
+    status: int, body: bytes, at_first: bool, later: bool
+) -> None:
+    """Any other refusal is about one request."""
+    assert refusals.denies_key(status, body, accepted_before=False) is at_first
+    assert refusals.denies_key(status, body, accepted_before=True) is later

@@ -132,7 +132,6 @@ class SdkLLM(ABC):
         """The name of the service in messages."""
         self._proxy = addresses.proxy_for(self.address)
         self._key_accepted = False
-        """True if the key was accepted once: a later 403 is about one prompt, not about the key."""
         self._refused_formats = 0
         """Number of formats that the server has refused for good."""
         self._importing: asyncio.Task[type[SdkClient]] | None = None
@@ -284,8 +283,7 @@ class SdkLLM(ABC):
             return LLMAccessError(
                 f"{self.who} has no quota left for this key ({status}): {detail}; see its billing"
             )
-        wrong_key = status == 403 or refusals.is_wrong_key(status, answer.body)
-        if status == _UNAUTHORIZED or (wrong_key and not self._key_accepted):
+        if refusals.denies_key(status, answer.body, accepted_before=self._key_accepted):
             return LLMAccessError(f"{self.who} refused the key ({status}): {detail}; {self._key_hint}")
         message = f"{self.who} answered with status {status}: {detail}"
         if status == 429:

@@ -56,7 +56,7 @@ _WRONG_KEY = (
 )
 _TOO_LARGE = ("request too large",)
 _LACKS_PERMISSION = re.compile(r"\bscopes?\b|permission|lacks the required", re.IGNORECASE)
-_FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED = 400, 401, 402
+_FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED, _FORBIDDEN = 400, 401, 402, 403
 
 
 def requested_wait(headers: Headers, now: datetime) -> float | None:
@@ -128,14 +128,24 @@ def refuses_key(status: int, body: bytes) -> bool:
     A 401 may also mean a missing permission: OpenAI and Azure have keys that may use models but not list
     them.
     """
-    if is_wrong_key(status, body):
+    if _is_wrong_key(status, body):
         return True
     if status == _UNAUTHORIZED:
         return not any(_LACKS_PERMISSION.search(text) for text in _error_texts(body))
     return status >= _FIRST_ERROR and quota_used_up(status, body)
 
 
-def is_wrong_key(status: int, body: bytes) -> bool:
+def denies_key(status: int, body: bytes, *, accepted_before: bool) -> bool:
+    """Return whether an answer denies access to the key.
+
+    Once the key was accepted, a 403 is about one request.
+    """
+    if status == _UNAUTHORIZED:
+        return True
+    return not accepted_before and (status == _FORBIDDEN or _is_wrong_key(status, body))
+
+
+def _is_wrong_key(status: int, body: bytes) -> bool:
     """Return whether a 400 is really a 401: LiteLLM without a database and Gemini answer a wrong key so."""
     return status == _FIRST_ERROR and _says(body, _WRONG_KEY)
 
