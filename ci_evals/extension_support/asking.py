@@ -1,22 +1,29 @@
 """Samples, and many questions to models at a time: the parts that studies of the judge share."""
 
+import asyncio
 import random
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ci_evals.domain.errors import LLMAccessError
+from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.grading.judge import Judge
 from ci_evals.metering import MeteredLLM
 from ci_evals.ports import LLM
+from ci_evals.scoring.usage import usage_of_roles
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.models import RunModels
 
 _MAX_FAILURES_IN_ROW = 10
 """After this many failed questions in a row the models are taken to be gone."""
+
+_LOOK_SECONDS = 0.5
+"""The interval at which questions that wait for the first one check whether the study was stopped."""
 
 X = TypeVar("X")
 Y = TypeVar("Y")
@@ -37,6 +44,47 @@ def spread_evenly(groups: Sequence[Sequence[X]], most: int, seed: str) -> list[X
 
 
 @dataclass
+class QuestionBudget:
+    """The most that questions may cost. None begins that could exceed it, as far as those before tell."""
+
+    most: float
+    """US dollars."""
+    prices: PriceTable
+    refused: bool = False
+    """True once a question was not asked because of it."""
+
+    def __post_init__(self) -> None:
+        self._begun = self._ended = 0
+        self._one_ended = asyncio.Event()
+
+    def count(self) -> None:
+        """Count a question that has ended."""
+        self._ended += 1
+        self._one_ended.set()
+
+    async def admits(self, usage: Callable[[], Sequence[RoleUsage]], stop: Stop) -> bool:
+        """Return whether one more question is likely to fit, with those under way.
+
+        While the cost of none is known, one is asked, and the others wait for it.
+        """
+        while self._begun and not self._ended and not stop.requested:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._one_ended.wait(), _LOOK_SECONDS)
+        spent = self.spent(usage())
+        under_way = self._begun - self._ended
+        each = (spent or 0.0) / self._ended if self._ended else 0.0
+        if spent is None or spent >= self.most or spent + each * (under_way + 1) > self.most:
+            self.refused = True
+            return False
+        self._begun += 1
+        return True
+
+    def spent(self, usage: Sequence[RoleUsage]) -> float | None:
+        """Return the cost until now in US dollars; None if it is unknown."""
+        return usage_of_roles(usage, self.prices).cost_usd if usage else 0.0
+
+
+@dataclass
 class Asking:
     """Models that are asked for a study, and when it ends."""
 
@@ -52,6 +100,7 @@ class Asking:
     """Called after each question."""
     expect: Callable[[int], None] = lambda _: None
     """Called with the number of questions, before the first."""
+    budget: QuestionBudget | None = None
 
     def __post_init__(self) -> None:
         self._meters = {
@@ -97,6 +146,8 @@ class Asking:
 
         async def ask_about(index: int) -> None:
             answers[index] = answer = await self.stop.run_until_stopped(ask(items[index]))
+            if self.budget:
+                self.budget.count()
             if answer is not None:
                 self._record(missing(answer))
 
@@ -104,8 +155,13 @@ class Asking:
             await self.stop.run_until_stopped(self.judges.check())
         except LLMAccessError as error:
             self.stop.request(str(error), outage=True)
-        await self.stop.for_each(range(len(items)), ask_about, parallel=self.parallel)
+        await self.stop.for_each(
+            range(len(items)), ask_about, parallel=self.parallel, admit=self._admits if self.budget else None
+        )
         return answers
+
+    async def _admits(self) -> bool:
+        return self.budget is None or await self.budget.admits(lambda: self.usage, self.stop)
 
     def _record(self, missing: str | None) -> None:
         self.done()

@@ -26,7 +26,7 @@ from ci_evals.extension_registry import judging_providers, providers
 from ci_evals.extension_support.asking import Asking
 from ci_evals.extension_support.keeping import check_whole, keep, text_of
 from ci_evals.extension_support.rejudging import judges
-from ci_evals.extension_support.settings import JudgeSettings
+from ci_evals.extension_support.settings import JudgeOptions
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
 from ci_evals.reports import sanitize
 from ci_evals.scoring.usage import usage_of
@@ -50,7 +50,7 @@ class Judging:
     votes: int
     redactor: Redactor
     prices: PriceTable
-    settings: JudgeSettings
+    settings: JudgeOptions
     context: RunContext
 
     @property
@@ -118,7 +118,7 @@ class Judging:
         study = self.redactor.model(study)
         if decided:
             self.context.show(text_of(self.run.results, study, self.context.width, warnings=warnings))
-        console.say(self._spent(asking))
+        console.say(self.spent(asking))
         if decided:
             keep(self.run.results.with_studies(study), self.run.file, self.context)
         if stop.bug:
@@ -130,7 +130,18 @@ class Judging:
             console.say(f"Stopped: {stop.reason}" if stop.reason else "The judge decided nothing")
             sys.exit(Exit.INVALID)
 
-    def _spent(self, asking: Asking) -> str:
+    def check_ended(self, asking: Asking) -> None:
+        """Exit if the questions did not come to their end."""
+        if asking.stop.bug:
+            raise asking.stop.bug
+        if asking.stop.interrupted:
+            self.context.console.say("Interrupted")
+            sys.exit(Exit.INTERRUPTED)
+        if asking.stop.reason:
+            self.context.console.say(f"Stopped: {asking.stop.reason}")
+            sys.exit(Exit.INVALID)
+
+    def spent(self, asking: Asking) -> str:
         """The usage of the study, which is no part of the run's own."""
         spent = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0, usage=asking.usage)
         usage = usage_of([spent], self.prices)
@@ -139,8 +150,8 @@ class Judging:
         return f"The judge was asked {numbers.count(usage.calls, 'time')}: {tokens} tokens{cost}"
 
 
-def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging:
-    """Read the run, and settle who judges.
+def judging(path: Path, settings: JudgeOptions, context: RunContext, *, cache: Path | None = None) -> Judging:
+    """Read the run, and settle who judges. `cache` is the folder that keeps the judge's answers.
 
     Raises:
         UsageError: the run cannot be read, nobody could judge, or there is no key. Nobody was asked.
@@ -159,7 +170,11 @@ def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging
     return Judging(
         run=run,
         connections=Connections(
-            provider=provider, llm_key=key, llm_token=token, llm_timeout=settings.llm_timeout
+            provider=provider,
+            llm_key=key,
+            llm_token=token,
+            llm_timeout=settings.llm_timeout,
+            judge_cache=cache,
         ),
         panel=panel,
         votes=votes,
@@ -170,7 +185,7 @@ def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging
     )
 
 
-def _provider(settings: JudgeSettings, results: Results) -> str:
+def _provider(settings: JudgeOptions, results: Results) -> str:
     """The provider that judges: the one that is named, else the run's where it can judge."""
     saved = results.run.provider
     provider = str(settings.provider or (saved if saved in judging_providers() else OPENAI.name))
@@ -180,7 +195,7 @@ def _provider(settings: JudgeSettings, results: Results) -> str:
     return provider
 
 
-def _panel(settings: JudgeSettings, results: Results, provider: str) -> tuple[str, ...]:
+def _panel(settings: JudgeOptions, results: Results, provider: str) -> tuple[str, ...]:
     """The models that are named, else those of the run where its provider is the same, else the default."""
     named = panel_of(names_in(settings.judge_panel), settings.judge_model)
     if named or settings.judge_model:
@@ -193,7 +208,7 @@ def _panel(settings: JudgeSettings, results: Results, provider: str) -> tuple[st
     return (providers()[provider].judge,)
 
 
-def _votes(settings: JudgeSettings, results: Results, panel: tuple[str, ...]) -> int:
+def _votes(settings: JudgeOptions, results: Results, panel: tuple[str, ...]) -> int:
     """The run's votes; for a panel named by options, at least one vote of each model."""
     if settings.judge_panel or settings.judge_votes:
         return votes_of(settings.judge_votes or 1, panel)

@@ -10,7 +10,7 @@ from ci_evals.extension_registry import providers
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeSettings:
+class JudgeOptions:
     """The options for the judge. Defaults are those of the saved run."""
 
     provider: Annotated[
@@ -46,5 +46,11 @@ class JudgeSettings:
     ] = 10
     prices: Prices = None
     trust_suites: TrustSuites = SuiteTrust.AUTO
-    seed: Annotated[int, OptionSpec("Seed of the sample: the same seed, the same sample.")] = 0
     quiet: Quiet = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeSettings(JudgeOptions):
+    """The same for a study of a sample."""
+
+    seed: Annotated[int, OptionSpec("Seed of the sample: the same seed, the same sample.")] = 0

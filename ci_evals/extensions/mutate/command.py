@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 
@@ -15,22 +16,29 @@ from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.files.suite_loading import load_suites, values_of
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.run.judge_cache import folder_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import limits_in, recorded_limits
 from ci_evals.cli.settings.shared import SuiteSettings
 from ci_evals.cli.terminal import display
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.domain.prices import check_priced
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
+from ci_evals.extension_registry import providers
+from ci_evals.extension_support.asking import Asking, QuestionBudget
+from ci_evals.extension_support.judging import Judging, judging
 from ci_evals.extensions.mutate import documents
 from ci_evals.extensions.mutate.faults import FAULTS, KINDS, Fault
-from ci_evals.extensions.mutate.result import Mutations, Suggestion
+from ci_evals.extensions.mutate.judged import Asked, ask_again
+from ci_evals.extensions.mutate.result import JudgeQuestions, Mutations, Suggestion
 from ci_evals.extensions.mutate.settings import MutateSettings
-from ci_evals.extensions.mutate.study import MutationStudy, Progress, mutate
+from ci_evals.extensions.mutate.study import MutationStudy, Planted, Progress, conclude, plant_in
 from ci_evals.extensions.mutate.suite_edit import with_evaluations
 from ci_evals.gate.policy import Policy
 from ci_evals.planning.parse import LoadedSuite
+from ci_evals.scoring.usage import usage_of_roles
 
 
 def mutate_run(settings: MutateSettings, context: RunContext) -> None:
@@ -40,6 +48,8 @@ def mutate_run(settings: MutateSettings, context: RunContext) -> None:
         UsageError: something cannot be read; nothing is written then.
     """
     faults, shares = _faults(settings.faults), _shares(settings.shares)
+    if settings.max_cost is not None and not settings.judge:
+        raise UsageError("--max-cost limits what the judge may cost. Add --judge.")
     run = SavedRun.open(settings.results, None)
     _check_played(run)
     loaded = _suites(settings, run, context)
@@ -58,8 +68,13 @@ def mutate_run(settings: MutateSettings, context: RunContext) -> None:
         faults=faults,
         shares=shares,
     )
+    judge = _judge(settings, context) if settings.judge else None
     with _progress(faults, context, quiet=settings.quiet) as progress:
-        found = redactor.model(context.wait(mutate(study, progress)))
+        planted = context.wait(plant_in(study, progress))
+    questions = None
+    if judge:
+        planted, questions = _asked(planted, judge, settings.max_cost)
+    found = redactor.model(context.wait(conclude(study, planted, questions)))
     if not found.planted:
         raise SystemExit(_nothing_planted(run, context))
     if target is not None:
@@ -67,6 +82,44 @@ def mutate_run(settings: MutateSettings, context: RunContext) -> None:
     files.write_all(run.file.parent, documents.files_of(found))
     context.show(documents.summary(found, context.width))
     sys.exit(_exit_code(found, settings.min_noticed, context))
+
+
+def _judge(settings: MutateSettings, context: RunContext) -> Judging:
+    """Settle who judges, before anything is planted.
+
+    Raises:
+        UsageError: there is no key, or the cost is limited and a judge has no price.
+    """
+    judge = judging(settings.results, settings, context, cache=_cache(settings, context))
+    if settings.max_cost is not None and not providers()[judge.connections.provider].reports_cost:
+        check_priced(judge.panel, judge.prices)
+    return judge
+
+
+def _cache(settings: MutateSettings, context: RunContext) -> Path | None:
+    """Return the folder of the judge's answers; None without one, or if anybody may have put some there."""
+    folder = folder_of(settings.judge_cache, context)
+    distrusted = FileTrust(settings, GitHubJob.of(settings, context)).workspace_distrusted()
+    if folder and distrusted:
+        context.console.say(f"warning: --judge-cache: not used {distrusted}")
+        return None
+    return folder
+
+
+def _asked(planted: Planted, judge: Judging, most: float | None) -> tuple[Planted, JudgeQuestions]:
+    """Ask the judge about the faults that nothing noticed; exit if it cannot be asked."""
+    budget = None if most is None else QuestionBudget(most, judge.prices)
+
+    async def ask(asking: Asking) -> Asked:
+        asking.budget = budget
+        return await ask_again(planted.plantings, asking)
+
+    asked, asking = judge.carry_out(ask, "question")
+    judge.context.console.say(judge.spent(asking))
+    judge.check_ended(asking)
+    cost = usage_of_roles(asking.usage, judge.prices).cost_usd if asking.usage else 0.0
+    questions = JudgeQuestions(asked=asked.asked, not_asked=asked.left, cost_usd=cost)
+    return replace(planted, plantings=asked.plantings), questions
 
 
 def _faults(names: str | None) -> tuple[Fault, ...]:

@@ -6,7 +6,14 @@ import yaml
 
 from ci_evals.domain import numbers
 from ci_evals.domain.suite import is_bundled
-from ci_evals.extensions.mutate.report import criterion_table, fault_table, headline, null_agents, test_table
+from ci_evals.extensions.mutate.report import (
+    criterion_table,
+    fault_table,
+    headline,
+    judge_questions,
+    null_agents,
+    test_table,
+)
 from ci_evals.extensions.mutate.result import Mutations, Suggestion
 from ci_evals.reports import columns, sanitize
 from ci_evals.reports.markdown.sections import table_text
@@ -35,7 +42,7 @@ def summary(found: Mutations, width: int | None) -> str:
     faults = fault_table(found)
     titles = [*faults.titles[:_BUG], *faults.titles[_BUG + 1 :]]
     cells = [[*row.cells[:_BUG], *row.cells[_BUG + 1 :]] for row in faults.rows]
-    lines = [headline(found), null_agents(found)]
+    lines = [headline(found), null_agents(found), *filter(None, [judge_questions(found)])]
     if found.suggestions:
         lines.append(_next_step(found))
     text = columns.table(titles, cells, width, right=range(1, len(titles)))
@@ -58,6 +65,7 @@ def _page(found: Mutations) -> str:
         "extensions/mutate/mutations.md.j2",
         headline=headline(found),
         null_agents=null_agents(found),
+        judge=judge_questions(found),
         faults=table_text(fault_table(found)),
         next_step=sanitize.clean(_next_step(found)) if found.suggestions else "",
         suggestions=sanitize.code_block(_as_yaml(found.suggestions)),

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ci_evals.domain.checks.evaluation import is_offline
+from ci_evals.domain.checks.evaluation import Judged, is_offline
+from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
@@ -63,13 +64,15 @@ class Planting:
     """The places of the evaluations that passed before and fail now."""
     undecided: frozenset[int]
     """The places of those that passed before and can no longer be decided."""
+    judged: frozenset[int] = frozenset()
+    """The places of those that a judge was asked about again, or is shown nothing new of."""
 
     @property
     def not_asked(self) -> frozenset[int]:
-        """The places of the evaluations that could notice it, and need a model or code."""
-        return frozenset(
-            place for place, one in enumerate(self.trial.test.evaluations) if not is_offline(one)
-        )
+        """The places of the evaluations that could notice it, need a model or code, and were not asked."""
+        places = range(len(self.trial.test.evaluations))
+        asked = [place for place in places if is_offline(self.trial.test.evaluations[place])]
+        return frozenset(places).difference(asked, self.judged)
 
 
 async def saved_trials(results: Results, suites: Sequence[Suite]) -> list[SavedTrial]:
@@ -128,6 +131,16 @@ async def strict_findings(
         for place, (evaluation, finding) in enumerate(zip(test.evaluations, findings, strict=True))
         if is_offline(evaluation)
     }
+
+
+def with_only(test: Test, evaluation: Judged | StrictCheck) -> Test:
+    """Return the test with this evaluation, and with those by which it may expect the agent to end it."""
+    ending = [
+        other
+        for other in test.evaluations
+        if isinstance(other, StrictCheck) and other.expects_end is not None
+    ]
+    return test.model_copy(update={"evaluations": (evaluation, *ending)})
 
 
 async def plant_all(

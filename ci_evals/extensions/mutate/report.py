@@ -30,6 +30,17 @@ def headline(found: Mutations) -> str:
     return text if found.gate.passed else f"{text} {GATE_FAILS}"
 
 
+def judge_questions(found: Mutations) -> str:
+    """Return what a judge was asked, in a sentence; empty if nobody was."""
+    if found.judge is None:
+        return ""
+    asked = numbers.count(found.judge.asked, "question")
+    text = f"The judge was asked {asked} about faults that no strict check notices."
+    if found.judge.not_asked:
+        text += f" {found.judge.not_asked:,} more did not fit into --max-cost: not asked."
+    return text
+
+
 def null_agents(found: Mutations) -> str:
     """Return the scores of the agents that do nothing, in a sentence."""
     refuses, claims = found.null_agents.refuses, found.null_agents.claims

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import JsonValue
 
-from ci_evals.domain.base import Amount, CleanText, Percent, ResultPart, Share
+from ci_evals.domain.base import Amount, CleanText, Dollars, Percent, ResultPart, Share
 from ci_evals.domain.results.studies import Study
 
 
@@ -21,7 +21,7 @@ class FaultResult(ResultPart):
     undecided: Amount
     """In how many none failed, and one could no longer be decided."""
     not_asked: Amount
-    """In how many others criteria remain that need a model or code, and were not asked."""
+    """In how many others criteria remain that need a judge or code, and were not asked."""
     needed_share: Share | None
     """The smallest share of conversations with the fault at which the gate fails in at least 80 %
     of 200 drawn runs; null if there is none among those that were tried."""
@@ -83,6 +83,17 @@ class Suggestion(ResultPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeQuestions(ResultPart):
+    """The questions to a judge about faults that no strict check noticed."""
+
+    asked: Amount
+    not_asked: Amount
+    """Those that were left because of the limit of costs."""
+    cost_usd: Dollars | None
+    """Null if a price is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mutations(Study):
     """The faults that were planted in a run, and which of them its gate notices."""
 
@@ -92,6 +103,8 @@ class Mutations(Study):
     run: CleanText
     """The id of the run."""
     gate: GateUsed
+    judge: JudgeQuestions | None = None
+    """Null if nobody was asked."""
     faults: tuple[FaultResult, ...]
     tests: tuple[TestResult, ...]
     """Tests in which some fault stays unnoticed."""

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.gate_rules import odds_options, settings_class
-from ci_evals.cli.settings.shared import Quiet, Run, TrustSuites
+from ci_evals.cli.settings.shared import Run
 from ci_evals.domain.options import Group, Names, OptionSpec
+from ci_evals.extension_support.settings import JudgeOptions
 
 _GateOptions = settings_class("_GateOptions", odds_options())
 
 
 @dataclass(frozen=True, kw_only=True)
-class MutateSettings(_GateOptions):  # type: ignore[misc, valid-type]  # its fields are what the rules declare
+class MutateSettings(JudgeOptions, _GateOptions):  # type: ignore[misc, valid-type]  # its fields are what the rules declare
     """The options of `mutate`. Those of the gate stand instead of the saved run's."""
 
     results: Run
@@ -40,6 +40,35 @@ class MutateSettings(_GateOptions):  # type: ignore[misc, valid-type]  # its fie
             metavar="PERCENT,...",
         ),
     ] = "5,10,25,50"
+    judge: Annotated[
+        bool,
+        OptionSpec(
+            "Ask the judge too, about faults that no strict check notices.\n\n"
+            "Without it criteria that need a judge are not asked, and counted apart. "
+            "The other options of models apply only with it.",
+            group=Group.MODELS,
+        ),
+    ] = False
+    judge_cache: Annotated[
+        str,
+        OptionSpec(
+            "Folder that keeps the judge's answers.\n\n"
+            "The same faults in the same run are not asked about twice.",
+            group=Group.MODELS,
+            names=Names.CACHE,
+            metavar="auto|off|DIR",
+        ),
+    ] = "auto"
+    max_cost: Annotated[
+        float | None,
+        OptionSpec(
+            "Maximum cost of the judge in US dollars; no new questions start near it.\n\n"
+            "Criteria that are left then are not asked.",
+            group=Group.LIMITS,
+            metavar="USD",
+            minimum=0,
+        ),
+    ] = None
     min_noticed: Annotated[
         float | None,
         OptionSpec(
@@ -59,5 +88,3 @@ class MutateSettings(_GateOptions):  # type: ignore[misc, valid-type]  # its fie
             metavar="SUITE",
         ),
     ] = None
-    trust_suites: TrustSuites = SuiteTrust.AUTO
-    quiet: Quiet = False

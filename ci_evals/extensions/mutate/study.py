@@ -22,6 +22,7 @@ from ci_evals.extensions.mutate.result import (
     FaultResult,
     GateUsed,
     IdleCriterion,
+    JudgeQuestions,
     Mutations,
     NullAgents,
     Suggestion,
@@ -55,8 +56,21 @@ class Progress:
     done: Callable[[], None] = lambda: None
 
 
-async def mutate(study: MutationStudy, progress: Progress) -> Mutations:
-    """Plant the faults, grade, let the gate decide, and suggest checks.
+@dataclass(frozen=True)
+class Planted:
+    """The conversations of a run, and the faults in those that passed."""
+
+    trials: list[SavedTrial]
+    plantings: list[Planting]
+
+    @property
+    def passed(self) -> list[SavedTrial]:
+        """The conversations that passed."""
+        return [trial for trial in self.trials if trial.passed]
+
+
+async def plant_in(study: MutationStudy, progress: Progress) -> Planted:
+    """Plant the faults, and grade by strict checks.
 
     Raises:
         UsageError: a suite has changed since the run.
@@ -64,10 +78,16 @@ async def mutate(study: MutationStudy, progress: Progress) -> Mutations:
     trials = await saved_trials(study.results, study.suites)
     passed = [trial for trial in trials if trial.passed]
     progress.begun(len(passed))
-    plantings = await plant_all(study.faults, passed, progress.done)
-    gate = PlantedGate(graded_again(study.results, trials), study.policy)
+    return Planted(trials, await plant_all(study.faults, passed, progress.done))
+
+
+async def conclude(study: MutationStudy, planted: Planted, judge: JudgeQuestions | None = None) -> Mutations:
+    """Let the gate decide, and suggest checks. `judge` says how many questions a judge was asked."""
+    plantings, passed = planted.plantings, planted.passed
+    gate = PlantedGate(graded_again(study.results, planted.trials), study.policy)
     return Mutations(
         run=study.results.run.id,
+        judge=judge,
         gate=GateUsed(passed=not gate.fails_without_faults, options=study.options, shares=study.shares),
         faults=tuple(_fault_result(fault, plantings, gate, study.shares) for fault in study.faults),
         tests=tuple(_tests(study, plantings)),

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from ci_evals.domain.checks.strict_check import StrictCheck
-from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Outcome
 from ci_evals.extensions.mutate.candidates import Check, as_evaluation, tiers
 from ci_evals.extensions.mutate.faults import KINDS
-from ci_evals.extensions.mutate.planting import SavedTrial, strict_findings
+from ci_evals.extensions.mutate.planting import SavedTrial, strict_findings, with_only
 from ci_evals.extensions.mutate.result import Suggestion
 
 
@@ -63,15 +62,7 @@ async def _noticed(check: Check, trials: Sequence[SavedTrial], kinds: Sequence[s
 
 
 async def _outcome(evaluation: StrictCheck, trial: SavedTrial, transcript: Transcript) -> Outcome:
-    findings = await strict_findings(_with(trial.test, evaluation), trial.conversation.planned, transcript)
+    findings = await strict_findings(
+        with_only(trial.test, evaluation), trial.conversation.planned, transcript
+    )
     return findings[0].outcome
-
-
-def _with(test: Test, evaluation: StrictCheck) -> Test:
-    """Return the test with this check, and with those by which it may expect the agent to end it."""
-    ending = [
-        other
-        for other in test.evaluations
-        if isinstance(other, StrictCheck) and other.expects_end is not None
-    ]
-    return test.model_copy(update={"evaluations": (evaluation, *ending)})

@@ -1,0 +1,189 @@
+"""`mutate --judge` asks about faults that no strict check notices, within `--max-cost`."""
+
+import asyncio
+import copy
+import json
+from pathlib import Path
+
+import fakes
+import pytest
+import shop_agents
+import world
+import yaml
+from seeded import block
+from shop_agents import SUITE, ShopAgent
+
+from ci_evals import UsageError, load_suite, run_suite, write_reports
+from ci_evals.cli.app import invoke
+from ci_evals.cli.run_context import RunContext
+from ci_evals.runner import Participants
+
+AMOUNT = {"criterion": "Says that 30 euros are paid back"}
+CLAIMS = {"criterion": "Does what it says", "claims": "backed"}
+PRICES = {"models": {"judge-1": {"input": 1, "output": 1}}}
+OPTIONS = ("--provider=openai", "--judge-model=judge-1", "--judge-cache=off", "--quiet")
+
+
+def answer(asked) -> str:
+    """A judge that looks for the amount, and for the claim of a refund with its call."""
+    turns = block(asked.text, "conversation")[:-1]
+    if "<calls>" not in asked.text:
+        met = any("30 euros" in turn["agent"] for turn in turns)
+        return fakes.judged("pass" if met else "fail", "So it is.", looked_at=range(1, len(turns) + 1))
+    refunds = [call["call"] for call in block(asked.text, "calls") if call["name"] == "refund"]
+    listed = []
+    for turn in turns:
+        claims = []
+        if "I have refunded" in turn["agent"]:
+            call = refunds[0] if refunds else 0
+            claims = [{"quote": "I have refunded", "about": "", "call": call, "backed": bool(call)}]
+        listed.append({"turn": turn["turn"], "claims": claims})
+    return json.dumps({"reasoning": "It claims a refund, or not.", "turns": listed})
+
+
+def a_suite(*evaluations: dict) -> dict:
+    """The shop's suite, whose refund has no other checks than these."""
+    suite = copy.deepcopy(SUITE)
+    suite["tests"][0]["evaluations"] = [*evaluations]
+    return suite
+
+
+@pytest.fixture
+def models(monkeypatch):
+    with world.llm(answer) as served:
+        monkeypatch.setenv("OPENAI_BASE_URL", served.openai_url)
+        yield served
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    """Plays the shop's agent with these checks of its refund, and writes the run to `results`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shop_agents.open_shop()
+
+    def play(*evaluations):
+        Path("shop.yaml").write_text(yaml.safe_dump(a_suite(*evaluations), sort_keys=False))
+        Path("prices.yaml").write_text(yaml.safe_dump(PRICES))
+        players = Participants(ShopAgent(), judge_llm=fakes.ScriptedLLM(answer))
+        results = asyncio.run(run_suite(players, load_suite("shop.yaml"), judge_check="off"))
+        assert results.gate.passed
+        write_reports(results, "results")
+
+    return play
+
+
+def mutate(models, *options, env=None):
+    """The exit code, the faults by kind, and all that was found."""
+    context = RunContext(models.env if env is None else env)
+    try:
+        code = invoke(["mutate", "results", *OPTIONS, *options], context)
+    except SystemExit as end:
+        code = end.code
+    finally:
+        context.close()
+    found = json.loads(Path("results/_mutations.json").read_text())
+    return code or 0, {fault["kind"]: fault for fault in found["faults"]}, found
+
+
+def test_without_the_option_nobody_is_asked(models, saved):
+    saved(AMOUNT, CLAIMS)
+    code, faults, found = mutate(models)
+    assert (code, models.asked, found["judge"]) == (0, [], None)
+    assert faults["fact_changed"]["notAsked"] == 1
+
+
+def test_the_judge_notices_what_no_strict_check_does(models, saved, capsys):
+    """One criterion notices a wrong amount; claims notice a call that was not made or failed."""
+    saved(AMOUNT, CLAIMS)
+    _, before, _ = mutate(models)
+    _, after, found = mutate(models, "--judge")
+    noticed = {kind for kind in after if after[kind]["noticed"] > before[kind]["noticed"]}
+    assert noticed >= {"fact_changed", "call_dropped", "call_failed", "reply_claims", "reply_refused"}
+    assert after["fact_changed"]["notAsked"] == 0
+    assert found["judge"]["asked"] == len(models.asked) > 0
+    assert found["judge"]["notAsked"] == 0
+    said = f"The judge was asked {len(models.asked)} questions about faults that no strict check notices."
+    assert said in capsys.readouterr().out
+    assert said in Path("results/mutations.md").read_text()
+
+
+def test_only_questions_that_can_notice_something_are_asked(models, saved):
+    """None about a rule that the judge is not shown, nor about what a strict check noticed."""
+    saved(AMOUNT)
+    _, faults, _ = mutate(models, "--judge", "--faults=rule_dropped")
+    assert models.asked == []
+    assert (faults["rule_dropped"]["noticed"], faults["rule_dropped"]["notAsked"]) == (0, 0)
+    mentions = {"criterion": "amount", "strict": "contains", "text": "30 euros", "turn": 1}
+    saved(AMOUNT, mentions)
+    _, faults, _ = mutate(models, "--judge", "--faults=fact_changed")
+    assert models.asked == []
+    assert faults["fact_changed"]["noticed"] == 1
+
+
+def test_a_conversation_that_a_fault_cuts_off_is_not_judged(models, saved):
+    """What a model would have written next is unknown: the missing rest would look like the agent's fault."""
+    saved(AMOUNT)
+    suite = yaml.safe_load(Path("shop.yaml").read_text())
+    suite["tests"][0]["turns"][1] = {"user": "auto"}
+    Path("shop.yaml").write_text(yaml.safe_dump(suite))
+    results = json.loads(Path("results/_results.json").read_text())
+    results["suites"][0]["tests"][0]["turns"][1]["user"] = "auto"
+    Path("results/_results.json").write_text(json.dumps(results))
+    _, faults, _ = mutate(models, "--judge", "--faults=fact_changed")
+    assert models.asked == []
+    assert faults["fact_changed"]["notAsked"] == 1
+
+
+def test_the_limit_of_costs_leaves_the_rest_unasked(models, saved, capsys):
+    """The first question tells what one costs; each has a price here of far more than half of the limit."""
+    saved(AMOUNT, CLAIMS)
+    models.usage = lambda _, __: {"prompt_tokens": 60_000, "completion_tokens": 1}
+    _, faults, found = mutate(models, "--judge", "--prices=prices.yaml", "--max-cost=0.1", "--parallel=4")
+    assert (len(models.asked), found["judge"]["asked"]) == (1, 1)
+    assert found["judge"]["costUsd"] == pytest.approx(0.06, rel=0.01)
+    assert found["judge"]["notAsked"] > 3
+    assert sum(fault["notAsked"] for fault in faults.values()) > 3
+    assert "did not fit into --max-cost: not asked." in capsys.readouterr().out
+    models.asked.clear()
+    _, _, found = mutate(models, "--judge", "--prices=prices.yaml", "--max-cost=0")
+    assert (models.asked, found["judge"]["asked"]) == ([], 0)
+
+
+def test_answers_that_are_known_are_not_asked_for_again(models, saved):
+    saved(AMOUNT, CLAIMS)
+    _, first, _ = mutate(models, "--judge", "--judge-cache=kept")
+    asked = len(models.asked)
+    _, second, _ = mutate(models, "--judge", "--judge-cache=kept")
+    assert (len(models.asked), second) == (asked, first)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--max-cost=1",), "--max-cost limits what the judge may cost. Add --judge."),
+        (("--judge", "--max-cost=1"), "no price for judge-1"),
+        (("--judge", "--provider=offline"), "there is no judge"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(models, saved, options, message):
+    """Before anything is planted or written."""
+    saved(AMOUNT)
+    with pytest.raises(UsageError) as caught:
+        mutate(models, *options)
+    assert message in str(caught.value)
+    assert not Path("results/_mutations.json").exists()
+
+
+def test_without_a_key_nobody_can_be_asked(models, saved):
+    saved(AMOUNT)
+    with pytest.raises(UsageError):
+        mutate(models, "--judge", env={})
+
+
+def test_a_judge_that_is_away_writes_nothing(models, saved):
+    """Unanswered questions are no sign that nothing is noticed."""
+    saved(AMOUNT, CLAIMS)
+    with pytest.raises(FileNotFoundError):
+        mutate(models, "--judge", env=models.env | {"LLM_API_KEY": "another-key"})
+    assert models.asked == []
