@@ -245,6 +245,42 @@ def test_where_nothing_failed_the_decision_of_the_earlier_run_stands(tmp_path, a
     assert (tmp_path / "again/_results.json").read_text().count(STANDS) == 1
 
 
+def test_a_decision_on_other_suites_does_not_stand_if_they_may_not_be_weakened(tmp_path, agent):
+    """With the test gone that the earlier run had, nothing is left to play, and the gate fails."""
+    agent.workflows.append("refund")
+    write_suite(tmp_path, GREETS, REFUNDS)
+    run(agent, tmp_path, "--output-dir=main")
+    options = ("--weakened=fail", "--baseline=main")
+    run(agent, tmp_path, "--output-dir=green", *options)
+    same = run(agent, tmp_path, "--only-failed=green", *options)
+    assert (same.returncode, same.played) == (0, 0), same.stderr
+    assert STANDS in same.stderr
+    write_suite(tmp_path, GREETS)
+    ran = run(agent, tmp_path, "--only-failed=green", *options)
+    assert (ran.returncode, ran.played) == (1, 0), ran.stderr
+    assert "Gone: “Refunds” of the suite" in ran.stdout
+
+
+def test_what_a_run_leaves_out_is_not_weakened(tmp_path, agent):
+    """By name, as a shard that is merged, and because it passed before."""
+    agent.workflows.append("refund")
+    write_suite(tmp_path, GREETS, REFUNDS)
+    run(agent, tmp_path, "--output-dir=main")
+    options = ("--weakened=fail", "--baseline=main")
+    assert run(agent, tmp_path, "--test=Greets", *options).returncode == 0
+    assert run(agent, tmp_path, "--only-failed=main", *options).returncode == 0
+    for index in (1, 2):
+        ran = run(agent, tmp_path, f"--shard={index}/2", f"--output-dir=s/{index}", "--weakened=fail")
+        assert ran.returncode == 0, ran.stderr
+    merged = ci_evals("merge", "s/1", "s/2", *options, cwd=tmp_path)
+    assert merged.returncode == 0, merged.stderr + merged.stdout
+    write_suite(tmp_path, GREETS, {"name": "Other"})
+    run(agent, tmp_path, "--output-dir=less")
+    merged = ci_evals("merge", "less", *options, cwd=tmp_path)
+    assert merged.returncode == 1, merged.stderr
+    assert "1 test of the baseline is gone." in merged.stdout
+
+
 def test_shards_of_a_run_in_which_nothing_failed_merge_to_a_pass(tmp_path, agent):
     write_suite(tmp_path, GREETS, REFUNDS)
     agent.workflows.append("refund")

@@ -11,10 +11,12 @@ from ci_evals.adapters.git.checkout import tracked_files, tracks
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import LAST, RunSettings
+from ci_evals.domain.choices import WeakenedMode
 from ci_evals.domain.errors import Exit, GitHubError, UsageError
 from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import Suite, Test
+from ci_evals.gate.rules.weakened import NotWeakened
 from ci_evals.job import Job
 from ci_evals.planning import paths
 from ci_evals.reports.story import wording
@@ -126,9 +128,16 @@ def _only_failed(job: Job, path: Path, connections: Connections, context: RunCon
             f"{'; '.join(selected.differences)}. Play all tests."
         )
     chosen = Selected(_said(selected.job, (*notes, *selected.notes), context.console.say))
-    if selected.job.plan.trials:
+    if selected.job.plan.trials or _asks_anew(job, earlier):
         return chosen
     return chosen._replace(standing=_standing(earlier, enforced=job.policy.enforced))
+
+
+def _asks_anew(job: Job, earlier: Results) -> bool:
+    """Return whether the gate must look at suites that are not those that the earlier run was decided on."""
+    if job.policy.rule(NotWeakened).weakened is not WeakenedMode.FAIL:
+        return False
+    return tuple(map(job.redactor.model, job.plan.definitions)) != earlier.run.definitions
 
 
 def _standing(earlier: Results, *, enforced: bool) -> Results:
