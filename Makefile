@@ -64,6 +64,7 @@ bench: .venv/installed
 
 simulate: .venv/installed
 	$(PYTEST) -m simulate --durations 0
+	$(PYTEST) -m 'hypothesis and not ($(ON_DEMAND))' --hypothesis-profile all
 
 endurance: .venv/installed
 	$(BIN)/pytest -m endurance --durations 0

@@ -1,4 +1,4 @@
-"""For all tests: what is slow on a busy machine is not wrong."""
+"""For all tests: the profiles of hypothesis, a check of the installation, and the fork server."""
 
 import importlib
 import sys
@@ -6,13 +6,12 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import property_examples
 import pytest
-from hypothesis import settings
 
 GROUP = "ci_evals.extensions"
 
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+property_examples.register_profiles()
 
 
 def pytest_sessionstart(session):

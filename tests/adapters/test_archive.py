@@ -12,6 +12,7 @@ import pytest
 from github_api import zip_of, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.adapters.github import archive
 from ci_evals.adapters.github.archive import ArchiveError
@@ -221,7 +222,7 @@ ORIGINALS = [
     st.lists(st.tuples(st.integers(0, 10_000), st.binary(min_size=1, max_size=8)), max_size=6),
     st.integers(0, 40),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 def test_no_zip_is_so_broken_that_it_is_not_told(original, changes, cut):
     """Bytes overwritten anywhere: the content, or one line that says why not."""
     data = bytearray(original[: len(original) - cut])

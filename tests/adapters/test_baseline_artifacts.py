@@ -9,6 +9,7 @@ import pytest
 from github_api import FORK, FORK_ID, REPOSITORY, TOKEN, Answer, GitHubApi, zip_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline, find
@@ -649,7 +650,7 @@ def any_api():
 
 
 @given(spoiled(LISTED), spoiled(RUN), spoiled(COMMIT), spoiled([COMMIT]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 def test_every_answer_of_github_is_used_or_reported(any_api, listed, run, merge, commits):
     """Wrong kinds, missing keys: nothing is raised, and nothing is taken that no run confirms."""
     any_api.faults = []

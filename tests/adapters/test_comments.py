@@ -12,6 +12,7 @@ import pytest
 from github_api import BOT, REPOSITORY, TOKEN, Answer, GitHubApi
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.adapters.github import comments
 from ci_evals.adapters.github.api import GitHub
@@ -542,7 +543,7 @@ class Hub:
         return self.page.comments[number]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(
     order=st.lists(st.integers(0, 11), min_size=1, max_size=40),
     runs=st.lists(st.integers(1, 3), min_size=2, max_size=4),

@@ -10,6 +10,7 @@ import world
 from github_api import HANG_UP, REPOSITORY, TOKEN, Answer, GitHubApi
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.adapters.github.api import MAX_PAGES, PATIENCE_SECONDS, GitHub
 from ci_evals.domain.errors import GitHubError
@@ -400,7 +401,7 @@ async def test_a_proxy_that_is_not_supported_is_said(monkeypatch: pytest.MonkeyP
     assert "s3cret" not in str(error)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(answers=st.lists(world.odd_answers(), max_size=3), method=st.sampled_from(["GET", "POST", "ZIP"]))
 async def test_no_answer_breaks_the_client(answers: list[bytes], method: str) -> None:
     """Whatever a server sends, it is an answer or a `GitHubError`."""

@@ -17,6 +17,7 @@ from typing import Any, get_args
 import pytest
 import world
 from hypothesis import HealthCheck, given, settings
+from property_examples import examples
 from world import Asked, Fault, Models
 
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
@@ -566,8 +567,7 @@ async def test_a_late_answer_counts_its_attempts(make: Make, models: Models) -> 
 
 
 @settings(
-    max_examples=50,
-    deadline=None,
+    max_examples=examples(50),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(world.odd_answers())

@@ -4,7 +4,7 @@ import time
 import builders as build
 import pytest
 from doc_pages import ROOT, code, table
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -291,11 +291,9 @@ def test_meanings_need_a_model():
 
 # Properties
 
-slow = settings(deadline=None)  # the first similarity imports a library
 texts = st.text(max_size=40) | st.text("0123456789.,-+$% eE'\u00a0a×^;", max_size=20)
 
 
-@slow
 @given(texts)
 def test_an_expected_answer_matches_itself(text):
     """In every mode that takes it for an expected answer at all."""
@@ -307,7 +305,6 @@ def test_an_expected_answer_matches_itself(text):
         assert decide(evaluation, text).outcome is Outcome.PASSED, mode
 
 
-@slow
 @given(texts, texts)
 def test_nothing_raises(answer, expected):
     """Whatever an agent says."""
@@ -318,7 +315,6 @@ def test_nothing_raises(answer, expected):
     assert not answer_matching.numeric(answer, "no number", None, None)
 
 
-@slow
 @given(texts, texts)
 def test_what_does_not_depend_on_which_is_which(one, other):
     """Answer and expected one could be turnd."""
@@ -328,7 +324,6 @@ def test_what_does_not_depend_on_which_is_which(one, other):
     assert 0 <= answer_matching.similarity(one, other) <= 1
 
 
-@slow
 @given(texts, st.sampled_from(["", " ", "\n\t", "\u00a0"]))
 def test_an_empty_answer_never_matches(expected, empty):
     """Not even an empty one."""

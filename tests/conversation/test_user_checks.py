@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.conversation.user_checks import MAX_CHARACTERS, MAX_WORDS, is_checked, violations
 from ci_evals.domain.suite import Suite, Test
@@ -523,7 +524,7 @@ texts = st.one_of(
 
 
 @given(st.lists(texts, min_size=2, max_size=8), texts)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 def test_whatever_is_written_it_is_read(lines, remark):
     """No text breaks it, and of each rule there is at most one violation in a turn."""
     result = talk(*lines[: len(lines) // 2 * 2], remark=remark)

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.documents.interpolate import Reading
@@ -76,7 +77,7 @@ def read(text: str, file: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.sampled_from(PLACES), values)
 @example(("tests", 0, "userInfo", "plan"), float("inf"))
 @example(("tests", 0, "evaluations", 0, "weight"), float("nan"))
@@ -90,7 +91,7 @@ def test_any_value_in_any_place(path, value):
     read(yaml.safe_dump(suite), "s.yaml")
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
 @example("9" * 5000)
 @example('{"a": 1e999}')

@@ -9,6 +9,7 @@ import hostile
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.process import ProcessSummary, Times
@@ -310,7 +311,7 @@ others = st.lists(
 times = st.builds(Times, agent=seconds, user=seconds, judge=seconds, other=seconds)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(runs, st.none() | runs, others, st.none() | times, dollars, intervals)
 def test_no_results_break_a_chart(head, base, comparison_runs, spent, cost, interval):
     """One test or none, no score, no time, all alike, the longest and the dearest there can be."""

@@ -14,6 +14,7 @@ import pytest
 import report_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.domain.transcript import Integration, ProbeResult
 from ci_evals.reports import console, sanitize
@@ -178,8 +179,16 @@ def test_planted_markup_is_inert_in_every_report(number):
         check_case(name, hostile.CORPUS[number])
 
 
+@pytest.mark.simulate
+@pytest.mark.parametrize("number", range(len(hostile.CORPUS)))
+def test_all_planted_markup_is_inert_in_every_report(number):
+    """The same, with each text in each case."""
+    for name in CASES:
+        check_case(name, hostile.CORPUS[number])
+
+
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=examples(160))
 @given(st.sampled_from([*CASES]), hostile.texts)
 def test_no_text_at_all_breaks_a_report(name, text):
     """Whatever the text is, every report can be made, read and shown."""

@@ -10,6 +10,7 @@ import hostile
 import junitparser
 import pytest
 from hypothesis import given, settings
+from property_examples import examples
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import Decision
@@ -198,7 +199,7 @@ def test_conversations_are_shown_as_far_as_there_is_room():
     assert many.endswith(sanitize.CUT_NOTE)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(hostile.texts, hostile.texts)
 def test_any_text_comes_back_from_the_file(name, reason):
     """Whatever names and reasons hold, the file parses and gives them back cleaned."""

@@ -13,6 +13,7 @@ import pytest
 import report_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
@@ -64,7 +65,7 @@ def test_the_timestamp_is_in_utc():
     assert folder_for("Refunds", at, ()) == f"Refunds/{STAMP}"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(
         st.one_of(hostile.texts, st.sampled_from(["_summary", "_results", "a", "A", "ß", "SS", "con"])),
@@ -94,7 +95,7 @@ NASTY = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=examples(100))
 @given(NASTY, hostile.texts, st.floats(0, 100), st.floats(0, 1e9))
 def test_a_results_file_reads_back_to_the_same_bytes(value, text, score, seconds):
     """Whatever numbers and texts a trace holds, reading and writing again changes nothing."""

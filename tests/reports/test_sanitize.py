@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import hostile
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from ci_evals.reports import sanitize
 
@@ -45,7 +45,6 @@ def test_clean_text_is_clean_already(text):
     assert len(once.splitlines()) <= once.count("\n") + 1
 
 
-@settings(deadline=None)
 @given(hostile.texts)
 @example("".join(hostile.CORPUS))
 def test_inline_markdown_shows_the_text_and_nothing_else(text):
@@ -56,7 +55,6 @@ def test_inline_markdown_shows_the_text_and_nothing_else(text):
     assert not page.live
 
 
-@settings(deadline=None)
 @given(hostile.texts)
 @example("".join(hostile.CORPUS))
 @example("a deadbeef cafe1234 b `x` deadbeef")
@@ -82,7 +80,6 @@ def test_a_shortcode_is_no_picture_and_a_time_stays_as_it_is():
     assert sanitize.code(":shipit:") == "`:shipit:`"
 
 
-@settings(deadline=None)
 @given(hostile.texts)
 def test_inline_markdown_is_inert_at_the_start_of_a_line(text):
     """First on its line it starts no heading, list, quote, rule or table either."""
@@ -92,7 +89,6 @@ def test_inline_markdown_is_inert_at_the_start_of_a_line(text):
     assert page.tags in (["p"], [])
 
 
-@settings(deadline=None)
 @given(hostile.texts)
 @example("a\\|b|c\n| d")
 def test_a_cell_stays_one_cell(text):
@@ -110,7 +106,6 @@ def test_a_cell_stays_one_cell(text):
     assert not page.live
 
 
-@settings(deadline=None)
 @given(hostile.texts)
 @example("\n".join(hostile.CORPUS))
 def test_a_quote_holds_every_line_and_ends_where_it_should(text):
@@ -123,7 +118,6 @@ def test_a_quote_holds_every_line_and_ends_where_it_should(text):
     assert not page.live
 
 
-@settings(deadline=None)
 @given(hostile.texts)
 @example("```\n````\n")
 def test_no_text_gets_out_of_a_code_block(text):

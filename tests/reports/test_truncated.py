@@ -4,7 +4,7 @@ import re
 
 import hostile
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.reports.markdown.sections import (
@@ -159,7 +159,6 @@ drawn = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(drawn, st.integers(0, 6_000))
 def test_no_report_is_larger_than_its_budget(sections, budget):
     """Whatever the sections are; and all that is left out is named or counted."""

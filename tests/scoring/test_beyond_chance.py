@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.scoring.agreement.beyond_chance import (
     AgreementTable,
@@ -53,7 +54,7 @@ def test_where_it_says_nothing(units):
     assert ordinal_alpha(coincidences(units)) is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(
         st.lists(st.one_of(st.none(), st.integers(0, 4)), min_size=4, max_size=4), min_size=2, max_size=12

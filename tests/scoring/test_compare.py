@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import A, B, gate, planned, trial
+from property_examples import examples
 
 from ci_evals.domain import numbers
 from ci_evals.domain.choices import Regression
@@ -434,7 +435,7 @@ some_scores = st.sampled_from([0, 25, 60, 100])
 tests = st.lists(st.lists(some_scores, min_size=1, max_size=3), min_size=1, max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(tests, tests, st.sampled_from(Regression), st.integers(0, 100), st.data())
 def test_an_undecided_verdict_never_opens_a_gate_that_the_baseline_closed(head, base, rule, drop, data):
     """The law, for what is held against a baseline."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import A, B, card, gate, planned, trial
+from property_examples import examples
 
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import NO_PRICES
@@ -139,7 +140,7 @@ runs = st.lists(st.lists(outcomes, min_size=2, max_size=2), min_size=1, max_size
 
 
 @given(runs, st.sampled_from([0, 50, 75, 100]), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_leaving_out_neither_hides_nor_causes_a_failure(run, floor, critical):
     """A gate that holds would hold had all of them failed; one that fails would fail had all passed."""
     tests = [{"name": str(i), "critical": critical and not i} for i in range(len(run))]

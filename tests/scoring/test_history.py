@@ -11,6 +11,7 @@ import builders as build
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.plan import BASE, HEAD
@@ -80,7 +81,7 @@ def test_no_order_matters(given_runs, rng):
     assert history.moderated_p([head[place] for place in places], turned) == pytest.approx(p, abs=1e-9)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(runs_of_tests(), st.data())
 def test_a_worse_verdict_has_no_higher_p(given_runs, data):
     """Whichever trial it is in, and by how much."""
@@ -191,7 +192,7 @@ _verdicts = st.lists(  # tests, trials, criteria
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(_verdicts, min_size=5, max_size=5), st.integers(0, 3), st.integers(0, 2), st.integers(0, 1))
 def test_no_worse_verdict_opens_the_gate(verdicts, test, trial, criterion):
     """Where earlier runs decide: p does not rise, and what failed fails."""
@@ -258,7 +259,7 @@ def test_a_run_of_as_many_trials_as_this_one_is_not_small():
 _sized = st.lists(st.lists(st.booleans(), min_size=2, max_size=2), min_size=1, max_size=3)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     st.lists(_verdicts, min_size=4, max_size=6), st.lists(_sized, min_size=1, max_size=4), st.integers(0, 3)
 )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import card_of, trial
+from property_examples import examples
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.results.gate import GateCheck, Odds
@@ -221,7 +222,7 @@ def test_a_check_has_its_odds_whatever_stands_beside_it():
 SIZES = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=4), min_size=1, max_size=4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(SIZES, st.floats(0, 100), st.integers(0, 10_000))
 def test_odds_are_shares(sizes, floor, seed):
     """Whatever was recorded."""

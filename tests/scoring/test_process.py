@@ -7,6 +7,7 @@ import builders as build
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.domain.actions import LogicKind, views_of
 from ci_evals.domain.results.process import Fired, ProcessSummary, Times, TrialProcess
@@ -370,7 +371,7 @@ turns = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.lists(turns, max_size=6), max_size=3), st.none() | names.filter(bool), st.integers(0, 2))
 def test_laws_of_any_conversations(conversations, optimal, missing):
     """Shares are shares, a part is no more than its whole, and nothing is a number that is none."""

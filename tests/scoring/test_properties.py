@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import card, gate, planned
+from property_examples import examples
 
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
@@ -98,7 +99,7 @@ def test_order_does_not_matter(run, rng: random.Random):
     assert card(plan_of(run), *flat(run)).score == card(plan_of(other), *flat(other)).score
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(runs, policies, st.data())
 def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
     """The law that keeps a broken judge from letting a broken agent through."""

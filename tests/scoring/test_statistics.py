@@ -15,6 +15,7 @@ from doc_pages import ROOT, blocks, table
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plans import trial
+from property_examples import examples
 
 from ci_evals.reports.story.certainty import score_and_change
 from ci_evals.scoring import statistics
@@ -146,7 +147,7 @@ def test_nothing_paired():
     assert mean_interval([]) is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(pairs_of(3, most=3))
 def test_it_is_what_its_definition_says(pairs):
     """However many trials each side has."""
@@ -168,7 +169,7 @@ def test_one_broken_test_of_many_is_proven():
 THIRDS = st.sampled_from([Fraction(100 * part, whole) for whole in (1, 3, 7) for part in range(whole + 1)])
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.lists(st.tuples(*[st.lists(THIRDS, min_size=1, max_size=2)] * 2), min_size=1, max_size=4))
 def test_ties_of_thirds_and_sevenths_are_ties(sides):
     """Against exact fractions: binary numbers have neither, nor has the grid on which changes are summed."""
@@ -274,7 +275,7 @@ def test_the_order_of_tests_matters_no_more_than_the_seed():
     assert chance_of_drop(few, "seed") == chance_of_drop(few[::-1], "other")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(pairs_of(3, most=9), st.data())
 def test_a_lower_score_never_makes_a_drop_less_likely(pairs, data):
     """The law behind the gate's: nothing that counts as failed opens it. Drawn or not, to the last digit."""
@@ -289,7 +290,7 @@ def test_a_lower_score_never_makes_a_drop_less_likely(pairs, data):
     assert after.p <= before.p or after.test != before.test
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(pairs_of(3, most=4), st.data())
 def test_a_hair_lower_is_no_likelier_where_all_is_counted(pairs, data):
     """Whatever the grid makes of it."""
@@ -311,7 +312,7 @@ def test_a_test_that_begins_to_vary_moves_no_others_draws():
         assert after.p <= before.p
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(pairs_of(4, most=6))
 def test_chances_are_chances(pairs):
     """Above 0, at most 1, and no smaller than so many trials can give."""
@@ -362,7 +363,7 @@ def test_many_trials_of_few_scores_are_counted():
     assert proven_drops([fell], "seed") == pytest.approx((1 / math.comb(80, 40),))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(pairs_of(4, most=4))
 def test_claims_of_single_tests_are_never_bolder_than_their_own_test(pairs):
     """Adjusting for the number of tests only raises p."""
@@ -627,7 +628,7 @@ def test_noise_of_tests_by_hand():
     assert noise_of([(50,)], 5)[0] > 0
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(
         st.builds(ScorePair, *[st.lists(POINTS, min_size=1, max_size=4).map(tuple)] * 2),

@@ -6,6 +6,7 @@ import builders as build
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_examples import examples
 
 from ci_evals.domain.choices import BothSides, Regression
 from ci_evals.domain.plan import BASE, HEAD, Plan
@@ -82,7 +83,7 @@ def changed(run, data, into):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=40)
+@settings(max_examples=examples(150))
 @given(runs=st.sampled_from([0, 1, 4]), both_sides=st.sampled_from(BothSides), data=st.data())
 def test_no_worse_verdict_opens_the_gate(way, runs, both_sides, data):
     """Neither a failed one nor one that could not be reached, in any trial: played in time or not at all."""
@@ -94,7 +95,7 @@ def test_no_worse_verdict_opens_the_gate(way, runs, both_sides, data):
     assert before.gate.passed or not after.gate.passed
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(100))
 @given(head=runs_of(MOST), base=runs_of(MOST, st.booleans()), data=st.data())
 def test_no_better_base_agent_opens_the_gate(head, base, data):
     """The other side of the same change."""
@@ -106,7 +107,7 @@ def test_no_better_base_agent_opens_the_gate(head, base, data):
     assert before.gate.passed or not after.gate.passed
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), earlier=runs_of(RECORDED, st.booleans()))
 def test_other_arms_are_no_part_of_the_gate(head, other, earlier):
     """Whatever they come to, the first one is judged as if it had been played alone."""
@@ -116,7 +117,7 @@ def test_other_arms_are_no_part_of_the_gate(head, other, earlier):
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), data=st.data())
 def test_a_worse_arm_is_never_called_better(head, other, data):
     """Its change does not rise; the p of several arms is never lower than that of one."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import world
 from hypothesis import HealthCheck, given, settings
+from property_examples import examples
 from world import Fault, Heard, StubAgent
 
 from ci_evals.agents.aui.agent import AuiAgent
@@ -313,7 +314,7 @@ async def test_a_packed_answer_is_unpacked(stub: StubAgent) -> None:
     assert reply.agent == "Hi"
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(world.odd_answers())
 def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
     """Whatever a server says in its status and headers is an answer or an `AgentError`."""

@@ -12,6 +12,7 @@ import pytest
 import world
 from endpoints import Endpoint
 from hypothesis import HealthCheck, given, settings
+from property_examples import examples
 from pydantic import ValidationError
 from world import Fault
 
@@ -736,7 +737,7 @@ def test_secrets_that_stand_in_headers_are_known() -> None:
         assert [*secrets_of(odd)] == []
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(world.odd_answers())
 def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
     """Whatever a server says in its status and headers is an answer or an `AgentError`."""
@@ -752,7 +753,7 @@ def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(endpoints.any_json())
 def test_any_value_is_read_or_an_error(value: Any) -> None:
     """Wherever the paths lead."""

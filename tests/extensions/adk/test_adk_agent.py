@@ -16,6 +16,7 @@ import recorded_http
 import world
 from endpoints import adk_event, any_json, sse
 from hypothesis import given, settings
+from property_examples import examples
 
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.contract import AgentContract
@@ -255,7 +256,7 @@ def test_many_events_are_read_in_time() -> None:
     assert time.process_time() - begun < 3
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
 def test_any_events_are_read_or_refused(first: Any, second: Any, third: Any) -> None:
     """Whatever an agent puts into them."""

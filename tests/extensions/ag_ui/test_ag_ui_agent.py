@@ -18,6 +18,7 @@ import recorded_http
 import world
 from endpoints import ag_ui_call, ag_ui_run, any_json, sse
 from hypothesis import given, settings
+from property_examples import examples
 
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents.settings import AgentSettings
@@ -426,7 +427,7 @@ def test_many_events_are_read_in_time() -> None:
 _TYPES = re.findall(r'"([A-Z_]+)": self', Path(ag_ui_wire.__file__).read_text())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
 def test_any_events_are_read_or_refused(first: Any, second: Any, third: Any) -> None:
     """Whatever an agent puts into them."""

@@ -718,7 +718,7 @@ ANY = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     kind=st.sampled_from(["gaia", "promptfoo", "deepeval", "openai-evals"]), value=ANY, listed=st.booleans()
 )
@@ -736,7 +736,6 @@ def test_no_json_breaks_a_reader(kind, value, listed):
     )
 
 
-@settings(deadline=None)
 @given(text=st.text(max_size=200))
 @pytest.mark.parametrize(("kind", "file"), [("csv", "t.csv"), ("deepeval", "t.csv"), ("promptfoo", "c.yaml")])
 def test_no_text_breaks_a_reader(kind, file, text):

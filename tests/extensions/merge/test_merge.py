@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import card_of
+from property_examples import examples
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
@@ -165,7 +166,7 @@ def splits(draw, suites):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_merged_shards_equal_the_whole_run(data):
     """By suites, by tests, or both: every number, check and p, and what was used."""
@@ -210,7 +211,7 @@ def shards_of(suites, of, baseline=None) -> list[Results]:
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_all_shards_are_the_whole(data):
     """For any plan, number of shards and order of results: every number, check and p, in the plan's order."""

@@ -12,6 +12,7 @@ import pytest
 import world
 from endpoints import Asked, Endpoint, calls, completion
 from hypothesis import HealthCheck, given, settings
+from property_examples import examples
 from world import Fault
 
 from ci_evals.agents.settings import AgentSettings
@@ -521,7 +522,7 @@ def test_a_request_leaves_ours_to_us(request_: dict[str, Any]) -> None:
         ChatOptions(request=request_)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(world.odd_answers())
 def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
     """Whatever a server says in its status and headers is an answer or an `AgentError`."""
@@ -534,7 +535,7 @@ def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
     asyncio.run(say_once())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(endpoints.any_json())
 def test_any_completion_is_read_or_an_error(message: Any) -> None:
     """Whatever stands where the message should be."""

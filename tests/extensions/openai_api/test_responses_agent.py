@@ -17,6 +17,7 @@ from endpoints import Asked, any_json, response
 from hypothesis import given, settings
 from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+from property_examples import examples
 from pydantic import TypeAdapter
 
 from ci_evals.agents.settings import AgentSettings
@@ -322,7 +323,7 @@ async def test_raw_answers_are_kept_for_debugging() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
 def test_any_answer_is_read_or_refused(first: Any, second: Any, third: Any) -> None:
     """Whatever an endpoint puts into it."""
