@@ -21,6 +21,8 @@ these names:
   `Study` in it that `report` shows, or None;
 - `run_hook`: `OPTIONS` of `run`, by which it plays the trials in other processes: `is_asked(settings)`, and
   if so `check(settings, plan)` and `elsewhere(settings)`, a context with a `PlayElsewhere` (`job/job`);
+- `run_loop`: `OPTIONS` of `run`, by which it runs again and again: `is_asked(settings)`, and if so
+  `repeat(settings, context)`, which takes the place of the run and returns its exit code;
 - `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
   what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below.
 
@@ -60,6 +62,7 @@ NEEDED = {
     "report_files": ("FORMAT", "SUMMARY", "files"),
     "findings": ("FILE", "read"),
     "run_hook": ("OPTIONS", "is_asked", "check", "elsewhere"),
+    "run_loop": ("OPTIONS", "is_asked", "repeat"),
     "later_runs": ("read", "rejudged", "merged"),
 }
 """What each part must have."""
@@ -123,7 +126,7 @@ def _import(path: str, part: str) -> ModuleType | None:
         raise ImportError(f"{path} has a command that was not made by `takes`")
     if part == "agent_kinds" and not all(hasattr(kind, "agent_class") for kind in module.KINDS.values()):
         raise ImportError(f"{path} has a kind that is no `AgentKind`")
-    if part == "run_hook" and not all(isinstance(option, Option) for option in module.OPTIONS):
+    if "OPTIONS" in NEEDED[part] and not all(isinstance(option, Option) for option in module.OPTIONS):
         raise ImportError(f"{path} has an option that is no `Option`")
     return module
 
@@ -214,7 +217,7 @@ def findings_files() -> Iterator[Any]:
 def run_options() -> tuple["Option", ...]:
     """Return the options that extensions add to `run`."""
     options: dict[str, Option] = {}
-    for module in run_hooks():
+    for module in (*run_hooks(), *run_loops()):
         for option in module.OPTIONS:
             options.setdefault(option.name, option)
     return tuple(options.values())
@@ -223,6 +226,11 @@ def run_options() -> tuple["Option", ...]:
 def run_hooks() -> Iterator[Any]:
     """Yield the module of each extension that can play the trials of a run elsewhere."""
     yield from installed().parts("run_hook")
+
+
+def run_loops() -> Iterator[Any]:
+    """Yield the module of each extension that can run again and again."""
+    yield from installed().parts("run_loop")
 
 
 def read_calibration(path: Path) -> Addition:

@@ -44,6 +44,20 @@ def files(name: str) -> Iterator[Path]:
         raise UsageError(f"No file {name!r}{_nearby(path)}")
 
 
+def fixed_folder(name: str) -> Path:
+    """Return the folder in or below which all files of a name lie, now and later."""
+    path = Path(name)
+    if path.is_dir():
+        return path
+    return _base(path.parts) if glob.has_magic(name) else path.parent
+
+
+def _base(parts: Sequence[str]) -> Path:
+    """Return the part of a glob before the first wildcard."""
+    magic = next(index for index, part in enumerate(parts) if glob.has_magic(part))
+    return Path(*parts[:magic])
+
+
 def _once(paths: Iterable[Path]) -> list[Path]:
     """Return the files of these paths, each under its own path if it has one, else under its first link.
 
@@ -88,8 +102,8 @@ def _matches(pattern: str) -> Iterator[Path]:
         found = map(Path, glob.glob(pattern))  # noqa: PTH207  # absolute patterns
         yield from (path for path in found if not path.is_dir())
         return
-    magic = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    base, rest = Path(*parts[:magic]), parts[magic:]
+    base = _base(parts)
+    rest = parts[len(base.parts) :]
     if not base.is_dir():
         return
     for path in _walk(base, hidden=any(part.startswith(".") for part in rest)):

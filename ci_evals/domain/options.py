@@ -83,6 +83,8 @@ class OptionSpec:
     """The default of the action's input, if it is not that of the option."""
     recorded: bool = True
     """False for what the results of a run do not say of it."""
+    in_action: bool = True
+    """False for what is of use only to a person, and so is no input of the action."""
 
 
 @dataclass(frozen=True, kw_only=True)

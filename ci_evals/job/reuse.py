@@ -110,4 +110,5 @@ def _source(earlier: EarlierRun, test: TestResult) -> TakenFrom:
         run=run.id,
         started_at=run.started_at,
         commit=run.git.head_commit or run.git.commit,
+        uncommitted_changes=run.git.uncommitted_changes,
     )

@@ -13,7 +13,6 @@ from ci_evals.reports.story.failures import CONFIRMED, FailedCriterion, FailedTe
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 from ci_evals.reports.story.wording import (
-    COMMIT,
     NO_REASON,
     OUTCOMES,
     ROLES,
@@ -320,7 +319,7 @@ class _Console:
                 f"Compared with {changes.base_agent(self._results)}, played in this run", _TEXT
             )
         baseline = found.baseline
-        commit = (baseline.commit or "")[:COMMIT]
+        commit = wording.commit_name(baseline)
         which = f"commit {commit}" if commit else f"run {baseline.run_id}"
         when = f"{wording.moment(baseline.at)}, {changes.age(self._results, found)}"
         return sanitize.log_line(f"Compared with the baseline: {which} of {when}", _TEXT)

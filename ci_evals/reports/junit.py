@@ -239,8 +239,9 @@ def _agreement(results: Results) -> dict[str, str | None]:
 def _regressed(results: Results) -> dict[tuple[str, str], str]:
     if results.comparison is None:
         return {}
-    commit = results.comparison.baseline.commit
-    note = f"It passed in the baseline{f' (commit {commit})' if commit else ''}."
+    baseline = results.comparison.baseline
+    commit = f" (commit {baseline.commit}{wording.with_changes(baseline)})" if baseline.commit else ""
+    note = f"It passed in the baseline{commit}."
     return {(test.suite, test.name): note for test in results.comparison.regressed}
 
 

@@ -93,6 +93,7 @@ def test_only_what_failed_is_played_again_and_merged_with_the_rest(tmp_path, age
         "run": first["run"]["id"],
         "startedAt": first["run"]["startedAt"],
         "commit": None,
+        "uncommittedChanges": False,
     }
     assert greets["trials"] == by_name(first)["Greets"]["trials"]
     assert (refunds["takenFrom"], found["score"], found["counts"]["taken"]) == (None, 100, 1)
@@ -373,6 +374,63 @@ def test_in_ci_a_pass_of_another_commit_stands_for_nothing(tmp_path, agent):
     assert "git tracks earlier/_results.json" in ran.stderr
 
 
+def test_a_local_run_names_its_commit_and_its_changes(tmp_path, agent):
+    """In the results and on the page; its own reports are no change."""
+    committed(tmp_path)
+    (tmp_path / ".gitignore").write_text("")
+    git(tmp_path, "commit", "--quiet", "--all", "-m", "2")
+    second = git(tmp_path, "rev-parse", "HEAD")
+    for _ in range(2):
+        run(agent, tmp_path)
+        known = results_in(tmp_path)["run"]["git"]
+        assert (known["commit"], known["ref"]) == (second, "refs/heads/main")
+        assert known["uncommittedChanges"] is False
+    (tmp_path / "refunds/prompt.md").write_text("2")
+    run(agent, tmp_path, "--baseline=results", "--output-dir=changed")
+    foot = f"`{second[:7]}` with changes against `{second[:7]}` of main"
+    assert foot in (tmp_path / "changed/summary.md").read_text()
+    assert f"{second} with changes" in (tmp_path / "changed/report.html").read_text()
+    run(agent, tmp_path, "--baseline=changed")
+    assert results_in(tmp_path)["run"]["git"]["uncommittedChanges"] is True
+    assert f"against `{second[:7]}` with changes of main" in (tmp_path / "results/summary.md").read_text()
+
+
+def test_a_pass_of_another_local_commit_is_warned_of(tmp_path, agent):
+    """Work on top of one commit is the loop itself, and needs no word."""
+    first = committed(tmp_path)
+    run(agent, tmp_path)
+    (tmp_path / "refunds/prompt.md").write_text("2")
+    same = run(agent, tmp_path, "--only-failed")
+    assert "what passed was played at" not in same.stderr
+    git(tmp_path, "commit", "--quiet", "--all", "-m", "2")
+    second = git(tmp_path, "rev-parse", "HEAD")
+    ran = run(agent, tmp_path, "--only-failed")
+    was, is_now = f"commit {first[:12]} with changes", f"commit {second[:12]}"
+    assert f"what passed was played at {was}, and this is {is_now}" in ran.stderr
+
+
+def test_a_local_run_with_changes_stands_for_nothing_in_ci(tmp_path, agent):
+    """Its commit does not have what passed."""
+    commit = committed(tmp_path)
+    (tmp_path / "refunds/prompt.md").write_text("2")
+    run(agent, tmp_path, "--output-dir=earlier")
+    here = {"CI": "true", "CI_COMMIT_SHA": commit}
+    ran = run(agent, tmp_path, "--only-failed=earlier", **here)
+    assert (ran.returncode, ran.played) == (2, 0)
+    assert f"is of commit {commit[:12]} with changes, and this is commit {commit[:12]}" in ran.stderr
+    ran = run(agent, tmp_path, "--changed-since=HEAD", "--baseline=earlier", **here)
+    assert "the baseline was played with uncommitted changes: what changed since is unknown" in ran.stderr
+    assert ran.played == 3
+
+
+def test_without_git_a_local_run_names_its_branch_alone(tmp_path, agent):
+    """Nobody knows what differs from the commit."""
+    committed(tmp_path)
+    run(agent, tmp_path, PATH="/nowhere")
+    known = results_in(tmp_path)["run"]["git"]
+    assert (known["commit"], known["ref"], known["uncommittedChanges"]) == (None, "refs/heads/main", False)
+
+
 GITLAB = {"CI": "true", "GITLAB_CI": "true", "CI_COMMIT_SHA": "c" * 40}
 
 
@@ -391,7 +449,7 @@ def test_other_services_name_their_commits_too(tmp_path, agent):
 def test_a_baseline_of_an_unknown_commit_stands_for_nothing_in_ci(tmp_path, agent):
     """What changed since it is not known; elsewhere that is said."""
     first = committed(tmp_path)
-    run(agent, tmp_path, "--output-dir=earlier")
+    run(agent, tmp_path, "--output-dir=earlier", PATH="/nowhere")  # without git
     options = (f"--changed-since={first}", "--baseline=earlier")
     ran = run(agent, tmp_path, *options, **GITLAB)
     assert ran.played == 3

@@ -2,12 +2,14 @@
 
 import os
 import subprocess  # git alone
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ci_evals.domain.errors import UsageError
 
 _SECONDS = 60
+_STATUS_SECONDS = 10
+"""Time for a question that every run asks and can do without."""
 _KEPT = ("PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "TEMP", "TMP")
 _SETTINGS = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
 # In a container the checkout belongs to another user. No setting of a repository may have a program started.
@@ -45,7 +47,7 @@ class Checkout:
         root = self._answer("rev-parse", "--show-toplevel")
         if root is None:
             raise GitError(f"{str(folder)!r} is not in a git checkout. Check the repository out with git")
-        self._root = Path(root.rstrip("\n"))
+        self._root = Path(root.rstrip("\n")).resolve()
 
     def knows(self, commit: str) -> bool:
         """Return whether the checkout has this commit."""
@@ -69,6 +71,36 @@ class Checkout:
         """Return the paths that differ from a commit itself, with those that are not committed."""
         return self._differing(commit)
 
+    def has_changes(self, *, besides: Path) -> bool:
+        """Return whether any file differs from HEAD, or is in no commit, except in the folder `besides`.
+
+        Files that `.gitignore` names are left out.
+
+        Raises:
+            GitError: git cannot say.
+        """
+        command = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=dirty"]
+        paths = [":/"]
+        if besides.resolve() != self._root and besides.resolve().is_relative_to(self._root):
+            paths.append(f":(top,exclude,literal){besides.resolve().relative_to(self._root).as_posix()}")
+        status = self._answer(*self._no_filters(), *command, "--", *paths, seconds=_STATUS_SECONDS)
+        if status is None:
+            raise GitError(f"git cannot say what changed in {str(self._root)!r}")
+        return bool(status)
+
+    def ignored(self, paths: Sequence[Path]) -> frozenset[Path]:
+        """Return those of these paths (absolute) that `.gitignore` leaves out; none if git cannot say."""
+        question = ("-c", "core.quotePath=false", "check-ignore", "--", *map(str, paths))
+        printed = self._answer(*question, seconds=_STATUS_SECONDS)
+        return frozenset(map(Path, (printed or "").splitlines()))
+
+    def _no_filters(self) -> Iterator[str]:
+        """Yield options that turn off the programs through which the settings have files read."""
+        keys = self._answer("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$")
+        for key in filter(None, (keys or "").split("\0")):
+            yield from ("-c", f"{key}=")
+            yield from ("-c", f"{key.rpartition('.')[0]}.required=false")
+
     def _differing(self, commit: str) -> frozenset[str]:
         tracked = self._answer(*_DIFF, commit, "--")
         others = self._answer("ls-files", "--others", "--exclude-standard", "-z")
@@ -87,7 +119,7 @@ class Checkout:
             return " The clone is shallow: check out with fetch-depth: 0"
         return " Fetch it first, or name another, such as origin/main"
 
-    def _answer(self, *arguments: str) -> str | None:
+    def _answer(self, *arguments: str, seconds: float = _SECONDS) -> str | None:
         """Return what git prints; None if it fails."""
         command = ["git", "-C", str(self._root), *_SAFE, *arguments]
         try:
@@ -96,7 +128,7 @@ class Checkout:
                 env=self._environ,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=_SECONDS,
+                timeout=seconds,
                 check=False,
             )
         except FileNotFoundError:

@@ -18,7 +18,7 @@ from ci_evals.cli.files.output_paths import Inputs, OutputPaths, check_folder, c
 from ci_evals.cli.files.suite_loading import load_suites, unmatched_paths, values_of
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.github_job import GitHubJob, baseline_option, wants_comment
-from ci_evals.cli.github.run_identity import run_identity
+from ci_evals.cli.github.run_identity import run_identity, with_local_commit
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run import recording, reuse
@@ -38,7 +38,7 @@ from ci_evals.domain.plan import HEAD, Plan
 from ci_evals.domain.progress import Event, Listener, TurnPlayed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
-from ci_evals.extension_registry import Addition, read_calibration
+from ci_evals.extension_registry import Addition, read_calibration, run_loops
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.rules.min_score import MinScore
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
@@ -63,6 +63,8 @@ def run_suites(settings: RunSettings, context: RunContext) -> None:
     Raises:
         UsageError: before anything has run.
     """
+    if loop := next((one for one in run_loops() if one.is_asked(settings)), None):
+        sys.exit(loop.repeat(settings, context))
     if settings.output_format is OutputFormat.JSON:
         context.keep_stdout_for_json()
     settings = for_shard(settings)
@@ -162,7 +164,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
                 "judgeCache": "on" if connections.judge_cache else "off",
                 "against": settings.against is not None,  # it may hold a key
             },
-            git=github.git,
+            git=with_local_commit(github.git, paths.folder, context),
             identity=identity,
             ci="github-actions" if context.in_actions else None,
             warnings=warnings,

@@ -52,7 +52,8 @@ def _baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | Non
     try:
         results = load_results(option)
         base = github.event.base.sha
-        of_base = base is not None and results.run.git.commit == base
+        git = results.run.git
+        of_base = base is not None and git.commit == base and not git.uncommitted_changes
         return BaselineResults(results, of_base_commit=of_base and github.tests_merge)
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error

@@ -161,17 +161,24 @@ def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:
         UsageError: in CI, where a pass of another commit must not stand for this one.
     """
     now, then = here.head_commit or here.commit, there.head_commit or there.commit
-    # Outside CI nobody names the commit; in CI one that nobody names is no other's.
-    same = now == then if now else not in_ci
+    if in_ci:  # a commit that nobody names is no other's
+        same = now is not None and here.exact_commit == there.exact_commit
+    else:  # what changed between two runs of one commit is the developer's own work
+        same = now == then or now is None
     if same:
         return ()
-    was, is_now = (f"commit {commit[:12]}" if commit else "an unknown commit" for commit in (then, now))
+    was, is_now = map(_commit_in_words, (there, here))
     if in_ci:
         raise UsageError(
             f"--only-failed: the earlier run is of {was}, and this is {is_now}: what passed "
             "there may fail here. Play all tests."
         )
     return (f"what passed was played at {was}, and this is {is_now}",)
+
+
+def _commit_in_words(git: Git) -> str:
+    commit = git.head_commit or git.commit
+    return f"commit {commit[:12]}{wording.with_changes(git)}" if commit else "an unknown commit"
 
 
 class _Changes(NamedTuple):
@@ -186,8 +193,9 @@ def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJ
     say, earlier = github.context.console.say, job.baseline.results
     changes = _changes(ref, earlier.run.git.commit if earlier else None, github)
     why = changes.unknown or (None if earlier else "there is no baseline to take the others from")
-    if earlier and not earlier.run.git.commit and github.context.in_ci:
-        why = why or "the baseline's commit is unknown, and with it what changed since"
+    unseen = _unseen(earlier.run.git) if earlier else None
+    if unseen and github.context.in_ci:
+        why = why or f"{unseen}: what changed since is unknown"
     if why or earlier is None:
         return Selected(_said(job, (_all_played(str(why)),), say))
 
@@ -203,10 +211,18 @@ def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJ
     if not selected.job.plan.trials:
         return Selected(job, f"no change since {ref} touches what a test depends on (--changed-since)")
     notes = (*map(_all_played, selected.differences), *selected.notes)
-    if not earlier.run.git.commit:
-        unseen = f"the baseline's commit is unknown: changes between it and {ref} are not seen"
-        notes = (*notes, f"{unseen} (--changed-since)")
+    if unseen:
+        notes = (*notes, f"{unseen}: changes between it and {ref} are not seen (--changed-since)")
     return Selected(_said(selected.job, notes, say))
+
+
+def _unseen(baseline: Git) -> str | None:
+    """Return what is unknown of the files that the baseline was played with; None if its commit has them."""
+    if baseline.commit is None:
+        return "the baseline's commit is unknown"
+    if baseline.uncommitted_changes:
+        return "the baseline was played with uncommitted changes"
+    return None
 
 
 def _changes(ref: str, baseline: str | None, github: GitHubJob) -> _Changes:

@@ -77,6 +77,8 @@ def _inputs_of(settings: type[Any], argument: str = "") -> dict[str, Option]:
     """The inputs that are options of a command, and that for its argument by the name given."""
     inputs = {}
     for option in options_of(settings):
+        if not option.in_action:
+            continue
         name = argument if argument and option.argument else option.kebab
         inputs[name] = option
     return inputs

@@ -18,6 +18,8 @@ class Baseline(ResultPart):
 
     score: Percent | None
     commit: str | None = None
+    uncommitted_changes: bool = False
+    """True if files differed from the commit."""
     branch: str | None = None
     """The branch it ran on, if known."""
     of_base_commit: bool = False

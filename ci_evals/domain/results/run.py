@@ -53,6 +53,13 @@ class Git(ResultPart):
     head_commit: str | None = None
     """The pull request's own commit; `commit` is then its merge with the base branch."""
     pull_request: int | None = None
+    uncommitted_changes: bool = False
+    """True if files differed from the commit. Only looked at outside CI."""
+
+    @property
+    def exact_commit(self) -> str | None:
+        """The commit, of a pull request its own, if all that was tested is in it; else None."""
+        return None if self.uncommitted_changes else self.head_commit or self.commit
 
     @property
     def branch(self) -> str | None:

@@ -20,6 +20,8 @@ class TakenFrom(ResultPart):
     run: CleanText
     started_at: Instant
     commit: CleanText | None = None
+    uncommitted_changes: bool = False
+    """True if files differed from the commit."""
 
 
 @dataclass(frozen=True)

@@ -265,6 +265,7 @@ def _git(parts: Sequence[Git]) -> Git:
         repository=_only(part.repository for part in parts),
         head_commit=_only(part.head_commit for part in parts),
         pull_request=_only(part.pull_request for part in parts),
+        uncommitted_changes=any(part.uncommitted_changes for part in parts),
     )
 
 

@@ -36,6 +36,7 @@ from ci_evals.reports.story.wording import (
     RunOutcome,
     capitalized,
     sentence,
+    with_changes,
 )
 
 _SUITES = 15
@@ -365,12 +366,14 @@ def _foot(story: Story, context: SummaryContext, news: News) -> Section:
     against = ""
     if base and base.commit:
         branch = f" of {sanitize.inline(base.branch, 80)}" if base.branch else ""
-        against = f"{'against' if commit else 'baseline'} {sanitize.code(base.commit[:COMMIT])}{branch}"
+        name = sanitize.code(base.commit[:COMMIT]) + with_changes(base)
+        against = f"{'against' if commit else 'baseline'} {name}{branch}"
     judges = dict.fromkeys(judge for suite in results.suites for judge in suite.models.judges)
     shown = " and ".join(sanitize.code(name[:80]) for name in list(judges)[:2])
     outcome = story.outcome
+    tested = sanitize.code(commit[:COMMIT]) + with_changes(results.run.git) if commit else ""
     parts = [
-        " ".join(filter(None, [sanitize.code(commit[:COMMIT]) if commit else "", against])),
+        " ".join(filter(None, [tested, against])),
         sanitize.inline(story.certainty) if outcome in _PASSED and not news.broke else "",
         f"judge {shown}" if shown and outcome not in _WITHOUT_JUDGE else "",
         sanitize.inline(f"{results.tool.name} {results.tool.version}", 80),

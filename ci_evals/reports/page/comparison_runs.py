@@ -30,6 +30,8 @@ class ComparisonRun:
     run_outcome: RunOutcome
     models: tuple[str, ...] = ()
     """The models of its agent and its judge, as far as they are known."""
+    uncommitted_changes: bool = False
+    """True if files differed from the commit."""
     ref: str | None = None
     """Its branch, or what else it was made of."""
     original: bool = True
@@ -46,6 +48,7 @@ class ComparisonRun:
             id=results.run.id,
             at=results.run.started_at,
             commit=git.head_commit or git.commit,
+            uncommitted_changes=git.uncommitted_changes,
             score=results.score,
             interval=results.interval,
             cost_usd=cost_of_trial(results.usage, results.counts.played_trials),

@@ -7,7 +7,6 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story import wording
-from ci_evals.reports.story.wording import COMMIT
 
 _BRANCH = "refs/heads/"
 
@@ -66,5 +65,5 @@ def sentence(
 
 def moment(run: ComparisonRun | Baseline) -> str:
     """The time and the commit of a run: `2026-11-20 09:30 UTC (1aaaaaa)`."""
-    commit = f" ({run.commit[:COMMIT]})" if run.commit else ""
-    return f"{wording.moment(run.at)}{commit}"
+    commit = wording.commit_name(run)
+    return f"{wording.moment(run.at)} ({commit})" if commit else wording.moment(run.at)

@@ -18,7 +18,7 @@ from ci_evals.domain.results.comparison import (
 )
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.story import wording
-from ci_evals.reports.story.wording import COMMIT, capitalized, sentence
+from ci_evals.reports.story.wording import COMMIT, capitalized, sentence, with_changes
 from ci_evals.scoring.statistics import ALPHA
 
 _SHOWN_REASONS = 3
@@ -97,7 +97,11 @@ def baseline(results: Results, note: str, show: Callable[[str], str] = str) -> s
     if comparison.method == "both-sides":
         return ""
     run = comparison.baseline
-    which = f"commit {show(run.commit[:COMMIT])}" if run.commit else f"run {show(run.run_id[:_RUN_ID])}"
+    which = (
+        f"commit {show(run.commit[:COMMIT])}{with_changes(run)}"
+        if run.commit
+        else f"run {show(run.run_id[:_RUN_ID])}"
+    )
     when = f"{wording.moment(run.at)}, {age(results, comparison)}"
     text = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
     if comparison.delta is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ci_evals.domain import numbers
 from ci_evals.domain.actions import AgentAction, LogicKind, is_traced, shown_actions
@@ -435,8 +435,30 @@ def _taken_notes(results: Results) -> Iterator[str]:
 
 
 def _source(source: TakenFrom) -> str:
-    commit = f" (commit {source.commit[:COMMIT]})" if source.commit else ""
-    return f"the run of {moment(source.started_at)}{commit}"
+    commit, began = commit_name(source), moment(source.started_at)
+    return f"the run of {began} (commit {commit})" if commit else f"the run of {began}"
+
+
+class OfCommit(Protocol):
+    """A run, as far as its commit is known."""
+
+    @property
+    def commit(self) -> str | None:
+        """The commit's id."""
+
+    @property
+    def uncommitted_changes(self) -> bool:
+        """True if files differed from the commit."""
+
+
+def commit_name(run: OfCommit) -> str:
+    """Return the commit that a run tested, shortened, such as `abc1234 with changes`; empty if unknown."""
+    return f"{run.commit[:COMMIT]}{with_changes(run)}" if run.commit else ""
+
+
+def with_changes(run: OfCommit) -> str:
+    """Return what follows a commit's id if files differed from it; empty if they did not."""
+    return " with changes" if run.uncommitted_changes else ""
 
 
 def _quarantine_notes(results: Results) -> Iterator[str]:

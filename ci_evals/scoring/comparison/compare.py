@@ -163,6 +163,7 @@ class RunComparer:
             baseline=Baseline(
                 score=self.base.score,
                 commit=self.base.run.git.commit,
+                uncommitted_changes=self.base.run.git.uncommitted_changes,
                 branch=self.base.run.git.branch,
                 of_base_commit=self._of_base_commit,
                 at=self.base.run.started_at,

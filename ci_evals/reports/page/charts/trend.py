@@ -11,6 +11,7 @@ from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.quality import THIS, score_scale
 from ci_evals.reports.page.charts.scale import Scale
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story import wording
 from ci_evals.reports.story.wording import RunOutcome
 
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
@@ -42,7 +43,7 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
             (
                 f"{run.at:%Y-%m-%d %H:%M} UTC",
                 run.label,
-                (run.commit or "")[:7],
+                wording.commit_name(run),
                 numbers.score(run.score),
                 numbers.interval(run.interval),
                 run.run_outcome.value.words,

@@ -98,7 +98,7 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
     judges = dict.fromkeys(judge for suite in suites for judge in suite.models.judges)
     users = dict.fromkeys(suite.user_model for suite in suites if suite.user_model)
     facts = (
-        ("Commit", commit[:40] if commit else None),
+        ("Commit", commit[:40] + wording.with_changes(run.git) if commit else None),
         ("Branch", run.git.ref),
         ("Pull request", str(run.git.pull_request) if run.git.pull_request else None),
         ("Suite files" if len(suites) > 1 else "Suite file", files),

@@ -1,0 +1,1 @@
+"""The option `--watch` of `run`: run again as soon as a suite or another file changes."""

@@ -1,0 +1,71 @@
+"""Files that differ from the checkout's commit, without running a program that its settings name."""
+
+import os
+import subprocess
+
+import pytest
+
+from ci_evals.adapters.git.changes import Checkout, GitError, NoGitError
+
+IDENTITY = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+
+
+def git(folder, *arguments):
+    subprocess.run(["git", "-C", folder, *IDENTITY, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent/prompt.md").write_text("Be kind.")
+    (tmp_path / ".gitignore").write_text("ignored\n")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message=1")
+    return tmp_path
+
+
+def has_changes(repository, folder="."):
+    return Checkout(repository / folder, os.environ).has_changes(besides=repository / "out [1]")
+
+
+@pytest.mark.parametrize("folder", [".", "agent"])
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [("agent/prompt.md", True), ("new", True), ("ignored", False), ("out [1]/run/report.html", False)],
+)
+def test_a_changed_or_new_file_is_a_change(repository, folder, file, counts):
+    """Seen from any folder; what is ignored is none, nor is what the run writes."""
+    assert has_changes(repository, folder) is False
+    (repository / file).parent.mkdir(parents=True, exist_ok=True)
+    (repository / file).write_text("Be kinder.")
+    assert has_changes(repository, folder) is counts
+
+
+def test_a_staged_change_is_one(repository):
+    """It is in no commit yet."""
+    git(repository, "rm", "--quiet", "--cached", "agent/prompt.md")
+    assert has_changes(repository)
+
+
+def test_no_program_of_the_repository_is_run(repository):
+    """Settings of a repository name filters, hooks and monitors of its own."""
+    program = repository / ".git/program"
+    program.write_text(f"#!/bin/sh\ntouch '{repository}/.git/ran'\ncat\n")
+    program.chmod(0o755)
+    (repository / ".git/info/attributes").write_text("* filter=own\n")
+    for key in ("filter.own.clean", "filter.own.process", "filter.own.smudge", "core.fsmonitor"):
+        git(repository, "config", key, str(program))
+    git(repository, "config", "filter.own.required", "true")
+    git(repository, "config", "core.hooksPath", str(program.parent))
+    (repository / ".git/post-index-change").symlink_to(program)
+    (repository / "agent/prompt.md").write_text("Be firm.")  # as long as before
+    assert has_changes(repository)
+    assert not (repository / ".git/ran").exists()
+
+
+def test_without_git_there_is_no_answer(tmp_path, repository):
+    with pytest.raises(NoGitError):
+        Checkout(repository, {"PATH": "/nowhere"})
+    with pytest.raises(GitError):
+        Checkout(tmp_path.parent, os.environ)

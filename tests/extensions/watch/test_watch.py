@@ -1,0 +1,280 @@
+"""`run --watch` in a real terminal, with real files and an agent that is started."""
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import CLEAN, holders, results_in
+
+pytestmark = pytest.mark.slow
+pty = pytest.importorskip("pty")
+termios = pytest.importorskip("termios")
+
+PATIENCE = 120
+SERVER = """
+import json, os, sys, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+held = open("held", "a")
+
+
+class Agent(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["text"]
+        with open("asked", "a") as file:
+            print(asked, file=file)
+        if asked == "hang" and not os.path.exists("mended"):
+            time.sleep(300)
+        if asked == "write":
+            with open("evals/shop.db", "a") as file:
+                print(asked, file=file)
+            time.sleep(300)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"reply": os.environ.get("SAYS", "Hello")}).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Agent).serve_forever()
+"""
+SUITE = """
+name: Shop
+adapter: http
+baseUrl: http://127.0.0.1:{port}
+start: cd .. && {python} server.py {port}
+adapterOptions:
+  send: {{ body: {{ text: "{{{{message}}}}" }} }}
+  reply: {{ text: $.reply }}
+tests:
+  - name: Greets
+    guidelines: You say hello.
+    turns: [{{ user: greet }}]
+    maxTurns: 1
+    evaluations: [{{ criterion: It greets, strict: contains, text: Hello }}]
+  - name: Waits
+    guidelines: You wait.
+    turns: [{{ user: {message} }}]
+    maxTurns: 1
+    evaluations: [{{ criterion: It answers, strict: contains, text: {text} }}]
+"""
+
+
+class Shop:
+    """A folder with an agent and a suite."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            self._port = taken.getsockname()[1]
+        (folder / "server.py").write_text(SERVER)
+        (folder / "evals").mkdir()
+        self.write()
+
+    def write(self, message="wait", text="Hello"):
+        suite = SUITE.format(port=self._port, python=sys.executable, message=message, text=text)
+        new = self.folder / "new"
+        new.write_text(suite)
+        new.rename(self.folder / "evals/suite.yaml")
+
+    def asked(self):
+        """All messages that any agent has got."""
+        file = self.folder / "asked"
+        return file.read_text().split() if file.exists() else []
+
+    @property
+    def is_gone(self):
+        return not holders(self.folder / "held")
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return Shop(tmp_path)
+
+
+class Watching:
+    """`ci-evals run --watch`, in a terminal or with its output in a pipe."""
+
+    def __init__(self, shop, *options, terminal=True):
+        command = [
+            sys.executable,
+            "-m",
+            "ci_evals",
+            "run",
+            "evals/",
+            "--watch",
+            "--provider=offline",
+            *options,
+        ]
+        if terminal:
+            self._out, self.its = pty.openpty()
+            # The first terminal that a new session opens is its own, whose keys send signals.
+            name = os.ttyname(self.its)
+            command = ["sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh", *command]
+            self.process = subprocess.Popen(command, cwd=shop.folder, env=CLEAN, start_new_session=True)
+        else:
+            self._out, its = os.pipe()
+            self.process = subprocess.Popen(
+                command, cwd=shop.folder, env=CLEAN, stdin=subprocess.DEVNULL, stdout=its, stderr=its
+            )
+            os.close(its)
+        self.shown = ""
+
+    def wait_for(self, pattern):
+        """Read until there is a match, and forget all before its end."""
+        deadline = time.monotonic() + PATIENCE
+        while not (match := re.search(pattern, self.shown)):
+            ready, _, _ = select.select([self._out], [], [], max(0, deadline - time.monotonic()))
+            assert ready, self.shown
+            data = os.read(self._out, 65_536).decode(errors="replace")
+            self.shown += (
+                re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", data).replace("\n    ", " ").replace("\n  ", " ")
+            )
+        self.shown = self.shown[match.end() :]
+
+    def press(self, key):
+        os.write(self._out, key)
+
+    def end(self):
+        """Return the exit code, while what is still shown is read."""
+        deadline = time.monotonic() + PATIENCE
+        while self.process.poll() is None and time.monotonic() < deadline:
+            if select.select([self._out], [], [], 0.1)[0]:
+                self.shown += os.read(self._out, 65_536).decode(errors="replace")
+        return self.process.wait(1)
+
+
+@pytest.fixture
+def watching(shop):
+    """Starts `run --watch`, and ends what is left of it."""
+    started = []
+
+    def start(*options, terminal=True):
+        started.append(Watching(shop, *options, terminal=terminal))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.terminate()
+            one.end()
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+NEXT = r"Watching 1 file\. The next change runs all tests\."
+
+
+def test_a_change_runs_again_and_keys_choose_the_tests(shop, watching):
+    """The agent is started anew each time; `q` quits with the exit code, and leaves the terminal as it was."""
+    shop.write(text="Bye")
+    run = watching()
+    before = termios.tcgetattr(run.its)
+    run.wait_for(NEXT + r" +Keys: f failed only, a all, q +quit")
+    assert (shop.asked(), shop.is_gone) == (["greet", "wait"], True)
+    run.press(b"f")
+    run.wait_for("The next change runs tests that failed")
+    assert shop.asked()[2:] == ["wait"]
+    shop.write()
+    run.wait_for(r"suite\.yaml changed: running again")
+    run.wait_for("The next change runs tests that failed")
+    assert results_in(shop.folder)["score"] == 100
+    run.press(b"A")
+    run.wait_for(NEXT)
+    assert sorted(shop.asked()[-2:]) == ["greet", "wait"]
+    run.press(b"q")
+    assert run.end() == 0
+    assert termios.tcgetattr(run.its) == before
+    assert shop.is_gone
+
+
+def test_a_change_during_a_run_stops_it_and_starts_the_next(shop, watching):
+    """Nobody waits for what is out of date; the stopped run's agent is gone before the next one starts."""
+    shop.write("hang")
+    run = watching()
+    wait_until(lambda: "hang" in shop.asked())
+    (shop.folder / "mended").touch()
+    shop.write("hang", "Hello")
+    run.wait_for(r"suite\.yaml changed: running again")
+    run.wait_for(NEXT)
+    assert results_in(shop.folder)["gate"]["passed"]
+    assert shop.asked().count("hang") == 2
+
+
+def test_ctrl_c_ends_the_run_and_its_agent(shop, watching):
+    """At any time: here while the agent hangs."""
+    shop.write("hang")
+    run = watching()
+    before = termios.tcgetattr(run.its)
+    wait_until(lambda: "hang" in shop.asked())
+    run.press(b"\x03")
+    assert run.end() == 130
+    assert shop.is_gone
+    assert termios.tcgetattr(run.its) == before
+    assert results_in(shop.folder)["run"]["status"] == "interrupted"
+
+
+def test_a_broken_suite_shows_its_problem_and_is_waited_for(shop, watching):
+    """Without a terminal there are no keys, and SIGTERM ends it."""
+    suite = shop.folder / "evals/suite.yaml"
+    suite.write_text("name: [")
+    run = watching(terminal=False)
+    run.wait_for(r"evals/suite\.yaml:2:1: not YAML")
+    run.wait_for(NEXT)
+    assert "Keys" not in run.shown
+    assert shop.asked() == []
+    shop.write()
+    run.wait_for("Evals passed")
+    run.wait_for(NEXT)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.end() == 130
+
+
+def test_quitting_has_the_exit_code_of_the_last_whole_run(shop, watching):
+    """A script that goes on after it must not take a failed run for a passed one."""
+    shop.write(text="Bye")
+    run = watching()
+    run.wait_for(NEXT)
+    shop.write("hang")
+    wait_until(lambda: "hang" in shop.asked())
+    run.press(b"q")
+    assert run.end() == 1
+    assert shop.is_gone
+
+
+def test_an_agent_that_writes_next_to_its_suite_is_not_run_for_ever(shop, watching):
+    """Each run would stop itself, and cost money all night."""
+    shop.write("write")
+    run = watching()
+    for _ in range(5):
+        run.wait_for(r"shop\.db changed: running again")
+    run.wait_for(r"shop\.db changed in each of the last 5 runs")
+    assert shop.asked().count("write") == 6
+    shop.write()
+    run.wait_for(NEXT.replace("1 file", "2 files"))
+    assert results_in(shop.folder)["gate"]["passed"]
+
+
+def test_several_files_that_are_saved_together_start_one_run(shop, watching):
+    """Or two, where the machine is busy; not one for each."""
+    run = watching(terminal=False)
+    run.wait_for(NEXT)
+    for number in range(20):
+        Path(shop.folder, f"evals/{number}.md").write_text("x")
+    run.wait_for("changed: running again")
+    run.wait_for("Watching 21 files")
+    assert shop.asked().count("greet") <= 4

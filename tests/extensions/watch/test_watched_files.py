@@ -1,0 +1,108 @@
+"""What counts as a change, and where `--watch` is refused."""
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.choices import OutputFormat
+from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.watch.watching import watch, watched_files
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/suite.yaml").write_text("name: One")
+    return tmp_path
+
+
+def watched(*suites, **options):
+    settings = RunSettings(suites=[*suites], watch=True, **options)
+    return watched_files(settings, RunContext({**os.environ}))
+
+
+def changes(files, change):
+    before = files.look()
+    change()
+    return [path.relative_to(Path.cwd()).as_posix() for path in files.changed(before, files.look())]
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("evals/suite.yaml", True),
+        ("evals/more/prompt.md", True),
+        ("evals/.suite.yaml.swp", False),
+        ("evals/suite.yaml~", False),
+        ("evals/.git/index", False),
+        ("evals/__pycache__/agent.pyc", False),
+        ("evals/results/report.html", False),
+        ("agent.py", False),
+    ],
+)
+@pytest.mark.parametrize("suite", ["evals", "evals/suite.yaml", "evals/*.yaml"])
+def test_a_file_in_the_folder_of_a_suite_counts(folder, suite, name, counts):
+    """What editors, git and runs write there does not."""
+    files = watched(suite, output_dir=Path("evals/results"))
+
+    def write():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("name: Another")
+
+    assert changes(files, write) == [name] * counts
+
+
+def test_a_file_that_goes_or_is_replaced_counts(folder):
+    """Editors write a new file and rename it."""
+    files = watched("evals")
+    Path("new").write_text("name: One")
+    facts = Path("evals/suite.yaml").stat()
+    os.utime("new", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert changes(files, lambda: Path("new").rename("evals/suite.yaml")) == ["evals/suite.yaml"]
+    assert changes(files, Path("evals/suite.yaml").unlink) == ["evals/suite.yaml"]
+    assert changes(files, lambda: None) == []
+
+
+def test_what_git_ignores_does_not_count_unless_it_is_a_suite(folder):
+    """An agent's database is no source. A suite that nobody else gets is played all the same."""
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    Path(".gitignore").write_text("*.db\nmine.yaml\n")
+    files = watched("evals")
+
+    def write():
+        for name in ("shop.db", "mine.yaml", "prompt.md"):
+            Path("evals", name).write_text("1")
+
+    assert changes(files, write) == ["evals/mine.yaml", "evals/prompt.md"]
+
+
+def test_other_files_are_watched_instead(folder):
+    Path("agent").mkdir()
+    Path("agent/agent.py").touch()
+    files = watched("evals", watch_path=["agent", "evals/suite.yaml"])
+    assert sorted(path.name for path in files.look()) == ["agent.py", "suite.yaml"]
+
+
+REFUSED = {
+    "--watch: CI runs once": ({"suites": ["evals"]}, {"CI": "true"}),
+    "--watch: bundled suites do not change": ({"suites": ["demo:hr"]}, {}),
+    "--watch-path: 'agnet' does not exist": ({"suites": ["evals"], "watch_path": ["agnet"]}, {}),
+    "--watch: 'evalz' does not exist": ({"suites": ["evalz/*.yaml"]}, {}),
+    "--watch, --format=json: ": ({"suites": ["evals"], "output_format": OutputFormat.JSON}, {}),
+    "--watch, --resume: ": ({"suites": ["evals"], "resume": Path("results")}, {}),
+}
+
+
+@pytest.mark.parametrize(("given", "environ"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_watched_is_refused(folder, given, environ, request):
+    """Before anything is played."""
+    settings = replace(RunSettings(suites=[], watch=True), **given)
+    with pytest.raises(UsageError) as refused:
+        watch(settings, RunContext(environ))
+    assert str(refused.value).startswith(request.node.callspec.id)
