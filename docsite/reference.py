@@ -100,12 +100,16 @@ def _commands(commands: Mapping[str, Command], options: Mapping[str, Options]) -
         yield row(f"[`{name}`](#{name})", " ".join(command.help.split("\n\n")[0].split()))
     for name, command in commands.items():
         yield from ("", f"## {name}", "", *_help(command.help))
-        if name == "run":
-            yield from ("", "Its options are in [Options and inputs](options.md).")
-            continue
         shown = [
             option for group in options[name].values() for option in group if "--help" not in option.name
         ]
+        if name == "run":
+            yield from (
+                "",
+                "Its options are in [Options and inputs](options.md). These are no inputs of the action:",
+            )
+            inputs = declared()
+            shown = [option for option in shown if _input(option) not in inputs]
         if shown:
             yield from ("", *table("name | default | meaning"))
         for option in shown:

@@ -33,6 +33,18 @@ tests:
 TALK = "I am late for a refund\n/evaluate\n/quit\n"
 
 
+def watched_until_played(arguments, folder):
+    """Run what watches files until it waits for a change, and return the exit code."""
+    command = [sys.executable, "-m", "ci_evals", *arguments]
+    with subprocess.Popen(
+        command, cwd=folder, env=CLEAN, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert any(line.startswith("Watching 2 files.") for line in process.stderr)
+        process.terminate()
+        process.stderr.read()
+        return process.wait(60)
+
+
 def test_the_page_leads_from_a_failure_to_its_cause(tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
     (tmp_path / "evals").mkdir()
@@ -44,6 +56,9 @@ def test_the_page_leads_from_a_failure_to_its_cause(tmp_path):
         for line in block.splitlines():
             program, *arguments = shlex.split(line)
             assert program == "ci-evals"
+            if "--watch" in arguments:
+                assert watched_until_played(arguments, tmp_path) == 130
+                continue
             done = subprocess.run(
                 [sys.executable, "-m", "ci_evals", *arguments],
                 cwd=tmp_path,

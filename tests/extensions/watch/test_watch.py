@@ -180,7 +180,7 @@ NEXT = r"Watching 1 file\. The next change runs all tests\."
 
 
 def test_a_change_runs_again_and_keys_choose_the_tests(shop, watching):
-    """The agent is started anew each time; `q` quits with the exit code, and leaves the terminal as it was."""
+    """The agent is started anew each time; `q` exits as the last run did, and restores the terminal."""
     shop.write(text="Bye")
     run = watching()
     before = termios.tcgetattr(run.its)
