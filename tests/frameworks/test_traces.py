@@ -177,6 +177,9 @@ def recorded(framework) -> dict:
             headers = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "Content-Type": "application/json"}
             sent = urllib.request.Request(f"{url}/chat", b'{"message": "Refund"}', headers)
             urllib.request.urlopen(sent).close()
+            until = time.monotonic() + 120
+            while not bodies and time.monotonic() < until:
+                time.sleep(0.2)
             time.sleep(2)  # several times the delay of the exporter
     resource_spans = []
     for kind, body in bodies:
