@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from ci_evals.adapters import files
+from ci_evals.adapters.github import workflow
 from ci_evals.adapters.suites import read_text
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.files.saved_run import SavedRun
@@ -79,7 +80,9 @@ def mutate_run(settings: MutateSettings, context: RunContext) -> None:
         raise SystemExit(_nothing_planted(run, context))
     if target is not None:
         _apply(target, [one for one in found.suggestions if one.suite == target], context)
-    files.write_all(run.file.parent, documents.files_of(found))
+    texts = documents.files_of(found)
+    files.write_all(run.file.parent, texts)
+    _add_to_summary(texts[documents.PAGE], found, context)
     context.show(documents.summary(found, context.width))
     sys.exit(_exit_code(found, settings.min_noticed, context))
 
@@ -233,6 +236,18 @@ def _apply(file: str, suggestions: Sequence[Suggestion], context: RunContext) ->
     context.show("\n".join(difference), exact=True)
     files.write(Path(file), new)
     context.show(f"{numbers.count(len(suggestions), 'check')} added to {file}")
+
+
+def _add_to_summary(page: str, found: Mutations, context: RunContext) -> None:
+    """Append the page to the step summary of a GitHub job; only its first sentences if it is too long."""
+    path = context.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    room = workflow.summary_room(Path(path))
+    for text in (page, documents.short_page(found)):
+        if len(text.encode()) <= room:
+            workflow.append_summary(Path(path), text)
+            return
 
 
 def _exit_code(found: Mutations, least: float | None, context: RunContext) -> int:

@@ -49,6 +49,11 @@ def summary(found: Mutations, width: int | None) -> str:
     return "\n\n".join([text, "\n".join(map(sanitize.log_line, lines))])
 
 
+def short_page(found: Mutations) -> str:
+    """Return the findings for people in a few lines."""
+    return f"# What would turn this gate red\n\n{headline(found)} {null_agents(found)}\n"
+
+
 def _next_step(found: Mutations) -> str:
     kinds = sum(len(suggestion.kinds) for suggestion in found.suggestions)
     checks = numbers.count(len(found.suggestions), "check")

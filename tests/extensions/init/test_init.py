@@ -97,6 +97,20 @@ def test_the_workflow_is_the_example(repository):
     assert pins[0] == pins[1]
 
 
+def test_the_workflow_says_every_week_what_the_gate_would_notice(repository):
+    """Of the run on the main branch, before the reports are kept; no key is handed over."""
+    ci_evals("init", cwd=repository)
+    written = workflow((repository / WORKFLOW).read_text())
+    assert [entry["cron"].split()[-1] for entry in written["on"]["schedule"]] == ["1"]
+    steps = written["jobs"]["evals"]["steps"]
+    places = [place for place, step in enumerate(steps) if "mutate" in step.get("with", {}).get("args", "")]
+    names = [step.get("name", step.get("id")) for step in steps]
+    (place,) = places
+    assert names.index("evals") < place < names.index("Keep all reports")
+    assert steps[place]["with"] == {"args": "mutate results"}
+    assert "github.event_name == 'schedule'" in steps[place]["if"]
+
+
 @pytest.mark.parametrize(
     ("adapter", "wanted"),
     [

@@ -12,6 +12,7 @@ import yaml
 from shop_agents import SUITE, ShopAgent
 
 from ci_evals import UsageError, load_suite, run_suite, write_reports
+from ci_evals.adapters.github.workflow import SUMMARY_BYTES
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.checks.evaluation import STRICT_KINDS
@@ -122,6 +123,31 @@ def test_a_gate_that_fails_without_faults_says_nothing_about_them():
     assert found["gate"]["passed"] is False
     assert {fault["neededShare"] for fault in found["faults"]} == {None}
     assert "even without faults" in Path("results/mutations.md").read_text()
+
+
+def summary_of_job(room=None):
+    """The step summary after `mutate`; with only so many bytes of room."""
+    summary = Path("summary.md")
+    summary.write_text("" if room is None else "x" * (SUMMARY_BYTES - room))
+    before = summary.stat().st_size
+    context = RunContext({"GITHUB_STEP_SUMMARY": str(summary)})
+    try:
+        invoke(["mutate", "results", "--quiet"], context)
+    except SystemExit:
+        pass
+    finally:
+        context.close()
+    return summary.read_text()[before:]
+
+
+def test_a_job_shows_the_page_in_its_summary():
+    """As much as it has room for."""
+    play()
+    assert summary_of_job() == Path("results/mutations.md").read_text()
+    short = summary_of_job(room=1_000)
+    assert short.startswith("# What would turn this gate red\n\nThis gate notices ")
+    assert len(short) < 1_000
+    assert summary_of_job(room=10) == ""
 
 
 def test_too_few_noticed_faults_fail():
