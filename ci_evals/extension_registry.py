@@ -13,6 +13,8 @@ these names:
 - `report`: `report(results)`, the `StudyReport` of what results hold of it, or None, and its `RANK` among the
   reports of all extensions;
 - `providers`: `PROVIDERS`, rows of providers of models (`domain/providers`);
+- `python_objects`: `adapter_of(target, name, settings)`, an object with the methods of an adapter if `target`
+  is an agent of a type that it knows, else None; and `FORM`, a few words on these types for messages;
 - `readers`: `READERS`, formats of other tools' results that `gate` reads
   (`extension_support/result_files`);
 - `report_files`: `FORMAT`, a name for `report` to take, its `SUMMARY` for the help, and `files(results)`, the
@@ -58,6 +60,7 @@ NEEDED = {
     "result": ("KINDS",),
     "report": ("report", "RANK"),
     "providers": ("PROVIDERS",),
+    "python_objects": ("adapter_of", "FORM"),
     "readers": ("READERS",),
     "report_files": ("FORMAT", "SUMMARY", "files"),
     "findings": ("FILE", "read"),
@@ -196,6 +199,23 @@ def judging_providers() -> list[str]:
 def provider_secrets() -> frozenset[str]:
     """Return the variables of the environment that hold keys and tokens of any provider."""
     return frozenset(name for row in providers().values() for name in row.secrets)
+
+
+def adapter_of(target: Any, name: str, settings: Any) -> Any | None:
+    """Return an object with the methods of an adapter for the object `target` if an extension knows its type.
+
+    Raises:
+        UsageError: it cannot be used as an agent, or not with these settings.
+    """
+    for module in installed().parts("python_objects"):
+        if (adapter := module.adapter_of(target, name, settings)) is not None:
+            return adapter
+    return None
+
+
+def object_forms() -> list[str]:
+    """Return what else can be an agent in Python, in the words of the extensions that know it."""
+    return [module.FORM for module in installed().parts("python_objects")]
 
 
 def result_readers() -> Iterator[Any]:

@@ -14,16 +14,16 @@ from typing import Any
 from ci_evals.agents import plugins
 from ci_evals.agents.code.foreign_code import CodeUsageError, message_of, positional_parameters
 from ci_evals.agents.python.agent import CodeAgent, FunctionAgent, ObjectAgent
-from ci_evals.agents.python.framework_objects import FRAMEWORKS, framework_agent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import UsageError
+from ci_evals.extension_registry import adapter_of, object_forms
 from ci_evals.support.documentation import see
 from ci_evals.support.redaction import Redactor
 
-FORMS = (
-    "a function reply(message), an object with open_session and send_message "
-    f"or with spawn_session and send_message, or an agent of {FRAMEWORKS}"
+_FORMS = (
+    "a function reply(message)",
+    "an object with open_session and send_message or with spawn_session and send_message",
 )
 _PAGE = f"see {see('python-agent')}"
 
@@ -87,11 +87,11 @@ def load_plugin(name: str, settings: AgentSettings, redactor: Redactor | None = 
 def agent_of(
     target: Any, name: str, settings: AgentSettings, redactor: Redactor | None = None, *, apart: bool = False
 ) -> CodeAgent:
-    """The agent that an object is: of a framework, one with methods, of four methods, or a function.
+    """The agent that an object is: one an extension knows, one with methods, of four methods, or a function.
 
     Calls nothing of it. Raise `UsageError` if it is none, or cannot be called as it will be.
     """
-    target = framework_agent(target, name, settings) or target
+    target = adapter_of(target, name, settings) or target
     if _has(target, "open_session", "send_message"):
         return ObjectAgent(target, name, settings, redactor=redactor, apart=apart)
     if _has(target, "spawn_session", "send_message"):
@@ -104,7 +104,8 @@ def agent_of(
     kind = f"the class {target.__name__}" if is_class else f"of the type {type(target).__name__}"
     camel = [method for method in ("openSession", "spawnSession", "sendMessage") if hasattr(target, method)]
     hint = f" (found {', '.join(camel)}: in Python names are spelled as in send_message)" if camel else ""
-    raise UsageError(f"{name} is not an agent but {kind}; an agent is {FORMS}{hint}")
+    *forms, last = [*_FORMS, *object_forms()]
+    raise UsageError(f"{name} is not an agent but {kind}; an agent is {', '.join(forms)}, or {last}{hint}")
 
 
 def _has(target: Any, *methods: str) -> bool:

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import commands
 import pytest
 
-from ci_evals.agents.python.framework_objects import adk
 from ci_evals.agents.python.loading import agent_of
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
+from ci_evals.extensions.python_frameworks import adk
 
 SHAPES = Path(__file__).parents[2] / "framework_shapes"
 ROOTS = ("pydantic_ai", "agents", "langgraph", "langchain_core", "google.adk", "google.genai")

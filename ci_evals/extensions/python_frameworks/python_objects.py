@@ -6,11 +6,11 @@ No framework is imported to recognize its objects: who has such an object has im
 from importlib import import_module
 from typing import Any
 
-from ci_evals.agents.python.framework_objects.framework import FrameworkAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.python_frameworks.framework import FrameworkAgent
 
-FRAMEWORKS = "pydantic-ai, LangGraph, the OpenAI Agents SDK or Google ADK"
+FORM = "an agent of pydantic-ai, LangGraph, the OpenAI Agents SDK or Google ADK"
 
 _KINDS = {
     ("pydantic_ai", "AbstractAgent"): "pydantic_ai:PydanticAiAgent",
@@ -24,7 +24,7 @@ _KINDS = {
 _UNFINISHED = {("langgraph", "StateGraph"): "is a LangGraph graph that is not compiled: name graph.compile()"}
 
 
-def framework_agent(target: Any, name: str, settings: AgentSettings) -> FrameworkAgent | None:
+def adapter_of(target: Any, name: str, settings: AgentSettings) -> FrameworkAgent | None:
     """Return the agent of a framework as an object with the methods of an adapter; None if it is none.
 
     Raises:
@@ -37,7 +37,7 @@ def framework_agent(target: Any, name: str, settings: AgentSettings) -> Framewor
             if (package, kind) in _UNFINISHED:
                 raise UsageError(f"{name} {value}")
             module, _, attribute = value.partition(":")
-            made: FrameworkAgent = getattr(import_module(f"{__name__}.{module}"), attribute)(
+            made: FrameworkAgent = getattr(import_module(f"{__package__}.{module}"), attribute)(
                 target, name, settings
             )
             return made

@@ -9,15 +9,15 @@ from uuid import uuid4
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from ci_evals.agents.python.framework_objects.framework import (
+from ci_evals.agents.settings import AgentSettings
+from ci_evals.domain.errors import AgentError, UsageError
+from ci_evals.domain.suite import Test
+from ci_evals.extensions.python_frameworks.framework import (
     PAGE,
     FrameworkAgent,
     all_words,
     waiting,
 )
-from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.errors import AgentError, UsageError
-from ci_evals.domain.suite import Test
 
 _STATUSES = {"success": "ok", "retried": "error", "failed": "error", "denied": "error"}
 

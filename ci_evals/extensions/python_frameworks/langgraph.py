@@ -10,15 +10,15 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from ci_evals.agents.code.plain_reply import NoAnswerError
-from ci_evals.agents.python.framework_objects.framework import (
+from ci_evals.agents.settings import AgentSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.suite import Test
+from ci_evals.extensions.python_frameworks.framework import (
     PAGE,
     FrameworkAgent,
     jsonable,
     waiting,
 )
-from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.errors import UsageError
-from ci_evals.domain.suite import Test
 
 _CHANNEL = "messages"
 _INTERRUPT = "__interrupt__"

@@ -8,13 +8,13 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from ci_evals.agents.python.framework_objects.framework import (
+from ci_evals.domain.suite import Test
+from ci_evals.extensions.python_frameworks.framework import (
     FrameworkAgent,
     all_words,
     jsonable,
     waiting,
 )
-from ci_evals.domain.suite import Test
 from ci_evals.support import payload
 
 _OF_ITSELF = {"id", "type", "status", "results", "outputs", "output", "call_id"}

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.agents.python.framework_objects.framework import FrameworkAgent, jsonable, waiting
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.suite import Test
+from ci_evals.extensions.python_frameworks.framework import FrameworkAgent, jsonable, waiting
 
 _USER = "ci-evals"
 _REQUEST = "adk_request_"
