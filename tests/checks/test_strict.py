@@ -209,6 +209,10 @@ def test_an_agent_may_say_apart_from_workflows_that_it_hands_over():
         "the reply in turn 2 does not report whether the agent hands over; "
         "in the other turns the agent never handed over"
     )
+    assert decide("not_escalated", {"workflows": None}).reason == (
+        "no reply reports whether the agent hands over: name the tools that do in "
+        "adapterOptions.escalationTools, or report escalated"
+    )
     # An agent that reports it apart, and did not: its workflows are no evidence that there was none.
     apart = {"workflows": (), "handed_over_apart": True}
     assert outcome(decide("not_escalated", apart)) == "undecided/no_evidence"

@@ -22,6 +22,8 @@ class EvidenceKind:
     """Returns None if it is unknown."""
     keys: tuple[str, ...]
     """The keys in `not_found` of what should find it."""
+    cure: str = ""
+    """What to do if no reply ever reports it, if there is a short answer for all kinds of agents."""
 
 
 def not_seen(reason: str, kind: EvidenceKind, transcript: Transcript, *evidence: int) -> Verdict:
@@ -68,6 +70,8 @@ def find_gap(kind: EvidenceKind, transcript: Transcript, *, after: int = 0) -> G
     if not reasons:
         return None
     why = _why_not_found(kind, turns)
+    if everywhere and not why:
+        why = kind.cure
     if why:
         reason = f"{reason}: {why}"
     return Gap(silent, reason, Cause.NO_EVIDENCE, everywhere)

@@ -56,6 +56,8 @@ class DraftedTest:
     """These conversations, for people."""
     path: str
     """Equal for conversations in which the agent did the same."""
+    hand_over_tools: tuple[str, ...] = ()
+    """Called tools that hand over to a person, by their names."""
 
 
 @dataclass
@@ -128,6 +130,7 @@ def draft(conversation: RecordedConversation, *, tags: Sequence[str]) -> Drafted
         place=conversation.place,
         origins=(conversation.origin,),
         path=_path(turns, wanted, escalated=bool(escalated)),
+        hand_over_tools=tuple(dict.fromkeys(one.tool for one in wanted if hands_over(one.tool))),
     )
 
 
@@ -264,8 +267,6 @@ def _hand_over_check(*, escalated: bool) -> JsonObject:
 def _note_call(one: _WantedCall, path: Path, turns: Sequence[Turn], notes: _Notes) -> None:
     if one.call.status is ToolStatus.ERROR:
         notes.add(path, "Decide: the call failed when it was recorded.")
-    if hands_over(one.tool):
-        notes.add(path, "Name this tool in adapterOptions.escalationTools, if it hands over to a person.")
     if not one.left_out:
         return
     notes.add(path, "Not checked, since the user gave no such value. Decide whether it must be the same:")

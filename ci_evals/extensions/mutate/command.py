@@ -78,12 +78,11 @@ def mutate_run(settings: MutateSettings, context: RunContext) -> None:
     found = redactor.model(context.wait(conclude(study, planted, questions)))
     if not found.planted:
         raise SystemExit(_nothing_planted(run, context))
-    if target is not None:
-        _apply(target, [one for one in found.suggestions if one.suite == target], context)
+    applied = target if target and _apply(target, found.suggestions, context) else None
     texts = documents.files_of(found)
     files.write_all(run.file.parent, texts)
     _add_to_summary(texts[documents.PAGE], found, context)
-    context.show(documents.summary(found, context.width))
+    context.show(documents.summary(found, context.width, applied=applied))
     sys.exit(_exit_code(found, settings.min_noticed, context))
 
 
@@ -225,17 +224,19 @@ def _nothing_planted(run: SavedRun, context: RunContext) -> int:
     return Exit.INVALID
 
 
-def _apply(file: str, suggestions: Sequence[Suggestion], context: RunContext) -> None:
-    """Show what becomes of a suite file with the suggested checks, and write it."""
+def _apply(file: str, found: Sequence[Suggestion], context: RunContext) -> bool:
+    """Show what becomes of a suite file with the checks suggested for it, and write it if there are any."""
+    suggestions = [one for one in found if one.suite == file]
     if not suggestions:
         context.show(f"{file}: there is nothing to add")
-        return
+        return False
     old = read_text(Path(file), file)
     new = with_evaluations(old, file, suggestions)
     difference = unified_diff(old.splitlines(), new.splitlines(), file, file, lineterm="")
     context.show("\n".join(difference), exact=True)
     files.write(Path(file), new)
     context.show(f"{numbers.count(len(suggestions), 'check')} added to {file}")
+    return True
 
 
 def _add_to_summary(page: str, found: Mutations, context: RunContext) -> None:

@@ -26,6 +26,10 @@ PAGE = "mutations.md"
 SUGGESTIONS = "suggestions.yaml"
 _BUG = 1
 """The column of the faults' table that a terminal has no room for."""
+_MARK = (
+    "Tests notice these faults, and yet the gate passes while a few conversations are broken: mark the tests "
+    "that must never fail as `critical: true`."
+)
 
 
 def files_of(found: Mutations) -> Mapping[str, str]:
@@ -37,14 +41,22 @@ def files_of(found: Mutations) -> Mapping[str, str]:
     }
 
 
-def summary(found: Mutations, width: int | None) -> str:
-    """Return the findings for a terminal."""
+def summary(found: Mutations, width: int | None, *, applied: str | None = None) -> str:
+    """Return the findings for a terminal.
+
+    Args:
+        found: The findings.
+        width: The columns of the terminal, if there is one.
+        applied: The suite that the suggestions have just been added to.
+    """
     faults = fault_table(found)
     titles = [*faults.titles[:_BUG], *faults.titles[_BUG + 1 :]]
     cells = [[*row.cells[:_BUG], *row.cells[_BUG + 1 :]] for row in faults.rows]
     lines = [headline(found), null_agents(found), *filter(None, [judge_questions(found)])]
-    if found.suggestions:
-        lines.append(_next_step(found))
+    if applied:
+        lines.append(f"Next: run {applied} again, then mutate, to see what it notices now.")
+    elif step := _next_step(found):
+        lines.append(step)
     text = columns.table(titles, cells, width, right=range(1, len(titles)))
     return "\n\n".join([text, "\n".join(map(sanitize.log_line, lines))])
 
@@ -55,6 +67,9 @@ def short_page(found: Mutations) -> str:
 
 
 def _next_step(found: Mutations) -> str:
+    """Return what makes this gate notice more, in a sentence or two; empty if nothing is known."""
+    if not found.suggestions:
+        return _MARK if _passes_few(found) else ""
     kinds = sum(len(suggestion.kinds) for suggestion in found.suggestions)
     checks = numbers.count(len(found.suggestions), "check")
     text = f"{checks} would notice {kinds:,} more: see {SUGGESTIONS}."
@@ -65,6 +80,14 @@ def _next_step(found: Mutations) -> str:
     return text
 
 
+def _passes_few(found: Mutations) -> bool:
+    """Return whether the gate passes with a few broken conversations of a kind that the tests notice."""
+    few = min(found.gate.shares)
+    return found.gate.passed and any(
+        fault.noticed and (fault.needed_share is None or fault.needed_share > few) for fault in found.faults
+    )
+
+
 def _page(found: Mutations) -> str:
     return render(
         "extensions/mutate/mutations.md.j2",
@@ -72,8 +95,8 @@ def _page(found: Mutations) -> str:
         null_agents=null_agents(found),
         judge=judge_questions(found),
         faults=table_text(fault_table(found)),
-        next_step=sanitize.clean(_next_step(found)) if found.suggestions else "",
-        suggestions=sanitize.code_block(_as_yaml(found.suggestions)),
+        next_step=sanitize.clean(_next_step(found)),
+        suggestions=sanitize.code_block(_as_yaml(found.suggestions)) if found.suggestions else "",
         tests=_text(test_table(found)),
         criteria=_text(criterion_table(found)),
     )

@@ -127,7 +127,7 @@ def test_a_hand_over_ends_the_test(tmp_path):
     assert [check["strict"] for check in test["evaluations"]] == ["tool_called", "escalated"]
     assert len(test["turns"]) == 1
     assert "1 later line left out" in text
-    assert "escalationTools" in text
+    assert '# adapterOptions: { escalationTools: ["transfer_to_human"] }' in text
 
 
 def test_another_agent_of_the_program_is_no_person(tmp_path):

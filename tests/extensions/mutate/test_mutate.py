@@ -89,7 +89,10 @@ def test_every_suggestion_is_a_check_that_works(capsys):
     assert {one["evaluation"]["strict"] for one in suggested} <= STRICT_KINDS.keys()
     code, _ = mutate("--apply=shop.yaml")
     assert code == 0
-    assert f"{len(suggested)} checks added to shop.yaml" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"{len(suggested)} checks added to shop.yaml" in shown
+    assert "Next: run shop.yaml again, then mutate" in shown
+    assert shown.endswith("to see what it notices now.\n")
     assert Path("shop.yaml").read_text().startswith("# The shop's suite\n")
     _, after = mutate()
     closed = {(one["test"], kind) for one in suggested for kind in one["kinds"]}
@@ -250,6 +253,9 @@ def test_the_weak_suite_of_the_docs_becomes_strong():
     shares = [sum(fault["noticed"] for fault in one["faults"]) for one in (before, after)]
     assert shares[1] > 3 * shares[0]
     assert after["suggestions"] == []
+    assert (
+        "mark the tests that must never fail as `critical: true`" in Path("results/mutations.md").read_text()
+    )
 
 
 def test_the_docs_list_every_kind():

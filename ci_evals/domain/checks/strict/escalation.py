@@ -13,6 +13,7 @@ HAND_OVER = EvidenceKind(
     "whether the agent hands over",
     lambda turn: turn.hand_over,
     ("escalated", "workflows", "toolCalls"),
+    "name the tools that do in adapterOptions.escalationTools, or report escalated",
 )
 
 

@@ -1,5 +1,6 @@
 """`import` of real conversations: drafts a suite of them, or makes a run of them."""
 
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from ci_evals.adapters import files
@@ -8,15 +9,17 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_support.drafting.conversation import RecordedConversation
-from ci_evals.extension_support.drafting.draft import draft, joined
+from ci_evals.extension_support.drafting.draft import DraftedTest, draft, joined
 from ci_evals.extension_support.drafting.personal_data import StandIns, listed_for_review
 from ci_evals.extensions.importers.conversations.as_run import results_of
 from ci_evals.extensions.importers.conversations.formats import CONVERSATION_FORMATS
 from ci_evals.extensions.importers.conversations.recorded_file import RecordedFile
 from ci_evals.extensions.importers.imported import ImportedSuite
 from ci_evals.extensions.importers.settings import ImportSettings
-from ci_evals.reports import report_files
+from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import RESULTS
+from ci_evals.support.json_text import written
+from ci_evals.support.redaction import Redactor
 
 TAGS = ("imported",)
 _COMMENT = (
@@ -24,6 +27,7 @@ _COMMENT = (
     "Arguments are checked where the user gave their value, in words or as userInfo."
 )
 _MOST_STAND_INS = 50
+_MOST_TOOLS, _LONGEST_LIST = 10, 500
 
 
 def draft_suite(settings: ImportSettings, context: RunContext) -> ImportedSuite:
@@ -39,10 +43,24 @@ def draft_suite(settings: ImportSettings, context: RunContext) -> ImportedSuite:
         fields = context.redactor.json(one.fields)
         notes = {path: context.redactor.text(text) for path, text in one.notes.items()}
         imported.add(context.redactor.text(one.title), fields, one.place, notes)
+    imported.comment += _hand_over_note(drafts, context.redactor)
     if len(drafts) < len(conversations):
         count = numbers.count(len(conversations), "conversation")
         imported.notes.append(f"{count} took {numbers.count(len(drafts), 'path')}: one test for each path")
     return imported
+
+
+def _hand_over_note(drafts: Sequence[DraftedTest], redactor: Redactor) -> str:
+    """Return what makes hand-overs known, for the comment at the beginning of the suite."""
+    tools = dict.fromkeys(tool for one in drafts for tool in one.hand_over_tools)
+    if not tools:
+        return ""
+    names = redactor.json([*tools][:_MOST_TOOLS])
+    listed = sanitize.one_line(written(names), _LONGEST_LIST)
+    return (
+        "\nThese tools seem to hand over to a person. Name them, unless the agent says itself that it does:\n"
+        f"adapterOptions: {{ escalationTools: {listed} }}"
+    )
 
 
 def write_run(settings: ImportSettings, context: RunContext) -> None:
