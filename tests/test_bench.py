@@ -38,7 +38,7 @@ def test_every_measure_gives_a_figure(table: dict[str, list[str]]) -> None:
         assert (met in {"yes", "**no**"}) if goal else met == "", name
 
 
-def test_the_page_tells_of_every_measure(table: dict[str, list[str]]) -> None:
+def test_page_lists_every_measure(table: dict[str, list[str]]) -> None:
     assert set(table) <= set(rows(PAGE))
 
 

@@ -12,7 +12,7 @@ from bench.processes import Field, server
 
 
 @pytest.mark.parametrize("peer", ["inspect_ai", "promptfoo"])
-def test_a_script_tells_what_it_measures_and_what_not(peer):
+def test_script_says_what_it_measures(peer):
     command = [sys.executable, "-m", f"bench.peers.{peer}", "--help"]
     completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr

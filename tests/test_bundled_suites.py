@@ -342,7 +342,7 @@ def test_what_is_true_of_the_user_agrees_with_itself(suite, test):
 
 
 @pytest.mark.parametrize(("suite", "test"), TESTS)
-def test_a_user_who_does_not_know_a_number_is_not_told_it(suite, test):
+def test_user_does_not_get_a_number_it_should_not_know(suite, test):
     """Where a line holds another number than the user's own, the user's data hold none."""
     text = " ".join([test.guidelines, *(turn.user for turn in test.turns)])
     for key, shape in NOTES[suite.name].numbers.items():

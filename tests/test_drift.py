@@ -76,7 +76,7 @@ def test_the_command_drifts_too(tmp_path):
 
 
 @pytest.mark.simulate
-def test_a_bad_day_fails_nobody(tmp_path):
+def test_unchanged_agent_rarely_fails_on_a_bad_day(tmp_path):
     """40 pull requests of an unchanged agent: at most 5 fail with both sides, at least 6 without."""
     recorded, both = pull_requests(tmp_path, range(1, 41))
     assert failures(both) <= 5

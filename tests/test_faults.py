@@ -206,7 +206,7 @@ TABLES = {AGENT: "an agent's server", MODELS: "a model's server"}
 
 
 @pytest.mark.parametrize("places", TABLES)
-def test_the_page_tells_every_fault(places):
+def test_page_lists_every_fault(places):
     """And no other."""
     assert set(rows(TABLES[places])) == {
         fault for fault in Fault if any(possible(place, fault, lasts=True) for place in places)
@@ -393,7 +393,7 @@ TROUBLES = {
 
 
 @pytest.mark.slow
-def test_the_page_tells_every_trouble_around_a_run():
+def test_page_lists_every_error_around_a_run():
     """And no other."""
     assert list(rows("around a run")) == list(TROUBLES)
 

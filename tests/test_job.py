@@ -98,7 +98,7 @@ def alike(results: Results) -> dict:
 
 @pytest.mark.parametrize("after", [1, 4, 7])
 @pytest.mark.parametrize("parallel", [1, 3])
-async def test_a_run_that_was_killed_goes_on(tmp_path, after, parallel):
+async def test_killed_run_resumes(tmp_path, after, parallel):
     """No finished trial is rerun, and the results are those of a run that was not killed."""
     plan, answers = some(4, loops=2), {"t1": "no", "t3": AgentError("gone")}
     options = Options(parallel=parallel, retries=0)
@@ -140,7 +140,7 @@ async def test_trials_taken_up_are_held_against_what_is_optimal_now(tmp_path):
     assert second.suites[0].tests[0].optimal_tools == ("PAY",)
 
 
-async def test_a_second_look_goes_on_too(tmp_path):
+async def test_second_look_resumes_too(tmp_path):
     """Its trials stand in the journal as those of the first look do, and are told from them."""
     plan, answers = replace(some(4, loops=5), looks=(2, 5)), {"t0": "no"}
     fields = {"policy": Policy(min_score=75)}

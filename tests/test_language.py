@@ -63,7 +63,7 @@ def test_banned_words_are_found(text):
 
 
 @pytest.mark.parametrize("text", FINE)
-def test_what_is_fine_is_not(text):
+def test_plain_text_has_no_violations(text):
     """A check with false alarms is switched off soon."""
     assert violations(text) == []
 

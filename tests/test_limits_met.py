@@ -134,7 +134,7 @@ async def test_a_wrong_agent_key_costs_nothing(models, kind, turns):
     assert models.asked == []
 
 
-async def test_an_agent_that_shows_its_list_to_nobody(models):
+async def test_agent_whose_model_list_is_closed(models):
     """Its key is good all the same: it takes it where it is spoken to."""
 
     def answer(asked):

@@ -259,7 +259,7 @@ async def test_what_an_agent_does_to_its_users_data_stays_in_the_trial():
     assert [result.error for result in await play(plan, Careless())] == [None, None]
 
 
-async def test_the_listener_is_told_no_secret():
+async def test_listener_gets_no_secret():
     """It may write what it hears to a journal."""
     messages = []
     agent = fakes.ScriptedAgent(["your password is hunter-two"])
@@ -306,7 +306,7 @@ class Time:
         return answer
 
 
-async def test_a_trial_tells_where_its_time_went():
+async def test_trial_shows_where_its_time_went():
     """Agent and user wait for one another; a judge's place, a lost attempt and its session are the rest."""
     time = Time()
     lost = iter([AgentError("gone")])
@@ -347,7 +347,7 @@ async def test_without_waiting_no_times_are_told():
     assert result.times is None
 
 
-async def test_a_trial_tells_what_its_traces_show():
+async def test_trial_shows_its_traces():
     """Its steps, held against the test's optimal workflows, and what fired; without a secret."""
     replies = [
         fakes.reply("a", workflows=("PAY_hunter22",), params={"card": "1"}, rules=("confirm",)),

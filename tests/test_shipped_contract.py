@@ -132,7 +132,7 @@ def test_an_agent_that_breaks_a_promise_is_noticed(kind, noticed):
     assert noticed <= broken(contract(kind))
 
 
-def test_a_refused_key_is_told_from_an_agent_that_is_not_there():
+def test_refused_key_differs_from_an_unreachable_agent():
     """The one ends a run, the other a trial."""
 
     class Gone(Good):

@@ -140,7 +140,7 @@ async def test_an_interruption_cuts_an_audit_off():
     assert (result.status, len(result.turns), result.user_audit) == ("interrupted", 2, None)
 
 
-async def test_who_is_not_looked_at():
+async def test_fixed_scripted_and_broken_off_users_are_not_audited():
     """Fixed lines, the scripted user, and conversations that broke off."""
     fixed = planned(TEST | {"turns": [{"user": BROKEN}], "maxTurns": 1})
     (result,) = await play(fixed, agent(), user("x"))

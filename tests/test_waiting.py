@@ -129,7 +129,7 @@ async def test_a_pace_knows_for_how_long_it_waits():
     assert limiter.waiting() is None
 
 
-def test_a_neighbour_is_spoken_of_at_growing_intervals():
+def test_waiting_for_another_run_is_logged_at_growing_intervals():
     """After ten seconds, then later and later, at most a minute apart; not once for each call."""
     reminder, texts = Reminder(), []
     for second in range(300):
@@ -182,7 +182,7 @@ def test_an_agent_that_hangs_is_given_up_after_the_timeout(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "lines"), [((), 1), (("--quiet",), 0)])
-def test_a_wait_stands_on_the_console(tmp_path, options, lines):
+def test_long_wait_is_shown_on_the_console(tmp_path, options, lines):
     """After ten seconds, once; not with --quiet."""
     with world.agent(lambda _: time.sleep(11.5) or world.message("Hi", workflows=[])) as agent:
         write_suite(tmp_path, TESTS[0])

@@ -118,7 +118,7 @@ async def test_what_a_check_reads_is_probed_before_the_conversation_too():
     assert trial.probes.keys() == {"order", "other"}
 
 
-async def test_an_agent_is_told_nothing_of_the_world():
+async def test_agent_gets_nothing_of_the_world():
     """Addresses of databases may hold passwords."""
     agent = agent_that()
     await played(planned({"name": "t", **TEST, **WORLD}, **WORLD), agent)

@@ -122,13 +122,13 @@ async def answered(answer: Response, path: str = "/here") -> httpx2.Response:
         ("http://[::1", "an address that cannot be read"),
     ],
 )
-def test_a_redirect_is_told_by_its_host(location: str, expected: str) -> None:
+def test_redirect_is_reported_with_its_host(location: str, expected: str) -> None:
     """With its scheme where that is another, and never with a path or a password."""
     assert addresses.redirect_of("http://127.0.0.1:80/x", 302, location) == expected
 
 
 @pytest.mark.parametrize(("status", "location"), [(304, "/there"), (302, None), (200, "/there")])
-def test_what_does_not_redirect_leads_nowhere(status: int, location: str | None) -> None:
+def test_response_that_is_no_redirect_has_no_target(status: int, location: str | None) -> None:
     """Another status, or one of redirection without an address."""
     assert addresses.redirect_of("http://agent.example", status, location) is None
 

@@ -91,7 +91,7 @@ async def test_each_message_has_a_connection_of_its_own() -> None:
         assert books.count("opened") == 3
 
 
-async def test_the_server_is_told_that_the_connection_ends() -> None:
+async def test_server_sees_the_end_of_the_connection() -> None:
     """A server that waits for a further request would keep it open for nothing."""
     async with world.raw_server(OK) as (url, heard):
         await get(url)
@@ -198,7 +198,7 @@ async def test_a_long_conversation_goes_out_whole() -> None:
     assert b"\r\nContent-Length: 2000000\r\n" in heard[0]
 
 
-async def test_no_body_is_held_back() -> None:
+async def test_body_is_sent_without_waiting_for_continue() -> None:
     """Few servers know the header that asks for it, and the others wait as well."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await client.send(Message("POST", URL(url), b"all", {"Expect": "100-continue"}))
@@ -281,7 +281,7 @@ async def test_a_proxy_is_asked_for_a_tunnel() -> None:
     assert heard[1] == b"\x16"
 
 
-async def test_a_proxy_that_refuses_is_told_of_without_its_password() -> None:
+async def test_refusing_proxy_is_reported_without_its_password() -> None:
     """By its status."""
     refusal = world.http("", "407 Proxy Authentication Required")
     async with world.raw_server(refusal) as (proxy, _):
@@ -323,7 +323,7 @@ def key_and_certificate(tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_may_be_spoken_to_over_tls(key_and_certificate: tuple[Path, Path], scheme: str) -> None:
+def test_proxy_over_tls_is_supported(key_and_certificate: tuple[Path, Path], scheme: str) -> None:
     """Its certificate is looked at as an agent's is, whatever the agent speaks."""
     key, certificate = key_and_certificate
     with github_api.tls(github_api.Answer(200, {}), key, certificate) as proxy:
@@ -356,7 +356,7 @@ asyncio.run(ask(*sys.argv[2:]))
 
 
 @pytest.mark.slow
-async def test_nobody_is_spoken_to_whose_certificate_is_not_trusted(
+async def test_untrusted_certificate_gets_no_request(
     key_and_certificate: tuple[Path, Path],
 ) -> None:
     """What is said of it names the reason."""

@@ -193,7 +193,7 @@ def test_file_that_is_neither_zip_nor_json_is_reported(data):
 
 
 @pytest.mark.parametrize("content", [b"", b"# Results", zipped(a=JSON)], ids=["no", "text", "zip"])
-def test_an_entry_that_is_no_json_is_told(content):
+def test_entry_that_is_no_json_is_reported(content):
     """Also a zip that was given the name."""
     assert refused(zip_of({NAME: content})) == "holds a _results.json that is not JSON"
 
@@ -223,7 +223,7 @@ ORIGINALS = [
     st.integers(0, 40),
 )
 @settings(max_examples=examples(400))
-def test_no_zip_is_so_broken_that_it_is_not_told(original, changes, cut):
+def test_every_broken_zip_is_reported(original, changes, cut):
     """Bytes overwritten anywhere: the content, or one line that says why not."""
     data = bytearray(original[: len(original) - cut])
     for place, piece in changes:

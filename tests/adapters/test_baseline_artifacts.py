@@ -339,7 +339,7 @@ def test_a_merge_group_is_compared_with_the_one_before_it(api):
     ],
     ids=["thrown out of the queue", "no queue", "another branch's queue", "only begins so"],
 )
-def test_what_did_not_come_through_the_queue_is_not_taken(api, fields):
+def test_only_runs_of_the_merge_queue_are_baselines(api, fields):
     """A queue's runs count by their commits; without commits to read they do not count."""
     api.add_run(fields.pop("sha"), artifact("planted"), **fields)
     assert "no baseline yet: only" in found(api).note
@@ -358,7 +358,7 @@ def test_a_night_is_compared_with_the_night_before(api):
     assert found(api, night).note.endswith("of main, the same commit in an earlier run")
 
 
-def test_a_flood_of_other_artifacts_is_told_as_such(api):
+def test_too_many_other_artifacts_are_reported(api):
     """Those of main may be older than all that are looked at: it is not said that there are none."""
     api.add_run(BASE, artifact("hidden"))
     for _ in range(500):
@@ -475,7 +475,7 @@ def test_expired_ones_are_told_as_such(api):
     )
 
 
-def test_a_run_that_was_cut_off_is_passed_over(api):
+def test_interrupted_run_is_skipped(api):
     """Killed, it leaves what its folder said before its end: the run before it serves."""
     unfinished = zip_of({"_results.json": json.dumps({"run": {"status": "unfinished"}}).encode()})
     api.add_run(BASE, unfinished)
@@ -495,7 +495,7 @@ def test_expired_artifacts_are_skipped(api, status):
     assert "have expired" in found(api).note
 
 
-def test_a_run_that_was_deleted_meanwhile_is_passed_over(api):
+def test_run_deleted_meanwhile_is_skipped(api):
     """Nobody can say any more what it was."""
     api.add_run(LINE[2], artifact("old"))
     run = api.add_run(BASE, artifact("deleted"))
@@ -544,7 +544,7 @@ def test_every_error_is_one_line(api, place, answer, words):
     assert "sig=" not in why
 
 
-def test_a_github_that_is_not_there_is_told():
+def test_unreachable_github_is_reported():
     """Its host is named."""
     with github_api.serving() as server:
         pass
@@ -562,7 +562,7 @@ def test_a_github_that_is_not_there_is_told():
     ],
     ids=["empty", "half", "another file"],
 )
-def test_an_unreadable_artifact_is_told_with_its_commit(api, data, words):
+def test_unreadable_artifact_is_reported_with_its_commit(api, data, words):
     """An older one is not taken in silence: the upload has to be mended."""
     api.add_run(LINE[2], artifact("old"))
     api.add_run(BASE, data)
@@ -575,7 +575,7 @@ def test_a_file_that_was_uploaded_unzipped_serves(api):
     assert name_of(found(api)) == "plain"
 
 
-def test_an_event_without_a_base_is_told(api):
+def test_event_without_a_base_is_reported(api):
     """A release, say; a branch can be named for it."""
     nowhere = GitHubEvent(event="release", repository=REPOSITORY)
     assert found(api, nowhere) == NoBaseline(

@@ -360,7 +360,7 @@ async def test_a_run_of_the_far_future_is_not_believed(api: GitHubApi) -> None:
         "text\n<!-- ci-evals run: 999 attempt: 1 -->",
     ],
 )  # fmt: skip
-async def test_a_line_that_names_no_run_holds_nobody_up(api: GitHubApi, second: str) -> None:
+async def test_line_without_a_run_does_not_block_an_update(api: GitHubApi, second: str) -> None:
     """Only the second line counts, and only as we write it."""
     api.add_comment(7, f"{MARKER}\n{second}\n\nOld")
     assert (await post(api)).status == "updated"
@@ -398,7 +398,7 @@ async def test_one_that_cannot_be_deleted_is_no_failure(api: GitHubApi) -> None:
         (None, "updated", SAID),
     ],
 )
-async def test_who_comes_second_gives_way(
+async def test_later_of_two_comments_gives_way(
     api: GitHubApi, other: WorkflowRun | None, what: str, left: Comment
 ) -> None:
     """Another job created one between our look and our post: theirs is older, and says what is newer."""
@@ -452,7 +452,7 @@ async def test_one_that_is_always_deleted_has_an_end(api: GitHubApi) -> None:
 
 
 @pytest.mark.parametrize("trouble", ["GET .*comments", "PATCH"])
-async def test_one_that_stands_is_no_failure_whatever_follows(api: GitHubApi, trouble: str) -> None:
+async def test_created_comment_is_no_failure_whatever_follows(api: GitHubApi, trouble: str) -> None:
     """It was created; what then went wrong leaves two at the most."""
 
     def other() -> None:
@@ -626,7 +626,7 @@ async def test_what_else_is_refused_is_said(api: GitHubApi, answer: Answer, expe
     assert str(error) == f"the comment on #7 was not written: {expected}"
 
 
-async def test_a_text_that_is_too_long_is_said(api: GitHubApi) -> None:
+async def test_overlong_text_is_reported(api: GitHubApi) -> None:
     """In GitHub's own words."""
     assert str(await refusal(api, of(None, "x" * 70_000))) == (
         "the comment on #7 was not written: "

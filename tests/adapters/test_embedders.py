@@ -184,7 +184,7 @@ def built(provider: str, model: str, key: str | None = None):
     return RunModels(connections, Redactor(), AsyncExitStack(), "run").embedder(model)
 
 
-def test_who_has_embedding_models(folder):
+def test_providers_with_embedding_models(folder):
     """OpenAI, and this machine; for other providers a model must be local."""
     for provider in ("anthropic", "claude-code", "offline"):
         assert embedding_model(provider, None) is None

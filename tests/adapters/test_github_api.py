@@ -138,7 +138,7 @@ async def test_pages_come_to_an_end(api: GitHubApi, hub: GitHub) -> None:
 
 
 @pytest.mark.parametrize("body", [{"message": "Hm"}, "text", 7, None])
-async def test_an_answer_that_is_no_list_is_said(api: GitHubApi, hub: GitHub, body: github_api.Json) -> None:
+async def test_answer_that_is_no_list_is_reported(api: GitHubApi, hub: GitHub, body: github_api.Json) -> None:
     """With what was asked for."""
     api.fail("GET", Answer(200, body))
     with pytest.raises(GitHubError, match=f"GitHub answered {COMMENTS} with something other than a list"):
@@ -146,7 +146,7 @@ async def test_an_answer_that_is_no_list_is_said(api: GitHubApi, hub: GitHub, bo
 
 
 @pytest.mark.parametrize("raw", [b"<html>", b"", b'{"a":', b"\xff\xfe", b"[" * 200_000], ids=repr)
-async def test_an_answer_that_is_no_json_is_said(api: GitHubApi, hub: GitHub, raw: bytes) -> None:
+async def test_answer_that_is_no_json_is_reported(api: GitHubApi, hub: GitHub, raw: bytes) -> None:
     """With the host that gave it: a proxy, maybe."""
     api.fail("GET", Answer(200, raw=raw))
     assert str(await refusal(hub)) == (
@@ -387,12 +387,12 @@ def test_apps_have_tokens_of_their_own_kind(token: str, app: bool) -> None:
 @pytest.mark.parametrize(
     "url", ["", "api.github.com", "ftp://github.example", "http://[::1", "https://a:99999"]
 )
-async def test_an_address_that_is_none_is_said(url: str) -> None:
+async def test_invalid_address_is_reported(url: str) -> None:
     """It comes from the environment, which may be anybody's outside of Actions."""
     assert str(await refusal(GitHub(url, TOKEN))) == f"GITHUB_API_URL is not an address: {url!r}"
 
 
-async def test_a_proxy_that_is_not_supported_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unsupported_proxy_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an error of GitHub's: it ends no run."""
     monkeypatch.setenv("HTTPS_PROXY", "socks5://user:s3cret@proxy.example")
     monkeypatch.setenv("NO_PROXY", "")

@@ -97,7 +97,7 @@ async def test_a_download_that_breaks_is_asked_for_anew(
         ),
     ],
 )
-async def test_a_download_that_stays_broken_is_said(
+async def test_download_that_keeps_failing_is_reported(
     api: GitHubApi, hub: GitHub, download: Download, answer: Answer, why: str
 ) -> None:
     """With the host alone. The store's status is none of the API's: no permission is missing."""

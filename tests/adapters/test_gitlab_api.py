@@ -75,7 +75,7 @@ async def test_a_note_is_not_sent_twice(gitlab, slept):
     assert (len(gitlab.requests), slept) == (1, [])
 
 
-async def test_a_limit_that_stays_is_said(gitlab, slept):
+async def test_persistent_rate_limit_is_reported(gitlab, slept):
     """A note that was refused for it was not written, so it is sent again, for a while."""
     gitlab.faults += [("POST", gitlab_api.refused(429, "Retry later"))] * 99
     with pytest.raises(GitLabError, match=r"GitLab answered 429 \(Retry later\)"):

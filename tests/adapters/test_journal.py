@@ -97,7 +97,7 @@ async def test_a_last_line_of_zeros_is_torn_too(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b'{"journalVersion":2,"to'])
-async def test_a_journal_without_a_whole_header_begins_anew(tmp_path, content):
+async def test_journal_without_a_complete_header_starts_over(tmp_path, content):
     """The run was killed before anything could finish."""
     (tmp_path / NAME).write_bytes(content)
     journal = Journal(tmp_path, resume=True)
@@ -392,7 +392,7 @@ async def test_what_was_written_before_says_nothing_of_what_comes_after(tmp_path
     assert len(Journal(tmp_path, resume=True).past.done) == 4
 
 
-async def test_a_folder_that_is_removed_is_told(tmp_path):
+async def test_removed_folder_is_reported(tmp_path):
     """The file can still be written to, but nobody will ever read it."""
     messages = []
     journal = Journal(tmp_path / "results", say=messages.append)

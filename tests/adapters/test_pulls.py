@@ -251,7 +251,7 @@ async def test_what_the_event_tells_stays(api: GitHubApi, known: GitHubEvent) ->
 @pytest.mark.parametrize(
     "answer", [{}, [], None, "x", {"head": {"sha": 7}}, {"head": {"sha": OWN}, "base": []}]
 )
-async def test_a_pull_request_that_cannot_be_read_is_said(api: GitHubApi, answer: Any) -> None:
+async def test_unreadable_pull_request_is_reported(api: GitHubApi, answer: Any) -> None:
     """It would be compared with nothing, without a word."""
     api.fail("/pulls/7", Answer(200, answer))
     with pytest.raises(GitHubError, match="GitHub does not list the commits of pull request 7"):

@@ -207,7 +207,7 @@ async def test_no_secret_is_in_a_recording(tmp_path):
     assert timeless(again) == timeless(first)
 
 
-async def test_a_secret_that_was_told_is_told_in_the_replay_too(tmp_path):
+async def test_check_for_a_leaked_secret_fails_in_the_replay_too(tmp_path):
     """A check for it fails as it did, though `***` stands in its place; another weight changes nothing."""
     key, other = "sk-0123456789", "sk-9876543210"
     folder = Folder(tmp_path, Redactor(keys=[key, other]))
@@ -412,7 +412,7 @@ def torn(path, end):
     path.write_bytes(path.read_bytes()[:end])
 
 
-async def test_a_run_taken_up_again_goes_on_with_its_recording(folder):
+async def test_resumed_run_continues_its_recording(folder):
     """The journal alone counts: whatever the recording lost is written again."""
     plan = talk(JUDGED, loops=2)
     first = await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
@@ -594,7 +594,7 @@ async def test_two_runs_do_not_record_to_one_file(tmp_path):
 
 
 @pytest.mark.parametrize("left", [b"", b'{"journalV', b'{"journalVersion":4,"tool":{"na'])
-async def test_a_recording_that_was_killed_in_its_first_line_begins_anew(tmp_path, left):
+async def test_recording_killed_in_its_first_line_starts_over(tmp_path, left):
     """There is nothing in it to lose."""
     plan, folder = planned({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
     folder.file.write_bytes(left)

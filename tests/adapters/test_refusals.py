@@ -53,7 +53,7 @@ EPOCH = int(NOW.timestamp())
         ("２０２６-11-21T09:30:12Z", None),
     ],
 )
-def test_how_times_are_told(header: str | None, expected: float | None) -> None:
+def test_durations_are_formatted(header: str | None, expected: float | None) -> None:
     """As seconds, as a time of many kinds or as a duration; anything else counts as not told."""
     found = refusals.seconds_until(header, NOW)
     assert found == (None if expected is None else pytest.approx(expected))

@@ -92,7 +92,7 @@ async def test_a_plain_question(make: Make, models: Models) -> None:
     )
 
 
-async def test_a_question_with_a_schema_is_held_to_it(make: Make, models: Models) -> None:
+async def test_answer_is_checked_against_the_questions_schema(make: Make, models: Models) -> None:
     """The provider is told the schema, and the prompt stays as it is."""
     assert (await ask(make(), JUDGING)).text == '{"verdict": "pass"}'
     (asked,) = models.asked
@@ -304,7 +304,7 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize("fault", UNUSABLE)
-async def test_an_answer_of_no_use_is_told_from_none(make: Make, models: Models, fault: Fault) -> None:
+async def test_useless_answer_differs_from_no_answer(make: Make, models: Models, fault: Fault) -> None:
     """A model that answered may be asked once more; one that could not be reached was asked often enough."""
     models.always = fault
     assert isinstance(await failure(make()), LLMAnswerError)

@@ -326,7 +326,7 @@ async def test_a_stream_that_never_ends_well_is_one_error(serve: Serve, message:
     assert len(heard) == 1
 
 
-async def test_an_error_status_is_told_as_of_any_answer() -> None:
+async def test_error_status_is_reported_as_of_any_answer() -> None:
     """A stream's format is not looked for in it."""
 
     async def serve(response: web.StreamResponse) -> None:

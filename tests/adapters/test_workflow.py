@@ -51,7 +51,7 @@ def test_half_a_character_does_not_lose_the_outputs(tmp_path):
     assert outputs(path.read_text()) == {"a": "\ufffd", "b": "2"}
 
 
-def test_a_summary_stands_behind_what_is_there(tmp_path):
+def test_summary_is_appended(tmp_path):
     """Other steps of the job write to the same page; what cannot be written in UTF-8 does not lose it."""
     path = tmp_path / "summary"
     path.write_text("# Another step\n")

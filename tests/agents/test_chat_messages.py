@@ -267,7 +267,7 @@ def test_a_result_of_an_earlier_turns_call_is_no_doubt() -> None:
     ],
     ids=["no content", "empty content", "part"],
 )
-def test_a_refusal_is_said(message: Any) -> None:
+def test_refusal_is_reported(message: Any) -> None:
     """OpenAI has its words apart, and the user reads them."""
     assert chat_messages.read([ASKED, message], asked("A refund")).text == "I cannot."
 
@@ -280,7 +280,7 @@ def test_a_call_without_a_name_leaves_all_unknown() -> None:
     )
 
 
-def test_a_failed_call_is_told_as_such() -> None:
+def test_failed_call_is_shown_as_failed() -> None:
     """By the message of its result."""
     failed = {"role": "tool", "tool_call_id": "c1", "content": "no such order", "status": "error"}
     (call,) = chat_messages.read([OPENAI[0], failed], Thread()).calls or ()

@@ -40,7 +40,7 @@ def create(config):
 """
 
 
-async def test_a_plug_in_is_told_all_that_the_suite_says(installed):
+async def test_plug_in_gets_all_fields_of_the_suite(installed):
     """In the suite's own words."""
     installed("acme-evals", "acme", FACTORY, acme="acme:create")
     settings = AgentSettings("a1", "key-123456", "https://a.example", "m", {"tone": "warm"}, debug=True)

@@ -48,7 +48,7 @@ def violations(page, options: dict) -> list[str]:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_nobody_is_left_out(look, compared, view):
+def test_report_page_is_accessible(look, compared, view):
     """No violation of WCAG 2.2 AA or good practice, with all unfolded: wide and narrow, light and dark.
 
     Colours do not depend on the width, nor shapes on the scheme; a test alone has none that it has not beside
@@ -90,7 +90,7 @@ def test_a_keyboard_is_enough(look, compared):
             assert step or "skip" in element or view
 
 
-def test_nobody_is_sent_away_from_a_test(look, compared):
+def test_skip_link_leads_to_the_test_and_focus_stays_there(look, compared):
     """The link past the head leads to the test itself; whoever leaves it without having come from anywhere is
     behind the head, and not before it.
     """

@@ -53,7 +53,7 @@ def at(results: Results, test: str, *place, base: int | None = None) -> str:
     return shown.address(*place, base=base)
 
 
-def test_the_state_after_a_conversation_stands_below_it(show):
+def test_state_after_a_conversation_is_shown_below_it(show):
     """What each probe returned, and why one has nothing to show."""
     probes = {
         "order <b>": ProbeResult(value=[{"status": "refunded"}]),

@@ -81,7 +81,7 @@ def test_the_table_is_sorted(look, compared):
     assert head.get_attribute("aria-sort") == "none"
 
 
-def test_one_goes_there_and_back(look, compared):
+def test_links_and_the_back_button_lead_there_and_back(look, compared):
     """From the story to the turn it tells of, and by the browser's own buttons back and there again."""
     page = look(compared.page)
     story = page.locator("#_broken .whole-test").first

@@ -86,7 +86,7 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
     assert [label.passed for label in sheet_reading.read([file])] == [True, None]
 
 
-def test_nobody_is_left_out(look, page_file):
+def test_report_page_is_accessible(look, page_file):
     """No violation of WCAG 2.2 AA, by day and by night, and no event beyond showing itself."""
     page = look(page_file, width=400)
     assert page.locator("details[open] li").count() > 5

@@ -38,7 +38,7 @@ def test_what_a_page_does_is_seen(profile, tmp_path):
     assert not any("only said" in event for event in watch.events)
 
 
-def test_a_page_that_does_nothing_is_let_be(profile, tmp_path):
+def test_page_that_does_nothing_passes_the_watch(profile, tmp_path):
     """Nor is moving about within it an event."""
     file = tmp_path / "calm.html"
     file.write_text('<!doctype html><title>x</title><a id="here" href="#here">x</a>')

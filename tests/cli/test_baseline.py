@@ -81,7 +81,7 @@ def test_the_comparison_as_json_and_markdown(files, tmp_path):
     assert FLOWS[0] in markdown.stdout
 
 
-def test_a_run_with_a_baseline_tells_it_everywhere(files, tmp_path):
+def test_baseline_is_named_in_every_report(files, tmp_path):
     """In the results, the summary, the JUnit file and on the console."""
     with DemoServer(noise=0.02, seed=4, broken=[BROKEN]) as server:
         ran = ci_evals(

@@ -103,7 +103,7 @@ def test_votes_cost_from_the_first_batch_to_all_of_them():
     assert with_votes(trial, 5).judging == trial.judging * Range(1, 3)
 
 
-def test_the_plan_tells_the_calls_of_all_votes(tmp_path):
+def test_plan_counts_the_calls_of_all_votes(tmp_path):
     """At most three for each judged criterion, of both models."""
     once, thrice = (
         ci_evals("plan", "demo:retail", *votes, cwd=tmp_path).stdout

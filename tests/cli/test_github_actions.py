@@ -491,7 +491,7 @@ def test_a_wrong_variable_is_named(tmp_path):
     assert "'$5'" in error
 
 
-def test_an_error_stands_once_in_the_log(tmp_path):
+def test_error_is_logged_once(tmp_path):
     """GitHub itself shows the command as a line of it."""
     write_suite(tmp_path, HELLO, **DEMO)
     done = run(tmp_path, "--thresholds=tag:none=1", env=job(tmp_path))
@@ -502,7 +502,7 @@ def test_an_error_stands_once_in_the_log(tmp_path):
     assert "suite.json:1:" in done.stderr
 
 
-def test_an_error_that_is_too_long_for_a_command_stands_whole_in_the_log(tmp_path):
+def test_error_too_long_for_a_command_is_logged_in_full(tmp_path):
     """The runner cuts messages."""
     write_suite(tmp_path, HELLO, **DEMO)
     done = run(tmp_path, f"--thresholds=tag:{'x' * 5000}-end=1", env=job(tmp_path))

@@ -66,7 +66,7 @@ def test_of_two_notes_the_oldest_stays(gitlab, played):
     assert [note["id"] for note in gitlab.notes] == [1000]
 
 
-def test_a_note_that_is_deleted_meanwhile_is_written_anew(gitlab, played):
+def test_note_deleted_meanwhile_is_created_again(gitlab, played):
     """A person may delete it while it is changed."""
     gitlab.add_note(f"{MARKER}\n\nold")
     gitlab.faults.append(("^PUT", gitlab_api.refused(404, "404 Not found")))

@@ -112,7 +112,7 @@ def first_error(folder):
 
 
 @pytest.mark.parametrize("name", TRICKS)
-def test_no_trick_ends_the_run(tmp_path, name):
+def test_hostile_agent_code_does_not_end_the_run(tmp_path, name):
     """Its trial fails with the reason, exit code 3, all reports written, no key and no command in them."""
     work, reason = TRICKS[name]
     ran = played(tmp_path, work)

@@ -145,7 +145,7 @@ def test_a_forged_pass_opens_no_gate(tmp_path, neighbours, changed):
     assert (gated(tmp_path, env).returncode, models.asked) == (1, [])
 
 
-def test_an_entry_under_the_name_of_another_question_is_passed_over(tmp_path, neighbours):
+def test_entry_of_another_question_is_skipped(tmp_path, neighbours):
     """Its signature is good, but for another question."""
     models, env = neighbours
     models.answer = failing

@@ -352,7 +352,7 @@ def test_an_interruption_while_the_sdk_is_imported(tmp_path):
     assert models.asked == []
 
 
-def test_a_run_that_goes_on_is_not_compared_with_itself(tmp_path, agent):
+def test_resumed_run_is_not_compared_with_itself(tmp_path, agent):
     """What it reported when it was interrupted lies where the baseline may have been."""
     suite, env = write_suite(tmp_path), env_of(agent)
     cut_off = ci_evals("run", suite, "--max-duration=0", cwd=tmp_path, env=env)

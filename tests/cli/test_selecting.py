@@ -321,7 +321,7 @@ def test_without_a_value_it_is_the_output_folders_last_run(tmp_path, agent, opti
     assert "nothing was played: every test passed in the run of" in nothing_left.stderr
 
 
-def test_a_value_stands_behind_an_equals_sign_alone(tmp_path, agent):
+def test_value_needs_an_equals_sign(tmp_path, agent):
     """What follows a bare option is a suite."""
     write_suite(tmp_path, GREETS)
     options = ("run", "--only-failed", "suite.json", "--provider=offline")

@@ -193,7 +193,7 @@ def test_suites_with_the_same_start_in_two_folders_have_two_agents(folder):
     assert (folder / "two/starts").exists()
 
 
-def test_a_program_that_is_not_found_is_said_with_its_folder(folder, port):
+def test_missing_program_is_reported_with_its_folder(folder, port):
     """A suite may name it from where ci-evals is started."""
     (folder / "evals").mkdir()
     suite(folder / "evals", port)
@@ -218,7 +218,7 @@ def test_an_agent_that_dies_at_start_is_no_verdict(folder, port):
     assert results_in(folder)["counts"]["trials"] == 0
 
 
-def test_a_command_in_the_background_is_told_where_it_belongs(folder, port):
+def test_background_command_is_refused_with_advice(folder, port):
     """It has ended as far as anybody can tell."""
     ran = run(folder, suite(folder, port, start=f"python server.py {port} &"))
     assert ran.returncode == Exit.INVALID
@@ -381,7 +381,7 @@ def test_suites_share_a_command_or_have_their_own(folder, port):
     assert f"==> the agent started by 'python server.py {other}' <==" in log
 
 
-def test_the_agent_is_told_where_spans_go(folder, port):
+def test_agent_gets_the_address_for_spans(folder, port):
     """With `--otlp-port=0` nobody else could know. A collector of the environment is not asked."""
     fields = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:",

@@ -179,7 +179,7 @@ def test_a_run_that_hangs_ends_before_its_runner_kills_it(tmp_path, number):
 
 @linux
 @pytest.mark.parametrize("work", ["return 1", "os._exit(0)"])
-def test_what_ran_before_it_goes_on(tmp_path, work):
+def test_earlier_processes_keep_running(tmp_path, work):
     """As a server that a step's script has started; also what that starts meanwhile, and leaves an orphan."""
     (tmp_path / "server.py").write_text(
         "import os, pathlib, sys, time\n"

@@ -146,7 +146,7 @@ async def test_a_trace_is_kept_up_to_a_length():
     assert turn.trace == "(not kept: longer than 1,000,000 characters)"
 
 
-async def test_a_reply_that_nobody_looked_at_is_looked_at():
+async def test_unchecked_reply_is_checked():
     """A copy is not checked by itself, and an agent in Python may make one: no report should fail of it."""
     listed = fakes.reply("x").model_copy(update={"workflows": ["A"]})
     transcript, _ = await play(["hi"], [listed])

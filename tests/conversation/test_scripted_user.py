@@ -91,7 +91,7 @@ async def test_only_the_last_question_counts():
 @pytest.mark.parametrize(
     "value", [None, "", {"deep": {"deeper": 1}}, []], ids=["null", "empty", "too deep", "empty list"]
 )
-async def test_a_value_that_cannot_be_said_is_not_known(value):
+async def test_unusable_value_is_answered_as_unknown(value):
     """Nothing is said in place of a value that is missing."""
     assert await after("What is your postcode?", postcode=value) == UNSURE
 

@@ -21,7 +21,7 @@ def user(*answers) -> tuple[ModelUser, fakes.ScriptedLLM]:
     return ModelUser(llm, Redactor(keys=["agent-key-99"], values=["Ida Berg, 12"]).only_keys), llm
 
 
-async def test_it_is_told_who_it_is_and_what_was_said_and_nothing_else():
+async def test_user_model_gets_its_profile_and_the_conversation_only():
     """Criteria and expectations stay with the judge."""
     played, llm = user(" And the rest? ")
     result = await played.next_message(TEST, build.transcript("user: hi | agent: Hello").turns)
@@ -66,7 +66,7 @@ async def test_an_empty_line_is_asked_for_once_more():
             await played.next_message(TEST, [])
 
 
-async def test_no_user_writes_a_book():
+async def test_overlong_user_message_is_requested_once_more():
     """It is asked once more, and then there is no message."""
     played, _ = user("x" * 100_001, "Hello")
     assert await played.next_message(TEST, []) == "Hello"

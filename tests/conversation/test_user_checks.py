@@ -476,7 +476,7 @@ REPEATED = {
 
 
 @pytest.mark.parametrize("transcript", REPEATED.values(), ids=REPEATED)
-def test_the_same_again_though_nothing_was_asked(transcript):
+def test_unasked_repetition_is_a_violation(transcript):
     """A loop or a restart; told of once, where it happened."""
     (violation,) = violations(a_test(), transcript)
     assert (violation.rule, violation.turn) == ("repeats", len(transcript.turns))

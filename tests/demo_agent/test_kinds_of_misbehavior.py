@@ -93,7 +93,7 @@ workflows:
     ("other", "called"),
     [("bell: {type: RAG, question: What rings?}", "bell"), ("", "lamp")],
 )
-def test_what_depends_on_a_status_goes_on(other, called):
+def test_wrong_integration_keeps_steps_that_depend_on_a_status(other, called):
     """Although another call has none; and a domain with one integration has no other to call."""
     texts = ", ".join(f"{name}: x" for name in Texts.model_fields)
     playbook = catalog.read(PLAYBOOK.replace("TEXTS", texts).replace("OTHER", other))
@@ -200,7 +200,7 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
         ("x", "unknown kind 'x'. Kinds: "),
     ],
 )
-def test_an_unknown_kind_is_told_with_all(tmp_path, given, text):
+def test_unknown_kind_error_lists_all_kinds(tmp_path, given, text):
     """And with the nearest, where one is near."""
     ran = ci_evals("demo-agent", f"--misbehave=rude,{given}", cwd=tmp_path)
     assert ran.returncode == 2

@@ -62,7 +62,7 @@ def test_unknown_keys_and_bad_patterns_are_refused():
         playbook(workflows=[workflow({"answer": "Done."}, intents=["hire("])])
 
 
-def test_an_unknown_agent_is_told_the_known_ones():
+def test_unknown_agent_error_lists_known_agents():
     """The names that there are stand in the error."""
     with pytest.raises(catalog.UnknownAgentError, match="'demo-nobody'") as error:
         catalog.playbook("demo-nobody")

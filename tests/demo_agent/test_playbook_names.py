@@ -82,7 +82,7 @@ def test_a_playbook_holds_together(agent_id):
         ({"answer": "Done.", "when": {"tier": "gold"}}, "nothing is known as 'tier'"),
     ],
 )
-def test_what_leads_nowhere_is_found(step, problem):
+def test_dead_ends_of_a_playbook_are_found(step, problem):
     """In a workflow that ends before its last step replies, too."""
     playbook = catalog.playbook("demo-hr")
     steps = [step, {"rule": "end", "reason": "x", "note": "n"}]

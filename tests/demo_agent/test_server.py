@@ -93,7 +93,7 @@ def test_the_agent_is_named_at_the_top_or_nested(client):
     assert "Larkfield" in client.create(agent_id="demo-hr").json()["welcome_message"]
 
 
-def test_an_unknown_agent_is_told_the_known_ones(client):
+def test_unknown_agent_error_lists_known_agents(client):
     """A wrong id is answered with the right ones."""
     answer = client.create(agent_id="agent-7")
     assert answer.status_code == 404

@@ -26,7 +26,7 @@ BLANK = [
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", *BLANK], ids=ascii)
-def test_nothing_can_be_seen(text):
+def test_invisible_text_is_blank(text):
     """White space, zero-width, control, format and filler characters."""
     assert is_blank(text)
 

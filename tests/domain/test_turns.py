@@ -103,7 +103,7 @@ def test_changed_turns_are_copies_that_stay_compressed(turns):
     assert tuple(packed) == turns
 
 
-def test_a_kept_trial_tells_all_of_itself():
+def test_kept_trial_has_all_its_data():
     """Also to who asks only for what was given: nobody knows any more what that was."""
     trial = build.trial_result(attempts=(Attempt(status=EndState.FAILED, error="x"),))
     assert dataclass_json.to_value(trial.packed()) == dataclass_json.to_value(trial)

@@ -110,7 +110,7 @@ def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
         ci_evals.load_results(tmp_path)
 
 
-def test_a_study_that_nobody_knows_is_kept(tmp_path):
+def test_unknown_study_is_kept(tmp_path):
     """As it is, unless it is nested too deeply to be written again."""
     data = json.loads(report_texts.dump(reliability_cases.trusted()))
     data["studies"]["weather"] = {"sun": [1, {"rain": None}], "wind": "half \ud800 a pair"}

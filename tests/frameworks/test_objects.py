@@ -101,7 +101,7 @@ def test_a_good_agent_passes(module, tmp_path):
 
 
 @pytest.mark.parametrize("module", FRAMEWORKS)
-def test_an_agent_goes_on_from_a_history(module, tmp_path):
+def test_agent_continues_from_a_history(module, tmp_path):
     """It remembers what was said before the test, which is in no reply."""
     turns = [{"user": "Hello"}, {"assistant": "This was message 1."}, {"user": "Hi"}]
     memory = {"criterion": "c", "strict": "contains", "text": "This was message 2."}

@@ -34,7 +34,7 @@ SAID = (USER, AGENT)
         "fo\u200br waiting",
     ],
 )
-def test_it_stands(quote):
+def test_quote_is_found_whatever_its_form(quote):
     """White space, quotation marks, dashes, case, emphasis and escapes of JSON are all one."""
     assert occurs(quote, SAID)
 
@@ -55,7 +55,7 @@ def test_it_stands(quote):
         " ",
     ],
 )
-def test_it_does_not_stand(quote):
+def test_altered_quote_is_not_found(quote):
     """Other words, another order, two speakers, or too few letters to mean anything."""
     assert not occurs(quote, SAID)
 

@@ -62,7 +62,7 @@ def test_votes(votes, most, batches, outcome, agreement):
     assert [vote.model for vote in verdict.votes] == [f"m{i}" for i in range(sum(batches))]
 
 
-def test_what_a_majority_says():
+def test_majority_decides_the_verdict():
     """The reason and the evidence are those of its first vote."""
     verdict, _ = poll("fpp", 3)
     assert (verdict.reason, verdict.evidence, verdict.cause) == ("It does.", (1,), None)

@@ -182,7 +182,7 @@ def test_comments_stand_in_rubrics_too():
     assert len(graded.whole_rubric.dimensions[0].levels) == 4
 
 
-def test_the_schema_tells_of_rubrics():
+def test_schema_includes_rubrics():
     """For completion in editors: levels, the names of built-in dimensions, and that one of both is there."""
     made = suite_schema()["$defs"]
     assert {"rubric", "dimensions", "passAt"} <= made["Graded"]["properties"].keys()

@@ -67,7 +67,7 @@ def test_tool_calls_are_shown_with_their_arguments():
     assert list(map(wording.action_text, both.actions))[1] == "close"
 
 
-def test_nothing_is_said_of_kinds_that_the_agent_does_not_report():
+def test_unreported_kinds_are_not_mentioned():
     reported = dict.fromkeys(SILENT, ()) | {"params": {}}
     assert wording.no_actions(build.turn(**reported)) == (
         "nothing: no workflow, parameter, rule or integration"

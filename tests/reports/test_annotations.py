@@ -25,7 +25,7 @@ def test_a_run_that_holds_and_fails_nothing_says_nothing():
     assert annotations(story_of(cases.good())) == ()
 
 
-def test_a_failed_test_stands_at_its_line():
+def test_failed_test_is_annotated_at_its_line():
     """With its criterion and the reason, behind the verdict on the run."""
     suite = build.suite_result("Refunds", failing("Late parcel", line=31), file="evals/refunds.json")
     verdict, failed = annotations(story_of(build.results(suite, gate=BROKEN)))
@@ -113,7 +113,7 @@ def test_what_came_to_nothing_is_a_warning_with_its_cause():
     assert annotation_lines[1].message == "1 criterion undecided: it answered nothing"
 
 
-def test_a_cause_that_tests_share_is_told_once():
+def test_shared_cause_is_shown_once():
     """At the first test's line, with how many it met: an agent that is down makes no ten warnings."""
     lost = build.trial_result(status=EndState.FAILED, error="the agent refused the connection", findings=())
     tests = [build.test_result(f"Lost {number}", trials=(lost, lost), line=number) for number in range(1, 6)]

@@ -39,7 +39,7 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("message", RUNS)
-def test_it_says_whether_the_gate_held(message):
+def test_badge_says_whether_the_gate_passed(message):
     """With the score as reports show it, never rounded up: drawn, to those who hear it, and as data."""
     picture = drawn(RUNS[message])
     assert [node.text for node in picture.iter(f"{SVG}text")] == ["evals", message]

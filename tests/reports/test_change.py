@@ -260,7 +260,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
         ),
     ],
 )
-def test_a_change_is_told_in_one_sentence(fields, value):
+def test_change_is_described_in_one_sentence(fields, value):
     """What was seen, and what it is worth; only what is proven is called so."""
     assert certainty.score_and_change(compared(**fields)) == value
 
@@ -338,7 +338,7 @@ def test_how_old_the_baseline_is(before, value):
     assert changes.age(results, results.comparison) == value
 
 
-def test_a_moment_of_another_zone_is_told_in_utc():
+def test_time_in_another_zone_is_shown_in_utc():
     """A results file may have been written by another program."""
     there = timezone(timedelta(hours=2))
     results = compared(baseline={"at": datetime(2026, 11, 20, 11, 30, tzinfo=there)})
@@ -396,7 +396,7 @@ UNJUDGED = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reaso
         ),
     ],
 )
-def test_nothing_failed_is_said_only_where_nothing_did(test, provider, text):
+def test_nothing_failed_appears_only_without_failures(test, provider, text):
     """Compared scores of 100 do not tell of trials that died and verdicts that are wanting."""
     results = compared(base=100, head=100, delta=0, p=1, interval=None, detectable=None)
     suite = build.suite_result("Refunds", *results.suites[0].tests[1:], test)

@@ -167,7 +167,7 @@ def test_the_comment_stays_within_its_budget(name):
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_what_must_never_be_missing_is_short_by_itself(name):
+def test_required_sections_take_half_a_comment_at_most(name):
     """Verdict, scores, baseline and facts take half a comment at most, however large the results are.
 
     A fold is there if something in it has room.

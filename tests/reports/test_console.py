@@ -19,7 +19,7 @@ from ci_evals.reports.story.story import story_of
 NO_DROP = "no significant drop (p above 0.05)"
 
 
-def test_one_cause_is_told_once():
+def test_one_cause_is_shown_once():
     """An agent that is not there makes one message, however many trials it spoils."""
     lost = build.trial_result(
         status=EndState.FAILED, error="the agent at http://localhost:9 refused the connection", findings=()

@@ -75,7 +75,7 @@ def test_large_conversations_do_not_wait_for_each_other():
     assert json.loads(packs[2][0][0]["trace"]) == {"two\nlines": "  of\n  text"}
 
 
-def test_the_baseline_stands_beside_a_test_of_the_same_name():
+def test_baseline_is_shown_with_the_test_of_the_same_name():
     """By suite and name, also where it was defined otherwise; what the baseline alone has is left out."""
     head = run_of(build.test_result(name="a"), build.test_result(name="b"))
     base = run_of(build.test_result(name="b", digest="other"), build.test_result(name="c"))

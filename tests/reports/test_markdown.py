@@ -173,7 +173,7 @@ def failed_before_any_reply(provider: str):
     return build.results(suite, run=build.run_info(config={"provider": provider})), suite
 
 
-def test_a_failed_trial_is_told_once():
+def test_failed_trial_is_shown_once():
     """That it failed, and not each verdict that therefore could not be reached."""
     results, suite = failed_before_any_reply("openai")
     for text in (
@@ -268,7 +268,7 @@ def test_a_critical_test_fails_no_run_without_a_verdict():
     assert "): critical\n" in documents.summary(story_of(without))
 
 
-def test_a_failing_test_is_told_once():
+def test_failing_test_is_shown_once():
     """One that broke with its reasons and its turn, and not again among the failed ones."""
     text = documents.summary(story_of(cases.proven()))
     heading = "**❌ Refunds › Refund in time** (100 → 0, 0 of 5 trials passed): critical, so this alone"
@@ -350,7 +350,7 @@ def test_failures_that_the_gate_allows_are_folded():
     assert "### Failed\n\n**❌ Gift card**" in documents.summary(story_of(broken)).partition("<details>")[0]
 
 
-def test_a_score_of_other_tests_than_the_compared_ones_is_told_beside_it():
+def test_score_of_tests_that_are_not_compared_is_shown_separately():
     """The change is that of the compared tests, not the difference to the score beside it."""
     text = documents.summary(story_of(cases.proven()))
     assert " compared tests |" in text
@@ -379,7 +379,7 @@ def test_which_baseline_was_found_is_told_with_its_age():
     assert "Baseline: commit" not in documents.summary(story_of(looked))
 
 
-def test_a_skipped_run_tells_its_reason_and_no_score():
+def test_skipped_run_shows_its_reason_and_no_score():
     """Nothing was played, so there is nothing to trust or not to trust."""
     text = documents.summary(story_of(comment_cases.skipped()))
     assert text.startswith(

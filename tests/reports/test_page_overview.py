@@ -89,7 +89,7 @@ def stands(outcome: RunOutcome) -> Results:
 
 
 @pytest.mark.parametrize("outcome", RunOutcome)
-def test_the_verdict_stands_first_whatever_it_is(outcome):
+def test_verdict_is_always_first(outcome):
     """In the words of the other reports, in the heading and in the document's title."""
     results = stands(outcome)
     found, words = drawn(results), story_of(results).verdict()
@@ -250,7 +250,7 @@ def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
     assert "max-drop not checked at most 2 n/a there is no baseline" in sample
 
 
-def test_a_row_tells_what_it_is_filtered_and_sorted_by():
+def test_row_has_the_keys_of_filters_and_sorting():
     results = RUNS["proven"]
     found = test_table.of(story_of(results), embedded_data.tests_of(results, None))
     rows = {row.view.name: row for row in found.rows}

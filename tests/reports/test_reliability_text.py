@@ -54,7 +54,7 @@ TEXTS = everywhere(RUN)
 
 
 @pytest.mark.parametrize("place", TEXTS)
-def test_what_is_to_be_trusted_less_is_told_wherever_people_look(place):
+def test_warnings_appear_in_every_report(place):
     """Trials that were left out, votes that disagree, criteria that measure nothing, and the cached share."""
     text = TEXTS[place].replace("&#39;", "'").replace("&#x27;", "'")
     for output in (LEFT_OUT, DISAGREE, EMPTY, "32 % of the judge's answers are from the cache"):
@@ -111,7 +111,7 @@ def test_a_flag_is_for_its_own_test_alone():
     assert list(warnings.of_test("Refunds", reliability_cases.IN_TIME)) == [reliability_cases.CLEAR]
 
 
-def test_an_outdated_calibration_is_told_in_one_line():
+def test_outdated_calibration_is_reported_in_one_line():
     old = OldCalibration(at=reliability_cases.AT, why="another judge: the prompt changed")
     run = reliability_cases.trusted(studies=(old,))
     texts = [remark.text for remark in judging.remarks(run) if remark.topic == "Calibration"]
@@ -193,7 +193,7 @@ def test_no_number_is_kept_from_who_reads(place):
         (reliability_cases.of(0.5, 0.7, 0.7), "50 % (70 %)"),
     ],
 )
-def test_an_interval_is_told_where_it_says_more_than_the_number(found, value):
+def test_interval_is_shown_if_it_adds_to_the_number(found, value):
     assert numbers.estimated_share(found) == value
 
 
@@ -284,7 +284,7 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
     assert "meta text 3, repeats 3" in other
 
 
-def test_a_trial_that_is_left_out_is_told_as_soon_as_it_ends():
+def test_excluded_trial_is_shown_as_soon_as_it_ends():
     """On its line, with the reason."""
     log = io.StringIO()
     watch = progress.lines(

@@ -130,7 +130,7 @@ def test_a_results_file_is_one_json_text(name):
     assert report_texts.dump(kept(results)) == written
 
 
-def test_a_name_within_a_results_file_misleads_nobody():
+def test_agents_text_with_keys_of_results_is_laid_out_as_text():
     """Suites, tests, trials and turns are put where they belong though agents use these words."""
     odd = {
         "suites": [],

@@ -136,7 +136,7 @@ def test_no_run_of_backticks_closes_a_code_block(run):
     assert page.text.replace(ZERO_WIDTH, "").startswith("`" * run)
 
 
-def test_a_cut_is_told_also_where_little_can_be_seen():
+def test_truncation_is_noted_in_short_texts_too():
     """What is left out is told, be it that none of what was looked at could be seen."""
     hidden = ZERO_WIDTH * 5_000
     assert sanitize.one_line(hidden + "end", 80) == "…"

@@ -67,7 +67,7 @@ def runs(drawing):
         ("ff", "Failed in all 3 known runs, the first 2026-11-19 09:30 UTC (2aaaaaa)."),
     ],
 )
-def test_the_unbroken_row_of_failures_is_told(drawing, sentence):
+def test_unbroken_row_of_failures_is_shown(drawing, sentence):
     """Runs that do not know the test, or could not tell, neither break the row nor make it longer."""
     assert since.sentence(TEST, runs(drawing)) == sentence
 

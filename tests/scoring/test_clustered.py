@@ -24,7 +24,7 @@ def test_a_bundle_counts_by_what_is_in_it():
     assert share_of([]) is None
 
 
-def test_where_nothing_parts_each_bundle_is_one_thing():
+def test_equal_bundles_count_as_one_observation_each():
     """Ten alike on one subject are no ten proofs."""
     one, many = share_of([Bundle(0, 10)]), share_of([Bundle(0, 1)] * 10)
     assert (one.value, many.value) == (0, 0)

@@ -208,7 +208,7 @@ def test_only_the_suite_with_another_judge_is_left_out():
     assert [suite.comparable for suite in comparison.suites] == [True, False]
 
 
-def test_a_reason_that_all_suites_share_is_said_once():
+def test_reason_shared_by_all_suites_is_shown_once():
     """As of another judge."""
 
     def played(judge):

@@ -96,7 +96,7 @@ def test_all_that_an_agent_does_is_compared(field, here, there, deeds):
         ({"trace": {"id": 1}}, {"trace": {"id": 2}}),
     ],
 )
-def test_what_makes_no_difference(here, there):
+def test_order_words_and_speed_are_no_divergence(here, there):
     """How often, in which order, in which words, how fast, and what else the trace holds."""
     found = parted(talk(HELLO, here), talk(HELLO, there))
     assert (found.turn, found.head, found.base, found.only) == (None, (), (), None)

@@ -46,7 +46,7 @@ def steps(*replies: dict) -> TrialProcess:
     return measures
 
 
-def test_a_workflow_that_goes_on_is_one_step():
+def test_continued_workflow_is_one_step():
     """Also through replies that ran none."""
     found = steps(ran("RETURN"), ran("RETURN", order="A1"), ran(), ran("RETURN"))
     assert (found.steps, found.tools, found.begun) == (1, 1, ("RETURN",))
@@ -61,7 +61,7 @@ def test_a_return_to_a_workflow_is_a_step_back():
     assert (learned.backtracks, learned.repeated) == (1, 0)
 
 
-def test_several_workflows_may_go_on_side_by_side():
+def test_several_workflows_may_continue_in_parallel():
     """Only one that had been left is returned to."""
     found = steps(ran("A", "B"), ran("A", "B"), ran("B"), ran("B", "A"))
     assert (found.begun, found.backtracks) == (("A", "B", "A"), 1)

@@ -92,7 +92,7 @@ def test_a_test_that_wants_an_error_is_scored_by_all_its_trials(wrong):
         ([["no_evidence"], ["no_evidence"]], None, False, "undecided", False),
     ],
 )
-def test_what_a_test_came_to(trials, rate, passed, outcome, flaky):
+def test_trials_decide_outcome_and_flakiness_of_a_test(trials, rate, passed, outcome, flaky):
     """It passes if all trials pass everything; it is flaky if one passes and another fails."""
     plan = planned(A, loops=2)
     (test,) = card(plan, *(trial(*t, index=i) for i, t in enumerate(trials, 1))).suites[0].tests

@@ -528,7 +528,7 @@ def test_a_record_without_a_flaw_leaves_some_doubt(score, trials):
     assert noise_of([(score,) * trials] * 5, 5)[0] > 0
 
 
-def test_one_pair_of_single_trials_tells_no_spread():
+def test_one_pair_of_single_trials_has_no_spread():
     """There is nothing to tell it from; with more trials there is."""
     assert spread_of([ScorePair((50,), (100,))], 5) is None
     assert spread_of([ScorePair((50, 50, 50), (100,))], 5) is None

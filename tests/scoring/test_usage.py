@@ -174,7 +174,7 @@ def test_reported_counts_fit_into_results():
     assert summed([usage, dear, dear]).cost_usd == 1e12
 
 
-def test_an_agent_that_tells_of_its_tokens_stands_beside_the_models():
+def test_reported_tokens_of_an_agent_are_shown_with_those_of_models():
     """In no total and no cost: what it pays is not known here."""
     turn = build.turn(input_tokens=900, output_tokens=40)
     made = build.trial_result(turns=(turn, build.turn(2), build.turn(3, output_tokens=2)))

@@ -385,7 +385,7 @@ async def test_a_trace_over_several_conversations_crosses_none():
         assert next(iter(receiver.notes(Redactor()))).startswith("1 spans")
 
 
-async def test_a_name_that_two_trials_have_tells_nothing():
+async def test_name_shared_by_two_trials_identifies_neither():
     """An agent that gives the same id to all is no evidence for the last one."""
     async with running() as receiver:
         trials = [begun(receiver)[0] for _ in range(2)]
@@ -491,7 +491,7 @@ async def test_a_sender_that_breaks_off_leaves_no_traceback(half, capfd, caplog)
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_the_end_waits_for_nobody():
+async def test_unfinished_export_does_not_hold_up_the_end():
     """A sender that never finishes its export holds up no run."""
     async with running() as receiver:
         _, port = receiver.endpoint.rsplit(":", 1)

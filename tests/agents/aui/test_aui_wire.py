@@ -336,7 +336,7 @@ def test_a_rule_counts_only_where_it_fired(trace: Any, expected: tuple[str, ...]
                      tools=[tool_calls.read_all([{"tool_name": "a", "is_error": True}])[0]])),
     ],
 )  # fmt: skip
-def test_an_integration_tells_its_status_where_it_has_one(integration: Any, expected: Integration) -> None:
+def test_integration_shows_its_status_if_it_has_one(integration: Any, expected: Integration) -> None:
     """A status is a number or a text of one; RAG and MCP have none."""
     decisions = [{"type": "call_integration", "tool": "T", "integration": integration}, {"integration": None}]
     assert with_trace(decisions=decisions).integrations == (expected,)
@@ -358,7 +358,7 @@ def test_an_integration_tells_its_status_where_it_has_one(integration: Any, expe
         ({}, None),
     ],
 )
-def test_an_integration_tells_what_it_was_called_with(fields: Any, arguments: Any) -> None:
+def test_integration_shows_its_arguments(fields: Any, arguments: Any) -> None:
     """The parameters of all its requests, if each tells them, or the question of a search."""
     decisions = [{"type": "call_integration", "tool": "T", "integration": {"code": "C", **fields}}]
     (call,) = with_trace(decisions=decisions).integrations or ()
@@ -401,7 +401,7 @@ def test_details_are_read_in_every_shape(condition: Any, preview: Any, resource:
     assert reply.params == {}
 
 
-def test_a_call_over_mcp_tells_its_tools() -> None:
+def test_call_over_mcp_names_its_tools() -> None:
     """With their arguments, results, and whether they failed; unknown if one has no name."""
     tools = [
         {"tool_name": "find", "request_parameters": {"id": 7}, "response": "none", "is_error": True},

@@ -579,7 +579,7 @@ async def test_a_wrong_address_says_what_to_correct(stub: Endpoint) -> None:
         await say(agent_at(stub.url, options={"open": opening}), "Hello")
 
 
-async def test_a_path_that_is_not_there_is_told_as_it_was_written(stub: Endpoint) -> None:
+async def test_missing_path_is_quoted_as_written(stub: Endpoint) -> None:
     """Else each conversation would meet an error of its own."""
     stub.answer = lambda asked: Fault(404, "no such chat")
     send = {"path": "/chats/{{session}}", "body": "{{message}}"}
@@ -602,7 +602,7 @@ async def test_a_refused_key_says_what_to_do(stub: Endpoint, status: int) -> Non
         await say(agent_at(stub.url), "Hello")
 
 
-async def test_a_wrong_key_behind_a_proxy_is_told_as_such(stub: Endpoint) -> None:
+async def test_wrong_key_behind_a_proxy_is_reported_as_wrong_key(stub: Endpoint) -> None:
     """LiteLLM answers with status 400; but once the key was accepted, it is not what is wrong."""
     refusal = Fault(400, '{"error": {"message": "No connected db.", "type": "no_db_connection"}}')
     stub.faults = [refusal]

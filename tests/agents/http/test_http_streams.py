@@ -358,7 +358,7 @@ async def test_too_large_a_message_over_a_websocket() -> None:
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_a_refused_key_is_told_as_ever(stream: str) -> None:
+async def test_refused_key_is_reported_as_usual(stream: str) -> None:
     """Over a WebSocket it is the handshake that is refused."""
     async with streaming(scripted) as agent:
         agent.refusal = web.json_response({"detail": "who are you?"}, status=401)

@@ -52,7 +52,7 @@ def test_it_is_spread_over_criteria_and_tests():
     assert len({item.test.name for item in drawn}) >= 15
 
 
-def test_the_order_tells_nothing_and_hangs_on_the_seed():
+def test_order_reveals_nothing_and_depends_on_the_seed():
     """Fails do not stand together, and the same seed gives the same sheet."""
     found = items.items(run())
     orders = [[item.passed for item in items.sample(found, 60, seed)] for seed in range(30)]

@@ -300,7 +300,7 @@ def test_a_suite_in_another_folder_starts_the_agent_where_it_was_started(tmp_pat
     assert yaml.safe_load((tmp_path / "evals/new.yaml").read_text())["start"] == start
 
 
-def test_a_saved_test_passes_the_agent_that_it_was_said_to(talk, tmp_path):
+def test_saved_test_passes_for_the_agent_it_was_recorded_with(talk, tmp_path):
     """And fails one that does not call the tool."""
     talk("refund A-1", "/save new.yaml")
 

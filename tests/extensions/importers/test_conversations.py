@@ -482,7 +482,7 @@ def test_what_came_before_the_first_message_is_noted(tmp_path):
     assert "a tool was called before the first message" in text
 
 
-def test_a_step_of_nobody_is_refused(tmp_path):
+def test_step_of_an_unknown_source_is_refused(tmp_path):
     """Whatever its source is."""
     steps = [*TRAJECTORY["steps"], {"source": {"a": 1}, "message": "x"}]
     assert "is no step: its source is none of user, agent" in refused(

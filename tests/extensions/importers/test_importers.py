@@ -868,7 +868,7 @@ def test_every_field_that_is_not_taken_over_is_named(kind):
     assert [name for name in left if name not in message] == []
 
 
-def test_the_simulated_user_is_not_told_what_the_agent_is():
+def test_simulated_user_does_not_learn_what_the_agent_is():
     """Variables of the prompt, and those that are called like one, are none of the user's data."""
     config = {
         "prompts": ["{{persona_of_bot}}\n{{rules}}"],

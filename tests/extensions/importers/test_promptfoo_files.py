@@ -238,7 +238,7 @@ def test_the_number_of_other_files_is_bounded(tmp_path: Path) -> None:
     assert "is one more than the 200 other files that are read" in message
 
 
-def test_when_nothing_is_left_the_reasons_are_given(tmp_path: Path) -> None:
+def test_empty_selection_shows_the_reasons(tmp_path: Path) -> None:
     """Each with its position, so that nobody has to guess."""
     tests = ["file://t.py", {"vars": {"a": "x", "b": "y"}}, {"vars": {"question": ""}}]
     files = {"c.yaml": yaml.safe_dump({"prompts": ["file://p.py"], "tests": tests})}

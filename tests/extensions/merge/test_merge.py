@@ -262,7 +262,7 @@ def test_one_file_named_in_two_ways_is_one_suite():
     assert len(found.card.suites) == 1
 
 
-def test_the_run_tells_what_all_shards_have_in_common():
+def test_run_shows_what_all_shards_share():
     """From the first start to the last end; the id hangs on the shards alone."""
     early = build.STARTED_AT.replace(hour=8)
     git = {"repository": "o/r", "commit": "c" * 40, "ref": "refs/pull/7/merge"}

@@ -49,7 +49,7 @@ async def test_a_plain_question(program):
     assert (asked["schema"], asked["turns"]) == (None, 1)
 
 
-async def test_a_question_with_a_schema_is_held_to_it(program):
+async def test_answer_is_checked_against_the_questions_schema(program):
     """The program is told the schema, and gives the answer of that form beside its text."""
     answer = await program("""return '{"verdict": "pä\\u2028ss"}'""").complete(JUDGING)
     assert answer.text == '{"verdict": "pä\u2028ss"}'
@@ -97,7 +97,7 @@ async def test_odd_texts(program):
     assert (first["system"], second["model"]) == ("", "--version")
 
 
-async def test_what_is_told_beside_the_result_is_of_no_account(program):
+async def test_output_beside_the_result_is_ignored(program):
     """Other events, warnings on standard output, and a program that goes on for a while."""
     llm = program("""
 print("warning: no git", flush=True)

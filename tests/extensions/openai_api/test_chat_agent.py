@@ -128,7 +128,7 @@ async def test_options_reach_the_wire(stub: Endpoint) -> None:
     assert reply.raw["id"] == "chatcmpl-1"
 
 
-async def test_a_user_nobody_knows_anything_of_needs_no_system_message(stub: Endpoint) -> None:
+async def test_user_without_facts_needs_no_system_message(stub: Endpoint) -> None:
     """And with `userInfo: none` what is known is kept to ourselves."""
     plain = TEST.model_copy(update={"system_prompt": None, "user_info": {}})
     await say(agent_at(stub.url), "Hello", test=plain)

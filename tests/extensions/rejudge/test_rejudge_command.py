@@ -168,7 +168,7 @@ def test_without_a_folder_it_writes_below_the_run(run):
     assert (run / "results/_results.json").read_text() == before
 
 
-def test_a_run_without_judged_criteria_stands(tmp_path):
+def test_run_without_judged_criteria_is_valid(tmp_path):
     """It says so; nothing is asked or written."""
     strict = [{"criterion": "No forwarding", "strict": "not_escalated"}]
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "Hello"}], "evaluations": strict}
