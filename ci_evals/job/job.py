@@ -13,8 +13,8 @@ from ci_evals.domain.choices import BothSides, CheckMode
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.progress import Listener
+from ci_evals.domain.results.reused import ReusedTests
 from ci_evals.domain.results.run import Git, Origin, Results, Shard
-from ci_evals.domain.results.taken import TakenTests
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.job.limits import Limits
@@ -22,7 +22,7 @@ from ci_evals.runner import Options, TrialPlayer
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.participants import BuiltPlayers
+from ci_evals.wiring.players import BuiltPlayers
 
 
 class PlayerElsewhere(TrialPlayer, Protocol):
@@ -93,7 +93,7 @@ class Job:
     write_unfinished: Callable[[Results], None] | None = None
     """Takes the results of a run that has not finished, just before the first trial begins; may refuse with
     a `UsageError`."""
-    reused: TakenTests = field(default_factory=dict)
+    reused: ReusedTests = field(default_factory=dict)
     """The tests that the plan does not play."""
     prices: Callable[[], PriceTable] = lambda: NO_PRICES
     """Read when they are first asked for: the bundled table takes a while."""

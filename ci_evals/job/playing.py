@@ -37,7 +37,7 @@ from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, play, run
 from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import CheckedJudge
-from ci_evals.wiring.participants import GivenPlayers, Players, build_players
+from ci_evals.wiring.players import GivenPlayers, Players, build_players
 from ci_evals.wiring.waits import report_waits
 
 if TYPE_CHECKING:

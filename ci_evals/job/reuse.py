@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from ci_evals.domain.plan import PlannedSuite
+from ci_evals.domain.results.reused import Reason, ReusedTest, TakenFrom
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
-from ci_evals.domain.results.taken import Reason, TakenFrom, TakenTest
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.job.chosen import Chosen
 from ci_evals.job.job import Job
@@ -55,7 +55,7 @@ def reuse(job: Job, chosen: Chosen, earlier: EarlierRun) -> Reuse:
     if different:
         return Reuse(job, comparable, tuple(different))
     suites: list[PlannedSuite] = []
-    reused: dict[tuple[str, str], TakenTest] = {}
+    reused: dict[tuple[str, str], ReusedTest] = {}
     notes: list[str] = []
     # The pairs of this run's suites come first, in its order.
     for planned, here, partner, suite in zip(
@@ -63,7 +63,7 @@ def reuse(job: Job, chosen: Chosen, earlier: EarlierRun) -> Reuse:
     ):
         reasons = [*map(_named, suite.reasons), *_other_agent(here, partner)]
         notes += [f"{suite.name}: {reason}" for reason in reasons]
-        tests: dict[str, TakenTest] = {}
+        tests: dict[str, ReusedTest] = {}
         if not reasons:
             tests = dict(_reused_of(job, planned, suite, earlier))
         suites.append(replace(planned, reused=frozenset(tests)))
@@ -89,7 +89,7 @@ def _agent(suite: SuiteResult) -> str:
 
 def _reused_of(
     job: Job, planned: PlannedSuite, suite: SuitePair, earlier: EarlierRun
-) -> Iterator[tuple[str, TakenTest]]:
+) -> Iterator[tuple[str, ReusedTest]]:
     rule = ScoreRule(offline=earlier.results.run.offline)
     for tests in suite.pairs:
         test, base = planned.tests[tests.numbers[1] - 1], tests.base
@@ -97,7 +97,7 @@ def _reused_of(
         required = job.plan.looks[0] if job.plan.looks else job.plan.loops_of(test)
         if decided and len(base.trials) >= required and earlier.can_reuse(planned.suite, test, base):
             trials = tuple(map(job.redactor.model, base.trials))
-            yield test.name, TakenTest(trials, _source(earlier, base))
+            yield test.name, ReusedTest(trials, _source(earlier, base))
 
 
 def _source(earlier: EarlierRun, test: TestResult) -> TakenFrom:

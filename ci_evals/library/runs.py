@@ -39,7 +39,7 @@ from ci_evals.scoring.comparison.rounds import LOOKS
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections, checked, keys_of
-from ci_evals.wiring.participants import judged_by_method, participants_for
+from ci_evals.wiring.players import judged_by_method, participants_for
 
 JudgeChecking = Literal["auto", "always", "warn", "off"]
 

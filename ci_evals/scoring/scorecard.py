@@ -12,9 +12,9 @@ from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.judge import VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
+from ci_evals.domain.results.reused import ReusedTest, ReusedTests, TakenFrom
 from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.suite import ScoreSummary, SuiteResult, TestResult
-from ci_evals.domain.results.taken import TakenFrom, TakenTest, TakenTests
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.scoring import numbers, process
@@ -71,7 +71,7 @@ def score(
     facts: Sequence[SuiteFacts],
     rule: ScoreRule,
     *,
-    taken: TakenTests = MappingProxyType({}),
+    taken: ReusedTests = MappingProxyType({}),
     prices: PriceTable = NO_PRICES,
     shown: Callable[[str], str] = str,
 ) -> Scorecard:
@@ -149,7 +149,7 @@ class _TestTrials(NamedTuple):
     """The run that they are taken from, if none was played here."""
 
     @classmethod
-    def of(cls, taken: TakenTest) -> "_TestTrials":
+    def of(cls, taken: ReusedTest) -> "_TestTrials":
         return cls(taken.trials, len(taken.trials), taken.source)
 
 

@@ -27,7 +27,7 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.functions import function_caller
 from ci_evals.wiring.models import CheckedJudge
-from ci_evals.wiring.participants import Players
+from ci_evals.wiring.players import Players
 
 
 def recorded(participants: Participants, capture: TrialCapture) -> Participants:

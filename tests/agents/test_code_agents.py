@@ -23,7 +23,7 @@ from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Prompt
 from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring.participants import participants_for
+from ci_evals.wiring.players import participants_for
 
 TEST = Test(
     name="Deposit",

@@ -10,7 +10,7 @@ from ci_evals.domain.base import Amount, CleanText, Interval, Percent, Positive,
 from ci_evals.domain.checks.rubric import Rubric
 from ci_evals.domain.plan import SuiteModels
 from ci_evals.domain.results.process import ProcessSummary
-from ci_evals.domain.results.taken import TakenFrom
+from ci_evals.domain.results.reused import TakenFrom
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.suite import Line, Quarantine
 from ci_evals.domain.transcript import EndState

@@ -36,7 +36,7 @@ from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import is_blank
 from ci_evals.wiring.connections import Connections, keys_of
-from ci_evals.wiring.participants import build_players
+from ci_evals.wiring.players import build_players
 from ci_evals.wiring.providers import llm_key_of
 
 HELP = """\

@@ -42,7 +42,7 @@ from ci_evals.job.job import Job
 from ci_evals.runner import GradeTrial, interruption
 from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.participants import BuiltPlayers
+from ci_evals.wiring.players import BuiltPlayers
 from ci_evals.wiring.waits import LONG_SECONDS
 
 JOIN_SECONDS = 15.0

@@ -36,7 +36,7 @@ from ci_evals.extensions.ray_cluster.messages import (
 from ci_evals.runner import LocalPlayer
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring.participants import BuiltPlayers, build_players
+from ci_evals.wiring.players import BuiltPlayers, build_players
 from ci_evals.wiring.waits import report_waits
 
 _SILENCE_SECONDS = 5.0

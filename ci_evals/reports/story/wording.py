@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol
 
 from ci_evals.domain import numbers
 from ci_evals.domain.actions import AgentAction, LogicKind, is_traced, shown_actions
+from ci_evals.domain.results.reused import TakenFrom
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import Counts, SuiteResult, TestOutcome, TestResult
-from ci_evals.domain.results.taken import TakenFrom
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.transcript import EndState, FailureCause, Reply, ToolCall, ToolStatus, Turn, is_empty
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote

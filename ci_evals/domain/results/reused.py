@@ -25,12 +25,12 @@ class TakenFrom(ResultPart):
 
 
 @dataclass(frozen=True)
-class TakenTest:
+class ReusedTest:
     """A test that is not played, with its trials."""
 
     trials: tuple[TrialResult, ...]
     source: TakenFrom
 
 
-TakenTests = Mapping[tuple[str, str], TakenTest]
+ReusedTests = Mapping[tuple[str, str], ReusedTest]
 """By the file of the suite and the name of the test."""
