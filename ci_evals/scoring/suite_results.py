@@ -1,14 +1,15 @@
 """The results of one suite of a run, as the files in its folder hold them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from ci_evals.domain.results.comparison import Comparison, SuiteComparison, TestName
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.scoring import coverage
+from ci_evals.scoring import coverage, numbers
 from ci_evals.scoring.agreement.votes import vote_agreement
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.simulated_users import user_checks
 
 T = TypeVar("T", bound=TestName)
@@ -40,6 +41,28 @@ def of_suite(results: Results, suite: SuiteResult, compared: SuiteComparison | N
         vote_agreement=vote_agreement((suite,)) if results.vote_agreement else None,
         user_checks=user_checks(suite.tests) if results.user_checks else None,
         coverage=coverage.of_suite(suite, results.coverage),
+    )
+
+
+def joined(parts: Sequence[Results]) -> Results:
+    """The run of which these are the results of all suites, with its score and counts: undoes `of_suite`.
+
+    Its comparison and all else that is the run's own are those of the first.
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    suites = tuple(suite for part in parts for suite in part.suites)
+    tests = tuple(test for suite in suites for test in suite.tests)
+    whole = numbers.of_run(tests, ScoreRule(offline=first.run.offline))
+    return replace(
+        first,
+        suites=suites,
+        score=whole.score,
+        interval=whole.interval,
+        pass_at_k=whole.pass_at_k,
+        pass_hat_k=whole.pass_hat_k,
+        counts=whole.counts,
     )
 
 

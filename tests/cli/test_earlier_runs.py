@@ -1,146 +1,141 @@
-"""`--history`: earlier runs say what a drop is worth, and when the base agent is played."""
+"""The runs that an output folder still has: the trend needs no option."""
 
-import shutil
+import os
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import builders as build
 import pytest
-from commands import ci_evals, results_in, shows, write_uncritical
 
-from ci_evals.cli.files.saved_run import history_in
-from ci_evals.demo_agent.server import DemoServer
-from ci_evals.library.runs import load_results
+from ci_evals.cli.files.earlier_runs import MOST_RUNS, earlier_runs
+from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.results.run import Origin
+from ci_evals.library.runs import load_results, write_reports
+from ci_evals.reports.names import RESULTS, folders_for
+from ci_evals.scoring.suite_results import joined, of_suite
 
-pytestmark = pytest.mark.slow
-
-KEYS = {"CI_EVALS_AGENT_KEY": "the-key-of-the-head"}
-OPTIONS = ("--provider=offline", "--loops=3", "--min-score=0", "--no-gate")
-GATE = (*OPTIONS[:-1], "--regression=significant")
-SUITE = "shop.json"
-BROKEN = ["RETURN_REQUEST", "ORDER_STATUS"]
+BEGIN = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+SECRET = "shop-key-8d21f0"
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory) -> Path:
-    """Six runs of one noisy agent, each by another seed, in folders of their own."""
-    folder = tmp_path_factory.mktemp("runs")
-    write_uncritical(folder, "demo:retail", SUITE)
-    for seed in range(6):
-        with DemoServer(noise=0.03, seed=seed) as agent:
-            options = (*OPTIONS, f"--base-url={agent.base_url}", f"--output-dir=main/{seed}")
-            ran = ci_evals("run", SUITE, *options, cwd=folder, env=KEYS)
-            assert ran.returncode == 0, ran.stderr
-    return folder
+def a_run(number, *suites, **info):
+    """A run that began `number` hours after the first."""
+    began = BEGIN + timedelta(hours=number)
+    suites = suites or (suite("Refunds", 1), suite("Billing", 0.5, 0))
+    folders = folders_for([one.name for one in suites], began)
+    suites = [replace(one, folder=folder) for one, folder in zip(suites, folders, strict=True)]
+    config = {"test": None, "tag": None} | info.pop("config", {})
+    run = build.run_info(id=f"run-{number}", started_at=began, config=config, **info)
+    return replace(build.completed(build.results(*suites)), run=run)
+
+
+def suite(name, *shares):
+    tests = []
+    for number, share in enumerate(shares):
+        findings = [build.finding("passed" if share >= limit else "failed") for limit in (0.5, 1)]
+        trial = build.trial_result(findings=tuple(findings))
+        tests.append(build.test_result(f"{name} {number}", trials=(trial,)))
+    return build.suite_result(name, *tests)
+
+
+def found(folder, shown, most=MOST_RUNS, **environ):
+    context = RunContext({**environ})
+    context.hide([SECRET])
+    return {run.id: run for run in earlier_runs(folder, shown, context, most)}
 
 
 @pytest.fixture
-def folder(recorded, tmp_path) -> Path:
-    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
+def folder(tmp_path):
+    """An output folder with three runs in it."""
+    for number in range(3):
+        write_reports(a_run(number), tmp_path)
     return tmp_path
 
 
-def play(folder: Path, agent: DemoServer, *options: str):
-    own = ("--baseline=main/5", "--history=main", f"--base-url={agent.base_url}")
-    return ci_evals("run", SUITE, *GATE, *own, *options, cwd=folder, env=KEYS)
+def test_runs_of_the_same_suites_are_found_whole(folder):
+    """With the score and the outcomes of the run, although each suite has a file of its own."""
+    runs = found(folder, a_run(3))
+    assert runs.keys() == {"run-0", "run-1", "run-2"}
+    whole = a_run(1)
+    assert runs["run-1"].score == whole.score == pytest.approx(50)
+    assert runs["run-1"].interval
+    assert runs["run-1"].label == "11-20 10:30"
+    assert len(runs["run-1"].outcomes) == 3
 
 
-def test_an_unchanged_agent_passes(folder):
-    """By all runs together, and the results say what runs differ by."""
-    with DemoServer(noise=0.03, seed=9) as agent:
-        ran = play(folder, agent)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    comparison = results_in(folder)["comparison"]
-    history = comparison["history"]
-    assert comparison["method"] == "history"
-    assert (history["runs"], history["tests"]) == (6, comparison["tests"])
-    assert 3 <= history["together"] <= 6
-    assert history["spread"] > 0
-    assert 0 < history["smallestDrop"] < 100
-    assert comparison["broken"] == comparison["probablyBroken"] == []
-    assert history["decides"]
+def test_the_results_of_all_suites_make_the_run_again():
+    """Their score is that of all tests, not of all suites."""
+    run = a_run(0)
+    whole = joined([of_suite(run, one, None) for one in run.suites])
+    assert (whole.score, whole.suites) == (run.score, run.suites)
+    assert (whole.counts.tests, whole.counts.played_trials) == (3, 3)
 
 
-def test_a_broken_agent_fails_and_its_tests_are_named(folder):
-    """Three trials against eighteen can prove the fall of a single test."""
-    with DemoServer(noise=0.03, seed=9, broken=BROKEN) as agent:
-        ran = play(folder, agent)
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    comparison = results_in(folder)["comparison"]
-    assert comparison["p"] == comparison["history"]["p"] <= 0.05
-    assert comparison["broken"]
-    assert shows(folder, r"Broken: .+ \(with all 12 tests looked at, a false name in at most 5 % of runs\)\.")
-    assert shows(
-        folder, r"Runs of the base branch differ among themselves by [\d.]+ points; a drop below [\d.]+ "
-    )
+UNLIKE = {
+    "another suite": a_run(9, suite("Others", 1)),
+    "one of the suites": a_run(9, suite("Refunds", 1)),
+    "some of the tests": a_run(9, config={"test": "Refunds 0"}),
+    "cut off": a_run(9, status="interrupted"),
+    "a replay": a_run(9, origin=Origin(how="replayed", run="run-0", started_at=BEGIN)),
+    "the run itself": a_run(3),
+}
 
 
-def test_few_runs_do_not_decide(folder):
-    """Then it is the newest one, as without a history: a lucky one, against which the same agent fails."""
-    for seed in range(4):
-        shutil.rmtree(folder / "main" / str(seed))
-    with DemoServer(noise=0.03, seed=9) as agent:
-        ran = play(folder, agent)
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    comparison = results_in(folder)["comparison"]
-    assert comparison["method"] == "recorded"
-    assert comparison["history"]["runs"] == 2
+@pytest.mark.parametrize("other", UNLIKE.values(), ids=UNLIKE.keys())
+def test_runs_that_played_something_else_are_no_earlier_ones(folder, other):
+    """Their scores would show as a trend of the agent."""
+    write_reports(other, folder)
+    assert found(folder, a_run(3)).keys() == {"run-0", "run-1", "run-2"}
 
 
-def test_a_score_as_in_earlier_runs_spares_the_base_agent(folder):
-    """Nobody listens where the base should be."""
-    with DemoServer(noise=0.0, seed=9) as agent:
-        ran = play(folder, agent, "--against=base-url=http://127.0.0.1:9")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(folder)
-    assert results["arms"] == []
-    assert results["comparison"]["method"] == "history"
-    assert results["run"]["config"]["against"] is True
-    stdout = ci_evals("odds", "results", cwd=folder).stdout
-    assert "Such a run has 3 to 6 trials of each test, those of the base agent included." in stdout
+HOSTILE = {
+    "no JSON": lambda file: file.write_text("{"),
+    "something else": lambda file: file.write_text('{"schemaVersion": 99}'),
+    "not UTF-8": lambda file: file.write_bytes(b"\xff\xfe"),
+    "a pipe": os.mkfifo,
+    "a folder": lambda file: file.mkdir(),
+    "a link": lambda file: file.symlink_to("/dev/zero"),
+    "a broken link": lambda file: file.symlink_to("nowhere"),
+}
 
 
-def test_a_score_that_looks_lower_has_the_base_agent_played(folder):
-    """It convicts; the history does not."""
-    with DemoServer(noise=0.03, seed=9, broken=BROKEN) as agent, DemoServer(noise=0.03, seed=4) as base:
-        ran = play(folder, agent, f"--against=base-url={base.base_url}")
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    results = results_in(folder)
-    assert results["comparison"]["method"] == "both-sides"
-    assert results["arms"][1]["counts"]["trials"] == results["counts"]["trials"]
-    assert "the base agent is played too" in ran.stderr
-    begun = (
-        "The score looked lower than in the last [3-6] runs, so the base agent was played in the same run: "
-    )
-    assert shows(folder, begun + r"in this run, this agent scores [\d.]+ lower \(p [^)]+\), which fails\.")
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE.keys())
+def test_what_cannot_be_read_is_said_and_left_out(folder, make, capsys):
+    """Anything may lie in the folder; no run ends for it."""
+    (folder / "Refunds/odd").mkdir()
+    make(folder / "Refunds/odd" / RESULTS)
+    assert found(folder, a_run(3)).keys() == {"run-0", "run-1", "run-2"}
+    assert "note: left out of the trend" in capsys.readouterr().err
 
 
-def test_a_stale_history_does_not_convict(folder):
-    """Both agents got worse since: a condition of today, and no fault of the change."""
-    with DemoServer(noise=0.15, seed=9) as agent, DemoServer(noise=0.15, seed=10) as base:
-        ran = play(folder, agent, f"--against=base-url={base.base_url}")
-    results = results_in(folder)
-    assert results["comparison"]["method"] == "both-sides"
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+def test_links_to_other_folders_are_not_followed(folder, tmp_path_factory):
+    """Whatever they lead to was no run of this folder."""
+    other = tmp_path_factory.mktemp("other")
+    write_reports(a_run(7), other)
+    for name in ("Refunds", "Billing"):
+        (folder / f"linked-{name}").symlink_to(other / name)
+    assert "run-7" not in found(folder, a_run(3))
 
 
-@pytest.mark.parametrize("history", ["ten", "-1", "1000", "nowhere/"])
-def test_wrong_history_is_reported(folder, history):
-    """With what would be right."""
-    ran = ci_evals("run", SUITE, *GATE, "--baseline=main/5", f"--history={history}", cwd=folder)
-    assert ran.returncode == 2
-    assert "neither a number up to 100 nor a folder" in ran.stderr
+def test_only_the_newest_runs_are_read(folder):
+    """A folder may have thousands."""
+    assert found(folder, a_run(3), most=2).keys() == {"run-1", "run-2"}
 
 
-def test_folder_without_results_is_reported(folder):
-    """By its name."""
-    (folder / "empty").mkdir()
-    ran = ci_evals("run", SUITE, *GATE, "--baseline=main/5", "--history=empty", cwd=folder)
-    assert ran.returncode == 2
-    assert "--history: empty: contains no _results.json" in ran.stderr
+def test_in_ci_no_committed_file_counts(folder):
+    """Whoever opens a pull request could have written it."""
+    for command in (["init", "--quiet"], ["add", "--force", "Refunds"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    assert found(folder, a_run(3), CI="true") == {}
+    assert len(found(folder, a_run(3))) == 3
 
 
-def test_a_run_that_is_in_a_folder_twice_counts_once(folder):
-    """A copy is no further evidence."""
-    for copy in range(3):
-        shutil.copytree(folder / "main" / "4", folder / "main" / f"copy {copy}")
-    newest = load_results(folder / "main" / "5")
-    assert len(history_in(folder / "main", newest)) == 6
+def test_secrets_of_this_run_are_taken_out(folder):
+    """An earlier run may not have known them."""
+    file = next(Path(folder).glob("Refunds/*/" + RESULTS))
+    file.write_text(file.read_text().replace("Refunds 0", f"Refunds {SECRET}"))
+    outcomes = {name for run in found(folder, a_run(3)).values() for name in run.outcomes}
+    assert not any(SECRET in part for name in outcomes for part in name)
+    assert load_results(file.parent).suites[0].tests[0].name == f"Refunds {SECRET}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.adapters.suites import read_text
-from ci_evals.cli.files.saved_run import SavedRun
+from ci_evals.cli.files.saved_run import SavedRun, without_trials
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import ReportSettings
 from ci_evals.domain import numbers
@@ -112,22 +112,13 @@ def _read(paths: Sequence[Path], redactor: Redactor) -> _Runs:
                 shown, aside = saved, shown
         if aside:
             label = whole(redactor.text(_label(aside.file)))
-            other = ComparisonRun.of(redactor.model(_without_trials(aside.results)), label)
+            other = ComparisonRun.of(redactor.model(without_trials(aside.results)), label)
             others.setdefault(other.id, (aside.file, other))
         del saved, aside  # the next is as large
     if shown is None:  # `open_each` has said why
         raise UsageError("there are no results to report")
     others.pop(shown.results.run.id, None)
     return _Runs(replace(shown, results=redactor.model(shown.results)), others, of_folder)
-
-
-def _without_trials(results: Results) -> Results:
-    """Return the results without conversations: redacting these takes as long as reading them."""
-    suites = tuple(
-        replace(suite, tests=tuple(replace(test, trials=()) for test in suite.tests))
-        for suite in results.suites
-    )
-    return replace(results, suites=suites)
 
 
 def _label(file: Path) -> str:

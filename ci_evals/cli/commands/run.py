@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -254,10 +255,16 @@ def _play(prepared: _PreparedRun) -> int:
     reserve.release()
     if prepared.calibration:
         results = prepared.calibration(results, prepared.job.redactor)
+    from ci_evals.cli.files.earlier_runs import earlier_runs
     from ci_evals.cli.files.publish import publish
 
     code = publish(
-        results, prepared.paths, prepared.context, prepared.job.baseline.results, verbose=settings.verbose
+        results,
+        prepared.paths,
+        prepared.context,
+        prepared.job.baseline.results,
+        earlier=partial(earlier_runs, prepared.paths.folder, results, prepared.context),
+        verbose=settings.verbose,
     )
     if results.run.status == "completed" or stop.failed_fast:
         prepared.journal.mark(JournalMark(mark="ended"))

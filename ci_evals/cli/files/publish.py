@@ -4,6 +4,7 @@ import shutil
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import console as report
 from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import JUNIT, PAGE, RESULTS, SUMMARY
-from ci_evals.reports.page.comparison_runs import ComparisonRuns
+from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.story import story_of
 
 _NOWHERE = (
@@ -26,6 +27,9 @@ _NOWHERE = (
 )
 _NO_PAGE = f"{PAGE} is missing; all other reports are there. {PLEASE_REPORT}"
 
+EarlierRuns = Callable[[], tuple[ComparisonRun, ...]]
+"""Reads the runs before this one, for the page."""
+
 
 def publish(
     results: Results,
@@ -33,6 +37,7 @@ def publish(
     context: RunContext,
     baseline: Results | None = None,
     *,
+    earlier: EarlierRuns = tuple,
     verbose: bool = False,
 ) -> int:
     """Write every report and output, show the result, and return the exit code.
@@ -48,7 +53,7 @@ def publish(
         _write_run(results, paths)
         complete = _write_outputs(results, code, paths, context)
         reported = True
-        code = max(code, _write_page(results, baseline, paths.folder, console))
+        code = max(code, _write_page(results, baseline, earlier, paths.folder, console))
         if complete:
             _write_outputs(results, code, paths, context, again=True)
         files.write_each(paths.folder, report_files.of_suites(results))
@@ -86,10 +91,13 @@ def _write_run(results: Results, paths: OutputPaths) -> None:
     files.write_all(paths.folder, written)
 
 
-def _write_page(results: Results, baseline: Results | None, folder: Path, console: Console) -> int:
+def _write_page(
+    results: Results, baseline: Results | None, earlier: EarlierRuns, folder: Path, console: Console
+) -> int:
     """Write the page, and return the exit code for that. A bug costs the page alone."""
     try:
-        comparison_runs = ComparisonRuns(console.redactor.model(baseline) if baseline else None)
+        redacted = console.redactor.model(baseline) if baseline else None
+        comparison_runs = ComparisonRuns(redacted, earlier())
         files.write_all(folder, {PAGE: report_files.of_run(results, comparison_runs)[PAGE]})
     except UsageError:
         raise
@@ -128,7 +136,7 @@ def _rescue(results: Results, baseline: Results | None, console: Console) -> Pat
             del written[PAGE]
             try:
                 files.write_all(folder, written)
-                _write_page(results, baseline, folder, console)
+                _write_page(results, baseline, tuple, folder, console)
             except UsageError:
                 shutil.rmtree(folder, ignore_errors=True)
             else:

@@ -103,6 +103,15 @@ def history_in(folder: Path, newest: Results) -> tuple[Results, ...]:
     return (*earlier[-MOST_RUNS + 1 :], newest)
 
 
+def without_trials(results: Results) -> Results:
+    """Return the results without conversations: redacting these takes as long as reading them."""
+    suites = tuple(
+        replace(suite, tests=tuple(replace(test, trials=()) for test in suite.tests))
+        for suite in results.suites
+    )
+    return replace(results, suites=suites)
+
+
 def _files(path: Path, if_missing: str) -> list[Path]:
     try:
         if not path.exists():
