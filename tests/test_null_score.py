@@ -3,17 +3,24 @@
 import pytest
 from plans import planned
 
-from ci_evals import load_suite, run_suite
+from ci_evals import Policy, load_suite, run_suite
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.null_agents import CLAIM, REFUSAL
+from ci_evals.reports.markdown import comment
+from ci_evals.reports.story.story import story_of
 from ci_evals.scoring.null_score import NullScores, null_score
 
 SILENT = {"criterion": "no hand-over", "strict": "not_escalated"}
 CALLS = {"criterion": "refunds", "strict": "tool_called", "toolName": "refund"}
 SAYS_DONE = {"criterion": "says so", "strict": "contains", "text": "done"}
+SAYS_SORRY = {"criterion": "says sorry", "strict": "contains", "text": "sorry"}
 JUDGED = {"criterion": "friendly"}
 STATE = {"criterion": "paid", "strict": "state", "probe": "agent_state", "equals": 1}
+
+
+def summary_of(results):
+    return comment.render(story_of(results), comment.SummaryContext())
 
 
 def those_with(*evaluations):
@@ -55,6 +62,20 @@ async def test_a_run_knows_it():
     suite = load_suite({"name": "s", "tests": [test], "maxTurns": 1})
     results = await run_suite(lambda _: "done", suite)
     assert results.run.null_score == 50
+    assert [test.null_score for test in results.tests] == [50]
+    assert "guards nothing" not in summary_of(results)
+
+
+@pytest.mark.parametrize("where", ["run", "suite"])
+async def test_reports_say_that_a_floor_guards_nothing(where):
+    """For the run and for a suite; not if the gate decides nothing."""
+    test = {"name": "t", "guidelines": "g", "turns": [{"user": "x"}], "evaluations": [SAYS_SORRY]}
+    floors = {"minScore": 60} if where == "suite" else {}
+    suite = load_suite({"name": "s", "tests": [test], "maxTurns": 1, **floors})
+    policy = Policy(min_score=0 if where == "suite" else 80)
+    results = await run_suite(lambda _: "sorry", suite, policy=policy)
+    name = "minScore of the suite “s”" if where == "suite" else "min-score"
+    assert f"{name} guards nothing: an agent that refuses everything would score 100" in summary_of(results)
 
 
 def test_validate_prints_it(capsys):

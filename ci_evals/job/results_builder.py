@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from ci_evals._version import __version__
 from ci_evals.adapters.journal.records import JournalHeader, Recorded
-from ci_evals.domain.base import instant
+from ci_evals.domain.base import Percent, instant
 from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.plan import BASE, Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
@@ -200,7 +200,10 @@ class ResultsBuilder:
             shown=redactor.text,
         )
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
-        suites = tuple(_redacted_suite(suite, redactor) for suite in card.suites)
+        suites = tuple(
+            _redacted_suite(_with_null_scores(suite, own), redactor)
+            for suite, own in zip(card.suites, self._null_scores.tests, strict=True)
+        )
         return replace(card, suites=suites)
 
     def _warnings(self, plan: Plan, settled: Settled) -> tuple[str, ...]:
@@ -264,6 +267,11 @@ class ResultsBuilder:
 def environment(ci: str | None) -> dict[str, str | None]:
     """The machine that a run is played on."""
     return {"python": platform.python_version(), "system": platform.system(), "ci": ci}
+
+
+def _with_null_scores(suite: SuiteResult, null_scores: Sequence[Percent | None]) -> SuiteResult:
+    tests = zip(suite.tests, null_scores, strict=True)
+    return replace(suite, tests=tuple(replace(test, null_score=score) for test, score in tests))
 
 
 def _redacted_suite(suite: SuiteResult, redactor: Redactor) -> SuiteResult:

@@ -31,6 +31,11 @@ def null_score(tests: Iterable[Test], words: str = REFUSAL) -> Percent | None:
     return points(scores.mean(_scores(tests, words)))
 
 
+def mean(of_tests: Iterable[Percent | None]) -> Percent | None:
+    """Return the mean of the scores that there are; None without any."""
+    return points(scores.mean([Fraction(score) for score in of_tests if score is not None]))
+
+
 def in_words(score: Percent) -> str:
     """Return what a null score says, in a clause."""
     return f"an agent that refuses everything would score {numbers.score(score)} by strict checks"
@@ -43,26 +48,33 @@ class NullScores:
     run: Percent | None
     suites: tuple[Percent | None, ...]
     """In the order of the plan."""
+    tests: tuple[tuple[Percent | None, ...], ...]
+    """By suite, in the order of the plan."""
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
         """Return the scores in the suites of the first agent."""
-        by_suite = [_scores(planned.tests, REFUSAL) for planned in plan.arm(0).suites]
-        every = list(chain.from_iterable(by_suite))
-        return cls(points(scores.mean(every)), tuple(points(scores.mean(own)) for own in by_suite))
+        suites = plan.arm(0).suites
+        tests = tuple(tuple(points(_score(test, REFUSAL)) for test in suite.tests) for suite in suites)
+        deciding = [
+            [score for test, score in zip(suite.tests, own, strict=True) if not test.quarantine]
+            for suite, own in zip(suites, tests, strict=True)
+        ]
+        return cls(mean(chain.from_iterable(deciding)), tuple(map(mean, deciding)), tests)
 
     def reached_floors(self, plan: Plan, min_score: float) -> Iterator[str]:
         """Yield a warning for each minimum score, of the run or of a suite, that such an agent reaches."""
-        if self.run is not None and 0 < min_score <= self.run:
-            yield f"a minimum score of {min_score:g} guards nothing: {in_words(self.run)}. {_CURE}"
+        yield from reached_floor(f"a minimum score of {min_score:g}", min_score, self.run)
         for planned, score in zip(plan.arm(0).suites, self.suites, strict=True):
-            floor = planned.suite.min_score
-            if floor and score is not None and floor <= score:
-                name = planned.suite.name
-                yield f"minScore {floor:g} of {name!r} guards nothing: {in_words(score)}. {_CURE}"
+            floor = planned.suite.min_score or 0
+            yield from reached_floor(f"minScore {floor:g} of {planned.suite.name!r}", floor, score)
 
 
-_CURE = "Raise it, or add checks of what the agent must do"
+def reached_floor(name: str, floor: float, score: Percent | None) -> Iterator[str]:
+    """Yield a warning if an agent that does nothing reaches a floor, by its score."""
+    if score is not None and 0 < floor <= score:
+        cure = "Raise it, or add checks of what the agent must do"
+        yield f"{name} guards nothing: {in_words(score)}. {cure}"
 
 
 def _scores(tests: Iterable[Test], words: str) -> list[Fraction]:

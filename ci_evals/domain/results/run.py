@@ -174,10 +174,7 @@ class RunInfo(ResultPart):
     baseline_note: str | None = None
     """Which baseline was found, or why there is none; null if none was searched for."""
     null_score: Percent | None = None
-    """The score of an agent that refuses everything, by strict criteria alone.
-
-    Null without any, and if the run was not played here.
-    """
+    """The mean of the tests' `nullScore`, but for those in quarantine. Null if none has one."""
     definitions: tuple[SuiteDefinition, ...] | None = None
     """What the suites require, with the tests that were not selected. Null if it is not known."""
     warnings: tuple[str, ...] = ()

@@ -121,6 +121,9 @@ class TestResult(ResultPart):
     statistics: Statistics | None = None
     """Null if no trial was scored."""
     process: ProcessSummary = ProcessSummary()
+    null_score: Percent | None = None
+    """The score of an agent that refuses everything, by strict criteria alone. Null without any, and if
+    the run was not played here."""
     trials: tuple[TrialResult, ...] = ()
     not_run: Annotated[int, Field(ge=0, le=MOST_TRIALS)] = 0
     """Trials planned but not started."""

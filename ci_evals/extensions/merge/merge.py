@@ -18,9 +18,10 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.extensions.merge import shards as of_one_run
 from ci_evals.extensions.merge.shards import ShardRun, differing
+from ci_evals.scoring import null_score
 from ci_evals.scoring.coverage import wanted_in
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
-from ci_evals.scoring.scores import ScoreRule
+from ci_evals.scoring.scores import ScoreRule, deciding
 from ci_evals.scoring.usage import summed
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import MASK
@@ -229,6 +230,7 @@ def _info(
         digests=_digests([run.results for run in runs], suites),
         origin=_origin(infos),
         resumed=_resumed(infos),
+        null_score=null_score.mean(test.null_score for suite in suites for test in deciding(suite.tests)),
         definitions=_definitions(infos),
         warnings=tuple(
             dict.fromkeys([*(w for info in infos for w in info.warnings), *_warnings(runs, suites, expected)])

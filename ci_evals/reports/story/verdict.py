@@ -26,6 +26,7 @@ from ci_evals.reports.story.advice import (
 )
 from ci_evals.reports.story.failures import FailedTest, News
 from ci_evals.reports.story.wording import UNFINISHED, RunOutcome, capitalized, sentence
+from ci_evals.scoring import null_score
 from ci_evals.scoring.scores import deciding
 
 _UNSCORED = {
@@ -354,7 +355,26 @@ def notes(results: Results) -> tuple[str, ...]:
         out.append(REPORT_ONLY)
     if missing := without_judge(results, results.suites):
         out.append(no_judge(results, missing))
-    return (*out, *wording.set_aside_notes(results), *official_scores(results), *results.run.warnings)
+    return (
+        *out,
+        *wording.set_aside_notes(results),
+        *official_scores(results),
+        *results.run.warnings,
+        *_floors_that_guard_nothing(results),
+    )
+
+
+def _floors_that_guard_nothing(results: Results) -> Iterator[str]:
+    """Yield a sentence for each floor that an agent reaches that does nothing."""
+    floor = gate.run_floor(results)
+    if floor is None or gate.only_reported(results):
+        return
+    found = [*null_score.reached_floor("min-score", floor.required or 0, results.run.null_score)]
+    for suite in results.suites:
+        score = null_score.mean(test.null_score for test in deciding(suite.tests))
+        name = f"minScore of the suite “{suite.name}”"
+        found += null_score.reached_floor(name, suite.min_score or 0, score)
+    yield from map(sentence, found)
 
 
 def paid(results: Results) -> bool:
