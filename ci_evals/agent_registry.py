@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ci_evals.domain.agents import program_of
 from ci_evals.domain.errors import UsageError
@@ -37,6 +37,26 @@ class KeyNeed(StrEnum):
     """Only at the default address: at another one there may be no key."""
     NEVER = "never"
     """Unless options name it: `{{key}}`."""
+
+
+class EmbeddedServer(Protocol):
+    """A server that a run starts for its agents: it serves while it is entered."""
+
+    key: str
+    """The key that it takes."""
+
+    @property
+    def base_url(self) -> str:
+        """The address to call it at."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Serve."""
+        ...
+
+    def __exit__(self, *exc_info: object) -> None:
+        """End."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -63,8 +83,8 @@ class AgentKind:
     """Fields of a suite that must be set, beside the key, each with the message for a suite without it."""
     own_server: bool = True
     """True for a server of the user's own, whose address the workflow takes from a variable."""
-    embedded: bool = False
-    """True if ci-evals itself serves the agent."""
+    server: str = ""
+    """Module and class of the server that a run itself starts for such agents, an `EmbeddedServer`."""
 
     key: KeyNeed = KeyNeed.NEVER
     keyed: bool = False
@@ -108,6 +128,16 @@ class AgentKind:
         """Return the class of agents behind servers with these options. Only its own module is imported."""
         agent: Callable[..., Agent] = _imported(self.apis.get(str(options.get("api")), self.agent))
         return agent
+
+    @property
+    def embedded(self) -> bool:
+        """True if a run serves the agent itself."""
+        return bool(self.server)
+
+    def embedded_server(self) -> "EmbeddedServer":
+        """Return a new server of the agent, to be entered."""
+        server: EmbeddedServer = _imported(self.server)()
+        return server
 
     @property
     def build(self) -> "Callable[..., Agent]":

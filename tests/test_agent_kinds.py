@@ -38,7 +38,7 @@ def test_what_the_facts_name_is_there(name: str, kind: AgentKind):
         assert all(hasattr(agent, method) for method in ("open_session", "send_message", "close"))
         assert hasattr(agent, "read_state") == kind.reports_state
     assert (Path(ci_evals.__file__).parent / kind.starter).is_file()
-    assert callable(kind.build) if kind.builder else kind.agent or kind.embedded
+    assert callable(kind.build) if kind.builder else kind.agent
     suite_keys = {field.alias for field in Suite.model_fields.values()}
     assert {*kind.needs} <= suite_keys
     assert (ROOT / "docs" / kind.page.partition("#")[0]).is_file()

@@ -21,14 +21,14 @@ from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.in_world import WorldPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import STOP_MARKER
-from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.checks.strict.tool_calls import ToolCalled
 from ci_evals.domain.null_agents import CLAIM, REFUSAL
 from ci_evals.domain.suite import PlannedTurn, Suite
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
+from ci_evals.extensions.demo import catalog
+from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.extensions.mutate.faults import FAULTS
 from ci_evals.extensions.mutate.planting import plant_all, saved_trials
 from ci_evals.scoring import process

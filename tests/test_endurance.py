@@ -15,7 +15,7 @@ from commands import start
 from doc_pages import ROOT, table
 
 from ci_evals.adapters.journal.records import JOURNAL as NAME
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.server import DemoServer
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from github_api import REPOSITORY, TOKEN
 from github_runner import Step
 from replay import BASE, HEAD, MERGE, pull_request
 
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.server import DemoServer
 
 pytestmark = pytest.mark.slow
 

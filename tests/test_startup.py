@@ -46,7 +46,7 @@ LATE = {
     "ci_evals.contract": "authors of plug-ins",
     "ci_evals.extension_support.rejudging": "rejudge",
     "ci_evals.extensions.importers.importing": "import",
-    "ci_evals.demo_agent": "suites that name it",
+    "ci_evals.extensions.demo.server": "suites that name it",
     "ci_evals.agents.python.building": "agents that are code",
     "ci_evals.agents.command.agent": "agents that are code",
     "ci_evals.adapters.journal.capture": "--record",

@@ -21,15 +21,6 @@ KINDS: Mapping[str, AgentKind] = {
         takes_history=False,
         starter="agents/aui/starter.yaml.j2",
     ),
-    "demo": AgentKind(
-        rank=20,
-        about="the embedded demo agent",
-        page="adapters.md#the-demo-agent",
-        own_server=False,
-        embedded=True,
-        takes_history=False,
-        starter="agents/demo/starter.yaml.j2",
-    ),
     "http": AgentKind(
         rank=40,
         about="any JSON endpoint",

@@ -4,7 +4,6 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -16,7 +15,7 @@ from ci_evals.cli import env_files
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
 from ci_evals.cli.settings.options import CommandFacts, takes
-from ci_evals.domain.options import Names, Option, OptionSpec
+from ci_evals.domain.options import Option
 from ci_evals.extension_registry import installed, register_commands
 
 if TYPE_CHECKING:  # a command's options are imported with it
@@ -205,85 +204,6 @@ _not_loaded: list[str] = []
 """Says which extensions could not be loaded, until a command can."""
 installed().warn = _not_loaded.append
 register_commands(app)
-
-
-@dataclass(frozen=True)
-class DemoAgentSettings:
-    """Options of `demo-agent`."""
-
-    port: Annotated[int, OptionSpec("Port; 0 takes any free one.", minimum=0, maximum=65535)] = 8080
-    host: Annotated[str, OptionSpec("Address to listen on.", names=Names.ADDRESS, metavar="ADDRESS")] = (
-        "127.0.0.1"
-    )
-    noise: Annotated[
-        float,
-        OptionSpec(
-            "Share of messages (0–1) at which the agent errs.\n\n"
-            "It answers as if it had not understood, or ignores its rules.",
-            metavar="SHARE",
-            minimum=0,
-            maximum=1,
-        ),
-    ] = 0
-    seed: Annotated[
-        int, OptionSpec("Seed of these errors.\n\nThe same conversations get the same errors, in any order.")
-    ] = 0
-    drift: Annotated[
-        float,
-        OptionSpec(
-            "Let the noise differ from day to day.\n\n"
-            "The standard deviation of its logarithm: with 0.7 a usual day halves or doubles it.",
-            metavar="SD",
-            minimum=0,
-        ),
-    ] = 0
-    day: Annotated[
-        int, OptionSpec("The day of `--drift`.\n\nAll servers of one day have the same noise.")
-    ] = 0
-    break_: Annotated[
-        str | None,
-        OptionSpec(
-            "Workflows without rules and integrations, such as RETURN_REQUEST.",
-            names=Names.TEXT,
-            metavar="WORKFLOW,...",
-        ),
-    ] = None
-    misbehave: Annotated[
-        str | None,
-        OptionSpec("Misbehavior in every conversation, see above.", names=Names.TEXT, metavar="KIND,..."),
-    ] = None
-
-
-@app.command()
-@takes(__name__, "DemoAgentSettings")
-def demo_agent(settings: DemoAgentSettings, _: RunContext) -> None:
-    """Serve the demo agent, which speaks the AUI task API.
-
-    It keeps to its playbooks. To see what a gate makes of a worse agent, add random errors or break a
-    workflow:
-
-    \b
-    ci-evals demo-agent --noise=0.1 --seed=1
-    ci-evals demo-agent --break=RETURN_REQUEST
-
-    To see what a suite detects, add one misbehavior to every conversation (--misbehave=leak):
-
-    \b
-    skip_rules         no rule fires, and no rule's confirmation is asked for
-    wrong_integration  a wrong integration is called
-    forget_parameter   one extracted parameter is missing
-    escalate_early     a person is called at the first request
-    leak               every reply reveals another customer's data
-    rude               every reply begins with an insult; only a judge notices
-    claims             replies and traces say what was done, but nothing is booked
-    err                every reply is an error response
-    """
-    from ci_evals.cli.commands.demo_agent import DemoBehavior, serve
-
-    behavior = DemoBehavior(
-        settings.noise, settings.seed, settings.break_, settings.misbehave, settings.drift, settings.day
-    )
-    serve(settings.host, settings.port, behavior)
 
 
 def invoke(args: Sequence[str], context: RunContext, name: str | None = None) -> object:

@@ -56,13 +56,13 @@ def choose(
 ) -> LoadedSuite:
     """Return the suite with the agent that it is played with.
 
-    An id or an address of an agent takes a suite off the embedded demo agent; a key alone does not, as it may
+    An id or an address of an agent takes a suite off an embedded agent; a key alone does not, as it may
     be set for all suites of a job. With `without_key` a suite without a key may pass: see `has_key`.
     `unasked` is for an agent that nobody will reach: it may lack everything.
 
     Raises:
         SuiteError: something that the adapter needs is missing, or its options do not fit it.
-        UsageError: there is no such adapter, or the demo agent is requested at another address.
+        UsageError: there is no such adapter, or an embedded agent is requested at another address.
     """
     suite = chosen_agent(loaded.suite, loaded.document, choice, without_key=without_key, unasked=unasked)
     secrets = choice.options.secrets if choice.options else frozenset()
@@ -197,9 +197,10 @@ def _missing(suite: Suite) -> list[tuple[Path, str]]:
         *_missing_state(suite),
         *_missing_history(suite),
     ]
-    if _is_embedded(suite) and (suite.start or suite.wait_for):
+    kind = _kind(suite)
+    if kind and kind.embedded and (suite.start or suite.wait_for):
         hint = "name your own with `base_url=` or `adapter=`"
-        missing.append((("start",), f"the embedded demo agent needs no start and no wait; {hint}"))
+        missing.append((("start",), f"{kind.about} needs no start and no wait; {hint}"))
     elif suite.start and not awaited_address(suite):
         hint = "set the agent's address with baseUrl (`base_url=`) or waitFor (`wait_for=`)"
         missing.append((("waitFor",), f"is missing, and so is baseUrl; {hint}"))

@@ -54,8 +54,8 @@ AUDITOR_SECONDS = Range(1, 8)
 EMBEDDER_SECONDS = Range(0.1, 1)
 """For one call, at the high end with thinking. Rate limits of providers are not considered."""
 
-DEMO_AGENT_SECONDS = Range(0, 0.1)
-"""The embedded agent has its answers ready."""
+EMBEDDED_AGENT_SECONDS = Range(0, 0.1)
+"""An agent that the run serves itself has its answers ready."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
     turns = suite.turns_of(test)
     fixed = suite.fewest_turns(test)
     kind = AGENT_KINDS.get(suite.adapter)
-    agent = DEMO_AGENT_SECONDS if kind and kind.embedded else AGENT_SECONDS
+    agent = EMBEDDED_AGENT_SECONDS if kind and kind.embedded else AGENT_SECONDS
     requests = Range(1 + fixed, 1 + len(turns))
     embedder = _embedder(test, fixed, len(turns))
     comparing = EMBEDDER_SECONDS if embedder.calls.high else Range()

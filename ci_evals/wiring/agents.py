@@ -12,7 +12,7 @@ from ci_evals.adapters import files
 from ci_evals.adapters.hand_over import tools_in
 from ci_evals.adapters.transport.addresses import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.agent_registry import AGENT_KINDS, kind_of_code
+from ci_evals.agent_registry import AGENT_KINDS, AgentKind, EmbeddedServer, kind_of_code
 from ci_evals.agents import plugins
 from ci_evals.agents.settings import AgentSettings, CodeEnvironment
 from ci_evals.domain.errors import UsageError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ci_evals.adapters.otlp.trial_trace import Exporter
     from ci_evals.agents.python.hosting.host import Host
     from ci_evals.agents.started.program import AgentProgram
-    from ci_evals.demo_agent.server import DemoServer
 
 
 class RunAgents:
@@ -41,7 +40,8 @@ class RunAgents:
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
         self._code: dict[str, RateLimiter] = {}
         """Of agents that are code, by the adapter's name."""
-        self._server: DemoServer | None = None
+        self._embedded: dict[str, EmbeddedServer] = {}
+        """Of agents that the run serves itself, by the adapter's name."""
         self._host: Host | None = None
         self._receiver: Receiver | None = None
         self._exporters: dict[tuple[str | None, ...], Exporter] = {}
@@ -91,7 +91,7 @@ class RunAgents:
         if kind is None:
             return self._code_agent(name, settings)
         if kind.embedded:
-            return self._demo_agent(settings)
+            return self._embedded_agent(name, kind, settings)
         url = settings.base_url or kind.address
         limiter = self.limiter(url, settings.api_key or "")
         settings = replace(settings, base_url=url, headers=headers)
@@ -106,13 +106,13 @@ class RunAgents:
         limiter = self._code.setdefault(self._redactor.text(name), RateLimiter())
         return AwaitedAgent(agent, limiter)
 
-    def _demo_agent(self, settings: AgentSettings) -> Agent:
-        """Serve the demo agent, once for all suites, and return an agent that speaks to it."""
-        from ci_evals.agents.aui.agent import AuiAgent  # noqa: PLC0415  # for suites that name the demo agent
-        from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # likewise: 0.1 s
-
-        self._server = self._server or self._stack.enter_context(DemoServer())
-        return AuiAgent(replace(settings, api_key="demo-key", base_url=self._server.base_url))
+    def _embedded_agent(self, name: str, kind: AgentKind, settings: AgentSettings) -> Agent:
+        """Serve agents of a kind, once for all suites, and return one."""
+        if name not in self._embedded:
+            self._embedded[name] = self._stack.enter_context(kind.embedded_server())
+        server = self._embedded[name]
+        settings = replace(settings, api_key=server.key, base_url=server.base_url)
+        return kind.agent_class(settings.options)(settings)
 
     def _plan_start(self, suite: Suite, folder: str | None) -> "AgentProgram | None":
         """Plan to start the program that serves a suite's agent, or to wait for it; None if it has none."""
@@ -161,7 +161,8 @@ class RunAgents:
         """The address of a suite's agent; empty for one that is code."""
         kind = AGENT_KINDS.get(suite.adapter)
         if kind and kind.embedded:
-            return self._server.base_url if self._server else ""
+            server = self._embedded.get(suite.adapter)
+            return server.base_url if server else ""
         return suite.base_url or (kind.address if kind else "")
 
     async def start(self) -> None:

@@ -12,7 +12,7 @@ import world
 from commands import ci_evals
 
 from ci_evals.conversation.scripted_user import ScriptedUser
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.server import DemoServer
 
 BROKEN = "RETURN_REQUEST"
 _UNLIKED = "The agent makes no excuses"

@@ -9,8 +9,8 @@ import report_texts
 from commands import ci_evals, results_in, write_suite
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
-from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.results.run import Results
+from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.reports.names import RESULTS
 
 pytestmark = pytest.mark.slow

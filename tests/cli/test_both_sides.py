@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from commands import ci_evals, results_in, start
 
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.server import DemoServer
 
 pytestmark = pytest.mark.slow
 

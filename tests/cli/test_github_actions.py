@@ -12,7 +12,7 @@ import pytest
 from commands import ci_evals, results_in, start, write_suite
 from github_api import REPOSITORY, TOKEN
 
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.server import DemoServer
 
 pytestmark = pytest.mark.slow
 

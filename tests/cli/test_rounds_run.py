@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from commands import ci_evals, results_in, shows, start, write_uncritical
 
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
 
 pytestmark = pytest.mark.slow

@@ -28,7 +28,6 @@ OTHER_PROGRAMS = {
 }
 """Modules that name options of other programs."""
 TO_TYPE = {
-    "agents/demo/starter.yaml.j2": "the command that writes a starter",
     "reports/page/test_data.py": "the command that repeats a test",
     "reports/story/advice.py": "the commands that show failures and draw a sheet",
     "reports/story/next_step.py": "the command that repeats a test",

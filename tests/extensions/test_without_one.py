@@ -33,7 +33,7 @@ for module in pkgutil.walk_packages(ci_evals.__path__, "ci_evals."):
 for command in (
     ["--help"],
     ["schema", "--results"],
-    ["run", "demo:hr", "--provider=offline", "--no-gate", "--quiet"],
+    ["run", "suite.yaml", "--provider=offline", "--no-gate", "--quiet"],
     ["report", "saved"],
 ):
     try:
@@ -46,6 +46,17 @@ Path("again.json").write_text(dump(saved))
 topics = [report.topic for report in study_reports(saved)]
 Path("topics").write_text("\\n".join(topics))
 Path("names").write_text("\\n".join(installed().names()))
+"""
+
+
+SUITE = """
+name: Refunds
+adapter: python:agent:reply
+tests:
+  - name: Refund
+    guidelines: You want a refund.
+    turns: [{user: My parcel came damaged.}]
+    evaluations: [{criterion: It answers, strict: contains, text: parcel}]
 """
 
 
@@ -80,6 +91,8 @@ def test_everything_else_works_without_an_extension(deleted, tmp_path):
     saved = tmp_path / "saved/_results.json"
     saved.parent.mkdir()
     saved.write_text(report_texts.dump(trusted))
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    (tmp_path / "agent.py").write_text("def reply(message): return message")
     # First on the path, before the checkout that the tests are of.
     path = os.pathsep.join([str(root), str(Path(__file__).parents[1] / "support")])
     env = CLEAN | {"PYTHONPATH": path}

@@ -70,7 +70,7 @@ def test_without_a_model_there_is_the_agents_time_alone():
     assert (trial.user, trial.judge, trial.judging) == (Spending(), Spending(), Range())
     assert trial.talking == forecast.AGENT_SECONDS * Range(2, 3)
     at_once = trial_of("hello", "auto", sizes=None, adapter="demo")
-    assert at_once.talking == forecast.DEMO_AGENT_SECONDS * Range(2, 3)
+    assert at_once.talking == forecast.EMBEDDED_AGENT_SECONDS * Range(2, 3)
 
 
 def test_nothing_judged_takes_no_judge():

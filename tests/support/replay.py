@@ -13,7 +13,7 @@ from doc_pages import ROOT
 from github_api import REPOSITORY, TOKEN, zip_of
 from github_runner import Step
 
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.server import DemoServer
 
 BASE, HEAD, MERGE, NEXT, NEXT_MERGE, FORKED = (letter * 40 for letter in "bcdefa")
 FLOW = "Keeps to the return window under pressure"

@@ -11,7 +11,7 @@ from commands import ci_evals, files_in, results_in
 from github_api import TOKEN
 from github_runner import Step
 
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.server import DemoServer
 
 pytestmark = pytest.mark.slow
 

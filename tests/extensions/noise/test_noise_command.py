@@ -14,10 +14,10 @@ import world
 from commands import ci_evals, files_in, results_in, start, write_suite
 
 from ci_evals.cli.run_context import RunContext
-from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.run import Results
+from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.extensions.noise.command import measure_noise
 from ci_evals.extensions.noise.preparation import prepare
 from ci_evals.extensions.noise.report import BEST

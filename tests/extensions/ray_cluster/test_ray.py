@@ -21,7 +21,7 @@ from frameworks.environments import environment, free_port
 from test_endurance import BROKEN, Run, sessions
 
 from ci_evals._version import __version__
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.server import DemoServer
 
 pytestmark = pytest.mark.cluster
 LOCK = ["--require-hashes", "-r", str(ROOT / "requirements/cluster.txt")]

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.playbook import (
+from ci_evals.extensions.demo import catalog
+from ci_evals.extensions.demo.playbook import (
     PLACEHOLDER,
     AnswerStep,
     AskStep,

@@ -8,10 +8,10 @@ from types import FrameType
 
 import typer
 
-from ci_evals.demo_agent.faults import Misbehavior, UnknownWorkflowError, drifted
-from ci_evals.demo_agent.server import DemoServer
-from ci_evals.demo_agent.server import serve as serve_until_interrupted
 from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.demo.faults import Misbehavior, UnknownWorkflowError, drifted
+from ci_evals.extensions.demo.server import DemoServer
+from ci_evals.extensions.demo.server import serve as serve_until_interrupted
 
 
 @dataclass(frozen=True)

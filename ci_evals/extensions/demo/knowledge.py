@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent.playbook import PLACEHOLDER, Condition, Expected, Scalar, ValueCheck
+from ci_evals.extensions.demo.playbook import PLACEHOLDER, Condition, Expected, Scalar, ValueCheck
 
 Knowledge = Mapping[str, JsonValue]
 

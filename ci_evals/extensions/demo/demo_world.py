@@ -5,8 +5,8 @@ import sqlite3
 import threading
 from typing import Any, get_args
 
-from ci_evals.demo_agent.playbook import Table
-from ci_evals.demo_agent.reply import DemoReply, IntegrationCall
+from ci_evals.extensions.demo.playbook import Table
+from ci_evals.extensions.demo.reply import DemoReply, IntegrationCall
 
 TABLES: tuple[str, ...] = get_args(Table)
 

@@ -11,9 +11,9 @@ import pytest
 from commands import ci_evals, write_uncritical
 from doc_pages import page
 
-from ci_evals.cli.commands.demo_agent import DemoBehavior
-from ci_evals.demo_agent.faults import drifted
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo.faults import drifted
+from ci_evals.extensions.demo.server import DemoServer
+from ci_evals.extensions.demo.serving import DemoBehavior
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from typing import Literal, assert_never
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent import extraction, knowledge
-from ci_evals.demo_agent.playbook import (
+from ci_evals.extensions.demo import extraction, knowledge
+from ci_evals.extensions.demo.playbook import (
     PLACEHOLDER,
     AnswerStep,
     AskStep,
@@ -27,7 +27,7 @@ from ci_evals.demo_agent.playbook import (
     Step,
     Workflow,
 )
-from ci_evals.demo_agent.reply import (
+from ci_evals.extensions.demo.reply import (
     Change,
     ConfirmationRequest,
     Decision,

@@ -16,11 +16,11 @@ from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
-from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.faults import Misbehavior
-from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.verdict import Outcome
+from ci_evals.extensions.demo import catalog
+from ci_evals.extensions.demo.faults import Misbehavior
+from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import Selector, SelectorKind, SelectorLimit
 from ci_evals.runner import Participants

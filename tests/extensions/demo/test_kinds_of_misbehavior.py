@@ -5,10 +5,16 @@ import signal
 import pytest
 from commands import ci_evals, results_in, start
 
-from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.faults import FaultProfile, Misbehavior, ReplyFault
-from ci_evals.demo_agent.playbook import RestIntegration, Texts
-from ci_evals.demo_agent.reply import ConfirmationRequest, IntegrationCall, ResponseType, RuleFired, State
+from ci_evals.extensions.demo import catalog
+from ci_evals.extensions.demo.faults import FaultProfile, Misbehavior, ReplyFault
+from ci_evals.extensions.demo.playbook import RestIntegration, Texts
+from ci_evals.extensions.demo.reply import (
+    ConfirmationRequest,
+    IntegrationCall,
+    ResponseType,
+    RuleFired,
+    State,
+)
 
 RETAIL = catalog.playbook("demo-retail")
 LATE = {"order_number": "HL-30771", "delivered_days_ago": 47}

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from ci_evals.demo_agent.playbook import Playbook
+from ci_evals.extensions.demo.playbook import Playbook
 
 AGENT_PREFIX = "demo-"
 
@@ -62,4 +62,4 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _folder() -> Traversable:
-    return files("ci_evals.demo_agent").joinpath("domains")
+    return files("ci_evals.extensions.demo").joinpath("domains")

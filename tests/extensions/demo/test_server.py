@@ -9,11 +9,11 @@ from contextlib import closing
 import httpx2
 import pytest
 
-from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.api import Api
-from ci_evals.demo_agent.faults import FaultProfile, Misbehavior
-from ci_evals.demo_agent.server import DemoServer, serve
-from ci_evals.demo_agent.tasks import Tasks
+from ci_evals.extensions.demo import catalog
+from ci_evals.extensions.demo.api import Api
+from ci_evals.extensions.demo.faults import FaultProfile, Misbehavior
+from ci_evals.extensions.demo.server import DemoServer, serve
+from ci_evals.extensions.demo.tasks import Tasks
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Shared, since a client would else make a context of its own, which takes longer than most tests."""

@@ -9,11 +9,11 @@ import pytest
 from commands import ci_evals, results_in, start
 
 from ci_evals import load_suite
-from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.engine import respond
-from ci_evals.demo_agent.faults import FaultProfile, ReplyFault, UnknownWorkflowError
-from ci_evals.demo_agent.reply import IntegrationCall, ResponseType, RuleFired, State
-from ci_evals.demo_agent.server import DemoServer
+from ci_evals.extensions.demo import catalog
+from ci_evals.extensions.demo.engine import respond
+from ci_evals.extensions.demo.faults import FaultProfile, ReplyFault, UnknownWorkflowError
+from ci_evals.extensions.demo.reply import IntegrationCall, ResponseType, RuleFired, State
+from ci_evals.extensions.demo.server import DemoServer
 
 RETAIL = catalog.playbook("demo-retail")
 LATE = {"order_number": "HL-30771", "delivered_days_ago": 47}

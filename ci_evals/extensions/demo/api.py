@@ -9,9 +9,9 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from ci_evals.demo_agent import catalog, wire
-from ci_evals.demo_agent.faults import FaultProfile
-from ci_evals.demo_agent.tasks import Task, Tasks
+from ci_evals.extensions.demo import catalog, wire
+from ci_evals.extensions.demo.faults import FaultProfile
+from ci_evals.extensions.demo.tasks import Task, Tasks
 
 KEY_HEADER = "x-network-api-key"
 _PREFIX = re.compile(r"(?:(?:/api)?/ia-controller)?/api/v1/external(?P<path>/.*)")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent.playbook import Integration, Table
+from ci_evals.extensions.demo.playbook import Integration, Table
 
 
 class ResponseType(StrEnum):

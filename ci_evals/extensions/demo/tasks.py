@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent.demo_world import DemoWorld
-from ci_evals.demo_agent.faults import FaultProfile, Misbehavior, ReplyFault, opening_of
-from ci_evals.demo_agent.playbook import Playbook
-from ci_evals.demo_agent.reply import DemoReply, Move, State
+from ci_evals.extensions.demo.demo_world import DemoWorld
+from ci_evals.extensions.demo.faults import FaultProfile, Misbehavior, ReplyFault, opening_of
+from ci_evals.extensions.demo.playbook import Playbook
+from ci_evals.extensions.demo.reply import DemoReply, Move, State
 
 MAX_TASKS = 5000
 """A server that runs for weeks forgets its oldest tasks beyond this many."""

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent.playbook import Parameter, Phrases
+from ci_evals.extensions.demo.playbook import Parameter, Phrases
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _MAX_DIGITS = 15

@@ -7,8 +7,8 @@ import aui_types
 import pytest
 from doc_pages import ROOT
 
-from ci_evals.demo_agent import catalog, engine, wire
-from ci_evals.demo_agent.reply import State
+from ci_evals.extensions.demo import catalog, engine, wire
+from ci_evals.extensions.demo.reply import State
 
 LINES = ("yes", "My order is HL-20418", "no", "I want to talk to a person")
 """Said after the lines of each test, for what comes later in a conversation."""

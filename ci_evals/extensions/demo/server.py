@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
-from ci_evals.demo_agent.api import KEY_HEADER, Api, HttpAnswer
-from ci_evals.demo_agent.faults import FaultProfile, Misbehavior
 from ci_evals.domain.errors import exhausted
+from ci_evals.extensions.demo.api import KEY_HEADER, Api, HttpAnswer
+from ci_evals.extensions.demo.faults import FaultProfile, Misbehavior
 from ci_evals.threads import begin as begin_thread
 
 BASE_PATH = "/ia-controller"
@@ -35,6 +35,9 @@ class DemoServer:
         ValueError: `noise` is out of range.
         UnknownWorkflowError: no playbook has a workflow that is to be broken.
     """
+
+    key = "demo-key"
+    """Any other will do as well."""
 
     def __init__(
         self,

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from ci_evals.demo_agent import catalog, engine, extraction
-from ci_evals.demo_agent.reply import IntegrationCall, ResponseType, RuleFired, RulePart, State
+from ci_evals.extensions.demo import catalog, engine, extraction
+from ci_evals.extensions.demo.reply import IntegrationCall, ResponseType, RuleFired, RulePart, State
 
 PLAYBOOK = catalog.read(
     r"""

@@ -2,8 +2,8 @@
 
 from typing import Any, assert_never
 
-from ci_evals.demo_agent.playbook import McpIntegration, Playbook, RagIntegration, RestIntegration
-from ci_evals.demo_agent.reply import (
+from ci_evals.extensions.demo.playbook import McpIntegration, Playbook, RagIntegration, RestIntegration
+from ci_evals.extensions.demo.reply import (
     ConfirmationRequest,
     Decision,
     DemoReply,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ci_evals.demo_agent import catalog, engine
-from ci_evals.demo_agent.reply import ResponseType, State
+from ci_evals.extensions.demo import catalog, engine
+from ci_evals.extensions.demo.reply import ResponseType, State
 
 
 def talk(agent_id, *lines, **variables):

@@ -4,8 +4,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from ci_evals.demo_agent import catalog, knowledge
-from ci_evals.demo_agent.playbook import ValueCheck
+from ci_evals.extensions.demo import catalog, knowledge
+from ci_evals.extensions.demo.playbook import ValueCheck
 
 TEXTS = (
     "welcome", "follow_up", "again", "fallback", "lost", "person", "forwarded", "sympathy", "repeated",

@@ -14,9 +14,16 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent import catalog, engine
-from ci_evals.demo_agent.playbook import CallStep, ConfirmStep, Playbook, RestIntegration, RuleStep, Workflow
-from ci_evals.demo_agent.reply import DemoReply, Move, ResponseType, State, WorkflowStarted
+from ci_evals.extensions.demo import catalog, engine
+from ci_evals.extensions.demo.playbook import (
+    CallStep,
+    ConfirmStep,
+    Playbook,
+    RestIntegration,
+    RuleStep,
+    Workflow,
+)
+from ci_evals.extensions.demo.reply import DemoReply, Move, ResponseType, State, WorkflowStarted
 
 
 class ReplyFault(StrEnum):
