@@ -79,10 +79,11 @@ def mutate_run(settings: MutateSettings, context: RunContext) -> None:
     if not found.planted:
         raise SystemExit(_nothing_planted(run, context))
     applied = target if target and _apply(target, found.suggestions, context) else None
-    texts = documents.files_of(found)
+    name = str(settings.results)
+    texts = documents.files_of(found, name)
     files.write_all(run.file.parent, texts)
     _add_to_summary(texts[documents.PAGE], found, context)
-    context.show(documents.summary(found, context.width, applied=applied))
+    context.show(documents.summary(found, name, context.width, applied=applied))
     sys.exit(_exit_code(found, settings.min_noticed, context))
 
 

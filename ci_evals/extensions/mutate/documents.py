@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import yaml
 
-from ci_evals.domain import numbers
-from ci_evals.domain.suite import is_bundled
+from ci_evals.extensions.mutate.next_steps import next_steps
 from ci_evals.extensions.mutate.report import (
     criterion_table,
     fault_table,
@@ -26,26 +25,23 @@ PAGE = "mutations.md"
 SUGGESTIONS = "suggestions.yaml"
 _BUG = 1
 """The column of the faults' table that a terminal has no room for."""
-_MARK = (
-    "Tests notice these faults, and yet the gate passes while a few conversations are broken: mark the tests "
-    "that must never fail as `critical: true`."
-)
 
 
-def files_of(found: Mutations) -> Mapping[str, str]:
-    """Return the texts of all files by their names."""
+def files_of(found: Mutations, results: str) -> Mapping[str, str]:
+    """Return the texts of all files by their names. `results` names the run as the user did."""
     return {
         DATA: dataclass_json.to_json(found, indent=2) + "\n",
-        PAGE: _page(found),
+        PAGE: _page(found, results),
         SUGGESTIONS: _as_yaml(found.suggestions),
     }
 
 
-def summary(found: Mutations, width: int | None, *, applied: str | None = None) -> str:
+def summary(found: Mutations, results: str, width: int | None, *, applied: str | None = None) -> str:
     """Return the findings for a terminal.
 
     Args:
         found: The findings.
+        results: The run as the user named it.
         width: The columns of the terminal, if there is one.
         applied: The suite that the suggestions have just been added to.
     """
@@ -53,10 +49,11 @@ def summary(found: Mutations, width: int | None, *, applied: str | None = None) 
     titles = [*faults.titles[:_BUG], *faults.titles[_BUG + 1 :]]
     cells = [[*row.cells[:_BUG], *row.cells[_BUG + 1 :]] for row in faults.rows]
     lines = [headline(found), null_agents(found), *filter(None, [judge_questions(found)])]
+    steps = [f"{number}. {step}" for number, step in enumerate(next_steps(found, results), start=1)]
     if applied:
         lines.append(f"Next: run {applied} again, then mutate, to see what it notices now.")
-    elif step := _next_step(found):
-        lines.append(step)
+    elif steps:
+        lines += ["", "What to do next:", *steps]
     text = columns.table(titles, cells, width, right=range(1, len(titles)))
     return "\n\n".join([text, "\n".join(map(sanitize.log_line, lines))])
 
@@ -66,36 +63,14 @@ def short_page(found: Mutations) -> str:
     return f"# What would turn this gate red\n\n{headline(found)} {null_agents(found)}\n"
 
 
-def _next_step(found: Mutations) -> str:
-    """Return what makes this gate notice more, in a sentence or two; empty if nothing is known."""
-    if not found.suggestions:
-        return _MARK if _passes_few(found) else ""
-    kinds = sum(len(suggestion.kinds) for suggestion in found.suggestions)
-    checks = numbers.count(len(found.suggestions), "check")
-    text = f"{checks} would notice {kinds:,} more: see {SUGGESTIONS}."
-    files = dict.fromkeys(suggestion.suite for suggestion in found.suggestions)
-    own = [file for file in files if not is_bundled(file)]
-    if own:
-        text += f" Add them with `ci-evals mutate RESULTS --apply={own[0]}`."
-    return text
-
-
-def _passes_few(found: Mutations) -> bool:
-    """Return whether the gate passes with a few broken conversations of a kind that the tests notice."""
-    few = min(found.gate.shares)
-    return found.gate.passed and any(
-        fault.noticed and (fault.needed_share is None or fault.needed_share > few) for fault in found.faults
-    )
-
-
-def _page(found: Mutations) -> str:
+def _page(found: Mutations, results: str) -> str:
     return render(
         "extensions/mutate/mutations.md.j2",
         headline=headline(found),
         null_agents=null_agents(found),
         judge=judge_questions(found),
         faults=table_text(fault_table(found)),
-        next_step=sanitize.clean(_next_step(found)),
+        steps=[sanitize.clean(step) for step in next_steps(found, results)],
         suggestions=sanitize.code_block(_as_yaml(found.suggestions)) if found.suggestions else "",
         tests=_text(test_table(found)),
         criteria=_text(criterion_table(found)),

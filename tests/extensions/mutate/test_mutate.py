@@ -258,6 +258,40 @@ def test_the_weak_suite_of_the_docs_becomes_strong():
     )
 
 
+def test_the_page_says_what_to_do_next_and_that_helps(capsys):
+    """Its steps, done one after the other by copying them, leave a gate that fails with most faults."""
+    text = (DOCS / "mutations.md").read_text()
+    (weak,) = re.findall(r"```yaml title=\"weak.yaml\"\n(.*?)```", text, flags=re.DOTALL)
+    Path("weak.yaml").write_text(weak)
+    play(suite="weak.yaml")
+    mutate()
+    first = steps()
+    assert first[0].startswith("Read the ")
+    (command,) = re.findall(r"`ci-evals (mutate results --apply=weak.yaml)`", first[1])
+    assert f"2. {first[1]}" in capsys.readouterr().out
+    mutate(*command.split()[2:])
+    assert "Run the suite again" in first[2]
+    play(suite="weak.yaml")
+    _, found = mutate("--shares=100")
+    assert sum(fault["neededShare"] is not None for fault in found["faults"]) < 4
+    (gate,) = [step for step in steps() if "yet the gate passes" in step]
+    assert "mark the tests that must never fail as `critical: true`" in gate
+    marked = Path("weak.yaml").read_text().replace("maxTurns: 1", "maxTurns: 1\n    critical: true")
+    Path("weak.yaml").write_text(marked)
+    play(suite="weak.yaml")
+    _, found = mutate("--shares=100")
+    noticed = [fault for fault in found["faults"] if fault["noticed"]]
+    assert len(noticed) > 8
+    assert {fault["neededShare"] for fault in noticed} == {1}
+    assert not any("suggested checks" in step or "the gate passes" in step for step in steps())
+
+
+def steps():
+    """What the page says to do next."""
+    text = Path("results/mutations.md").read_text()
+    return re.findall(r"^\d\. (.*)$", text, flags=re.MULTILINE)
+
+
 def test_the_docs_list_every_kind():
     """Name, bug and what it needs, as the faults declare them."""
     text = (DOCS / "mutations.md").read_text()
