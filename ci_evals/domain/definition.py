@@ -25,6 +25,8 @@ class TestDefinition(ResultPart):
     name: str
     content: CleanText
     """SHA-256 of its turns and evaluations, by which a test is recognized that has another name."""
+    tags: tuple[str, ...] = ()
+    difficulty: str | None = None
     critical: bool = False
     quarantined: bool = False
     min_score: float | None = None

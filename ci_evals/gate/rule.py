@@ -93,6 +93,10 @@ class Rule(ABC):
         values = {option.name: getattr(self, option.name) for option in self.options}
         return {name: str(value) if isinstance(value, Enum) else value for name, value in values.items()}
 
+    def parts(self) -> Iterator[Selector]:
+        """Yield the parts of a run that have limits of their own. Most rules are about the whole run."""
+        yield from ()
+
     def loosened(self, before: Self) -> Iterator[Weakening]:
         """Yield where this rule requires less than `before` did. Most rules are not compared."""
         del before

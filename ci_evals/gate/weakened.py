@@ -34,18 +34,22 @@ def compare(head: Results, base: Results, policy: Policy, approvals: Iterable[Ap
     """
     unknown: list[str] = []
     items: list[Weakening] = []
-    if base.run.definitions is None:
-        unknown.append("the baseline does not record what its suites require: run it again on its branch")
-    elif head.run.definitions is None:
-        unknown.append("this run does not record what its suites require")
-    else:
-        items += weakenings(base.run.definitions, head.run.definitions)
+    loosened: list[Weakening] = []
+    guarded: set[str] = set()
     for rule in policy.rules:
         before = _recorded_rule(rule, base.run.config) if rule.is_compared() else None
         if before:
-            items += rule.loosened(before)
+            loosened += rule.loosened(before)
+            guarded.update(map(str, before.parts()))
         elif rule.is_compared():
             unknown.append(f"the baseline does not record its {rule.options[0].kebab}")
+    if base.run.definitions is None:
+        unknown = ["the baseline does not record what its suites require: run it again on its branch"]
+    elif head.run.definitions is None:
+        unknown.append("this run does not record what its suites require")
+    else:
+        items += weakenings(base.run.definitions, head.run.definitions, guarded)
+    items += loosened
     code = _code(items) if items else None
     return Weakened(
         branch=base.run.git.branch,

@@ -162,6 +162,8 @@ def _test_definition(test: Test, redactor: Redactor) -> TestDefinition:
     return TestDefinition(
         name=test.name,
         content=digest(redactor.json([turns, evaluations])),
+        tags=test.tags,
+        difficulty=test.difficulty,
         critical=test.critical,
         quarantined=test.quarantine is not None,
         min_score=test.min_score,

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from ci_evals import load_suite, run_suite
 from ci_evals.domain.choices import Regression, WeakenedMode
-from ci_evals.domain.results.weakened import Approval
+from ci_evals.domain.results.weakened import Approval, Weakened, Weakening, WeakeningKind
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.gate.checks import checks_of
 from ci_evals.gate.decision import decide
@@ -176,6 +176,69 @@ def test_looser_limits_count_too(before, now, option):
         ("limit_loosened", *option)
     ]
     assert compare(run_of(suite), run_of(suite, policy=strict), strict).items == ()
+
+
+@pytest.mark.parametrize("limit", [{"thresholds": "tag:safety=100"}, {"max_drop": "tag:safety=0"}])
+def test_a_test_does_not_leave_a_part_with_its_own_limit_unseen(limit):
+    """Its tag would guard it no longer. Tags without a limit may come and go."""
+    policy = Policy.from_options(limit)
+    base = run_of(a_suite(a_test("a", tags=["safety", "slow"])), policy=policy)
+    (item,) = compare(run_of(a_suite(a_test("a"))), base, policy).items
+    assert (item.kind, item.test, item.option) == ("test_left_part", "a", "tag:safety")
+    assert compare(run_of(a_suite(a_test("a", tags=["safety"]))), base, policy).items == ()
+
+
+def test_the_base_agent_is_no_baseline_for_that():
+    """It plays the suites of this run."""
+    base, head = run_of(a_suite(A, B)), run_of(a_suite(A))
+    head = replace(
+        head, suites=base.suites, arms=(build.arm("base", head), build.arm("head", head, gated=True))
+    )
+    assert head.base_side is not None
+    assert weakened_since(head, Policy(), BaselineResults()) is None
+    assert len(weakened_since(head, Policy(), BaselineResults(base)).items) == 1
+
+
+IN_TEST = "“t” of the suite “S”"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "sentence"),
+    [
+        ("suite_removed", {"suite": "S"}, "Gone: the suite “S”."),
+        ("test_removed", {"suite": "S", "test": "t"}, f"Gone: {IN_TEST}."),
+        ("criterion_removed", {"suite": "S", "test": "t", "criterion": "c"}, f"Gone: “c” in {IN_TEST}."),
+        ("test_quarantined", {"suite": "S", "test": "t"}, f"In quarantine: {IN_TEST}."),
+        ("test_not_critical", {"suite": "S", "test": "t"}, f"No longer critical: {IN_TEST}."),
+        ("test_left_part", {"suite": "S", "test": "t", "option": "tag:x"}, f"No longer in tag:x: {IN_TEST}."),
+        (
+            "weight_lowered",
+            {"suite": "S", "test": "t", "criterion": "c", "before": "2", "now": "1"},
+            f"Weight of “c” in {IN_TEST}: 2 before, 1 now.",
+        ),
+        (
+            "min_score_lowered",
+            {"suite": "S", "before": "90"},
+            "minScore of the suite “S”: 90 before, none now.",
+        ),
+        ("limit_loosened", {"option": "max-drop", "before": "2", "now": "5"}, "max-drop: 2 before, 5 now."),
+    ],
+)
+def test_each_is_named_in_a_sentence(kind, fields, sentence):
+    """Below one that says how many there are."""
+    item = Weakening(kind=WeakeningKind(kind), **fields)
+    found = story.of_run(build.results(weakened=Weakened(branch="main", items=(item, item), code="c")))
+    assert found.heading.startswith("2 ")
+    assert found.items == (sentence, sentence)
+
+
+def test_a_long_list_is_cut_and_says_so():
+    items = tuple(
+        Weakening(kind=WeakeningKind.TEST_REMOVED, suite="S", test=str(number)) for number in range(30)
+    )
+    found = story.of_run(build.results(weakened=Weakened(branch="main", items=items, code="c")))
+    assert found.heading == "30 tests of main are gone."
+    assert (len(found.items), found.items[-1]) == (21, "10 more are in `weakened` of _results.json.")
 
 
 def test_what_the_baseline_does_not_record_is_not_known():

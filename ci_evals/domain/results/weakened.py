@@ -17,6 +17,8 @@ class WeakeningKind(StrEnum):
     """A criterion is gone or says something else."""
     TEST_QUARANTINED = "test_quarantined"
     TEST_NOT_CRITICAL = "test_not_critical"
+    TEST_LEFT_PART = "test_left_part"
+    """A test lost a tag or its difficulty, which a limit of the gate is about."""
     WEIGHT_LOWERED = "weight_lowered"
     MIN_SCORE_LOWERED = "min_score_lowered"
     """`minScore` of a suite or a test."""
@@ -34,7 +36,8 @@ class Weakening(ResultPart):
     test: str | None = None
     criterion: str | None = None
     option: str | None = None
-    """The option of the gate, as `min-score`, with the part of the run that it is about."""
+    """The option of the gate, as `min-score`, with the part of the run that it is about. Of a test that left
+    a part, that part: `tag:safety`."""
     before: str | None = None
     """The value in the baseline, where there is one."""
     now: str | None = None

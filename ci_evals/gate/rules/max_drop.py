@@ -58,6 +58,10 @@ class MaxDrop(Rule):
         whole = [] if self.max_drop is None else [numbers.plain(self.max_drop)]
         return {"max_drop": "\n".join([*whole, *map(str, self.max_drops)]) or None}
 
+    def parts(self) -> Iterator[Selector]:
+        """Yield the parts with a limit."""
+        yield from (drop.selector for drop in self.max_drops)
+
     def loosened(self, before: Self) -> Iterator[Weakening]:
         """Yield the parts that may fall further, or without a limit."""
         if before.max_drop is not None and _is_looser(self.max_drop, before.max_drop):

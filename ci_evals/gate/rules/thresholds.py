@@ -16,7 +16,7 @@ from ci_evals.domain.suite import Suite
 from ci_evals.gate.gate_input import GatedRun
 from ci_evals.gate.rule import loosened_option
 from ci_evals.gate.rules.floors import FloorRule, floor_check
-from ci_evals.gate.selectors import SelectorLimit, check_names, highest, read_thresholds
+from ci_evals.gate.selectors import Selector, SelectorLimit, check_names, highest, read_thresholds
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,10 @@ class Thresholds(FloorRule):
     def recorded(self) -> dict[str, JsonValue]:
         """Return the floors as the option names them."""
         return {"thresholds": "\n".join(map(str, self.thresholds)) or None}
+
+    def parts(self) -> Iterator[Selector]:
+        """Yield the parts with a floor."""
+        yield from (threshold.selector for threshold in self.thresholds)
 
     def loosened(self, before: Self) -> Iterator[Weakening]:
         """Yield the parts whose floor is lower, or that have none any more."""

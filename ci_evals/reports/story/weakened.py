@@ -21,6 +21,11 @@ _GONE = (
 _CHANGED = (
     (WeakeningKind.TEST_QUARANTINED, "1 test is in quarantine", "{} tests are in quarantine"),
     (WeakeningKind.TEST_NOT_CRITICAL, "1 test is no longer critical", "{} tests are no longer critical"),
+    (
+        WeakeningKind.TEST_LEFT_PART,
+        "1 test left a part of the run with its own limit",
+        "{} tests left a part of the run with its own limit",
+    ),
     (WeakeningKind.WEIGHT_LOWERED, "1 weight is lower", "{} weights are lower"),
     (WeakeningKind.MIN_SCORE_LOWERED, "1 minScore is lower", "{} values of minScore are lower"),
     (WeakeningKind.LIMIT_LOOSENED, "1 limit of the gate is looser", "{} limits of the gate are looser"),
@@ -31,6 +36,7 @@ _LABELS = {
     WeakeningKind.CRITERION_REMOVED: "Gone",
     WeakeningKind.TEST_QUARANTINED: "In quarantine",
     WeakeningKind.TEST_NOT_CRITICAL: "No longer critical",
+    WeakeningKind.TEST_LEFT_PART: "No longer in",
     WeakeningKind.WEIGHT_LOWERED: "Weight",
     WeakeningKind.MIN_SCORE_LOWERED: "minScore",
     WeakeningKind.LIMIT_LOOSENED: "",
@@ -97,6 +103,8 @@ def _items(weakened: Weakened) -> tuple[str, ...]:
 
 def _sentence(item: Weakening) -> str:
     label, what = _LABELS[item.kind], _subject(item)
+    if item.kind is WeakeningKind.TEST_LEFT_PART:
+        return f"{label} {what}."
     if item.before is None:
         return f"{label}: {what}."
     subject = f"{label} of {what}" if label else what
@@ -105,6 +113,8 @@ def _sentence(item: Weakening) -> str:
 
 def _subject(item: Weakening) -> str:
     """What a weakening is about, with where it is."""
+    if item.option and item.test:
+        return f"{item.option}: “{item.test}” of the suite “{item.suite}”"
     if item.option:
         return item.option
     if item.test is None:

@@ -24,11 +24,14 @@ class _Located:
     test: TestDefinition
 
 
-def weakenings(base: Sequence[SuiteDefinition], head: Sequence[SuiteDefinition]) -> Iterator[Weakening]:
+def weakenings(
+    base: Sequence[SuiteDefinition], head: Sequence[SuiteDefinition], guarded: Collection[str] = ()
+) -> Iterator[Weakening]:
     """Yield everything that the suites of the baseline require and those of this run do not.
 
     Suites belong together by name and file, then by name, then by file; tests by suite and name. A test that
     is left over belongs to one with its turns and evaluations that is left over in this run, in any suite.
+    `guarded` are the parts of the baseline's run that have limits of their own, such as `tag:safety`.
     """
     suites = _suite_pairs(base, head)
     tests = _test_pairs(base, head, suites)
@@ -36,6 +39,17 @@ def weakenings(base: Sequence[SuiteDefinition], head: Sequence[SuiteDefinition])
         counterparts = [tests.get((index, number)) for number in range(len(suite.tests))]
         partner = head[suites[index]] if index in suites else None
         yield from _of_suite(suite, partner, counterparts)
+        for test, located in zip(suite.tests, counterparts, strict=True):
+            lost = _parts(test) - _parts(located.test) if located else set()
+            for part in sorted(lost.intersection(guarded)):
+                kind = WeakeningKind.TEST_LEFT_PART
+                yield Weakening(kind=kind, suite=suite.name, test=test.name, option=part)
+
+
+def _parts(test: TestDefinition) -> set[str]:
+    """The parts of a run that a test belongs to by its tags and difficulty, as selectors name them."""
+    difficulty = set() if test.difficulty is None else {f"difficulty:{test.difficulty}"}
+    return {f"tag:{tag}" for tag in test.tags} | difficulty
 
 
 def _of_suite(
