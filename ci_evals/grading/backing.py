@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from pydantic import JsonValue
 
 from ci_evals.grading.quotes import folded
+from ci_evals.support.redaction import MASK
 
 _WORD = re.compile(r"[^\W_]+(?:[.,][0-9]+)*")
 _AFTERNOON = re.compile(r"\b([0-9]{1,2})(?=(?:[:.][0-9]{2})? ?p\.?m\b)")
@@ -30,7 +31,8 @@ def lacking(quote: str, about: str, sentences: Sequence[str], values: JsonValue)
             short quote leaves the object out.
         values: All that the call was made with, and what came of it.
     """
-    texts = [folded(text) for text in _texts(values)]
+    written = list(_texts(values))
+    texts = [folded(text) for text in written]
     known = {form for text in texts for word in _WORD.findall(text) for form in _forms(word)}
     named = dict.fromkeys([*_numbers(about), *_numbers(quote)])
     for sentence in sentences:
@@ -39,6 +41,8 @@ def lacking(quote: str, about: str, sentences: Sequence[str], values: JsonValue)
     missing = [word for word in named if known.isdisjoint(_forms(word, afternoon=word in afternoon))]
     if not any(_numbers(about)) and not _is_named(folded(about), texts):
         missing.append(about.strip())
+    if MASK in quote + about and not any(MASK in text for text in written):
+        missing.append(MASK)  # it names a secret, and the call has another value
     return tuple(missing)
 
 

@@ -362,6 +362,8 @@ async def test_other_criteria_share_their_prompts_without_it():
         ("booked", "Jo Doe", {"name": "Doe, Jo"}, ()),
         ("已预订", "王小明", {"name": "王小明先生"}, ()),
         ("sent", "?", {}, ()),
+        ("refunded ***", "***", {"order": "***"}, ()),
+        ("refunded ***", "***", {"order": "4712"}, ("***",)),
     ],
 )
 def test_what_a_claim_names_and_a_call_lacks(quote, about, values, missing):

@@ -264,7 +264,10 @@ def _verdict(verdict: Finding | Vote) -> Data:
 
 def _traits(finding: Finding) -> Iterator[list[object]]:
     """Each a label and the names behind it, which are shown as code."""
-    yield ["strict", [finding.strict or ""]] if finding.kind == "strict" else ["judged", []]
+    if finding.kind == "strict":
+        yield ["strict", [finding.strict or ""]]
+    else:
+        yield [wording.verdict_kind(finding), []]
     yield [f"weight {numbers.plain(finding.weight)}", []]
     if finding.category:
         yield ["category", [finding.category]]
