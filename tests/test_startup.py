@@ -47,7 +47,7 @@ LATE = {
     "ci_evals.extension_support.rejudging": "rejudge",
     "ci_evals.extensions.importers.importing": "import",
     "ci_evals.extensions.demo.server": "suites that name it",
-    "ci_evals.agents.python.building": "agents that are code",
+    "ci_evals.agents.python.loading": "agents that are code",
     "ci_evals.agents.command.agent": "agents that are code",
     "ci_evals.adapters.journal.capture": "--record",
     "ci_evals.adapters.journal.replay": "--replay",

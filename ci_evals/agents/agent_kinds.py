@@ -49,7 +49,7 @@ PROGRAM_KINDS: Mapping[str, AgentKind] = {
     "python": AgentKind(
         about="a Python function or a framework's agent, found from the folder that ci-evals is started in",
         page="python-agent.md",
-        builder="ci_evals.agents.python.building:build",
+        builder="ci_evals.agents.python.loading:build",
         own_server=False,
         hand_over="adapterOptions.escalationTools, or escalated of a function",
         reports_arguments=None,

@@ -14,10 +14,11 @@ from typing import Any
 from ci_evals.agents import plugins
 from ci_evals.agents.code.foreign_code import CodeUsageError, message_of, positional_parameters
 from ci_evals.agents.python.agent import CodeAgent, FunctionAgent, ObjectAgent
-from ci_evals.agents.settings import AgentSettings
+from ci_evals.agents.settings import AgentSettings, CodeEnvironment
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_registry import adapter_of, object_forms
+from ci_evals.ports import Agent
 from ci_evals.support.documentation import see
 from ci_evals.support.redaction import Redactor
 
@@ -26,6 +27,25 @@ _FORMS = (
     "an object with open_session and send_message or with spawn_session and send_message",
 )
 _PAGE = f"see {see('python-agent')}"
+
+
+def build(adapter: str, settings: AgentSettings, redactor: Redactor, where: CodeEnvironment) -> Agent:
+    """Return the agent of that name, loaded now, or when the process for agents in Python starts.
+
+    Raises:
+        UsageError: there is no such agent, or it cannot be used.
+    """
+    if where.host:
+        return where.host().agent(adapter, settings)
+    if adapter.startswith(PYTHON):
+        _import_late_packages()
+    return load(adapter, settings, Path.cwd(), redactor)
+
+
+def _import_late_packages() -> None:
+    """Once a folder of the user's is on the path, a `tabulate.py` in there would be taken for the package."""
+    for name in ("aiohttp", "jinja2", "junit_xml", "rapidfuzz.distance", "svg", "tabulate", "yaml"):
+        importlib.import_module(name)
 
 
 def load(adapter: str, settings: AgentSettings, folder: Path, redactor: Redactor | None = None) -> CodeAgent:

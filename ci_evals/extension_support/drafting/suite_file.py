@@ -7,11 +7,11 @@ from typing import Any
 import yaml
 
 from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.extension_support.suite_writing import is_yaml, with_notes, write
 from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.documents.json_document import span_of
 from ci_evals.planning.documents.reader import read
-from ci_evals.planning.documents.writing import is_yaml, with_notes, write
 from ci_evals.planning.documents.yaml_document import Loader
 from ci_evals.planning.parse import load
 

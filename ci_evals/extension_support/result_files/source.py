@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from pydantic_core import from_json
 
 from ci_evals.domain.errors import UsageError
+from ci_evals.extension_support.result_files.json_keys import repeated_key
 from ci_evals.support.documentation import extra
-from ci_evals.support.json_keys import repeated_key
 
 T = TypeVar("T")
 

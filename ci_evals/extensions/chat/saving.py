@@ -14,12 +14,12 @@ from ci_evals.domain.transcript import Turn
 from ci_evals.extension_support.drafting.conversation import RecordedConversation
 from ci_evals.extension_support.drafting.draft import draft, short_name
 from ci_evals.extension_support.drafting.suite_file import new_suite, with_test
+from ci_evals.extension_support.start_command import moved
+from ci_evals.extension_support.suite_writing import literal
 from ci_evals.extensions.chat.settings import ChatSettings
 from ci_evals.planning.documents.document import Path as KeyPath
 from ci_evals.planning.documents.reader import read
-from ci_evals.planning.documents.writing import literal
 from ci_evals.planning.parse import LoadedSuite
-from ci_evals.planning.start_command import moved
 from ci_evals.support.redaction import Redactor
 
 TAGS = ("chat",)

@@ -7,10 +7,10 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import AUTO, Test
 from ci_evals.extension_support.drafting.draft import ANSWERS
+from ci_evals.extension_support.suite_writing import write
 from ci_evals.extensions.chat.settings import ChatSettings, ChosenSuite
 from ci_evals.planning.agent_choice import choose
 from ci_evals.planning.documents.interpolate import Reading
-from ci_evals.planning.documents.writing import write
 from ci_evals.planning.parse import LoadedSuite, load
 
 _NOTHING = {

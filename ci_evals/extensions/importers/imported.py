@@ -10,9 +10,9 @@ from typing import Any
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import MOST_TURNS
 from ci_evals.extension_support.drafting.draft import ANSWERS, short_name
+from ci_evals.extension_support.suite_writing import literal, write
 from ci_evals.planning.documents.document import Path
 from ci_evals.planning.documents.interpolate import Reading
-from ci_evals.planning.documents.writing import literal, write
 from ci_evals.planning.parse import load
 
 JsonObject = dict[str, Any]

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.adapters.git import repository
-from ci_evals.adapters.git.repository import Repository
 from ci_evals.agent_registry import AGENT_KINDS, PROGRAM_KINDS, AgentKind
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.agents import DEFAULT_ADAPTER, program_of
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import suite_schema
+from ci_evals.extension_support.start_command import moved
+from ci_evals.extension_support.suite_writing import literal, write
+from ci_evals.extensions.init import repository
+from ci_evals.extensions.init.repository import Repository
 from ci_evals.extensions.init.settings import InitSettings, StarterProvider
 from ci_evals.planning.adapter_options import complaint
 from ci_evals.planning.documents.interpolate import Reading
-from ci_evals.planning.documents.writing import literal, write
 from ci_evals.planning.parse import load
-from ci_evals.planning.start_command import moved
 from ci_evals.reports import sanitize
 from ci_evals.support.documentation import REPOSITORY, address
 from ci_evals.support.templates import render

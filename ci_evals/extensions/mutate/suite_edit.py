@@ -7,11 +7,11 @@ from typing import Any
 import yaml
 
 from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.extension_support.suite_writing import is_yaml
 from ci_evals.extensions.mutate.result import Suggestion
 from ci_evals.planning.documents.document import Document
 from ci_evals.planning.documents.json_document import span_of
 from ci_evals.planning.documents.reader import read
-from ci_evals.planning.documents.writing import is_yaml
 from ci_evals.planning.documents.yaml_document import Loader
 
 _NO_WRAP = 10**6

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ci_evals.adapters.git.repository import look
+from ci_evals.extensions.init.repository import look
 
 SUITE = {"tests": [{"name": "a", "guidelines": "b", "turns": [], "evaluations": []}]}
 

@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ci_evals.extension_support.suite_writing import literal, write
 from ci_evals.planning.documents.interpolate import Reading, interpolate
 from ci_evals.planning.documents.reader import read
-from ci_evals.planning.documents.writing import literal, write
 from ci_evals.support.text import whole
 
 FILES = ("s.yaml", "s.json")

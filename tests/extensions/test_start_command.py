@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ci_evals.planning.start_command import moved
+from ci_evals.extension_support.start_command import moved
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
