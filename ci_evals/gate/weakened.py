@@ -23,7 +23,14 @@ CODE = 16
 """Hexadecimal digits of a code: too many to find other weakenings with the same one."""
 
 
-def compare(head: Results, base: Results, policy: Policy, approvals: Iterable[Approval] = ()) -> Weakened:
+def compare(
+    head: Results,
+    base: Results,
+    policy: Policy,
+    approvals: Iterable[Approval] = (),
+    *,
+    saved: bool = False,
+) -> Weakened:
     """Return everything that suites and gate of `head` require less than those of `base`.
 
     Args:
@@ -31,18 +38,23 @@ def compare(head: Results, base: Results, policy: Policy, approvals: Iterable[Ap
         base: Its baseline.
         policy: The gate of the run; that of the baseline is recorded in its options.
         approvals: Approvals of weakened suites. One counts if it is of these weakenings, or of this commit.
+        saved: Whether the gate of `head` too is recorded in its options, and `policy` another one.
     """
     unknown: list[str] = []
     items: list[Weakening] = []
     loosened: list[Weakening] = []
     guarded: set[str] = set()
     for rule in policy.rules:
-        before = _recorded_rule(rule, base.run.config) if rule.is_compared() else None
-        if before:
-            loosened += rule.loosened(before)
+        if not rule.is_compared():
+            continue
+        before = _recorded_rule(rule, base.run.config)
+        now = _recorded_rule(rule, head.run.config) if saved else rule
+        if before and now:
+            loosened += now.loosened(before)
             guarded.update(map(str, before.parts()))
-        elif rule.is_compared():
-            unknown.append(f"the baseline does not record its {rule.options[0].kebab}")
+        else:
+            whose = "this run" if before else "the baseline"
+            unknown.append(f"{whose} does not record its {rule.options[0].kebab}")
     if base.run.definitions is None:
         unknown = ["the baseline does not record what its suites require: run it again on its branch"]
     elif head.run.definitions is None:

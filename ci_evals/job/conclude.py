@@ -159,18 +159,20 @@ def to_record(decision: GateDecision) -> Decision:
     )
 
 
-def weakened_since(results: Results, policy: Policy, baseline: BaselineResults) -> Weakened | None:
+def weakened_since(
+    results: Results, policy: Policy, baseline: BaselineResults, *, saved: bool = False
+) -> Weakened | None:
     """Return where suites and gate require less than in the recorded baseline.
 
     The base agent is no baseline for that: it plays the suites of this run. None without a baseline, of other
-    tools' results, and if the policy does not want it.
+    tools' results, and if the policy does not want it. `saved`: as for `gate.weakened.compare`.
     """
     base = baseline.results
     if base is None or policy.rule(NotWeakened).weakened is WeakenedMode.OFF:
         return None
     if all(suite.of_other_tool for suite in results.suites):
         return None
-    return weakened.compare(results, base, policy, baseline.approvals)
+    return weakened.compare(results, base, policy, baseline.approvals, saved=saved)
 
 
 def conclude(

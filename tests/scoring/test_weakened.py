@@ -188,6 +188,16 @@ def test_a_test_does_not_leave_a_part_with_its_own_limit_unseen(limit):
     assert compare(run_of(a_suite(a_test("a", tags=["safety"]))), base, policy).items == ()
 
 
+def test_of_saved_runs_both_gates_are_the_recorded_ones():
+    """`compare` has a gate of its own, which was neither run's."""
+    base, lower = (run_of(a_suite(A), policy=Policy(min_score=score)) for score in (90, 70))
+    items = compare(lower, base, Policy(), saved=True).items
+    assert [(item.option, item.before, item.now) for item in items] == [("min-score", "90", "70")]
+    assert compare(base, base, Policy(), saved=True).items == ()
+    unknown = replace(lower, run=replace(lower.run, config={}))
+    assert "this run does not record its min-score" in compare(unknown, base, Policy(), saved=True).unknown
+
+
 def test_the_base_agent_is_no_baseline_for_that():
     """It plays the suites of this run."""
     base, head = run_of(a_suite(A, B)), run_of(a_suite(A))

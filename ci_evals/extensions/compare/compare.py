@@ -34,7 +34,7 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     )
     policy.check_names(head.suites)
     comparer = RunComparer(head, base)
-    less = weakened_since(head, policy, BaselineResults(base))
+    less = weakened_since(head, policy, BaselineResults(base), saved=True)
     gate_decision = decide_change(GateInput(head, comparer, weakened=less), policy)
     decision = to_record(gate_decision)
     coverage = compared(head.coverage, comparer.pairs)

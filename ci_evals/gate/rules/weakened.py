@@ -24,8 +24,8 @@ class NotWeakened(Rule):
     kind: ClassVar[CheckKind] = CheckKind.WEAKENED
     nature: ClassVar[Nature] = Nature.REQUIREMENTS
     advice: ClassVar[str] = (
-        "Put back what is required no longer. If it is meant, somebody with write access to the repository "
-        "approves it by the comment above, and reruns the job."
+        "Put back what is required no longer. If it is meant, somebody with write access approves it by a "
+        "comment in the pull request (/evals approve suite), and reruns the job."
     )
     options: ClassVar[tuple[Option, ...]] = (
         Option(
