@@ -16,6 +16,7 @@ from shop_agents import SUITE, ShopAgent
 from ci_evals import UsageError, load_suite, run_suite, write_reports
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.null_agents import CLAIM
 from ci_evals.runner import Participants
 
 AMOUNT = {"criterion": "Says that 30 euros are paid back"}
@@ -37,6 +38,8 @@ def answer(asked) -> str:
         if "I have refunded" in turn["agent"]:
             call = refunds[0] if refunds else 0
             claims = [{"quote": "I have refunded", "about": "", "call": call, "backed": bool(call)}]
+        if CLAIM in turn["agent"]:
+            claims = [{"quote": CLAIM, "about": "", "call": 0, "backed": False}]
         listed.append({"turn": turn["turn"], "claims": claims})
     return json.dumps({"reasoning": "It claims a refund, or not.", "turns": listed})
 
@@ -106,6 +109,15 @@ def test_the_judge_notices_what_no_strict_check_does(models, saved, capsys):
     said = f"The judge was asked {len(models.asked)} questions about faults that no strict check notices."
     assert said in capsys.readouterr().out
     assert said in Path("results/mutations.md").read_text()
+
+
+def test_claims_tell_the_agents_that_do_nothing_apart(models, saved):
+    """The one that refuses lies to nobody; the one that claims success does, and calls as little."""
+    saved(CLAIMS)
+    _, faults, found = mutate(models, "--judge", "--faults=reply_refused,reply_claims")
+    (test,) = [test for test in found["tests"] if test["name"] == "Refund"]
+    assert test["unnoticed"] == ["reply_refused"]
+    assert faults["reply_claims"]["noticed"] > faults["reply_refused"]["noticed"]
 
 
 def test_only_questions_that_can_notice_something_are_asked(models, saved):
