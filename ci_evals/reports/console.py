@@ -131,19 +131,18 @@ class _Console:
 
     def suites(self) -> Iterator[str]:
         """A table of the tests of each suite."""
-        listed = self._story.listed
-        for suite in self._results.suites:
+        for row in self._story.suites:
+            suite = row.suite
             # A name that ends in a colon would make a command of the runner with ours.
             score = certainty.too_little_decided(suite) or numbers.score(suite.score)
             title = sanitize.log(f"{sanitize.log_line(suite.name, _NAME)}: {score}")
             more = self._spread(suite) if self._verbose else ""
-            tests = listed.of(suite.tests)
-            rows = tables.rows_of_tests(self._results, self._story.became, [(suite, test) for test in tests])
+            tests = [test for test in row.tests if self._story.listed.has(test.test)]
             left = len(suite.tests) - len(tests)
             yield "\n".join(
                 [
                     self._painted(title, _BOLD) + more,
-                    self._table(tables.tests("Tests", rows, Room.LITTLE)),
+                    self._table(tables.tests("Tests", tests, Room.LITTLE)),
                     *([f"and {numbers.count(left, 'more test')}"] if left else []),
                 ]
             )

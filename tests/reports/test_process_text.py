@@ -70,13 +70,13 @@ def test_the_measures_of_a_run():
         "| One | 90 % | 75 % | 3.2 | 4 % | 10 % | below 0.1 | +50 % | 1.23 s |\n"
         "| Two | 100 % | 100 % | n/a | n/a | n/a | n/a | n/a | 0.50 s |\n"
         "\n"
-        "Steps: workflows started and tools called; repeated: taken before with the same parameters; "
-        "backtracks: returns to a workflow that had been left for another one; overhead: workflows started "
-        "beyond the test's `optimalTools`.\n"
+        "Steps: workflows started and tools called, on average; repeated: steps taken before with the same "
+        "parameters, of all steps; backtracks: returns to a workflow that had been left for another one; "
+        "overhead: workflows started beyond the shortest path (optimalTools).\n"
         "\n"
-        "Steps and logic come from traces, which 19 of 20 trials have.\n"
+        "Steps come from traces, which 19 of 20 trials have.\n"
         "\n"
-        "Of what tests name as `optimalTools`, 2 workflows did not run, or not in that order.\n"
+        "Of what tests name as `optimalTools`, 2 steps did not run, or not in that order.\n"
         "\n"
         "Of the time of all trials, 1 m 40 s: agent 50 %, simulated user 30 %, judge 15 %, the rest 5 %.\n"
         "\n"
@@ -121,7 +121,7 @@ def test_without_a_loss_nothing_is_open():
     kept = Coverage(traced_trials=1, logic=(reach("a", 3, compared_trials=3, base_trials=3),))
     assert process.lost(run(coverage=kept)) is None
     assert process.measures(run(process=ProcessSummary())) is None
-    assert process.of_suite(build.suite_result("One")) is None
+    assert process.of_suite(run(coverage=kept), build.suite_result("One")) is None
 
 
 def test_a_trial_on_one_line():

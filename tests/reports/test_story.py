@@ -54,3 +54,35 @@ def test_every_report_says_why_a_conversation_ended_early_before_what_failed():
         failed.message,
     ):
         assert text.index(early) < text.index("No amount.")
+
+
+def test_unchanged_tests_show_their_baseline():
+    """In console, comment and page alike, by the results alone."""
+    story = story_of(comment_cases.good())
+    lines = [*console.render(story).split("\n"), *documents.summary(story).split("\n")]
+    shown = [line for line in lines if "Two parcels" in line]
+    html = "".join(page.render(story))
+    shown.append(html[html.index('id="_tests"') :].partition("Two parcels")[2].partition("</tr>")[0])
+    assert all(line.count("100.0") >= 2 for line in shown)
+    assert len(shown) == 3
+
+
+def test_a_test_that_errored_has_no_change():
+    """Its score is not shown, so a change of it would say nothing."""
+    rows = [row for suite in story_of(comment_cases.invalid()).suites for row in suite.tests]
+    errored = [row for row in rows if row.test.outcome == "error"]
+    assert {row.delta for row in errored} == {None}
+    assert 100.0 in {row.base for row in errored}
+
+
+@pytest.mark.parametrize("logic", [True, False])
+def test_words_of_an_agents_logic_stand_where_it_reports_some(logic):
+    """An agent of which only steps are known has no workflows, rules or integrations to speak of."""
+    done = {"workflows": ("ORDER_LOOKUP",), "rules": ("window",) if logic else None}
+    turn = build.turn(params=None, integrations=None, **done)
+    test = build.test_result(trials=(build.trial_result(turns=(turn,)),))
+    story = story_of(build.completed(build.results(build.suite_result("Refunds", test))))
+    shown = documents.summary(story).lower(), "".join(page.render(story)).partition("<script")[0].lower()
+    assert ["workflow" in text for text in shown] == [logic, logic]
+    assert ("rule" in shown[1].partition("_coverage")[2]) is logic
+    assert "integration" not in shown[0]

@@ -179,6 +179,9 @@ class SuiteComparison(Change):
     """Why not, or what is to be known."""
     baseline_score: Percent | None = None
     """The baseline's score of the whole suite; null if it is not comparable."""
+    base_scores: tuple[Percent | None, ...] = ()
+    """The baseline's score of each test, in the order of this run's suite; null of a test that was not
+    compared. Those at the end that were not compared are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

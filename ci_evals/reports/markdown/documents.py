@@ -70,7 +70,10 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
         *baseline.fixed(story),
         baseline.failed_before(story),
         process.lost(results),
-        Section("the tests", f"### Tests\n\n{_linked(_tests(story, suite), stems)}"),
+        Section(
+            "the tests",
+            f"### Tests\n\n{_linked(tables.tests('Tests', story.suites[0].tests, Room.SOME), stems)}",
+        ),
         *(Section("a group", run_summary.titled(table)) for table in tables.groups(suite)),
         *run_summary.causes(story.errors, "Errors and undecided"),
         Section(
@@ -79,7 +82,7 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
         ),
         *run_summary.how_sure(story),
         *run_summary.facts_tables(story),
-        process.of_suite(suite),
+        process.of_suite(results, suite),
         baseline.differing(results.comparison),
         run_summary.run_facts(results, alone=True),
     )
@@ -141,12 +144,6 @@ def test_report(story: Story, suite: SuiteResult, test: TestResult) -> Iterator[
             ],
         )
     yield "\n"
-
-
-def _tests(story: Story, suite: SuiteResult) -> Table:
-    """All tests of a suite in full."""
-    rows = tables.rows_of_tests(story.results, story.became, [(suite, test) for test in suite.tests])
-    return tables.tests("Tests", rows, Room.SOME)
 
 
 def _linked(table: Table, stems: Sequence[str]) -> str:

@@ -28,10 +28,11 @@ def lost(results: Results) -> Section | None:
     lost = coverage.plainly_lost(covered)
     if not lost:
         return None
-    many = numbers.count(len(lost), "part")
+    are = "is" if len(lost) == 1 else "are"
+    many = f"{numbers.count(len(lost), 'part')} of {process.parts_name(covered)}"
     text = (
-        f"**{many} of the agent's logic {'is' if len(lost) == 1 else 'are'} no longer used** in the compared "
-        f"tests: {_named(lost, _with_base_trials)}. {_reached(covered, shown=lost)}"
+        f"**{many} {are} no longer used** in the compared tests: {_named(lost, _with_base_trials(covered))}. "
+        f"{_reached(covered, shown=lost)}"
     )
     return Section("the logic that is no longer used", text.rstrip(), Rank.DETAILS)
 
@@ -46,18 +47,20 @@ def measures(results: Results) -> Section | None:
     shown = () if alone else results.suites[:_SUITES]
     sides += [(suite.name, suite.process) for suite in shown]
     table = process.process_in_brief(sides)
-    lines = "\n\n".join([*_meanings(table), *_lines(results, whole)])
+    logic = process.names_logic(results.coverage)
+    lines = "\n\n".join([*_meanings(table, logic=logic), *_lines(results, whole)])
     inner = tabled(Section("the process", "", Rank.DETAILS, noun="suite", tail=lines), table)
     return folded(sanitize.html_in_markdown(f"Agent steps{_in_short(whole)}"), inner)
 
 
-def of_suite(suite: SuiteResult) -> Section | None:
+def of_suite(results: Results, suite: SuiteResult) -> Section | None:
     """The measures of one suite, not folded: its table, and its time by role."""
+    logic = process.names_logic(results.coverage)
     whole = suite.process
     if whole.completion_rate is None:
         return None
     table = process.process_in_brief([(suite.name, whole)])
-    parts = ["### Agent steps", table_text(table), *_meanings(table), *_time(whole.times)]
+    parts = ["### Agent steps", table_text(table), *_meanings(table, logic=logic), *_time(whole.times)]
     text = "\n\n".join(parts)
     return Section("the process", text, Rank.DETAILS)
 
@@ -68,18 +71,14 @@ def of_trial(trial: TrialResult) -> str | None:
     return " · ".join(parts) or None
 
 
-_MEANINGS = {
-    "steps": "workflows started and tools called",
-    "repeated": "taken before with the same parameters",
-    "backtracks": "returns to a workflow that had been left for another one",
-    "overhead": "workflows started beyond the test's `optimalTools`",
-}
-"""The meaning of columns whose names do not say it."""
+_EXPLAINED = ("steps", "repeated", "backtracks", "overhead")
+"""Columns whose names do not say what they are."""
 
 
-def _meanings(table: Table) -> Iterator[str]:
-    """The meaning of its columns, on one line."""
-    if found := [f"{name}: {what}" for name, what in _MEANINGS.items() if name in table.titles]:
+def _meanings(table: Table, *, logic: bool) -> Iterator[str]:
+    """The meaning of its columns, on one line; `logic`: whether the agent's logic is named."""
+    shown = [one for one in process.MEASURES if one.short in _EXPLAINED and one.short in table.titles]
+    if found := [f"{one.short}: {one.explained(logic=logic)}" for one in shown]:
         text = "; ".join(found)
         yield f"{text[0].upper()}{text[1:]}."
 
@@ -99,9 +98,9 @@ def _in_short(summary: ProcessSummary) -> str:
 def _lines(results: Results, whole: ProcessSummary) -> Iterator[str]:
     if whole.traced_trials < results.counts.trials:
         trials = numbers.count(results.counts.trials, "trial")
-        yield f"Steps and logic come from traces, which {whole.traced_trials:,} of {trials} have."
+        yield f"Steps come from traces, which {whole.traced_trials:,} of {trials} have."
     if whole.missed:
-        missed = numbers.count(whole.missed, "workflow")
+        missed = numbers.count(whole.missed, "step")
         yield f"Of what tests name as `optimalTools`, {missed} did not run, or not in that order."
     yield from _time(whole.times)
     yield from _logic(results.coverage)
@@ -111,9 +110,9 @@ def _logic(covered: Coverage) -> Iterator[str]:
     if sentence := _reached(covered):
         yield sentence
     if lost := coverage.lost(covered):
-        yield f"No longer used in the same tests: {_named(lost, _with_base_trials)}."
+        yield f"No longer used in the same tests: {_named(lost, _with_base_trials(covered))}."
     if new := coverage.gained(covered):
-        yield f"Used now, but not in the same tests of the baseline: {_named(new, _with_trials)}."
+        yield f"Used now, but not in the same tests of the baseline: {_named(new, _with_trials(covered))}."
 
 
 def _time(times: Times | None, *, few: bool = False) -> Iterator[str]:
@@ -159,9 +158,14 @@ def _reached(covered: Coverage, shown: Sequence[Reach] = ()) -> str:
     if not named:
         return ""
     used = len(named) - len(never)
-    text = f"The tests used {used:,} of {numbers.count(len(named), 'named part')} of the agent's logic"
+    parts = f"{numbers.count(len(named), 'named part')} of {process.parts_name(covered)}"
+    text = f"The tests used {used:,} of {parts}"
     others = [reach for reach in never if reach not in shown]
-    return f"{text}; {'also ' if shown else ''}never: {_named(others, _alone)}." if others else f"{text}."
+    return (
+        f"{text}; {'also ' if shown else ''}never: {_named(others, _alone(covered))}."
+        if others
+        else f"{text}."
+    )
 
 
 def _named(reached: Sequence[Reach], shown: Callable[[Reach], str]) -> str:
@@ -169,13 +173,17 @@ def _named(reached: Sequence[Reach], shown: Callable[[Reach], str]) -> str:
     return names + (f" and {len(reached) - OPEN:,} more" if len(reached) > OPEN else "")
 
 
-def _alone(reach: Reach) -> str:
-    return f"{reach.kind.value} {sanitize.code(reach.name)}"
+def _alone(covered: Coverage) -> Callable[[Reach], str]:
+    return lambda reach: process.part_name(reach, covered, sanitize.code)
 
 
-def _with_trials(reach: Reach) -> str:
-    return f"{_alone(reach)} (in {numbers.count(reach.compared_trials or 0, 'trial')})"
+def _with_trials(covered: Coverage) -> Callable[[Reach], str]:
+    name = _alone(covered)
+    return lambda reach: f"{name(reach)} (in {numbers.count(reach.compared_trials or 0, 'trial')})"
 
 
-def _with_base_trials(reach: Reach) -> str:
-    return f"{_alone(reach)} (in {numbers.count(reach.base_trials or 0, 'trial')} of the baseline)"
+def _with_base_trials(covered: Coverage) -> Callable[[Reach], str]:
+    name = _alone(covered)
+    return lambda reach: (
+        f"{name(reach)} (in {numbers.count(reach.base_trials or 0, 'trial')} of the baseline)"
+    )

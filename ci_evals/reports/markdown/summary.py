@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
@@ -28,11 +27,11 @@ from ci_evals.reports.story.advice import SHOW_FAILURES
 from ci_evals.reports.story.failures import News, TrialErrors
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
+from ci_evals.reports.story.tables import SuiteRow
 from ci_evals.reports.story.verdict import Trust
 from ci_evals.reports.story.wording import (
     COMMIT,
     UNFINISHED,
-    ListedTests,
     RunOutcome,
     capitalized,
     sentence,
@@ -326,7 +325,7 @@ def _details_title(results: Results) -> str:
 def _details(story: Story, news: News, context: SummaryContext, *, passed: bool) -> tuple[Section, ...]:
     """All tests, checks, cost, latency, and what else is known."""
     results = story.results
-    many, listed = len(results.suites) > 1, story.listed
+    many, listed = story.several_suites, story.listed
     sure = () if story.outcome is RunOutcome.FAILED else how_sure(story)
     allowed = (
         failed("the failed tests", "Failed", news.failed, many=many, context=context, most=story.listed.most)
@@ -334,7 +333,7 @@ def _details(story: Story, news: News, context: SummaryContext, *, passed: bool)
         else ()
     )
     return present(
-        *(_all_tests(story, suite, listed, many=many) for suite in results.suites),
+        *(_all_tests(story, row) for row in story.suites),
         _what_a_score_is(results),
         Section("the number of tests not listed", listed.note, Rank.DETAILS) if listed.note else None,
         checks(story),
@@ -391,14 +390,13 @@ def _counts(found: tuple[SuiteResult, ...]) -> Section | None:
     return tabled(Section("more on the suites", "", Rank.DETAILS, noun="suite"), table) if table else None
 
 
-def _all_tests(story: Story, suite: SuiteResult, listed: ListedTests, *, many: bool) -> Section:
-    results = story.results
-    title = f"#### {sanitize.inline(suite.name, 100)}" if many else ""
-    inner = Section(f"all tests of {sanitize.inline(suite.name, 80)}", title, Rank.LISTS)
-    rows = tables.rows_of_tests(results, story.became, [(suite, test) for test in listed.of(suite.tests)])
-    return tabled(
-        replace(inner, unlisted=len(suite.tests) - len(rows)), tables.tests("Tests", rows, Room.LITTLE)
-    )
+def _all_tests(story: Story, row: SuiteRow) -> Section:
+    name = row.suite.name
+    title = f"#### {sanitize.inline(name, 100)}" if story.several_suites else ""
+    rows = [test for test in row.tests if story.listed.has(test.test)]
+    unlisted = len(row.tests) - len(rows)
+    inner = Section(f"all tests of {sanitize.inline(name, 80)}", title, Rank.LISTS, unlisted=unlisted)
+    return tabled(inner, tables.tests("Tests", rows, Room.LITTLE))
 
 
 def _what_a_score_is(results: Results) -> Section | None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.actions import LogicKind
-from ci_evals.domain.results.process import ProcessSummary, Reach
+from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.story.table import BLANK, UNKNOWN, Column, Table, table_of
 from ci_evals.scoring import coverage
@@ -23,6 +24,34 @@ class Measure(NamedTuple):
     """`numbers.NONE` if it is not known."""
     short: str = ""
     """Its name as a column where there is little room; empty if it is not shown there."""
+    of_steps: str = ""
+    """Its meaning for an agent of which only steps are known; empty if that is the same."""
+
+    def explained(self, *, logic: bool) -> str:
+        """Return its meaning; `logic`: whether the agent's logic is named."""
+        return self.meaning if logic or not self.of_steps else self.of_steps
+
+
+def names_logic(covered: Coverage) -> bool:
+    """Return whether the agent reports rules, parameters or integrations, or a suite asks for some.
+
+    Of others only steps are known: tools, or workflows derived from the trace.
+    """
+    return any(part.kind is not LogicKind.WORKFLOW for part in covered.logic)
+
+
+def parts_name(covered: Coverage) -> str:
+    """The name for what tests can reach of the agent: `the agent's logic`."""
+    return "the agent's logic" if names_logic(covered) else "the agent's steps"
+
+
+def part_name(part: Reach, covered: Coverage, show: Callable[[str], str] = str) -> str:
+    """A part by its kind and name, which `show` writes: `rule refund-window`."""
+    return f"{_kind_name(part.kind, covered)} {show(part.name)}"
+
+
+def _kind_name(kind: LogicKind, covered: Coverage) -> str:
+    return kind.value if names_logic(covered) else "step"
 
 
 def _time(part: str) -> Callable[[ProcessSummary], str]:
@@ -55,6 +84,7 @@ MEASURES = (
         "workflows started and tools called, on average",
         lambda process: numbers.average(process.steps_per_trial),
         "steps",
+        "tools called and other steps taken, on average",
     ),
     Measure(
         "Repeated steps",
@@ -67,18 +97,21 @@ MEASURES = (
         "calls of tools and integrations that failed, of all calls",
         lambda process: numbers.fault(process.failure_rate),
         "failed calls",
+        "calls that failed, of all calls",
     ),
     Measure(
         "Backtracks per trial",
         "returns to a workflow that had been left for another one",
         lambda process: numbers.average(process.backtracks_per_trial),
         "backtracks",
+        "returns to a step that had been left for another one",
     ),
     Measure(
         "Overhead",
         "workflows started beyond the shortest path (optimalTools)",
         lambda process: numbers.excess(process.overhead),
         "overhead",
+        "steps beyond the shortest path (optimalTools)",
     ),
     Measure(
         "Missed steps",
@@ -119,7 +152,9 @@ def process(results: Results, baseline: Results | None) -> Table:
     columns += [Column(name, show=_of_side(summary)) for name, summary in sides]
     summaries = [summary for _, summary in sides]
     known = [one for one in MEASURES if any(one.show(summary) != numbers.NONE for summary in summaries)]
-    return table_of("Measures of the process", columns, known, note=lambda measure: measure.meaning)
+    logic = names_logic(results.coverage)
+    note = partial(Measure.explained, logic=logic)
+    return table_of("Measures of the process", columns, known, note=note)
 
 
 def _of_side(summary: ProcessSummary) -> Callable[[Measure], str]:
@@ -145,6 +180,8 @@ def _of_measure(measure: Measure) -> Callable[[_Side], str]:
 class CoverageTables:
     """The agent's logic that the tests reached."""
 
+    parts: str
+    """The name for all of it: `the agent's logic`."""
     says: str
     open: tuple[Table, ...] = ()
     """The parts that deserve a look: no longer used, wanted and never used, newly used."""
@@ -162,7 +199,7 @@ def _amount(number: int | None) -> str:
     return numbers.NONE if number is None else f"{number:,}"
 
 
-REACH_COLUMNS: tuple[Column[Reach], ...] = (
+_REACH_COLUMNS: tuple[Column[Reach], ...] = (
     Column("name", words=True, show=lambda part: part.name),
     Column("kind", words=True, show=lambda part: part.kind.value),
     Column("trials", show=lambda part: _amount(part.trials)),
@@ -176,6 +213,13 @@ REACH_COLUMNS: tuple[Column[Reach], ...] = (
 )
 
 
+def _reach_columns(covered: Coverage) -> tuple[Column[Reach], ...]:
+    """Return the columns; parts that are all steps need no kind."""
+    if names_logic(covered):
+        return _REACH_COLUMNS
+    return tuple(column for column in _REACH_COLUMNS if column.title != "kind")
+
+
 def coverage_tables(results: Results) -> CoverageTables | None:
     """The agent's logic that was used, in a sentence and tables; None if nothing of it is known."""
     whole = results.coverage
@@ -187,11 +231,13 @@ def coverage_tables(results: Results) -> CoverageTables | None:
         if not parts:
             continue
         wanted = [part for part in parts if part.wanted]
-        fired = numbers.count(sum(bool(part.trials) for part in parts), kind.value)
+        name = _kind_name(kind, whole)
+        fired = numbers.count(sum(bool(part.trials) for part in parts), name)
         reached = sum(bool(part.trials) for part in wanted)
         says.append(f"{fired} used" + (f" ({reached} of {len(wanted)} that criteria need)" if wanted else ""))
-        every.append(table_of(f"{kind.value.capitalize()}s", REACH_COLUMNS, parts))
+        every.append(table_of(f"{name.capitalize()}s", _reach_columns(whole), parts))
     return CoverageTables(
+        parts_name(whole),
         f"{', '.join(says)}.",
         tuple(_open_parts(results)),
         tuple(every),
@@ -208,4 +254,4 @@ def _open_parts(results: Results) -> Iterator[Table]:
     )
     for title, parts in found:
         if parts:
-            yield table_of(title, REACH_COLUMNS, parts)
+            yield table_of(title, _reach_columns(whole), parts)

@@ -87,7 +87,7 @@ class Story:
     errors: tuple[TrialErrors, ...]
     """Trials that broke off and criteria that are undecided, each cause once."""
     suites: tuple[SuiteRow, ...]
-    """The suites, each with what became of it since the baseline."""
+    """The suites with their tests, and what became of each since the baseline."""
     suite_table: Table
     """Their exact scores and changes."""
     check_table: Table | None
@@ -116,6 +116,8 @@ class Story:
 def story_of(results: Results) -> Story:
     """Compute the story of a run from its results and their comparison."""
     news = failures.news(results)
+    became = failures.became(results, news)
+    suites = tables.suite_rows(results, became)
     return Story(
         results=results,
         outcome=gate.run_outcome(results),
@@ -125,7 +127,7 @@ def story_of(results: Results) -> Story:
         weakened=weakened.of_run(results),
         odds=certainty.odds(results),
         news=news,
-        became=failures.became(results, news),
+        became=became,
         other_checks=verdict.other_checks(results, news),
         not_compared=verdict.not_compared(results),
         what_to_do=verdict.what_to_do(results, news),
@@ -144,8 +146,8 @@ def story_of(results: Results) -> Story:
         broke=verdict.broke(results, news),
         broke_title=verdict.broke_title(results),
         errors=failures.errors_by_cause(results.suites),
-        suites=tables.suite_rows(results),
-        suite_table=tables.suites(results),
+        suites=suites,
+        suite_table=tables.suites(suites),
         check_table=tables.checks(results),
         agent_table=tables.agents(results),
         cached_answers=judging.cached_answers(results),

@@ -3,9 +3,10 @@
 A new column is one line here, and every report shows it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from statistics import median
 
 from ci_evals.domain import numbers
@@ -35,6 +36,7 @@ class SuiteRow:
 
     suite: SuiteResult
     became: SuiteComparison | None
+    tests: "tuple[TestRow, ...]" = ()
 
     @property
     def too_little(self) -> bool:
@@ -113,15 +115,29 @@ def _chance(found: SuiteComparison) -> str:
     return numbers.chance(found.p) if certainty.shows_p(found) else ""
 
 
-def suite_rows(results: Results) -> tuple[SuiteRow, ...]:
-    """The suites in their order, each with what became of it."""
-    pairs = zip(results.suites, changes.of_suites(results), strict=True)
-    return tuple(SuiteRow(suite, became) for suite, became in pairs)
+def suite_rows(results: Results, became: Mapping[tuple[str, str], Became]) -> tuple[SuiteRow, ...]:
+    """The suites in their order, each with its tests and what became of both.
+
+    `became`: the tests whose outcome changed since the baseline, by suite and name.
+    """
+    changed = {}
+    if comparison := results.comparison:
+        for one in (*comparison.suspects, *comparison.fixed, *comparison.regressed):
+            changed[one.suite, one.name] = one.base
+    rows = []
+    for suite, compared in zip(results.suites, changes.of_suites(results), strict=True):
+        base_scores = compared.base_scores if compared and compared.delta is not None else ()
+        tests = []
+        for test, base in zip_longest(suite.tests, base_scores[: len(suite.tests)]):
+            name = (suite.name, test.name)
+            tests.append(TestRow(suite, test, became.get(name), changed.get(name, base)))
+        rows.append(SuiteRow(suite, compared, tuple(tests)))
+    return tuple(rows)
 
 
-def suites(results: Results) -> Table:
+def suites(rows: Sequence[SuiteRow]) -> Table:
     """The exact scores of the suites and their changes."""
-    return table_of("Scores of the suites", SUITE_COLUMNS, suite_rows(results))
+    return table_of("Scores of the suites", SUITE_COLUMNS, rows)
 
 
 def suites_in_brief(rows: Sequence[SuiteRow], base: str) -> Table:
@@ -237,7 +253,7 @@ class TestRow:
     test: TestResult
     became: Became | None = None
     base: float | None = None
-    """The baseline's score, if the two were compared and it is known."""
+    """The baseline's score, if the two were compared."""
     suite_shown: str = ""
     """The name of its suite, where the table has tests of several."""
 
@@ -255,8 +271,8 @@ class TestRow:
 
     @property
     def delta(self) -> float | None:
-        """The change of its score in points."""
-        if self.base is None or self.test.score is None:
+        """The change of its score in points; None if there is none, or the test errored."""
+        if self.base is None or self.test.score is None or self.test.outcome is TestOutcome.ERROR:
             return None
         return self.test.score - self.base
 
@@ -370,34 +386,6 @@ TEST_COLUMNS: tuple[Column[TestRow], ...] = (
     ),
     Column("time", extra=True, show=lambda row: numbers.duration(row.seconds), key=lambda row: row.seconds),
 )
-
-
-def rows_of_tests(
-    results: Results,
-    became: Mapping[tuple[str, str], Became],
-    tests: Iterable[tuple[SuiteResult, TestResult]],
-    base_scores: Mapping[int, float] | None = None,
-) -> list[TestRow]:
-    """These tests with what became of them.
-
-    Args:
-        results: Of the run.
-        became: The tests whose outcome changed since the baseline, by suite and name.
-        tests: Each with its suite.
-        base_scores: The baseline's score by the identity of a test, where the whole baseline is known; else
-            only that of tests that changed is.
-    """
-    comparison = results.comparison
-    changed = {}
-    if comparison:
-        for one in (*comparison.suspects, *comparison.fixed, *comparison.regressed):
-            changed[one.suite, one.name] = one.base
-    rows = []
-    for suite, test in tests:
-        name = (suite.name, test.name)
-        base = changed[name] if name in changed else (base_scores or {}).get(id(test))
-        rows.append(TestRow(suite, test, became.get(name), base))
-    return rows
 
 
 def tests(title: str, rows: Sequence[TestRow], room: Room) -> Table:

@@ -482,7 +482,7 @@ def _after_failure(results: Results, news: News) -> str:
     """What to do about failed tests. Another tool's are not played here."""
     floor, failing = gate.run_floor(results), gate.failing(results)
     if any(suite.of_other_tool for suite in results.suites):
-        return ""
+        return FIX_FAILURES if news.to_look_at else ""
     of_rules = [rule_of(check).advice for check in failing]
     if of_rules and all(of_rules):
         return of_rules[0]

@@ -202,6 +202,7 @@ class RunComparer:
             comparable=change.tests > 0,
             reasons=reasons,
             baseline_score=baseline_score,
+            base_scores=() if reasons else _base_scores(suite),
         ).with_change(change)
 
     @cached_property
@@ -251,6 +252,12 @@ class RunComparer:
             if head and base:
                 scored.append((test, head, base))
         return scored
+
+
+def _base_scores(suite: SuitePair) -> tuple[float | None, ...]:
+    """The baseline's score of each test of this run's suite, up to the last one that was compared."""
+    by_number = {pair.numbers[1]: pair.base.score for pair in suite.pairs}
+    return tuple(by_number.get(number) for number in range(1, max(by_number, default=0) + 1))
 
 
 def _worst_first(changes: Iterable[TestChange]) -> tuple[TestChange, ...]:

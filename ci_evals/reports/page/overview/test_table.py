@@ -110,18 +110,11 @@ class TestTable:
 
 def of(story: Story, tests: Sequence[TestView]) -> TestTable:
     """The table of these tests, those first that failed."""
-    results = story.results
-    comparison = results.comparison
-    base_scores = {}
-    if comparison is not None and comparison.delta is not None:
-        for view in tests:
-            if view.base and view.same and view.base.score is not None:
-                base_scores[id(view.test)] = view.base.score
-    found = tables.rows_of_tests(results, story.became, [(view.of, view.test) for view in tests], base_scores)
+    by_test = {id(row.test): row for suite in story.suites for row in suite.tests}
     several = len({view.suite for view in tests}) > 1
     rows = []
-    for view, row in zip(tests, found, strict=True):
-        shown = replace(row, suite_shown=view.suite if several else "")
+    for view in tests:
+        shown = replace(by_test[id(view.test)], suite_shown=view.suite if several else "")
         rows.append(PageRow(view, shown))
     rows.sort(key=lambda row: row.order)
     return TestTable(tables.tests("Tests", [row.of for row in rows], Room.MUCH), rows)

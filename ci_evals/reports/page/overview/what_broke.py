@@ -12,7 +12,7 @@ from ci_evals.reports.page import since
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview.test_links import TestLink, TestLinks
-from ci_evals.reports.story import changes, wording
+from ci_evals.reports.story import changes, process, wording
 from ci_evals.reports.story.failures import FailedCriterion, FailedTest, TrialErrors
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.wording import NO_REASON, RunOutcome
@@ -118,10 +118,11 @@ def _lost_logic(results: Results) -> str | None:
     lost = coverage.plainly_lost(results.coverage)
     if not lost:
         return None
-    names = [f"{part.kind.value} {part.name}" for part in lost[:_NAMED]]
+    names = [process.part_name(part, results.coverage) for part in lost[:_NAMED]]
     names += [f"{len(lost) - _NAMED} more"] if len(lost) > _NAMED else []
     one = len(lost) == 1
-    parts = f"{'this part' if one else 'these parts'} of the agent's logic {'was' if one else 'were'} used"
+    these, were = ("this part", "was") if one else ("these parts", "were")
+    parts = f"{these} of {process.parts_name(results.coverage)} {were} used"
     return f"Look here first: {parts} in the baseline and no longer in the same tests: {', '.join(names)}."
 
 
