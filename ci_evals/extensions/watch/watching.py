@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from ci_evals.adapters.suite_paths import fixed_folder
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import OutputFormat
 from ci_evals.cli.settings.suite_commands import LAST, RunSettings
+from ci_evals.cli.settings.table import options_of
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.suite import is_bundled
@@ -128,10 +128,7 @@ class _Loop:
 
     def _begin(self) -> None:
         """Start a run, with the terminal's output and without its keys."""
-        options = {item.name: getattr(self._settings, item.name) for item in fields(self._settings)}
-        options["watch"] = False
-        if self._failed_only and options["only_failed"] is None:
-            options["only_failed"] = Path(LAST)
+        options = self._options()
         command = [sys.executable, "-P", "-m", "ci_evals.extensions.watch.one_run"]
         # In a group of its own, so that Ctrl-C does not reach it twice.
         group: dict[str, Any] = {} if sys.platform == "win32" else {"process_group": 0}
@@ -139,6 +136,19 @@ class _Loop:
         if self._run.stdin:
             with suppress(OSError), self._run.stdin as stdin:  # it has ended at once, which is seen below
                 stdin.write(pickle.dumps(options))
+
+    def _options(self) -> dict[str, Any]:
+        """Return the values of the settings of the next run."""
+        options = {}
+        for option in options_of(type(self._settings)):
+            value = getattr(self._settings, option.name)
+            if option.words and value is not None:
+                value = str(value)  # its type is made anew in each process
+            options[option.name] = value
+        options["watch"] = False
+        if self._failed_only and options["only_failed"] is None:
+            options["only_failed"] = Path(LAST)
+        return options
 
     def _notice_end(self) -> None:
         if self._run is None or (code := self._run.poll()) is None:
