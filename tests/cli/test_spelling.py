@@ -30,7 +30,7 @@ OTHER_PROGRAMS = {
 TO_TYPE = {
     "reports/page/test_data.py": "the command that repeats a test",
     "reports/story/advice.py": "the commands that show failures and draw a sheet",
-    "reports/story/next_step.py": "the command that repeats a test",
+    "reports/story/verdict.py": "the command that repeats a test",
 }
 """Modules that name a whole command, for somebody to type."""
 
