@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from property_examples import examples
 
 from ci_evals.domain.transcript import Integration, ProbeResult
+from ci_evals.extensions.odds.odds import odds_text
 from ci_evals.reports import console, sanitize
 from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT
@@ -158,7 +159,7 @@ def console_texts(results) -> list[str]:
         console.render(story_of(results)),
         console.render(story_of(results), verbose=True),
         *([console.comparison(story_of(results))] if results.comparison else []),
-        *([console.odds(results.odds, results.gate.checks)] if results.odds else []),
+        *([odds_text(results.odds, results.gate.checks)] if results.odds else []),
     ]
 
 
