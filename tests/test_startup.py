@@ -159,12 +159,17 @@ def folder(name: str, *modules: str) -> set[str]:
 
 
 def agent_modules(modules: set[str]) -> set[str]:
-    """Those of agents, by what stands behind their layer. The facts about all kinds are there in any run."""
-    extensions = [f"{kinds.__package__}." for kinds in installed().parts("agent_kinds")]
-    ours = {module for module in modules if module.startswith(("ci_evals.agents.", *extensions))}
+    """Those of agents, by what stands behind their layer.
+
+    The facts about all kinds are there in any run, and so are the commands of extensions.
+    """
+    extensions = [kinds.__package__ for kinds in installed().parts("agent_kinds")]
+    folders = ["ci_evals.agents.", *(f"{extension}." for extension in extensions)]
+    ours = {module for module in modules if module.startswith(tuple(folders))}
     packages = {module.rpartition(".")[0] for module in ours}
     facts = {module for module in ours if module.endswith(".agent_kinds")}
-    return {module.split(".", 2)[2] for module in ours - packages - facts}
+    of_commands = {f"{extension}.{part}" for extension in extensions for part in ("commands", "settings")}
+    return {module.split(".", 2)[2] for module in ours - packages - facts - of_commands}
 
 
 ADAPTERS = {
