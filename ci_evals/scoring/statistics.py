@@ -342,16 +342,14 @@ def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:
     freedom = [sum(len(side) - 1 for side in one) for one in (sides[::2], sides[1::2])]
     n, trials = len(pairs), sum(map(len, sides))
     if n and min(freedom) >= n / 2:
-        pool = pooled_variance(sides) or _unseen_variance(trials, criteria)
+        pool = _seen(pooled_variance(sides)) or _unseen_variance(trials, criteria)
         total = math.fsum(shrunk_variance(side, pool) / len(side) for side in sides)
         return MeanSpread(total / n**2, sum(freedom), pool, "trials")
     if n < 2:
         return None
     # The variance of a change where that of a trial is 1: 2 with single trials.
     of_change = math.fsum(1 / len(side) for side in sides) / n
-    pool = variance([pair.delta for pair in pairs]) / of_change
-    if pool <= _TIE**2:
-        pool = _unseen_variance(trials, criteria)
+    pool = _seen(variance([pair.delta for pair in pairs]) / of_change) or _unseen_variance(trials, criteria)
     return MeanSpread(pool * of_change / n, n - 1, pool, "tests")
 
 
@@ -364,7 +362,7 @@ def noise_of(tests: Sequence[Sequence[float]], criteria: float) -> tuple[float, 
     pool = pooled_variance(tests)
     if pool is None:
         pool = variance([scores[0] for scores in tests]) if len(tests) > 1 else 0.0
-    pool = pool or _unseen_variance(sum(map(len, tests)), criteria)
+    pool = _seen(pool) or _unseen_variance(sum(map(len, tests)), criteria)
     return tuple(shrunk_variance(scores, pool) for scores in tests)
 
 
@@ -410,6 +408,11 @@ def pooled_variance(samples: Sequence[Sequence[float]]) -> float | None:
     """The mean variance within tests; None where no test has several trials."""
     several = [variance(scores) for scores in samples if len(scores) > 1]
     return fmean(several) if several else None
+
+
+def _seen(pool: float | None) -> float:
+    """Return a variance, or 0 where scores differ by less than rounding does."""
+    return pool if pool and pool > _TIE**2 else 0.0
 
 
 def _unseen_variance(trials: int, criteria: float) -> float:

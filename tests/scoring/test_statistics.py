@@ -636,6 +636,7 @@ def test_noise_of_tests_by_hand():
         max_size=8,
     )
 )
+@example([ScorePair((0.0, 0.0), (0.0,)), ScorePair((1.0,), (0.0, 1e-38))])
 def test_the_interval_of_a_change_holds_it(pairs):
     """Whatever the numbers of trials; and it has room."""
     spread = spread_of(pairs, criteria=4)
