@@ -11,8 +11,10 @@ import pytest
 import shop_agents
 from shop_agents import SUITE, ShopAgent
 
-from ci_evals import load_suite, run_suite
+from ci_evals import create_adapter, load_suite, run_suite
 from ci_evals.domain.run_ending import RunEnding
+from ci_evals.extensions.demo.faults import Misbehavior
+from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.extensions.mutate.faults import KINDS
 from ci_evals.extensions.mutate.gate_draws import PlantedGate, graded_again
 from ci_evals.extensions.mutate.planting import plant_all, saved_trials
@@ -59,6 +61,21 @@ def suite_of(copies):
         test | {"name": f"{test['name']} {copy}"} for copy in range(copies) for test in (refund, *others)
     ]
     return load_suite(SUITE | {"tests": tests})
+
+
+BUNDLED = ("demo:hr", "demo:retail", "demo:airbnb")
+MISBEHAVIORS = {
+    Misbehavior.ESCALATE_EARLY: "hand_over_added",
+    Misbehavior.FORGET_PARAMETER: "param_changed",
+    Misbehavior.SKIP_RULES: "rule_dropped",
+    Misbehavior.WRONG_INTEGRATION: "call_dropped",
+    Misbehavior.LEAK: "data_told",
+}
+"""What the demo agent can do wrong, and the kind of fault that is closest to it.
+
+`claims` is left out: a probe of the demo's world needs a session's id, and there is none before the first
+message.
+"""
 
 
 @pytest.fixture
@@ -129,3 +146,43 @@ async def test_so_it_does_for_many_kinds(shop):
         print(f"| `{kind}` | {' | '.join(cells)} |")
     for predicted, real in found.values():
         assert abs(predicted - real) <= 0.1
+
+
+async def demo_shares(address, misbehavior, kind):
+    """By rate, the share of runs that fail as predicted, and with the agent that misbehaves."""
+    suite = load_suite(address)
+    healthy = await played(suite)
+    trials = await saved_trials(healthy, [suite.suite])
+    plantings = await plant_all([KINDS[kind]], trials)
+    affected = {planting.trial.key.test for planting in plantings}
+    if not affected:
+        return {}, 0
+    broken = await played(suite, misbehavior)
+    gates = [PlantedGate(graded_again(named(healthy, f"run {n}"), trials), POLICY) for n in range(GATES)]
+    return {
+        rate: (
+            fmean(gate.failing_share(plantings, rate) for gate in gates),
+            real_share(healthy, broken, affected, rate),
+        )
+        for rate in RATES
+    }, len(affected)
+
+
+async def played(suite, *misbehaves):
+    with DemoServer(misbehaves=misbehaves) as server:
+        agent = create_adapter(base_url=server.base_url, provider="offline")
+        return await run_suite(agent, suite, policy=POLICY)
+
+
+@pytest.mark.simulate
+async def test_a_demo_agent_that_misbehaves_all_along_fails_at_least_as_often():
+    """The second table of the docs. Only a forgotten parameter is milder than the fault closest to it."""
+    for misbehavior, kind in MISBEHAVIORS.items():
+        for address in BUNDLED:
+            found, affected = await demo_shares(address, misbehavior, kind)
+            if not affected:
+                continue
+            cells = [f"{100 * one:.0f} / {100 * other:.0f}" for one, other in found.values()]
+            print(f"| `{misbehavior}` | `{kind}` | {address} | {' | '.join(cells)} |")
+            if misbehavior is not Misbehavior.FORGET_PARAMETER:
+                assert all(real >= predicted - 0.1 for predicted, real in found.values())
