@@ -26,10 +26,10 @@ FRIENDLY = {"criterion": "friendly"}
 FAIL = WeakenedMode.FAIL
 
 
-def a_test(name, *evaluations, **fields):
+def a_test(subject, *evaluations, **fields):
     evaluations = evaluations or (SAYS_DONE,)
-    defaults = {"guidelines": "g", "turns": [{"user": f"about {name}"}], "evaluations": list(evaluations)}
-    return defaults | {"name": name} | fields
+    defaults = {"guidelines": "g", "turns": [{"user": f"about {subject}"}], "evaluations": list(evaluations)}
+    return defaults | {"name": subject} | fields
 
 
 def a_suite(*tests, name="Shop", file=None, **fields):
@@ -186,6 +186,23 @@ def test_a_test_does_not_leave_a_part_with_its_own_limit_unseen(limit):
     (item,) = compare(run_of(a_suite(a_test("a"))), base, policy).items
     assert (item.kind, item.test, item.option) == ("test_left_part", "a", "tag:safety")
     assert compare(run_of(a_suite(a_test("a", tags=["safety"]))), base, policy).items == ()
+
+
+@pytest.mark.parametrize(
+    ("limit", "head"),
+    [
+        ("suite:Shop", [a_suite(B), a_suite(A, name="Other")]),
+        ("test:a", [a_suite(A | {"name": "c"}, B | {"name": "a"}), a_suite(B, name="Other")]),
+        ("test:a", [a_suite(A | {"name": "c"}, B), a_suite(a_test("d", name="a"), name="Other")]),
+    ],
+)
+def test_neither_by_moving_nor_by_taking_a_name(limit, head):
+    """A limit of one suite or test goes with what it guarded, not with the name."""
+    policy = Policy.from_options({"thresholds": f"{limit}=95"})
+    base = run_of(a_suite(A, B), policy=policy)
+    (item,) = compare(run_of(*head), base, policy).items
+    assert (item.kind, item.test, item.option) == ("test_left_part", "a", limit)
+    assert compare(run_of(a_suite(A, B)), base, policy).items == ()
 
 
 def test_of_saved_runs_both_gates_are_the_recorded_ones():

@@ -5,8 +5,8 @@ Which tests a run selects, plays or takes from an earlier run makes no differenc
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
+from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.definition import CriterionDefinition, SuiteDefinition, TestDefinition
@@ -16,8 +16,7 @@ _Position = tuple[int, int]
 """The positions of a suite, and of a test in it."""
 
 
-@dataclass(frozen=True)
-class _Located:
+class _Located(NamedTuple):
     """A test and its suite."""
 
     suite: SuiteDefinition
@@ -29,8 +28,9 @@ def weakenings(
 ) -> Iterator[Weakening]:
     """Yield everything that the suites of the baseline require and those of this run do not.
 
-    Suites belong together by name and file, then by name, then by file; tests by suite and name. A test that
-    is left over belongs to one with its turns and evaluations that is left over in this run, in any suite.
+    Suites belong together by name and file, then by name, then by file. A test belongs to one with its turns
+    and evaluations, in any suite: first to one of its name too. If there is none, it belongs to the one of
+    its suite and name.
     `guarded` are the parts of the baseline's run that have limits of their own, such as `tag:safety`.
     """
     suites = _suite_pairs(base, head)
@@ -40,16 +40,18 @@ def weakenings(
         partner = head[suites[index]] if index in suites else None
         yield from _of_suite(suite, partner, counterparts)
         for test, located in zip(suite.tests, counterparts, strict=True):
-            lost = _parts(test) - _parts(located.test) if located else set()
+            lost = _parts(suite, test) - _parts(*located) if located else set()
             for part in sorted(lost.intersection(guarded)):
                 kind = WeakeningKind.TEST_LEFT_PART
                 yield Weakening(kind=kind, suite=suite.name, test=test.name, option=part)
 
 
-def _parts(test: TestDefinition) -> set[str]:
-    """The parts of a run that a test belongs to by its tags and difficulty, as selectors name them."""
-    difficulty = set() if test.difficulty is None else {f"difficulty:{test.difficulty}"}
-    return {f"tag:{tag}" for tag in test.tags} | difficulty
+def _parts(suite: SuiteDefinition, test: TestDefinition) -> set[str]:
+    """The parts of a run that a test belongs to, as selectors name them, but those of its criteria."""
+    parts = {f"suite:{suite.name}", f"test:{test.name}", *(f"tag:{tag}" for tag in test.tags)}
+    if test.difficulty is not None:
+        parts.add(f"difficulty:{test.difficulty}")
+    return parts
 
 
 def _of_suite(
@@ -182,7 +184,8 @@ def _test_pairs(
                 if (number, index) not in pairs and queue:
                     pairs[number, index] = left.pop(queue.popleft())
 
-    pair_by(lambda suite, test: (suite, test.name))
+    pair_by(lambda suite, test: (suite, test.name, test.content))
     pair_by(lambda _, test: (test.name, test.content))
     pair_by(lambda _, test: test.content)
+    pair_by(lambda suite, test: (suite, test.name))
     return pairs
