@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.options import Option
-from ci_evals.domain.providers import ANTHROPIC, OFFLINE, OPENAI, Provider
+from ci_evals.domain.providers import ANTHROPIC, OFFLINE, OPENAI, SECRETS, Provider
 from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
 
 if TYPE_CHECKING:  # the help imports this module, and must not wait for pydantic
@@ -81,6 +81,8 @@ class Extensions:
         """Take the lines of the group. The first of a name counts, and ours come first."""
         self.warn: Callable[[str], None] = lambda text: warnings.warn(text, RuntimeWarning, stacklevel=2)
         """Is told of each extension that cannot be loaded."""
+        self.others_failed = False
+        """True once an extension of another distribution could not be loaded."""
         self._lines: dict[str, EntryPoint] = {}
         self._failures: dict[str, str] = {}
         self._modules: dict[tuple[str, str], ModuleType | None] = {}
@@ -114,6 +116,8 @@ class Extensions:
         return self._modules[key]
 
     def _report(self, line: EntryPoint, reason: str) -> None:
+        if line.distribution != _OURS:
+            self.others_failed = True
         self.warn(f"the extension {line.name!r} of {line.distribution} was not loaded: {reason}")
 
 
@@ -198,7 +202,13 @@ def judging_providers() -> list[str]:
 
 def provider_secrets() -> frozenset[str]:
     """Return the variables of the environment that hold keys and tokens of any provider."""
-    return frozenset(name for row in providers().values() for name in row.secrets)
+    return SECRETS.union(*(row.secrets for row in providers().values()))
+
+
+def knows_all_providers() -> bool:
+    """Return whether no extension of others failed: one that did may have providers with secrets."""
+    providers()
+    return not installed().others_failed
 
 
 def adapter_of(target: Any, name: str, settings: Any) -> Any | None:

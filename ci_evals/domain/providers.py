@@ -53,3 +53,14 @@ ANTHROPIC = Provider(
 
 OFFLINE = Provider("offline")
 """A scripted user and no judge."""
+
+SECRETS = frozenset({
+    *OPENAI.secrets,
+    *ANTHROPIC.secrets,
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "COPILOT_GITHUB_TOKEN",
+    "COPILOT_PROVIDER_API_KEY",
+    "COPILOT_PROVIDER_BEARER_TOKEN",
+})  # fmt: skip
+"""Secrets of all providers of this package. They stay hidden even if an extension that has a row of them is
+missing or does not load."""

@@ -265,6 +265,52 @@ def test_a_reason_is_shown_without_secrets(target, tmp_path):
     assert "sk-0123456789abcdef" not in ran.stderr
 
 
+STEP_ENVIRONMENT = """
+import json, os
+from ci_evals.adapters.processes.environments import environment_for_step
+from ci_evals.cli.environment_secrets import keys_in
+from ci_evals.extension_registry import study_kinds
+study_kinds()
+print(json.dumps([environment_for_step(os.environ), keys_in(os.environ)]))
+"""
+
+
+def step_environment(site, cwd, **env):
+    """The environment that a suite's step gets from that installation, and the keys that reports hide."""
+    env = CLEAN | {"PYTHONPATH": str(site), "PYTHONWARNINGS": "ignore"} | env
+    command = [sys.executable, "-c", STEP_ENVIRONMENT]
+    ran = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=True, timeout=300)
+    return json.loads(ran.stdout)
+
+
+def test_secrets_of_our_providers_need_no_extension(target, tmp_path):
+    """They are hidden from steps and reports where the extension of the provider is not installed."""
+    tokens = {
+        "CLAUDE_CODE_OAUTH_TOKEN": "token-of-claude-1",
+        "COPILOT_GITHUB_TOKEN": "token-of-copilot-2",
+        "COPILOT_PROVIDER_API_KEY": "key-of-copilot-3",
+        "COPILOT_PROVIDER_BEARER_TOKEN": "bearer-of-copilot-4",
+    }
+    seen, hidden = step_environment(target, tmp_path, SHOP_API_KEY="shop-key-5", **tokens)
+    assert not tokens.keys() & seen.keys()
+    assert set(tokens.values()) <= set(hidden)
+    assert seen["SHOP_API_KEY"] == "shop-key-5"
+
+
+@pytest.mark.parametrize("part", ["providers", "result"])
+def test_secrets_of_a_broken_extension_are_unknown(target, tmp_path, part):
+    """Steps see no variable named like a secret: it may be its provider's, whichever part broke first."""
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    write_lines(site, "broken = broken")
+    (site / "broken").mkdir()
+    (site / "broken/__init__.py").write_text("")
+    (site / f"broken/{part}.py").write_text("raise ValueError('broken')")
+    seen, _ = step_environment(site, tmp_path, ACME_API_KEY="acme-key-1", SHOP_URL="https://shop.example.com")
+    assert "ACME_API_KEY" not in seen
+    assert seen["SHOP_URL"] == "https://shop.example.com"
+
+
 def test_a_name_counts_once(tmp_path, monkeypatch):
     """Nobody's extension takes the place of another's: the second is named."""
     write_extension(tmp_path, "first_of_name", "greet")

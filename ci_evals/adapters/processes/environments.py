@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from ci_evals.extension_registry import provider_secrets
+from ci_evals.extension_registry import knows_all_providers, provider_secrets
+from ci_evals.support.secrets import is_secret_name
 
 OF_THE_MACHINE = frozenset({
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "HOSTNAME", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP",
@@ -29,8 +30,14 @@ _OF_EXPORTERS = frozenset({"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRA
 
 
 def environment_for_step(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a program or function of a suite: without any key or token of ours."""
-    return _without(provider_secrets() | _OF_EXPORTERS, environment_for_agent(environ))
+    """Return the environment of a program or function of a suite: without any key or token of ours.
+
+    If an extension does not load, its providers' secrets are unknown: all variables named like secrets go.
+    """
+    hidden = provider_secrets() | _OF_EXPORTERS
+    if not knows_all_providers():
+        hidden |= frozenset(filter(is_secret_name, environ))
+    return _without(hidden, environment_for_agent(environ))
 
 
 def environment_for_agent(environ: Mapping[str, str]) -> dict[str, str]:
