@@ -120,7 +120,7 @@ def test_a_merged_pull_request_is_refused(played):
     assert "closed or merged" in text
 
 
-CODE = "0123456789abcdef"
+CODE = "0123456789" * 2 + "abcdef" * 3 + "01"
 
 
 @pytest.mark.parametrize("body", ["/evals approve suite", f"/evals approve suite {CODE}"])

@@ -430,7 +430,7 @@ def test_a_weakened_gate_fails_until_somebody_with_write_access_approves_it(with
     top = comment["body"].split("<details>")[0]
     assert "**1 limit of the gate is looser.**" in top
     assert "min-score: 80 before, 70 now." in top
-    (command,) = re.findall(r"`(/evals approve suite [0-9a-f]{16})`", top)
+    (command,) = re.findall(r"`(/evals approve suite [0-9a-f]{40})`", top)
     assert command in step.done.stderr + step.done.stdout
 
     api.add_comment(7, command, {"login": "eve", "type": "User"})

@@ -1,12 +1,13 @@
 """Where suites and gate of a run require less than those of its baseline."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TypeVar
 
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
+from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.weakened import Approval, Weakened, Weakening
@@ -19,8 +20,8 @@ from ci_evals.support.digest import digest
 R = TypeVar("R", bound=Rule)
 
 _MISSING = object()
-CODE = 16
-"""Hexadecimal digits of a code: too many to find other weakenings with the same one."""
+_CODE = 40
+"""Hexadecimal digits of a code: too many to find two changes of suites with the same one."""
 
 
 def compare(
@@ -44,6 +45,7 @@ def compare(
     items: list[Weakening] = []
     loosened: list[Weakening] = []
     guarded: set[str] = set()
+    limits: list[JsonValue] = []
     for rule in policy.rules:
         if not rule.is_compared():
             continue
@@ -52,6 +54,7 @@ def compare(
         if before and now:
             loosened += now.loosened(before)
             guarded.update(map(str, before.parts()))
+            limits.append([before.recorded(), now.recorded()])
         else:
             whose = "this run" if before else "the baseline"
             unknown.append(f"{whose} does not record its {rule.options[0].kebab}")
@@ -62,7 +65,7 @@ def compare(
     else:
         items += weakenings(base.run.definitions, head.run.definitions, guarded)
     items += loosened
-    code = _code(items) if items else None
+    code = _code(base, head, limits) if items else None
     return Weakened(
         branch=base.run.git.branch,
         items=tuple(items),
@@ -72,8 +75,18 @@ def compare(
     )
 
 
-def _code(items: Iterable[Weakening]) -> str:
-    return digest(sorted(digest(dataclass_json.to_value(item)) for item in items))[:CODE]
+def _code(base: Results, head: Results, limits: Sequence[JsonValue]) -> str:
+    """Return the digest of all that both runs require, from which everything follows that is weaker.
+
+    A digest of what is gone alone would not tell a criterion that is reworded from one that is deleted.
+    """
+    suites = [_digests(run.run.definitions or ()) for run in (base, head)]
+    return digest([suites, list(limits)])[:_CODE]
+
+
+def _digests(suites: Iterable[SuiteDefinition]) -> list[str]:
+    """Return the digests of suites, in an order that does not depend on theirs."""
+    return sorted(digest(dataclass_json.to_value(suite)) for suite in suites)
 
 
 def _recorded_rule(rule: R, config: Mapping[str, JsonValue]) -> R | None:

@@ -13,7 +13,7 @@ from ci_evals.domain.errors import GitHubError
 from ci_evals.domain.results.weakened import Approval
 
 PLAIN = "/evals approve suite"
-CODE = "0123456789abcdef"
+CODE = "0123456789" * 2 + "abcdef" * 3 + "01"
 COMMAND = f"{PLAIN} {CODE}"
 ANN = {"login": "ann", "type": "User", "id": 1}
 EVE = {"login": "eve", "type": "User", "id": 2}

@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from ci_evals import load_suite, run_suite
 from ci_evals.domain.choices import Regression, WeakenedMode
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.weakened import Approval, Weakened, Weakening, WeakeningKind
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.gate.checks import checks_of
@@ -19,6 +20,7 @@ from ci_evals.gate.weakened import compare
 from ci_evals.job.conclude import BaselineResults, weakened_since
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports.story import weakened as story
+from ci_evals.support import dataclass_json
 
 SILENT = {"criterion": "no hand-over", "strict": "not_escalated"}
 SAYS_DONE = {"criterion": "says so", "strict": "contains", "text": "done"}
@@ -295,6 +297,63 @@ def test_an_approval_is_of_exactly_what_its_code_names():
     assert compare(base, base, Policy(), [any_of_this_commit]).approval is None
 
 
+SORRY, BYE = (SAYS_DONE | {"text": text} for text in ("sorry", "bye"))
+
+
+@pytest.mark.parametrize(
+    ("base", "one", "other"),
+    [
+        pytest.param([SILENT, FRIENDLY], [SILENT], [SILENT, FRIENDLY | {"criterion": "rude"}], id="reworded"),
+        pytest.param([SORRY, BYE], [SORRY], [BYE], id="same words"),
+        pytest.param([SORRY, FRIENDLY], [FRIENDLY], [FRIENDLY, BYE], id="another check"),
+    ],
+)
+def test_a_code_is_of_what_a_test_requires_instead(base, one, other):
+    """The list is the same, whichever criterion is gone and whatever replaces it."""
+    base, one, other = (run_of(a_suite(a_test("a", *criteria))) for criteria in (base, one, other))
+    first, second = compare(one, base, Policy()), compare(other, base, Policy())
+    assert first.items == second.items
+    assert first.code != second.code
+
+
+def test_a_test_that_is_replaced_has_another_code_than_one_that_is_gone():
+    base, gone, replaced = (run_of(a_suite(*tests)) for tests in ((A, B), (A,), (A, a_test("z"))))
+    first, second = compare(gone, base, Policy()), compare(replaced, base, Policy())
+    assert first.items == second.items
+    assert first.code != second.code
+
+
+def test_a_code_is_of_all_that_is_required_before_and_now():
+    """Of all suites and compared limits of both runs: what was approved may be gone a second time."""
+    base, head = [a_suite(A, B)], [a_suite(B)]
+    softer = a_test("b", turns=[{"user": "say done"}])
+    codes = [
+        compare(run_of(*now), run_of(*before, policy=then), policy).code
+        for before, now, then, policy in (
+            (base, head, Policy(), Policy()),
+            (base, [a_suite(B, a_test("c"))], Policy(), Policy()),
+            (base, [a_suite(softer)], Policy(), Policy()),
+            ([a_suite(a_test("a", FRIENDLY), B)], head, Policy(), Policy()),
+            (base, head, Policy(), Policy(min_score=90)),
+            (base, head, Policy(min_score=60), Policy(min_score=90)),
+        )
+    ]
+    assert None not in codes
+    assert len(set(codes)) == len(codes)
+    assert {len(code) for code in codes} == {40}
+
+
+def test_a_code_does_not_depend_on_the_order_of_suites_nor_on_the_way_through_a_file():
+    """Shards are merged in another order, and read."""
+    one, two = a_suite(A, name="One"), a_suite(B, name="Two", minScore=90)
+    base, lower = run_of(one, two), a_suite(B, name="Two", minScore=80)
+    head = run_of(one, lower)
+    code = compare(head, base, Policy()).code
+    assert code == compare(run_of(lower, one), run_of(two, one), Policy()).code
+    read = [dataclass_json.from_json(Results, dataclass_json.to_json(run)) for run in (head, base)]
+    assert code == compare(*read, Policy()).code
+
+
 async def played(*tests, baseline=None, **policy):
     return await run_suite(lambda _: "done", a_suite(*tests), baseline=baseline, policy=Policy(**policy))
 
@@ -306,7 +365,7 @@ async def test_a_run_lists_it_and_fails_by_it_only_if_it_is_asked_to():
         await played(A, baseline=base, weakened=mode) for mode in (WeakenedMode.WARN, FAIL, WeakenedMode.OFF)
     ]
     assert (warned.gate.exit_code, failed.gate.exit_code, off.gate.exit_code) == (0, 1, 0)
-    assert (warned.weakened, off.weakened) == (failed.weakened, None)
+    assert (warned.weakened.items, off.weakened) == (failed.weakened.items, None)
     assert story.of_run(warned).sentences == (
         "1 test of the baseline is gone.",
         "Gone: “b” of the suite “Shop”.",

@@ -4,9 +4,9 @@ A comment counts as it stands now, if it is the command and nothing else, and if
 write to the repository. Only such people can change a comment of somebody else. Nothing else is a record: not
 what a workflow reports, and no comment of ours.
 
-With a code it approves exactly the weakenings of that code, whatever is pushed later. Without one it approves
-the commit of this workflow run, and must be newer than an earlier attempt of the run: that attempt has shown
-what is approved.
+With a code it approves the suites and gates of that code, and no later change of them. Without one it
+approves the commit of this workflow run, and must be newer than an earlier attempt of the run: that attempt
+has shown what is approved.
 """
 
 import re
@@ -26,7 +26,7 @@ from ci_evals.support.payload import member
 
 _NEEDS = "pull-requests: read"
 _NEEDS_RUNS = "actions: read"
-_COMMAND = re.compile(r"/evals approve suite(?: ([0-9a-f]{16}))?", re.IGNORECASE)
+_COMMAND = re.compile(r"/evals approve suite(?: ([0-9a-f]{40}))?", re.IGNORECASE)
 _MAY_WRITE = frozenset({"write", "admin"})
 _AUTHORS = 50
 """Maximum number of people whose rights are looked up."""

@@ -69,7 +69,7 @@ class Weakened(ResultPart):
     unknown: str | None = None
     """The reason why it is not known, or not all of it."""
     code: CleanText | None = None
-    """SHA-256 of `items`, shortened: an approval that names it approves these and no others. Null without
-    items."""
+    """SHA-256 of all that suites and gate of the baseline and of this run require, shortened. An approval
+    names it, and counts until one of them changes. Null without items."""
     approval: Approval | None = None
     """Null if nobody has approved these items."""
