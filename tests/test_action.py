@@ -14,6 +14,7 @@ from typer.main import get_command
 from ci_evals.cli.app import app
 from ci_evals.cli.settings.help import sections
 from ci_evals.cli.settings.inputs import declared
+from ci_evals.extension_registry import run_options
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +81,9 @@ def descriptions() -> dict[str, str]:
             name = arguments.get(option.name, option.input)
             found[name] = " ".join(words).replace("`", "").replace("--", "")
     del found["-h, --help"]
+    for option in run_options():
+        if not option.in_action:
+            del found[option.name.replace("_", "-")]
     return found
 
 

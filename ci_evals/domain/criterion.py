@@ -1,6 +1,6 @@
 """The fields that all evaluations have, and types of their fields."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import regex
 from pydantic import AfterValidator, Field
@@ -33,6 +33,9 @@ JsonPathText = Annotated[str, AfterValidator(_is_a_json_path)]
 
 class Criterion(Model):
     """The fields that all evaluations have."""
+
+    own_prompts: ClassVar[tuple[str, ...]] = ()
+    """Templates of a question that only criteria of this kind ask. A test's digest changes with them."""
 
     criterion: NonBlank = Field(description="What must be true of the conversation, in plain language.")
     weight: float = Field(

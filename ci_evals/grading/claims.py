@@ -25,9 +25,7 @@ from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.templates import Data, as_data, render
 from ci_evals.support.text import has_words
 
-SYSTEM_TEMPLATE = "grading/prompts/claims_system.md.j2"
-TEMPLATE = "grading/prompts/claims.md.j2"
-TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
+TEMPLATES = SYSTEM_TEMPLATE, TEMPLATE = ClaimsBacked.own_prompts
 
 _SHOWN = {"name", "arguments", "result", "status", "agent"}
 _HAND_OVER = ToolCall(name="hand_over_to_a_person")

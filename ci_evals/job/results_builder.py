@@ -28,7 +28,7 @@ from ci_evals.domain.results.run import (
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.gate.decision import gate_looks
-from ci_evals.grading import claims, graded_criteria, judge
+from ci_evals.grading import graded_criteria, judge
 from ci_evals.job import unproven_paths
 from ci_evals.job.chosen import ChosenModels
 from ci_evals.job.conclude import Conclusion
@@ -50,10 +50,9 @@ from ci_evals.support.redaction import Redactor
 JUDGE_TEMPLATES = (
     *judge.TEMPLATES,
     *graded_criteria.TEMPLATES,
-    *claims.TEMPLATES,
     "adapters/prompts/json_answer.md.j2",
 )
-"""All that a judge may be shown besides the suite's own words and the conversation."""
+"""What a judge may be shown of every suite besides its own words and the conversation."""
 
 
 class ResultsBuilder:

@@ -11,6 +11,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
 from ci_evals.planning.parse import LoadedSuite
+from ci_evals.support import templates
 from ci_evals.support.digest import digest
 from ci_evals.support.redaction import Redactor
 
@@ -140,8 +141,14 @@ def _digests(suite: Suite, redactor: Redactor) -> list[str]:
         turns += [auto_turn] * (len(suite.turns_of(test)) - len(test.planned_turns))
         world = suite.world_of(test)
         around = [world.model_dump(mode="json", by_alias=True, exclude=_NOT_OF_THE_WORLD)] if world else []
-        digests.append(digest(redactor.json([defined, turns, *around])))
+        asked = [templates.digest(*prompts)] if (prompts := _own_prompts(test)) else []
+        digests.append(digest(redactor.json([defined, turns, *around, *asked])))
     return digests
+
+
+def _own_prompts(test: Test) -> list[str]:
+    """Return the templates that are used for this test and not for every other one."""
+    return sorted({name for evaluation in test.evaluations for name in evaluation.own_prompts})
 
 
 def _definition(loaded: LoadedSuite) -> SuiteDefinition:

@@ -28,7 +28,7 @@ def readers() -> set[tuple[str, str]]:
     commands = typer.main.get_command(app).commands
     found = set()
     commands_of_extensions = [one for module in installed().parts("commands") for one in module.COMMANDS]
-    extensions = {import_module(command.settings[0]) for command in commands_of_extensions}
+    extensions = {import_module(command.settings().__module__) for command in commands_of_extensions}
     for module in (suite_commands, result_commands, *extensions):
         for name, form in vars(module).items():
             command = name.removesuffix("Settings").lower()
@@ -61,6 +61,7 @@ LINES = {
     ("plan", "prices"): ["plan", "suite.json", "--prices=BAD"],
     ("chat", "adapter_options"): ["chat", "suite.json", "--adapter-options=BAD"],
     ("mutate", "results"): ["mutate", "BAD"],
+    ("mutate", "prices"): ["mutate", "results.json", "--judge", "--prices=BAD", "--llm-key=key-of-a-test"],
     ("mutate", "suites"): ["mutate", "results.json", "--suite=BAD"],
     ("mutate", "apply"): ["mutate", "results.json", "--apply=BAD"],
     ("import", "file"): ["import", "csv", "BAD"],

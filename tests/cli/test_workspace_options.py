@@ -40,6 +40,7 @@ ARGUMENTS = {
     "attack": ["../none"],
     "prefer": ["../none", "../none"],
     "noise": ["../none"],
+    "mutate": ["../none"],
 }
 """What a command cannot do without: nothing of the checkout."""
 

@@ -61,6 +61,8 @@ from ci_evals.extensions.importers.conversations.formats import CONVERSATION_FOR
 from ci_evals.extensions.importers.conversations.recorded_file import RecordedFile
 from ci_evals.extensions.importers.formats import IMPORTERS
 from ci_evals.extensions.importers.imported import ImportedSuite, suite_text
+from ci_evals.extensions.merge import merge as merging
+from ci_evals.extensions.merge.shards import ShardRun
 from ci_evals.extensions.model_programs import claude_code_llm, copilot_llm
 from ci_evals.extensions.openai_api import chat_wire
 from ci_evals.extensions.openai_api.options import ChatOptions
@@ -87,7 +89,6 @@ from ci_evals.reports.page import page as pages
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.story import story_of
 from ci_evals.scoring import coverage
-from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.support import dataclass_json, payload
 from ci_evals.support.json_path import JsonPath
@@ -599,7 +600,7 @@ def results(data: bytes) -> None:
         documents.summary(story_of(comparison))
         console.comparison(story_of(comparison), color=False)
     with suppress(UsageError):
-        merging.merge([merging.ShardRun("a", clean), merging.ShardRun("b", _OTHER)])
+        merging.merge([ShardRun("a", clean), ShardRun("b", _OTHER)])
 
 
 @_target(samples.RESULTS)

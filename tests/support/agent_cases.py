@@ -27,8 +27,9 @@ class AgentCase:
 
 
 def server_agent(adapter: str, settings: AgentSettings) -> Agent:
-    """An agent of the adapter of this name."""
-    return AGENT_KINDS[adapter].agent_class(settings.options)(settings, limiter=world.limiter())
+    """An agent of the adapter of this name. Options may be read already."""
+    options = settings.options if isinstance(settings.options, dict) else {}
+    return AGENT_KINDS[adapter].agent_class(options)(settings, limiter=world.limiter())
 
 
 @contextmanager

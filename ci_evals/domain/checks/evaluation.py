@@ -8,7 +8,7 @@ The kinds, their fields and their meaning are those of `@aui.io/evals`, plus tho
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     ConfigDict,
@@ -111,6 +111,11 @@ class ClaimsBacked(Judged):
     The judge lists these claims, whatever the criterion's own words. If not all tool calls are known, it is
     undecided, and no judge is asked.
     """
+
+    own_prompts: ClassVar[tuple[str, ...]] = (
+        "grading/prompts/claims_system.md.j2",
+        "grading/prompts/claims.md.j2",
+    )
 
     claims: Literal["backed"] = Field(
         description="`backed`: each thing that the agent says it has done is backed by a tool call that did "
