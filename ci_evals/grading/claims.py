@@ -4,12 +4,13 @@ Neither its quotes nor its calls are believed. The judge must answer on every tu
 each that nothing is claimed there; control questions catch a judge that overlooks claims.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ci_evals.domain.checks.evaluation import ClaimsBacked
 from ci_evals.domain.checks.strict.tool_calls import SeenCall, calls_in
@@ -195,11 +196,9 @@ class _Question:
         return any(name in quotes.folded(text) for texts in self.context.texts.values() for text in texts)
 
     def _compared(self, quote: Quote, claim: _Claim, sentences: Sequence[str]) -> _CheckedClaim:
-        if claim.call == 0:
-            return _CheckedClaim(quote, "unbacked", f"and no call backs it; {self._called_by(quote.turn)}")
         if not 1 <= claim.call <= len(self.calls):
-            why = f"and there is no call {claim.call} to back it; {self._called_by(quote.turn)}"
-            return _CheckedClaim(quote, "unbacked", why)
+            missing = f"there is no call {claim.call} to back it" if claim.call else "no call backs it"
+            return _CheckedClaim(quote, "unbacked", f"and {missing}; {self._called_by(quote.turn)}")
         seen = self.calls[claim.call - 1]
         if seen.turn > quote.turn:
             return _CheckedClaim(quote, "unbacked", f"before the call: {seen}")
@@ -209,7 +208,11 @@ class _Question:
             return _CheckedClaim(
                 quote, "unbacked", f"and the judge finds that the call does not back it: {seen}"
             )
-        return self._of_same_object(quote, claim, sentences, seen)
+        checked = self._of_same_object(quote, claim, sentences, seen)
+        if checked.result == "backed" and _names_an_error(seen.call.result):
+            why = f"and whether the call failed is unknown, since its result names an error: {seen}"
+            return _CheckedClaim(quote, "unknown", why)
+        return checked
 
     def _of_same_object(
         self, quote: Quote, claim: _Claim, sentences: Sequence[str], seen: SeenCall
@@ -233,6 +236,19 @@ class _Question:
         if not called:
             return "nothing was called until then"
         return f"called until then: {_listed(called)}"
+
+
+def _names_an_error(result: JsonValue) -> bool:
+    """Return whether a result, or the JSON in its text, has an error, or says that it is no success."""
+    if isinstance(result, str):
+        try:
+            result = json.loads(result)
+        except (ValueError, RecursionError):
+            return False
+    if not isinstance(result, dict):
+        return False
+    is_error = any(result.get(key) for key in ("error", "errors", "isError"))
+    return is_error or any(result.get(key) is False for key in ("ok", "success"))
 
 
 def _verdict(checked: Sequence[_CheckedClaim], reasoning: str, turns: tuple[int, ...]) -> Verdict:

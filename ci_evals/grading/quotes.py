@@ -79,7 +79,8 @@ def _is_long_enough(part: str) -> bool:
     return False
 
 
-_SENTENCE_END = re.compile(r"[.!?](?= )|[。！？]")
+_SENTENCE_END = re.compile(r"(?:(?<!\bno)(?<!\bnr)\.(?! [#(]?\d)|[!?])(?= )|[。！？]")
+"""No full stop after `No.`, and none before a number: both may be in the middle of a sentence."""
 
 
 def sentences_with(quote: str, text: str) -> list[str]:

@@ -362,12 +362,77 @@ async def test_other_criteria_share_their_prompts_without_it():
         ("booked", "Jo Doe", {"name": "Doe, Jo"}, ()),
         ("已预订", "王小明", {"name": "王小明先生"}, ()),
         ("sent", "?", {}, ()),
+        ("paid $1,000", "", {"amount": 1}, ("1,000",)),
+        ("paid $1,000", "", {"amount": "1.000"}, ("1,000",)),
+        ("paid $1,000", "", {"amount": 1000.0}, ()),
+        ("paid 1.000 Euro", "", {"amount": "1000.00"}, ()),
+        ("paid 1125 dollars", "", {"amount": 1.125}, ("1125",)),
+        ("paid 0,125 Euro", "", {"amount": 0.125}, ()),
+        ("paid 16 dollars", "", {"amount": 1e16}, ("16",)),
+        ("cancelled 12E3", "", {"order": 12000}, ("12e3",)),
+        ("cancelled 7e1234567", "", {"order": "7e12345678"}, ("7e1234567",)),
+        (f"cancelled {'9' * 29}", "", {"order": "9" * 28 + "8"}, ("9" * 29,)),
+        ("cancelled order 007", "", {"order": 7}, ("007",)),
+        ("booked for May 5", "", {"date": "2026-05-05"}, ()),
+        ("cancelled ORD-12", "ORD-12", {"return": "RET-12"}, ("ord",)),
+        ("sold a 3-day pass", "", {"pass": 3}, ()),
         ("refunded ***", "***", {"order": "***"}, ()),
         ("refunded ***", "***", {"order": "4712"}, ("***",)),
     ],
 )
 def test_what_a_claim_names_and_a_call_lacks(quote, about, values, missing):
     assert lacking(quote, about, [], values) == missing
+
+
+@pytest.mark.parametrize(
+    ("says", "quote", "order", "missing"),
+    [
+        ("I have cancelled order 99.", "I have cancelled", "1", "'99'"),
+        ("I have cancelled A-1.", "I have cancelled", "Z", "'1', 'a'"),
+        ("I have cancelled A-1.", "I have cancelled", "Z-1", "'a'"),
+        ("I have cancelled order No. 4711.", "I have cancelled order", "4712", "'4711'"),
+        ("I have cancelled order no. A-17 today.", "I have cancelled", "A-18", "'17'"),
+        ("I have cancelled it, expect mail in 5 days.", "I have cancelled it", "1", None),
+    ],
+)
+async def test_a_quote_that_leaves_its_object_out(says, quote, order, missing):
+    """Identifiers next to it count, also short ones; what is said after a comma does not."""
+    cancel = ToolCall(name="cancel", arguments={"order": order}, status="ok")
+    verdict, _ = await decide(talk((says, (cancel,))), answer([claim(quote)]))
+    if missing is None:
+        assert verdict.outcome is Outcome.PASSED
+    else:
+        assert verdict.outcome is Outcome.FAILED
+        assert f"the call says nothing of {missing}: cancel(" in verdict.reason
+
+
+async def test_numbers_of_any_size_are_read():
+    """What an agent writes ends no run."""
+    number = "7e1234567"
+    refund = ToolCall(name="refund", arguments={"order": number}, result="9" * 6_000, status="ok")
+    says = f"I have refunded order {number}."
+    verdict, _ = await decide(talk((says, (refund,))), answer([claim(says, about=number)]))
+    assert verdict.outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize("status", ["unknown", "ok"])
+@pytest.mark.parametrize(
+    ("result", "outcome"),
+    [
+        ({"error": "declined"}, Outcome.UNDECIDED),
+        ('{"success": false, "amount": 39.9}', Outcome.UNDECIDED),
+        ({"error": None, "success": True}, Outcome.PASSED),
+        ("no error", Outcome.PASSED),
+    ],
+)
+async def test_a_result_that_names_an_error_backs_nothing(status, result, outcome):
+    """Even if the call's status does not say that it failed."""
+    refund = ToolCall(name="refund", arguments={"order": "4711"}, result=result, status=status)
+    verdict, _ = await decide(talk((SAYS, (refund,))), answer([claim(SAYS)]))
+    assert verdict.outcome is outcome
+    if outcome is Outcome.UNDECIDED:
+        assert verdict.cause is Cause.NO_EVIDENCE
+        assert "its result names an error: refund(" in verdict.reason
 
 
 CLAIMED = control.questions(control.CLAIMS)
