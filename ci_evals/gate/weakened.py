@@ -38,7 +38,7 @@ def compare(
         head: The run.
         base: Its baseline.
         policy: The gate of the run; that of the baseline is recorded in its options.
-        approvals: Approvals of weakened suites. One counts if it is of these weakenings, or of this commit.
+        approvals: Approvals of weakened suites. One counts if it names the code of these runs.
         saved: Whether the gate of `head` too is recorded in its options, and `policy` another one.
     """
     unknown: list[str] = []
@@ -71,7 +71,7 @@ def compare(
         items=tuple(items),
         unknown="; ".join(unknown) or None,
         code=code,
-        approval=next((one for one in approvals if code and one.code in {None, code}), None),
+        approval=next((one for one in approvals if one.code == code), None),
     )
 
 

@@ -8,7 +8,6 @@ from github_api import BOT, REPOSITORY, TOKEN, Answer, GitHubApi
 
 from ci_evals.adapters.github import approvals
 from ci_evals.adapters.github.api import GitHub
-from ci_evals.adapters.github.context import WorkflowRun
 from ci_evals.domain.errors import GitHubError
 from ci_evals.domain.results.weakened import Approval
 
@@ -18,21 +17,18 @@ COMMAND = f"{PLAIN} {CODE}"
 ANN = {"login": "ann", "type": "User", "id": 1}
 EVE = {"login": "eve", "type": "User", "id": 2}
 HEAD = "c" * 40
-RUN = 77
-SHOWN_AT = "2026-11-21T08:00:00Z"
 
 
 @pytest.fixture
 def api() -> Iterator[GitHubApi]:
     with github_api.serving() as serving:
         serving.rights |= {"eve": "read", "tess": "triage", "gone": None}
-        serving.attempts[RUN, 1] = [{"completed_at": "2026-11-21T07:00:00Z"}, {"completed_at": SHOWN_AT}]
         yield serving
 
 
-async def found(api: GitHubApi, attempt: int = 1) -> tuple[Approval, ...]:
+async def found(api: GitHubApi) -> tuple[Approval, ...]:
     async with GitHub(api.url, TOKEN) as hub:
-        return await approvals.find(hub, REPOSITORY, 7, HEAD, WorkflowRun(RUN, attempt))
+        return await approvals.find(hub, REPOSITORY, 7, HEAD)
 
 
 async def test_a_writer_approves_what_a_code_names(api):
@@ -77,6 +73,8 @@ async def test_an_app_does_not_approve_in_the_name_of_a_person(api):
         f"Please do not {COMMAND}",
         f"{COMMAND}\n\nfor a friend",
         f"`{COMMAND}`",
+        PLAIN,
+        f"{PLAIN} {CODE[:16]}",
         f"{PLAIN} {CODE[:-1]}",
         f"{PLAIN} {CODE}0",
         f"{PLAIN} {CODE} {CODE}",
@@ -86,9 +84,9 @@ async def test_an_app_does_not_approve_in_the_name_of_a_person(api):
     ],
 )
 async def test_a_comment_that_is_not_the_command_alone_approves_nothing(api, body):
-    """As where it is quoted or explained."""
+    """As where it is quoted or explained. Without a code nobody knows which suites its author has seen."""
     api.add_comment(7, body, ANN)
-    assert await found(api, 2) == ()
+    assert await found(api) == ()
 
 
 async def test_a_comment_of_another_pull_request_approves_nothing_here(api):
@@ -111,30 +109,13 @@ async def test_who_may_write_no_longer_approves_no_longer(api):
     assert await found(api) == ()
 
 
-async def test_without_a_code_the_commit_is_approved_that_an_earlier_attempt_has_shown(api):
-    """Not one whose results nobody can have seen: a first attempt, or a comment that is older."""
-    comment = api.add_comment(7, PLAIN, ANN)
-    (approval,) = await found(api, 2)
-    assert (approval.by, approval.code) == ("ann", None)
-    assert await found(api, 1) == ()
-    comment["created_at"] = SHOWN_AT
-    assert await found(api, 2) == ()
-
-
-@pytest.mark.parametrize("jobs", [[], [{"completed_at": None}], [{}], [{"completed_at": SHOWN_AT}, {}]])
-async def test_an_attempt_whose_end_is_not_known_has_shown_nothing(api, jobs):
-    api.attempts[RUN, 1] = jobs
-    api.add_comment(7, PLAIN, ANN)
-    assert await found(api, 2) == ()
-
-
-@pytest.mark.parametrize("path", ["issues/7/comments", "collaborators/ann", "attempts/1/jobs"])
+@pytest.mark.parametrize("path", ["issues/7/comments", "collaborators/ann"])
 @pytest.mark.parametrize("status", [401, 403, 500])
 async def test_what_github_refuses_is_an_error_and_no_approval(api, path, status):
-    api.add_comment(7, PLAIN, ANN)
+    api.add_comment(7, COMMAND, ANN)
     api.fail(path, *[Answer(status, {"message": "x"})] * 9)
     with pytest.raises(GitHubError):
-        await found(api, 2)
+        await found(api)
 
 
 async def test_comments_on_later_pages_count(api):

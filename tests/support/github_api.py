@@ -98,8 +98,6 @@ class GitHubApi:
         """The files of a comparison, by its two ends."""
         self.artifacts: list[Json] = []
         self.runs: dict[int, Json] = {}
-        self.attempts: dict[tuple[int, int], list[Json]] = {}
-        """The jobs of a run's attempt, by the numbers of both."""
         self.blobs: dict[int, bytes] = {}
         self.rights: dict[str, str | None] = {}
         """What people may do, where it is not to write; None for somebody whom nobody knows."""
@@ -358,10 +356,6 @@ class GitHubApi:
         ]
         return {"total_count": len(found), "workflow_runs": found}
 
-    def _jobs_of_attempt(self, _request: Request, run: str, attempt: str) -> Json:
-        jobs = self.attempts.get((int(run), int(attempt)), [])
-        return {"total_count": len(jobs), "jobs": jobs}
-
     def _rerun(self, _request: Request, run: str) -> Json:
         if int(run) not in self.runs:
             raise RefusedError(404, "Not Found")
@@ -409,7 +403,6 @@ class GitHubApi:
         ("POST", r"REPO/issues/comments/(\d+)/reactions", "pull-requests: write", _react),
         ("GET", r"REPO/collaborators/([^/]+)/permission", None, _permission),
         ("GET", r"REPO/actions/workflows/([^/]+)/runs", "actions: read", _runs_of_workflow),
-        ("GET", r"REPO/actions/runs/(\d+)/attempts/(\d+)/jobs", "actions: read", _jobs_of_attempt),
         ("POST", r"REPO/actions/runs/(\d+)/rerun-failed-jobs", "actions: write", _rerun),
         ("POST", r"REPO/actions/workflows/([^/]+)/dispatches", "actions: write", _dispatch),
         ("PATCH", r"REPO/issues/comments/(\d+)", "pull-requests: write", _edit_comment),

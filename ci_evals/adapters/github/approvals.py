@@ -4,14 +4,12 @@ A comment counts as it stands now, if it is the command and nothing else, and if
 write to the repository. Only such people can change a comment of somebody else. Nothing else is a record: not
 what a workflow reports, and no comment of ours.
 
-With a code it approves the suites and gates of that code, and no later change of them. Without one it
-approves the commit of this workflow run, and must be newer than an earlier attempt of the run: that attempt
-has shown what is approved.
+It approves the suites and gates that its code is of, and no later change of them. Without a code it approves
+nothing: GitHub does not record which commit somebody looked at who comments.
 """
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -19,19 +17,15 @@ from urllib.parse import quote
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from ci_evals.adapters.github.api import GitHub
-from ci_evals.adapters.github.context import WorkflowRun
 from ci_evals.domain.errors import GitHubError
 from ci_evals.domain.results.weakened import Approval
 from ci_evals.support.payload import member
 
 _NEEDS = "pull-requests: read"
-_NEEDS_RUNS = "actions: read"
-_COMMAND = re.compile(r"/evals approve suite(?: ([0-9a-f]{40}))?", re.IGNORECASE)
+_COMMAND = re.compile(r"/evals approve suite ([0-9a-f]{40})", re.IGNORECASE)
 _MAY_WRITE = frozenset({"write", "admin"})
 _AUTHORS = 50
 """Maximum number of people whose rights are looked up."""
-
-_Moment = Annotated[AwareDatetime, Field(strict=False)]
 
 
 class _Answer(BaseModel):
@@ -48,15 +42,13 @@ class _Author(_Answer):
 class _Comment(_Answer):
     body: str
     user: _Author
-    created_at: _Moment
+    created_at: Annotated[AwareDatetime, Field(strict=False)]
     html_url: str | None = None
     performed_via_github_app: Any = None
     """The app that wrote it in the name of its author; null if the author wrote it."""
 
 
-async def find(
-    hub: GitHub, repository: str, number: int, commit: str | None, run: WorkflowRun | None
-) -> tuple[Approval, ...]:
+async def find(hub: GitHub, repository: str, number: int, commit: str | None) -> tuple[Approval, ...]:
     """Return the approvals in pull request `number` of `repository` (`owner/name`), oldest first.
 
     Args:
@@ -64,7 +56,6 @@ async def find(
         repository: Of the pull request's base.
         number: Of the pull request.
         commit: Its last commit, which approvals are recorded with.
-        run: This workflow run.
 
     Raises:
         GitHubError: they cannot be read.
@@ -77,24 +68,17 @@ async def find(
     if not comments:
         return ()
     writers = await _writers(hub, repository, comments)
-    comments = [comment for comment in comments if comment.user.login in writers]
-    shown_at = None
-    if any(_code(comment) is None for comment in comments):
-        shown_at = await _end_of_last_attempt(hub, repository, run)
-    approvals = []
-    for comment in comments:
-        code = _code(comment)
-        if code or (shown_at and comment.created_at > shown_at):
-            approvals.append(
-                Approval(
-                    by=comment.user.login,
-                    at=comment.created_at,
-                    url=comment.html_url,
-                    code=code,
-                    commit=commit,
-                )
-            )
-    return tuple(approvals)
+    return tuple(
+        Approval(
+            by=comment.user.login,
+            at=comment.created_at,
+            url=comment.html_url,
+            code=code,
+            commit=commit,
+        )
+        for comment in comments
+        if comment.user.login in writers and (code := _code(comment))
+    )
 
 
 def _read(item: Any) -> _Comment | None:
@@ -104,12 +88,12 @@ def _read(item: Any) -> _Comment | None:
     except ValidationError:
         return None
     by_person = comment.user.type == "User" and comment.performed_via_github_app is None
-    return comment if by_person and _COMMAND.fullmatch(comment.body.strip()) else None
+    return comment if by_person and _code(comment) else None
 
 
 def _code(comment: _Comment) -> str | None:
     match = _COMMAND.fullmatch(comment.body.strip())
-    return match[1].lower() if match and match[1] else None
+    return match[1].lower() if match else None
 
 
 async def _writers(hub: GitHub, repository: str, comments: Iterable[_Comment]) -> set[str]:
@@ -127,21 +111,3 @@ async def _writers(hub: GitHub, repository: str, comments: Iterable[_Comment]) -
         if member(answer, "permission") in _MAY_WRITE:
             writers.add(login)
     return writers
-
-
-async def _end_of_last_attempt(hub: GitHub, repository: str, run: WorkflowRun | None) -> datetime | None:
-    """Return when the attempt before this one ended; None if there was none, or it is not known."""
-    if run is None or run.attempt < 2:
-        return None
-    path = f"/repos/{quote(repository)}/actions/runs/{run.id}/attempts/{run.attempt - 1}/jobs"
-    ends = []
-    async for job in hub.pages(path, needs=_NEEDS_RUNS, within="jobs"):
-        try:
-            ends.append(_Job.model_validate(job).completed_at)
-        except ValidationError:
-            return None
-    return max(ends, default=None)
-
-
-class _Job(_Answer):
-    completed_at: _Moment

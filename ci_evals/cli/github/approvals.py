@@ -38,4 +38,4 @@ async def _find(github: GitHubJob, repository: str, number: int) -> tuple[Approv
     event = github.event
     commit = event.head.sha if event.head else None
     async with asyncio.timeout(_READ_SECONDS), github.client() as hub:
-        return await approvals.find(hub, repository, number, commit, event.own_run)
+        return await approvals.find(hub, repository, number, commit)

@@ -52,9 +52,8 @@ class Approval(ResultPart):
     """The login of its author."""
     at: Instant
     url: str | None = None
-    code: CleanText | None = None
-    """The `code` of what is approved. Null if the commit is approved as the attempt before this one has
-    reported on it."""
+    code: CleanText
+    """The `code` of what is approved."""
     commit: str | None = None
     """The last commit of the pull request when this run found the comment."""
 

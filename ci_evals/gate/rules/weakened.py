@@ -25,7 +25,7 @@ class NotWeakened(Rule):
     nature: ClassVar[Nature] = Nature.REQUIREMENTS
     advice: ClassVar[str] = (
         "Put back what is required no longer. If it is meant, somebody with write access approves it by a "
-        "comment in the pull request (/evals approve suite), and reruns the job."
+        "comment in the pull request (/evals approve suite, with the code in the report), and reruns the job."
     )
     options: ClassVar[tuple[Option, ...]] = (
         Option(

@@ -10,7 +10,7 @@ from ci_evals.domain.results.weakened import Weakened, Weakening, WeakeningKind
 from ci_evals.reports.story.wording import capitalized, sentence
 
 APPROVE = "/evals approve suite"
-"""The command that approves weakened suites, as a comment in the pull request."""
+"""The command that approves weakened suites, as a comment in the pull request: followed by their code."""
 _LISTED = 20
 """Weakenings that are listed."""
 _GONE = (
