@@ -213,7 +213,7 @@ def test_a_token_without_the_right_says_which(played):
 
 
 def test_only_new_comments_that_are_a_command_start_the_job():
-    """By an exact phrase; the author's association is not asked, and nothing is checked out."""
+    """By an exact phrase; the author's association gives no rights, and nothing is checked out."""
     text = (ROOT / "examples/commands.yml").read_text()
     job = WORKFLOW["jobs"]["command"]
     assert WORKFLOW[True] == {"issue_comment": {"types": ["created"]}}
@@ -222,10 +222,34 @@ def test_only_new_comments_that_are_a_command_start_the_job():
     approves = "|| startsWith(github.event.comment.body, '/evals approve suite'))"
     for condition in (job["if"], WORKFLOW["concurrency"]["group"]):
         assert (exact in condition, approves in condition) == (True, True)
-    assert "author_association" not in text
+    assert "author_association" not in job["if"] + STEP["run"]
     assert "checkout" not in text
     assert job["permissions"] == {"actions": "write", "pull-requests": "write"}
     assert not WORKFLOW["concurrency"]["cancel-in-progress"]
+
+
+def test_comments_by_strangers_do_not_enter_the_queue_of_a_pull_request():
+    """GitHub keeps one waiting run of a group, the newest: theirs would displace a command that waits."""
+    group = " ".join(WORKFLOW["concurrency"]["group"].split())
+    known = """fromJSON('["OWNER", "MEMBER", "COLLABORATOR"]'), github.event.comment.author_association"""
+    assert f"-${{{{ contains({known}) && (contains(" in group
+    assert group.endswith(") && github.event.issue.number || github.run_id }}")
+
+
+def test_a_command_is_held_to_the_gate_of_the_pull_request():
+    """Its comment replaces the one of that run. Its job has another name: a check that is required stays."""
+    first = yaml.safe_load((ROOT / "examples" / STEP["env"]["EVALS"]).read_text())
+    options = [
+        step["with"]
+        for workflow in (first, DISPATCHED)
+        for job in workflow["jobs"].values()
+        for step in job["steps"]
+        if "aui-evals-action" in step.get("uses", "") and "args" not in step["with"]
+    ]
+    of_pull_request, of_command = options
+    assert of_pull_request.items() <= of_command.items()
+    assert of_pull_request["weakened"] == "fail"
+    assert not first["jobs"].keys() & DISPATCHED["jobs"].keys()
 
 
 def test_the_two_workflows_fit_together():
@@ -240,7 +264,6 @@ def test_the_two_workflows_fit_together():
     kept = [
         step["with"]["name"] for step in first["jobs"]["evals"]["steps"] if "upload" in step.get("uses", "")
     ]
-    (taken,) = [
-        s["with"]["name"] for s in DISPATCHED["jobs"]["evals"]["steps"] if "download" in s.get("uses", "")
-    ]
+    (job,) = DISPATCHED["jobs"].values()
+    (taken,) = [step["with"]["name"] for step in job["steps"] if "download" in step.get("uses", "")]
     assert taken in kept

@@ -96,6 +96,7 @@ def test_a_command_plays_what_failed_and_updates_the_comment(with_baseline):
     """As `command-evals.yml` does it, on the branch: the rest is taken, and what was played is compared."""
     actions, api = with_baseline, with_baseline.api
     options = {"pr-number": "7", "comment": "always", "baseline": "auto", "baseline-branch": "main"}
+    options |= {"regression": "significant", "weakened": "fail"}
     with agent(broken=["RETURN_REQUEST"]) as inputs:
         failed = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs)
     (comment,) = api.comments[7]
