@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -23,7 +24,10 @@ _MAX_FAILURES_IN_ROW = 10
 """After this many failed questions in a row the models are taken to be gone."""
 
 _LOOK_SECONDS = 0.5
-"""The interval at which questions that wait for the first one check whether the study was stopped."""
+"""The interval at which questions that wait for others check whether the study was stopped."""
+
+_used_by_question: ContextVar[list[RoleUsage]] = ContextVar("used_by_question")
+"""The usage of the question that the current task asks."""
 
 X = TypeVar("X")
 Y = TypeVar("Y")
@@ -54,30 +58,37 @@ class QuestionBudget:
     """True once a question was not asked because of it."""
 
     def __post_init__(self) -> None:
-        self._begun = self._ended = 0
+        self._under_way = self._paid = 0
+        self._highest = 0.0
         self._one_ended = asyncio.Event()
 
-    def count(self) -> None:
-        """Count a question that has ended."""
-        self._ended += 1
+    def count(self, usage: Sequence[RoleUsage]) -> None:
+        """Count a question that has ended, by what it used."""
+        cost = self.spent(usage) or 0.0
+        self._highest = max(self._highest, cost)
+        self._under_way -= 1
+        self._paid += cost > 0
         self._one_ended.set()
 
     async def admits(self, usage: Callable[[], Sequence[RoleUsage]], stop: Stop) -> bool:
-        """Return whether one more question is likely to fit, with those under way.
+        """Return whether one more question fits, if each under way costs as much as the highest so far.
 
-        While the cost of none is known, one is asked, and the others wait for it.
+        No more are under way at a time than have shown a cost, and one until then: a cheap question says
+        little of the others. Those that may fit later wait.
         """
-        while self._begun and not self._ended and not stop.requested:
+        while not stop.requested:
+            spent = self.spent(usage())
+            if spent is None or spent >= self.most or spent + self._highest > self.most:
+                self.refused = True
+                return False
+            reserved = self._highest * (self._under_way + 1)
+            if self._under_way < max(1, self._paid) and spent + reserved <= self.most:
+                self._under_way += 1
+                return True
+            self._one_ended.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._one_ended.wait(), _LOOK_SECONDS)
-        spent = self.spent(usage())
-        under_way = self._begun - self._ended
-        each = (spent or 0.0) / self._ended if self._ended else 0.0
-        if spent is None or spent >= self.most or spent + each * (under_way + 1) > self.most:
-            self.refused = True
-            return False
-        self._begun += 1
-        return True
+        return False
 
     def spent(self, usage: Sequence[RoleUsage]) -> float | None:
         """Return the cost until now in US dollars; None if it is unknown."""
@@ -104,7 +115,7 @@ class Asking:
 
     def __post_init__(self) -> None:
         self._meters = {
-            name: MeteredLLM(self.judges.judge(name), "judge", lambda _: None) for name in self.panel
+            name: MeteredLLM(self.judges.judge(name), "judge", _count_for_question) for name in self.panel
         }
         self._failures_in_row = 0
 
@@ -145,9 +156,11 @@ class Asking:
         answers: list[Y | None] = [None] * len(items)
 
         async def ask_about(index: int) -> None:
+            used: list[RoleUsage] = []
+            _used_by_question.set(used)
             answers[index] = answer = await self.stop.run_until_stopped(ask(items[index]))
             if self.budget:
-                self.budget.count()
+                self.budget.count(used)
             if answer is not None:
                 self._record(missing(answer))
 
@@ -175,3 +188,9 @@ class Asking:
                 f"{missing}",
                 outage=True,
             )
+
+
+def _count_for_question(answer: RoleUsage) -> None:
+    used = _used_by_question.get(None)
+    if used is not None:
+        used.append(answer)

@@ -9,10 +9,11 @@ import world
 from judges import AT, side
 
 from ci_evals.domain.errors import LLMAccessError
+from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.judge import JudgeUsed
-from ci_evals.extension_support.asking import Asking, spread_evenly
+from ci_evals.extension_support.asking import Asking, QuestionBudget, spread_evenly
 from ci_evals.extensions.preference.study import pair_runs, prefer
-from ci_evals.ports import Prompt
+from ci_evals.ports import Completion, Prompt
 from ci_evals.support.redaction import Redactor
 
 USED = JudgeUsed(provider="openai", models=("m",), prompt="p")
@@ -89,3 +90,34 @@ async def test_once_it_has_ended_nobody_is_asked():
         return number
 
     assert await asking.each(range(3), ask, lambda _: None) == [None] * 3
+
+
+async def cost_of_asking(most: float, costs: list[float]) -> tuple[float, Asking]:
+    """What questions cost in total that are all asked at once if the budget lets them."""
+    llm = fakes.ScriptedLLM([Completion("x", 1, 1, cost_usd=cost) for cost in costs])
+    budget = QuestionBudget(most, PriceTable(models={}))
+    asking = ask_with(llm, parallel=len(costs), budget=budget)
+
+    async def ask(number: int) -> str:
+        await asyncio.sleep(0)  # all that may begin have begun
+        return (await asking.llms[0].complete(Prompt(system="s", text=str(number)))).text
+
+    await asking.each(range(len(costs)), ask, lambda _: None)
+    return budget.spent(asking.usage), asking
+
+
+async def test_a_cheap_question_says_little_of_the_others():
+    """Those that follow begin slowly, and each is reserved what the most expensive one cost."""
+    spent, asking = await cost_of_asking(3.5, [0.01] + [1.0] * 99)
+    assert asking.usage[0].calls == 4
+    assert (spent, asking.budget.refused) == (pytest.approx(3.01), True)
+    spent, _ = await cost_of_asking(10, [0.01, 0.01, 2.0] + [0.01, 3.0] * 50)
+    assert spent <= 10
+
+
+async def test_a_budget_is_used_up_by_equal_questions():
+    """What does not fit beside those under way waits for them."""
+    spent, asking = await cost_of_asking(1.05, [0.1] * 20)
+    assert (spent, asking.usage[0].calls) == (pytest.approx(1.0), 10)
+    _, asking = await cost_of_asking(1, [0.0] * 20)
+    assert (asking.usage[0].calls, asking.budget.refused) == (20, False)
