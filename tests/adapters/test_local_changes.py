@@ -64,6 +64,57 @@ def test_no_program_of_the_repository_is_run(repository):
     assert not (repository / ".git/ran").exists()
 
 
+@pytest.fixture
+def submodule(repository, tmp_path_factory):
+    """The folder of a submodule of the repository."""
+    origin = tmp_path_factory.mktemp("origin")
+    (origin / "rules.md").write_text("Refund all.")
+    git(origin, "init", "--quiet")
+    git(origin, "add", ".")
+    git(origin, "commit", "--quiet", "--message=1")
+    added = ("submodule", "--quiet", "add", str(origin), "agent/rules")
+    git(repository, "-c", "protocol.file.allow=always", *added)
+    git(repository, "commit", "--quiet", "--message=2")
+    return repository / "agent/rules"
+
+
+@pytest.mark.parametrize("file", ["rules.md", "new.md"])
+def test_a_changed_or_new_file_of_a_submodule_is_a_change(repository, submodule, file):
+    assert has_changes(repository) is False
+    (submodule / file).write_text("Refund none.")
+    assert has_changes(repository) is True
+
+
+def test_another_commit_of_a_submodule_is_a_change(repository, submodule):
+    git(submodule, "commit", "--quiet", "--allow-empty", "--message=2")
+    assert has_changes(repository) is True
+
+
+def test_a_submodule_that_is_not_checked_out_has_no_changes(repository, submodule):
+    git(repository, "submodule", "--quiet", "deinit", "--force", "--all")
+    assert has_changes(repository) is False
+
+
+def test_no_program_of_a_submodule_is_run(repository, submodule):
+    """It has settings of its own."""
+    program = repository / ".git/program"
+    program.write_text(f"#!/bin/sh\ntouch '{repository}/.git/ran'\ncat\n")
+    program.chmod(0o755)
+    (repository / ".git/modules/agent/rules/info/attributes").write_text("* filter=own\n")
+    for key in ("filter.own.clean", "filter.own.process", "core.fsmonitor"):
+        git(submodule, "config", key, str(program))
+    (submodule / "rules.md").write_text("Refund one.")  # as long as before
+    assert has_changes(repository) is True
+    assert not (repository / ".git/ran").exists()
+
+
+def test_a_submodule_that_names_another_folder_has_no_answer(repository, submodule):
+    """It is asked neither instead of that folder nor for ever."""
+    git(submodule, "config", "core.worktree", str(repository))
+    with pytest.raises(GitError, match="cannot say what changed in"):
+        has_changes(repository)
+
+
 def test_without_git_there_is_no_answer(tmp_path, repository):
     with pytest.raises(NoGitError):
         Checkout(repository, {"PATH": "/nowhere"})

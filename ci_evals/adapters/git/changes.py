@@ -14,6 +14,8 @@ _KEPT = ("PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "TEMP", "TMP")
 _SETTINGS = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
 # In a container the checkout belongs to another user. No setting of a repository may have a program started.
 _SAFE = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_SUBMODULE = "160000 "
+"""Mode of a submodule among the files of a commit."""
 _DIFF = (
     "diff",
     "--name-only",
@@ -74,10 +76,19 @@ class Checkout:
     def has_changes(self, *, besides: Path) -> bool:
         """Return whether any file differs from HEAD, or is in no commit, except in the folder `besides`.
 
-        Files that `.gitignore` names are left out.
+        Files that `.gitignore` names are left out; those of submodules count.
 
         Raises:
             GitError: git cannot say.
+        """
+        if self._differs_from_head(besides):
+            return True
+        return any(submodule.has_changes(besides=besides) for submodule in self._submodules())
+
+    def _differs_from_head(self, besides: Path) -> bool:
+        """Return whether the checkout differs, without the files within its submodules.
+
+        Git would ask in those with their own settings, and have filters of theirs started.
         """
         command = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=dirty"]
         paths = [":/"]
@@ -87,6 +98,21 @@ class Checkout:
         if status is None:
             raise GitError(f"git cannot say what changed in {str(self._root)!r}")
         return bool(status)
+
+    def _submodules(self) -> Iterator["Checkout"]:
+        """Yield the submodules that are checked out."""
+        files = self._answer("ls-files", "--stage", "-z", seconds=_STATUS_SECONDS)
+        if files is None:
+            raise GitError(f"git cannot list the files of {str(self._root)!r}")
+        for entry in files.split("\0"):
+            facts, _, path = entry.partition("\t")
+            folder = self._root / path
+            if not facts.startswith(_SUBMODULE) or not (folder / ".git").exists():
+                continue
+            submodule = Checkout(folder, self._environ)
+            if submodule._root != folder:  # its settings name another folder
+                raise GitError(f"git cannot say what changed in {str(folder)!r}")
+            yield submodule
 
     def ignored(self, paths: Sequence[Path]) -> frozenset[Path]:
         """Return those of these paths (absolute) that `.gitignore` leaves out; none if git cannot say."""
