@@ -1,7 +1,7 @@
 """From a suite's text to a `Suite`, or to every problem in it with its place."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -38,6 +38,8 @@ class LoadedSuite:
     secrets: frozenset[str]
     """Values that came from the environment."""
     warnings: tuple[str, ...]
+    written: Mapping[Path, str] = field(default_factory=dict)
+    """The strings with such values as they are written, with the names of the variables, by their places."""
     start_folder: str | None = None
     """The folder in which `start` runs; None for the current one."""
 
@@ -91,6 +93,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         document=document,
         secrets=frozenset(filled.secrets),
         warnings=(*filled.warnings, *_unused_fields(suite, file), *_floors_like_shares(suite, document)),
+        written=filled.written,
         start_folder=reading.folder,
     )
 

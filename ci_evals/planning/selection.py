@@ -9,7 +9,8 @@ from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.definition import CriterionDefinition, SuiteDefinition, TestDefinition
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
+from ci_evals.domain.suite import AUTO, PlannedTurn, Test
+from ci_evals.planning.documents.document import Path
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.support import templates
 from ci_evals.support.digest import digest
@@ -98,7 +99,7 @@ def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Pla
 
 def _planned(loaded: LoadedSuite, selects: Callable[[Test], bool]) -> PlannedSuite:
     redactor = Redactor(values=loaded.secrets)
-    digests = _digests(loaded.suite, redactor)
+    digests = _digests(loaded, redactor)
     whole = PlannedSuite(
         suite=loaded.suite,
         file=loaded.file,
@@ -122,28 +123,43 @@ def with_tests(suite: PlannedSuite, indices: Sequence[int]) -> PlannedSuite:
 
 
 _DEFINING_FIELDS = {"name", "user_info", "guidelines", "system_prompt", "turns", "evaluations"}
+_DEFINING_KEYS = {Test.model_fields[name].alias or name for name in _DEFINING_FIELDS}
 _EACH_STEP: dict[str, Any] = {"__all__": {"http": {"url"}, "sql": {"url"}, "timeout": True}}
 _NOT_OF_THE_WORLD = dict.fromkeys(("setup", "probes", "teardown"), _EACH_STEP)
 """A service that has moved, or is waited for longer, is the same."""
 
 
-def _digests(suite: Suite, redactor: Redactor) -> list[str]:
+def _digests(loaded: LoadedSuite, redactor: Redactor) -> list[str]:
     """Return each test's SHA-256 of all that defines it: turns, user, criteria and weights, its world.
 
     Tags, position, floor and optimal workflows change no verdict and are left out, and so is the agent, which
-    is what runs are compared for. Secrets are redacted first, so that a digest does not depend on them.
+    is what runs are compared for. Secrets are redacted first, so that a digest does not depend on them,
+    but on the names of their variables.
     """
+    suite = loaded.suite
     auto_turn = PlannedTurn(user=AUTO).model_dump(mode="json", by_alias=True)
     digests = []
-    for test in suite.tests:
+    for index, test in enumerate(suite.tests):
         defined = test.model_dump(mode="json", by_alias=True, include=_DEFINING_FIELDS)
         turns = defined.pop("turns")
         turns += [auto_turn] * (len(suite.turns_of(test)) - len(test.planned_turns))
         world = suite.world_of(test)
         around = [world.model_dump(mode="json", by_alias=True, exclude=_NOT_OF_THE_WORLD)] if world else []
         asked = [templates.digest(*prompts)] if (prompts := _own_prompts(test)) else []
-        digests.append(digest(redactor.json([defined, turns, *around, *asked])))
+        written = [one for one in _written(loaded, "tests", index) if _DEFINING_KEYS.issuperset(one[0][:1])]
+        digests.append(digest([*redactor.json([defined, turns, *around, *asked]), *written]))
     return digests
+
+
+def _written(loaded: LoadedSuite, *place: str | int) -> list[tuple[Path, str]]:
+    """Return the strings with secrets within a place, as they are written, in the order of their own places.
+
+    `${CANARY}`, `${OTHER}` and `***` are the same once they are redacted, and mean something else.
+    """
+    within = [
+        (path[len(place) :], text) for path, text in loaded.written.items() if path[: len(place)] == place
+    ]
+    return sorted(within, key=lambda one: [str(part) for part in one[0]])
 
 
 def _own_prompts(test: Test) -> list[str]:
@@ -158,17 +174,22 @@ def _definition(loaded: LoadedSuite) -> SuiteDefinition:
         name=suite.name,
         file=loaded.file,
         min_score=suite.min_score,
-        tests=tuple(_test_definition(test, redactor) for test in suite.tests),
+        tests=tuple(_test_definition(loaded, index, redactor) for index in range(len(suite.tests))),
     )
 
 
-def _test_definition(test: Test, redactor: Redactor) -> TestDefinition:
+def _test_definition(loaded: LoadedSuite, index: int, redactor: Redactor) -> TestDefinition:
+    test = loaded.suite.tests[index]
     turns = [turn.model_dump(mode="json", by_alias=True, exclude_defaults=True) for turn in test.turns]
-    criteria = tuple(_criterion_definition(evaluation, redactor) for evaluation in test.evaluations)
+    written = _written(loaded, "tests", index, "turns")
+    criteria = tuple(
+        _criterion_definition(evaluation, _written(loaded, "tests", index, "evaluations", number), redactor)
+        for number, evaluation in enumerate(test.evaluations)
+    )
     evaluations = [[one.criterion, one.digest, one.weight] for one in criteria]
     return TestDefinition(
         name=test.name,
-        content=digest(redactor.json([turns, evaluations])),
+        content=digest([*redactor.json([turns, evaluations]), *written]),
         tags=test.tags,
         difficulty=test.difficulty,
         critical=test.critical,
@@ -178,12 +199,15 @@ def _test_definition(test: Test, redactor: Redactor) -> TestDefinition:
     )
 
 
-def _criterion_definition(evaluation: Criterion, redactor: Redactor) -> CriterionDefinition:
+def _criterion_definition(
+    evaluation: Criterion, written: Sequence[tuple[Path, str]], redactor: Redactor
+) -> CriterionDefinition:
     """Return the criterion with a digest that a key with a default value does not change."""
     left_out = {"weight", "criterion"} if isinstance(evaluation, StrictCheck) else {"weight"}
     deciding = evaluation.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=left_out)
+    named = [one for one in written if left_out.isdisjoint(one[0][:1])]
     return CriterionDefinition(
         criterion=evaluation.criterion,
-        digest=digest(redactor.json([evaluation.strict_kind, deciding])),
+        digest=digest([*redactor.json([evaluation.strict_kind, deciding]), *named]),
         weight=evaluation.weight,
     )

@@ -131,3 +131,46 @@ def test_digests_follow_the_meaning():
     assert digest({"maxTurns": 3}) != same
     secret = [digest({"guidelines": "${A}"}, environ={"A": value}) for value in ("secret-one", "secret-two")]
     assert secret[0] == secret[1]
+
+
+SECRETS = {"CANARY": "canary-4471", "OTHER": "other-9035", "CODE": "code-1207"}
+
+
+def leak_check(text: str, environ=SECRETS, **test):
+    """The digests of a criterion against a leak, of its test's definition, and of the test."""
+    check = {"criterion": "No leak", "strict": "not_contains", "text": text}
+    planned = plan([loaded({"evaluations": [check]} | test, environ=environ)], Selection(), 1)
+    (definition,) = planned.definitions[0].tests
+    return definition.criteria[0].digest, definition.content, planned.suites[0].test_digests[0]
+
+
+@pytest.mark.parametrize("text", ["${OTHER}", "***", "${env:CANARY}", "***${CANARY}", "${CANARY}${OTHER}"])
+def test_digests_follow_the_names_of_secrets(text):
+    """A check against another secret, or of the mask itself, is another check."""
+    same = leak_check("${CANARY}")
+    assert all(one != other for one, other in zip(leak_check(text), same, strict=True))
+    assert leak_check("${CANARY}", SECRETS | {"CANARY": "canary-7120"}) == same
+
+
+def test_the_place_of_a_secret_counts():
+    """In a line of the user too."""
+    assert leak_check("${CODE} ***") != leak_check("*** ${CODE}")
+    lines = [leak_check("x", turns=[{"user": text}]) for text in ("My code: ${CODE}", "My code: ${OTHER}")]
+    assert lines[0][0] == lines[1][0]
+    assert lines[0][1] != lines[1][1]
+    assert lines[0][2] != lines[1][2]
+
+
+def test_a_recording_has_the_digests_of_its_suite():
+    """Where the variables are not set, their names are known."""
+    check = {"criterion": "No leak", "strict": "not_contains", "text": "${CANARY}"}
+    text = json.dumps({
+        "name": "S",
+        "agentId": "a",
+        "apiKey": "key-123456",
+        "tests": [
+            {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [check]},
+        ],
+    })  # fmt: skip
+    masked = plan([load(text, "s.json", Reading(masked=True))], Selection(), 1)
+    assert masked.suites[0].test_digests[0] == leak_check("${CANARY}")[2]

@@ -45,6 +45,8 @@ class Interpolated:
     value: Any = None
     secrets: set[str] = field(default_factory=set)
     """Values that came from the environment."""
+    written: dict[Path, str] = field(default_factory=dict)
+    """The strings with secrets as they are written, with the names of the variables, by their places."""
     unresolved: set[str] = field(default_factory=set)
     """References that stayed, since they are problems. A variable's name is no secret."""
     problems: list[Problem] = field(default_factory=list)
@@ -110,6 +112,8 @@ class _Interpolation:
             message = f"the environment variable {name} is not set; {hint}"
             return self._problem(self._unresolved(parts), path, message)
         secret = parts["plain"] is None
+        if secret and (value or self.reading.masked):
+            self.result.written[path] = match.string
         if secret and value:
             self._keep_secret(name, value, path)
         return self._shown(value or "", path, secret=secret)
