@@ -180,6 +180,30 @@ def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
     assert FORKED[:7] in comment["body"]
 
 
+def test_a_fork_without_a_key_may_not_weaken_the_gate_unseen(with_baseline):
+    """What suites and gate require is compared without a key. If it is not known, there is no verdict."""
+    actions, api = with_baseline, with_baseline.api
+    api.permissions.discard("pull-requests: write")
+    api.add_pull(8, FORKED, repository=FORK)
+
+    def result(**more):
+        with agent() as inputs:
+            given = inputs | {"agent-key": "", "weakened": "fail"} | more
+            return actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=given)
+
+    same = result()
+    assert (same.done.returncode, same.outputs["result"]) == (0, "skipped"), same.done.stderr
+    step = result(**{"min-score": "70"})
+    assert (step.done.returncode, step.outputs["result"]) == (1, "failed"), step.done.stderr
+    assert "min-score: 80 before, 70 now." in step.step.summary
+    assert "::error" in step.done.stdout
+    ungated = result(**{"min-score": "70", "no-gate": "true"})
+    assert (ungated.done.returncode, ungated.outputs["result"]) == (0, "failed"), ungated.done.stderr
+    api.fail("GET .*/actions/artifacts", *[Answer(403, {"message": "x"})] * 9)
+    unknown = result()
+    assert (unknown.done.returncode, unknown.outputs["result"]) == (3, "invalid"), unknown.done.stderr
+
+
 @pytest.mark.parametrize(
     ("commit", "checkout", "since"),
     [

@@ -22,6 +22,13 @@ def changes_of(given: GateInput, policy: Policy) -> tuple[GateCheck, ...]:
     return tuple(check for rule in rules for check in rule.checks(run))
 
 
+def requirements_of(given: GateInput, policy: Policy) -> tuple[GateCheck, ...]:
+    """Return the checks of what suites and gate require, which need no trial."""
+    run = GatedRun(given)
+    rules = (rule for rule in policy.rules if rule.nature is Nature.REQUIREMENTS)
+    return tuple(check for rule in rules for check in rule.checks(run))
+
+
 def needs_baseline(check: CheckId) -> bool:
     """Return whether a check cannot be made without a baseline."""
     return rule_of(check).nature in _AGAINST_BASELINE

@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck, GateLook, LookDecision
 from ci_evals.domain.run_ending import RunEnding
-from ci_evals.gate.checks import changes_of, checks_of, compares, is_floor, needs_baseline
+from ci_evals.gate.checks import (
+    changes_of,
+    checks_of,
+    compares,
+    is_floor,
+    needs_baseline,
+    requirements_of,
+)
 from ci_evals.gate.gate_input import GateInput, why_not_compared
 from ci_evals.gate.invalid_run import (
     InvalidRunReason,
@@ -63,6 +70,22 @@ def decide(given: GateInput, policy: Policy, ending: RunEnding) -> GateDecision:
     else:
         code = Exit.PASSED if passed or not policy.enforced else Exit.FAILED
     return GateDecision(passed, code, checks, reasons)
+
+
+def decide_skipped(given: GateInput, policy: Policy, ending: RunEnding) -> GateDecision:
+    """Decide a run that played nothing: it may fail by what suites and gate require, and never passes."""
+    checks = requirements_of(given, policy)
+    if policy.baseline_required or policy.baseline_named:
+        checks = _blocking(checks)
+    reasons = _not_checked(checks)
+    code = Exit.PASSED
+    if ending.bug:
+        code = Exit.BUG
+    elif reasons:
+        code = Exit.INVALID
+    elif policy.enforced and not _none_fails(checks):
+        code = Exit.FAILED
+    return GateDecision(passed=False, exit_code=code, checks=checks, reasons=reasons)
 
 
 def decide_change(given: GateInput, policy: Policy) -> GateDecision:

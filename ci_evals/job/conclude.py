@@ -13,7 +13,7 @@ from ci_evals.domain.results.run import Results, RunInfo, Status, Tool
 from ci_evals.domain.results.weakened import Approval, Weakened
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.gate import weakened
-from ci_evals.gate.decision import GateDecision, decide
+from ci_evals.gate.decision import GateDecision, decide, decide_skipped
 from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.odds import evaluated_checks, odds_of
 from ci_evals.gate.policy import Policy
@@ -187,8 +187,8 @@ def conclude(
 ) -> Results:
     """Decide the gate, and return the results of a run or of merged runs.
 
-    A skipped run gets no checks: it neither passes nor fails. A shard is not compared with a baseline, since
-    the tests of the other shards would look as if they had been removed.
+    A skipped run does not pass. It fails only if suites or gate may not be weakened, and are. A shard is not
+    compared with a baseline, since the tests of the other shards would look as if they had been removed.
 
     Raises:
         ValidationError: by a bug of ours a number is out of its range or not finite.
@@ -241,19 +241,18 @@ def conclude(
     comparer = None
     if base and not skipped:
         comparer = RunComparer(results, base, method, of_base_commit=of_base)
-    gate, less = results.gate, None
-    if not skipped:
-        less = weakened_since(results, policy, baseline)
-        gate_input = GateInput(
-            results,
-            comparer,
-            baseline.missing,
-            may_have_baseline=baseline.may_have_baseline,
-            weakened=less,
-            earlier=decides,
-            look=look,
-        )
-        gate = to_record(decide(gate_input, policy, ending))
+    less = weakened_since(results, policy, baseline)
+    gate_input = GateInput(
+        results,
+        comparer,
+        baseline.missing,
+        may_have_baseline=baseline.may_have_baseline,
+        weakened=less,
+        earlier=decides,
+        look=look,
+    )
+    decide_run = decide_skipped if skipped else decide
+    gate = to_record(decide_run(gate_input, policy, ending))
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
         noise = odds_of(results, evaluated_checks(gate.checks))

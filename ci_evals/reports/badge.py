@@ -33,7 +33,7 @@ class Badge:
 
 def badge_of(results: Results) -> Badge:
     """The badge of a run: whether the gate passed, and the score as all reports show it."""
-    if results.run.status == "skipped":
+    if results.skipped:
         return Badge("skipped", "#57606a", "lightgrey")
     if results.score is None:
         return Badge("no score", "#57606a", "lightgrey")

@@ -262,6 +262,23 @@ def test_a_decision_on_other_suites_does_not_stand_if_they_may_not_be_weakened(t
     assert "Gone: “Refunds” of the suite" in ran.stdout
 
 
+@pytest.mark.parametrize("before", [(), ("--baseline=main",)])
+def test_a_decision_that_was_not_asked_whether_suites_are_weakened_does_not_stand(tmp_path, agent, before):
+    """The earlier run of the same suites had no baseline, or was only to warn."""
+    agent.workflows.append("refund")
+    write_suite(tmp_path, GREETS, REFUNDS)
+    run(agent, tmp_path, "--output-dir=main")
+    write_suite(tmp_path, GREETS)
+    assert run(agent, tmp_path, "--output-dir=green", *before).returncode == 0
+    ran = run(agent, tmp_path, "--only-failed=green", "--weakened=fail", "--baseline=main")
+    assert (ran.returncode, ran.played) == (1, 0), ran.stderr
+    assert "Gone: “Refunds” of the suite" in ran.stdout
+    options = ("--weakened=fail", "--output-dir=red")
+    assert run(agent, tmp_path, "--baseline=main", *options).returncode == 1
+    ran = run(agent, tmp_path, "--only-failed=red", "--weakened=fail", "--baseline=green")
+    assert (ran.returncode, ran.played) == (0, 0), ran.stderr
+
+
 def test_what_a_run_leaves_out_is_not_weakened(tmp_path, agent):
     """By name, as a shard that is merged, and because it passed before."""
     agent.workflows.append("refund")
@@ -530,6 +547,38 @@ def test_if_nothing_is_touched_the_run_is_skipped(tmp_path, agent):
         "no change since HEAD touches what a test depends on (--changed-since)"
     )
     assert by_name(found)["Greets"]["outcome"] == "not_run"
+
+
+def test_a_skipped_run_fails_if_its_suites_are_weakened(tmp_path, agent):
+    """Also as shards, whose baseline `merge` looks up."""
+    when = {"paths": ["greeting"]}
+    kept = (GREETS, GREETS | {"name": "Hello"})
+    write_suite(tmp_path, *kept, {"name": "Other", "critical": True}, when=when)
+    (tmp_path / "greeting").touch()
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "suite.json", "greeting")
+    git(tmp_path, "commit", "--quiet", "-m", "1")
+    run(agent, tmp_path, "--output-dir=earlier")
+    options, selected = ("--baseline=earlier", "--weakened=fail"), "--changed-since=HEAD"
+    ran = run(agent, tmp_path, selected, *options)
+    assert (ran.returncode, ran.played, results_in(tmp_path)["run"]["status"]) == (0, 0, "skipped")
+    assert "Evals skipped" in ran.stdout
+    write_suite(tmp_path, *kept, when=when)
+    ran = run(agent, tmp_path, selected, *options)
+    assert (ran.returncode, ran.played) == (1, 0), ran.stderr
+    assert "Gone: “Other” of the suite" in ran.stdout
+    assert "Evals failed" in ran.stdout
+    for name in ("summary.md", "report.html"):
+        assert "“Other” of the suite" in (tmp_path / "results" / name).read_text()
+    (check,) = results_in(tmp_path)["gate"]["checks"]
+    assert (check["kind"], check["holds"]) == ("weakened", False)
+    for index in (1, 2):
+        folder = f"--output-dir=s/{index}"
+        shard = run(agent, tmp_path, f"--shard={index}/2", folder, selected, *options)
+        assert (shard.returncode, shard.played) == (0, 0), shard.stderr
+    merged = ci_evals("merge", "s/1", "s/2", *options, cwd=tmp_path)
+    assert merged.returncode == 1, merged.stderr + merged.stdout
+    assert "Gone: “Other” of the suite" in merged.stdout
 
 
 def test_without_a_baseline_every_test_is_played(tmp_path, agent):

@@ -42,6 +42,7 @@ from ci_evals.domain.suite import is_bundled
 from ci_evals.extension_registry import Addition, read_calibration, run_loops
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.rules.min_score import MinScore
+from ci_evals.gate.rules.weakened import NotWeakened
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
 from ci_evals.job.chosen import Chosen
 from ci_evals.job.job import RunFacts
@@ -130,7 +131,9 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         secret=secret,
     )
     interruption = Interruption(context)
-    baseline = NO_BASELINE if skipped else _baseline(settings, github, interruption)
+    baseline = NO_BASELINE
+    if not skipped or policy.rule(NotWeakened).can_fail:
+        baseline = _baseline(settings, github, interruption)
     _refuse_self_comparison(baseline, journal, settings)
     begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
     paths.check(

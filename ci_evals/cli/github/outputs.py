@@ -96,6 +96,6 @@ def annotate(results: Results, context: RunContext) -> None:
 def _result(results: Results, code: int) -> str:
     if code not in (Exit.PASSED, Exit.FAILED):
         return "invalid"
-    if results.run.status == "skipped":
+    if results.skipped:
         return "skipped"
     return "passed" if results.gate.passed else "failed"

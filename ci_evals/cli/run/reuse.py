@@ -11,13 +11,13 @@ from ci_evals.adapters.git.checkout import tracked_files, tracks
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import LAST, RunSettings
-from ci_evals.domain.choices import WeakenedMode
 from ci_evals.domain.errors import Exit, GitHubError, UsageError
+from ci_evals.domain.results.gate import CheckKind, Decision
 from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.gate.rules.weakened import NotWeakened
-from ci_evals.job import Job
+from ci_evals.job import Job, not_played
 from ci_evals.planning import paths
 from ci_evals.reports.story import wording
 from ci_evals.wiring.connections import Connections
@@ -128,16 +128,29 @@ def _only_failed(job: Job, path: Path, connections: Connections, context: RunCon
             f"{'; '.join(selected.differences)}. Play all tests."
         )
     chosen = Selected(_said(selected.job, (*notes, *selected.notes), context.console.say))
-    if selected.job.plan.trials or _asks_anew(job, earlier):
+    if selected.job.plan.trials or not _may_stand(job, connections, earlier):
         return chosen
     return chosen._replace(standing=_standing(earlier, enforced=job.policy.enforced))
 
 
-def _asks_anew(job: Job, earlier: Results) -> bool:
-    """Return whether the gate must look at suites that are not those that the earlier run was decided on."""
-    if job.policy.rule(NotWeakened).weakened is not WeakenedMode.FAIL:
-        return False
-    return tuple(map(job.redactor.model, job.plan.definitions)) != earlier.run.definitions
+def _may_stand(job: Job, connections: Connections, earlier: Results) -> bool:
+    """Return whether the decision of the earlier run is one that this run could come to.
+
+    The earlier run may have compared suites and gate with another baseline or not at all, and what it found
+    may be approved by now.
+    """
+    if not job.policy.rule(NotWeakened).can_fail:
+        return True
+    today = not_played(job, connections, "its suites and its gate are compared alone")
+    return today.skipped and not _only_weakened(earlier.gate)
+
+
+def _only_weakened(gate: Decision) -> bool:
+    """Return whether nothing but weakened suites kept a run from passing."""
+    wrong = [check for check in gate.checks if check.passed is False or check.blocks_verdict]
+    unchecked = sum(check.blocks_verdict for check in wrong)
+    alone = all(check.kind is CheckKind.WEAKENED for check in wrong)
+    return bool(wrong) and alone and len(gate.reasons) == unchecked
 
 
 def _standing(earlier: Results, *, enforced: bool) -> Results:

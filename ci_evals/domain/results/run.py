@@ -17,6 +17,7 @@ from ci_evals.domain.base import (
     Seconds,
 )
 from ci_evals.domain.definition import SuiteDefinition
+from ci_evals.domain.errors import Exit
 from ci_evals.domain.plan import BASE
 from ci_evals.domain.providers import OFFLINE
 from ci_evals.domain.results.arms import Arm
@@ -235,6 +236,12 @@ class Results(ScoreSummary, _RunFields):
     def tests(self) -> tuple[TestResult, ...]:
         """The tests of all suites."""
         return tuple(test for suite in self.suites for test in suite.tests)
+
+    @property
+    def skipped(self) -> bool:
+        """True if nothing was played, and the gate has nothing against it."""
+        fails = any(check.passed is False for check in self.gate.checks)
+        return self.run.status == "skipped" and self.gate.exit_code == Exit.PASSED and not fails
 
     @property
     def base_side(self) -> "Results | None":

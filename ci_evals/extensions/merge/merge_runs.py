@@ -18,6 +18,7 @@ from ci_evals.extension_registry import after_merging
 from ci_evals.extensions.merge.merge import merge
 from ci_evals.extensions.merge.settings import MergeSettings
 from ci_evals.extensions.merge.shards import ShardRun
+from ci_evals.gate.rules.weakened import NotWeakened
 from ci_evals.job.conclude import NO_BASELINE, conclude
 from ci_evals.support import dataclass_json
 
@@ -51,8 +52,9 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         ending = replace(
             ending, incomplete=tuple(map(context.spell, unknown_names(policy, merged.card.suites)))
         )
-    skipped = merged.info.status == "skipped"
-    baseline = NO_BASELINE if skipped else baseline_of(settings, GitHubJob.of(settings, context))
+    baseline = NO_BASELINE
+    if merged.info.status != "skipped" or policy.rule(NotWeakened).can_fail:
+        baseline = baseline_of(settings, GitHubJob.of(settings, context))
     baseline = baseline.redacted(redactor)
     config = merged.info.config | recorded_options(settings)
     info = redactor.model(replace(merged.info, config=config, baseline_note=baseline.note))

@@ -42,9 +42,14 @@ class NotWeakened(Rule):
         ),
     )
 
+    @property
+    def can_fail(self) -> bool:
+        """True if it is more than a warning."""
+        return self.weakened is WeakenedMode.FAIL
+
     def checks(self, run: GatedRun) -> Iterator[GateCheck]:
         """Yield the check, if it can fail the run."""
-        if self.weakened is not WeakenedMode.FAIL:
+        if not self.can_fail:
             return
         given, weakened = run.given, run.given.weakened
         if all(suite.of_other_tool for suite in run.results.suites):

@@ -38,7 +38,7 @@ _NAMED = 2
 
 def run_outcome(results: Results) -> RunOutcome:
     """The verdict on the run."""
-    if results.run.status == "skipped":
+    if results.skipped:
         return RunOutcome.SKIPPED
     match results.gate.exit_code, results.gate.passed:
         case Exit.INTERRUPTED, _:
