@@ -24,7 +24,7 @@ OPTIONS = (
         kind=str,
         many=True,
         metavar="PATH",
-        help="File or folder to watch, instead of the folders of the suites.\n\n"
+        help="File or folder to watch, instead of the suites' folders.\n\n"
         "May be repeated. Left out are hidden files, files that git ignores, and reports.",
         names=Names.SUBJECT,
         group=Group.REPETITION,

@@ -32,12 +32,12 @@ class NotWeakened(Rule):
             name="weakened",
             kind=WeakenedMode,
             group=Group.GATE,
-            help="What happens if suites or gate require less than in the baseline.\n\n"
-            "That is: suites, tests or criteria are gone, a test is in quarantine or no longer critical, a "
-            "weight or a `minScore` is lower, or a limit of the gate is looser. `warn`: reports list it. "
-            "`fail`: the run fails too, unless somebody with write access has approved it in a comment. "
-            "If it is not known what the baseline requires, the run has no verdict (exit code 3). What a run "
-            "does not select is not weakened.",
+            help="What happens if suites or gate require less.\n\n"
+            "Less than in the baseline, that is: suites, tests or criteria are gone, a test is in "
+            "quarantine or no longer critical, a weight or a `minScore` is lower, or a limit of the gate "
+            "is looser. `warn`: reports list it. `fail`: the run fails too, unless somebody with write "
+            "access has approved it in a comment. If it is not known what the baseline requires, the run "
+            "has no verdict (exit code 3). What a run does not select is not weakened.",
             default=WeakenedMode.WARN,
         ),
     )
