@@ -187,6 +187,7 @@ def _test_definition(loaded: LoadedSuite, index: int, redactor: Redactor) -> Tes
         for number, evaluation in enumerate(test.evaluations)
     )
     evaluations = [[one.criterion, one.digest, one.weight] for one in criteria]
+    when = test.when or loaded.suite.when
     return TestDefinition(
         name=test.name,
         content=digest([*redactor.json([turns, evaluations]), *written]),
@@ -195,6 +196,7 @@ def _test_definition(loaded: LoadedSuite, index: int, redactor: Redactor) -> Tes
         critical=test.critical,
         quarantined=test.quarantine is not None,
         min_score=test.min_score,
+        when=when.paths if when else None,
         criteria=criteria,
     )
 

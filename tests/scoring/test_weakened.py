@@ -207,6 +207,32 @@ def test_neither_by_moving_nor_by_taking_a_name(limit, head):
     assert compare(run_of(a_suite(A, B)), base, policy).items == ()
 
 
+PATHS = ["agent.py", "prompts/**"]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "narrowed"),
+    [
+        (None, PATHS, True),
+        (PATHS, PATHS[1:], True),
+        (PATHS, ["agent.md", *PATHS[1:]], True),
+        (PATHS, PATHS[::-1], False),
+        (PATHS, ["more", *PATHS], False),
+        (PATHS, None, False),
+    ],
+)
+def test_a_test_does_not_depend_on_fewer_paths_unseen(before, now, narrowed):
+    """The paths are its own, or those of its suite."""
+    for whole in (False, True):
+
+        def suite(paths, whole=whole):
+            when = {"when": {"paths": paths}} if paths else {}
+            return a_suite(A, **when) if whole else a_suite(A | when)
+
+        expected = [("test_when_narrowed", "a", None, None, None)] if narrowed else []
+        assert found([suite(before)], [suite(now)]) == expected
+
+
 def test_of_saved_runs_both_gates_are_the_recorded_ones():
     """`compare` has a gate of its own, which was neither run's."""
     base, lower = (run_of(a_suite(A), policy=Policy(min_score=score)) for score in (90, 70))
@@ -239,6 +265,11 @@ IN_TEST = "“t” of the suite “S”"
         ("criterion_removed", {"suite": "S", "test": "t", "criterion": "c"}, f"Gone: “c” in {IN_TEST}."),
         ("test_quarantined", {"suite": "S", "test": "t"}, f"In quarantine: {IN_TEST}."),
         ("test_not_critical", {"suite": "S", "test": "t"}, f"No longer critical: {IN_TEST}."),
+        (
+            "test_when_narrowed",
+            {"suite": "S", "test": "t"},
+            f"Depends on fewer paths (when): {IN_TEST}.",
+        ),
         ("test_left_part", {"suite": "S", "test": "t", "option": "tag:x"}, f"No longer in tag:x: {IN_TEST}."),
         (
             "weight_lowered",

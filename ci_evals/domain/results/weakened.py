@@ -19,6 +19,8 @@ class WeakeningKind(StrEnum):
     TEST_NOT_CRITICAL = "test_not_critical"
     TEST_LEFT_PART = "test_left_part"
     """A test lost a tag or its difficulty, which a limit of the gate is about."""
+    TEST_WHEN_NARROWED = "test_when_narrowed"
+    """A test depends on fewer paths, so `changed_since` plays it for fewer changes."""
     WEIGHT_LOWERED = "weight_lowered"
     MIN_SCORE_LOWERED = "min_score_lowered"
     """`minScore` of a suite or a test."""
