@@ -170,7 +170,7 @@ def weakened_since(
     base = baseline.results
     if base is None or policy.rule(NotWeakened).weakened is WeakenedMode.OFF:
         return None
-    if all(suite.of_other_tool for suite in results.suites):
+    if results.of_other_tools:
         return None
     return weakened.compare(results, base, policy, baseline.approvals, saved=saved)
 

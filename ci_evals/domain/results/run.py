@@ -244,6 +244,11 @@ class Results(ScoreSummary, _RunFields):
         return self.run.status == "skipped" and self.gate.exit_code == Exit.PASSED and not fails
 
     @property
+    def of_other_tools(self) -> bool:
+        """True if other tools played all of it: nothing says what its tests require."""
+        return self.run.definitions is None and all(suite.of_other_tool for suite in self.suites)
+
+    @property
     def base_side(self) -> "Results | None":
         """The results of the agent that this one is compared with, if it was played in this run."""
         names = [arm.name for arm in self.arms]

@@ -8,6 +8,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.results.suite import OfficialScore
 from ci_evals.domain.transcript import ToolCall
 
@@ -149,6 +150,8 @@ class ResultSet:
     """What the file says of these rows that they contradict, with its place: such rows give no verdict."""
     run_ids: tuple[str, ...] = ()
     """The ids of the run that these rows are of: rows of one run in two files are given twice."""
+    definitions: tuple[SuiteDefinition, ...] = ()
+    """What all suites of the run require, if the file says it."""
     records: int = 0
     """The number of records that the rows were made of, for a format whose totals count them."""
     stated: StatedTotals | None = None

@@ -23,6 +23,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.shared import BASELINE_WORDS
 from ci_evals.domain import numbers
+from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.run import Digests, RunInfo
@@ -163,10 +164,17 @@ class _Sources(NamedTuple):
 
     digests: tuple[str, ...]
     warnings: tuple[str, ...]
+    definitions: tuple[SuiteDefinition, ...] | None
+    """What the suites of ci-evals require; None if there are none."""
 
     @classmethod
     def of(cls, files: Sequence[FileResults]) -> "_Sources":
-        return cls(tuple(file.digest for file in files), tuple(dict.fromkeys(_warnings(files))))
+        definitions = [one for file in files for results in file.sets for one in results.definitions]
+        return cls(
+            tuple(file.digest for file in files),
+            tuple(dict.fromkeys(_warnings(files))),
+            tuple(dict.fromkeys(definitions)) or None,
+        )
 
 
 def _warnings(files: Sequence[FileResults]) -> Iterator[str]:
@@ -214,6 +222,7 @@ class _GateJob:
                 loops=of_loops(len(test.trials) for test in tests),
             ),
             baseline_note=baseline.note,
+            definitions=sources.definitions,
             warnings=tuple(map(self.github.context.spell, sources.warnings)),
         )
         return self.redactor.model(info)

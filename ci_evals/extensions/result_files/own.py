@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.providers import OFFLINE
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Cause, Finding, Outcome
@@ -37,7 +38,11 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     sets = [*_sets(document["suites"], gated, offline=offline)]
     for arm in (arm for arm in arms if not arm.get("gated")):
         sets += _sets(arm["suites"], arm["name"], offline=offline)
-    return [replace(one, run_ids=(fields.name(run["id"], "run.id"),)) for one in sets]
+    run_ids = (fields.name(run["id"], "run.id"),)
+    definitions = tuple(
+        dataclass_json.from_value(SuiteDefinition, item) for item in run.get("definitions") or ()
+    )
+    return [replace(one, run_ids=run_ids, definitions=definitions) for one in sets]
 
 
 def is_own(file: SourceFile) -> bool:

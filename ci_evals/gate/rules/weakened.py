@@ -52,7 +52,7 @@ class NotWeakened(Rule):
         if not self.can_fail:
             return
         given, weakened = run.given, run.given.weakened
-        if all(suite.of_other_tool for suite in run.results.suites):
+        if run.results.of_other_tools:
             yield run.whole.check(self.kind, self.kind, 0, note=_OTHER_TOOL)
         elif weakened is None:
             why, blocks = given.no_baseline_reason, given.may_have_baseline

@@ -82,3 +82,18 @@ def test_a_single_shard_is_refused_with_the_cure(tmp_path, monkeypatch, capsys):
         assert "of 3 of a run. Merge all of them first: ci-evals merge" in captured
     assert ci_evals("merge", "s1", "s2", "s3", "--no-gate", cwd=tmp_path).returncode == 0
     assert gate(capsys, "results/_results.json")[0] == 0
+
+
+def test_their_suites_may_not_be_weakened_unseen(tmp_path, monkeypatch, capsys):
+    """They say what they require, as the baseline does; rows of another tool beside them hide nothing."""
+    monkeypatch.chdir(tmp_path)
+    write_suite(test_floor=50)
+    play("--output-dir=main")
+    options = ("--weakened=fail", "--baseline=main")
+    write_suite()
+    play()
+    Path("rows.csv").write_text("test,passed\na,true\n")
+    for files in (["results/_results.json"], ["results/_results.json", "rows.csv"]):
+        code, printed = gate(capsys, *files, *options)
+        assert code == 1, printed
+        assert "minScore of “t0” of the suite “S”: 50 before, none now." in printed
