@@ -131,9 +131,10 @@ clean:
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# What a run needs, and nothing else. The package itself is imported from this folder.
-$(DEMO)/installed: requirements/run.txt
+# What a run needs, and what installs the package: its extensions are found by the lines of the installation.
+$(DEMO)/installed: requirements/run.txt requirements/build.txt pyproject.toml
 	@$(CHECK_PYTHON)
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(DEMO)
-	$(DEMO)/bin/python $(PIP) --no-compile -r requirements/run.txt
+	$(DEMO)/bin/python $(PIP) --no-compile -r requirements/run.txt -r requirements/build.txt
+	$(DEMO)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@

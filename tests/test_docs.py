@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
+from commands import CLEAN
 from doc_pages import README, ROOT, blocks, code, page, table
 from pydantic import TypeAdapter
 
@@ -143,6 +145,17 @@ def demo(tmp_path_factory):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.end_to_end
+@pytest.mark.slow
+def test_the_demo_plays_in_an_environment_of_its_own(tmp_path):
+    """As on a new machine, where nothing is installed that the tests have."""
+    environment = CLEAN | {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    command = ["make", f"--directory={ROOT}", "demo", f"DEMO={tmp_path / 'demo'}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Evals passed: 100 / 100" in done.stdout
 
 
 @pytest.mark.end_to_end
