@@ -25,7 +25,7 @@ class Regression(StrEnum):
 
 
 class WeakenedMode(StrEnum):
-    """What follows if suites or gate require less than in the baseline (option `weakened`)."""
+    """The consequence if suites or gate require less than in the baseline (option `weakened`)."""
 
     OFF = "off"
     """They are not compared."""

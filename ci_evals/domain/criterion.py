@@ -53,5 +53,5 @@ class Criterion(Model):
 
     @property
     def claims_kind(self) -> Literal["backed"] | None:
-        """What is asked of the agent's claims; None if the evaluation is not about them."""
+        """The requirement on the agent's claims; None if the evaluation is not about them."""
         return None

@@ -18,7 +18,7 @@ class CriterionDefinition(ResultPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestDefinition(ResultPart):
-    """What a test requires."""
+    """The requirements of a test."""
 
     __test__: ClassVar[bool] = False
 
@@ -37,7 +37,7 @@ class TestDefinition(ResultPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteDefinition(ResultPart):
-    """What a suite requires, with all of its tests, whichever of them a run selects."""
+    """The requirements of a suite, with all of its tests, whichever of them a run selects."""
 
     name: str
     file: CleanText

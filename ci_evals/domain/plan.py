@@ -66,7 +66,7 @@ class Plan:
     looks: tuple[int, ...] = ()
     """Trials of each test after which the run is looked at (option `rounds`); `loops` is then one of them."""
     definitions: tuple[SuiteDefinition, ...] = ()
-    """What the suites of the first arm require, with the tests that are not selected."""
+    """The requirements of the suites of the first arm, including tests that are not selected."""
     first_arm_only: bool = False
     """True as long as the other arms wait for what the first one shows."""
 

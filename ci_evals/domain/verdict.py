@@ -188,7 +188,7 @@ class _EvaluationFields(ResultPart):
     kind: Literal["strict", "judged"]
     strict: str | None = None
     claims: Literal["backed"] | None = None
-    """Of a judged one: that tool calls back what the agent says it did. Null if it is of something else."""
+    """`backed` if it asks whether tool calls back what the agent says it did; else null."""
     category: str | None = None
     weight: Annotated[float, Field(ge=0, le=1_000_000)] = 1
     aui_logic: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ class GateInput:
     may_have_baseline: bool = False
     """True if there is no comparer, but there may be a baseline that was not found or not read."""
     weakened: Weakened | None = None
-    """Where less is required than in the baseline; None if that was not compared."""
+    """The requirements that were dropped since the baseline; None if they were not compared."""
     assumed_score: int | None = None
     """The score that each uncounted trial is given; None for no score at all."""
     only_played: bool = False

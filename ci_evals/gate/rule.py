@@ -42,7 +42,7 @@ class Nature(Enum):
     TEST = auto()
     """A test, all of whose trials must pass."""
     REQUIREMENTS = auto()
-    """What suites and gate require, compared with the baseline. Nothing that is played changes it."""
+    """The requirements of suites and gate, compared with the baseline. No trial changes them."""
     CHANGE = auto()
     """The change since the baseline. It may leave a run without a verdict, if there has to be a baseline."""
     LIMIT = auto()

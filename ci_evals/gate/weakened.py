@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.weakened import Approval, Weakened, Weakening
+from ci_evals.domain.results.weakened import CODE_DIGITS, Approval, Weakened, Weakening
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.rule import Rule
 from ci_evals.scoring.comparison.weakened import weakenings
@@ -20,8 +20,6 @@ from ci_evals.support.digest import digest
 R = TypeVar("R", bound=Rule)
 
 _MISSING = object()
-_CODE = 40
-"""Hexadecimal digits of a code: too many to find two changes of suites with the same one."""
 
 
 def compare(
@@ -81,7 +79,7 @@ def _code(base: Results, head: Results, limits: Sequence[JsonValue]) -> str:
     A digest of what is gone alone would not tell a criterion that is reworded from one that is deleted.
     """
     suites = [_digests(run.run.definitions or ()) for run in (base, head)]
-    return digest([suites, list(limits)])[:_CODE]
+    return digest([suites, list(limits)])[:CODE_DIGITS]
 
 
 def _digests(suites: Iterable[SuiteDefinition]) -> list[str]:

@@ -164,13 +164,13 @@ def weakened_since(
 ) -> Weakened | None:
     """Return where suites and gate require less than in the recorded baseline.
 
-    The base agent is no baseline for that: it plays the suites of this run. None without a baseline, of other
-    tools' results, and if the policy does not want it. `saved`: as for `gate.weakened.compare`.
+    The base agent is no baseline for that: it plays the suites of this run. None without a baseline, if both
+    are of other tools, and if the policy does not want it. `saved`: as for `gate.weakened.compare`.
     """
     base = baseline.results
     if base is None or policy.rule(NotWeakened).weakened is WeakenedMode.OFF:
         return None
-    if results.of_other_tools:
+    if results.of_other_tools and base.of_other_tools:
         return None
     return weakened.compare(results, base, policy, baseline.approvals, saved=saved)
 

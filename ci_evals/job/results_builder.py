@@ -223,7 +223,7 @@ class ResultsBuilder:
 
     @cached_property
     def _definitions(self) -> tuple[SuiteDefinition, ...] | None:
-        """What the suites require, without secrets."""
+        """The requirements of the suites, without secrets."""
         return tuple(map(self._job.redactor.model, self._job.plan.definitions)) or None
 
     def _resumed(self, plan: Plan) -> Resumed | None:

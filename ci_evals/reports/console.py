@@ -119,7 +119,7 @@ class _Console:
                 yield f"{numbers.count(more, 'more check')} failed {MORE_LINES}."
 
     def weakened(self) -> str:
-        """Where less is required than in the baseline."""
+        """The requirements that were dropped since the baseline."""
         found = self._story.weakened
         return self.lines(found.sentences) if found else ""
 

@@ -41,7 +41,7 @@ class RunAgents:
         self._code: dict[str, RateLimiter] = {}
         """Of agents that are code, by the adapter's name."""
         self._embedded: dict[str, EmbeddedServer] = {}
-        """Of agents that the run serves itself, by the adapter's name."""
+        """Servers that the run starts itself, by the adapter's name."""
         self._host: Host | None = None
         self._receiver: Receiver | None = None
         self._exporters: dict[tuple[str | None, ...], Exporter] = {}

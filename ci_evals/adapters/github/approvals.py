@@ -18,11 +18,11 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.domain.errors import GitHubError
-from ci_evals.domain.results.weakened import Approval
+from ci_evals.domain.results.weakened import CODE_DIGITS, Approval
 from ci_evals.support.payload import member
 
 _NEEDS = "pull-requests: read"
-_COMMAND = re.compile(r"/evals approve suite ([0-9a-f]{40})", re.IGNORECASE)
+_COMMAND = re.compile(rf"/evals approve suite ([0-9a-f]{{{CODE_DIGITS}}})", re.IGNORECASE)
 _MAY_WRITE = frozenset({"write", "admin"})
 _AUTHORS = 50
 """Maximum number of people whose rights are looked up."""

@@ -43,7 +43,7 @@ class ActionInputs:
     """The command that the action's inputs ask for: `run`, or one of an extension."""
 
     arguments: tuple[str, ...]
-    """What it is given: suites, or what the input of its name says."""
+    """Suites, or the values of the input that is named like the command."""
     options: Mapping[str, Any] = field(repr=False)
     """Values by the field of the settings. Keys among them must not be seen on a command line."""
     command: str = "run"

@@ -23,7 +23,7 @@ Formats: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
 
 @dataclass(frozen=True, kw_only=True)
 class CommandFacts:
-    """What is known of a command while its options are not imported."""
+    """Facts about a command that are needed before its options are imported."""
 
     after: str = ""
     """The command of the core that it is listed after. Default: after all of them."""

@@ -124,7 +124,7 @@ class ClaimsBacked(Judged):
 
     @property
     def claims_kind(self) -> Literal["backed"]:
-        """What is asked of the agent's claims."""
+        """The requirement on the agent's claims."""
         return self.claims
 
     def undone_by(self, later: Sequence[int]) -> Sequence[int]:

@@ -23,7 +23,7 @@ class EvidenceKind:
     keys: tuple[str, ...]
     """The keys in `not_found` of what should find it."""
     cure: str = ""
-    """What to do if no reply ever reports it, if there is a short answer for all kinds of agents."""
+    """The remedy if no reply ever reports it; empty if it depends on the kind of agent."""
 
 
 def not_seen(reason: str, kind: EvidenceKind, transcript: Transcript, *evidence: int) -> Verdict:

@@ -27,7 +27,7 @@ from ci_evals.domain.results.judge import JudgeCheck, VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
 from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.studies import Studies, Study
-from ci_evals.domain.results.suite import ScoreSummary, SuiteResult, TestResult
+from ci_evals.domain.results.suite import OWN_RESULTS, ScoreSummary, SuiteResult, TestResult
 from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.domain.results.weakened import Weakened
 from ci_evals.support import dataclass_json
@@ -177,7 +177,7 @@ class RunInfo(ResultPart):
     null_score: Percent | None = None
     """The mean of the tests' `nullScore`, but for those in quarantine. Null if none has one."""
     definitions: tuple[SuiteDefinition, ...] | None = None
-    """What the suites require, with the tests that were not selected. Null if it is not known."""
+    """The requirements of the suites, including tests that were not selected. Null if unknown."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -209,7 +209,7 @@ class Results(ScoreSummary, _RunFields):
     comparison: Comparison | None = None
     """With the baseline; null if there is none."""
     weakened: Weakened | None = None
-    """Where suites and gate require less than in the baseline. Null if that was not compared."""
+    """Requirements of suites and gate that were dropped since the baseline. Null if not compared."""
     odds: Odds | None = None
     """How often an unchanged agent would fail this gate; null without a verdict, or with more than
     5,000 tests."""
@@ -245,8 +245,10 @@ class Results(ScoreSummary, _RunFields):
 
     @property
     def of_other_tools(self) -> bool:
-        """True if other tools played all of it: nothing says what its tests require."""
-        return self.run.definitions is None and all(suite.of_other_tool for suite in self.suites)
+        """True if other tools played all of it, which never say what their tests require."""
+        if self.run.definitions is not None:
+            return False
+        return all(suite.of_other_tool and suite.adapter != OWN_RESULTS for suite in self.suites)
 
     @property
     def base_side(self) -> "Results | None":

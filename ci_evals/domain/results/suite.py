@@ -17,6 +17,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 
 OTHER_TOOL = "results:"
+OWN_RESULTS = f"{OTHER_TOOL}ci-evals"
 """The beginning of the adapter of suites that another tool ran; the format of its results follows."""
 
 

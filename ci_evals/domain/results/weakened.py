@@ -5,6 +5,9 @@ from enum import StrEnum
 
 from ci_evals.domain.base import CleanText, Instant, ResultPart
 
+CODE_DIGITS = 40
+"""Hexadecimal digits of a code: too many to find two changes of suites with the same one."""
+
 
 class WeakeningKind(StrEnum):
     """Kinds of what is required no longer."""
@@ -18,7 +21,7 @@ class WeakeningKind(StrEnum):
     TEST_QUARANTINED = "test_quarantined"
     TEST_NOT_CRITICAL = "test_not_critical"
     TEST_LEFT_PART = "test_left_part"
-    """A test lost a tag or its difficulty, which a limit of the gate is about."""
+    """A test lost the tag, the difficulty, the name or the suite that a limit of the gate is about."""
     TEST_WHEN_NARROWED = "test_when_narrowed"
     """A test depends on fewer paths, so `changed_since` plays it for fewer changes."""
     WEIGHT_LOWERED = "weight_lowered"

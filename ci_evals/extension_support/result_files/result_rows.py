@@ -151,7 +151,7 @@ class ResultSet:
     run_ids: tuple[str, ...] = ()
     """The ids of the run that these rows are of: rows of one run in two files are given twice."""
     definitions: tuple[SuiteDefinition, ...] = ()
-    """What all suites of the run require, if the file says it."""
+    """The requirements of all suites of the run, if the file has them."""
     records: int = 0
     """The number of records that the rows were made of, for a format whose totals count them."""
     stated: StatedTotals | None = None

@@ -332,7 +332,7 @@ def _resumed(infos: Sequence[RunInfo]) -> Resumed | None:
 
 
 def _definitions(infos: Sequence[RunInfo]) -> tuple[SuiteDefinition, ...] | None:
-    """What the suites of all runs require; None if a run does not say it, or two contradict each other."""
+    """Join the requirements of the suites; None if a run lacks them, or two contradict each other."""
     merged: dict[tuple[str, str], tuple[SuiteDefinition, ...]] = {}
     for info in infos:
         if info.definitions is None:

@@ -29,7 +29,7 @@ class Asked:
 class _Question:
     planting: int
     place: int
-    """Of the evaluation in its test, counted from 0."""
+    """Index of the evaluation in its test."""
     transcript: Transcript
 
 

@@ -165,7 +165,7 @@ class _Sources(NamedTuple):
     digests: tuple[str, ...]
     warnings: tuple[str, ...]
     definitions: tuple[SuiteDefinition, ...] | None
-    """What the suites of ci-evals require; None if there are none."""
+    """The requirements of the suites of ci-evals; None if there are none."""
 
     @classmethod
     def of(cls, files: Sequence[FileResults]) -> "_Sources":

@@ -52,13 +52,13 @@ class NotWeakened(Rule):
         if not self.can_fail:
             return
         given, weakened = run.given, run.given.weakened
-        if run.results.of_other_tools:
+        if weakened is not None:
+            yield self._check(run, weakened)
+        elif run.results.of_other_tools:
             yield run.whole.check(self.kind, self.kind, 0, note=_OTHER_TOOL)
-        elif weakened is None:
+        else:
             why, blocks = given.no_baseline_reason, given.may_have_baseline
             yield run.whole.check(self.kind, self.kind, 0, note=why, blocks_verdict=blocks)
-        else:
-            yield self._check(run, weakened)
 
     def _check(self, run: GatedRun, weakened: Weakened) -> GateCheck:
         approval, count = weakened.approval, len(weakened.items)

@@ -107,7 +107,7 @@ def alerts(story: Story) -> tuple[Section, ...]:
 
 
 def _weakened(story: Story) -> tuple[str, ...]:
-    """Where less is required than in the baseline, and the command that approves it."""
+    """List the requirements that were dropped since the baseline, and the command that approves it."""
     found = story.weakened
     if found is None:
         return ()

@@ -352,7 +352,7 @@ class TrialErrors:
     affected: tuple[tuple[SuiteResult, TestResult], ...]
     """In the order of the run."""
     number: int = 0
-    """Of its `noun`."""
+    """The number of trials or criteria, by `noun`."""
     noun: str = "trial"
     """`trial` or `criterion`."""
     at_fault: str = ""

@@ -43,7 +43,7 @@ class Story:
     certainty: str
     """How sure the result is, in a sentence or two."""
     weakened: WeakenedStory | None
-    """Where suites and gate require less than in the baseline, or that it is not known; None if nowhere."""
+    """Requirements dropped since the baseline, or that they are unknown; None if there are none."""
     odds: str | None
     """How often the same agent would fail this gate; None for runs too small to tell."""
     news: News

@@ -51,7 +51,7 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class WeakenedStory:
-    """What is required no longer."""
+    """The requirements that were dropped since the baseline."""
 
     heading: str
     """How much of which kind, in a sentence."""

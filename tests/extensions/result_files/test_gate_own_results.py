@@ -97,3 +97,21 @@ def test_their_suites_may_not_be_weakened_unseen(tmp_path, monkeypatch, capsys):
         code, printed = gate(capsys, *files, *options)
         assert code == 1, printed
         assert "minScore of “t0” of the suite “S”: 50 before, none now." in printed
+
+
+def test_results_that_do_not_say_what_their_suites_require_pass_no_gate(tmp_path, monkeypatch, capsys):
+    """Neither without the key nor as rows of another tool, if the baseline has it."""
+    monkeypatch.chdir(tmp_path)
+    write_suite(test_floor=50)
+    play("--output-dir=main")
+    write_suite()
+    play()
+    file = Path("results/_results.json")
+    results = json.loads(file.read_text())
+    del results["run"]["definitions"]
+    file.write_text(json.dumps(results))
+    Path("rows.csv").write_text("test,passed\nt0,true\nt1,true\nt2,true\n")
+    for given in (str(file), "rows.csv"):
+        code, printed = gate(capsys, given, "--weakened=fail", "--baseline=main")
+        assert code == 3, printed
+        assert "this run does not record what its suites require" in printed

@@ -31,7 +31,7 @@ class Headline(NamedTuple):
     details: list[str]
     """More on how sure the result is, in sentences."""
     warnings: tuple[str, ...]
-    """Where less is required than in the baseline, and reasons to trust judge and simulated user less."""
+    """Dropped requirements, and reasons to trust judge and simulated user less."""
     notes: list[str]
     facts: list[tuple[str, str]]
 
