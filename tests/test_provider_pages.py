@@ -9,7 +9,7 @@ from doc_pages import ROOT, blocks, code, table
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM
 from ci_evals.cli.environment_secrets import secret_variables
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.extension_registry import providers
 from ci_evals.extensions.model_programs import claude_code_llm, copilot_llm
 from ci_evals.planning.model_family import family

@@ -19,17 +19,20 @@ from ci_evals.domain.options import Option
 from ci_evals.extension_registry import installed, register_commands
 
 if TYPE_CHECKING:  # a command's options are imported with it
+    from ci_evals.cli.settings.plan_commands import PlanSettings, ValidateSettings
     from ci_evals.cli.settings.result_commands import (
         CommentSettings,
         ReportSettings,
         ShowSettings,
     )
-    from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings, ValidateSettings
+    from ci_evals.cli.settings.run_command import RunSettings
 
 PROGRAM = "ci-evals"
 _OURS = ("CI_EVAL", "CIEVAL", "CI-EVAL")
 """How names of our variables begin, also if they are misspelt."""
-_SUITES, _RESULTS = (f"ci_evals.cli.settings.{kind}_commands" for kind in ("suite", "result"))
+_PLAN = "ci_evals.cli.settings.plan_commands"
+_RUN = "ci_evals.cli.settings.run_command"
+_RESULTS = "ci_evals.cli.settings.result_commands"
 
 app = Application(
     name=PROGRAM,
@@ -68,7 +71,7 @@ def common(
 
 
 @app.command()
-@takes(_SUITES, "RunSettings")
+@takes(_RUN, "RunSettings")
 def run(settings: "RunSettings", context: RunContext) -> None:
     """Play suites against the agent, judge them and write reports.
 
@@ -94,7 +97,7 @@ def run(settings: "RunSettings", context: RunContext) -> None:
 
 
 @app.command()
-@takes(_SUITES, "ValidateSettings")
+@takes(_PLAN, "ValidateSettings")
 def validate(settings: "ValidateSettings", context: RunContext) -> None:
     """Check suites: every problem with file, line and column.
 
@@ -108,7 +111,7 @@ def validate(settings: "ValidateSettings", context: RunContext) -> None:
 
 
 @app.command()
-@takes(_SUITES, "PlanSettings")
+@takes(_PLAN, "PlanSettings")
 def plan(settings: "PlanSettings", context: RunContext) -> None:
     """Show what would run, and estimate tokens, cost and duration.
 

@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from ci_evals.cli.app import app
 from ci_evals.cli.settings.help import sections
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import ci_evals
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.policy import read_policy
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_support.judging import judging
 from ci_evals.extension_support.settings import JudgeSettings

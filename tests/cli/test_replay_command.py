@@ -32,7 +32,7 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run import recording
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import SuiteTrust
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.run import Digests, Tool

@@ -1,6 +1,6 @@
 """The options: declared once, and in step with what they set."""
 
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 
 
 def test_keys_do_not_show():

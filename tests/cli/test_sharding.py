@@ -5,7 +5,7 @@ import pytest
 
 from ci_evals.cli.run.sharding import for_shard, part_of
 from ci_evals.cli.settings.choices import CommentMode
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.errors import UsageError
 
 PLAN = plans.planned({"name": "a"}, {"name": "b"})

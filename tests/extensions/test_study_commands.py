@@ -14,7 +14,7 @@ from commands import ci_evals, files_in, start, write_suite
 
 from ci_evals.cli.commands.validate import validate
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.suite_commands import ValidateSettings
+from ci_evals.cli.settings.plan_commands import ValidateSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_support.settings import JudgeSettings
 from ci_evals.extensions.attack.study import attack_judge

@@ -14,7 +14,7 @@ from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import OutputFormat
 from ci_evals.cli.settings.models import models_asked
-from ci_evals.cli.settings.suite_commands import PlanSettings
+from ci_evals.cli.settings.plan_commands import PlanSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.grading import control

@@ -33,7 +33,7 @@ from ci_evals.cli.run.sharding import for_shard, only_part, part_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode, MissingSecrets, OutputFormat
 from ci_evals.cli.settings.policy import read_policy, recorded_options
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.errors import CiEvalsError, SuiteError, UsageError
 from ci_evals.domain.plan import HEAD, Plan
 from ci_evals.domain.progress import Event, Listener, TurnPlayed

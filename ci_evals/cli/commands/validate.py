@@ -6,7 +6,7 @@ from ci_evals.cli.files.suite_loading import load_suites, unmatched_paths
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.suite_commands import ValidateSettings
+from ci_evals.cli.settings.plan_commands import ValidateSettings
 from ci_evals.domain import numbers
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.quality import weaknesses

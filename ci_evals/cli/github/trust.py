@@ -20,7 +20,6 @@ from ci_evals.cli.github.github_job import GitHubJob, wants_comment
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode, SuiteTrust
 from ci_evals.cli.settings.shared import CommentingSettings
-from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.settings.table import options_of
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import GitHubError, UsageError
@@ -63,8 +62,8 @@ def _has_comment(settings: object) -> TypeGuard[CommentingSettings]:
     """Return whether a command comments. A shard does so only on request."""
     if not isinstance(settings, CommentingSettings):
         return False
-    shard = settings.shard if isinstance(settings, RunSettings) else None
-    return shard is None or settings.comment is CommentMode.ALWAYS
+    is_shard = getattr(settings, "shard", None) is not None
+    return not is_shard or settings.comment is CommentMode.ALWAYS
 
 
 class FileTrust:
@@ -108,6 +107,8 @@ class FileTrust:
         Raises:
             UsageError: with the option and the reason.
         """
+        from ci_evals.cli.settings.run_command import RunSettings  # noqa: PLC0415  # brings the gate along
+
         for declared in options_of(RunSettings):
             if declared.kebab == option and declared.named_by(value):
                 self.check(option, declared.names, value)

@@ -10,7 +10,7 @@ from ci_evals.cli.run.elsewhere import plays_elsewhere
 from ci_evals.cli.run.judge_cache import folder_of, refused
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.providers import OFFLINE
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports.names import AGENT_LOG

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.plan import Plan
 from ci_evals.extension_registry import run_hooks
 from ci_evals.job.chosen import Chosen

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.github_job import GitHubJob
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.agents import lacks_secret
 from ci_evals.domain.plan import Plan
 from ci_evals.extension_registry import providers

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ci_evals.adapters.journal.reading import Recording
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite

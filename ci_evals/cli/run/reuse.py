@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ci_evals.adapters.git.checkout import tracked_files, tracks
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.suite_commands import LAST, RunSettings
+from ci_evals.cli.settings.run_command import LAST, RunSettings
 from ci_evals.domain.errors import Exit, GitHubError, UsageError
 from ci_evals.domain.results.gate import CheckKind, Decision
 from ci_evals.domain.results.run import Git, Results

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ci_evals.cli.settings.choices import CommentMode
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.plan import Plan
 from ci_evals.job import NO_BASELINE, Job

@@ -19,8 +19,8 @@ from ci_evals.cli.settings.result_commands import (
     CommentSettings,
     ReportSettings,
 )
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.cli.settings.successors import refuse_input
-from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.settings.table import options_of
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.options import Names, Option

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from ci_evals.cli.settings.gate_rules import odds_options
-from ci_evals.cli.settings.shared import BASELINE_WORDS, REQUIRED, BaselineSettings, GateSettings
+from ci_evals.cli.settings.gate_rules import GateSettings, odds_options
+from ci_evals.cli.settings.shared import BASELINE_WORDS, REQUIRED, BaselineSettings
 from ci_evals.cli.settings.table import options_of
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.suite import SuiteResult

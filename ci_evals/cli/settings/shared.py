@@ -6,7 +6,6 @@ from typing import Annotated
 
 from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.cli.settings.choices import CommentMode, CommentOn, SuiteTrust
-from ci_evals.cli.settings.gate_rules import change_options, gate_options, settings_class
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.choices import BothSides, CheckMode
 from ci_evals.domain.options import Group, Names, OptionSpec
@@ -169,22 +168,6 @@ class SuiteSettings:
     agent_key: AgentKey = field(default=None, repr=False)
     base_url: BaseUrl = None
     trust_suites: TrustSuites = SuiteTrust.AUTO
-
-
-_ChangeOptions = settings_class("_ChangeOptions", change_options())
-_GateOptions = settings_class("_GateOptions", gate_options())
-
-
-@dataclass(frozen=True)
-class ChangeSettings(_ChangeOptions):  # type: ignore[misc, valid-type]  # its fields are what the rules declare
-    """The gate on changes since the baseline."""
-
-
-@dataclass(frozen=True)
-class GateSettings(_GateOptions):  # type: ignore[misc, valid-type]  # as above
-    """The gate."""
-
-    no_gate: Annotated[bool, OptionSpec("Report only: exit 0 even if checks fail.", group=Group.GATE)] = False
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from ci_evals.cli.settings.choices import SuiteTrust
+from ci_evals.cli.settings.gate_rules import ChangeSettings
 from ci_evals.cli.settings.shared import (
-    ChangeSettings,
     TrustSuites,
 )
 from ci_evals.domain.options import Group, Names, OptionSpec

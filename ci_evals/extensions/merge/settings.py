@@ -7,9 +7,9 @@ from typing import Annotated
 from ci_evals.cli.settings.choices import (
     SuiteTrust,
 )
+from ci_evals.cli.settings.gate_rules import GateSettings
 from ci_evals.cli.settings.shared import (
     BaselineSettings,
-    GateSettings,
     JunitFile,
     OutputDir,
     TrustSuites,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from ci_evals.cli.settings.suite_commands import ValidateSettings
+from ci_evals.cli.settings.plan_commands import ValidateSettings
 from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.extension_registry import providers
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 from ci_evals.cli.settings.choices import SuiteTrust
+from ci_evals.cli.settings.gate_rules import GateSettings
 from ci_evals.cli.settings.shared import (
     BaselineSettings,
     CommentingSettings,
-    GateSettings,
     JunitFile,
     OutputDir,
     Prices,

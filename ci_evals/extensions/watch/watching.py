@@ -14,7 +14,7 @@ from typing import Any
 from ci_evals.adapters.suite_paths import fixed_folder
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import OutputFormat
-from ci_evals.cli.settings.suite_commands import LAST, RunSettings
+from ci_evals.cli.settings.run_command import LAST, RunSettings
 from ci_evals.cli.settings.table import options_of
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit, UsageError

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _VERBOSE = re.compile(r"\(\?[a-zA-Z]*x")
-_BLANK = r"\x20"
+_BLANK = " "
 _CLASS = re.compile(r"\\(?:[a-zA-Z0-9]|(.))")
 """An escape within a set: a class or code, else a sign."""
 

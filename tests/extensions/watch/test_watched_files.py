@@ -9,7 +9,7 @@ import pytest
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import OutputFormat
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.extensions.watch.watching import watch, watched_files
 
