@@ -70,7 +70,7 @@ class AgentKind:
     rank: int = 100
     """Its place where all adapters are listed: the lowest comes first."""
     agent: str = ""
-    """Module and class of its agents behind servers, such as `ci_evals.agents.http.agent:HttpAgent`."""
+    """Module and class of its agents behind servers, such as `ci_evals.agents.aui.agent:AuiAgent`."""
     builder: str = ""
     """Module and function that build its agents, if they are code: `ci_evals.agents.command.agent:build`."""
     apis: Mapping[str, str] = field(default_factory=dict)

@@ -17,9 +17,9 @@ from doc_pages import ROOT, blocks, code, table
 from endpoints import calls, completion
 from world import Fault
 
-from ci_evals.agents.http.options import OF_A_REQUEST, OF_A_TURN, TEXTS, HttpOptions, HttpReply
-from ci_evals.agents.http.wire import Reader
 from ci_evals.agents.options import OF_A_TEST
+from ci_evals.extensions.http.options import OF_A_REQUEST, OF_A_TURN, TEXTS, HttpOptions, HttpReply
+from ci_evals.extensions.http.wire import Reader
 from ci_evals.extensions.openai_api.options import ChatOptions
 from ci_evals.support.redaction import Redactor
 

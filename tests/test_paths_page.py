@@ -4,8 +4,8 @@ import pytest
 import yaml
 from doc_pages import ROOT, blocks, code, table
 
-from ci_evals.agents.http.options import HttpOptions, HttpReply
-from ci_evals.agents.http.wire import Reader
+from ci_evals.extensions.http.options import HttpOptions, HttpReply
+from ci_evals.extensions.http.wire import Reader
 from ci_evals.support.redaction import Redactor
 
 PAGE = (ROOT / "docs/http-paths.md").read_text()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from ci_evals.agent_registry import AgentKind, KeyNeed
-from ci_evals.support.documentation import see
 
 KINDS: Mapping[str, AgentKind] = {
     "aui": AgentKind(
@@ -20,27 +19,6 @@ KINDS: Mapping[str, AgentKind] = {
         unsent=dict.fromkeys(("model", "systemPrompt"), "has no field on the AUI wire and is not sent"),
         takes_history=False,
         starter="agents/aui/starter.yaml.j2",
-    ),
-    "http": AgentKind(
-        rank=40,
-        about="any JSON endpoint",
-        page="http-agent.md",
-        agent="ci_evals.agents.http.agent:HttpAgent",
-        options="ci_evals.agents.http.options:HttpOptions",
-        needs={
-            "baseUrl": "is missing; set it, or `base_url=`",
-            "adapterOptions": "is missing: how the agent is asked; or name a file with it by "
-            f"`adapter_options=` ({see('http-agent')})",
-        },
-        keyed=True,
-        sends_user_info=False,
-        history_names=frozenset({"messages", "uiMessages", "history"}),
-        no_history="adapterOptions.send has no {{messages}} and no {{history}}, which would tell the agent",
-        hand_over="adapterOptions.reply.escalated or .escalationTools",
-        reports_arguments=None,
-        evidence_paths="reply",
-        path_conditions=frozenset({"escalatedWhen"}),
-        starter="agents/http/starter.yaml.j2",
     ),
 }
 """Adapters with a name."""

@@ -13,9 +13,9 @@ from ci_evals.adapters import call_pieces, tool_calls
 from ci_evals.agents import chat_messages
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.code import plain_reply
-from ci_evals.agents.http.agent import HttpAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.suite import Test
+from ci_evals.extensions.http.agent import HttpAgent
 
 Piece = dict[str, Any]
 

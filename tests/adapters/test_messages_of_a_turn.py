@@ -14,12 +14,12 @@ import world
 from pydantic import TypeAdapter
 
 from ci_evals.agents.command.agent import CommandAgent
-from ci_evals.agents.http.agent import HttpAgent
 from ci_evals.agents.python.loading import agent_of
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.checks.evaluation import Strict
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
+from ci_evals.extensions.http.agent import HttpAgent
 from ci_evals.ports import Agent
 
 TEST = Test(

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from ci_evals.agents import chat_messages
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.code import plain_reply
-from ci_evals.agents.http.options import HttpReply
-from ci_evals.agents.http.wire import Reader
 from ci_evals.domain.actions import calls_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ToolStatus
+from ci_evals.extensions.http.options import HttpReply
+from ci_evals.extensions.http.wire import Reader
 from ci_evals.support.redaction import Redactor
 
 ASKED = {"role": "user", "content": "A refund"}

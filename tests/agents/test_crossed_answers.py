@@ -11,11 +11,11 @@ import world
 
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.agents.command.agent import CommandAgent
-from ci_evals.agents.http.agent import HttpAgent
-from ci_evals.agents.http.options import HttpOptions
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError, LLMError
 from ci_evals.domain.suite import Test
+from ci_evals.extensions.http.agent import HttpAgent
+from ci_evals.extensions.http.options import HttpOptions
 from ci_evals.ports import Prompt
 
 TEST = Test(

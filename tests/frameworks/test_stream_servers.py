@@ -15,10 +15,10 @@ import world
 from doc_pages import ROOT, code, table
 from frameworks.environments import AGENTS, environment, free_port, server
 
-from ci_evals.agents.http.agent import HttpAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.suite import Test
+from ci_evals.extensions.http.agent import HttpAgent
 
 pytestmark = pytest.mark.frameworks
 

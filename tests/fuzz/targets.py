@@ -41,8 +41,6 @@ from ci_evals.adapters.transport.network import Answer
 from ci_evals.adapters.transport.rate_limiter import RetryableError
 from ci_evals.agents.aui import wire as aui_wire
 from ci_evals.agents.code import plain_reply
-from ci_evals.agents.http import wire as http_wire
-from ci_evals.agents.http.options import HttpReply
 from ci_evals.cli.settings import inputs
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.checks import answer_matching
@@ -57,6 +55,8 @@ from ci_evals.extension_support.drafting.draft import draft
 from ci_evals.extension_support.drafting.personal_data import StandIns
 from ci_evals.extension_support.result_files.source import SourceFile
 from ci_evals.extensions.calibration import later_runs, sheet_reading, terminal
+from ci_evals.extensions.http import wire as http_wire
+from ci_evals.extensions.http.options import HttpReply
 from ci_evals.extensions.importers.conversations.formats import CONVERSATION_FORMATS
 from ci_evals.extensions.importers.conversations.recorded_file import RecordedFile
 from ci_evals.extensions.importers.formats import IMPORTERS

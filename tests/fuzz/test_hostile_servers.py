@@ -16,13 +16,13 @@ import pytest
 from agent_cases import server_agent
 
 from ci_evals.agents.aui.agent import AuiAgent
-from ci_evals.agents.http.options import HttpOptions
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Outcome
+from ci_evals.extensions.http.options import HttpOptions
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.ports import Agent
 

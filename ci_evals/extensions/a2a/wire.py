@@ -14,10 +14,10 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.agents.missing_values import why_not_found
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply, ToolCall
+from ci_evals.extension_support.missing_values import why_not_found
 from ci_evals.extensions.a2a.card import Interface
 from ci_evals.support import payload
 from ci_evals.support.json_path import JsonPath

@@ -19,12 +19,12 @@ from ci_evals.adapters.otlp.traced_agent import TracedAgent
 from ci_evals.adapters.otlp.trial_trace import Exporter
 from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.command.agent import CommandAgent
-from ci_evals.agents.http.agent import HttpAgent
 from ci_evals.agents.python.hosting.host import Host
 from ci_evals.agents.python.loading import agent_of
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
+from ci_evals.extensions.http.agent import HttpAgent
 from ci_evals.extensions.openai_api.chat_agent import ChatAgent
 from ci_evals.support.redaction import Redactor
 

@@ -14,13 +14,13 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest, AgentServer
 from ci_evals.agents.chat_thread import Thread
-from ci_evals.agents.http import wire
-from ci_evals.agents.http.options import HttpOptions, HttpRequest
 from ci_evals.agents.server_agent import closed_on_error
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.extensions.http import wire
+from ci_evals.extensions.http.options import HttpOptions, HttpRequest
 from ci_evals.support import placeholders
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.redaction import Redactor

@@ -16,15 +16,15 @@ from property_examples import examples
 from pydantic import ValidationError
 from world import Fault
 
-from ci_evals.agents.http.agent import HttpAgent
-from ci_evals.agents.http.options import HttpOptions, HttpReply
-from ci_evals.agents.http.wire import Reader
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.actions import with_calls
 from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Integration, Reply
+from ci_evals.extensions.http.agent import HttpAgent
+from ci_evals.extensions.http.options import HttpOptions, HttpReply
+from ci_evals.extensions.http.wire import Reader
 from ci_evals.support.redaction import Redactor
 
 TEST = Test(

@@ -17,13 +17,13 @@ from ci_evals.adapters.hand_over import hands_over, with_tools
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents import chat_messages
 from ci_evals.agents.chat_thread import Seen, Thread
-from ci_evals.agents.http import values
-from ci_evals.agents.http.options import NOT_PATHS, HttpReply
-from ci_evals.agents.http.values import NAMES, Matches
-from ci_evals.agents.missing_values import why_not_found
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import UNREAD_WORDS, Reply, ToolCall
+from ci_evals.extension_support.missing_values import why_not_found
+from ci_evals.extensions.http import values
+from ci_evals.extensions.http.options import NOT_PATHS, HttpReply
+from ci_evals.extensions.http.values import NAMES, Matches
 from ci_evals.support import payload
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.redaction import Redactor

@@ -18,12 +18,12 @@ from aiohttp import WSMsgType, web
 from doc_pages import ROOT, code, table
 from pydantic import ValidationError
 
-from ci_evals.agents.http.agent import HttpAgent
-from ci_evals.agents.http.options import HttpOptions
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.extensions.http.agent import HttpAgent
+from ci_evals.extensions.http.options import HttpOptions
 
 TEST = Test(
     name="Refund",
@@ -388,7 +388,7 @@ async def test_a_server_of_the_ai_sdk() -> None:
 
     async def recorded(name: str) -> list[Any]:
         with recorded_http.served(
-            recorded_http.load(Path(__file__).parents[1] / f"recorded_http/ai-sdk-{name}.json")
+            recorded_http.load(Path(__file__).parents[2] / f"agents/recorded_http/ai-sdk-{name}.json")
         ) as stub:
             replies, _ = await framework_chats.TALKS["ai-sdk"][name](stub.url)
         return replies
