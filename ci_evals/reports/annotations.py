@@ -63,10 +63,9 @@ def annotations(story: Story) -> tuple[Annotation, ...]:
 
 def _of_run(story: Story, severity: Severity) -> Annotation:
     results = story.results
-    checks = [gate.failure(check) for check in story.other_checks]
     skipped = story.outcome is RunOutcome.SKIPPED
     numbers = [] if skipped else [story.numbers.text]
-    told = [story.verdict(), *results.gate.reasons[1:], *checks, *numbers]
+    told = [story.verdict(), *results.gate.reasons[1:], *story.other_failures, *numbers]
     sentences = [*(sentence(capitalized(one)) for one in told), *story.checks_not_made]
     return _annotation(severity, "ci-evals", " ".join(sentences))
 

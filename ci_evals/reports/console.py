@@ -7,7 +7,7 @@ from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
-from ci_evals.reports.story import certainty, changes, gate, tables, verdict, wording
+from ci_evals.reports.story import certainty, changes, tables, verdict, wording
 from ci_evals.reports.story.advice import MORE_LINES
 from ci_evals.reports.story.failures import CONFIRMED, FailedCriterion, FailedTest
 from ci_evals.reports.story.story import Story
@@ -113,8 +113,8 @@ class _Console:
         yield from (f"! {warning}" for warning in story.judging_warnings)
         yield from story.notes
         if story.outcome is RunOutcome.FAILED:
-            failing = story.other_checks
-            yield from (sentence(capitalized(gate.failure(check))) for check in failing[:_NAMED])
+            failing = story.other_failures
+            yield from (sentence(capitalized(failure)) for failure in failing[:_NAMED])
             if (more := len(failing) - _NAMED) > 0:
                 yield f"{numbers.count(more, 'more check')} failed {MORE_LINES}."
 
@@ -257,7 +257,7 @@ class _Console:
 
     def what_to_do(self) -> str:
         """The next step where there is no verdict, or a failed one."""
-        return sanitize.log_line(self._story.what_to_do)
+        return sanitize.log_line(self._story.next_step.text)
 
     def remarks(self) -> str:
         """Trials, time and cost."""

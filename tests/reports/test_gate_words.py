@@ -81,7 +81,7 @@ from ci_evals.reports.story.story import story_of
 )
 def test_a_broken_check_in_words(check, words):
     """Names of options stay out of it where the check can be told without."""
-    assert gate.failure(build.check(passed=False, **check)) == words
+    assert gate.failure(build.check(passed=False, **check), build.results()) == words
 
 
 def test_a_score_of_which_little_was_decided_is_no_headline():

@@ -148,6 +148,29 @@ def test_the_line_of_numbers_has_whole_points():
     assert story_of(passed).numbers.text == "3 of 4 tests pass."
 
 
+@pytest.mark.parametrize(
+    ("base", "head", "fell", "change"),
+    [(93.9, 71.2, "22", "−22"), (93.2, 71.9, "22", "−22"), (93.9, 88.1, "5.8", "−5")],
+)
+def test_a_drop_that_failed_is_the_change_beside_it(base, head, fell, change):
+    """It has a decimal only where whole points would read as allowed."""
+    run = compared("pppp", "pppp")
+    comparison = replace(run.comparison, base=base, head=head, delta=head - base)
+    run = replace(run, comparison=comparison)
+    drop = build.check("max-drop", 5, base - head, passed=False)
+    story = story_of(replace(run, score=head, gate=build.decision(drop, exit_code=1)))
+    assert story.verdict() == f"Evals failed: the score fell by {fell}, at most 5 allowed"
+    assert f"({change})" in story.numbers.text
+
+
+def test_commands_of_the_next_step_are_told_apart():
+    step = story_of(compared("pppf", "pppp", min_score=85)).next_step
+    assert "".join(f"{' ' if part.gap else ''}{part.text}" for part in step.parts) == step.text
+    commands = [part.text for part in step.parts if part.is_command]
+    assert commands[0] == "ci-evals show --failed"
+    assert commands[1].startswith("ci-evals run ")
+
+
 def test_a_change_below_a_point_is_not_called_the_same():
     for score, words in ((93.2, "less than a point below main"), (94.0, "1 point above main")):
         run = comment_cases.passed_example()
@@ -300,12 +323,12 @@ def test_a_test_that_only_ended_in_an_error_did_not_break():
 
 def test_a_run_that_is_only_over_a_limit_says_where_to_look():
     costly = gated(build.check("max-cost", 0.5, 0.61, passed=False))
-    assert story_of(costly).what_to_do.startswith("See in the report what takes the cost")
+    assert story_of(costly).next_step.text.startswith("See in the report what takes the cost")
 
 
 def test_a_passed_run_in_which_a_test_broke_has_a_next_step():
-    assert story_of(compared("pppf", "pppp")).what_to_do.startswith(READ_FAILURES)
-    assert story_of(compared("pppp", "pppp")).what_to_do == ""
+    assert story_of(compared("pppf", "pppp")).next_step.text.startswith(READ_FAILURES)
+    assert story_of(compared("pppp", "pppp")).next_step.text == ""
 
 
 @pytest.mark.parametrize(
@@ -320,7 +343,7 @@ def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice)
     """A test that failed in each of three trials needs none."""
     failed = build.suite_result("Refunds", cases.played("Late parcel", trials))
     results = replace(cases.decided(build.results(failed), cases.base_run(failed), Policy()), comparison=None)
-    assert story_of(results).what_to_do.startswith(advice)
+    assert story_of(results).next_step.text.startswith(advice)
 
 
 @pytest.mark.parametrize(
@@ -346,7 +369,7 @@ def test_the_command_that_repeats_a_test_can_be_pasted(name, file, command):
     """A name that a shell or Markdown would read otherwise, or --test would split, is left to the reader."""
     failed = build.suite_result("Refunds", cases.played(name, "fp"), file=file)
     results = replace(cases.decided(build.results(failed), cases.base_run(failed), Policy()), comparison=None)
-    assert f": ci-evals run {command} --loops=10. " in story_of(results).what_to_do
+    assert f": ci-evals run {command} --loops=10. " in story_of(results).next_step.text
     text = summary(story_of(results))
     assert f": `ci-evals run {command} --loops=10`. " in text
 
@@ -355,9 +378,9 @@ def test_a_rerun_that_would_mostly_fail_again_is_not_advised():
     """Ten passes of one test do not lift a score that is too close to its floor."""
     flaky = comment_cases.flaky()
     assert flaky.odds.share > 0.5
-    assert "If all pass, note that a rerun would probably fail again" in story_of(flaky).what_to_do
+    assert "If all pass, note that a rerun would probably fail again" in story_of(flaky).next_step.text
     seldom = replace(flaky, odds=replace(flaky.odds, share=0.2))
-    assert "If all pass, rerun this check." in story_of(seldom).what_to_do
+    assert "If all pass, rerun this check." in story_of(seldom).next_step.text
 
 
 @pytest.mark.parametrize(
@@ -384,12 +407,12 @@ def test_a_test_is_repeated_with_the_same_agent_and_judge(config, options, more)
     results = replace(
         cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy()), comparison=None
     )
-    assert story_of(results).rerun_command.endswith(f'--test="Late parcel"{options} --loops=10')
-    assert ("repeat it, with the other options of this run: " in story_of(results).what_to_do) == more
+    assert story_of(results).next_step.commands[0].endswith(f'--test="Late parcel"{options} --loops=10')
+    assert ("repeat it, with the other options of this run: " in story_of(results).next_step.text) == more
 
 
 def test_no_rerun_of_the_check_is_advised_if_it_passed():
-    comparison = story_of(compared("pppf", "pppp")).what_to_do
+    comparison = story_of(compared("pppf", "pppp")).next_step.text
     assert comparison.endswith("If any trial fails, fix it.")
 
 
@@ -405,14 +428,14 @@ def test_a_run_without_a_model_is_repeated_without_one():
     failed = build.suite_result("Refunds", cases.played("Late parcel", "fp"))
     run = build.run_info(config={"provider": "offline"})
     results = cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy())
-    assert story_of(results).rerun_command.endswith(" --provider=offline --loops=10")
+    assert story_of(results).next_step.commands[0].endswith(" --provider=offline --loops=10")
 
 
 def test_no_run_is_advised_for_the_results_of_another_tool():
     """It plays its tests itself."""
     suite = build.suite_result("Refunds", cases.played("Late parcel", "f"), adapter="results: rows")
     assert suite.of_other_tool
-    assert story_of(build.results(suite, gate=build.decision(exit_code=1))).what_to_do == ""
+    assert story_of(build.results(suite, gate=build.decision(exit_code=1))).next_step.text == ""
 
 
 def test_a_replay_is_not_to_be_repeated():
@@ -420,7 +443,7 @@ def test_a_replay_is_not_to_be_repeated():
     results = compared("pppf", "pppp", min_score=85)
     origin = Origin(how="replay", run="earlier", started_at=results.run.started_at)
     replayed = replace(results, run=replace(results.run, origin=origin))
-    said = story_of(replayed).what_to_do
+    said = story_of(replayed).next_step.text
     assert "--loops" not in said
     assert "run without replay" in said
 
@@ -434,11 +457,11 @@ def test_options_that_help_are_named_if_too_little_was_decided():
     results = build.results(
         build.suite_result("Refunds", test), score=None, gate=build.decision(exit_code=3, reasons=reasons)
     )
-    said = story_of(results).what_to_do
+    said = story_of(results).next_step.text
     assert "trace: otlp in the suite, or the option otlp" in said
     assert "(exit code 3)" in said
 
 
 def test_every_next_step_after_a_failure_ends_with_the_exit_code():
-    assert story_of(compared("pppf", "pppp", min_score=85)).what_to_do.endswith("Exit code 1.")
-    assert "Exit code" not in story_of(compared("pppf", "pppp")).what_to_do
+    assert story_of(compared("pppf", "pppp", min_score=85)).next_step.text.endswith("Exit code 1.")
+    assert "Exit code" not in story_of(compared("pppf", "pppp")).next_step.text

@@ -14,7 +14,7 @@ import pytest
 
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach, Times
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.run import Git, Results
 from ci_evals.reports.page import embedded_data, page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.overview import test_table
@@ -98,6 +98,25 @@ def test_verdict_is_always_first(outcome):
     assert ("So it is." in found.text()) == (
         outcome in {RunOutcome.FAILED, RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
     )
+
+
+@pytest.mark.parametrize(
+    ("ref", "shown"),
+    [
+        ("refs/pull/12/merge", "Commit 5c6a5de Pull request 12 Suite file"),
+        ("refs/heads/fix-refunds", "Commit 5c6a5de Branch fix-refunds Pull request 12"),
+        ("refs/tags/v2", "Commit 5c6a5de Tag v2 Pull request 12"),
+    ],
+)
+def test_the_head_names_what_was_tested_as_people_do(ref, shown):
+    git = Git(commit=comment_cases.HEAD, ref=ref, pull_request=12)
+    page = drawn(replace(RUNS["good"], run=build.run_info(git=git)))
+    assert shown in page.text("_content")
+
+
+def test_commands_are_code_in_what_to_do():
+    page = drawn(RUNS["bad"])
+    assert "ci-evals show --failed" in page.text("code")
 
 
 def test_skipped_run_shows_its_reason_and_no_number():

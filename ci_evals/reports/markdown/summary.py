@@ -1,6 +1,5 @@
 """The run's summary: the sections of comment, step summary and `summary.md`, in the order of reading."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 from ci_evals.domain import numbers
@@ -22,8 +21,7 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     tabled,
 )
-from ci_evals.reports.story import changes, gate, tables, verdict, wording
-from ci_evals.reports.story.advice import SHOW_FAILURES
+from ci_evals.reports.story import changes, tables, verdict, wording
 from ci_evals.reports.story.failures import News, TrialErrors
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
@@ -44,7 +42,6 @@ _CAUSES = 100
 """Causes of errors that are listed."""
 _HEADING = 200
 """Characters of the heading."""
-_COMMAND_END = re.compile(r"` ([.,])")
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
 _WITHOUT_JUDGE = _PASSED | {RunOutcome.SKIPPED}
 """Outcomes below which the judge is not named."""
@@ -231,8 +228,7 @@ def _head(story: Story, context: SummaryContext, news: News) -> Section:
         case RunOutcome.NO_VERDICT:
             reasons = tuple(sentence(capitalized(one)) for one in (why if cut else why[1:]))
         case _:
-            others = story.other_checks
-            reasons = tuple(sentence(f"Also: {gate.failure(check)}") for check in others)
+            reasons = tuple(sentence(f"Also: {failure}") for failure in story.other_failures)
     line = " ".join(filter(None, [_line(story, news), _links(context)]))
     sure = sanitize.inline(story.certainty) if news.broke else ""
     text = section("head", heading=heading(story, trust), line=line, sure=sure, reasons=reasons)
@@ -296,11 +292,10 @@ def _suites(story: Story) -> Section | None:
 
 
 def _what_to_do(story: Story) -> Section | None:
-    commands = (story.rerun_command, SHOW_FAILURES)
-    pattern = "|".join(map(re.escape, commands))
-    parts = re.split(f"({pattern})", story.what_to_do)
-    words = [f"`{part}`" if part in commands else sanitize.inline(part) for part in parts]
-    text = _COMMAND_END.sub(r"`\1", " ".join(word for word in words if word))
+    text = ""
+    for part in story.next_step.parts:
+        shown = f"`{part.text}`" if part.is_command else sanitize.inline(part.text)
+        text += f" {shown}" if part.gap else shown
     return Section("what to do", f"**What to do**: {text}", Rank.TELLING) if text else None
 
 

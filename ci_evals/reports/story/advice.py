@@ -1,5 +1,10 @@
 """Sentences that name an option, a key or a command: the one place where advice is worded."""
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Cause
 
@@ -25,6 +30,35 @@ _EVIDENCE = {
     Cause.NO_MODEL: "set an embedding-model",
     Cause.CANNOT_TELL: "reword the criteria so that the conversation decides them",
 }
+
+
+class StepPart(NamedTuple):
+    """Words of a next step, or a command in it."""
+
+    text: str
+    is_command: bool
+    gap: bool
+    """True if a space precedes it."""
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What to do after a run."""
+
+    text: str
+    """Empty if nothing is known."""
+    commands: tuple[str, ...]
+    """Commands that the text may name."""
+
+    @property
+    def parts(self) -> Iterator[StepPart]:
+        """The text in parts, so that each report can show commands as such."""
+        end = ""
+        for part in re.split(f"({'|'.join(map(re.escape, self.commands))})", self.text):
+            if part.strip():
+                is_gap = end == " " or part.startswith(" ")
+                yield StepPart(part.strip(), part in self.commands, bool(end) and is_gap)
+            end = part[-1:]
 
 
 def evidence_for(causes: set[Cause]) -> str:

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
+from ci_evals.domain.results.comparison import Change
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results
@@ -27,7 +28,9 @@ from ci_evals.gate.invalid_run import (
     TooManyExcluded,
     UncountedDecide,
 )
+from ci_evals.gate.rule import wanting
 from ci_evals.gate.rules import rule_of
+from ci_evals.reports.story import changes
 from ci_evals.reports.story.advice import DECIDE_ANYWAY, NAME_A_BASELINE, OTHER_JUDGE
 from ci_evals.reports.story.wording import RunOutcome
 
@@ -123,9 +126,36 @@ def decision(check: GateCheck) -> str:
             return "not checked" if check.seen is None else "not decided"
 
 
-def failure(check: GateCheck) -> str:
+def failure(check: GateCheck, results: Results) -> str:
     """The reason why a check failed, in a clause for somebody who does not know its name."""
-    return rule_of(check).failure(check)
+    rule = rule_of(check)
+    if drop := _shown_drop(check, results):
+        return rule.worded_failure(check, drop, rule.required(check))
+    return rule.failure(check)
+
+
+def _shown_drop(check: GateCheck, results: Results) -> str:
+    """The drop that the shown scores differ by; empty if no two scores are shown for the check.
+
+    A drop that reads as allowed in whole points has a decimal.
+    """
+    if check.kind is not CheckKind.MAX_DROP or check.seen is None or wanting(check):
+        return ""
+    change = _change_of(check, results)
+    if change is None or change.base is None or change.head is None:
+        return ""
+    drop = -numbers.points_between(change.base, change.head)
+    allowed = check.required or 0
+    return str(drop) if drop > allowed else numbers.least(check.seen, allowed)
+
+
+def _change_of(check: GateCheck, results: Results) -> Change | None:
+    """The change of the run or suite that a check is about; None if it is about another part."""
+    if check.test is not None:
+        return None
+    if check.suite_number is not None:
+        return changes.of_suites(results)[check.suite_number - 1]
+    return results.comparison if check.selector is None else None
 
 
 def near_threshold(check: GateCheck) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.gate.checks import compares
 from ci_evals.gate.rules.changes import CLOSE
@@ -20,6 +19,7 @@ from ci_evals.reports.story import (
     weakened,
     wording,
 )
+from ci_evals.reports.story.advice import NextStep
 from ci_evals.reports.story.failures import Became, News, TrialErrors
 from ci_evals.reports.story.judging import CriterionWarnings, Remark
 from ci_evals.reports.story.table import Table
@@ -50,14 +50,12 @@ class Story:
     """The tests worth showing."""
     became: Mapping[tuple[str, str], Became]
     """The tests whose outcome changed since the baseline, by suite and name."""
-    other_checks: tuple[GateCheck, ...]
-    """The failed checks that neither verdict, numbers nor the tests that broke make plain."""
+    other_failures: tuple[str, ...]
+    """The failed checks in clauses, but for those that verdict, numbers or tests that broke make plain."""
     not_compared: str | None
     """Why there is no change to show, if nothing else says it."""
-    what_to_do: str
-    """The next step; empty if none is known."""
-    rerun_command: str
-    """The command in it that repeats the first test that failed."""
+    next_step: NextStep
+    """What to do, with the command that repeats the first test that failed."""
     listed: ListedTests
     """The tests that reports list."""
     origin: str | None
@@ -128,10 +126,9 @@ def story_of(results: Results) -> Story:
         odds=certainty.odds(results),
         news=news,
         became=became,
-        other_checks=verdict.other_checks(results, news),
+        other_failures=verdict.other_failures(results, news),
         not_compared=verdict.not_compared(results),
-        what_to_do=verdict.what_to_do(results, news),
-        rerun_command=verdict.rerun_command(results, news),
+        next_step=verdict.what_to_do(results, news),
         listed=wording.listed_tests(results),
         origin=verdict.origin(results.run),
         notes=verdict.notes(results),

@@ -23,6 +23,8 @@ from ci_evals.reports.story.advice import (
     READ_FAILURES,
     REPLAYED,
     REPORT_ONLY,
+    SHOW_FAILURES,
+    NextStep,
 )
 from ci_evals.reports.story.failures import FailedTest, News
 from ci_evals.reports.story.wording import UNFINISHED, RunOutcome, capitalized, sentence
@@ -180,7 +182,9 @@ def _failed(results: Results, news: News) -> str:
         return ""
     if deciding is None:
         return broke(results, news)
-    words = _below(deciding, results) if deciding is gate.run_floor(results) else gate.failure(deciding)
+    words = (
+        _below(deciding, results) if deciding is gate.run_floor(results) else gate.failure(deciding, results)
+    )
     others = [check for check in checks if check is not deciding]
     critical = sum(check.kind is CheckKind.CRITICAL for check in others)
     counts = (
@@ -209,12 +213,12 @@ def broke_title(results: Results) -> str:
     return f"Passed {changes.in_base(results)}, failed now"
 
 
-def other_checks(results: Results, news: News) -> tuple[GateCheck, ...]:
-    """The failed checks that neither the heading, the numbers nor the tests that broke make plain."""
+def other_failures(results: Results, news: News) -> tuple[str, ...]:
+    """The failed checks in clauses, but for those that heading, numbers or tests that broke make plain."""
     plain = {CheckKind.CRITICAL, CheckKind.REGRESSION}
     failing = [check for check in gate.failing(results) if check.kind not in plain]
     told = {id(gate.run_floor(results)), id(_deciding(results, news))}
-    return tuple(check for check in failing if id(check) not in told)
+    return tuple(gate.failure(check, results) for check in failing if id(check) not in told)
 
 
 def _deciding(results: Results, news: News) -> GateCheck | None:
@@ -435,8 +439,12 @@ def _official_score(of: str, scored: ScoreSummary) -> str:
     return f"{text} Ours is {numbers.score(scored.score)}." + (f" {official.rule}" if official.rule else "")
 
 
-def what_to_do(results: Results, news: News) -> str:
+def what_to_do(results: Results, news: News) -> NextStep:
     """The next step without a verdict, after a failed one, or where tests broke; empty if none is known."""
+    return NextStep(_next_step(results, news), (rerun_command(results, news), SHOW_FAILURES))
+
+
+def _next_step(results: Results, news: News) -> str:
     outcome = gate.run_outcome(results)
     if outcome in UNFINISHED:
         return _without_verdict(results, outcome)

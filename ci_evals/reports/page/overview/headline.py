@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ci_evals.domain import numbers
-from ci_evals.domain.results.run import Results
-from ci_evals.reports.story import changes, gate, verdict, wording
+from ci_evals.domain.results.run import Git, Results
+from ci_evals.reports.story import changes, verdict, wording
+from ci_evals.reports.story.advice import NextStep
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.verdict import Numbers, Trust
-from ci_evals.reports.story.wording import RunOutcome, Tone, capitalized, sentence
+from ci_evals.reports.story.wording import COMMIT, RunOutcome, Tone, capitalized, sentence
 from ci_evals.scoring.usage import agent_models
 
 _CHECKS = 4
@@ -27,6 +28,7 @@ class Headline(NamedTuple):
     """The line of numbers; None if nothing was played."""
     reasons: list[str]
     """The reasons for the verdict that it does not name itself."""
+    next_step: NextStep
     certainty: str
     details: list[str]
     """More on how sure the result is, in sentences."""
@@ -50,6 +52,7 @@ def of(story: Story) -> Headline:
         verdict=story.verdict(trust),
         numbers=story.numbers if played else None,
         reasons=list(_reasons(story)),
+        next_step=story.next_step,
         certainty=story.certainty if played else "",
         details=list(_details(story)) if played else [],
         warnings=(*(story.weakened.sentences if story.weakened else ()), *story.judging_warnings),
@@ -61,15 +64,13 @@ def of(story: Story) -> Headline:
 def _reasons(story: Story) -> Iterator[str]:
     results = story.results
     outcome = story.outcome
-    failing = story.other_checks if outcome is RunOutcome.FAILED else ()
-    yield from (sentence(capitalized(gate.failure(check))) for check in failing[:_CHECKS])
+    failing = story.other_failures if outcome is RunOutcome.FAILED else ()
+    yield from (sentence(capitalized(failure)) for failure in failing[:_CHECKS])
     if len(failing) > _CHECKS:
         yield f"{numbers.count(len(failing) - _CHECKS, 'more check')} failed; the gate below has all."
     # The verdict names the first reason of a run without one.
     reasons = results.gate.reasons[outcome is RunOutcome.NO_VERDICT :]
     yield from (sentence(capitalized(reason)) for reason in reasons)
-    if todo := story.what_to_do:
-        yield todo
     yield from story.checks_not_made
 
 
@@ -98,8 +99,8 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
     judges = dict.fromkeys(judge for suite in suites for judge in suite.models.judges)
     users = dict.fromkeys(suite.user_model for suite in suites if suite.user_model)
     facts = (
-        ("Commit", commit[:40] + wording.with_changes(run.git) if commit else None),
-        ("Branch", run.git.ref),
+        ("Commit", commit[:COMMIT] + wording.with_changes(run.git) if commit else None),
+        _ref(run.git),
         ("Pull request", str(run.git.pull_request) if run.git.pull_request else None),
         ("Suite files" if len(suites) > 1 else "Suite file", files),
         ("Agent's models", numbers.listed(agent_models(results.usage), _FEW)),
@@ -113,3 +114,11 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
         ("Made by", f"{results.tool.name} {results.tool.version}"),
     )
     yield from ((label, value) for label, value in facts if value)
+
+
+def _ref(git: Git) -> tuple[str, str | None]:
+    """The branch or the tag that was tested. A pull request's ref says no more than its number."""
+    ref = git.ref or ""
+    if ref.startswith("refs/tags/"):
+        return "Tag", ref.removeprefix("refs/tags/")
+    return "Branch", git.branch
