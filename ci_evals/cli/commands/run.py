@@ -420,7 +420,7 @@ def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interrupti
     """Find the run to compare with, if one is to be compared."""
     if baseline_option(settings, github) == "none":
         return NO_BASELINE
-    from ci_evals.cli.files.saved_run import history_in
+    from ci_evals.cli.files.stored_runs import history_in
     from ci_evals.cli.github.baseline import baseline_of, history_length
 
     history_length(settings)

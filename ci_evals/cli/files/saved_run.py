@@ -85,24 +85,6 @@ class SavedRun:
             raise UsageError("\n".join(problems))
 
 
-MOST_RUNS = 100
-"""The most runs of a history."""
-
-
-def history_in(folder: Path, newest: Results) -> tuple[Results, ...]:
-    """Read the runs in a folder of results, oldest first, with `newest` as the last of them.
-
-    Raises:
-        UsageError: there are none, or one cannot be read.
-    """
-    runs = {
-        run.results.run.id: run.results for run in SavedRun.open_each([folder], None, earlier_version=True)
-    }
-    runs.pop(newest.run.id, None)
-    earlier = sorted(runs.values(), key=lambda run: run.run.started_at)
-    return (*earlier[-MOST_RUNS + 1 :], newest)
-
-
 def without_trials(results: Results) -> Results:
     """Return the results without conversations: redacting these takes as long as reading them."""
     suites = tuple(

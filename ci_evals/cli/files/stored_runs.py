@@ -1,0 +1,130 @@
+"""The runs that a folder of results holds: artifacts as they are unpacked, and output folders."""
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ci_evals.cli.files.saved_run import SavedRun
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.reports.names import RESULTS
+from ci_evals.scoring.suite_results import joined
+
+MOST_FILES = 5_000
+"""Results files that are read."""
+_DEPTH = 6
+"""Folders below the given one: those of workflow runs, artifacts, output folders, suites and times."""
+_MOST_IN_HISTORY = 100
+"""The most runs of a history."""
+_NO_RUNS = (
+    f"contains no {RESULTS}, nor does a folder in it. Name a folder of results, or of artifacts as "
+    "actions/download-artifact leaves them."
+)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A file that no run was read from, and the reason."""
+
+    file: Path
+    why: str
+
+
+@dataclass(frozen=True)
+class StoredRuns:
+    """The runs of a folder, oldest first, each of them once."""
+
+    runs: tuple[Results, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def read_stored_runs(
+    folder: Path,
+    *,
+    earlier_version: bool = False,
+    compact: Callable[[Results], Results] = lambda results: results,
+    read: Callable[[], None] = lambda: None,
+) -> StoredRuns:
+    """Read every run in a folder and the folders below it.
+
+    A run that wrote a file for each suite is put together from them. Links are not followed.
+
+    Args:
+        folder: The folder.
+        earlier_version: Whether results of the version before this one are read too.
+        compact: Drops what is not needed from results, before the next file is read.
+        read: Called after each file.
+
+    Raises:
+        UsageError: there is no such folder, or no results file in it.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder")
+    files = list(_files_below(folder, _DEPTH))
+    if not files:
+        raise UsageError(f"{folder}: {_NO_RUNS}")
+    by_id: dict[str, list[Results]] = defaultdict(list)
+    left_out = []
+    for file in files[:MOST_FILES]:
+        try:
+            results = _read(file, earlier_version=earlier_version)
+        except UsageError as error:
+            left_out.append(LeftOut(file, str(error).partition("\n")[0]))
+        else:
+            parts = by_id[results.run.id]
+            if parts and parts[0].run.started_at != results.run.started_at:
+                left_out.append(LeftOut(file, f"{file}: another run has the same id, {results.run.id!r}"))
+            else:
+                parts.append(compact(results))
+        read()
+    left_out += [LeftOut(file, f"{file}: more than {MOST_FILES:,} files") for file in files[MOST_FILES:]]
+    runs = sorted(map(_whole, by_id.values()), key=lambda run: (run.run.started_at, run.run.id))
+    return StoredRuns(tuple(runs), tuple(left_out))
+
+
+def history_in(folder: Path, newest: Results) -> tuple[Results, ...]:
+    """Read the runs in a folder of results, oldest first, with `newest` as the last of them.
+
+    Raises:
+        UsageError: there are none, or one cannot be read.
+    """
+    stored = read_stored_runs(folder, earlier_version=True)
+    if stored.left_out:
+        raise UsageError("\n".join(one.why for one in stored.left_out))
+    earlier = [run for run in stored.runs if run.run.id != newest.run.id]
+    return (*earlier[-_MOST_IN_HISTORY + 1 :], newest)
+
+
+def _read(file: Path, *, earlier_version: bool) -> Results:
+    if file.is_symlink():
+        raise UsageError(f"{file}: is a link")
+    return SavedRun.open(file, None, earlier_version=earlier_version).results
+
+
+def _whole(parts: Sequence[Results]) -> Results:
+    """Return the run that these files are of: each suite counts once."""
+    found: dict[tuple[str, str], SuiteResult] = {}
+    used: list[Results] = []
+    for part in sorted(parts, key=lambda part: len(part.suites), reverse=True):
+        own = {(suite.name, suite.file): suite for suite in part.suites}
+        new = tuple(suite for key, suite in own.items() if key not in found)
+        if new or not used:
+            used.append(part if len(new) == len(part.suites) else replace(part, suites=new))
+        found |= own
+    return joined(used)
+
+
+def _files_below(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield the results files in a folder and below it, in the order of their names."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name == RESULTS and not entry.is_dir(follow_symlinks=False):
+            yield folder / entry.name
+        elif depth and entry.is_dir(follow_symlinks=False):
+            yield from _files_below(folder / entry.name, depth - 1)

@@ -1,0 +1,118 @@
+"""The runs of a folder, however artifacts and output folders lay them out."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import builders as build
+import pytest
+import report_texts
+
+from ci_evals.cli.files.stored_runs import history_in, read_stored_runs
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.run import Results
+
+
+def run(name: str, day: int = 0, *suites: str) -> Results:
+    """A run of these suites, begun so many days later."""
+    info = build.run_info(id=name, started_at=build.STARTED_AT + timedelta(days=day))
+    parts = [build.suite_result(suite, file=f"evals/{suite}.json") for suite in suites or ("Refunds",)]
+    return build.results(*parts, run=info)
+
+
+def store(folder, results: Results) -> None:
+    """Write results as a run leaves them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "_results.json").write_text(report_texts.dump(results))
+
+
+def ids(folder) -> list[str]:
+    """The runs of a folder by their ids."""
+    return [results.run.id for results in read_stored_runs(folder).runs]
+
+
+def test_runs_come_oldest_first_whatever_their_folders_are_called(tmp_path):
+    """Names of artifacts say nothing of time."""
+    store(tmp_path / "b", run("first", 1))
+    store(tmp_path / "a", run("third", 3))
+    store(tmp_path / "run-7" / "ci-evals-results-default", run("second", 2))
+    store(tmp_path, run("fourth", 4))
+    assert ids(tmp_path) == ["first", "second", "third", "fourth"]
+
+
+def test_same_run_twice_counts_once(tmp_path):
+    """As an artifact, and once more in the output folder."""
+    store(tmp_path / "a", run("one"))
+    store(tmp_path / "b", run("one"))
+    store(tmp_path / "results" / "Refunds" / "time", run("one"))
+    assert ids(tmp_path) == ["one"]
+
+
+def test_run_is_put_together_from_the_files_of_its_suites(tmp_path):
+    """An output folder keeps only those of earlier runs: `results/SUITE/TIME`."""
+    whole = run("one", 0, "Billing", "Refunds")
+    for suite in whole.suites:
+        store(tmp_path / "results" / suite.name / "time", replace(whole, suites=(suite,)))
+    (found,) = read_stored_runs(tmp_path).runs
+    assert [suite.name for suite in found.suites] == ["Billing", "Refunds"]
+    assert found.counts.tests == 2
+
+
+def test_whole_run_is_used_rather_than_the_file_of_a_suite(tmp_path):
+    """Its suites are not counted twice."""
+    whole = run("one", 0, "Billing", "Refunds")
+    store(tmp_path / "Billing" / "time", replace(whole, suites=whole.suites[:1]))
+    store(tmp_path, whole)
+    (found,) = read_stored_runs(tmp_path).runs
+    assert found == whole
+
+
+def test_broken_and_hostile_files_are_named_and_left_out(tmp_path):
+    """The others still count."""
+    store(tmp_path / "good", run("one"))
+    store(tmp_path / "liar", run("one", 5))
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "_results.json").write_text('{"schemaVersion": 3')
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "_results.json").symlink_to(tmp_path / "good" / "_results.json")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    stored = read_stored_runs(tmp_path)
+    assert [results.run.id for results in stored.runs] == ["one"]
+    named = {one.file.parent.name: one.why for one in stored.left_out}
+    assert named.keys() == {"broken", "liar", "link"}
+    assert "not JSON" in named["broken"]
+    assert "another run has the same id" in named["liar"]
+    assert "is a link" in named["link"]
+
+
+def test_results_of_the_version_before_are_read_only_if_wanted(tmp_path):
+    """Baselines and histories may be old; what decides by itself may not."""
+    text = report_texts.dump(run("one")).replace('"schemaVersion": 3', '"schemaVersion": 2')
+    assert '"schemaVersion": 2' in text
+    (tmp_path / "_results.json").write_text(text)
+    (left,) = read_stored_runs(tmp_path).left_out
+    assert "earlier version" in left.why
+
+
+@pytest.mark.parametrize("name", ["", "missing"])
+def test_folder_without_results_is_refused(tmp_path, name):
+    """With what should be there."""
+    with pytest.raises(UsageError, match=r"no such folder|contains no _results\.json"):
+        read_stored_runs(tmp_path / name)
+
+
+def test_history_ends_with_the_run_that_is_compared_with(tmp_path):
+    """Also if the folder holds it too, and older and newer runs."""
+    newest = run("two", 2)
+    store(tmp_path / "a", run("one", 1))
+    store(tmp_path / "b", newest)
+    store(tmp_path / "c", run("three", 3))
+    assert [results.run.id for results in history_in(tmp_path, newest)] == ["one", "three", "two"]
+
+
+def test_history_with_a_file_that_cannot_be_read_is_refused(tmp_path):
+    """A run less may change the decision."""
+    store(tmp_path / "a", run("one", 1))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "_results.json").write_text("[]")
+    with pytest.raises(UsageError, match="schemaVersion"):
+        history_in(tmp_path, run("two", 2))
