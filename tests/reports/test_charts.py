@@ -5,6 +5,7 @@ from datetime import timedelta
 from xml.etree import ElementTree as ET
 
 import builders as build
+import cases
 import hostile
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -124,6 +125,13 @@ def test_scores_are_shown_with_what_the_gate_asks():
     assert "60.0, minimum 80" in texts(figures["scores"])
     assert figures["scores"].rows == [("S", "60.0", "n/a", "80", "")]
     assert marks(figures["scores"], "c-bad") == 2
+
+
+def test_a_floor_missed_by_undecided_verdicts_shows_the_score_that_missed_it():
+    """A score above its minimum is never marked as too low."""
+    shown = texts(drawn(cases.made("undecided"))["scores"])
+    assert "50.0 if undecided counts as failed, minimum 80" in shown
+    assert "100.0, minimum 80" not in shown
 
 
 def test_several_suites_stand_below_the_whole_run():

@@ -303,6 +303,10 @@ def test_unchanged_tests_are_not_listed_as_changed():
     }
 
 
+def test_no_table_stands_without_a_measure():
+    assert "measure" not in drawn(RUNS["undecided"]).text("_measures").split()
+
+
 def test_measures_that_are_not_known_are_left_out():
     sample = drawn(build.results(process=ProcessSummary(completion_rate=1, success_rate=0.5))).text(
         "_measures"

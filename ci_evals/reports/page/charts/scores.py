@@ -9,6 +9,7 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.gate.checks import is_floor
+from ci_evals.gate.rule import IF_UNDECIDED_FAILED, wanting
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
@@ -36,6 +37,13 @@ class Scored:
     def missed(self) -> bool:
         """True if the score is below its floor."""
         return self.floor is not None and self.floor.passed is False
+
+    @property
+    def decisive(self) -> float | None:
+        """The score that its floor was compared with, if verdicts are undecided."""
+        if self.floor and self.missed and wanting(self.floor):
+            return self.floor.seen_if_undecided_failed
+        return self.score
 
 
 def by_suite(results: Results) -> Figure | None:
@@ -94,7 +102,9 @@ def _figure(name: str, title: str, noun: str, parts: Sequence[Scored]) -> Figure
 
 
 def _row(part: Scored) -> TrackRow:
-    value = numbers.score(part.score, part.floor.required if part.floor else None)
+    value = numbers.score(part.decisive, part.floor.required if part.floor else None)
+    if part.decisive != part.score:
+        value += f" {IF_UNDECIDED_FAILED}"
     if part.floor and part.missed:
         value += f", minimum {numbers.plain(part.floor.required)}"
     about = [value]
@@ -111,8 +121,8 @@ def _marks(part: Scored, y: float) -> Iterator[drawing.Drawn]:
         yield frame.floor_mark(part.floor.required, y)
     if part.base is not None:
         yield drawing.circle(SCORES(part.base), y, "c-base", radius=6)
-    if part.score is not None:
-        yield frame.score_mark(part.score, y, bad=part.missed)
+    if part.decisive is not None:
+        yield frame.score_mark(part.decisive, y, bad=part.missed)
 
 
 def _key(shown: Sequence[Scored]) -> Iterator[Entry]:
