@@ -103,11 +103,12 @@ def _figure(name: str, title: str, noun: str, parts: Sequence[Scored]) -> Figure
 
 def _row(part: Scored) -> TrackRow:
     value = numbers.score(part.decisive, part.floor.required if part.floor else None)
-    if part.decisive != part.score:
-        value += f" {IF_UNDECIDED_FAILED}"
     if part.floor and part.missed:
         value += f", minimum {numbers.plain(part.floor.required)}"
     about = [value]
+    about += (
+        [f"{numbers.score(part.score)} without undecided verdicts"] if part.decisive != part.score else []
+    )
     about += [f"95 % interval {numbers.interval(part.interval)}"] if part.interval else []
     about += [f"baseline {numbers.score(part.base)}"] if part.base is not None else []
     classes = ("c-bad-text",) if part.missed else ()
@@ -144,4 +145,8 @@ def _says(parts: Sequence[Scored], noun: str) -> str:
     if low < high:
         text = f"Lowest: {worst}, {numbers.score(low)}; highest: {best}, {numbers.score(high)}"
     missed = sum(part.missed for part in parts)
-    return f"{text}; {numbers.count(missed, noun)} below the minimum." if missed else f"{text}."
+    if not missed:
+        return f"{text}."
+    is_wanting = any(part.decisive != part.score for part in parts)
+    why = f" {IF_UNDECIDED_FAILED}" if is_wanting else ""
+    return f"{text}; {numbers.count(missed, noun)} below the minimum{why}."
