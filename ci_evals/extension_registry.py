@@ -159,15 +159,24 @@ def _command_name(command: Callable[..., None]) -> str:
 
 def register_commands(app: Any) -> None:
     """Add the commands of all extensions to the Typer app, each after the command that its facts name."""
-    core = {_command_name(info.callback): info for info in app.registered_commands}
+    known = {_command_name(info.callback): info for info in app.registered_commands}
+    core = tuple(known)
     for name, command in commands().items():
         app.command(name)(command)
-    added = {info.name: info for info in app.registered_commands[len(core) :]}
-    listed = {}
-    for name, info in core.items():
-        listed[name] = info
-        listed |= {other: one for other, one in added.items() if one.callback.facts.after == name}
-    app.registered_commands[:] = (listed | added).values()
+        known[name] = app.registered_commands[-1]
+    added = [name for name in known if name not in core]
+    listed: list[str] = []
+
+    def add(name: str) -> None:
+        if name not in listed:
+            listed.append(name)
+            for other in added:
+                if known[other].callback.facts.after == name:
+                    add(other)
+
+    for name in core + tuple(added):
+        add(name)
+    app.registered_commands[:] = [known[name] for name in listed]
 
 
 def study_kinds() -> dict[str, type["Study"]]:

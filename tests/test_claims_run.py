@@ -12,10 +12,10 @@ from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import ToolCall
 from ci_evals.extension_support.rejudging import RejudgeJob, rejudge
+from ci_evals.extensions.validate.quality import weaknesses
 from ci_evals.gate.policy import Policy
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
-from ci_evals.planning.quality import weaknesses
 from ci_evals.reports import report_files
 from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor

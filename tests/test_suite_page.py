@@ -11,9 +11,9 @@ from ci_evals.domain.verdict import DimensionGrade, Grade
 from ci_evals.extensions.importers.formats import IMPORTERS
 from ci_evals.extensions.importers.imported import suite_text
 from ci_evals.extensions.importers.table import COLUMNS, USER_INFO
+from ci_evals.extensions.validate.quality import weaknesses
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
-from ci_evals.planning.quality import weaknesses
 
 PAGE = page("writing-a-suite.md")
 IMPORT = page("import.md")

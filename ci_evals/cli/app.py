@@ -19,18 +19,15 @@ from ci_evals.domain.options import Option
 from ci_evals.extension_registry import installed, register_commands
 
 if TYPE_CHECKING:  # a command's options are imported with it
-    from ci_evals.cli.settings.plan_commands import PlanSettings, ValidateSettings
     from ci_evals.cli.settings.result_commands import (
         CommentSettings,
         ReportSettings,
-        ShowSettings,
     )
     from ci_evals.cli.settings.run_command import RunSettings
 
 PROGRAM = "ci-evals"
 _OURS = ("CI_EVAL", "CIEVAL", "CI-EVAL")
 """How names of our variables begin, also if they are misspelt."""
-_PLAN = "ci_evals.cli.settings.plan_commands"
 _RUN = "ci_evals.cli.settings.run_command"
 _RESULTS = "ci_evals.cli.settings.result_commands"
 
@@ -97,33 +94,6 @@ def run(settings: "RunSettings", context: RunContext) -> None:
 
 
 @app.command()
-@takes(_PLAN, "ValidateSettings")
-def validate(settings: "ValidateSettings", context: RunContext) -> None:
-    """Check suites: every problem with file, line and column.
-
-    Exits with 2 if there is a problem. With --strict it also warns about weak suites: no strict check, a
-    criterion that asks two things, only happy paths, a test without tags, guidelines that give
-    the answer away.
-    """
-    from ci_evals.cli.commands.validate import validate as work
-
-    work(settings, context)
-
-
-@app.command()
-@takes(_PLAN, "PlanSettings")
-def plan(settings: "PlanSettings", context: RunContext) -> None:
-    """Show what would run, and estimate tokens, cost and duration.
-
-    Calls nothing and needs no key. Prices come from the bundled table, or from your own file alone.
-    """
-    gc.disable()  # as a run does; there is no garbage
-    from ci_evals.cli.commands.plan import plan as work
-
-    work(settings, context)
-
-
-@app.command()
 def list_suites(ctx: typer.Context) -> None:
     """List the bundled suites."""
     from ci_evals.cli.commands.list_suites import list_suites as work
@@ -167,20 +137,6 @@ def report(settings: "ReportSettings", context: RunContext) -> None:
     ci-evals report past/ --format=html,badge      (the newest run in past/)
     """
     from ci_evals.cli.commands.report import report as work
-
-    work(settings, context)
-
-
-@app.command()
-@takes(_RESULTS, "ShowSettings")
-def show(settings: "ShowSettings", context: RunContext) -> None:
-    """Print saved conversations, with findings at their turns.
-
-    \b
-    ci-evals show --failed
-    ci-evals show results --test="Refund after 30 days" --trial=2
-    """
-    from ci_evals.cli.commands.show import show as work
 
     work(settings, context)
 

@@ -15,7 +15,7 @@ from commands import ci_evals, write_suite
 
 from ci_evals.adapters import input_files
 from ci_evals.cli.app import app
-from ci_evals.cli.settings import plan_commands, result_commands, run_command
+from ci_evals.cli.settings import plan_settings, result_commands, run_command
 from ci_evals.extension_registry import installed
 
 OUTPUTS = {"output", "output_dir", "junit", "record", "folder"}
@@ -29,10 +29,9 @@ def readers() -> set[tuple[str, str]]:
     found = set()
     commands_of_extensions = [one for module in installed().parts("commands") for one in module.COMMANDS]
     extensions = {import_module(command.settings().__module__) for command in commands_of_extensions}
-    for module in (plan_commands, run_command, result_commands, *extensions):
+    for module in (plan_settings, run_command, result_commands, *extensions):
         for name, form in vars(module).items():
             command = name.removesuffix("Settings").lower()
-            command = "validate" if command == "probe" else command
             if name.endswith("Settings") and command in commands:
                 hints = typing.get_type_hints(form)
                 found |= {

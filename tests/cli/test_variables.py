@@ -3,7 +3,7 @@
 import pytest
 from commands import action, ci_evals
 
-from ci_evals.cli.settings.plan_commands import PlanSettings
+from ci_evals.cli.settings.plan_settings import PlanSettings
 from ci_evals.cli.settings.table import lists_in
 from ci_evals.cli.settings.variables import check_variables
 from ci_evals.domain.errors import UsageError

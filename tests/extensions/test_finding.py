@@ -76,7 +76,7 @@ def target(tmp_path_factory):
     root = tmp_path_factory.mktemp("target")
     (root / "ci_evals").symlink_to(Path(ci_evals.__file__).parent)
     (root / "suites").symlink_to(Path(ci_evals.__file__).parents[1] / "suites")
-    ours = [f"{name} = ci_evals.extensions.{name}" for name in ("demo", "noise")]
+    ours = [f"{name} = ci_evals.extensions.{name}" for name in ("demo", "noise", "validate")]
     write_lines(root, "\n".join(ours), "ci_evals-0.1.0.dist-info")
     return root
 

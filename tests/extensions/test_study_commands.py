@@ -12,14 +12,14 @@ import seeded
 import world
 from commands import ci_evals, files_in, start, write_suite
 
-from ci_evals.cli.commands.validate import validate
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.plan_commands import ValidateSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_support.settings import JudgeSettings
 from ci_evals.extensions.attack.study import attack_judge
 from ci_evals.extensions.preference.study import compare_runs
-from ci_evals.extensions.probe.study import probe_suites
+from ci_evals.extensions.validate.settings import ValidateSettings
+from ci_evals.extensions.validate.study import probe_suites
+from ci_evals.extensions.validate.suite_check import check_suites
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 def probe(suites, results, **fields):
     """`validate --probe`."""
     context = RunContext()
-    loaded = validate(ValidateSettings(suites=suites), context)
+    loaded = check_suites(ValidateSettings(suites=suites), context)
     probe_suites(loaded, results, 5, JudgeSettings(**fields), context)
 
 

@@ -24,7 +24,7 @@ from ci_evals.extensions.mutate.result import (
 )
 from ci_evals.extensions.noise.result import Noise, NoiseShare
 from ci_evals.extensions.preference.result import Preference, Preferred
-from ci_evals.extensions.probe.result import Probe, Probed
+from ci_evals.extensions.validate.result import Probe, Probed
 
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 MODELS = ("claude-haiku-4-5", "gpt-5-mini")

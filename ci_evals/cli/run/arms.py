@@ -9,7 +9,7 @@ from ci_evals.adapters.suites import read_text
 from ci_evals.agents import plugins
 from ci_evals.cli.files.suite_loading import headers_of, options_file
 from ci_evals.cli.github.trust import FileTrust
-from ci_evals.cli.settings.plan_commands import PlanSettings
+from ci_evals.cli.settings.plan_settings import PlanSettings
 from ci_evals.domain.choices import BothSides
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import BASE, Plan

@@ -1,6 +1,6 @@
 """`--rounds`: when a run is looked at."""
 
-from ci_evals.cli.settings.plan_commands import PlanSettings
+from ci_evals.cli.settings.plan_settings import PlanSettings
 from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS

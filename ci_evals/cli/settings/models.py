@@ -1,6 +1,6 @@
 """The models that options name, and their votes."""
 
-from ci_evals.cli.settings.plan_commands import PlanSettings
+from ci_evals.cli.settings.plan_settings import PlanSettings
 from ci_evals.wiring.connections import Connections, checked, names_in
 
 

@@ -26,7 +26,7 @@ class CommandFacts:
     """Facts about a command that are needed before its options are imported."""
 
     after: str = ""
-    """The command of the core that it is listed after. Default: after all of them."""
+    """The command that it is listed after. Default: after all commands of the core."""
     formats: Formats | None = None
     """Returns what stands in the help of the command in place of `FORMATS`."""
     is_input: bool = False

@@ -54,25 +54,6 @@ class ReportSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowSettings:
-    """Options of `show`."""
-
-    results: Run = Path("results")
-    test: Annotated[
-        list[str] | None,
-        OptionSpec(
-            "Only these tests: a whole name, or parts of names, separated by commas. Can be repeated.",
-            names=Names.TEXT,
-            metavar="NAME",
-        ),
-    ] = None
-    trial: Annotated[int | None, OptionSpec("Only this trial of each test, counted from 1.", minimum=1)] = (
-        None
-    )
-    failed: Annotated[bool, OptionSpec("Only tests and trials that did not pass.")] = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class CommentSettings(PullRequestSettings):
     """Options of `comment`."""
 

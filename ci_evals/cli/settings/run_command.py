@@ -9,7 +9,7 @@ from typing import Annotated
 
 from ci_evals.cli.settings.choices import MissingSecrets
 from ci_evals.cli.settings.gate_rules import GateSettings, settings_class
-from ci_evals.cli.settings.plan_commands import PlanSettings
+from ci_evals.cli.settings.plan_settings import PlanSettings
 from ci_evals.cli.settings.shared import (
     AgentApiSettings,
     BaselineSettings,

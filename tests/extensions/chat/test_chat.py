@@ -18,7 +18,7 @@ from ci_evals.domain.transcript import Integration, Reply, ToolCall, ToolStatus
 from ci_evals.extensions.chat.chatting import Chat, prepared
 from ci_evals.extensions.chat.lines import LONGEST_LINE, LineReader
 from ci_evals.extensions.chat.settings import ChatSettings
-from ci_evals.planning.quality import weaknesses
+from ci_evals.extensions.validate.quality import weaknesses
 from ci_evals.runner import Participants
 from ci_evals.stop import Stop
 

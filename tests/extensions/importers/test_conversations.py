@@ -12,7 +12,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.transcript import Reply, ToolCall
 from ci_evals.extensions.importers.importing import import_suite
 from ci_evals.extensions.importers.settings import ImportSettings
-from ci_evals.planning.quality import weaknesses
+from ci_evals.extensions.validate.quality import weaknesses
 
 
 def call(name, arguments, result=None, **more):

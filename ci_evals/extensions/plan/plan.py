@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
-from ci_evals.cli.commands import forecast
 from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
@@ -14,9 +13,10 @@ from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import OutputFormat
 from ci_evals.cli.settings.models import models_asked
-from ci_evals.cli.settings.plan_commands import PlanSettings
+from ci_evals.cli.settings.plan_settings import PlanSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.extensions.plan import estimate as estimating
 from ci_evals.grading import control
 from ci_evals.job.stages import first_plan
 from ci_evals.planning.selection import Selection
@@ -50,7 +50,7 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     fewest = first_plan(planned, settings.both_sides, compares=True)
     check = settings.judge_check
     subjects = control.subjects(with_claims=judges_claims(planned))
-    judges = forecast.checked_judges(planned, connections, check)
+    judges = estimating.checked_judges(planned, connections, check)
     shown = _Shown(
         alone=alone,
         planned=planned,
@@ -59,7 +59,7 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
         judge_check_calls=len(judges) * sum(len(control.questions(one)) for one in subjects),
         null_score=null_score(test for suite in alone.suites for test in suite.tests),
         estimate=context.wait(
-            forecast.estimate((fewest, planned), connections, prices, settings.parallel, check)
+            estimating.estimate((fewest, planned), connections, prices, settings.parallel, check)
         ),
     )
     for warning in connections.warnings(planned):
@@ -83,7 +83,7 @@ class _Shown:
     connections: Connections
     judge_check_calls: int
     null_score: float | None
-    estimate: forecast.Estimate
+    estimate: estimating.Estimate
 
     def show(self, context: RunContext) -> None:
         """Print it for people."""

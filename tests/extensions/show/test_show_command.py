@@ -5,12 +5,12 @@ from pathlib import Path
 import builders as build
 import pytest
 
-from ci_evals.cli.commands.show import show
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.result_commands import ShowSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import PlannedTurn
 from ci_evals.domain.transcript import EndState
+from ci_evals.extensions.show.settings import ShowSettings
+from ci_evals.extensions.show.show import show
 from ci_evals.reports import results_json
 from ci_evals.reports.names import RESULTS
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from plans import planned
 
 from ci_evals.domain.suite import Suite
-from ci_evals.planning import forecast
-from ci_evals.planning.forecast import Forecast, PromptSizes, Range, Spending, duration, of_trial
+from ci_evals.extensions.plan import forecast
+from ci_evals.extensions.plan.forecast import Forecast, PromptSizes, Range, Spending, duration, of_trial
 from ci_evals.planning.workload import of_plan
 
 SIZES = PromptSizes(user=1000, user_turn=30, judge=(2000, 2100), judge_turn=50)

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from ci_evals.adapters.suites import bundled_names, sources
+from ci_evals.extensions.validate.quality import weaknesses
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
-from ci_evals.planning.quality import weaknesses
 
 STRICT = {"criterion": "The refund is started", "strict": "tool_used", "toolName": "REFUND_REQUEST"}
 REFUSED = {"criterion": "No discount", "strict": "tool_not_used", "toolName": "DISCOUNT_OFFER"}

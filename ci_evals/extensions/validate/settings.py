@@ -1,17 +1,21 @@
-"""The options of `validate` with `--probe`."""
+"""The options of `validate`."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from ci_evals.cli.settings.plan_commands import ValidateSettings
+from ci_evals.cli.settings.shared import SuiteSettings
 from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.extension_registry import providers
 
 
 @dataclass(frozen=True)
-class ProbeSettings(ValidateSettings):
-    """The options of `validate`, with those of `--probe`."""
+class ValidateSettings(SuiteSettings):
+    """Options of `validate`."""
+
+    strict: Annotated[
+        bool, OptionSpec("Also warn about weak spots of a suite; the exit code stays 0.", group=Group.SUITES)
+    ] = False
 
     probe: Annotated[
         Path | None,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.extensions.probe.result import Probe, Probed
+from ci_evals.extensions.validate.result import Probe, Probed
 from ci_evals.reports.story.judging import (
     CriterionWarning,
     StudyReport,

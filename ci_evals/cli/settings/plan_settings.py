@@ -1,4 +1,4 @@
-"""The options of commands that read suites and play nothing: `validate` and `plan`."""
+"""The options that say which trials a run plays, and with which models."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,15 +15,6 @@ from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.domain.providers import OPENAI
 from ci_evals.extension_registry import providers
-
-
-@dataclass(frozen=True)
-class ValidateSettings(SuiteSettings):
-    """Options of `validate`."""
-
-    strict: Annotated[
-        bool, OptionSpec("Also warn about weak spots of a suite; the exit code stays 0.", group=Group.SUITES)
-    ] = False
 
 
 @dataclass(frozen=True)

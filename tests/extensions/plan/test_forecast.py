@@ -14,12 +14,12 @@ from commands import ci_evals, results_in, write_suite
 from fakes import ScriptedLLM
 from plans import planned
 
-from ci_evals.cli.commands.forecast import measure_prompts
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.extensions.plan.estimate import measure_prompts
+from ci_evals.extensions.plan.forecast import Range, of_trial, votes_of, with_votes
 from ci_evals.grading.judge import Judge
 from ci_evals.library import load_suite
-from ci_evals.planning.forecast import Range, of_trial, votes_of, with_votes
 from ci_evals.support.redaction import Redactor
 
 pytestmark = pytest.mark.slow

@@ -5,16 +5,17 @@ from collections.abc import Sequence
 
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.result_commands import ShowSettings
 from ci_evals.cli.terminal.console import colored
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
+from ci_evals.extensions.show import conversations
+from ci_evals.extensions.show.conversations import ShownTest
+from ci_evals.extensions.show.settings import ShowSettings
 from ci_evals.planning.selection import Selection, name_matcher
-from ci_evals.reports import conversations, sanitize
-from ci_evals.reports.conversations import ShownTest
+from ci_evals.reports import sanitize
 from ci_evals.scoring.scores import ScoreRule, outcome_of
 
 _NAMED = 20

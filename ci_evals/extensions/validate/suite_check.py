@@ -1,4 +1,4 @@
-"""`validate`: every problem of suites, and what makes them weak."""
+"""Every problem of suites, and what makes them weak."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,15 @@ from ci_evals.cli.files.suite_loading import load_suites, unmatched_paths
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.plan_commands import ValidateSettings
 from ci_evals.domain import numbers
+from ci_evals.extensions.validate.quality import weaknesses
+from ci_evals.extensions.validate.settings import ValidateSettings
 from ci_evals.planning.parse import LoadedSuite
-from ci_evals.planning.quality import weaknesses
 from ci_evals.reports import sanitize
 from ci_evals.scoring.null_score import in_words, null_score
 
 
-def validate(settings: ValidateSettings, context: RunContext) -> Sequence[LoadedSuite]:
+def check_suites(settings: ValidateSettings, context: RunContext) -> Sequence[LoadedSuite]:
     """Load every suite, and say so; with `strict`, warn of what makes it weak."""
     console = context.console
     trust = FileTrust(settings, GitHubJob.of(settings, context))

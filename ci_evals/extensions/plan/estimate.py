@@ -16,10 +16,7 @@ from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
-from ci_evals.grading import control, transcript_view
-from ci_evals.grading.grade import judged
-from ci_evals.grading.judge import Judge
-from ci_evals.planning.forecast import (
+from ci_evals.extensions.plan.forecast import (
     Forecast,
     PromptSizes,
     Range,
@@ -30,6 +27,9 @@ from ci_evals.planning.forecast import (
     votes_of,
     with_votes,
 )
+from ci_evals.grading import control, transcript_view
+from ci_evals.grading.grade import judged
+from ci_evals.grading.judge import Judge
 from ci_evals.planning.workload import judges_claims, of_test
 from ci_evals.ports import Completion, Prompt
 from ci_evals.reports import sanitize

@@ -12,7 +12,7 @@ from judges import AT, asking, saved, talk
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.domain.transcript import EndState
-from ci_evals.extensions.probe.study import probe, questions_for
+from ci_evals.extensions.validate.study import probe, questions_for
 
 CRITERIA = ("Nothing is deleted", "The order {} is cancelled", "One in two are glad")
 

@@ -1,0 +1,1 @@
+"""The tests that would run, and an estimate of what they take."""

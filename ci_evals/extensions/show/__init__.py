@@ -1,0 +1,1 @@
+"""Saved conversations on a terminal."""

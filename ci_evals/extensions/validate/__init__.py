@@ -1,0 +1,1 @@
+"""Problems and weak spots of suites, and judged criteria that measure nothing."""
