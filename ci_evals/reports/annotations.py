@@ -66,7 +66,7 @@ def _of_run(story: Story, severity: Severity) -> Annotation:
     skipped = story.outcome is RunOutcome.SKIPPED
     numbers = [] if skipped else [story.numbers.text]
     told = [story.verdict(), *results.gate.reasons[1:], *story.other_failures, *numbers]
-    sentences = [*(sentence(capitalized(one)) for one in told), *story.checks_not_made]
+    sentences = [*(sentence(capitalized(one)) for one in told), *story.notices.checks_not_made]
     return _annotation(severity, "ci-evals", " ".join(sentences))
 
 
@@ -107,7 +107,7 @@ def _criterion_warnings(story: Story) -> Iterator[Annotation]:
     """The criteria that are less reliable, a warning for each test."""
     for suite in story.results.suites:
         for test in suite.tests:
-            warnings = story.criterion_warnings.of_test(suite.name, test.name)
+            warnings = story.judging.of_criteria.of_test(suite.name, test.name)
             warned = [f"{name}: {why}" for name, why in warnings.items()]
             if warned:
                 yield _annotation(

@@ -47,7 +47,7 @@ def render(story: Story, *, width: int | None = None, color: bool = False, verbo
     console = _Console(story, width, color=color, verbose=verbose)
     if story.outcome is RunOutcome.SKIPPED:
         played = f"{numbers.count(results.counts.tests, 'test')} did not run."
-        return console.text([console.verdict([*console.origin(), played, *story.notes])])
+        return console.text([console.verdict([*console.origin(), played, *story.notices.notes])])
     details = [console.reliability(), console.comparison(), console.checks(), console.costs()]
     return console.text(
         [
@@ -79,7 +79,7 @@ class _Console:
     """The blocks of one text, which share the results and the look of the terminal."""
 
     def __init__(self, story: Story, width: int | None, *, color: bool, verbose: bool) -> None:
-        self._story, self._results, self._news = story, story.results, story.news
+        self._story, self._results, self._news = story, story.results, story.change.news
         self._width, self._color, self._verbose = width, color, verbose
         self._unfinished = story.outcome in UNFINISHED
 
@@ -97,7 +97,7 @@ class _Console:
 
     def origin(self) -> list[str]:
         """The origin of the conversations, if they were not held in this run."""
-        origin = self._story.origin
+        origin = self._story.notices.origin
         return [origin] if origin else []
 
     def news_lines(self) -> Iterator[str]:
@@ -106,12 +106,12 @@ class _Console:
         yield from self.origin()
         yield story.numbers.text
         if results.score is not None:
-            yield f"{story.certainty}."
+            yield f"{story.certainty.sentence}."
         yield from self.reasons()
-        if why := story.not_compared:
+        if why := story.change.not_compared:
             yield why
-        yield from (f"! {warning}" for warning in story.judging_warnings)
-        yield from story.notes
+        yield from (f"! {warning}" for warning in story.judging.warnings)
+        yield from story.notices.notes
         if story.outcome is RunOutcome.FAILED:
             failing = story.other_failures
             yield from (sentence(capitalized(failure)) for failure in failing[:_NAMED])
@@ -120,14 +120,14 @@ class _Console:
 
     def weakened(self) -> str:
         """The requirements that were dropped since the baseline."""
-        found = self._story.weakened
+        found = self._story.notices.weakened
         return self.lines(found.sentences) if found else ""
 
     def reasons(self) -> Iterator[str]:
         """The reasons why there is no verdict, or a check was not made, that the verdict does not name."""
         verdict = self._story.verdict()
         yield from (sentence(capitalized(why)) for why in self._results.gate.reasons if why not in verdict)
-        yield from self._story.checks_not_made
+        yield from self._story.notices.checks_not_made
 
     def suites(self) -> Iterator[str]:
         """A table of the tests of each suite."""
@@ -169,9 +169,9 @@ class _Console:
 
     def tests(self) -> Iterator[str]:
         """The tests that failed and why, grouped by their change since the baseline."""
-        news, in_base = self._news, self._story.in_base
+        news, in_base = self._news, self._story.change.in_base
         for title, tests in (
-            (self._story.broke_title, news.broke),
+            (self._story.change.broke_title, news.broke),
             # Without a verdict, the causes name these tests.
             (f"Passed {in_base}, not judged now", () if self._unfinished else news.unjudged),
             ("Failed", news.failed),
@@ -188,7 +188,7 @@ class _Console:
                 f"Failed {in_base} too",
                 [self._test_name(test) for test in news.failed_before if not self._verbose],
             ),
-            (f"Fixed {self._story.since}", [self._changed(test) for test in news.fixed]),
+            (f"Fixed {self._story.change.since}", [self._changed(test) for test in news.fixed]),
             ("Score dropped", [self._changed(test) for test in news.dropped]),
         ]
         lines = []
@@ -280,14 +280,14 @@ class _Console:
         for role in results.usage.by_role:
             if why := numbers.uncounted(role):
                 yield f"The cost of {role.model or role.role} is unknown: {why}."
-        if cached := self._story.cached_answers:
+        if cached := self._story.judging.cached_answers:
             yield sentence(capitalized(cached))
-        if self._verbose and (odds := self._story.odds):
+        if self._verbose and (odds := self._story.certainty.odds):
             yield odds
 
     def reliability(self) -> str:
         """The facts about judge and simulated user."""
-        remarks = [f"{remark.topic}: {remark.text}" for remark in self._story.remarks]
+        remarks = [f"{remark.topic}: {remark.text}" for remark in self._story.judging.remarks]
         return "\n".join(["Judge and simulated user", self.lines(remarks)]) if remarks else ""
 
     def comparison(self) -> str:
@@ -301,12 +301,12 @@ class _Console:
             for difference in changes.differences(found)
         ]
         lines += changes.shown_reasons(found)
-        lines += self._story.decision
+        lines += self._story.certainty.decision
         lines += [
             line for line in (changes.pace(found), certainty.trials_to_prove(found, self._results)) if line
         ]
         compared = sum(row.compared is not None for row in self._story.suites)
-        body = [self._table(self._story.suite_table)] if compared > 1 else []
+        body = [self._table(self._story.tables.suites)] if compared > 1 else []
         if lines:
             body.append(self.lines(lines))
         # If nothing was compared, the verdict says why.
@@ -325,12 +325,12 @@ class _Console:
 
     def arms(self) -> Iterator[str]:
         """The agents that were played side by side."""
-        if agents := self._story.agent_table:
+        if agents := self._story.tables.agents:
             yield f"{agents.title}\n{self._table(agents)}"
 
     def checks(self) -> str:
         """A line for each check of the gate."""
-        found = self._story.check_table
+        found = self._story.tables.checks
         return f"Checks\n{self._table(found)}" if found else ""
 
     def costs(self) -> str:

@@ -72,7 +72,7 @@ def render(story: Story) -> Iterator[str]:
     results = story.results
     root = ET.Element("testsuites", name="ci-evals")
     compared = changes.of_suites(results)
-    notes = _RunNotes(_regressed(results), _not_tested(story), story.criterion_warnings, {})
+    notes = _RunNotes(_regressed(results), _not_tested(story), story.judging.of_criteria, {})
     cases: list[list[str]] = []
     for suite, comparison, name in zip(results.suites, compared, _class_names(results.suites), strict=True):
         facts = _properties(story, suite, comparison)
@@ -210,17 +210,17 @@ def _of_run(story: Story) -> dict[str, str | None]:
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
         **{f"arm: {_line(arm.name)}": _of_arm(arm) for arm in changes.other_arms(results)},
-        "run-origin": story.origin,
+        "run-origin": story.notices.origin,
         "run-judge-check": ", ".join(
             f"{check.model} {check.right} of {check.asked}{'' if check.passed else ', not passed'}"
             for check in results.judge_checks
         ),
         "run-passes-on-absence": str(judging.passes_by_grounds(results)[0] or ""),
-        "run-judge-cached": story.cached_answers,
+        "run-judge-cached": story.judging.cached_answers,
         **_agreement(results),
         "gate": story.outcome.value.words,
         "gate-failed": ", ".join(check.name for check in gate.failing(results)),
-        "gate-not-checked": " ".join(story.checks_not_made),
+        "gate-not-checked": " ".join(story.notices.checks_not_made),
     }
 
 

@@ -214,7 +214,7 @@ def test_every_test_is_in_one_list():
     assert [test.name for test in found.fixed] == ["Test 4"]
     assert not found.failed
     assert not found.dropped
-    assert story_of(compared("fuhpf", "pphfh")).became == {
+    assert story_of(compared("fuhpf", "pphfh")).change.became == {
         ("Refunds", "Test 1"): Became.BROKE,
         ("Refunds", "Test 2"): Became.UNJUDGED,
         ("Refunds", "Test 4"): Became.FIXED,
@@ -228,7 +228,7 @@ def test_without_a_baseline_all_that_fail_are_failed():
     assert [test.name for test in found.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]
     assert {test.file for test in found.failed} == {"evals/refunds.yaml", "evals/handover.yaml"}
     assert not found.broke
-    assert story_of(comment_cases.no_baseline()).became == {}
+    assert story_of(comment_cases.no_baseline()).change.became == {}
 
 
 DECIDED = "A critical test failed and the score missed its floor, which decides."
@@ -281,7 +281,7 @@ def in_rounds(most: int) -> Results:
 )
 def test_one_sentence_says_how_sure_the_result_is(results, certainty):
     """Nothing contradicts it: it is the only one."""
-    assert story_of(results).certainty == certainty
+    assert story_of(results).certainty.sentence == certainty
 
 
 def test_odds_are_told_of_runs_that_are_large_enough():
@@ -419,9 +419,9 @@ def test_no_rerun_of_the_check_is_advised_if_it_passed():
 def test_few_decided_verdicts_give_no_certainty():
     """No sentence on the score stands beside the one that there is none."""
     sure = comment_cases.bad()
-    assert story_of(sure).certainty.startswith("Proven: the score fell")
+    assert story_of(sure).certainty.sentence.startswith("Proven: the score fell")
     little = replace(sure, decided_share=0.3)
-    assert story_of(little).certainty == "3 trials per test"
+    assert story_of(little).certainty.sentence == "3 trials per test"
 
 
 def test_a_run_without_a_model_is_repeated_without_one():

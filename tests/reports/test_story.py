@@ -26,7 +26,7 @@ def test_a_story_depends_on_the_results_alone(make):
 def test_a_story_does_not_change():
     story = story_of(cases.good())
     with pytest.raises(FrozenInstanceError):
-        story.certainty = "sure"  # type: ignore[misc]
+        story.certainty.sentence = "sure"  # type: ignore[misc]
 
 
 def test_the_origin_of_results_stands_in_their_verdict():

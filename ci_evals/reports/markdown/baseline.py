@@ -35,17 +35,17 @@ def pace(comparison: Comparison | None) -> Section | None:
 
 def fixed(story: Story) -> tuple[Section, ...]:
     """The tests that pass again."""
-    news = story.news
+    news = story.change.news
     rows = tuple(f"- ✅ {_became(test, story)}" for test in news.fixed[: story.listed.most])
-    title, unlisted = f"### Fixed {sanitize.inline(story.since, 80)}", len(news.fixed) - len(rows)
+    title, unlisted = f"### Fixed {sanitize.inline(story.change.since, 80)}", len(news.fixed) - len(rows)
     whole = Section("the fixed tests", title, Rank.TELLING, rows, unlisted=unlisted)
     return listing(whole) if rows else ()
 
 
 def failed_before(story: Story) -> Section | None:
     """The tests that failed in the baseline too, and those that only fell, in a line."""
-    news = story.news
-    base = sanitize.inline(story.in_base, 80)
+    news = story.change.news
+    base = sanitize.inline(story.change.in_base, 80)
     failed = names([test.name for test in news.failed_before], 5)
     dropped = numbers.listed([_became(test, story) for test in news.dropped], 5, "test")
     lines = [

@@ -60,9 +60,9 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
                 "suite_head",
                 results=results,
                 suite=suite,
-                origin=story.origin,
+                origin=story.notices.origin,
                 no_judge=verdict.no_judge(results, missing) if missing else None,
-                cached=story.cached_answers,
+                cached=story.judging.cached_answers,
             ),
         ),
         *run_summary.alerts(story),
@@ -78,7 +78,7 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
         *run_summary.causes(story.errors, "Errors and undecided"),
         Section(
             "the heading of certainty",
-            f"### How sure is this?\n\n{sanitize.inline(story.certainty)}.",
+            f"### How sure is this?\n\n{sanitize.inline(story.certainty.sentence)}.",
         ),
         *run_summary.how_sure(story),
         *run_summary.facts_tables(story),
@@ -95,7 +95,7 @@ def comparison(story: Story) -> str:
     comparison = results.comparison
     verdict = run_summary.heading(story) if results.gate.checks else "Compared with the baseline"
     reasons = (f"- {sanitize.inline(reason, REASON_LIMIT)}" for reason in results.gate.reasons[1:])
-    score = sanitize.inline(story.score_and_change, REASON_LIMIT)
+    score = sanitize.inline(story.certainty.score_and_change, REASON_LIMIT)
     sections = run_summary.present(
         Section("the verdict", "\n\n".join(filter(None, [f"## {verdict}", "\n".join(reasons), score]))),
         *run_summary.alerts(story),
@@ -116,12 +116,12 @@ def test_report(story: Story, suite: SuiteResult, test: TestResult) -> Iterator[
 
     The text comes in parts: that of a thousand trials would be large.
     """
-    warnings = story.criterion_warnings.of_test(suite.name, test.name)
+    warnings = story.judging.of_criteria.of_test(suite.name, test.name)
     yield section(
         "test",
         suite=suite,
         test=test,
-        origin=story.origin,
+        origin=story.notices.origin,
         trials=table_text(tables.trials(test)),
         repeated=len(wording.pass_hat_k(test)) > 1,
         most_k=_MOST_K,

@@ -53,7 +53,7 @@ def sections(story: Story, context: SummaryContext = NO_CONTEXT) -> tuple[Sectio
     outcome = story.outcome
     if outcome is RunOutcome.SKIPPED:
         return present(_head(story, context, News()), *alerts(story), _foot(story, context, News()))
-    news = story.news
+    news = story.change.news
     passed, unfinished = outcome in _PASSED, outcome in UNFINISHED
     sure = how_sure(story) if outcome is RunOutcome.FAILED else ()
     return present(
@@ -88,13 +88,13 @@ def heading(story: Story, trust: Trust = Trust.OWN) -> str:
 
 def alerts(story: Story) -> tuple[Section, ...]:
     """Facts that a reader must know before the numbers."""
-    origin = story.origin
-    never_left_out = [*([origin] if origin else []), *story.checks_not_made, *story.judging_warnings]
+    origin = story.notices.origin
+    never_left_out = [*([origin] if origin else []), *story.notices.checks_not_made, *story.judging.warnings]
     rows = _bullets(never_left_out, "⚠️ ")
     weakened = Section("what is required no longer", "", Rank.ALWAYS, _weakened(story), noun="fact")
     warnings = Section("the warnings", "", Rank.ALWAYS, rows, noun="warning")
-    why = story.not_compared
-    told = [*([why] if why else []), *story.notes]
+    why = story.change.not_compared
+    told = [*([why] if why else []), *story.notices.notes]
     notes = Section("the notes", "", Rank.TELLING, _bullets(told), noun="note")
     return (
         *([weakened] if weakened.rows else ()),
@@ -105,7 +105,7 @@ def alerts(story: Story) -> tuple[Section, ...]:
 
 def _weakened(story: Story) -> tuple[str, ...]:
     """List the requirements that were dropped since the baseline, and the command that approves it."""
-    found = story.weakened
+    found = story.notices.weakened
     if found is None:
         return ()
     heading, *others = [sanitize.inline(text, 600) for text in (found.heading, *found.items, found.approval)]
@@ -119,12 +119,12 @@ def what_failed(
     story: Story, context: SummaryContext = NO_CONTEXT, *, only_new: bool = False
 ) -> tuple[Section, ...]:
     """The tests that broke, that could not be judged any more, and that fail without a counterpart."""
-    news, comparison = story.news, story.results.comparison
-    many, in_base = story.several_suites, story.in_base
+    news, comparison = story.change.news, story.results.comparison
+    many, in_base = story.several_suites, story.change.in_base
     passed = f"Passed {in_base}, not judged now"
     compared = comparison is not None and comparison.delta is not None
     titles = (
-        ("the tests that broke", story.broke_title, news.broke),
+        ("the tests that broke", story.change.broke_title, news.broke),
         ("the tests that were not judged", passed, () if story.outcome in UNFINISHED else news.unjudged),
         ("the tests that got worse", f"Failed {in_base} too, and worse now", news.worse),
         (
@@ -156,15 +156,17 @@ def how_sure(story: Story) -> tuple[Section, ...]:
     """How sure the result is: intervals, what the run could have noticed, judge and simulated user."""
     results = story.results
     comparison = results.comparison
+    # Why nothing was compared stands before the fold.
+    score = None if story.certainty.too_little else story.certainty.exact_score
     sentences = [
-        None if story.too_little else story.exact_score,  # why nothing was compared stands before the fold
-        story.small_print,
-        *story.decision,
-        story.odds,
-        sentence(cached) if (cached := story.cached_answers) else None,
+        score,
+        story.certainty.small_print,
+        *story.certainty.decision,
+        story.certainty.odds,
+        sentence(cached) if (cached := story.judging.cached_answers) else None,
     ]
     text = "\n\n".join(sanitize.inline(one, 900) for one in sentences if one)
-    remarks = [f"**{one.topic}**: {sanitize.inline(one.text, 900)}" for one in story.remarks]
+    remarks = [f"**{one.topic}**: {sanitize.inline(one.text, 900)}" for one in story.judging.remarks]
     return present(
         Section("the exact score", text, Rank.TELLING),
         exact_suites(story) if story.several_suites else None,
@@ -179,7 +181,7 @@ def how_sure(story: Story) -> tuple[Section, ...]:
 def exact_suites(story: Story) -> Section:
     """The suites with intervals and p."""
     section = Section("the suites' exact scores", "", Rank.DETAILS, noun="suite")
-    return tabled(section, story.suite_table)
+    return tabled(section, story.tables.suites)
 
 
 def flaky(suites: Iterable[SuiteResult]) -> Section | None:
@@ -192,7 +194,7 @@ def flaky(suites: Iterable[SuiteResult]) -> Section | None:
 
 def checks(story: Story) -> Section | None:
     """The gate's checks, those first that failed."""
-    table = story.check_table
+    table = story.tables.checks
     if table is None:
         return None
     return tabled(Section("the checks", "**Checks**", Rank.DETAILS, noun="check"), table)
@@ -200,8 +202,8 @@ def checks(story: Story) -> Section | None:
 
 def facts_tables(story: Story) -> tuple[Section, ...]:
     """The agents that were played, and the numbers of judge and simulated user, folded."""
-    agents = story.agent_table
-    grids = (*([agents] if agents else []), *story.remark_tables)
+    agents = story.tables.agents
+    grids = (*([agents] if agents else []), *story.judging.tables)
     return tuple(_grid(grid) for grid in grids if not grid.in_remark)
 
 
@@ -230,7 +232,7 @@ def _head(story: Story, context: SummaryContext, news: News) -> Section:
         case _:
             reasons = tuple(sentence(f"Also: {failure}") for failure in story.other_failures)
     line = " ".join(filter(None, [_line(story, news), _links(context)]))
-    sure = sanitize.inline(story.certainty) if news.broke else ""
+    sure = sanitize.inline(story.certainty.sentence) if news.broke else ""
     text = section("head", heading=heading(story, trust), line=line, sure=sure, reasons=reasons)
     return Section("the verdict", text)
 
@@ -247,7 +249,7 @@ def _line(story: Story, news: News) -> str:
         case RunOutcome.PASSED | RunOutcome.UNCHECKED:
             return _passing_line(story, news)
         case RunOutcome.NO_VERDICT | RunOutcome.INTERRUPTED:
-            part = "" if story.too_little else "The part that was judged scores "
+            part = "" if story.certainty.too_little else "The part that was judged scores "
             score = f" {part}{shown.score}." if shown.score else ""
             return sanitize.inline(f"{shown.tests}.{score}")
     if not shown.lead:
@@ -258,7 +260,7 @@ def _line(story: Story, news: News) -> str:
 
 def _passing_line(story: Story, news: News) -> str:
     """The tests of a run that passed, with those that fail all the same, and those that were fixed."""
-    base = sanitize.inline(story.in_base, 80)
+    base = sanitize.inline(story.change.in_base, 80)
     before, failed, fixed = (
         [test.name for test in tests] for tests in (news.failed_before, news.failed, news.fixed)
     )
@@ -302,7 +304,7 @@ def _what_to_do(story: Story) -> Section | None:
 def _sure_title(story: Story, news: News) -> str:
     if news.broke:  # the line below the heading has it
         return "How sure is this? The numbers"
-    return f"How sure is this? {sanitize.html_in_markdown(story.certainty)}"
+    return f"How sure is this? {sanitize.html_in_markdown(story.certainty.sentence)}"
 
 
 def _details_title(results: Results) -> str:
@@ -368,7 +370,7 @@ def _foot(story: Story, context: SummaryContext, news: News) -> Section:
     tested = sanitize.code(commit[:COMMIT]) + with_changes(results.run.git) if commit else ""
     parts = [
         " ".join(filter(None, [tested, against])),
-        sanitize.inline(story.certainty) if outcome in _PASSED and not news.broke else "",
+        sanitize.inline(story.certainty.sentence) if outcome in _PASSED and not news.broke else "",
         f"judge {shown}" if shown and outcome not in _WITHOUT_JUDGE else "",
         sanitize.inline(f"{results.tool.name} {results.tool.version}", 80),
     ]

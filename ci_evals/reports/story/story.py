@@ -31,39 +31,31 @@ from ci_evals.scoring.statistics import ALPHA
 
 
 @dataclass(frozen=True)
-class Story:
-    """The facts of a run in plain text and data, not yet sanitized. Reports are functions of it alone."""
+class ChangeStory:
+    """What changed since the baseline."""
 
-    results: Results
-    """The run's own data. What follows is all that is derived from them."""
-    outcome: RunOutcome
-    own_verdict: str
-    """The verdict in words, as the run itself gives it; `verdict` has that of foreign results."""
-    numbers: Numbers
-    certainty: str
-    """How sure the result is, in a sentence or two."""
-    weakened: WeakenedStory | None
-    """Requirements dropped since the baseline, or that they are unknown; None if there are none."""
-    odds: str | None
-    """How often the same agent would fail this gate; None for runs too small to tell."""
     news: News
     """The tests worth showing."""
     became: Mapping[tuple[str, str], Became]
-    """The tests whose outcome changed since the baseline, by suite and name."""
-    other_failures: tuple[str, ...]
-    """The failed checks in clauses, but for those that verdict, numbers or tests that broke make plain."""
+    """The tests whose outcome changed, by suite and name."""
+    in_base: str
+    """The baseline as a place: `on main`."""
+    since: str
+    """The words that say what tests broke in: `in this PR`."""
+    broke: str
+    """`2 tests broke in this PR`."""
+    broke_title: str
+    """The title over these tests."""
     not_compared: str | None
     """Why there is no change to show, if nothing else says it."""
-    next_step: NextStep
-    """What to do, with the command that repeats the first test that failed."""
-    listed: ListedTests
-    """The tests that reports list."""
-    origin: str | None
-    """Where conversations are from that were held earlier, in a sentence."""
-    notes: tuple[str, ...]
-    """What a reader needs before the numbers, the gravest first."""
-    checks_not_made: tuple[str, ...]
-    """A sentence for each reason why checks could not be made."""
+
+
+@dataclass(frozen=True)
+class CertaintyStory:
+    """How sure the result is."""
+
+    sentence: str
+    """In a sentence or two."""
     too_little: str | None
     """Why the score is no headline: too little was decided; None where it is one."""
     score_and_change: str
@@ -74,32 +66,74 @@ class Story:
     """What these numbers mean; empty if nothing was compared."""
     decision: tuple[str, ...]
     """How the run came to its decision: rounds, the base agent, earlier runs."""
-    in_base: str
-    """The baseline as a place: `on main`."""
-    since: str
-    """The words that say what tests broke in: `in this PR`."""
-    broke: str
-    """`2 tests broke in this PR`."""
-    broke_title: str
-    """The title over these tests."""
+    odds: str | None
+    """How often the same agent would fail this gate; None for runs too small to tell."""
+
+
+@dataclass(frozen=True)
+class Notices:
+    """What a reader needs before the numbers."""
+
+    weakened: WeakenedStory | None
+    """Requirements dropped since the baseline, or that they are unknown; None if there are none."""
+    origin: str | None
+    """Where conversations are from that were held earlier, in a sentence."""
+    notes: tuple[str, ...]
+    """The gravest first."""
+    checks_not_made: tuple[str, ...]
+    """A sentence for each reason why checks could not be made."""
+
+
+@dataclass(frozen=True)
+class RunTables:
+    """The tables of the run as a whole."""
+
+    suites: Table
+    """The suites' exact scores and changes."""
+    checks: Table | None
+    agents: Table | None
+    """The agents that were played side by side."""
+
+
+@dataclass(frozen=True)
+class JudgingStory:
+    """What is known of judge and simulated user."""
+
+    remarks: tuple[Remark, ...]
+    tables: tuple[Table, ...]
+    """The numbers behind these remarks."""
+    warnings: tuple[str, ...]
+    """Reasons to trust judge or simulated user less, each with what to do."""
+    of_criteria: CriterionWarnings
+    cached_answers: str | None
+    """The share of the judge's answers that came from the cache."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """The facts of a run in plain text and data, not yet sanitized. Reports are functions of it alone."""
+
+    results: Results
+    """The run's own data. What follows is all that is derived from them."""
+    outcome: RunOutcome
+    own_verdict: str
+    """The verdict in words, as the run itself gives it; `verdict` has that of foreign results."""
+    numbers: Numbers
+    other_failures: tuple[str, ...]
+    """The failed checks in clauses, but for those that verdict, numbers or tests that broke make plain."""
+    next_step: NextStep
+    """What to do, with the command that repeats the first test that failed."""
+    certainty: CertaintyStory
+    change: ChangeStory
+    notices: Notices
     errors: tuple[TrialErrors, ...]
     """Trials that broke off and criteria that are undecided, each cause once."""
     suites: tuple[SuiteRow, ...]
     """The suites with their tests, and what became of each since the baseline."""
-    suite_table: Table
-    """Their exact scores and changes."""
-    check_table: Table | None
-    agent_table: Table | None
-    """The agents that were played side by side."""
-    cached_answers: str | None
-    """The share of the judge's answers that came from the cache."""
-    remarks: tuple[Remark, ...]
-    """What is known of judge and simulated user."""
-    remark_tables: tuple[Table, ...]
-    """The numbers behind these remarks."""
-    judging_warnings: tuple[str, ...]
-    """Reasons to trust judge or simulated user less, each with what to do."""
-    criterion_warnings: CriterionWarnings
+    listed: ListedTests
+    """The tests that reports list."""
+    tables: RunTables
+    judging: JudgingStory
 
     @property
     def several_suites(self) -> bool:
@@ -121,37 +155,45 @@ def story_of(results: Results) -> Story:
         outcome=gate.run_outcome(results),
         own_verdict=verdict.verdict(results, news),
         numbers=verdict.in_numbers(results, news),
-        certainty=certainty.certainty(results, news),
-        weakened=weakened.of_run(results),
-        odds=certainty.odds(results),
-        news=news,
-        became=became,
         other_failures=verdict.other_failures(results, news),
-        not_compared=verdict.not_compared(results),
         next_step=verdict.what_to_do(results, news),
-        listed=wording.listed_tests(results),
-        origin=verdict.origin(results.run),
-        notes=verdict.notes(results),
-        checks_not_made=gate.warnings(results),
-        too_little=certainty.too_little_decided(results),
-        score_and_change=certainty.brief(results),
-        exact_score=certainty.brief(results, why_not=False),
-        small_print=certainty.small_print(results),
-        decision=tuple(certainty.decision_sentences(results)),
-        in_base=changes.in_base(results),
-        since=changes.since(results),
-        broke=verdict.broke(results, news),
-        broke_title=verdict.broke_title(results),
+        certainty=CertaintyStory(
+            sentence=certainty.certainty(results, news),
+            too_little=certainty.too_little_decided(results),
+            score_and_change=certainty.brief(results),
+            exact_score=certainty.brief(results, why_not=False),
+            small_print=certainty.small_print(results),
+            decision=tuple(certainty.decision_sentences(results)),
+            odds=certainty.odds(results),
+        ),
+        change=ChangeStory(
+            news=news,
+            became=became,
+            in_base=changes.in_base(results),
+            since=changes.since(results),
+            broke=verdict.broke(results, news),
+            broke_title=verdict.broke_title(results),
+            not_compared=verdict.not_compared(results),
+        ),
+        notices=Notices(
+            weakened=weakened.of_run(results),
+            origin=verdict.origin(results.run),
+            notes=verdict.notes(results),
+            checks_not_made=gate.warnings(results),
+        ),
         errors=failures.errors_by_cause(results.suites),
         suites=suites,
-        suite_table=tables.suites(suites),
-        check_table=tables.checks(results),
-        agent_table=tables.agents(results),
-        cached_answers=judging.cached_answers(results),
-        remarks=judging.remarks(results),
-        remark_tables=judging.tables(results),
-        judging_warnings=judging.warnings(results),
-        criterion_warnings=CriterionWarnings.of_run(results),
+        listed=wording.listed_tests(results),
+        tables=RunTables(
+            suites=tables.suites(suites), checks=tables.checks(results), agents=tables.agents(results)
+        ),
+        judging=JudgingStory(
+            remarks=judging.remarks(results),
+            tables=judging.tables(results),
+            warnings=judging.warnings(results),
+            of_criteria=CriterionWarnings.of_run(results),
+            cached_answers=judging.cached_answers(results),
+        ),
     )
 
 

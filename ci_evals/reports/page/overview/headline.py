@@ -45,7 +45,8 @@ def of(story: Story) -> Headline:
     names = [suite.name for suite in results.suites]
     tone = Tone.OPEN if trust is Trust.CONTRADICTORY else outcome.value.tone
     played = outcome is not RunOutcome.SKIPPED
-    origin = story.origin
+    origin, weakened = story.notices.origin, story.notices.weakened
+    dropped = weakened.sentences if weakened else ()
     return Headline(
         suites=", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else ""),
         tone=tone.value,
@@ -53,10 +54,10 @@ def of(story: Story) -> Headline:
         numbers=story.numbers if played else None,
         reasons=list(_reasons(story)),
         next_step=story.next_step,
-        certainty=story.certainty if played else "",
+        certainty=story.certainty.sentence if played else "",
         details=list(_details(story)) if played else [],
-        warnings=(*(story.weakened.sentences if story.weakened else ()), *story.judging_warnings),
-        notes=[*([origin] if origin else []), *story.notes],
+        warnings=(*dropped, *story.judging.warnings),
+        notes=[*([origin] if origin else []), *story.notices.notes],
         facts=list(_facts(results)),
     )
 
@@ -71,19 +72,19 @@ def _reasons(story: Story) -> Iterator[str]:
     # The verdict names the first reason of a run without one.
     reasons = results.gate.reasons[outcome is RunOutcome.NO_VERDICT :]
     yield from (sentence(capitalized(reason)) for reason in reasons)
-    yield from story.checks_not_made
+    yield from story.notices.checks_not_made
 
 
 def _details(story: Story) -> Iterator[str]:
     results = story.results
     comparison = results.comparison
-    yield story.score_and_change
-    yield from story.decision
+    yield story.certainty.score_and_change
+    yield from story.certainty.decision
     if comparison and comparison.delta is not None:
-        yield story.small_print
-    if odds := story.odds:
+        yield story.certainty.small_print
+    if odds := story.certainty.odds:
         yield odds
-    if from_cache := story.cached_answers:
+    if from_cache := story.judging.cached_answers:
         yield sentence(capitalized(from_cache))
     if baseline := changes.baseline(results, results.run.baseline_note or ""):
         yield baseline

@@ -30,10 +30,10 @@ def values_of(story: Story, tests: Sequence[TestView], comparison_runs: Comparis
     return {
         "headline": headline.of(story),
         "what_broke": what_broke.of(story, TestLinks(tests), comparison_runs),
-        "suites": story.suite_table,
-        "gate": story.check_table,
+        "suites": story.tables.suites,
+        "gate": story.tables.checks,
         "figures": figures.of_run(results, tests, comparison_runs),
-        "agents": story.agent_table,
+        "agents": story.tables.agents,
         "tests": test_table.of(story, tests),
         "differences": changes.differences(comparison) if comparison else (),
         "groups": [(suite.name, table) for suite in results.suites for table in tables.groups(suite)],
@@ -49,11 +49,11 @@ def values_of(story: Story, tests: Sequence[TestView], comparison_runs: Comparis
 
 def _reliability(story: Story) -> Reliability | None:
     """Return the section on judge and simulated user; None if nothing is known of them."""
-    remarks = story.remarks
+    remarks = story.judging.remarks
     if not remarks:
         return None
     short: list[Table] = []
     long: list[Table] = []
-    for table in story.remark_tables:
+    for table in story.judging.tables:
         (long if table.long else short).append(table)
     return Reliability(remarks, short, long)

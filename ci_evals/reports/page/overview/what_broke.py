@@ -139,7 +139,7 @@ class _BrokenSection:
 
     def groups(self) -> Iterable[TestGroup]:
         """All groups, the news first."""
-        news, results, most = self._story.news, self._results, self._most
+        news, results, most = self._story.change.news, self._results, self._most
         title, flaky_tests = wording.flaky(results.suites)
         flaky = [
             TestLine(self._links.link(test), test.outcome.value, passed)
@@ -154,7 +154,7 @@ class _BrokenSection:
         unjudged = f"{_tests(news.unjudged)} passed in the baseline and could not be judged now"
         few = f"{_tests(news.dropped)} dropped by {SUSPECT} points or more"
         return (
-            self._group("_broke", self._story.broke, news.broke),
+            self._group("_broke", self._story.change.broke, news.broke),
             self._group("_unjudged", unjudged, news.unjudged, [False] * len(news.unjudged)),
             self._group("_worse", worse, news.worse),
             self._group("_failed", f"{_tests(news.failed)} failed", news.failed),
