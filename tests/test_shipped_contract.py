@@ -60,6 +60,15 @@ class Hasty(Good):
         return Reply(agent=f"{number}: {text}", latency_seconds=0.1, handed_over=True)
 
 
+class Apologetic(Good):
+    """It answers with its error."""
+
+    async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
+        if text != "fail":
+            return await super().send_message(session, text, timeout=timeout)
+        return Reply(agent="", latency_seconds=0.1, error_response=True, error_detail="the model is down")
+
+
 class Fearless(Good):
     async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
         session.append(text)
@@ -113,6 +122,7 @@ def broken(mine) -> set[str]:
 def test_an_agent_that_keeps_its_promises_passes():
     """All that can be tested of it."""
     assert broken(contract(Good)) == set()
+    assert broken(contract(Apologetic)) == set()
 
 
 @pytest.mark.parametrize(
