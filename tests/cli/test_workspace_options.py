@@ -41,6 +41,7 @@ ARGUMENTS = {
     "prefer": ["../none", "../none"],
     "noise": ["../none"],
     "mutate": ["../none"],
+    "backtest": ["../none"],
 }
 """What a command cannot do without: nothing of the checkout."""
 

@@ -46,6 +46,7 @@ def read_stored_runs(
     *,
     earlier_version: bool = False,
     compact: Callable[[Results], Results] = lambda results: results,
+    begun: Callable[[int], None] = lambda _: None,
     read: Callable[[], None] = lambda: None,
 ) -> StoredRuns:
     """Read every run in a folder and the folders below it.
@@ -56,6 +57,7 @@ def read_stored_runs(
         folder: The folder.
         earlier_version: Whether results of the version before this one are read too.
         compact: Drops what is not needed from results, before the next file is read.
+        begun: Called with the number of files, before the first.
         read: Called after each file.
 
     Raises:
@@ -66,6 +68,7 @@ def read_stored_runs(
     files = list(_files_below(folder, _DEPTH))
     if not files:
         raise UsageError(f"{folder}: {_NO_RUNS}")
+    begun(len(files))
     by_id: dict[str, list[Results]] = defaultdict(list)
     left_out = []
     for file in files[:MOST_FILES]:

@@ -1,0 +1,107 @@
+"""Which runs are compared with which, and what becomes of the others."""
+
+from dataclasses import replace
+
+import builders as build
+import stored
+
+from ci_evals.domain.results.reused import TakenFrom
+from ci_evals.domain.results.run import Git, Origin
+from ci_evals.extensions.backtest.pairing import against_branch, history_of, pairs_of
+
+
+def pairs(*runs):
+    """The pairs of these runs, by the ids of baseline and run."""
+    history = history_of(runs, None)
+    return [(pair.base.run.id, pair.head.run.id) for pair in pairs_of(history.runs)]
+
+
+def left_out(*runs):
+    """Why runs were not used, by their ids."""
+    return {one.name: one.why for one in history_of(runs, None).left_out}
+
+
+def test_each_run_is_in_one_pair_at_most():
+    """Else pairs would share trials, and intervals that take them for independent were too narrow."""
+    assert pairs(*map(stored.run, range(5))) == [("run-0", "run-1"), ("run-2", "run-3")]
+
+
+def test_verdicts_play_no_part_in_who_is_paired():
+    """Whoever chose pairs by their outcome would choose the rate."""
+    good = [stored.run(number) for number in range(6)]
+    mixed = [stored.run(number, (number % 2,) * 4) for number in range(6)]
+    assert pairs(*good) == pairs(*mixed)
+
+
+def test_runs_with_other_agent_options_are_not_compared():
+    """A change of the agent's options is no noise. Those of the same options still follow each other."""
+    runs = []
+    for number in range(6):
+        results = stored.run(number)
+        agents = "a" if number % 2 else "b"
+        digests = replace(results.run.digests, agents=agents * 64)
+        runs.append(replace(results, run=replace(results.run, digests=digests)))
+    assert pairs(*runs) == [("run-0", "run-2"), ("run-1", "run-3")]
+
+
+def test_run_that_cannot_be_compared_is_no_end_of_the_line():
+    """After a change of the suite, pairs begin anew."""
+    changed = []
+    for number in (1, 2):
+        results = stored.run(number)
+        (suite,) = results.suites
+        tests = tuple(replace(test, digest="x" * 64) for test in suite.tests)
+        changed.append(replace(results, suites=(replace(suite, tests=tests),)))
+    assert pairs(stored.run(0), *changed) == [("run-1", "run-2")]
+
+
+def test_branch_with_most_runs_is_used_and_the_others_are_named():
+    """Feature branches are where agents change."""
+    runs = [*map(stored.run, range(3)), stored.run(3, branch="topic"), stored.run(4, branch="topic")]
+    history = history_of(runs, None)
+    assert history.branch == "main"
+    assert len(history.runs) == 3
+    assert left_out(*runs) == {
+        "run-3": "of the branch topic, not main",
+        "run-4": "of the branch topic, not main",
+    }
+    assert history_of(runs, "topic").branch == "topic"
+
+
+def test_run_that_is_no_trial_of_the_gate_is_left_out_with_the_reason():
+    """Each of them would count trials twice, or none."""
+    origin = Origin(how="rejudge", run="run-0", started_at=build.STARTED_AT)
+    taken = TakenFrom(reason="passed", run="run-0", started_at=build.STARTED_AT)
+    partly = stored.run(4)
+    (suite,) = partly.suites
+    tests = (replace(suite.tests[0], taken_from=taken), *suite.tests[1:])
+    partly = replace(partly, suites=(replace(suite, tests=tests),))
+    runs = (
+        stored.run(0, status="interrupted"),
+        stored.run(1, origin=origin),
+        stored.run(2, shard=build.shard()),
+        stored.run(3, git=Git()),
+        partly,
+    )
+    why = left_out(*runs)
+    assert "not completed (interrupted)" in why["run-0"]
+    assert "those of the run run-0 (rejudge)" in why["run-1"]
+    assert "merge its shards" in why["run-2"]
+    assert "names no branch" in why["run-3"]
+    assert "taken from an earlier run" in why["run-4"]
+
+
+def test_pull_request_is_compared_with_the_newest_run_before_it():
+    """A run after it is none that it could have been compared with."""
+    runs = [stored.run(0), stored.run(1), stored.run(3)]
+    compared = against_branch(stored.run(2, pull_request=7), runs)
+    assert compared.base.run.id == "run-1"
+    assert against_branch(stored.run(0, pull_request=7), runs[1:]).comparer is None
+
+
+def test_pairs_of_one_commit_are_known():
+    """Unless files differed from it."""
+    first, second = stored.run(0, commit="c" * 40), stored.run(1, commit="c" * 40)
+    assert pairs_of([first, second])[0].same_commit
+    dirty = replace(second, run=replace(second.run, git=replace(second.run.git, uncommitted_changes=True)))
+    assert not pairs_of([first, dirty])[0].same_commit
