@@ -58,29 +58,29 @@ def _row(run: Mapping[str, Any]) -> Row:
     output = run["output"]
     known = output if isinstance(output, dict) else {}
     history = [turn for turn in known.get("history") or [] if isinstance(turn, dict)]
-    common: dict[str, Any] = {
-        "test": fields.name(run["index"], "index"),
-        "conversation": fields.conversation(history),
-    }
+    row = Row(
+        test=fields.name(run["index"], "index"),
+        conversation=fields.conversation(history),
+    )
     status = known.get("status")
     result = known.get("result")
     if run.get("error") or not known or status in _BROKEN:
         told = result.get("error") if isinstance(result, dict) else None
         reason = fields.words(run.get("error")) or fields.words(told) or fields.words(run.get("info"))
-        return Row(
-            **common, undecided=fields.INFRASTRUCTURE, reason=f"{status}: {reason}" if reason else str(status)
+        return row._replace(
+            undecided=fields.INFRASTRUCTURE, reason=f"{status}: {reason}" if reason else str(status)
         )
     if status in _LIMITS:
-        return Row(**common, passed=False, reason=str(status))
+        return row._replace(passed=False, reason=str(status))
     if status != "completed":
-        raise ValueError(f"the status of sample {common['test']} is {fields.shown(status)}")
+        raise ValueError(f"the status of sample {row.test} is {fields.shown(status)}")
     score = _score(result)
     if score == 1 and isinstance(result, dict) and result.get("error"):
         reason = f"completed, with the error {fields.shown(result['error'])}"
-        return Row(**common, undecided=fields.ERROR, reason=reason)
+        return row._replace(undecided=fields.ERROR, reason=reason)
     if score is None:
-        return Row(**common, undecided=fields.EMPTY, reason="completed without is_correct, result or reward")
-    return Row(**common, passed=score == 1, score=score, reason="" if score == 1 else _reason(result))
+        return row._replace(undecided=fields.EMPTY, reason="completed without is_correct, result or reward")
+    return row._replace(passed=score == 1, score=score, reason="" if score == 1 else _reason(result))
 
 
 def _score(result: Any) -> float | None:

@@ -39,7 +39,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         return None
     answers = file.options.get("answers")
     if not isinstance(answers, SourceFile):
-        raise file.broken("is a GAIA submission. Name the expected answers: --answers=metadata.jsonl")
+        raise file.broken("is a GAIA submission. Name the expected answers: `answers=metadata.jsonl`")
     expected = _expected(answers)
     if unknown := submitted.keys() - expected.keys():
         raise file.broken(
@@ -77,17 +77,17 @@ def _expected(answers: SourceFile) -> dict[str, Mapping[str, Any]]:
 def _row(task: str, record: Mapping[str, Any], submitted: Mapping[str, Any]) -> Row:
     level = record.get("Level")
     expected = fields.words(record["Final answer"])
-    common: dict[str, Any] = {
-        "test": task,
-        "groups": (f"level {level}",) if isinstance(level, int | str) else (),
-        "definition": digest([record.get("Question"), expected]),
-    }
+    row = Row(
+        test=task,
+        groups=(f"level {level}",) if isinstance(level, int | str) else (),
+        definition=digest([record.get("Question"), expected]),
+    )
     if task not in submitted:
-        return Row(**common, undecided=fields.EMPTY, reason="no answer was submitted")
+        return row._replace(undecided=fields.EMPTY, reason="no answer was submitted")
     answer = submitted[task]
     said = answer if isinstance(answer, str) else fields.shown(answer)
     passed = answer is not None and gaia(final_answer(said[:10_000]), expected)
     asked = fields.message("user", record.get("Question")), fields.message("assistant", said)
     conversation = tuple(one for one in asked if one and one.text)
     # The expected answer is private and stays out of the reports.
-    return Row(**common, passed=passed, reason="" if passed else "wrong answer", conversation=conversation)
+    return row._replace(passed=passed, reason="" if passed else "wrong answer", conversation=conversation)

@@ -120,28 +120,27 @@ def _row(simulation: Mapping[str, Any], tasks: Mapping[str, str]) -> Row:
         for key in ("agent_cost", "user_cost")
         if (cost := fields.amount(simulation.get(key))) is not None
     ]
-    common: dict[str, Any] = {
-        "test": task,
-        "trial": fields.count(simulation.get("trial")),
-        "definition": tasks.get(task),
-        "conversation": fields.conversation(simulation.get("messages")),
-        "cost_usd": sum(costs) if costs else None,
-        "seconds": fields.amount(simulation.get("duration")),
-    }
+    row = Row(
+        test=task,
+        trial=fields.count(simulation.get("trial")),
+        definition=tasks.get(task),
+        conversation=fields.conversation(simulation.get("messages")),
+        cost_usd=sum(costs) if costs else None,
+        seconds=fields.amount(simulation.get("duration")),
+    )
     words = ended.replace("_", " ")
     if ended == "infrastructure_error":
-        return Row(**common, undecided=fields.INFRASTRUCTURE, reason=words)
+        return row._replace(undecided=fields.INFRASTRUCTURE, reason=words)
     info = simulation.get("reward_info")
     reward = simulation.get("reward") if info is None else fields.table(info, "reward_info").get("reward")
     if reward is None:
-        return Row(**common, undecided=fields.EMPTY, reason=f"{words}, without a reward")
+        return row._replace(undecided=fields.EMPTY, reason=f"{words}, without a reward")
     if fields.is_nan(reward):
-        return Row(**common, undecided=fields.ERROR, reason=f"{words}, with a reward that is NaN")
+        return row._replace(undecided=fields.ERROR, reason=f"{words}, with a reward that is NaN")
     passed = abs(_reward(reward) - 1) <= _FULL
     if passed and ended not in _ENDED:
-        return Row(**common, undecided=fields.ERROR, reason=f"{words}, with a full reward")
-    return Row(
-        **common,
+        return row._replace(undecided=fields.ERROR, reason=f"{words}, with a full reward")
+    return row._replace(
         passed=passed,
         score=min(1.0, _reward(reward)),
         reason="" if passed else _reason(info, words),

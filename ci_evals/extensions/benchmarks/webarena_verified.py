@@ -60,25 +60,25 @@ def _row(result: Mapping[str, Any]) -> Row:
     status = result["status"]
     evaluators = fields.tables(result.get("evaluators_results") or [], "evaluators_results")
     revision = fields.count(result.get("task_revision"))
-    common: dict[str, Any] = {
-        "test": fields.name(result["task_id"], "task_id"),
-        "groups": tuple(dict.fromkeys(fields.names(result.get("sites") or [], "sites"))),
-        "cluster": fields.name(result["intent_template_id"], "intent_template_id"),
-        "definition": None if revision is None else f"revision {revision}",
-        "checks": tuple(_check(one) for one in evaluators) if len(evaluators) > 1 else (),
-    }
+    row = Row(
+        test=fields.name(result["task_id"], "task_id"),
+        groups=tuple(dict.fromkeys(fields.names(result.get("sites") or [], "sites"))),
+        cluster=fields.name(result["intent_template_id"], "intent_template_id"),
+        definition=None if revision is None else f"revision {revision}",
+        checks=tuple(_check(one) for one in evaluators) if len(evaluators) > 1 else (),
+    )
     if status == "error":
         broken = fields.words(result.get("error_msg")) or "; ".join(filter(None, map(_reason, evaluators)))
-        return Row(**common, undecided=fields.ERROR, reason=broken or "could not be evaluated")
+        return row._replace(undecided=fields.ERROR, reason=broken or "could not be evaluated")
     if status not in {"success", "failure", "partial_match"}:
         raise ValueError(f"the status is {fields.shown(status)}")
     passed, score = status == "success", fields.share(result["score"], "score")
     denied = [one for one in evaluators if one.get("status") != "success"]
     if passed and (score != 1 or denied or result.get("error_msg")):
         reason = "the status is success, and the score, an evaluator or an error denies it"
-        return Row(**common, undecided=fields.EMPTY, reason=reason)
+        return row._replace(undecided=fields.EMPTY, reason=reason)
     reason = "" if passed else "; ".join(filter(None, map(_reason, evaluators)))
-    return Row(**common, passed=passed, score=score, reason=reason)
+    return row._replace(passed=passed, score=score, reason=reason)
 
 
 def _check(evaluator: Mapping[str, Any]) -> Check:

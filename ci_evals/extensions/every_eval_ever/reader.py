@@ -158,19 +158,18 @@ def _row(test: str, records: Sequence[Sample]) -> Row:
     for record in records:
         metrics.setdefault(str(record.get("evaluation_result_id")), record)
     sample = records[0]
-    common: dict[str, Any] = {
-        "test": test,
-        "definition": fields.words(sample.get("sample_hash"))[:100] or None,
-    }
+    row = Row(
+        test=test,
+        definition=fields.words(sample.get("sample_hash"))[:100] or None,
+    )
     if broken := _broken(records):
-        return Row(**common, undecided=fields.ERROR, reason=fields.words(broken["error"]) or "broke")
+        return row._replace(undecided=fields.ERROR, reason=fields.words(broken["error"]) or "broke")
     usage, performance = sample.get("token_usage"), sample.get("performance")
     latency = fields.amount(performance.get("latency_ms")) if isinstance(performance, dict) else None
     tokens = usage if isinstance(usage, dict) else {}
     passed, score = _score(sample)
     checks = [(name, *_score(one)) for name, one in metrics.items()]
-    return Row(
-        **common,
+    return row._replace(
         passed=passed,
         score=score,
         checks=tuple(Check(name, passed=ok, score=share) for name, ok, share in checks)

@@ -121,32 +121,32 @@ def _score(metric: Mapping[str, Any], lower: AbstractSet[str]) -> float | None:
 
 def _row(case: Mapping[str, Any], lower: AbstractSet[str]) -> Row:
     metrics = _metrics(case)
-    common: dict[str, Any] = {
-        "test": fields.test_name(case.get("name")),
-        "groups": tuple(dict.fromkeys(fields.names(case.get("tags") or [], "tags"))),
-        "definition": digest([case.get(key) for key in _ASKED]),
-        "conversation": _conversation(case),
-        "checks": tuple(_check(metric, lower) for metric in metrics) if len(metrics) > 1 else (),
-        "cost_usd": fields.amount(case.get("tokenCost")),
-        "seconds": fields.amount(case.get("completionTime")),
-    }
+    row = Row(
+        test=fields.test_name(case.get("name")),
+        groups=tuple(dict.fromkeys(fields.names(case.get("tags") or [], "tags"))),
+        definition=digest([case.get(key) for key in _ASKED]),
+        conversation=_conversation(case),
+        checks=tuple(_check(metric, lower) for metric in metrics) if len(metrics) > 1 else (),
+        cost_usd=fields.amount(case.get("tokenCost")),
+        seconds=fields.amount(case.get("completionTime")),
+    )
     deciding = [metric for metric in metrics if metric.get("flaky") is not True]
     if broken := next((metric for metric in deciding if metric.get("error")), None):
         reason = f"{broken['name']}: {fields.words(broken['error'])}"
-        return Row(**common, undecided=fields.ERROR, reason=reason)
+        return row._replace(undecided=fields.ERROR, reason=reason)
     if not deciding and (metrics or case.get("success") is not False):
-        return Row(**common, undecided=fields.SKIPPED, reason="has no metrics, so nothing was checked")
+        return row._replace(undecided=fields.SKIPPED, reason="has no metrics, so nothing was checked")
     if case.get("success") is None:
-        return Row(**common, undecided=fields.EMPTY, reason="has no result")
+        return row._replace(undecided=fields.EMPTY, reason="has no result")
     failed = [metric for metric in deciding if metric.get("success") is not True]
-    passed = fields.truth(case["success"], f"success of {common['test']!r}")
+    passed = fields.truth(case["success"], f"success of {row.test!r}")
     if deciding and passed is bool(failed):
-        raise ValueError(f"success of {common['test']!r} does not agree with its metrics")
+        raise ValueError(f"success of {row.test!r} does not agree with its metrics")
     scores = [score for metric in deciding if (score := _score(metric, lower)) is not None]
     reason = "; ".join(f"{one['name']}: {fields.words(one.get('reason'))}" for one in failed)
     wrong = next((score for score in scores if not 0 <= score <= 1), None)
     score = wrong if wrong is not None or not scores else sum(scores) / len(scores)
-    return Row(**common, passed=passed, score=score, reason=reason)
+    return row._replace(passed=passed, score=score, reason=reason)
 
 
 def _check(metric: Mapping[str, Any], lower: AbstractSet[str]) -> Check:

@@ -130,33 +130,32 @@ def _row(sample: Mapping[str, Any], scorer: str | None, key: str | None) -> Row:
     usage = sample.get("model_usage")
     models = [one for one in usage.values() if isinstance(one, dict)] if isinstance(usage, dict) else []
     scores = sample.get("scores") or {}
-    common: dict[str, Any] = {
-        "test": fields.name(sample["id"], "the id of a sample"),
-        "trial": fields.count(sample.get("epoch")),
-        "definition": digest([_without_ids(sample.get("input")), sample.get("target")]),
-        "seconds": fields.amount(sample.get("total_time")),
-        "input_tokens": _total(models, "input_tokens"),
-        "output_tokens": _total(models, "output_tokens"),
-        "cost_usd": fields.amount(sum(costs)) if (costs := _numbers(models, "total_cost")) else None,
-    }
+    row = Row(
+        test=fields.name(sample["id"], "the id of a sample"),
+        trial=fields.count(sample.get("epoch")),
+        definition=digest([_without_ids(sample.get("input")), sample.get("target")]),
+        seconds=fields.amount(sample.get("total_time")),
+        input_tokens=_total(models, "input_tokens"),
+        output_tokens=_total(models, "output_tokens"),
+        cost_usd=fields.amount(sum(costs)) if (costs := _numbers(models, "total_cost")) else None,
+    )
     broken = sample.get("error")
     if broken or not scores:  # a sample that broke may have a score beside its error
         reason = broken.get("message") if isinstance(broken, dict) else broken
         cause = fields.ERROR if broken else fields.EMPTY
-        return Row(**common, undecided=cause, reason=fields.words(reason) or "was not scored")
+        return row._replace(undecided=cause, reason=fields.words(reason) or "was not scored")
     each = {by: _scores(score) for by, score in fields.table(scores, "scores").items()}
     chosen = each.get(scorer or "") or next(iter(each.values()))
     value, reason = chosen.get(key or "") or next(iter(chosen.values()))
     if value is None:
-        return Row(**common, undecided=fields.EMPTY, reason=reason or "was not scored")
-    score = fields.share(value, f"the score of sample {common['test']!r}")
+        return row._replace(undecided=fields.EMPTY, reason=reason or "was not scored")
+    score = fields.share(value, f"the score of sample {row.test!r}")
     named = [
         (by if len(parts) == 1 else f"{by}: {part}", one)
         for by, parts in each.items()
         for part, one in parts.items()
     ]
-    return Row(
-        **common,
+    return row._replace(
         score=score,
         passed=score == 1,
         reason="" if score == 1 else reason,

@@ -167,26 +167,25 @@ def _row(row: Mapping[str, Any], title: str, definition: str, *, shared: bool) -
     told = bool(fields.count(tokens.get("total")))
     cost = fields.amount(row.get("cost"))
     milliseconds = fields.amount(row.get("latencyMs"))
-    common: dict[str, Any] = {
-        "test": f"{title} #{definition[:8]}" if shared or not title else title,
-        "definition": definition,
-        "conversation": _conversation(row),
-        "cost_usd": cost or None,  # 0 where the provider told none
-        "input_tokens": fields.count(tokens.get("prompt")) if told else None,
-        "output_tokens": fields.count(tokens.get("completion")) if told else None,
-        "seconds": None if milliseconds is None else milliseconds / 1000,
-    }
+    common = Row(
+        test=f"{title} #{definition[:8]}" if shared or not title else title,
+        definition=definition,
+        conversation=_conversation(row),
+        cost_usd=cost or None,  # 0 where the provider told none
+        input_tokens=fields.count(tokens.get("prompt")) if told else None,
+        output_tokens=fields.count(tokens.get("completion")) if told else None,
+        seconds=None if milliseconds is None else milliseconds / 1000,
+    )
     if row["failureReason"] == _ERROR:
-        return Row(**common, undecided=fields.ERROR, reason=fields.words(row.get("error")) or "broke")
-    passed = fields.truth(row.get("success"), f"success of {common['test']!r}")
+        return common._replace(undecided=fields.ERROR, reason=fields.words(row.get("error")) or "broke")
+    passed = fields.truth(row.get("success"), f"success of {common.test!r}")
     if passed and (denial := _denial(row)):
-        return Row(**common, undecided=fields.ERROR, reason=f"success is true, and {denial}")
+        return common._replace(undecided=fields.ERROR, reason=f"success is true, and {denial}")
     grading = row.get("gradingResult")
     checks = grading.get("componentResults") if isinstance(grading, dict) else None
     if not checks and passed:
-        return Row(**common, undecided=fields.SKIPPED, reason="has no assertions, so nothing was checked")
-    return Row(
-        **common,
+        return common._replace(undecided=fields.SKIPPED, reason="has no assertions, so nothing was checked")
+    return common._replace(
         passed=passed,
         score=fields.score_or_none(row.get("score")),
         reason="" if passed else fields.words(row.get("error")),
