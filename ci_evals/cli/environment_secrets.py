@@ -71,7 +71,7 @@ def secret_of_job(environ: Mapping[str, str], options: Mapping[str, str | None])
 
     Args:
         environ: The environment.
-        options: The options for keys by their names on a command line.
+        options: The options for keys by their names in messages, such as `` `llm_key=` ``.
     """
     for name, value in (*options.items(), *environ.items()):
         if value and _holds_secret(name, value):
@@ -80,19 +80,24 @@ def secret_of_job(environ: Mapping[str, str], options: Mapping[str, str | None])
 
 
 def _holds_secret(name: str, value: str) -> bool:
-    if name == "--against":
+    if name == "`against=`":
         options = [line.removeprefix("--").partition("=") for line in map(str.strip, value.splitlines())]
-        return any(_holds_secret(f"--{option.strip()}", text) for option, _, text in options)
-    if name in _of_every_job() or name == "--github-token":
+        return any(_holds_secret(_setting(option), text) for option, _, text in options)
+    if name in _of_every_job() or name == "`github_token=`":
         return value.strip().startswith(_PERSONAL)
-    if name in _HEADER_VARIABLES or name == "--agent-headers":
+    if name in _HEADER_VARIABLES or name == "`agent_headers=`":
         headers = [line.partition(":") for line in value.splitlines()]
         return any(_is_secret_header(header, text) for header, _, text in headers)
     if name in _EXPORTER_VARIABLES:
         return any(_exporter_headers({name: value}))
-    if name in secret_variables() or name in {"--llm-key", "--agent-key"}:
+    if name in secret_variables() or name in {"`llm_key=`", "`agent_key=`"}:
         return bool(value.strip()) and not secrets.is_dummy(value)
     return any(secrets.in_environment({name: value}))
+
+
+def _setting(kebab: str) -> str:
+    """Return the name in messages of an option, as `Option.setting` does."""
+    return f"`{kebab.strip().replace('-', '_')}=`"
 
 
 def _is_secret_header(name: str, value: str) -> bool:

@@ -111,6 +111,11 @@ class Option(OptionSpec):
         return self.flag or f"--{self.kebab}"
 
     @property
+    def setting(self) -> str:
+        """The name in a message, which is spelled as its reader sets it: see `cli/settings/spelling`."""
+        return f"`{self.name}=`"
+
+    @property
     def kebab(self) -> str:
         """The name as the action's inputs have it: `base-url`."""
         return self.name.strip("_").replace("_", "-")

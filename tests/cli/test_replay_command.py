@@ -189,9 +189,9 @@ def test_a_replay_and_a_recording_at_once_are_refused():
     folder = Path("recording")
     with pytest.raises(UsageError, match="a replay has nothing to record"):
         recording.open_recording(RunSettings(suites=[], record=folder, replay=folder))
-    with pytest.raises(UsageError, match="Omit --resume"):
+    with pytest.raises(UsageError, match="Omit `resume=`"):
         recording.open_recording(RunSettings(suites=[], resume=folder, replay=folder))
-    with pytest.raises(UsageError, match="--replay: there is no recording in 'recording'"):
+    with pytest.raises(UsageError, match="`replay=`: there is no recording in 'recording'"):
         recording.open_recording(RunSettings(suites=[], replay=folder))
 
 
@@ -218,7 +218,7 @@ def test_provider_and_models_are_those_of_the_recording(tmp_path):
         "user-2",
     )
     assert found is not None
-    with pytest.raises(UsageError, match="--provider=offline: the recording was made with anthropic"):
+    with pytest.raises(UsageError, match="`provider=offline`: the recording was made with anthropic"):
         recording.open_recording(RunSettings(suites=[], replay=tmp_path, provider="offline"))
     write_recording(tmp_path, provider="nobody")
     with pytest.raises(UsageError, match="names the unknown provider 'nobody'"):

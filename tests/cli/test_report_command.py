@@ -149,7 +149,7 @@ def test_missing_baseline_is_reported(past, capsys):
     save(Path("head"), run_of("head", day=3, before="a"))
     redraw("head", past / "b")
     assert (
-        "report.html lacks the baseline's conversations. Name that run with --baseline="
+        "report.html lacks the baseline's conversations. Name that run with `baseline="
         in capsys.readouterr().err
     )
     for options in ({"baseline": "none"}, {"format": "junit"}, {"baseline": "past/a"}):
@@ -178,7 +178,7 @@ def test_a_baseline_may_be_named(past, capsys):
 def test_a_baseline_that_is_none_is_refused(past, asked, message):
     """A page must not show one run's conversations beside another's numbers."""
     save(Path("head"), run_of("head", day=3, before="a"))
-    with pytest.raises(UsageError, match="--baseline") as refused:
+    with pytest.raises(UsageError, match="`baseline=") as refused:
         redraw("head", baseline=asked)
     assert message.replace("head was", f"head/{RESULTS} was") in str(refused.value)
     assert written(Path("head")) == set()
@@ -214,7 +214,7 @@ def test_one_suites_results_have_markdown_alone(past, options):
     ("options", "message"),
     [
         ({"format": "html,pdf"}, "unknown format 'pdf'. Formats: html, markdown, junit, json, badge"),
-        ({"format": "junit", "open": True}, "--open: only report.html can be opened"),
+        ({"format": "junit", "open": True}, "`open=`: only report.html can be opened"),
     ],
 )
 def test_wrong_options_are_refused(past, options, message):

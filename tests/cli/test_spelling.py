@@ -33,6 +33,35 @@ TO_TYPE = {
     "reports/story/verdict.py": "the command that repeats a test",
 }
 """Modules that name a whole command, for somebody to type."""
+OF_THE_COMMAND_LINE = {
+    "cli/app.py": "the options that Typer has",
+    "cli/commands/forecast.py": "standard output of plan",
+    "cli/commands/list_suites.py": "a command",
+    "cli/commands/plan.py": "standard output of plan",
+    "cli/env_files.py": "it is no input",
+    "cli/process/guard.py": "a command line that cannot be read",
+    "cli/process/supervision.py": "the options that Typer has",
+    "extensions/benchmarks/gaia.py": "a row of the docs",
+    "extensions/calibration/sheet.py": "commands",
+    "extensions/calibration/study.py": "a command",
+    "extensions/chat/chatting.py": "its help, and commands",
+    "extensions/demo/serving.py": "a command",
+    "extensions/importers/imported.py": "a comment in a suite",
+    "extensions/importers/importing.py": "a command",
+    "extensions/init/starter.py": "commands",
+    "extensions/model_programs/claude_code_llm.py": "another program's",
+    "extensions/model_programs/copilot_llm.py": "another program's",
+    "extensions/model_programs/program_llm.py": "another program's",
+    "extensions/mutate/next_steps.py": "commands",
+    "extensions/mutate/report.py": "standard output of mutate",
+    "extensions/noise/report.py": "standard output of noise",
+    "extensions/preference/study.py": "standard output of preference",
+    "extensions/rasa/agent.py": "another program's",
+    "extensions/rasa/options.py": "another program's",
+    "extensions/ray_cluster/run_hook.py": "help",
+    "extensions/result_files/junit.py": "another program's",
+}
+"""Modules of commands, apart from their settings, that name a flag in a text, and what that is."""
 
 
 def core() -> list[str]:
@@ -73,6 +102,17 @@ def test_the_core_knows_no_command_line():
     found = {name for name in core() if FLAG.search((PACKAGE / name).read_text().replace("<!--", ""))}
     assert found - OTHER_PROGRAMS.keys() - TO_TYPE.keys() == set()
     assert (OTHER_PROGRAMS.keys() | TO_TYPE.keys()) - found == set()
+
+
+def test_messages_of_commands_name_settings_as_the_core_does():
+    """In a workflow nobody reads about `--min-score`: only help and whole commands name flags."""
+    modules = [path for edge in EDGES for path in (PACKAGE / edge).rglob("*.py")]
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in modules
+        if path.stem != "settings" and path.parent.name != "settings" and any(map(FLAG.search, texts(path)))
+    }
+    assert found == OF_THE_COMMAND_LINE.keys()
 
 
 def test_every_setting_in_a_message_is_an_option():

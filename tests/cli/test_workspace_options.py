@@ -146,7 +146,7 @@ def test_an_option_names_nothing_of_a_foreign_checkout(foreign, command, field):
     with pytest.raises(UsageError) as refused:
         invoke(command_line(command, field), foreign)
     message = str(refused.value)
-    assert message.startswith(f"{OPTIONS[command][field].label}: ")
+    assert message.startswith(f"{OPTIONS[command][field].setting}: ")
     assert FORK in message or "git tracks" in message
 
 
@@ -154,5 +154,5 @@ def test_an_option_names_nothing_of_a_foreign_checkout(foreign, command, field):
 def test_the_variable_of_an_option_is_no_way_around(foreign, monkeypatch, command, field):
     """`CI_EVALS_ARMS` is `--arms`."""
     monkeypatch.setenv(f"CI_EVALS_{field.upper()}", PROGRAMS.get(field, "theirs.json"))
-    with pytest.raises(UsageError, match=f"^{OPTIONS[command][field].label}: "):
+    with pytest.raises(UsageError, match=f"^{OPTIONS[command][field].setting}: "):
         invoke([command, *ARGUMENTS[command]], foreign)

@@ -36,7 +36,7 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
 def _on_gitlab(settings: CommentSettings, job: GitLabJob | None, context: RunContext) -> None:
     if job is None and not settings.dry_run:
         raise UsageError(
-            "--platform=gitlab: this is no job of GitLab (GITLAB_CI, CI_PROJECT_ID and CI_API_V4_URL)."
+            "`platform=gitlab`: this is no job of GitLab (GITLAB_CI, CI_PROJECT_ID and CI_API_V4_URL)."
         )
     results, _ = _results(settings, context)
     text = gitlab.text_of(results, job)
@@ -63,7 +63,7 @@ def _on_github(settings: CommentSettings, github: GitHubJob, context: RunContext
         context.show(text_of(results, github), exact=True)
         return
     if github.missing:
-        raise UsageError(f"{github.missing}. To print the comment without it, use --dry-run.")
+        raise UsageError(f"{github.missing}. To print the comment without it, use `dry_run=`.")
     if github.read_only:
         context.console.say(
             "no comment was posted: the token of a fork's pull request can only read. Post it from a second "

@@ -23,7 +23,7 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
 
 _NO_CONVERSATIONS = (
-    f"{PAGE} lacks the baseline's conversations. Name that run with --baseline=PATH, or use --baseline=none."
+    f"{PAGE} lacks the baseline's conversations. Name that run with `baseline=PATH`, or use `baseline=none`."
 )
 _NAMED = 3
 """The most files that are named; of more the number is printed."""
@@ -37,7 +37,7 @@ def report(settings: ReportSettings, context: RunContext) -> None:
     """
     formats = _formats(settings.format)
     if settings.open and Format.HTML not in formats:
-        raise UsageError(f"--open: only {PAGE} can be opened. Omit --format, or add html to it.")
+        raise UsageError(f"`open=`: only {PAGE} can be opened. Omit `format=`, or add html to it.")
     runs = _read(settings.results, context.hide())
     results, named = runs.shown.results, runs.shown.file
     file = named.parent.resolve() / named.name  # beside a link, not beside what it leads to
@@ -79,7 +79,7 @@ def _formats(option: str | None) -> Sequence[str]:
     known = [*Format, *formats_of_extensions()]
     wrong = [name for name in named if name not in known]
     if wrong:
-        raise UsageError(f"--format: unknown format {wrong[0]!r}. Formats: {', '.join(known)}.")
+        raise UsageError(f"`format=`: unknown format {wrong[0]!r}. Formats: {', '.join(known)}.")
     return named or report_files.OF_EVERY_RUN
 
 
@@ -148,12 +148,12 @@ def _baseline(option: str | None, runs: _Runs, redactor: Redactor) -> Results | 
     try:
         baseline = _earlier(Path(option), redactor)
     except UsageError as error:
-        raise UsageError(f"--baseline: {error}") from error
+        raise UsageError(f"`baseline=`: {error}") from error
     if baseline.run.id == shown.run.id:
-        raise UsageError(f"--baseline={option}: this is the run to show. Name an earlier one.")
+        raise UsageError(f"`baseline={option}`: this is the run to show. Name an earlier one.")
     if compared and baseline.run.id != compared.run_id:
         raise UsageError(
-            f"--baseline={option}: this run began at {_when(baseline.run.started_at)}, and {file} was "
+            f"`baseline={option}`: this run began at {_when(baseline.run.started_at)}, and {file} was "
             f"compared with one of {_when(compared.at)}. Name that one, or compare these two with "
             "`ci-evals compare`."
         )

@@ -118,7 +118,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         console.say(f"warning: {warning}")
     paths = OutputPaths(settings.output_dir, settings.junit)
     inputs = _inputs(settings, loaded)
-    paths.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
+    paths.check({**inputs, "`baseline=`": None})  # where it is this run's own, that has words of its own
     _check_recording(settings.record, inputs)
     identity = run_identity(github.event, context)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
@@ -231,9 +231,9 @@ def _let_stand(prepared: _PreparedRun, results: Results) -> int:
     from ci_evals.cli.files.publish import publish
 
     earlier = prepared.settings.only_failed
-    inputs = {"--only-failed": _within(earlier, RESULTS) if earlier else None}
+    inputs = {"`only_failed=`": _within(earlier, RESULTS) if earlier else None}
     for suite in results.suites:
-        check_output("--output-dir", prepared.paths.folder / suite.folder / RESULTS, inputs)
+        check_output("`output_dir=`", prepared.paths.folder / suite.folder / RESULTS, inputs)
     prepared.context.console.say(f"warning: {results.run.warnings[-1]}")
     code = publish(results, prepared.paths, prepared.context, verbose=prepared.settings.verbose)
     _tell_github(results, prepared)
@@ -286,7 +286,7 @@ def _how_to_go_on(prepared: _PreparedRun) -> str:
     folder, earlier = prepared.paths.folder, prepared.settings.only_failed
     if earlier and files.is_same(_within(earlier, RESULTS), folder / RESULTS):
         return "To play the rest, run the same command again: what has passed is not run again."
-    return f"To resume this run, run the same command with --resume={folder}"
+    return f"To resume this run, run the same command with `resume={folder}`"
 
 
 def _importing_reports(prepared: _PreparedRun, listen: Listener) -> Listener:
@@ -361,8 +361,8 @@ def _with_resumed_folder(settings: RunSettings) -> RunSettings:
         return settings
     if settings.output_dir not in {settings.resume, RunSettings.output_dir}:
         raise UsageError(
-            f"--resume={settings.resume} and --output-dir={settings.output_dir} are different folders. A "
-            "resumed run stays in its folder: omit --output-dir."
+            f"`resume={settings.resume}` and `output_dir={settings.output_dir}` are different folders. A "
+            "resumed run stays in its folder: omit `output_dir=`."
         )
     return replace(settings, output_dir=settings.resume)
 
@@ -374,18 +374,18 @@ def _inputs(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Inputs:
         baseline = None
     suites = {f"the suite {item.file}": Path(item.file) for item in loaded if not is_bundled(item.file)}
     return suites | {
-        "--adapter-options": settings.adapter_options,
-        "--prices": settings.prices,
-        "--calibration": settings.calibration,
-        "--baseline": _within(Path(baseline), RESULTS) if baseline else None,
-        "--replay": _within(replay, RECORDING) if replay else None,
+        "`adapter_options=`": settings.adapter_options,
+        "`prices=`": settings.prices,
+        "`calibration=`": settings.calibration,
+        "`baseline=`": _within(Path(baseline), RESULTS) if baseline else None,
+        "`replay=`": _within(replay, RECORDING) if replay else None,
     }
 
 
 def _check_recording(folder: Path | None, inputs: Inputs) -> None:
     if folder:
-        check_folder("--record", folder)
-        check_output("--record", folder / RECORDING, inputs)
+        check_folder("`record=`", folder)
+        check_output("`record=`", folder / RECORDING, inputs)
 
 
 def _within(path: Path, name: str) -> Path:
@@ -431,14 +431,14 @@ def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interrupti
     try:
         return replace(baseline, history=history_in(folder, baseline.results))
     except UsageError as error:
-        raise UsageError(f"--history: {error}") from error
+        raise UsageError(f"`history=`: {error}") from error
 
 
 def _refuse_self_comparison(baseline: BaselineResults, journal: Journal, settings: RunSettings) -> None:
     """Refuse to compare a resumed run with its own earlier reports."""
     if journal.past and baseline.results and baseline.results.run.id == journal.past.header.run:
         raise UsageError(
-            f"--baseline={settings.baseline}: these are the reports of the run to resume, which cannot be "
+            f"`baseline={settings.baseline}`: these are the reports of the run to resume, which cannot be "
             "compared with itself. Name the results of an earlier run."
         )
 

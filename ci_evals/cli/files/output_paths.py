@@ -39,18 +39,18 @@ class OutputPaths:
             UsageError: one cannot, would be written over a file that is read or is no report, or a link
                 leads elsewhere.
         """
-        check_folder("--output-dir", self.folder)
+        check_folder("`output_dir=`", self.folder)
         if files.is_there(self.folder) and not files.is_folder(self.folder):
-            raise UsageError(f"--output-dir: {str(self.folder)!r} is not a folder. Name a folder.")
+            raise UsageError(f"`output_dir=`: {str(self.folder)!r} is not a folder. Name a folder.")
         files.check_writable(self.folder)
         for name in (*OF_RUN, JOURNAL):
-            check_output("--output-dir", self.folder / name, inputs or {})
-            _check_no_link("--output-dir", self.folder / name)
+            check_output("`output_dir=`", self.folder / name, inputs or {})
+            _check_no_link("`output_dir=`", self.folder / name)
         self._check_suites(suites)
         if self.junit:
-            check_folder("--junit", self.junit.parent)
+            check_folder("`junit=`", self.junit.parent)
             self._check_junit(self.junit, inputs or {})
-            _check_no_link("--junit", self.junit)
+            _check_no_link("`junit=`", self.junit)
             files.check_writable(self.junit.parent)
 
     def begin(self, results: Results) -> None:
@@ -79,17 +79,19 @@ class OutputPaths:
         files.check_inside(self.folder, (f"{suite}/{SUITE_SUMMARY}" for suite in suites))
 
     def _check_junit(self, path: Path, inputs: Inputs) -> None:
-        check_output("--junit", path, inputs)
+        check_output("`junit=`", path, inputs)
         if path.name.casefold() in _OURS:
             raise UsageError(
-                f"--junit: {str(path)!r} has the name of another report or journal. Name it junit.xml."
+                f"`junit=`: {str(path)!r} has the name of another report or journal. Name it junit.xml."
             )
         for name in _OURS:
             if files.is_same(path, self.folder / name):
-                raise UsageError(f"--junit: {str(path)!r} is {name} in the output folder. Name another file.")
+                raise UsageError(
+                    f"`junit=`: {str(path)!r} is {name} in the output folder. Name another file."
+                )
         if files.is_there(path) and not _is_junit(path):
             raise UsageError(
-                f"--junit: {str(path)!r} exists, is not a JUnit file, and is not overwritten. Name another "
+                f"`junit=`: {str(path)!r} exists, is not a JUnit file, and is not overwritten. Name another "
                 "file, or delete it."
             )
 

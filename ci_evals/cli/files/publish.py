@@ -23,7 +23,7 @@ from ci_evals.reports.story.story import story_of
 
 _NOWHERE = (
     "There is no room for the reports in the working folder or the temporary folder either. Apart from "
-    "the journal, this is all that is left of the run. Free some space, then resume with --resume."
+    "the journal, this is all that is left of the run. Free some space, then resume with `resume=`."
 )
 _NO_PAGE = f"{PAGE} is missing; all other reports are there. {PLEASE_REPORT}"
 

@@ -129,7 +129,7 @@ def headers_of(text: str | None) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if line.strip() and not (colon and name.strip() and value.strip()):
             raise UsageError(
-                "--agent-headers: a line is not of the form NAME: VALUE. Write one header per line."
+                "`agent_headers=`: a line is not of the form NAME: VALUE. Write one header per line."
             )
         if line.strip():
             headers[name.strip()] = value.strip()
@@ -146,7 +146,7 @@ def options_file(path: Path, environ: Mapping[str, str], *, masked: bool) -> Opt
         text = input_files.read(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = (error.strerror or error) if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"--adapter-options: {path} cannot be read: {why}") from None
+        raise UsageError(f"`adapter_options=`: {path} cannot be read: {why}") from None
     return read_options(text, str(path), environ, masked=masked)
 
 

@@ -56,7 +56,7 @@ def _baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | Non
         of_base = base is not None and git.commit == base and not git.uncommitted_changes
         return BaselineResults(results, of_base_commit=of_base and github.tests_merge)
     except UsageError as error:
-        raise UsageError(f"--baseline: {error}") from error
+        raise UsageError(f"`baseline=`: {error}") from error
 
 
 def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> BaselineResults:
@@ -148,7 +148,7 @@ def _history(
             skipped += 1
     if skipped:
         runs_that = "1 earlier run" if skipped == 1 else f"{skipped} earlier runs"
-        github.context.console.say(f"--history: the results of {runs_that} cannot be read; left out")
+        github.context.console.say(f"`history=`: the results of {runs_that} cannot be read; left out")
     return tuple(runs[::-1])
 
 
@@ -187,6 +187,6 @@ def history_length(settings: BaselineSettings) -> int:
     text = settings.history.strip()
     if not (text.isascii() and text.isdecimal() and int(text) <= _MOST_RUNS):
         raise UsageError(
-            f"--history: {text[:60]!r} is neither a number up to {_MOST_RUNS} nor a folder of results."
+            f"`history=`: {text[:60]!r} is neither a number up to {_MOST_RUNS} nor a folder of results."
         )
     return int(text) if settings.compares else 0

@@ -27,9 +27,9 @@ from ci_evals.domain.options import Names
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports.names import RESULTS
 
-SEE = "(see --trust-suites)"
+SEE = "(see `trust_suites=`)"
 _CURE = (
-    "Use a file from a checkout of your own branch, or --trust-suites=always if you have read these files."
+    "Use a file from a checkout of your own branch, or `trust_suites=always` if you have read these files."
 )
 _MOST_LINKS = 40
 """Maximum number of links in a path that are followed, as Linux does."""
@@ -78,7 +78,7 @@ class FileTrust:
         """Return why a suite is not trusted, as a clause (`in the event …`); None if it is."""
         match self._trust:
             case SuiteTrust.NEVER:
-                return "with --trust-suites=never"
+                return "with `trust_suites=never`"
             case SuiteTrust.ALWAYS:
                 return None
         for location in _locations(path):
@@ -99,7 +99,7 @@ class FileTrust:
         """
         for option in options_of(type(self._settings)):
             for value in option.named_by(getattr(self._settings, option.name)):
-                self.check(option.label, option.names, value)
+                self.check(option.setting, option.names, value)
 
     def check_agent(self, option: str, value: str) -> None:
         """Make sure of the same for an option of a further agent, in `--against` or the file of `--arms`.
@@ -206,7 +206,7 @@ class FileTrust:
     def _secret(self) -> str | None:
         """The name of a secret that the job has, if it has any."""
         options = {
-            option.label: getattr(self._settings, option.name)
+            option.setting: getattr(self._settings, option.name)
             for option in options_of(type(self._settings))
             if option.secret
         }

@@ -106,7 +106,7 @@ def _exit_without_verdict(reason: str, command: str, context: RunContext) -> NoR
     heading = "ended without a verdict"
     why = f"No verdict: the process that ran the command is gone: {reason}."
     if command == "run":
-        why += " Finished trials are in the journal: run the same command with --resume=OUTPUT_DIR to resume."
+        why += " Finished trials are in the journal: run the same command with `resume=OUTPUT_DIR` to resume."
     actions.report_error(f"ci-evals {heading}. {why}", context)
     if _has_outputs(command):
         actions.write_invalid(context)
@@ -200,7 +200,7 @@ def _report_bug(error: BaseException, context: RunContext) -> _Ending:
     from ci_evals.cli.terminal.console import PLEASE_REPORT
 
     if lack := exhausted(error):
-        why = f"On this machine {lack}. Finished trials are in the journal: --resume resumes from there."
+        why = f"On this machine {lack}. Finished trials are in the journal: `resume=` resumes from there."
         report_error(f"ci-evals ended without a verdict. {why}", context)
         return _Ending(Exit.INVALID, "ended without a verdict", why)
     context.console.say(traceback.format_exc())

@@ -32,23 +32,23 @@ def arms_of(settings: PlanSettings, trust: FileTrust, *, masked: bool) -> tuple[
         context.environ, read_options, headers_of, trust.check_agent, plugins.names(), masked=masked
     )
     if settings.arms and settings.against:
-        raise UsageError("--arms, --against: both name further agents. Omit one of them.")
+        raise UsageError("`arms=`, `against=`: both name further agents. Omit one of them.")
     if settings.arms:
         file = settings.arms.as_posix()
         if settings.arms.suffix.lower() not in ENDINGS:
-            raise UsageError(f"--arms: {file}: the file ends in none of {', '.join(ENDINGS)}.")
+            raise UsageError(f"`arms=`: {file}: the file ends in none of {', '.join(ENDINGS)}.")
         arms = reader.file(read_text(settings.arms, file), file)
         names = [arm.name for arm in arms]
         if settings.gate_arm not in {None, *names}:
             raise UsageError(
-                f"--gate-arm: {settings.gate_arm!r} is no agent of {file}. Agents: {', '.join(names)}."
+                f"`gate_arm=`: {settings.gate_arm!r} is no agent of {file}. Agents: {', '.join(names)}."
             )
         return arms
     if settings.gate_arm is not None:
-        raise UsageError("--gate-arm: it names an agent of --arms, which is not given.")
+        raise UsageError("`gate_arm=`: it names an agent of `arms=`, which is not given.")
     if settings.against is None and settings.both_sides is BothSides.ALWAYS:
         raise UsageError(
-            f"--both-sides={settings.both_sides}: there is no base agent to play. Name one with --against."
+            f"`both_sides={settings.both_sides}`: there is no base agent to play. Name one with `against=`."
         )
     if settings.against is None:
         return ()

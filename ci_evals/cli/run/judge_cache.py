@@ -7,7 +7,7 @@ from ci_evals.adapters.signing import can_sign
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 
-_OFF = "--judge-cache: not used"
+_OFF = "`judge_cache=`: not used"
 
 
 def folder_of(option: str, context: RunContext) -> Path | None:
@@ -18,7 +18,7 @@ def folder_of(option: str, context: RunContext) -> Path | None:
     """
     match option.strip():
         case "":
-            raise UsageError("--judge-cache: empty. Name a folder, or use auto or off.")
+            raise UsageError("`judge_cache=`: empty. Name a folder, or use auto or off.")
         case "off":
             return None
         case "auto":

@@ -32,20 +32,20 @@ def open_recording(settings: RunSettings) -> Opened:
     if settings.replay is None:
         return Opened(settings, None)
     if settings.record:
-        raise UsageError("--record, --replay: a replay has nothing to record. Omit one of them.")
+        raise UsageError("`record=`, `replay=`: a replay has nothing to record. Omit one of them.")
     if settings.resume:
-        raise UsageError("--resume, --replay: a replay is quick to run again. Omit --resume.")
+        raise UsageError("`resume=`, `replay=`: a replay is quick to run again. Omit `resume=`.")
     try:
         recording = Recording(settings.replay)
     except UsageError as error:
-        raise UsageError(f"--replay: {error}") from error
+        raise UsageError(f"`replay=`: {error}") from error
     then = recording.recorded.models
     if then.provider not in providers():
-        raise UsageError(f"--replay: {str(recording.path)!r} names the unknown provider {then.provider!r}.")
+        raise UsageError(f"`replay=`: {str(recording.path)!r} names the unknown provider {then.provider!r}.")
     if settings.provider not in {then.provider, RunSettings.provider}:
         raise UsageError(
-            f"--provider={settings.provider}: the recording was made with {then.provider}, which a replay "
-            "cannot change. Omit --provider."
+            f"`provider={settings.provider}`: the recording was made with {then.provider}, which a replay "
+            "cannot change. Omit `provider=`."
         )
     judge_model, judge_panel = settings.judge_model, settings.judge_panel
     if not (judge_model or judge_panel):
@@ -104,7 +104,7 @@ def with_recorded_agents(planned: Plan, recording: Recording | None, redactor: R
     if not any_recorded:
         names = ", ".join(repr(suite.name) for suite in recording.recorded.suites)
         raise UsageError(
-            f"--replay: none of these suites is in {str(recording.path)!r}. It contains: {names}."
+            f"`replay=`: none of these suites is in {str(recording.path)!r}. It contains: {names}."
         )
     return Planned(replace(planned, suites=tuple(suites)), tuple(warnings))
 

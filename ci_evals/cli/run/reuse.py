@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -45,8 +45,8 @@ def with_last_run(settings: RunSettings) -> RunSettings:
         return settings
     if settings.resume:
         raise UsageError(
-            "--only-failed, --resume: the last run in the output folder is the one to be resumed. Omit "
-            "--resume: what has passed there is not run again."
+            "`only_failed=`, `resume=`: the last run in the output folder is the one to be resumed. Omit "
+            "`resume=`: what has passed there is not run again."
         )
     return replace(settings, only_failed=settings.output_dir)
 
@@ -57,13 +57,13 @@ def check_options(settings: RunSettings) -> None:
     Raises:
         UsageError: which ones, and what to do.
     """
-    options = {"--only-failed": settings.only_failed, "--changed-since": settings.changed_since}
+    options = {"`only_failed=`": settings.only_failed, "`changed_since=`": settings.changed_since}
     named = [option for option, value in options.items() if value]
     if not named:
         return
     if len(named) > 1:
-        raise UsageError("--only-failed, --changed-since: both select tests. Omit one of them.")
-    others = {"--against": settings.against, "--arms": settings.arms, "--replay": settings.replay}
+        raise UsageError("`only_failed=`, `changed_since=`: both select tests. Omit one of them.")
+    others = {"`against=`": settings.against, "`arms=`": settings.arms, "`replay=`": settings.replay}
     for other in (other for other, value in others.items() if value):
         raise UsageError(
             f"{named[0]} does not work with {other}: all agents of a run play the same tests, and a "
@@ -106,11 +106,11 @@ def _only_failed(job: Job, path: Path, connections: Connections, context: RunCon
     try:
         saved = SavedRun.open(path, job.redactor, unfinished=True)
     except UsageError as error:
-        raise UsageError(f"--only-failed: {error}") from error
+        raise UsageError(f"`only_failed=`: {error}") from error
     if tracks(saved.file):
         raise UsageError(
-            f"--only-failed: git tracks {saved.file}, so whoever commits could have written it. Use the file "
-            "that the earlier run left."
+            f"`only_failed=`: git tracks {saved.file}, so whoever commits could have written it. Use the "
+            "file that the earlier run left."
         )
     earlier = saved.results
     notes = _other_commit(job.facts.git, earlier.run.git, in_ci=context.in_ci)
@@ -119,18 +119,18 @@ def _only_failed(job: Job, path: Path, connections: Connections, context: RunCon
     if not selected.comparable:
         names = ", ".join(repr(suite.name) for suite in earlier.suites) or "none"
         raise UsageError(
-            f"--only-failed: {path} has none of these tests as they are defined here. Its suites: {names}. "
+            f"`only_failed=`: {path} has none of these tests as they are defined here. Its suites: {names}. "
             "Name the results of a run of the same suites."
         )
     if selected.differences:
         raise UsageError(
-            f"--only-failed: the results of {path} cannot be combined with this run: "
+            f"`only_failed=`: the results of {path} cannot be combined with this run: "
             f"{'; '.join(selected.differences)}. Play all tests."
         )
-    chosen = Selected(_said(selected.job, (*notes, *selected.notes), context.console.say))
+    chosen = Selected(_said(selected.job, (*notes, *selected.notes), context))
     if selected.job.plan.trials or not _may_stand(job, connections, earlier):
         return chosen
-    return chosen._replace(standing=_standing(earlier, enforced=job.policy.enforced))
+    return chosen._replace(standing=_standing(earlier, context.spell, enforced=job.policy.enforced))
 
 
 def _may_stand(job: Job, connections: Connections, earlier: Results) -> bool:
@@ -153,17 +153,17 @@ def _only_weakened(gate: Decision) -> bool:
     return bool(wrong) and alone and len(gate.reasons) == unchecked
 
 
-def _standing(earlier: Results, *, enforced: bool) -> Results:
+def _standing(earlier: Results, spell: Callable[[str], str], *, enforced: bool) -> Results:
     """Return the earlier run with its decision, and a warning that nothing was played since."""
     note = (
         f"nothing was played: every test passed in the run of {wording.moment(earlier.run.started_at)}, "
-        "whose decision stands (--only-failed)"
+        "whose decision stands (`only_failed=`)"
     )
     gate, run = earlier.gate, earlier.run
     code = gate.exit_code
     if code in {Exit.PASSED, Exit.FAILED}:  # --no-gate of today counts, not that of the earlier run
         code = Exit.PASSED if gate.passed or not enforced else Exit.FAILED
-    warnings = tuple(dict.fromkeys((*run.warnings, note)))
+    warnings = tuple(dict.fromkeys((*run.warnings, spell(note))))
     return replace(earlier, gate=replace(gate, exit_code=int(code)), run=replace(run, warnings=warnings))
 
 
@@ -183,7 +183,7 @@ def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:
     was, is_now = map(_commit_in_words, (there, here))
     if in_ci:
         raise UsageError(
-            f"--only-failed: the earlier run is of {was}, and this is {is_now}: what passed "
+            f"`only_failed=`: the earlier run is of {was}, and this is {is_now}: what passed "
             "there may fail here. Play all tests."
         )
     return (f"what passed was played at {was}, and this is {is_now}",)
@@ -203,14 +203,14 @@ class _Changes(NamedTuple):
 def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJob) -> Selected:
     from ci_evals.job.reuse import EarlierRun, reuse  # noqa: PLC0415  # for few runs
 
-    say, earlier = github.context.console.say, job.baseline.results
+    context, earlier = github.context, job.baseline.results
     changes = _changes(ref, earlier.run.git.commit if earlier else None, github)
     why = changes.unknown or (None if earlier else "there is no baseline to take the others from")
     unseen = _unseen(earlier.run.git) if earlier else None
-    if unseen and github.context.in_ci:
+    if unseen and context.in_ci:
         why = why or f"{unseen}: what changed since is unknown"
     if why or earlier is None:
-        return Selected(_said(job, (_all_played(str(why)),), say))
+        return Selected(_said(job, (_all_played(str(why)),), context))
 
     known = changes.files | _files_of_the_repository()
 
@@ -222,11 +222,12 @@ def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJ
 
     selected = reuse(job, connections, EarlierRun(earlier, "unchanged", untouched))
     if not selected.job.plan.trials:
-        return Selected(job, f"no change since {ref} touches what a test depends on (--changed-since)")
+        why = f"no change since {ref} touches what a test depends on (`changed_since=`)"
+        return Selected(job, context.spell(why))
     notes = (*map(_all_played, selected.differences), *selected.notes)
     if unseen:
-        notes = (*notes, f"{unseen}: changes between it and {ref} are not seen (--changed-since)")
-    return Selected(_said(selected.job, notes, say))
+        notes = (*notes, f"{unseen}: changes between it and {ref} are not seen (`changed_since=`)")
+    return Selected(_said(selected.job, notes, context))
 
 
 def _unseen(baseline: Git) -> str | None:
@@ -256,9 +257,9 @@ def _changes(ref: str, baseline: str | None, github: GitHubJob) -> _Changes:
         return _Changes(files | checkout.changed_from(baseline) if baseline else files)
     except NoGitError as error:
         if github.missing or not github.git.commit:
-            raise UsageError(f"--changed-since: {error}.") from error
+            raise UsageError(f"`changed_since=`: {error}.") from error
     except GitError as error:
-        raise UsageError(f"--changed-since: {error}.") from error
+        raise UsageError(f"`changed_since=`: {error}.") from error
     try:
         return github.context.wait(_changes_on_github(ref, baseline, github))
     except (GitHubError, TimeoutError) as error:
@@ -278,10 +279,11 @@ async def _changes_on_github(ref: str, baseline: str | None, github: GitHubJob) 
 
 
 def _all_played(why: str) -> str:
-    return f"--changed-since: every test is played, since {why}"
+    return f"`changed_since=`: every test is played, since {why}"
 
 
-def _said(job: Job, notes: tuple[str, ...], say: Callable[[str], None]) -> Job:
+def _said(job: Job, notes: Iterable[str], context: RunContext) -> Job:
+    notes, say = tuple(map(context.spell, notes)), context.console.say
     for note in notes:
         say(f"warning: {note}")
     if job.reused:

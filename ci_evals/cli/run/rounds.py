@@ -19,12 +19,13 @@ def looks_of(settings: PlanSettings) -> tuple[int, ...]:
         return ()
     if settings.loops != PlanSettings.loops:
         raise UsageError(
-            f"--rounds={text}, --loops={settings.loops}: rounds set how often tests are played. Omit --loops."
+            f"`rounds={text}`, `loops={settings.loops}`: rounds set how often tests are played. "
+            "Omit `loops=`."
         )
     if isinstance(settings, RunSettings) and settings.shard:
         raise UsageError(
-            f"--rounds={text} does not work with --shard={settings.shard}: only the whole run shows whether "
-            "it is decided. Use --loops instead."
+            f"`rounds={text}` does not work with `shard={settings.shard}`: only the whole run shows whether "
+            "it is decided. Use `loops=` instead."
         )
     both_sides = settings.against is not None or settings.arms is not None
     if text == "auto":
@@ -34,6 +35,6 @@ def looks_of(settings: PlanSettings) -> tuple[int, ...]:
     if parts != [str(look) for look in looks]:
         known = ", ".join(map(str, LOOKS))
         raise UsageError(
-            f"--rounds: {text[:60]!r} is not off, auto, or some of {known} in ascending order, such as 3,7."
+            f"`rounds=`: {text[:60]!r} is not off, auto, or some of {known} in ascending order, such as 3,7."
         )
     return BOTH_SIDES_LOOKS if both_sides else tuple(looks)

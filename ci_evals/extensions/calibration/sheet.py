@@ -44,14 +44,14 @@ def write_sheet(results: Path, output: Path, most: int, seed: int, context: RunC
     """
     file = results_file(results)
     for name in (SHEET, PAGE):
-        check_output("--output", output / name, {"RESULTS": file})
+        check_output("`output=`", output / name, {"RESULTS": file})
     run = SavedRun.open(file, context.hide())
     _check_unlabeled(output / SHEET)
     available = items(run.results)
     if not available:
         raise UsageError(
             f"{file}: no judge has decided anything in it, so there is nothing to label. Run the suites with "
-            "a judge (--provider)"
+            "a judge (`provider=`)"
         )
     drawn = sample(available, most, seed)
     output_files.write_all(output, files_of(drawn))
@@ -72,7 +72,7 @@ def write_spot_check(settings: LabelSettings, base: Path, context: RunContext) -
     """
     file, output = results_file(settings.results), settings.output
     for name in (SHEET, PAGE):
-        check_output("--output", output / name, {"RESULTS": file, "--spot-check": results_file(base)})
+        check_output("`output=`", output / name, {"RESULTS": file, "`spot_check=`": results_file(base)})
     each = settings.items // 2
     runs = SpotCheckRuns.read(settings.results, base, each, settings.seed, context.hide())
     _check_unlabeled(output / SHEET)
@@ -89,7 +89,7 @@ def write_spot_check(settings: LabelSettings, base: Path, context: RunContext) -
 
 def _check_unlabeled(file: Path) -> None:
     """Make sure that no labels are overwritten, nor anything else."""
-    elsewhere = "is not overwritten; name another folder with --output"
+    elsewhere = "is not overwritten; name another folder with `output=`"
     try:
         labels = sheet_reading.count_labels(file)
     except UsageError as error:

@@ -51,24 +51,24 @@ class SpotCheckRuns:
             other = this.base_side
             if other is None:
                 raise UsageError(
-                    f"--spot-check={base}: this run has no base agent. Name a run of the baseline."
+                    f"`spot_check={base}`: this run has no base agent. Name a run of the baseline."
                 )
         else:
             other = SavedRun.open(files[1], redactor).results
         judges = [judge_of(run) for run in (this, other)]
         if judges[0] is None or judges[1] is None:
-            raise UsageError(f"--spot-check={base}: no judge has decided anything in one of the runs.")
+            raise UsageError(f"`spot_check={base}`: no judge has decided anything in one of the runs.")
         if why := unlike(judges[1], judges[0]):
-            raise UsageError(f"--spot-check={base}: the judge of this run differs: {why}.")
+            raise UsageError(f"`spot_check={base}`: the judge of this run differs: {why}.")
         paired = pair(this, other)
         alike = [(one.suite, one.head.name) for suite in paired for one in suite.pairs]
         own, others = _by_test(this), _by_test(other)
         shared = [key for key in alike if key in own and key in others]
         if not shared:
             why = "share no test that is defined alike and that a judge has decided"
-            raise UsageError(f"--spot-check={base}: the runs {why}.")
+            raise UsageError(f"`spot_check={base}`: the runs {why}.")
         if most < 2:
-            raise UsageError("--items: a spot check takes at least 4 verdicts, 2 of each run.")
+            raise UsageError("`items=`: a spot check takes at least 4 verdicts, 2 of each run.")
         equal = [_as_many(own[key], others[key]) for key in shared]
         head_items, base_items = ([item for side in equal for item in side[number]] for number in (0, 1))
         return cls(head_items, base_items, most, seed, sum(len(suite.changed) for suite in paired))
@@ -95,7 +95,7 @@ class SpotCheckRuns:
         if unknown := {label.item for label in labels} - {item.id for item in self.sheet}:
             raise UsageError(
                 f"{numbers.count(len(unknown), 'label')} of verdicts that are not on this sheet: name "
-                "the same runs, --items and --seed as for label."
+                "the same runs, `items=` and `seed=` as for label."
             )
         said: dict[str, list[bool | None]] = defaultdict(list)
         for label in labels:

@@ -43,7 +43,7 @@ def check_judge(
     redactor = context.hide()
     file = results_file(results_path)
     inputs = {f"the sheet {path}": path for path in sheets}
-    check_output("--output", output, {"--results": file, **inputs})
+    check_output("`output=`", output, {"`results=`": file, **inputs})
     labels = sheet_reading.read(sheets)
     run = SavedRun.open(file, redactor)
     check_whole(run)
@@ -69,9 +69,9 @@ def _check_replaced(path: Path, calibration: Calibration) -> None:
     try:
         before = read_file(path)
     except UsageError as error:
-        raise UsageError(f"--output={path}: another file is there: {error}") from error
+        raise UsageError(f"`output={path}`: another file is there: {error}") from error
     if why := unlike(before.judge, calibration.judge):
-        raise UsageError(f"--output={path}: the file there is of {why}; remove it, or name another file")
+        raise UsageError(f"`output={path}`: the file there is of {why}; remove it, or name another file")
 
 
 def calibrate(results: Results, labels: Sequence[Label], at: datetime, seed: int = 0) -> Calibration:
@@ -89,8 +89,8 @@ def calibrate(results: Results, labels: Sequence[Label], at: datetime, seed: int
     labels_of_run = [label for label in labels if label.item in items_by_id]
     if not labels_of_run:
         raise UsageError(
-            "none of the labels is of this run; name with --results the run that the sheet was made from, or "
-            "one in which its conversations were judged again"
+            "none of the labels is of this run; name with `results=` the run that the sheet was made from, "
+            "or one in which its conversations were judged again"
         )
     people = sorted({label.labeller.casefold() for label in labels_of_run})
     labels_by_item: dict[str, dict[str, bool | None]] = defaultdict(dict)

@@ -32,7 +32,7 @@ def load_chat(settings: ChatSettings, trust: FileTrust) -> LoadedSuite:
     chosen = ChosenSuite.of(settings)
     if settings.suite is None:
         if settings.test:
-            raise UsageError("--test: names a test of a suite. Name the suite too.")
+            raise UsageError("`test=`: names a test of a suite. Name the suite too.")
         choice = agent_choice(chosen, trust.github.context.environ)
         loaded = load(write(_NO_SUITE, _FILE), _FILE, Reading(plugins=choice.plugins))
         return choose(loaded, choice)
@@ -51,7 +51,7 @@ def load_chat(settings: ChatSettings, trust: FileTrust) -> LoadedSuite:
         tests = [test for _, test in found] or [test for one in suites for test in one.suite.tests]
         names = ", ".join(repr(test.name) for test in tests[:20])
         problem = "is part of several names" if found else "is no test's name"
-        raise UsageError(f"--test: {settings.test!r} {problem}. Tests: {names}.")
+        raise UsageError(f"`test=`: {settings.test!r} {problem}. Tests: {names}.")
     return _with_test(*found[0])
 
 

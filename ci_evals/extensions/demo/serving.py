@@ -61,7 +61,7 @@ def serve(host: str, port: int, behavior: DemoBehavior) -> None:
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
     except UnknownWorkflowError as error:
-        raise UsageError(f"--break: {error}") from error
+        raise UsageError(f"`break_=`: {error}") from error
     # As process 1 of a container Python would ignore SIGTERM.
     signal.signal(signal.SIGTERM, _end)
     serve_until_interrupted(server, lambda base_url: _announce(base_url, behavior))
@@ -72,7 +72,7 @@ def _misbehaviors(listed: str | None) -> list[Misbehavior]:
         if name not in list(Misbehavior):
             close = difflib.get_close_matches(name.lower(), Misbehavior, n=1)
             hint = f" (did you mean {str(close[0])!r}?)" if close else ""
-            raise UsageError(f"--misbehave: unknown kind {name!r}{hint}. Kinds: {', '.join(Misbehavior)}.")
+            raise UsageError(f"`misbehave=`: unknown kind {name!r}{hint}. Kinds: {', '.join(Misbehavior)}.")
     return [Misbehavior(name) for name in _names(listed)]
 
 

@@ -31,9 +31,11 @@ def import_suite(settings: ImportSettings, context: RunContext) -> None:
     """
     output = settings.output
     if output and output.suffix.lower() not in ENDINGS:
-        raise UsageError(f"--output: {str(output)!r} is not a suite's name. End it in {', '.join(ENDINGS)}.")
+        raise UsageError(f"`output=`: {str(output)!r} is not a suite's name. End it in {', '.join(ENDINGS)}.")
     if output and os.path.lexists(output):
-        raise UsageError(f"--output: {str(output)!r} exists already and is not overwritten. Name a new file.")
+        raise UsageError(
+            f"`output=`: {str(output)!r} exists already and is not overwritten. Name a new file."
+        )
     if settings.format in CONVERSATION_FORMATS:
         if settings.as_run:
             _refuse_output(settings)
@@ -53,7 +55,7 @@ def import_suite(settings: ImportSettings, context: RunContext) -> None:
 
 def _refuse_output(settings: ImportSettings) -> None:
     if settings.output:
-        raise UsageError("--as-run: writes a run to --output-dir, and no suite. Omit --output.")
+        raise UsageError("`as_run=`: writes a run to `output_dir=`, and no suite. Omit `output=`.")
 
 
 def _imported(settings: ImportSettings) -> ImportedSuite:
@@ -67,8 +69,8 @@ def _imported(settings: ImportSettings) -> ImportedSuite:
         known = ", ".join([*IMPORTERS, *CONVERSATION_FORMATS])
         raise UsageError(f"FORMAT: {settings.format!r} is not one of {known}.")
     for option, given in (
-        ("--as-run", settings.as_run),
-        ("--keep-personal-data", settings.keep_personal_data),
+        ("`as_run=`", settings.as_run),
+        ("`keep_personal_data=`", settings.keep_personal_data),
     ):
         if given:
             conversations = ", ".join(CONVERSATION_FORMATS)

@@ -144,7 +144,7 @@ def init(settings: InitSettings, context: RunContext) -> None:
     try:
         load(written[starter.suite], starter.suite, Reading())
     except SuiteError as error:
-        raise UsageError(f"--adapter: {error.problems[0].message}") from error
+        raise UsageError(f"`adapter=`: {error.problems[0].message}") from error
     files.write_new(found.root, written)
     context.show(sanitize.log(f"Written to {found.root}:\n" + "\n".join(f"  {name}" for name in written)))
     context.show(sanitize.log(_next(starter)))
@@ -166,18 +166,18 @@ def plan(found: Repository, settings: InitSettings) -> Starter:
         reason = "is a plug-in, which the action does not contain"
         if settings.adapter:
             reason = complaint(adapter, ()) or "has no starter suite"
-        raise UsageError(f"--adapter: {adapter!r} {reason}. init supports {', '.join(supported)}.")
+        raise UsageError(f"`adapter=`: {adapter!r} {reason}. init supports {', '.join(supported)}.")
     starter = Starter(kind, adapter, found, settings.provider, settings.start)
     if starter.agent.embedded:
         starter = replace(starter, provider=StarterProvider.OFFLINE)
     if settings.start is not None and not settings.start.isprintable():
-        raise UsageError("--start has more than one line. Put the commands in a script, and give that.")
+        raise UsageError("`start=` has more than one line. Put the commands in a script, and give that.")
     if settings.start is not None and not starter.agent.own_server:
         servers = ", ".join(name for name, agent in AGENT_KINDS.items() if agent.own_server)
-        raise UsageError(f"--start: {kind} has no server to start. These have: {servers}.")
+        raise UsageError(f"`start=`: {kind} has no server to start. These have: {servers}.")
     if settings.start is not None and not settings.start.strip():
         raise UsageError(
-            "--start is empty. Give the command that serves your agent, or leave the option out."
+            "`start=` is empty. Give the command that serves your agent, or leave the option out."
         )
     return starter
 

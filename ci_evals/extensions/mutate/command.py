@@ -50,7 +50,7 @@ def mutate_run(settings: MutateSettings, context: RunContext) -> None:
     """
     faults, shares = _faults(settings.faults), _shares(settings.shares)
     if settings.max_cost is not None and not settings.judge:
-        raise UsageError("--max-cost limits what the judge may cost. Add --judge.")
+        raise UsageError("`max_cost=` limits what the judge may cost. Add `judge=`.")
     run = SavedRun.open(settings.results, None)
     _check_played(run)
     loaded = _suites(settings, run, context)
@@ -104,7 +104,7 @@ def _cache(settings: MutateSettings, context: RunContext) -> Path | None:
     folder = folder_of(settings.judge_cache, context)
     distrusted = FileTrust(settings, GitHubJob.of(settings, context)).workspace_distrusted()
     if folder and distrusted:
-        context.console.say(f"warning: --judge-cache: not used {distrusted}")
+        context.console.say(f"warning: `judge_cache=`: not used {distrusted}")
         return None
     return folder
 
@@ -131,7 +131,7 @@ def _faults(names: str | None) -> tuple[Fault, ...]:
     kinds = [name.strip() for name in names.split(",") if name.strip()]
     wrong = [kind for kind in kinds if kind not in KINDS]
     if wrong or not kinds:
-        raise UsageError(f"--faults: unknown kind {(wrong or [names])[0]!r}. Kinds: {', '.join(KINDS)}.")
+        raise UsageError(f"`faults=`: unknown kind {(wrong or [names])[0]!r}. Kinds: {', '.join(KINDS)}.")
     return tuple(fault for fault in FAULTS if fault.kind in kinds)
 
 
@@ -142,7 +142,7 @@ def _shares(text: str) -> tuple[float, ...]:
     except ValueError:
         percentages = []
     if not percentages or not all(0 < share <= 100 for share in percentages):
-        raise UsageError(f"--shares={text}: write percentages above 0, up to 100, such as 5,10,25,50.")
+        raise UsageError(f"`shares={text}`: write percentages above 0, up to 100, such as 5,10,25,50.")
     return tuple(share / 100 for share in percentages)
 
 
@@ -165,7 +165,7 @@ def _suites(settings: MutateSettings, run: SavedRun, context: RunContext) -> lis
         if not is_bundled(name) and not files.is_there(Path(name)):
             raise UsageError(
                 f"{name}: the run's suite is not there. Go to the folder that the run was started in, or "
-                "name its suites with --suite, once for each."
+                "name its suites with `suite=`, once for each."
             )
     suite_settings = SuiteSettings(suites=names, trust_suites=settings.trust_suites)
     trust = FileTrust(suite_settings, GitHubJob.of(suite_settings, context))
@@ -177,7 +177,7 @@ def _suites(settings: MutateSettings, run: SavedRun, context: RunContext) -> lis
         one = by_file.get(suite.file) or by_name.get(suite.name)
         if one is None:
             raise UsageError(
-                f"{run.file}: its suite {suite.name!r} is none of {', '.join(names)}. Name it with --suite."
+                f"{run.file}: its suite {suite.name!r} is none of {', '.join(names)}. Name it with `suite=`."
             )
         found.append(one)
     return found
@@ -190,8 +190,8 @@ def _target(path: Path, results: Results) -> str:
             return suite.file
     own = [suite.file for suite in results.suites if not is_bundled(suite.file)]
     if not own:
-        raise UsageError(f"--apply={path}: the run's suites come with ci-evals, and cannot be changed.")
-    raise UsageError(f"--apply={path}: not a suite of this run. Its suites: {', '.join(own)}.")
+        raise UsageError(f"`apply={path}`: the run's suites come with ci-evals, and cannot be changed.")
+    raise UsageError(f"`apply={path}`: not a suite of this run. Its suites: {', '.join(own)}.")
 
 
 def _as_json(limits: Mapping[str, object]) -> dict[str, JsonValue]:

@@ -203,7 +203,7 @@ def _check_same_tests(results: Results, suites: Sequence[Suite]) -> None:
         for name in _changed_tests(suite_result.tests, suite):
             raise UsageError(
                 f"{suite_result.file}: the test {name!r} is gone, or its turns have changed since the run. "
-                "Run the suite again, or name the suite of the run with --suite."
+                "Run the suite again, or name the suite of the run with `suite=`."
             )
 
 

@@ -115,7 +115,7 @@ def _check_agent(settings: NoiseSettings, results: Results) -> None:
             "not decide where messages and keys go"
         )
     if results.run.config.get("otlp") is True and not settings.otlp:
-        raise UsageError("the run was played with --otlp: give --otlp here too, or tool calls are unknown")
+        raise UsageError("the run was played with `otlp=`: give `otlp=` here too, or tool calls are unknown")
 
 
 def _suites(settings: NoiseSettings, results: Results) -> list[str]:
@@ -126,7 +126,7 @@ def _suites(settings: NoiseSettings, results: Results) -> list[str]:
         if not is_bundled(file) and not Path(file).is_file():
             raise UsageError(
                 f"{file}: the run's suite is gone; go to the folder that the run was started in, or "
-                "name its suites by --suite, once for each"
+                "name its suites by `suite=`, once for each"
             )
     return files
 
@@ -202,8 +202,8 @@ def _check_cost(study: NoiseStudy) -> None:
     cost = fresh * (user + judge) + (fixed + rejudged) * judge
     if cost > most:
         raise UsageError(
-            f"--max-cost={most:g}: estimated cost: {numbers.money(cost)}, and a part of it says "
-            "nothing; use fewer --tests or --plays, or a higher --max-cost"
+            f"`max_cost={most:g}`: estimated cost: {numbers.money(cost)}, and a part of it says "
+            "nothing; use fewer `tests=` or `plays=`, or a higher `max_cost=`"
         )
 
 

@@ -110,7 +110,7 @@ def match_tests(
             why = "has changed since the run" if named else "no longer exists"
             problems.append(f"{suite.file}: the test {test_result.name!r} of {suite.name!r} {why}")
     if problems:
-        raise UsageError("\n".join([*problems, "rerun the suites, or name the old ones with --suite"]))
+        raise UsageError("\n".join([*problems, "rerun the suites, or name the old ones with `suite=`"]))
     return tuple(playable)
 
 

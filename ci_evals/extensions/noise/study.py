@@ -91,7 +91,7 @@ async def measure(
     played = await evaluate(_job(study), study.connections, listen=listen, stop=stop, now=now)
     spent, rejudged = played.usage.cost_usd, None
     if spent is None and study.most_cost is not None:
-        stop.request(f"the cost of the plays is unknown, so --max-cost={study.most_cost:g} cannot be kept")
+        stop.request(f"the cost of the plays is unknown, so `max_cost={study.most_cost:g}` cannot be kept")
     if study.sample_plan.judged.suites and not stop.requested:
         heard = judging(len(to_judge(study.sample_plan.judged)))
         async with judges(study.connections, study.redactor) as panel:

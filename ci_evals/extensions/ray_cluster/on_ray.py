@@ -183,7 +183,7 @@ class RayCluster:
                     self._connect(ray)
         except Exception as error:  # of whatever kind: Ray and gRPC have many
             self.__exit__(None, None, None)
-            raise UsageError(f"--cluster={self.name}: {_advice(error)}") from error
+            raise UsageError(f"`cluster={self.name}`: {_advice(error)}") from error
         return self
 
     def __exit__(
@@ -260,7 +260,7 @@ def check_address(address: str) -> None:
     host, _, port = address.removeprefix(_PREFIX).rpartition(":")
     if address != LOCAL and not (address.startswith(_PREFIX) and host and port.isdecimal()):
         raise UsageError(
-            f"--cluster={address}: give `ray` to use all processors of this machine, or ray://HOST:PORT for "
+            f"`cluster={address}`: give `ray` to use all processors of this machine, or ray://HOST:PORT for "
             "a cluster that runs"
         )
 
@@ -277,7 +277,7 @@ def _import() -> ModuleType:
         import ray  # noqa: PLC0415  # an extra that takes a second
         from ray._private import utils, worker  # noqa: PLC0415  # as above
     except ImportError as error:
-        raise UsageError(f"--cluster needs the package ray: {extra('ray')} ({error})") from error
+        raise UsageError(f"`cluster=` needs the package ray: {extra('ray')} ({error})") from error
     # Ray has no public setting for either: it shows the command line of a driver, which may have keys on it,
     # and prints on standard output that a worker was lost.
     utils.get_entrypoint_name = lambda: "ci-evals run"
@@ -294,7 +294,7 @@ def reach(address: str) -> None:
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"--cluster={address}: cannot be reached: {reason}. Is Ray running there, with its client server "
+            f"`cluster={address}`: cannot be reached: {reason}. Is Ray running there, with its client server "
             "on this port (10001 by default)?"
         ) from error
 

@@ -135,7 +135,7 @@ class ClusterPlayer:
                 await self._wait_for(lambda: len(self._ready) == self._starting + len(self._links))
         if not self._ready and not self._stop.requested:
             raise UsageError(
-                f"--cluster={self._cluster.name}: {self._failure or 'no worker could be started'}"
+                f"`cluster={self._cluster.name}`: {self._failure or 'no worker could be started'}"
             )
 
     async def close(self) -> None:
@@ -157,7 +157,7 @@ class ClusterPlayer:
             return ()
         workers = "1 worker was" if self._losses == 1 else f"{self._losses} workers were"
         trials = "1 trial" if self._replayed == 1 else f"{self._replayed} trials"
-        return (f"--cluster: {workers} lost; {trials} under way there started over on another worker",)
+        return (f"cluster: {workers} lost; {trials} under way there started over on another worker",)
 
     async def converse(self, trial: Trial) -> GradeTrial:
         """Have a worker play the trial; another one from the start if the first is lost."""

@@ -40,25 +40,25 @@ def check(settings: Any, plan: "Plan") -> None:
     suites = [planned.suite for planned in plan.suites]
     starts = any(suite.start for suite in suites)
     refused = {
-        "--record": (settings.record, "answers are recorded by one process"),
-        "--replay": (settings.replay, "a replay calls nobody and is quick"),
-        "--agent-in-process": (settings.agent_in_process, "the agent would run in the workers"),
-        "--otlp": (
+        "`record=`": (settings.record, "answers are recorded by one process"),
+        "`replay=`": (settings.replay, "a replay calls nobody and is quick"),
+        "`agent_in_process=`": (settings.agent_in_process, "the agent would run in the workers"),
+        "`otlp=`": (
             settings.otlp or any(suite.trace == "otlp" for suite in suites),
             "spans are received by one process",
         ),
-        "--judge-cache": (
+        "`judge_cache=`": (
             settings.judge_cache not in {"auto", "off"},
             "workers have no folder in common",
         ),
-        "--start": (
+        "`start=`": (
             starts and settings.cluster != LOCAL,
             "workers on other machines cannot reach an agent that is started here",
         ),
     }
     for option, (wanted, why) in refused.items():
         if wanted:
-            raise UsageError(f"--cluster, {option}: {why}. Omit one of them.")
+            raise UsageError(f"`cluster=`, {option}: {why}. Omit one of them.")
 
 
 @contextmanager

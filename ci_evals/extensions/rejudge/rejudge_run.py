@@ -71,7 +71,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     if providers()[connections.provider].needs_key and not (connections.llm_key or connections.llm_token):
         raise UsageError(no_key(connections.provider, context.environ))
     console = context.console
-    paths.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
+    paths.check({"RESULTS": file, "`prices=`": settings.prices}, [suite.folder for suite in judged.suites])
     interruption = Interruption(context)
     baseline = baseline_of(settings, github, interruption.run_cancellable)
     for warning in policy.warnings:
@@ -118,7 +118,7 @@ def _connections(settings: RejudgeSettings, github: GitHubJob) -> Connections:
     provider, context = settings.provider, github.context
     if provider == OFFLINE.name:
         others = ", ".join(judging_providers())
-        raise UsageError(f"--provider=offline has no judge. Use one of: {others}.")
+        raise UsageError(f"`provider=offline` has no judge. Use one of: {others}.")
     cache = folder_of(settings.judge_cache, context)
     key, token = llm_key_of(provider, settings.llm_key, context.environ)
     reason = FileTrust(settings, github).workspace_distrusted()
@@ -150,11 +150,11 @@ def _check_paths(paths: OutputPaths, file: Path) -> None:
     saved, written = file.resolve(), paths.folder.resolve() / RESULTS
     if saved == written or (written.is_file() and saved.is_relative_to(written.parent)):
         raise UsageError(
-            f"--output-dir={paths.folder}: the results to judge again are in this folder and would be "
-            f"overwritten. Omit --output-dir to write to {file.parent / REJUDGED}."
+            f"`output_dir={paths.folder}`: the results to judge again are in this folder and would be "
+            f"overwritten. Omit `output_dir=` to write to {file.parent / REJUDGED}."
         )
     if paths.junit and paths.junit.resolve() == saved:
-        raise UsageError(f"--junit={paths.junit}: this is the file to judge again. Name another one.")
+        raise UsageError(f"`junit={paths.junit}`: this is the file to judge again. Name another one.")
 
 
 def _summary(judged: Results, again: Rejudged, width: int | None, *, verbose: bool) -> str:

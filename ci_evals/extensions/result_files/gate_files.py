@@ -73,7 +73,7 @@ def _gate(settings: GateFilesSettings, github: GitHubJob) -> int:
     paths = OutputPaths(settings.output_dir, settings.junit)
     names = _named(settings.files)
     inputs: dict[str, Path | None] = {f"the results {name}": name for name in names}
-    inputs |= {"--map": settings.map, "--answers": settings.answers, "--prices": settings.prices}
+    inputs |= {"`map=`": settings.map, "`answers=`": settings.answers, "`prices=`": settings.prices}
     paths.check(inputs)
     job = _GateJob(settings, github, context.hide([settings.github_token]), context.prices(settings.prices))
     context.mask()
@@ -132,7 +132,7 @@ def _read(names: Sequence[Path], settings: GateFilesSettings) -> list[FileResult
     form = settings.format
     if settings.map:
         if form not in {AUTO, ROWS}:
-            raise UsageError(f"--map has no effect with --format={form}; it is for rows.")
+            raise UsageError(f"`map=` has no effect with `format={form}`; it is for rows.")
         document = read_document(read_text(settings.map, str(settings.map)), str(settings.map))
         if document.problems:
             raise UsageError("\n".join(map(str, document.problems)))
@@ -232,7 +232,7 @@ class _GateJob:
         settings = self.settings
         if settings.baseline_arm is not None:
             if settings.baseline:
-                raise UsageError("--baseline-arm and --baseline name two baselines. Name one.")
+                raise UsageError("`baseline_arm=` and `baseline=` name two baselines. Name one.")
             of_other = of_arm(files, settings.baseline_arm, "baseline_arm")
             return self._as_baseline(of_other, f"Baseline: the arm {settings.baseline_arm}")
         option = baseline_option(settings, self.github)
@@ -247,7 +247,7 @@ class _GateJob:
             return self._as_baseline(of_arm(other, arm), f"Baseline: {option}")
         except UsageError as error:
             text = str(error)
-            raise UsageError(text if text.startswith("--baseline") else f"--baseline: {text}") from error
+            raise UsageError(text if text.startswith("`baseline=`") else f"`baseline=`: {text}") from error
 
     def _as_baseline(self, files: Sequence[FileResults], note: str) -> BaselineResults:
         if wrong := contradictions(files):

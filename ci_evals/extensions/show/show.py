@@ -46,14 +46,14 @@ def _tests(results: Results, settings: ShowSettings) -> list[ShownTest]:
         named = [shown for shown in named if shown.test.outcome is not TestOutcome.PASSED]
     if not named:
         if settings.failed:
-            raise UsageError("--failed: every test passed. Omit it to see all.")
+            raise UsageError("`failed=`: every test passed. Omit it to see all.")
         raise UsageError("These results have no tests.")
     selected = [ShownTest(one.suite, one.test, _trials(results, one.test, settings)) for one in named]
     if settings.trial is not None:
         selected = [shown for shown in selected if shown.trials]
         if not selected:
             most = max(len(shown.test.trials) for shown in named)
-            raise UsageError(f"--trial={settings.trial}: there {_are(most)} at most. Trials count from 1.")
+            raise UsageError(f"`trial={settings.trial}`: there {_are(most)} at most. Trials count from 1.")
     return selected
 
 
@@ -75,7 +75,7 @@ def _named(results: Results, names: Sequence[str]) -> list[ShownTest]:
     for name in wanted:
         if not any(map(name_matcher([name], known), known)):
             listed = numbers.listed(known, _NAMED, "test")
-            raise UsageError(sanitize.log_line(f"No test matches --test={name}. Tests: {listed}"))
+            raise UsageError(sanitize.log_line(f"No test matches `test={name}`. Tests: {listed}"))
     is_named = name_matcher(wanted, known)
     return [shown for shown in every if is_named(shown.test.name)]
 

@@ -129,12 +129,12 @@ def questions_for(
         questions.append(ProbeQuestion(indexes, suite, test, evaluation, tuple(others)))
     if not questions:
         raise UsageError(
-            f"--probe: {run.file} holds no judged criterion of these suites: they are found by the names "
+            f"`probe=`: {run.file} holds no judged criterion of these suites: they are found by the names "
             "of suite and test, and by their words; run them first"
         )
     if not any(question.others for question in questions):
         raise UsageError(
-            f"--probe: {run.file} holds no conversations of other tests to check the criteria on"
+            f"`probe=`: {run.file} holds no conversations of other tests to check the criteria on"
         )
     return questions, unknown
 

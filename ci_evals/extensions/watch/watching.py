@@ -41,13 +41,13 @@ def watch(settings: RunSettings, context: RunContext) -> int:
         UsageError: this is CI, options contradict one another, or there is nothing to watch.
     """
     if context.in_ci:
-        raise UsageError("--watch: CI runs once for each commit. Omit --watch there.")
+        raise UsageError("`watch=`: CI runs once for each commit. Omit `watch=` there.")
     refused = {
-        "--format=json": settings.output_format is OutputFormat.JSON,
-        "--resume": settings.resume is not None,
+        "`format=json`": settings.output_format is OutputFormat.JSON,
+        "`resume=`": settings.resume is not None,
     }
     for option in (option for option, given in refused.items() if given):
-        raise UsageError(f"--watch, {option}: with --watch there are many runs. Omit one of them.")
+        raise UsageError(f"`watch=`, {option}: with `watch=` there are many runs. Omit one of them.")
     with keys() as pressed:
         loop = _Loop(settings, context, pressed)
         try:
@@ -70,9 +70,9 @@ def watched_files(settings: Any, context: RunContext) -> WatchedFiles:
     else:
         roots = tuple(dict.fromkeys(map(fixed_folder, names)))
     if not roots:
-        raise UsageError("--watch: bundled suites do not change. Name what does with --watch-path.")
+        raise UsageError("`watch=`: bundled suites do not change. Name what does with `watch_path=`.")
     if missing := [str(root) for root in roots if not root.exists()]:
-        option = "--watch-path" if settings.watch_path else "--watch"
+        option = "`watch_path=`" if settings.watch_path else "`watch=`"
         raise UsageError(f"{option}: {missing[0]!r} does not exist.")
     written = (settings.output_dir, settings.record, settings.junit)
     left_out = frozenset(Path(os.path.abspath(path)) for path in written if path)  # noqa: PTH100  # as it is written
@@ -187,7 +187,7 @@ class _Loop:
                 self._console.say(
                     f"{what} changed in each of the last {_MOST_CUT_OFF} runs, as if the agent wrote it. Its "
                     "changes start no run until a key is pressed. Add it to .gitignore, or name other files "
-                    "with --watch-path."
+                    "with `watch_path=`."
                 )
                 return
         self._console.say(f"{what} changed: running again.")

@@ -201,7 +201,7 @@ def test_expected_answers_of_gaia_stay_out_of_what_is_reported() -> None:
 
 def test_a_submission_to_gaia_needs_its_answers() -> None:
     data = (FILES / "gaia/base.jsonl").read_bytes()
-    with pytest.raises(UsageError, match="--answers"):
+    with pytest.raises(UsageError, match="`answers="):
         read_file(SourceFile("s.jsonl", data))
     assert "tasks that gaia/metadata.jsonl does not have" in refusal(
         '{"task_id": "q9", "model_answer": "1"}\n'

@@ -382,9 +382,9 @@ def test_a_bare_agent_is_talked_to_without_a_suite(talk, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"test": "nobody"}, "--test: 'nobody' is no test's name. Tests: 'Refund', 'Refund twice'."),
-        ({"test": "fund"}, "--test: 'fund' is part of several names. Tests: 'Refund', 'Refund twice'."),
-        ({"suite": None, "test": "x"}, "--test: names a test of a suite. Name the suite too."),
+        ({"test": "nobody"}, "`test=`: 'nobody' is no test's name. Tests: 'Refund', 'Refund twice'."),
+        ({"test": "fund"}, "`test=`: 'fund' is part of several names. Tests: 'Refund', 'Refund twice'."),
+        ({"suite": None, "test": "x"}, "`test=`: names a test of a suite. Name the suite too."),
         ({"suite": "none.yaml"}, "none.yaml"),
         ({"suite": None}, "agentId"),
     ],

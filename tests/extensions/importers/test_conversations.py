@@ -437,10 +437,10 @@ def test_options_of_conversations_are_for_these_alone(tmp_path):
     (tmp_path / "t.csv").write_text("user\nHello\n")
     (tmp_path / "c.jsonl").write_text(json.dumps(REFUND))
     for settings, message in (
-        (ImportSettings(format="csv", file=tmp_path / "t.csv", as_run=True), "--as-run: has no effect"),
+        (ImportSettings(format="csv", file=tmp_path / "t.csv", as_run=True), "`as_run=`: has no effect"),
         (
             ImportSettings(format="csv", file=tmp_path / "t.csv", keep_personal_data=True),
-            "--keep-personal-data: has no effect",
+            "`keep_personal_data=`: has no effect",
         ),
         (
             ImportSettings(

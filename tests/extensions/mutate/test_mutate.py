@@ -179,10 +179,10 @@ def test_the_same_run_gives_the_same_file():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--faults=all"], "--faults: unknown kind 'all'"),
-        (["--faults="], "--faults: unknown kind ''"),
-        (["--shares=0"], "--shares=0: write percentages"),
-        (["--shares=many"], "--shares=many: write percentages"),
+        (["--faults=all"], "`faults=`: unknown kind 'all'"),
+        (["--faults="], "`faults=`: unknown kind ''"),
+        (["--shares=0"], "`shares=0`: write percentages"),
+        (["--shares=many"], "`shares=many`: write percentages"),
         (["--suite=gone.yaml"], "gone.yaml: the run's suite is not there"),
         (["--apply=other.yaml"], "not a suite of this run. Its suites: shop.yaml."),
     ],

@@ -237,7 +237,7 @@ def asked(run, monkeypatch):
         ({"max_cost": 0.0001}, "estimated cost: .0.0..., and a part of it says nothing"),
         ({"max_cost": 9.0, "user_model": "user-9"}, "no price for user-9"),
         ({"judge_votes": 2}, "use an odd one"),
-        ({"agent_headers": "nonsense"}, "--agent-headers: a line is not of the form"),
+        ({"agent_headers": "nonsense"}, "`agent_headers=`: a line is not of the form"),
     ],
 )
 def test_what_is_refused(run, asked, options, message):

@@ -192,7 +192,7 @@ async def test_no_worker_is_left():
 async def test_a_cluster_that_starts_nothing_is_an_error():
     async with cluster_of() as cluster:
         cluster.broken = True
-        with pytest.raises(UsageError, match=r"--cluster=some: no processor is free"):
+        with pytest.raises(UsageError, match=r"`cluster=some`: no processor is free"):
             await evaluate(job_of(plan_of("http://127.0.0.1:9")), on(cluster))
 
 
@@ -325,7 +325,7 @@ async def test_the_environment_of_the_run_reaches_agents(tmp_path):
         (("--judge-cache=kept",), "--cluster, --judge-cache: workers have no folder in common"),
         (("--agent-in-process",), "--cluster, --agent-in-process: the agent would run in the workers"),
         (("--otlp",), "--cluster, --otlp: spans are received by one process"),
-        (("--cluster=ray://head",), "--cluster=ray://head: give `ray` to use all processors"),
+        (("--cluster=ray://head",), "`cluster=ray://head`: give `ray` to use all processors"),
         (
             ("--cluster=ray://head:1", "--start=serve", "--base-url=http://127.0.0.1:9"),
             "--cluster, --start: workers on other machines cannot reach an agent that is started here",
@@ -346,7 +346,7 @@ def test_what_a_cluster_cannot_do_is_an_error(tmp_path, options, message):
 
 
 def test_nobody_answers_at_the_address():
-    with pytest.raises(UsageError, match=r"--cluster=ray://127.0.0.1:9: cannot be reached: .*client server"):
+    with pytest.raises(UsageError, match=r"`cluster=ray://127.0.0.1:9`: cannot be reached: .*client server"):
         reach("ray://127.0.0.1:9")
 
 

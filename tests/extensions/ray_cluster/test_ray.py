@@ -178,10 +178,10 @@ def _without_warnings(name, text):
             key: value for key, value in results["run"]["config"].items() if key not in {"cluster", "quiet"}
         }
         results["run"]["warnings"] = [
-            warning for warning in results["run"]["warnings"] if "--cluster" not in warning
+            warning for warning in results["run"]["warnings"] if "cluster: " not in warning
         ]
         return json.dumps(results, indent=1).splitlines()
-    return [line for line in text.splitlines() if "--cluster" not in line]
+    return [line for line in text.splitlines() if "cluster: " not in line]
 
 
 SIZES = [5, pytest.param(209, marks=pytest.mark.endurance)]

@@ -132,9 +132,9 @@ def test_without_a_key(run):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"provider": "offline"}, "--provider=offline has no judge"),
-        ({"output_dir": Path("results")}, "would be overwritten. Omit --output-dir"),
-        ({"output_dir": Path("other/../results")}, "would be overwritten. Omit --output-dir"),
+        ({"provider": "offline"}, "`provider=offline` has no judge"),
+        ({"output_dir": Path("results")}, "would be overwritten. Omit `output_dir=`"),
+        ({"output_dir": Path("other/../results")}, "would be overwritten. Omit `output_dir=`"),
         ({"junit": Path("results/_results.json")}, "this is the file to judge again"),
         ({"results": Path("nowhere")}, "nowhere: cannot be read"),
         ({"thresholds": "category:safty=100"}, "there is no category"),

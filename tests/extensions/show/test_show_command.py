@@ -87,8 +87,8 @@ def test_early_end_is_shown_before_the_findings(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"test": ["nobody"]}, "No test matches --test=nobody. Tests: Refund; Refund of a gift"),
-        ({"trial": 3}, "--trial=3: there are 2 trials at most. Trials count from 1."),
+        ({"test": ["nobody"]}, "No test matches `test=nobody`. Tests: Refund; Refund of a gift"),
+        ({"trial": 3}, "`trial=3`: there are 2 trials at most. Trials count from 1."),
     ],
 )
 def test_selection_without_tests_is_refused(capsys, folder, options, message):

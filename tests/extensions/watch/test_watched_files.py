@@ -90,12 +90,12 @@ def test_other_files_are_watched_instead(folder):
 
 
 REFUSED = {
-    "--watch: CI runs once": ({"suites": ["evals"]}, {"CI": "true"}),
-    "--watch: bundled suites do not change": ({"suites": ["demo:hr"]}, {}),
-    "--watch-path: 'agnet' does not exist": ({"suites": ["evals"], "watch_path": ["agnet"]}, {}),
-    "--watch: 'evalz' does not exist": ({"suites": ["evalz/*.yaml"]}, {}),
-    "--watch, --format=json: ": ({"suites": ["evals"], "output_format": OutputFormat.JSON}, {}),
-    "--watch, --resume: ": ({"suites": ["evals"], "resume": Path("results")}, {}),
+    "`watch=`: CI runs once": ({"suites": ["evals"]}, {"CI": "true"}),
+    "`watch=`: bundled suites do not change": ({"suites": ["demo:hr"]}, {}),
+    "`watch_path=`: 'agnet' does not exist": ({"suites": ["evals"], "watch_path": ["agnet"]}, {}),
+    "`watch=`: 'evalz' does not exist": ({"suites": ["evalz/*.yaml"]}, {}),
+    "`watch=`, `format=json`: ": ({"suites": ["evals"], "output_format": OutputFormat.JSON}, {}),
+    "`watch=`, `resume=`: ": ({"suites": ["evals"], "resume": Path("results")}, {}),
 }
 
 

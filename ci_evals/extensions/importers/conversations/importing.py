@@ -72,7 +72,7 @@ def write_run(settings: ImportSettings, context: RunContext) -> None:
     file = settings.output_dir / RESULTS
     OutputPaths(settings.output_dir).check({"FILE": settings.file})
     if files.is_there(file):
-        raise UsageError(f"--output-dir: {str(file)!r} exists already and is not overwritten. Name another.")
+        raise UsageError(f"`output_dir=`: {str(file)!r} exists already and is not overwritten. Name another.")
     imported = _suite(settings)
     conversations = _read(settings, imported, context)
     if not conversations:
