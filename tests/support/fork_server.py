@@ -33,6 +33,7 @@ from pydantic import BaseModel
 
 import ci_evals
 from ci_evals import bundled_suites, load_suite
+from ci_evals.cli import app
 from ci_evals.domain import transcript
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
@@ -42,10 +43,14 @@ from ci_evals.support import dataclass_json, templates
 LATE = (
     "anthropic.resources.messages",
     "anyio._backends._asyncio",
+    "ctypes",
+    "encodings.utf_16_be",
     "httpcore2",
+    "importlib.resources.readers",
     "openai.resources.chat",
     "truststore",
     "typer._adapters",
+    "typer._click.decorators",
 )
 """What the product's dependencies import when they are first used."""
 
@@ -176,6 +181,7 @@ def _warm_up() -> None:
     for kind in (Results, SuiteResult, TestResult, TrialResult):
         dataclass_json._adapter(kind)
     transcript._all()
+    app._all_options()
     for name in bundled_suites():
         load_suite(name)
     for name in templates._environment(html=False).list_templates(extensions=["j2"]):
