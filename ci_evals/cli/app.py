@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -217,6 +217,7 @@ def _spell(context: RunContext, message: str) -> str:
     return spell(message, _all_options, as_inputs=context.reads_inputs)
 
 
+@cache
 def _all_options() -> dict[str, Option]:
     """The options of all commands by their names; of a name that several have, the first."""
     from ci_evals.cli.settings.table import options_of

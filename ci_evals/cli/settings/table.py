@@ -7,7 +7,6 @@ command line, its help and variables, the action's inputs, the reference, and th
 import dataclasses
 from collections.abc import Iterable, Mapping
 from enum import Enum, StrEnum
-from functools import cache
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -18,7 +17,6 @@ from ci_evals.domain.options import Option, OptionSpec
 ENV_PREFIX = "CI_EVALS_"
 
 
-@cache
 def options_of(settings: type[Any]) -> tuple[Option, ...]:
     """Return the options of a command in the order in which they are declared."""
     hints = get_type_hints(settings, include_extras=True)
