@@ -5,8 +5,8 @@ import pytest
 
 from ci_evals.domain.actions import LogicKind, actions_of, views_of
 from ci_evals.domain.transcript import Integration, ToolCall
-from ci_evals.reports.story import wording
-from ci_evals.reports.story.wording import NO_TRACE
+from ci_evals.reports.story import turns
+from ci_evals.reports.story.turns import NO_TRACE
 
 SILENT = dict.fromkeys(("workflows", "params", "rules", "integrations"))
 
@@ -18,8 +18,7 @@ def test_each_action_is_named_with_its_value():
         workflows=("A",), workflows_derived=True, params={"é": ["ü"]}, named_params=("n",), integrations=calls
     )
     shown = {
-        found.label: [wording.action_text(one) for one in found.actions]
-        for found in wording.action_lists(turn)
+        found.label: [turns.action_text(one) for one in found.actions] for found in turns.action_lists(turn)
     }
     assert shown == {
         "workflows (from the trace)": ["A"],
@@ -30,9 +29,9 @@ def test_each_action_is_named_with_its_value():
 
 def test_a_trace_that_never_came_is_not_the_same_as_nothing_done():
     """A parameter without a value is a trace."""
-    assert wording.no_actions(build.turn(**SILENT)) == NO_TRACE
-    assert wording.no_actions(build.turn(**SILENT | {"rules": ()})) == "nothing: no rule"
-    assert [found.label for found in wording.action_lists(build.turn(**SILENT, named_params=("n",)))] == [
+    assert turns.no_actions(build.turn(**SILENT)) == NO_TRACE
+    assert turns.no_actions(build.turn(**SILENT | {"rules": ()})) == "nothing: no rule"
+    assert [found.label for found in turns.action_lists(build.turn(**SILENT, named_params=("n",)))] == [
         "parameters"
     ]
 
@@ -51,25 +50,25 @@ def test_a_trace_that_never_came_is_not_the_same_as_nothing_done():
 def test_a_parameter_that_changed_says_what_it_was(before, now, value):
     """Equal values are no change, and empty ones are equal."""
     (action,) = actions_of(build.turn(params={"a": now}))[LogicKind.PARAMETER]
-    assert wording.parameter_change(action, build.turn(params=before)) == value
-    assert wording.parameter_change(action, None) is None
+    assert turns.parameter_change(action, build.turn(params=before)) == value
+    assert turns.parameter_change(action, None) is None
 
 
 def test_tool_calls_are_shown_with_their_arguments():
     """Once: not as parameters too."""
     calls = (ToolCall(name="refund", arguments={"amount": 42, "note": "é"}), ToolCall(name="close"))
-    (one,) = wording.action_lists(build.turn(**views_of(calls[:1])))
-    assert (one.label, *map(wording.action_text, one.actions)) == (
+    (one,) = turns.action_lists(build.turn(**views_of(calls[:1])))
+    assert (one.label, *map(turns.action_text, one.actions)) == (
         "tool calls",
         'refund(amount: 42, note: "é")',
     )
-    (both,) = wording.action_lists(build.turn(**views_of(calls)))
-    assert list(map(wording.action_text, both.actions))[1] == "close"
+    (both,) = turns.action_lists(build.turn(**views_of(calls)))
+    assert list(map(turns.action_text, both.actions))[1] == "close"
 
 
 def test_unreported_kinds_are_not_mentioned():
     reported = dict.fromkeys(SILENT, ()) | {"params": {}}
-    assert wording.no_actions(build.turn(**reported)) == (
+    assert turns.no_actions(build.turn(**reported)) == (
         "nothing: no workflow, parameter, rule or integration"
     )
-    assert wording.no_actions(build.turn(**SILENT | {"tool_calls": ()})) == "nothing: no tool call"
+    assert turns.no_actions(build.turn(**SILENT | {"tool_calls": ()})) == "nothing: no tool call"

@@ -7,8 +7,8 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import wording
-from ci_evals.reports.story.wording import HANDED_OVER
+from ci_evals.reports.story import turns
+from ci_evals.reports.story.turns import HANDED_OVER
 from ci_evals.support.json_text import written
 
 _LONGEST_REPLY = 20_000
@@ -25,29 +25,29 @@ def reply(turn: Turn) -> str:
 
 
 def _actions(turn: Turn) -> Iterator[str]:
-    for found in wording.action_lists(turn):
+    for found in turns.action_lists(turn):
         for action in found.actions[:_MOST_ACTIONS]:
             yield f"{found.label}: {_action(action)}"
     calls = calls_of(turn)
     if not calls.complete:
         why = turn.trace_missing or turn.not_found.get("toolCalls") or "the agent does not report all"
         yield f"other tool calls unknown: {sanitize.log_line(why, _LONGEST_VALUE)}"
-    if (error := wording.reply_error(turn)) is not None:
+    if (error := turns.reply_error(turn)) is not None:
         yield f"error response: {sanitize.log_line(error, _LONGEST_VALUE)}"
     if turn.escalated:
         yield HANDED_OVER
-    yield wording.reply_time(turn)
+    yield turns.reply_time(turn)
 
 
 def _action(action: AgentAction) -> str:
     """Return an action, of a tool call with its result."""
-    text = sanitize.log_line(wording.action_text(action), _LONGEST_VALUE)
+    text = sanitize.log_line(turns.action_text(action), _LONGEST_VALUE)
     call = action.tool
     if call is None:
         return text
     if call.result is not None:
         text = f"{text} -> {sanitize.log_line(written(call.result), _LONGEST_VALUE)}"
-    facts = sanitize.log_line(", ".join(wording.call_facts(call)), _LONGEST_VALUE)
+    facts = sanitize.log_line(", ".join(turns.call_facts(call)), _LONGEST_VALUE)
     return f"{text} ({facts})" if facts else text
 
 

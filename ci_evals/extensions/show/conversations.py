@@ -12,7 +12,7 @@ from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import wrapped
-from ci_evals.reports.story import failures, wording
+from ci_evals.reports.story import failures, turns, wording
 from ci_evals.reports.story.wording import CAUSES, NO_REASON, OUTCOMES, Tone
 
 _NAME, _REASON, _MESSAGE = 200, 600, 4_000
@@ -83,17 +83,17 @@ def _by_turn(trial: TrialResult) -> dict[int, list[Finding]]:
 def _turn(turn: Turn) -> Iterator[str]:
     yield ""
     yield f"    {turn.index} User: {_message(turn.user)}"
-    yield f"    {turn.index} Agent ({wording.reply_time(turn)}): {_message(turn.agent)}"
-    for found in wording.action_lists(turn):
+    yield f"    {turn.index} Agent ({turns.reply_time(turn)}): {_message(turn.agent)}"
+    for found in turns.action_lists(turn):
         texts = [_action(action) for action in found.actions]
         yield f"      {found.label}: {', '.join(texts)}"
-    if (error := wording.reply_error(turn)) is not None:
+    if (error := turns.reply_error(turn)) is not None:
         yield f"      error response: {sanitize.log_line(error, _REASON)}"
 
 
 def _action(action: AgentAction) -> str:
-    text = wording.action_text(action)
-    facts = wording.call_facts(action.tool) if action.tool else ()
+    text = turns.action_text(action)
+    facts = turns.call_facts(action.tool) if action.tool else ()
     if facts:
         text = f"{text} ({', '.join(facts)})"
     return sanitize.log_line(text, _REASON)

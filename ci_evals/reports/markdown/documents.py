@@ -22,7 +22,7 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     truncated,
 )
-from ci_evals.reports.story import failures, tables, verdict, wording
+from ci_evals.reports.story import failures, tables, turns, verdict, wording
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 
@@ -171,7 +171,7 @@ def _shown(turn: Turn) -> dict[str, str | None]:
     return {
         "user": _quoted(turn.user),
         "agent": _quoted(turn.agent),
-        "time": wording.reply_time(turn),
+        "time": turns.reply_time(turn),
         "actions": " · ".join(_actions(turn)),
         "raw": None if turn.raw is None else _json_block(turn.raw),
     }
@@ -183,18 +183,18 @@ def _quoted(text: str) -> str:
 
 def _actions(turn: Turn) -> tuple[str, ...]:
     """The agent's actions for a reply."""
-    out = [f"{found.label}: {', '.join(map(_action, found.actions))}" for found in wording.action_lists(turn)]
-    if (error := wording.reply_error(turn)) is not None:
+    out = [f"{found.label}: {', '.join(map(_action, found.actions))}" for found in turns.action_lists(turn)]
+    if (error := turns.reply_error(turn)) is not None:
         out.append(f"**error response**: {sanitize.inline(error, REASON_LIMIT)}")
-    return tuple(out) or (wording.no_actions(turn),)
+    return tuple(out) or (turns.no_actions(turn),)
 
 
 def _action(action: AgentAction) -> str:
     call = action.tool
-    facts = list(map(sanitize.inline, wording.call_facts(call))) if call else []
+    facts = list(map(sanitize.inline, turns.call_facts(call))) if call else []
     if call and call.result is not None:
         facts.append(f"returned {sanitize.code(_ON_ONE_LINE.encode(call.result))}")
-    return sanitize.code(wording.action_text(action)) + (f" ({', '.join(facts)})" if facts else "")
+    return sanitize.code(turns.action_text(action)) + (f" ({', '.join(facts)})" if facts else "")
 
 
 def _json_block(value: JsonValue) -> str:

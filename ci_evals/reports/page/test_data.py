@@ -18,9 +18,10 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, GivenReply
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
-from ci_evals.reports.story import changes, failures, wording
+from ci_evals.reports.story import changes, failures, turns, wording
 from ci_evals.reports.story.changes import UNTRACED
-from ci_evals.reports.story.wording import CAUSES, ENDINGS, HANDED_OVER, ROLES
+from ci_evals.reports.story.turns import HANDED_OVER
+from ci_evals.reports.story.wording import CAUSES, ENDINGS, ROLES
 from ci_evals.scoring.comparison.divergence import TracedConversation
 from ci_evals.support.json_text import written
 from ci_evals.support.text import visible
@@ -155,9 +156,9 @@ def _command(file: str, name: str) -> str:
 def _turn(turn: Turn, trace: str | None, before: Turn | None) -> Data:
     lists = [
         [found.label, [_action(action, before) for action in found.actions]]
-        for found in wording.action_lists(turn)
+        for found in turns.action_lists(turn)
     ]
-    error = wording.reply_error(turn)
+    error = turns.reply_error(turn)
     notes = [["escalation", HANDED_OVER]] if turn.escalated else []
     if turn.input_tokens is not None or turn.output_tokens is not None:
         read, written_tokens = map(_tokens, (turn.input_tokens, turn.output_tokens))
@@ -169,10 +170,10 @@ def _turn(turn: Turn, trace: str | None, before: Turn | None) -> Data:
         source=turn.user_source,
         by="from the suite" if fixed else "written by the simulated user",
         agent=turn.agent,
-        latency=wording.reply_time(turn),
+        latency=turns.reply_time(turn),
         actions=lists,
         error=error,
-        nothing=None if lists or error else wording.no_actions(turn),
+        nothing=None if lists or error else turns.no_actions(turn),
         notes=notes,
         trace=trace,
         raw=None if turn.raw is None else written(turn.raw, indent=2),
@@ -188,23 +189,23 @@ def _action(action: AgentAction, before: Turn | None) -> Data:
         return _tool_call(action, action.tool)
     call = action.call
     if call is None:
-        change = wording.parameter_change(action, before)
+        change = turns.parameter_change(action, before)
         return (
-            {"text": wording.action_text(action), "change": change}
+            {"text": turns.action_text(action), "change": change}
             if change
-            else {"text": wording.action_text(action)}
+            else {"text": turns.action_text(action)}
         )
     status = "no HTTP status" if call.status is None else f"status {call.status}"
     status = " · ".join(filter(None, [call.type, status]))
-    data: Data = {"text": wording.action_text(action), "name": action.name, "status": status}
+    data: Data = {"text": turns.action_text(action), "name": action.name, "status": status}
     return data | _known(failed=action.failed or None, error=call.error)
 
 
 def _tool_call(action: AgentAction, call: ToolCall) -> Data:
-    text = wording.action_text(action)
+    text = turns.action_text(action)
     folded = len(text) > _FOLDED
     return {"text": text} | _known(
-        status=" · ".join(wording.call_facts(call)),
+        status=" · ".join(turns.call_facts(call)),
         failed=action.failed or None,
         result=None if call.result is None else written(call.result, indent=2),
         arguments=written(call.arguments, indent=2) if folded else None,
