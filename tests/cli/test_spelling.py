@@ -35,9 +35,7 @@ TO_TYPE = {
 """Modules that name a whole command, for somebody to type."""
 OF_THE_COMMAND_LINE = {
     "cli/app.py": "the options that Typer has",
-    "cli/commands/forecast.py": "standard output of plan",
     "cli/commands/list_suites.py": "a command",
-    "cli/commands/plan.py": "standard output of plan",
     "cli/env_files.py": "it is no input",
     "cli/process/guard.py": "a command line that cannot be read",
     "cli/process/supervision.py": "the options that Typer has",
@@ -55,6 +53,8 @@ OF_THE_COMMAND_LINE = {
     "extensions/mutate/next_steps.py": "commands",
     "extensions/mutate/report.py": "standard output of mutate",
     "extensions/noise/report.py": "standard output of noise",
+    "extensions/plan/estimate.py": "standard output of plan",
+    "extensions/plan/plan.py": "standard output of plan",
     "extensions/preference/study.py": "standard output of preference",
     "extensions/rasa/agent.py": "another program's",
     "extensions/rasa/options.py": "another program's",

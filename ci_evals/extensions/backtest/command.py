@@ -81,7 +81,7 @@ def _nothing_compared(found: Backtest, settings: BacktestSettings, context: RunC
     else:
         why = (
             f"no two runs can be compared: {runs} of the branch {found.branch}. Two runs need the same "
-            "branch, suites, agent options and judge. Name another branch with --branch, or store more runs"
+            "branch, suites, agent options and judge. Name another branch with `branch=`, or store more runs"
         )
     context.console.say(f"{settings.folder}: {why}.")
     for one in found.left_out:
@@ -96,11 +96,11 @@ def _download(settings: BacktestSettings, repository: str, branch: str, context:
         UsageError: the repository has no such name, or there is no token.
     """
     if not _REPOSITORY.fullmatch(repository):
-        raise UsageError(f"--from-github={repository[:80]}: write OWNER/NAME, such as acme/support-agent.")
+        raise UsageError(f"`from_github={repository[:80]}`: write OWNER/NAME, such as acme/support-agent.")
     github = GitHubJob.of(settings, context)
     if not github.token:
         raise UsageError(
-            "--from-github needs a token that may read artifacts: set GITHUB_TOKEN, for example to the "
+            "`from_github=` needs a token that may read artifacts: set GITHUB_TOKEN, for example to the "
             "output of `gh auth token`."
         )
     source = Source(repository, branch, f"ci-evals-results-{settings.comment_key}", settings.last)
@@ -123,7 +123,7 @@ def _download(settings: BacktestSettings, repository: str, branch: str, context:
             outcome = context.wait(work())
         except GitHubError as error:
             after = f" after {numbers.count(done, 'run')}; the same command resumes" if done else ""
-            context.console.say(f"--from-github: the download failed{after}: {error}")
+            context.console.say(f"`from_github=`: the download failed{after}: {error}")
             sys.exit(Exit.INVALID)
     context.console.say(_outcome(outcome, source))
 
