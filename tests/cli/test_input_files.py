@@ -70,7 +70,6 @@ LINES = {
     ("compare", "base"): ["compare", "results.json", "BAD"],
     ("comment", "results"): ["comment", "BAD", "--pr-number=1", "--github-token=token-of-a-test"],
     ("odds", "results"): ["odds", "BAD"],
-    ("backtest", "folder"): ["backtest", "BAD"],
     ("backtest", "settings"): ["backtest", "FOLDER", "--settings=BAD"],
     ("show", "results"): ["show", "BAD"],
     ("merge", "results"): ["merge", "BAD", "results.json"],

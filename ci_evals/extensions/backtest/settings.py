@@ -34,7 +34,7 @@ class BacktestSettings(GitHubSettings, _GateOptions):  # type: ignore[misc, vali
             "YAML file of other gates to compare with this one.\n\n"
             "It names each gate and its options, spelled as on the command line without dashes in front: "
             "`strict: {min-score: 90, max-drop: 2}`. All gates decide the same runs.",
-            names=Names.INPUT,
+            names=Names.SUBJECT,
             metavar="FILE",
         ),
     ] = None
