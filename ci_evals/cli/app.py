@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -14,15 +14,12 @@ from ci_evals._version import __version__
 from ci_evals.cli import env_files
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
-from ci_evals.cli.settings.options import CommandFacts, takes
+from ci_evals.cli.settings.options import takes
 from ci_evals.domain.options import Option
 from ci_evals.extension_registry import installed, register_commands
 
 if TYPE_CHECKING:  # a command's options are imported with it
-    from ci_evals.cli.settings.result_commands import (
-        CommentSettings,
-        ReportSettings,
-    )
+    from ci_evals.cli.settings.result_commands import CommentSettings
     from ci_evals.cli.settings.run_command import RunSettings
 
 PROGRAM = "ci-evals"
@@ -113,32 +110,6 @@ def schema(
     from ci_evals.cli.commands.schema import schema as work
 
     work(ctx.ensure_object(RunContext), results=results)
-
-
-def _report_formats() -> Iterable[tuple[str, str]]:
-    from ci_evals.reports.names import rows_of_help
-
-    return rows_of_help()
-
-
-@app.command()
-@takes(_RESULTS, "ReportSettings", CommandFacts(formats=_report_formats))
-def report(settings: "ReportSettings", context: RunContext) -> None:
-    """Write the reports of a saved run again, next to its results.
-
-    Plays and judges nothing. Further runs are shown in report.html for comparison: cost, score and trend.
-
-    \b
-    FORMATS
-
-    \b
-    ci-evals report results --open
-    ci-evals report results past/ --baseline=main/_results.json
-    ci-evals report past/ --format=html,badge      (the newest run in past/)
-    """
-    from ci_evals.cli.commands.report import report as work
-
-    work(settings, context)
 
 
 @app.command()

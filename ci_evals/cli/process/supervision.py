@@ -22,7 +22,7 @@ from contextlib import suppress
 
 from ci_evals import extension_registry
 
-_UNSUPERVISED = frozenset({"list-suites", "report", "schema"})
+_UNSUPERVISED = frozenset({"list-suites", "schema"})
 """Commands of the core that show something, serve, or open a browser.
 
 Somebody may rely on the exit code of any other, but for those of extensions that say so.

@@ -17,7 +17,6 @@ from pydantic import TypeAdapter, ValidationError
 from ci_evals import extension_registry
 from ci_evals.cli.settings.result_commands import (
     CommentSettings,
-    ReportSettings,
 )
 from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.cli.settings.successors import refuse_input
@@ -31,9 +30,6 @@ RUNNERS_OWN = frozenset({"args", "entrypoint"})
 """Inputs that GitHub's runner accepts for every container action and handles itself."""
 
 TOKEN = "github-token"  # noqa: S105  # its name
-_OF_OTHER_COMMANDS = (ReportSettings, CommentSettings)
-"""The options of other commands of the core."""
-
 BOOLEANS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
 """The booleans of GitHub's own toolkit; YAML's `yes` and `on` are not among them."""
 
@@ -173,7 +169,7 @@ def _inputs_elsewhere() -> set[str]:
     """Return the options of other commands, as inputs."""
     added = [command.settings() for command in extension_registry.commands().values()]
     names: set[str] = set()
-    for settings in (*_OF_OTHER_COMMANDS, *added):
+    for settings in (CommentSettings, *added):
         names |= _inputs_of(settings).keys()
     return names
 

@@ -1,4 +1,4 @@
-"""`report`: writes the reports of a saved run again, with other runs next to it."""
+"""Writes the reports of a saved run again, with other runs next to it."""
 
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,12 +10,12 @@ from ci_evals.adapters import files
 from ci_evals.adapters.suites import read_text
 from ci_evals.cli.files.saved_run import SavedRun, without_trials
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.result_commands import ReportSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import Study
 from ci_evals.extension_registry import findings_files
+from ci_evals.extensions.report.settings import ReportSettings
 from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format, formats_of_extensions
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns

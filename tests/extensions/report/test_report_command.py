@@ -13,11 +13,11 @@ import report_page
 import report_texts
 from commands import ci_evals, files_in
 
-from ci_evals.cli.commands.report import report
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.result_commands import ReportSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.comparison import Baseline, Comparison
+from ci_evals.extensions.report.rewriting import report
+from ci_evals.extensions.report.settings import ReportSettings
 from ci_evals.reports.names import RESULTS
 
 SUITE = "Refunds/2026-11-21T09-30-00Z"

@@ -1,0 +1,1 @@
+"""The reports of a saved run, written again."""
