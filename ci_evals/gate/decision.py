@@ -26,6 +26,7 @@ from ci_evals.gate.invalid_run import (
     Stopped,
     UncountedDecide,
     invalid_run_reasons,
+    unread_attempts,
 )
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.rules import rule_of
@@ -60,6 +61,8 @@ def decide(given: GateInput, policy: Policy, ending: RunEnding) -> GateDecision:
             reasons = (*reasons, *_not_checked(checks))
         if given.results.score is None and _none_fails(checks):
             reasons = reasons or (NothingScored(),)
+    if _none_fails(checks):
+        reasons = (*reasons, *unread_attempts(given.results))
     passed = _none_fails(checks) and not reasons and not ending.interrupted
     if ending.bug:
         code = Exit.BUG

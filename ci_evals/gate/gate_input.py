@@ -38,11 +38,13 @@ class GateInput:
     """Earlier runs of the base branch, where these decide whether the score fell."""
     look: Look | None = None
     """The limits by which a run in rounds is looked at; None for a run that is looked at once."""
+    level: float = ALPHA
+    """The highest p of a drop that fails a run that is looked at once."""
 
     @property
     def alpha(self) -> float:
         """The highest p of a drop that fails."""
-        return self.look.fails_at if self.look else ALPHA
+        return self.look.fails_at if self.look else self.level
 
     @property
     def offline(self) -> bool:

@@ -101,6 +101,14 @@ class NotChecked:
     check: GateCheck
 
 
+@dataclass(frozen=True)
+class EarlierUnread:
+    """An earlier attempt at the commit left results that cannot be read, and may show a failure."""
+
+    source: str
+    why: str
+
+
 InvalidRunReason = (
     Incomplete
     | Stopped
@@ -113,6 +121,7 @@ InvalidRunReason = (
     | UncountedDecide
     | NotCompared
     | NotChecked
+    | EarlierUnread
 )
 
 
@@ -144,6 +153,14 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
     all_errored = len(trials) == counts.errors > max_errors
     if results.score is None and not all_errored and not any(map(ended_too_early, trials)):
         yield NothingScored(quarantined=0 < counts.quarantined == counts.tests)
+
+
+def unread_attempts(results: Results) -> Iterator[EarlierUnread]:
+    """Yield the earlier attempts at the commit that are not known: without them a run cannot pass."""
+    reruns = results.run.reruns
+    for run in reruns.not_pooled if reruns else ():
+        if run.unread:
+            yield EarlierUnread(run.source, run.why)
 
 
 def _most_frequent_error(results: Results) -> str | None:

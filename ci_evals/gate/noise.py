@@ -155,7 +155,8 @@ def _planned(run: RunInfo, test: TestResult) -> int:
     """
     if run.rounds:
         return run.rounds.looks[-1]
-    return max(1, len(test.trials) + test.not_run)
+    own = sum(trial.run is None for trial in test.trials)
+    return max(1, own + test.not_run)
 
 
 @cache

@@ -27,6 +27,7 @@ from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
 from ci_evals.scoring.comparison.rounds import Look
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.scoring.statistics import ALPHA
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -122,9 +123,11 @@ class Conclusion:
         return replace(redacted, suites=results.suites, arms=arms)
 
 
-def _compared(comparer: RunComparer, earlier: EarlierRuns | None, *, decides: bool) -> Comparison:
+def _compared(
+    comparer: RunComparer, earlier: EarlierRuns | None, level: float, *, decides: bool
+) -> Comparison:
     """The comparison as it stands in the results. Where earlier runs decide, p is theirs."""
-    comparison = comparer.comparison()
+    comparison = replace(comparer.comparison(), level=level)
     history = earlier.comparison() if earlier else None
     if not (earlier and history):
         return comparison
@@ -242,6 +245,7 @@ def conclude(
     if base and not skipped:
         comparer = RunComparer(results, base, method, of_base_commit=of_base)
     less = weakened_since(results, policy, baseline)
+    level = info.reruns.level if info.reruns else ALPHA
     gate_input = GateInput(
         results,
         comparer,
@@ -250,6 +254,7 @@ def conclude(
         weakened=less,
         earlier=decides,
         look=look,
+        level=level,
     )
     decide_run = decide_skipped if skipped else decide
     gate = to_record(decide_run(gate_input, policy, ending))
@@ -260,7 +265,7 @@ def conclude(
         results,
         gate=gate,
         weakened=less,
-        comparison=_compared(comparer, earlier, decides=decides is not None) if comparer else None,
+        comparison=_compared(comparer, earlier, level, decides=decides is not None) if comparer else None,
         odds=noise,
         coverage=compared(card.coverage, comparer.pairs) if comparer else card.coverage,
     )

@@ -18,6 +18,7 @@ from ci_evals.domain.results.run import Git, Origin, Results, Shard
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.job.limits import Limits
+from ci_evals.job.pool import Pool
 from ci_evals.runner import Options, TrialPlayer
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -95,6 +96,8 @@ class Job:
     a `UsageError`."""
     reused: ReusedTests = field(default_factory=dict)
     """The tests that the plan does not play."""
+    pool: Pool | None = None
+    """Earlier attempts at the same commit, whose trials count; None if reruns are not pooled."""
     prices: Callable[[], PriceTable] = lambda: NO_PRICES
     """Read when they are first asked for: the bundled table takes a while."""
     judge_check: CheckMode = CheckMode.OFF

@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -19,6 +19,7 @@ from ci_evals.domain.results.comparison import ComparisonLook
 from ci_evals.domain.results.gate import GateLook
 from ci_evals.domain.results.run import (
     Digests,
+    Reruns,
     Results,
     Resumed,
     Rounds,
@@ -37,6 +38,7 @@ from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.unproven_paths import Settled
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring import tool_names
+from ci_evals.scoring.comparison.reruns import level, share_of_level, with_share
 from ci_evals.scoring.comparison.rounds import Look, looks_at
 from ci_evals.scoring.null_score import NullScores
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
@@ -129,6 +131,8 @@ class ResultsBuilder:
         both_sides = (BASE in plan.arms or plan.reference is not None) and not plan.first_arm_only
         looks = looks_at(plan.looks, both_sides=both_sides)
         look = next((look for look in looks if look.trials == plan.loops), None)
+        if look and self._job.pool:
+            look = with_share(look, share_of_level(self._job.pool.drops))
         results = replace(self._conclusion, look=look, screening=plan.first_arm_only).results(
             lambda: self._scorecard(plan, played, self._job.prices()),
             lambda: self._info(plan, settled),
@@ -195,6 +199,7 @@ class ResultsBuilder:
             facts,
             self.undecided_rule,
             taken=self._job.reused,
+            pooled=self._pooled(number),
             prices=prices,
             shown=redactor.text,
         )
@@ -204,6 +209,27 @@ class ResultsBuilder:
             for suite, own in zip(card.suites, self._null_scores.tests, strict=True)
         )
         return replace(card, suites=suites)
+
+    def _pooled(self, arm: int) -> Mapping[tuple[int, int], Sequence[TrialResult]]:
+        """The trials of earlier attempts of one agent, by the numbers of suite and test."""
+        pool = self._job.pool
+        if pool is None:
+            return {}
+        return {(suite, test): trials for (own, suite, test), trials in pool.trials.items() if own == arm}
+
+    @property
+    def _reruns(self) -> Reruns | None:
+        """What is known of earlier attempts at the commit."""
+        pool = self._job.pool
+        if pool is None:
+            return None
+        return Reruns(
+            ci_run=pool.reruns.ci_run,
+            attempt=pool.reruns.attempt,
+            level=level(share_of_level(pool.drops)),
+            not_pooled=pool.not_pooled,
+            setup=self._connection,
+        )
 
     def _warnings(self, plan: Plan, settled: Settled) -> tuple[str, ...]:
         past = self._job.journal.past if self._job.journal else None
@@ -256,6 +282,8 @@ class ResultsBuilder:
             shard=job.facts.shard,
             origin=job.facts.origin,
             resumed=self._resumed(plan),
+            pooled=job.pool.runs if job.pool else (),
+            reruns=self._reruns,
             baseline_note=job.baseline.note,
             null_score=self._null_scores.run,
             definitions=self._definitions,

@@ -260,6 +260,13 @@ def _group(name: str, tests: Sequence[TestResult], rule: ScoreRule) -> ScoreGrou
     )
 
 
+def _taken_trials(test: TestResult) -> int:
+    """How many trials of a test were not played by this run."""
+    if test.taken_from:
+        return len(test.trials)
+    return sum(trial.run is not None for trial in test.trials)
+
+
 def _counts(tests: Sequence[TestResult], deciding: Sequence[TestResult], rule: ScoreRule) -> Counts:
     statuses: Counter[EndState] = Counter()
     outcomes: Counter[Outcome] = Counter()
@@ -283,7 +290,7 @@ def _counts(tests: Sequence[TestResult], deciding: Sequence[TestResult], rule: S
         undecided=test_outcomes[TestOutcome.UNDECIDED],
         flaky=sum(test.flaky for test in deciding),
         trials=statuses.total(),
-        taken_trials=sum(len(test.trials) for test in tests if test.taken_from),
+        taken_trials=sum(_taken_trials(test) for test in tests),
         scored_trials=scored,
         not_run=sum(test.not_run for test in tests),
         invalid_users=validities[Validity.EXCLUDED],

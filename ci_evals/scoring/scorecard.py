@@ -1,6 +1,6 @@
 """The numbers of a run: from its trials to the scores and counts of tests, suites and the whole."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -72,12 +72,14 @@ def score(
     rule: ScoreRule,
     *,
     taken: ReusedTests = MappingProxyType({}),
+    pooled: Mapping[tuple[int, int], Sequence[TrialResult]] = MappingProxyType({}),
     prices: PriceTable = NO_PRICES,
     shown: Callable[[str], str] = str,
 ) -> Scorecard:
     """The scorecard of a run. `played` is in the order of `plan.trials`, `facts` in that of its suites.
 
-    `taken` has the tests that the plan does not play.
+    `taken` has the tests that the plan does not play, `pooled` further trials of those that it plays, by the
+    numbers of suite and test from 1.
     """
     trials: dict[tuple[int, int], list[TrialResult]] = {}
     for trial, result in zip(plan.trials, played, strict=True):
@@ -89,7 +91,9 @@ def score(
         own = [
             _TestTrials.of(taken[planned.file, test.name])
             if test.name in planned.reused
-            else _TestTrials(trials.get((s, t), ()), plan.played_of(planned, test))
+            else _TestTrials.with_pooled(
+                trials.get((s, t), ()), plan.played_of(planned, test), pooled.get((s + 1, t + 1), ())
+            )
             for t, test in enumerate(planned.tests)
         ]
         tests = tuple(_test(planned, t, own[t], rule) for t in range(len(own)))
@@ -122,7 +126,9 @@ def total(
         pass_hat_k=run.pass_hat_k,
         counts=run.counts,
         usage=usage,
-        latency=latency_of(trial for test in tests for trial in test.trials if not test.taken_from),
+        latency=latency_of(
+            trial for test in tests for trial in test.trials if not (test.taken_from or trial.run)
+        ),
         process=process.of_run(whole_process, run.score, usage, run.counts.played_trials),
         coverage=coverage_of(suites, parts),
         user_checks=user_checks(tests),
@@ -151,6 +157,15 @@ class _TestTrials(NamedTuple):
     @classmethod
     def of(cls, taken: ReusedTest) -> "_TestTrials":
         return cls(taken.trials, len(taken.trials), taken.source)
+
+    @classmethod
+    def with_pooled(
+        cls, played: Sequence[TrialResult], planned: int, pooled: Sequence[TrialResult]
+    ) -> "_TestTrials":
+        """The trials of this run, and after them those of earlier attempts at its commit."""
+        last = max([planned, *(trial.index for trial in played)])
+        numbered = [replace(trial, index=last + number) for number, trial in enumerate(pooled, start=1)]
+        return cls((*played, *numbered), planned + len(pooled))
 
 
 def _test(planned: PlannedSuite, index: int, own: _TestTrials, rule: ScoreRule) -> TestResult:

@@ -268,6 +268,15 @@ class GitHubApi:
             raise RefusedError(404, "Not Found")
         return self.runs[int(number)]
 
+    def _list_runs(self, request: Request) -> Json:
+        asked = {name: request.query[name] for name in ("head_sha", "event") if name in request.query}
+        found = [run for run in self.runs.values() if asked.items() <= run.items()]
+        return {"total_count": len(found), "workflow_runs": sorted(found, key=lambda run: -run["id"])}
+
+    def _artifacts_of_run(self, _request: Request, number: str) -> Json:
+        found = [one for one in self.artifacts if one["workflow_run"]["id"] == int(number)]
+        return {"total_count": len(found), "artifacts": sorted(found, key=lambda one: -one["id"])}
+
     def _commit(self, _request: Request, sha: str) -> Json:
         if sha not in self.commits:
             raise RefusedError(422, f"No commit found for SHA: {sha}")
@@ -391,6 +400,8 @@ class GitHubApi:
         ("GET", "REPO/actions/artifacts", "actions: read", _list_artifacts),
         ("GET", r"REPO/actions/artifacts/(\d+)/zip", "actions: read", _zip),
         ("GET", r"REPO/actions/runs/(\d+)", "actions: read", _run),
+        ("GET", "REPO/actions/runs", "actions: read", _list_runs),
+        ("GET", r"REPO/actions/runs/(\d+)/artifacts", "actions: read", _artifacts_of_run),
         ("GET", "REPO/commits", "contents: read", _list_commits),
         ("GET", r"REPO/commits/(\w+)", "contents: read", _commit),
         ("GET", r"REPO/commits/(\w+)/pulls", "pull-requests: write", _pulls_of_commit),

@@ -31,7 +31,7 @@ from ci_evals.cli.run.progress import show_progress
 from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run.sharding import for_shard, only_part, part_of
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import CommentMode, MissingSecrets, OutputFormat
+from ci_evals.cli.settings.choices import CommentMode, MissingSecrets, OutputFormat, RerunMode
 from ci_evals.cli.settings.policy import read_policy, recorded_options
 from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.errors import CiEvalsError, SuiteError, UsageError
@@ -71,6 +71,10 @@ def run_suites(settings: RunSettings, context: RunContext) -> None:
         context.keep_stdout_for_json()
     settings = for_shard(settings)
     github = GitHubJob.of(settings, context)
+    if settings.reruns is RerunMode.POOL:
+        from ci_evals.cli.github.reruns import check_pooling
+
+        check_pooling(settings, github)
     try:
         _run(settings, FileTrust(settings, github))
     except UsageError as error:
@@ -208,7 +212,29 @@ def _finish(prepared: _PreparedRun, selected: reuse.Selected) -> int:
     if selected.standing:
         return _let_stand(prepared, selected.standing)
     with closing(prepared.journal):
-        return _play(prepared)
+        return _play(replace(prepared, job=_with_earlier_attempts(prepared)))
+
+
+def _with_earlier_attempts(prepared: _PreparedRun) -> Job:
+    """Return the job with the trials of earlier attempts at its commit, if reruns are pooled.
+
+    Raises:
+        UsageError: they are to be pooled and cannot be.
+    """
+    settings, github = prepared.settings, prepared.github
+    if settings.reruns is None and not github.context.in_actions:
+        return prepared.job
+    from ci_evals.cli.github.reruns import reruns_of
+    from ci_evals.job.pooling import pooled
+    from ci_evals.reports.story.reruns import not_pooled
+
+    reruns = reruns_of(settings, github, prepared.interruption.run_cancellable)
+    if reruns is None:
+        return prepared.job
+    job = pooled(prepared.job, prepared.chosen, reruns)
+    for sentence in not_pooled(job.pool.not_pooled if job.pool else ()):
+        github.context.console.say(f"warning: {sentence}")
+    return job
 
 
 def _skip(prepared: _PreparedRun, why: str) -> int:

@@ -36,6 +36,15 @@ class CommentOn(StrEnum):
     FAILURE = "failure"
 
 
+class RerunMode(StrEnum):
+    """What a rerun of a commit does with the trials of earlier attempts."""
+
+    POOL = "pool"
+    """They count with those of this run."""
+    REPLACE = "replace"
+    """This run alone counts."""
+
+
 class MissingSecrets(StrEnum):
     """The ways to treat a pull request that is given no secrets."""
 

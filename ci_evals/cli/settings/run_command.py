@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from ci_evals.cli.settings.choices import MissingSecrets
+from ci_evals.cli.settings.choices import MissingSecrets, RerunMode
 from ci_evals.cli.settings.gate_rules import GateSettings, settings_class
 from ci_evals.cli.settings.plan_settings import PlanSettings
 from ci_evals.cli.settings.shared import (
@@ -69,6 +69,17 @@ class RunSettings(
             group=Group.GITHUB,
         ),
     ] = MissingSecrets.SKIP
+    reruns: Annotated[
+        RerunMode | None,
+        OptionSpec(
+            "Trials of earlier attempts at the same commit.\n\n"
+            "`pool`: they count with those of this run, so that a rerun adds evidence. They are read from "
+            "the artifacts `ci-evals-attempt-KEY-N` (needs `actions: read`). `replace`: this run alone "
+            "counts. Default: `pool` in GitHub jobs whose token may read artifacts, `replace` elsewhere.",
+            group=Group.REPETITION,
+            metavar="pool|replace",
+        ),
+    ] = None
     resume: Annotated[
         Path | None,
         OptionSpec(

@@ -6,7 +6,7 @@ from typing import Literal, Self, TypeAlias
 from pydantic import JsonValue
 
 from ci_evals.domain.actions import LogicKind
-from ci_evals.domain.base import CleanText, Instant, Interval, Percent, Points, Positive, ResultPart
+from ci_evals.domain.base import CleanText, Instant, Interval, Percent, Points, Positive, ResultPart, Share
 from ci_evals.domain.results.gate import LookDecision
 
 Method: TypeAlias = Literal["recorded", "history", "both-sides", "rounds"]
@@ -245,6 +245,8 @@ class Comparison(Change):
     """With the base agent, played in this run (`both-sides`); in rounds, with recorded runs
     (`rounds`); at once, with the newest recorded runs (`history`) or the newest alone
     (`recorded`)."""
+    level: Share = 0.05
+    """The highest p that proves a drop, in a run that is looked at once. Lower if reruns are pooled."""
     looks: tuple[ComparisonLook, ...] = ()
     """The looks at p of a run in rounds (option `rounds`)."""
     history: HistoryComparison | None = None

@@ -15,6 +15,7 @@ from ci_evals.domain.base import (
     Positive,
     ResultPart,
     Seconds,
+    Share,
 )
 from ci_evals.domain.definition import SuiteDefinition
 from ci_evals.domain.errors import Exit
@@ -143,6 +144,52 @@ class Resumed(ResultPart):
     """The commit at which they were played, if known."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PooledRun(ResultPart):
+    """An earlier attempt at this commit whose trials count with those of this run."""
+
+    run: CleanText
+    """Its id."""
+    attempt: Positive | None = None
+    """GitHub's attempt of its workflow run."""
+    trials: Amount
+    """Its trials that are in these results."""
+    started_at: Instant
+    score: Percent | None = None
+    """The score that it came to, with the trials that it had pooled itself."""
+    passed: bool | None = None
+    """Whether it passed the gate. Null if it had no verdict."""
+    drop: bool | None = None
+    """Whether its check `regression` found a significant drop. Null if it did not look for one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnpooledRun(ResultPart):
+    """An earlier attempt at this commit whose trials do not count in this run."""
+
+    source: str
+    """Where it was looked for: `attempt 1 of run 12345`."""
+    why: str
+    """A clause."""
+    unread: bool = False
+    """True if there are results that could not be read. They may show a failure, so this run cannot pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reruns(ResultPart):
+    """What a run that pools reruns knows of earlier attempts at its commit."""
+
+    ci_run: CleanText | None = None
+    """The id of this workflow run."""
+    attempt: Positive | None = None
+    """GitHub's attempt of it."""
+    level: Share
+    """The highest p of a drop that fails, if all planned trials are looked at once."""
+    not_pooled: tuple[UnpooledRun, ...] = ()
+    setup: CleanText = ""
+    """SHA-256 of how agents are reached, and of the options of the other agents."""
+
+
 Status = Literal["completed", "stopped", "interrupted", "skipped", "unfinished"]
 """The way a run ended; `skipped` if it was given no secrets and nothing was played, `unfinished` if it goes
 on, or was killed."""
@@ -172,6 +219,10 @@ class RunInfo(ResultPart):
     """Null if the conversations were played in this run."""
     resumed: Resumed | None = None
     """Null if no trial came from a journal."""
+    pooled: tuple[PooledRun, ...] = ()
+    """Earlier attempts at this commit whose trials count in these results, the first one first."""
+    reruns: Reruns | None = None
+    """Null if reruns are not pooled."""
     baseline_note: str | None = None
     """Which baseline was found, or why there is none; null if none was searched for."""
     null_score: Percent | None = None

@@ -153,7 +153,7 @@ class Counts(ResultPart):
     trials: Amount = 0
     """Trials that were played or taken, those of quarantined tests too."""
     taken_trials: Amount = 0
-    """Those of them that were taken from an earlier run."""
+    """Those of them that an earlier run played."""
     scored_trials: Amount = 0
     not_run: Amount = 0
     """Trials planned but not started, those of quarantined tests too."""

@@ -9,7 +9,7 @@ from typing import overload
 
 from pydantic import computed_field
 
-from ci_evals.domain.base import Percent, ResultPart, Seconds, as_written
+from ci_evals.domain.base import CleanText, Percent, ResultPart, Seconds, as_written
 from ci_evals.domain.checks.evaluation import STRICT_CHECKS
 from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.simulated_user import UserAudit
@@ -94,6 +94,9 @@ class TrialResult(ResultPart):
 
     index: int
     """Counted from 1 within its test."""
+    run: CleanText | None = None
+    """The id of the earlier attempt at this commit that played it. Null if this run did, or the run that the
+    whole test is taken from."""
     status: EndState
     error: str | None = None
     """Why it failed."""

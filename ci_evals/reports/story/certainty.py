@@ -50,13 +50,20 @@ def significance(change: Change, *, flawless: bool) -> str:
         at_odds = change.interval is not None and is_proven != (change.interval.high < 0)
         text = f"a drop{of_it} {'larger than chance explains' if is_proven else 'that may be chance'}"
         if not is_proven and change.p is not None and change.p <= ALPHA:
-            return f"{text} (after so few trials p must be lower)"
+            return f"{text} ({_why_lower(change)})"
         return f"{text}; p decides, not the interval" if at_odds else text
     if delta > 0:
         return "no drop"
     return "no change" + (
         ", nothing failed in this run" if flawless and change.head == change.base == 100 else ""
     )
+
+
+def _why_lower(change: Change) -> str:
+    """Why a p proves nothing that is as low as is usually enough."""
+    if _level(change) < ALPHA and not (isinstance(change, Comparison) and change.looks):
+        return f"p must be at most {numbers.plain(_level(change))}, since a commit can be rerun"
+    return "after so few trials p must be lower"
 
 
 def detectable_clauses(change: Change | None) -> tuple[str, ...]:
@@ -95,7 +102,12 @@ def _is_low(change: Change, p: float) -> bool:
     """Return whether p proves a drop. In rounds the last look says so, since each is a chance to err."""
     if isinstance(change, Comparison) and change.looks:
         return change.looks[-1].decision == "fail"
-    return p <= ALPHA
+    return p <= _level(change)
+
+
+def _level(change: Change) -> float:
+    """The highest p that proves a drop."""
+    return change.level if isinstance(change, Comparison) else ALPHA
 
 
 def _caught(change: Change) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from ci_evals.gate.checks import is_floor
 from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.invalid_run import (
     BaseNotPlayed,
+    EarlierUnread,
     Incomplete,
     InvalidRunReason,
     JudgeFailed,
@@ -179,7 +180,7 @@ def run_floor(results: Results) -> GateCheck | None:
     return next((check for check in checks if check.suite is None and check.test is None), None)
 
 
-def reason_in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one case for each reason
+def reason_in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911, PLR0912  # one case for each reason
     """The reason as results and reports have it, without a full stop."""
     match reason:
         case Incomplete(why):
@@ -210,6 +211,8 @@ def reason_in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # 
             return f"not compared with the required baseline: {why}"
         case NotChecked(check):
             return f"{check.name} was not checked: {check.note}"
+        case EarlierUnread(source, why):
+            return f"{source} of this commit cannot be read, and may have failed: {why}"
         case _:
             assert_never(reason)
 

@@ -14,6 +14,7 @@ from ci_evals.reports.story import (
     failures,
     gate,
     judging,
+    reruns,
     tables,
     verdict,
     weakened,
@@ -219,8 +220,9 @@ def _drop_suspected(results: Results) -> bool:
     checks = [check for check in results.gate.checks if compares(check)]
     comparison = results.comparison
     chances = [comparison.p] if comparison else []
-    chances += [check.seen for check in checks if check.required == ALPHA]
-    return bool(checks) and any(p is not None and ALPHA < p <= CLOSE for p in chances)
+    level = comparison.level if comparison else ALPHA
+    chances += [check.seen for check in checks if check.required == level]
+    return bool(checks) and any(p is not None and level < p <= CLOSE for p in chances)
 
 
 def check_title(story: Story, trust: Trust = Trust.OWN) -> str:
@@ -232,4 +234,5 @@ def check_title(story: Story, trust: Trust = Trust.OWN) -> str:
     change = f"{shown.change} against {shown.base_name}" if shown.base else ""
     numbers = ", ".join(filter(None, [score, change]))
     suspected = conclusion(story, trust) is Conclusion.NEUTRAL and _drop_suspected(story.results)
-    return " · ".join(filter(None, [verdict, numbers, "a drop is suspected" if suspected else ""]))
+    rerun = reruns.headline(story.results)
+    return " · ".join(filter(None, [verdict, numbers, "a drop is suspected" if suspected else "", rerun]))

@@ -14,7 +14,7 @@ from ci_evals.domain.results.suite import ScoreSummary, SuiteResult, TestOutcome
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.gate.rule import Nature, wanting
 from ci_evals.gate.rules import rule_of
-from ci_evals.reports.story import advice, certainty, changes, failures, gate, wording
+from ci_evals.reports.story import advice, certainty, changes, failures, gate, reruns, wording
 from ci_evals.reports.story.advice import (
     FIX_FAILURES,
     MERGE,
@@ -361,6 +361,7 @@ def notes(results: Results) -> tuple[str, ...]:
         out.append(no_judge(results, missing))
     return (
         *out,
+        *reruns.notes(results),
         *wording.set_aside_notes(results),
         *official_scores(results),
         *results.run.warnings,

@@ -1,0 +1,161 @@
+"""Finds what earlier attempts at the same commit left: the artifacts `ci-evals-attempt-KEY-N` of their runs.
+
+A run belongs to the commit if GitHub says so: the same workflow file, event, branch and commit as this run,
+and no fork. Then whoever could write its artifacts could have written this run too. N is GitHub's attempt, so
+that a rerun does not replace what an earlier attempt left. What cannot be read is returned as such, never
+skipped: it may be a failure.
+"""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, TypeVar, cast
+
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError
+
+from ci_evals.adapters.github import archive
+from ci_evals.adapters.github.api import PAGE, GitHub
+from ci_evals.adapters.github.archive import ArchiveError
+from ci_evals.adapters.github.context import GitHubEvent, WorkflowRun
+from ci_evals.domain.errors import GitHubError
+
+MAX_RUNS = 20
+"""Maximum number of workflow runs that are searched, the newest first."""
+
+MAX_ATTEMPTS = 50
+"""Maximum number of artifacts that are read, the newest first. Each carries the trials that it pooled."""
+
+_FILE = "_results.json"
+_ACTIONS = "actions: read"
+_ALONE = frozenset(
+    {"schedule", "repository_dispatch", "workflow_run", "issue_comment", "pull_request_target"}
+)
+"""Events of whose runs only the attempts belong together: their commit is not the one that is tested, or they
+ask again on purpose what may have changed since, such as a model."""
+_SPOOLED_BYTES = 10_000_000
+_T = TypeVar("_T", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt that left results."""
+
+    run: int
+    attempt: int
+    data: bytes | None = None
+    """The unread content of `_results.json`; None if it cannot be had."""
+    why: str = ""
+    """The reason, in a clause."""
+
+
+class _Run(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    id: int
+    event: str
+    head_sha: str
+    head_branch: str | None
+    path: str
+    repository_id: int = Field(validation_alias=AliasChoices("repository_id", AliasPath("repository", "id")))
+    head_repository_id: int = Field(
+        validation_alias=AliasChoices("head_repository_id", AliasPath("head_repository", "id"))
+    )
+
+    @property
+    def identity(self) -> tuple[str, str, str | None, str, int, int]:
+        """What runs of one commit share."""
+        where = (self.repository_id, self.head_repository_id)
+        return self.event, self.head_sha, self.head_branch, self.path, *where
+
+
+class _Artifact(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    id: int
+    name: str
+    expired: bool
+
+
+def artifact_name(key: str, attempt: int) -> str:
+    """Return the name under which an attempt leaves its results."""
+    return f"ci-evals-attempt-{key}-{attempt}"
+
+
+async def find(hub: GitHub, event: GitHubEvent, key: str, own: WorkflowRun) -> list[Attempt]:
+    """Find the earlier attempts at the commit of this run, the oldest first. The event's repository is known.
+
+    That takes three requests, and two more for each attempt.
+
+    Raises:
+        GitHubError: GitHub does not say which attempts there are.
+    """
+    runs = [run async for run in _runs(hub, event, own)]
+    attempts: list[Attempt] = []
+    for run in runs:
+        path = f"/repos/{event.repository}/actions/runs/{run}/artifacts"
+        found = [item async for item in hub.pages(path, needs=_ACTIONS, within="artifacts")]
+        for number, artifact in _of_key(found, key):
+            if len(attempts) == MAX_ATTEMPTS:
+                break
+            if run != own.id or number < own.attempt:
+                attempts.append(await _read(hub, event, Attempt(run, number), artifact))
+    return attempts[::-1]
+
+
+async def _runs(hub: GitHub, event: GitHubEvent, own: WorkflowRun) -> AsyncIterator[int]:
+    """Yield the ids of the runs of this run's commit, this run first, then the newest."""
+    path = f"/repos/{event.repository}/actions/runs"
+    this = _parsed(_Run, await hub.get(f"{path}/{own.id}", needs=_ACTIONS))
+    if this is None:
+        raise GitHubError("GitHub describes this workflow run in an unknown way")
+    if this.repository_id != this.head_repository_id:
+        return
+    yield this.id
+    if this.event in _ALONE:
+        return
+    listed = await hub.get(path, needs=_ACTIONS, head_sha=this.head_sha, event=this.event, per_page=PAGE)
+    items = listed.get("workflow_runs") if isinstance(listed, dict) else None
+    if not isinstance(items, list):
+        raise GitHubError("GitHub lists the runs of this commit in an unknown way")
+    others = [run for item in items if (run := _parsed(_Run, item))]
+    earlier = sorted(run.id for run in others if run.id < this.id and run.identity == this.identity)
+    for number in earlier[:-MAX_RUNS:-1]:
+        yield number
+
+
+def _of_key(items: list[Any], key: str) -> Iterator[tuple[int, _Artifact]]:
+    """Yield the attempts' artifacts of this key, the newest attempt first."""
+    name = re.compile(re.escape(artifact_name(key, 0)[:-1]) + r"([1-9][0-9]{0,5})")
+    found: dict[int, _Artifact] = {}
+    for item in items:
+        artifact = _parsed(_Artifact, item)
+        numbered = name.fullmatch(artifact.name) if artifact else None
+        if artifact and numbered:
+            found.setdefault(int(numbered[1]), artifact)
+    yield from sorted(found.items(), key=lambda entry: -entry[0])
+
+
+async def _read(hub: GitHub, event: GitHubEvent, attempt: Attempt, artifact: _Artifact) -> Attempt:
+    run, number = attempt.run, attempt.attempt
+    if artifact.expired:
+        return Attempt(run, number, why="its artifact has expired")
+    path = f"/repos/{event.repository}/actions/artifacts/{artifact.id}/zip"
+    with SpooledTemporaryFile(_SPOOLED_BYTES) as spooled:
+        file = cast("BinaryIO", spooled)
+        try:
+            await hub.download(path, file, needs=_ACTIONS, max_mb=archive.MAX_MB)
+            return Attempt(run, number, archive.read(file, _FILE))
+        except ArchiveError as error:
+            return Attempt(run, number, why=f"its artifact {error}")
+        except GitHubError as error:
+            return Attempt(run, number, why=f"its artifact cannot be downloaded: {error}")
+        except OSError as error:
+            return Attempt(run, number, why=f"its artifact cannot be kept ({error.strerror or error})")
+
+
+def _parsed(kind: type[_T], data: Any) -> _T | None:
+    try:
+        return kind.model_validate(data)
+    except ValidationError:
+        return None

@@ -1,0 +1,49 @@
+"""Earlier attempts at the commit of a run, and what is pooled of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ci_evals.domain.results.run import PooledRun, Results, UnpooledRun
+from ci_evals.domain.results.trial import TrialResult
+
+Place = tuple[int, int, int]
+"""The numbers of an arm, from 0, of a suite in it and of a test in that, both from 1."""
+PooledTrials = Mapping[Place, tuple[TrialResult, ...]]
+
+
+@dataclass(frozen=True)
+class EarlierAttempt:
+    """An earlier attempt at the commit of this run."""
+
+    results: Results
+    source: str
+    """Where it was found: `attempt 1 of run 12345`."""
+    attempt: int
+    """GitHub's attempt of that workflow run."""
+
+
+@dataclass(frozen=True)
+class Reruns:
+    """What is known of earlier attempts at the commit of this run."""
+
+    attempts: tuple[EarlierAttempt, ...] = ()
+    """The oldest first."""
+    not_pooled: tuple[UnpooledRun, ...] = ()
+    """Those whose results were not found or not read."""
+    ci_run: str | None = None
+    attempt: int | None = None
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What a run pools."""
+
+    reruns: Reruns = Reruns()
+    runs: tuple[PooledRun, ...] = ()
+    trials: PooledTrials = field(default_factory=dict)
+    not_pooled: tuple[UnpooledRun, ...] = ()
+
+    @property
+    def drops(self) -> list[bool]:
+        """Whether each earlier attempt that looked for a drop found one."""
+        return [run.drop for run in self.runs if run.drop is not None]

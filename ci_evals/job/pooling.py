@@ -1,0 +1,163 @@
+"""The trials of earlier attempts at the same commit, which count with those of this run (`--reruns=pool`).
+
+A rerun adds evidence and does not replace it. An attempt is pooled only if nothing that scores depend on
+differs. Of its trials those are taken that say something about the agent; errored ones are replaced by the
+new ones. A trial is taken once, also if a later attempt had pooled it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.plan import BASE
+from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.run import PooledRun, Results, UnpooledRun
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.gate.rules.regression import is_chance
+from ci_evals.job.chosen import Chosen
+from ci_evals.job.job import Job
+from ci_evals.job.playing import not_played
+from ci_evals.job.pool import EarlierAttempt, Place, Pool, PooledTrials, Reruns
+from ci_evals.scoring import scores
+from ci_evals.scoring.comparison.pairing import differences, pair
+from ci_evals.scoring.scores import ScoreRule, Validity, validity
+
+
+def pooled(job: Job, chosen: Chosen, reruns: Reruns) -> Job:
+    """Return the job with the trials of these attempts, as far as they may be pooled."""
+    begun = replace(job, pool=Pool(reruns))
+    head = not_played(begun, chosen, "")
+    own = job.journal.past.header.run if job.journal and job.journal.past else None
+    fit: list[EarlierAttempt] = []
+    not_pooled = [*reruns.not_pooled]
+    for attempt in reruns.attempts:
+        if attempt.results.run.id == own:
+            continue  # this run, which is resumed
+        if why := _why_not(head, attempt.results):
+            not_pooled.append(UnpooledRun(source=attempt.source, why="; ".join(why)))
+        else:
+            fit.append(attempt)
+    trials = _trials(job, head, fit, own)
+    runs = tuple(sorted(_runs(fit, trials, own), key=lambda run: run.started_at))
+    return replace(job, pool=Pool(reruns, runs, trials, tuple(not_pooled)))
+
+
+def _why_not(head: Results, there: Results) -> list[str]:
+    """Return the reasons why an attempt must not be pooled."""
+    here, then = head.run, there.run
+    if then.git.commit != here.git.commit or then.git.head_commit != here.git.head_commit:
+        return [f"it tested commit {(then.git.commit or 'unknown')[:7]}, which is not the one of this run"]
+    if then.git.repository != here.git.repository or then.git.pull_request != here.git.pull_request:
+        return ["its results are of another repository or pull request"]
+    if then.reruns is None:
+        return ["it ran without --reruns=pool"]
+    if then.origin or then.shard or then.status in {"skipped", "unfinished"}:
+        return ["it played nothing to its end"]
+    return [*_changes(head, there)]
+
+
+def _changes(head: Results, there: Results) -> Iterator[str]:
+    reasons = [reason.replace("the baseline", "that attempt") for reason in differences(head, there)]
+    yield from reasons
+    here, then = head.run, there.run
+    if here.digests.suites != then.digests.suites:
+        yield "its suites or tests differ"
+    if here.digests.agents != then.digests.agents or _setup(head) != _setup(there):
+        yield "the options of its agents differ"
+    if here.digests.models != then.digests.models and not reasons:
+        yield "its judge, simulated user or embedding model differs"
+
+
+def _setup(results: Results) -> str | None:
+    return results.run.reruns.setup if results.run.reruns else None
+
+
+def _trials(
+    job: Job, head: Results, attempts: Sequence[EarlierAttempt], own: str | None
+) -> dict[Place, tuple[TrialResult, ...]]:
+    """The trials that are pooled, those of each run from one file alone."""
+    found: dict[Place, dict[str, tuple[TrialResult, ...]]] = {}
+    # What a run says of itself comes first, then what later ones have pooled.
+    for first_hand in (True, False):
+        for attempt in attempts:
+            there = attempt.results
+            for place, test, rule in _tests(job, head, there):
+                of_runs = found.setdefault(place, {})
+                for run, trials in _by_run(test, there.run.id).items():
+                    if run in of_runs or run == own or (run == there.run.id) is not first_hand:
+                        continue
+                    some = (trial for trial in trials if _counts(test, trial, rule))
+                    of_runs[run] = tuple(job.redactor.model(replace(trial, run=run)) for trial in some)
+    return {
+        place: tuple(trial for trials in of_runs.values() for trial in trials)
+        for place, of_runs in found.items()
+    }
+
+
+def _tests(job: Job, head: Results, there: Results) -> Iterator[tuple[Place, TestResult, ScoreRule]]:
+    """Yield the tests of all agents that both have."""
+    rule = ScoreRule(offline=there.run.offline)
+    sides = [(0, head, there)]
+    if BASE in job.plan.arms:
+        here, then = head.of_arm(BASE), there.of_arm(BASE)
+        if here and then:
+            sides.append((job.plan.arms.index(BASE), here, then))
+    for arm, here, then in sides:
+        for suite in pair(here, then):
+            for both in suite.pairs:
+                if both.base.taken_from is None:
+                    yield (arm, *both.numbers), both.base, rule
+
+
+def _by_run(test: TestResult, run: str) -> dict[str, tuple[TrialResult, ...]]:
+    """The trials of a test by the run that played them."""
+    of_runs: dict[str, tuple[TrialResult, ...]] = {}
+    for trial in test.trials:
+        played_in = trial.run or run
+        of_runs[played_in] = (*of_runs.get(played_in, ()), trial)
+    return of_runs
+
+
+def _counts(test: TestResult, trial: TrialResult, rule: ScoreRule) -> bool:
+    """Return whether a trial is pooled: a valid one, and any that a critical test failed in."""
+    if validity(trial, rule) is Validity.VALID:
+        return True
+    return test.critical and trial.counts and scores.failed(trial)
+
+
+def _runs(attempts: Iterable[EarlierAttempt], trials: PooledTrials, own: str | None) -> Iterator[PooledRun]:
+    """Yield each pooled run, as it describes itself or else as a later one does."""
+    known: dict[str, PooledRun] = {}
+    for attempt in attempts:
+        known[attempt.results.run.id] = _described(attempt)
+    for attempt in attempts:
+        for earlier in attempt.results.run.pooled:
+            if earlier.run != own:
+                known.setdefault(earlier.run, earlier)
+    of_runs = [trial.run for some in trials.values() for trial in some]
+    for run in known.values():
+        yield replace(run, trials=of_runs.count(run.run))
+
+
+def _described(attempt: EarlierAttempt) -> PooledRun:
+    results = attempt.results
+    gate = results.gate
+    undecided = bool(gate.reasons) or gate.exit_code not in {Exit.PASSED, Exit.FAILED}
+    checks = () if undecided else gate.checks
+    return PooledRun(
+        run=results.run.id,
+        attempt=attempt.attempt,
+        trials=0,
+        started_at=results.run.started_at,
+        score=results.score,
+        passed=None if undecided else gate.passed,
+        drop=_drop(checks),
+    )
+
+
+def _drop(checks: Iterable[GateCheck]) -> bool | None:
+    """Whether a drop beyond chance was found; None if none was looked for."""
+    looked = [check for check in checks if check.kind is CheckKind.REGRESSION and is_chance(check)]
+    decided = [check for check in looked if check.passed is not None]
+    return any(check.passed is False for check in decided) if decided else None

@@ -1,0 +1,377 @@
+"""`--reruns`: attempts at one commit, as jobs on GitHub run them one after the other."""
+
+import json
+from pathlib import Path
+
+import github_api
+import pytest
+from commands import ci_evals, results_in, write_suite
+from github_api import FORK, FORK_ID, REPOSITORY, TOKEN, Answer
+
+pytestmark = pytest.mark.slow
+
+AGENT = """
+from pathlib import Path
+
+def reply(message):
+    left = Path("failures")
+    number = int(left.read_text())
+    left.write_text(str(number - 1))
+    if number > 0:
+        return "Go away."
+    return "Hello!"
+"""
+"""Fails as often as the file says, then no more."""
+GREETS = {"evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}]}
+HEAD, MERGE, BASE = "d" * 40, "c" * 40, "b" * 40
+FLOOR = ("--min-score=80", "--format=json")
+
+
+@pytest.fixture
+def api():
+    with github_api.serving() as served:
+        yield served
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "agent.py").write_text(AGENT)
+    write_suite(
+        tmp_path,
+        GREETS | {"name": "One"},
+        GREETS | {"name": "Two"},
+        adapter="python:agent:reply",
+        apiKey=None,
+    )
+    return tmp_path
+
+
+class PullRequest:
+    """A pull request whose workflow runs, and leaves its results as an artifact each time."""
+
+    def __init__(self, folder: Path, api, *, repository: str = REPOSITORY) -> None:
+        self.folder, self.api, self.repository = folder, api, repository
+        api.add_pull(7, HEAD, repository=repository)
+        self.run = self.started()
+
+    def started(self, **fields):
+        """A run of the workflow."""
+        of_head = {"event": "pull_request", "head_branch": "topic", "status": "in_progress"}
+        return self.api.add_run(HEAD, **of_head | fields)
+
+    def attempt(
+        self, number: int, *options: str, failures: int = 0, run=None, leaves=True, repeats="--loops=3"
+    ):
+        """Play an attempt, and keep what it left. Returns its exit code and its results."""
+        run = run or self.run
+        (self.folder / "failures").write_text(str(failures))
+        done = ci_evals(
+            "run",
+            "suite.json",
+            "--provider=offline",
+            repeats,
+            *FLOOR,
+            *options,
+            cwd=self.folder,
+            env=self.job(run, number),
+        )
+        self.log, self.printed = done.stderr, done.stdout
+        if not done.stdout.strip():
+            return done.returncode, {}
+        if leaves:
+            data = (self.folder / "results/_results.json").read_text()
+            self.keep(run, number, data)
+        return done.returncode, results_in(self.folder)
+
+    def keep(self, run, number: int, data: str | bytes, key: str = "default"):
+        """Upload an artifact as the workflow does."""
+        if isinstance(data, str):
+            data = github_api.zip_of({"_results.json": data})
+        return self.api.add_artifact(run, data, name=f"ci-evals-attempt-{key}-{number}")
+
+    def job(self, run, number: int) -> dict[str, str]:
+        head = {"sha": HEAD, "ref": "topic", "repo": {"full_name": self.repository}}
+        base = {"sha": BASE, "ref": "main", "repo": {"full_name": REPOSITORY}}
+        payload = {"number": 7, "pull_request": {"number": 7, "head": head, "base": base}}
+        (self.folder / "event.json").write_text(json.dumps(payload))
+        return {
+            "CI": "true",
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_EVENT_NAME": "pull_request",
+            "GITHUB_EVENT_PATH": str(self.folder / "event.json"),
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "GITHUB_SHA": MERGE,
+            "GITHUB_REF": "refs/pull/7/merge",
+            "GITHUB_RUN_ID": str(run["id"]),
+            "GITHUB_RUN_ATTEMPT": str(number),
+            "GITHUB_TOKEN": TOKEN,
+            "GITHUB_API_URL": self.api.url,
+        }
+
+
+@pytest.fixture
+def pull(folder, api):
+    return PullRequest(folder, api)
+
+
+def trials(results) -> list[dict]:
+    return [trial for test in results["suites"][0]["tests"] for trial in test["trials"]]
+
+
+@pytest.mark.end_to_end
+def test_a_failure_by_chance_is_cleared_by_more_trials(pull):
+    """And every report says so: the score is that of all trials."""
+    code, first = pull.attempt(1, failures=2)
+    assert (code, first["score"], first["run"]["pooled"]) == (1, pytest.approx(100 * 4 / 6), [])
+    code, second = pull.attempt(2)
+    assert (code, second["score"]) == (0, pytest.approx(100 * 10 / 12)), pull.log
+    (pooled,) = second["run"]["pooled"]
+    assert (pooled["run"], pooled["attempt"], pooled["trials"]) == (first["run"]["id"], 1, 6)
+    assert pooled["passed"] is False
+    assert [trial["run"] for trial in trials(second)].count(first["run"]["id"]) == 6
+    assert [trial["index"] for trial in second["suites"][0]["tests"][0]["trials"]] == [1, 2, 3, 4, 5, 6]
+    counts = second["counts"]
+    assert (counts["trials"], counts["takenTrials"], counts["notRun"]) == (12, 6, 0)
+    sentence = (
+        "Rerun 1 of this commit: 12 trials in all (6 of them new). The first attempt failed, score 66.6. "
+        "All trials together pass: what failed before was chance."
+    )
+    (comment,) = pull.api.comments[7]
+    for text in (comment["body"], (pull.folder / "results/summary.md").read_text()):
+        assert sentence in text
+    assert sentence in " ".join((pull.folder / "results/report.html").read_text().split())
+    pull.attempt(3, "--format=text", leaves=False)
+    assert "Rerun 2 of this commit: 18 trials in all (6 of them new)." in " ".join(pull.printed.split())
+
+
+def test_a_broken_agent_is_not_rerun_to_green(pull):
+    """Each trial counts once: the third attempt finds those of the first in two files."""
+    assert pull.attempt(1, failures=6)[0] == 1
+    code, second = pull.attempt(2)
+    assert (code, second["score"]) == (1, pytest.approx(50))
+    code, third = pull.attempt(3)
+    assert (code, third["counts"]["trials"], third["score"]) == (1, 18, pytest.approx(100 * 12 / 18))
+    assert [run["trials"] for run in third["run"]["pooled"]] == [6, 6]
+    assert [run["attempt"] for run in third["run"]["pooled"]] == [1, 2]
+
+
+def test_a_lost_attempt_is_taken_from_the_one_that_pooled_it(pull):
+    """With what it came to."""
+    pull.attempt(1, failures=6)
+    pull.attempt(2)
+    pull.api.artifacts.pop(0)
+    code, third = pull.attempt(3)
+    assert (code, third["counts"]["trials"]) == (1, 18)
+    assert [run["passed"] for run in third["run"]["pooled"]] == [False, False]
+
+
+def test_a_critical_test_that_failed_once_is_failed(pull):
+    """However often it passes afterwards."""
+    write_suite(pull.folder, GREETS | {"critical": True}, adapter="python:agent:reply", apiKey=None)
+    assert pull.attempt(1, "--min-score=0", failures=1)[0] == 1
+    code, second = pull.attempt(2, "--min-score=0")
+    assert code == 1
+    (check,) = [check for check in second["gate"]["checks"] if check["kind"] == "critical"]
+    assert check["note"] == "5 of 6 passed"
+
+
+def test_another_run_of_the_same_commit_is_pooled(pull):
+    """As attempts are; of another commit, event, workflow, branch or a fork it is not."""
+    pull.attempt(1, failures=2)
+    rerun = pull.started()
+    assert pull.attempt(1, run=rerun, leaves=False)[1]["counts"]["trials"] == 12
+    others = (
+        {"head_sha": "e" * 40},
+        {"event": "push"},
+        {"path": ".github/workflows/other.yml"},
+        {"head_branch": "other"},
+        {"head_repository": {"id": FORK_ID}},
+    )
+    before = dict(pull.run)
+    for other in others:
+        pull.run.clear()
+        pull.run.update(before | other)
+        code, results = pull.attempt(1, run=rerun, leaves=False)
+        assert (code, results["counts"]["trials"], results["run"]["reruns"]["notPooled"]) == (0, 6, [])
+
+
+def test_an_attempt_with_other_settings_is_not_pooled(pull):
+    """And the run says why; it is decided by itself."""
+    pull.attempt(1, failures=6)
+    write_suite(
+        pull.folder,
+        GREETS | {"name": "One", "turns": [{"user": "Hi"}]},
+        adapter="python:agent:reply",
+        apiKey=None,
+    )
+    code, second = pull.attempt(2)
+    assert (code, second["run"]["pooled"]) == (0, [])
+    why = f"Attempt 1 of run {pull.run['id']} is not pooled: its suites or tests differ."
+    assert why in pull.log
+    (comment,) = pull.api.comments[7]
+    assert why in comment["body"]
+
+
+@pytest.mark.parametrize(
+    ("git", "why"),
+    [
+        ({"commit": "a" * 40}, "it tested commit aaaaaaa"),
+        ({"pullRequest": 8}, "its results are of another repository or pull request"),
+    ],
+)
+def test_results_of_something_else_are_not_pooled(pull, git, why):
+    """Whatever their artifact says: of another merge the agent may be another one."""
+    _, first = pull.attempt(1, leaves=False)
+    first["run"]["git"] |= git
+    pull.keep(pull.run, 1, json.dumps(first))
+    _, second = pull.attempt(2)
+    assert second["run"]["pooled"] == []
+    assert why in second["run"]["reruns"]["notPooled"][0]["why"]
+
+
+BROKEN = {
+    "no zip": b"nothing",
+    "no results": github_api.zip_of({"_results.json": "{}"}),
+    "no JSON": github_api.zip_of({"_results.json": "{"}),
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
+def test_a_run_does_not_pass_without_results_that_it_cannot_read(pull, data):
+    """They may show a failure. A run that fails by itself fails."""
+    pull.keep(pull.run, 1, data)
+    code, second = pull.attempt(2, leaves=False)
+    assert code == 3
+    (reason,) = second["gate"]["reasons"]
+    assert reason.startswith(f"attempt 1 of run {pull.run['id']} of this commit cannot be read")
+    assert pull.attempt(2, failures=6, leaves=False)[0] == 1
+
+
+def test_an_artifact_that_expired_is_not_forgotten(pull):
+    """Nobody knows what it held."""
+    pull.attempt(1, failures=6)
+    pull.api.artifacts[0]["expired"] = True
+    code, second = pull.attempt(2)
+    assert (code, "has expired" in second["gate"]["reasons"][0]) == (3, True)
+
+
+def test_a_rerun_does_not_pass_if_github_does_not_list_its_attempts(pull):
+    """A first attempt does: nothing shows that there is an earlier one."""
+    pull.api.fail("GET .*/actions/runs/", Answer(422, {"message": "No"}))
+    assert pull.attempt(1, leaves=False)[0] == 0
+    assert "earlier attempts at this commit are not known" in pull.log
+    pull.api.fail("GET .*/actions/runs/", Answer(422, {"message": "No"}))
+    code, second = pull.attempt(2)
+    assert (code, "an earlier attempt of this commit cannot be read" in second["gate"]["reasons"][0]) == (
+        3,
+        True,
+    )
+
+
+def test_an_attempt_that_left_nothing_is_named(pull):
+    """As one that was cancelled before anything was played."""
+    code, second = pull.attempt(2)
+    assert code == 0
+    (missing,) = second["run"]["reruns"]["notPooled"]
+    assert missing["why"] == "it left no artifact 'ci-evals-attempt-default-1'"
+
+
+def test_without_the_permission_a_rerun_replaces(pull):
+    """By default; a run that was told to pool is refused."""
+    pull.attempt(1, failures=6)
+    pull.api.permissions.remove("actions: read")
+    code, second = pull.attempt(2, "--baseline=none")
+    assert (code, second["run"]["reruns"]) == (0, None)
+    assert "reruns are not pooled" in pull.log
+    code, _ = pull.attempt(2, "--baseline=none", "--reruns=pool")
+    assert (code, "--reruns=pool" in pull.log) == (2, True)
+
+
+def test_replace_asks_nobody(pull):
+    """Each attempt stands alone."""
+    pull.attempt(1, failures=6)
+    code, second = pull.attempt(2, "--reruns=replace", "--baseline=none")
+    assert (code, second["run"]["reruns"], second["counts"]["trials"]) == (0, None, 6)
+
+
+def test_a_fork_pools_nothing(folder, api):
+    """Its artifacts hold what its author likes."""
+    pull = PullRequest(folder, api, repository=FORK)
+    pull.run["head_repository"] = {"id": FORK_ID}
+    pull.attempt(1, "--reruns=pool", failures=6)
+    _, second = pull.attempt(2, "--reruns=pool")
+    assert (second["run"]["reruns"], "artifacts of forks are not trusted" in pull.log) == (None, True)
+
+
+@pytest.mark.parametrize("option", ["--shard=1/2", "--only-failed=results", "--changed-since=main"])
+def test_parts_of_a_run_are_not_pooled(pull, option):
+    """Which is said only to somebody who asks for it."""
+    code, _ = pull.attempt(1, "--reruns=pool", option)
+    assert (code, f"it does not work with {option.partition('=')[0]}" in pull.log) == (2, True)
+
+
+def test_elsewhere_reruns_cannot_be_pooled(folder):
+    """A message before anything is played."""
+    done = ci_evals("run", "suite.json", "--provider=offline", "--reruns=pool", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--reruns=pool: earlier attempts are known only in jobs on GitHub" in done.stderr
+
+
+def regression_of(results) -> dict:
+    (check,) = [check for check in results["gate"]["checks"] if check["kind"] == "regression"]
+    return check
+
+
+def test_the_level_falls_only_after_attempts_that_found_no_drop(pull):
+    """After one that found a drop it is that of the first again."""
+    (pull.folder / "failures").write_text("0")
+    options = ("run", "suite.json", "--provider=offline", "--loops=3", "--output-dir=base")
+    assert ci_evals(*options, cwd=pull.folder).returncode == 0
+    compared = ("--baseline=base", "--regression=significant", "--min-score=0")
+    code, first = pull.attempt(1, *compared)
+    assert (code, regression_of(first)["required"]) == (0, 0.045)
+    code, second = pull.attempt(2, *compared, failures=6)
+    assert regression_of(second)["required"] == pytest.approx(0.005 * 6 / 3.14159265**2)
+    assert (code, second["run"]["pooled"][0]["drop"]) == (0, False)
+    assert second["comparison"]["level"] == regression_of(second)["required"]
+
+
+def test_a_proven_drop_stays_after_a_rerun(pull):
+    """The rerun of a red commit has the level of the first attempt, and all of the evidence."""
+    (pull.folder / "failures").write_text("0")
+    options = ("run", "suite.json", "--provider=offline", "--loops=3", "--output-dir=base")
+    assert ci_evals(*options, cwd=pull.folder).returncode == 0
+    compared = ("--baseline=base", "--regression=significant", "--min-score=0")
+    assert pull.attempt(1, *compared, failures=6)[0] == 1
+    code, second = pull.attempt(2, *compared, failures=6)
+    assert (code, regression_of(second)["required"], second["run"]["pooled"][0]["drop"]) == (1, 0.045, True)
+    assert regression_of(second)["seen"] < regression_of(pull.attempt(3, *compared)[1])["seen"]
+
+
+def test_errored_trials_are_replaced(pull):
+    """They say nothing about the agent, and count in no later attempt."""
+    agent = (pull.folder / "agent.py").read_text()
+    broken = agent.replace('return "Go away."', 'raise LookupError("no order")')
+    (pull.folder / "agent.py").write_text(broken)
+    code, first = pull.attempt(1, "--retries=0", failures=2)
+    assert (code, first["counts"]["errors"]) == (3, 2)
+    code, second = pull.attempt(2, "--retries=0")
+    assert (code, second["counts"]["trials"], second["counts"]["errors"]) == (0, 10, 0)
+    assert (second["run"]["pooled"][0]["trials"], second["run"]["pooled"][0]["passed"]) == (4, None)
+
+
+def test_rounds_and_the_base_agent_pool_too(pull):
+    """Trials of either agent count with those of its own earlier ones."""
+    (pull.folder / "base.py").write_text('def reply(message):\n    return "Hello!"\n')
+    sides = ("--against=adapter=python:base:reply", "--both-sides=always")
+    sides += ("--regression=significant", "--min-score=0", "--baseline=none")
+    pull.attempt(1, *sides, repeats="--rounds=3")
+    code, second = pull.attempt(2, *sides, repeats="--rounds=3")
+    assert code == 0, pull.log
+    counts = {arm["name"]: arm["counts"]["trials"] for arm in second["arms"]}
+    assert counts == {"head": 12, "base": 12}
+    assert second["run"]["pooled"][0]["trials"] == 12
+    sides = (*sides[1:], "--against=adapter=python:base:reply\nagent-id=other")
+    code, other = pull.attempt(3, *sides, repeats="--rounds=3")
+    assert (code, other["run"]["pooled"]) == (0, [])
+    assert {run["why"] for run in other["run"]["reruns"]["notPooled"]} == {"the options of its agents differ"}
