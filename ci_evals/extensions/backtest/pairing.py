@@ -142,8 +142,8 @@ def _unfit(run: Results) -> str | None:
         return f"its conversations are those of the run {info.origin.run} ({info.origin.how})"
     if info.shard:
         return "a shard of a run; merge its shards first"
-    if any(test.taken_from for test in run.tests):
-        return "some of its tests are taken from an earlier run"
+    if any(test.taken_from for test in run.tests) or info.pooled:
+        return "some of its trials are of an earlier run"
     if info.git.branch is None and info.git.pull_request is None:
         return "names no branch"
     return None

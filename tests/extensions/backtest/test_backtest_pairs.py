@@ -88,7 +88,15 @@ def test_run_that_is_no_trial_of_the_gate_is_left_out_with_the_reason():
     assert "those of the run run-0 (rejudge)" in why["run-1"]
     assert "merge its shards" in why["run-2"]
     assert "names no branch" in why["run-3"]
-    assert "taken from an earlier run" in why["run-4"]
+    assert "trials are of an earlier run" in why["run-4"]
+
+
+def test_run_that_counts_trials_of_earlier_attempts_is_left_out():
+    """Those attempts are runs of their own: their trials would count in two pairs."""
+    earlier = {"run": "run-0", "trials": 12, "started_at": build.STARTED_AT}
+    runs = [stored.run(0), stored.run(1, pooled=[earlier]), stored.run(2)]
+    assert "trials are of an earlier run" in left_out(*runs)["run-1"]
+    assert pairs(*runs) == [("run-0", "run-2")]
 
 
 def test_pull_request_is_compared_with_the_newest_run_before_it():
