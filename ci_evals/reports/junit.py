@@ -4,7 +4,6 @@
 without a message, loses line breaks in attributes, and fails on characters that XML cannot hold.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
@@ -23,18 +22,11 @@ from ci_evals.domain.results.comparison import SuiteComparison
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import EndState
-from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports import sanitize
+from ci_evals.reports import case_texts, sanitize
 from ci_evals.reports.story import certainty, changes, failures, gate, judging, wording
-from ci_evals.reports.story.failures import FailedCriterion
 from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.story import Story
-from ci_evals.reports.story.wording import NO_REASON, OUTCOMES, RunOutcome
 
-_MESSAGE_LIMIT = 500
-"""Characters: readers show messages in a list, on one line each."""
-_REASON_BYTES = 4_096
 _TRANSCRIPT_BYTES = 16_384
 _CASES = "cases"
 """The element in whose stead the test cases of a suite are written."""
@@ -72,9 +64,11 @@ def render(story: Story) -> Iterator[str]:
     results = story.results
     root = ET.Element("testsuites", name="ci-evals")
     compared = changes.of_suites(results)
-    notes = _RunNotes(_regressed(results), _not_tested(story), story.judging.of_criteria, {})
+    regressed, not_tested = case_texts.regressed(results), case_texts.not_tested(story)
+    notes = _RunNotes(regressed, not_tested, story.judging.of_criteria, {})
     cases: list[list[str]] = []
-    for suite, comparison, name in zip(results.suites, compared, _class_names(results.suites), strict=True):
+    names = case_texts.class_names(results.suites)
+    for suite, comparison, name in zip(results.suites, compared, names, strict=True):
         facts = _properties(story, suite, comparison)
         whole = TestSuite(name, timestamp=_started(results), properties=facts).build_xml_doc("utf-8")
         parts = (suite.tests[start : start + _AT_ONCE] for start in range(0, len(suite.tests), _AT_ONCE))
@@ -104,7 +98,7 @@ def render(story: Story) -> Iterator[str]:
 def _run_error(name: str, message: str) -> ET.Element:
     """Return an error of the run as a whole, for readers that look at test cases alone."""
     case = TestCase(name, "ci-evals")
-    case.add_error_info(_message_line(message))
+    case.add_error_info(case_texts.message_line(message))
     element: ET.Element = TestSuite("ci-evals", [case]).build_xml_doc(encoding="utf-8")
     return element
 
@@ -127,28 +121,12 @@ def _cases(
 
 
 def _escaped(name: str) -> str:
-    return escape(_line(name), {'"': "&quot;"})
+    return escape(case_texts.name_line(name), {'"': "&quot;"})
 
 
 def _started(results: Results) -> str:
     # Old readers accept no time zone.
     return results.run.started_at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
-
-
-def _class_names(suites: Sequence[SuiteResult]) -> list[str]:
-    """Return unique names of suites, with the file if need be: readers drop test cases that look alike."""
-    names = Counter(sanitize.one_line(suite.name) for suite in suites)
-    unique_names: list[str] = []
-    for suite in suites:
-        name = sanitize.one_line(suite.name)
-        if names[name] > 1:
-            name = f"{name} ({sanitize.one_line(suite.file)})"
-        number = 2
-        unique = name
-        while unique in unique_names:
-            unique, number = f"{name} ({number})", number + 1
-        unique_names.append(unique)
-    return [sanitize.xml(name) for name in unique_names]
 
 
 def _properties(story: Story, suite: SuiteResult, comparison: SuiteComparison | None) -> dict[str, str]:
@@ -169,7 +147,7 @@ def _properties(story: Story, suite: SuiteResult, comparison: SuiteComparison | 
         "embedding-model": suite.embedding_model,
         **_of_run(story),
     }
-    return {name: _line(value) for name, value in facts.items() if value}
+    return {name: case_texts.name_line(value) for name, value in facts.items() if value}
 
 
 def _change(results: Results, comparison: SuiteComparison) -> dict[str, str | None]:
@@ -209,7 +187,7 @@ def _of_run(story: Story) -> dict[str, str | None]:
         "run-detectable-drop": numbers.least(drop) if drop is not None else None,
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
-        **{f"arm: {_line(arm.name)}": _of_arm(arm) for arm in changes.other_arms(results)},
+        **{f"arm: {case_texts.name_line(arm.name)}": _of_arm(arm) for arm in changes.other_arms(results)},
         "run-origin": story.notices.origin,
         "run-judge-check": ", ".join(
             f"{check.model} {check.right} of {check.asked}{'' if check.passed else ', not passed'}"
@@ -236,55 +214,34 @@ def _agreement(results: Results) -> dict[str, str | None]:
     }
 
 
-def _regressed(results: Results) -> dict[tuple[str, str], str]:
-    if results.comparison is None:
-        return {}
-    baseline = results.comparison.baseline
-    commit = f" (commit {baseline.commit}{wording.with_changes(baseline)})" if baseline.commit else ""
-    note = f"It passed in the baseline{commit}."
-    return {(test.suite, test.name): note for test in results.comparison.regressed}
-
-
-def _not_tested(story: Story) -> str | None:
-    if story.outcome is not RunOutcome.SKIPPED:
-        return None
-    return _message_line(story.verdict())
-
-
 def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNotes) -> Any:
     file, warnings = wording.file_of(suite), notes.warnings.of_test(suite.name, test.name)
     case = TestCase(
-        _line(test.name),
+        case_texts.name_line(test.name),
         classname=class_name,
-        file=_line(file) if file else None,
+        file=case_texts.name_line(file) if file else None,
         line=str(test.line) if file else None,
         stdout=_output(test, warnings, notes),
     )
     if notes.not_tested:
         case.add_skipped_info(notes.not_tested)
         return case
-    if quarantine := wording.quarantine(test):
-        words = OUTCOMES[test.outcome].words
-        case.add_skipped_info(_message_line(f"{words}; {quarantine}"))
-        return case
-    if _is_excluded(test):
-        trials = numbers.count(len(test.trials), "trial")
-        reason = failures.trial_error(test.trials[0]) or "the simulated user broke character"
-        case.add_skipped_info(_message_line(f"{trials} excluded: {reason}"))
+    if aside := case_texts.set_aside(test):
+        case.add_skipped_info(case_texts.message_line(aside))
         return case
     if test.outcome == "passed":
         if source := wording.taken_from(test):
-            case.add_skipped_info(_message_line(f"passed; {source}"))
+            case.add_skipped_info(case_texts.message_line(f"passed; {source}"))
         return case
     failed = failures.failed_criteria(test)  # once for a test, as it looks through all trials
-    message = _message(test, failed)
+    message = case_texts.reason_line(test, failed)
     parts = [wording.taken_from(test), notes.regressed.get((suite.name, test.name))]
-    parts += [_trial(test, trial, failed, warnings) for trial in test.trials]
+    parts += [case_texts.trial_text(test, trial, failed, warnings) for trial in test.trials]
     text = sanitize.xml("\n\n".join(filter(None, parts)))
     match test.outcome:
         case "failed":
             kind = wording.verdict_kind(failed[0].finding) if failed else "failed"
-            case.add_failure_info(message, text or message, _line(kind))
+            case.add_failure_info(message, text or message, case_texts.name_line(kind))
         case "error":
             case.add_error_info(message, text or message, "error")
         case "undecided" if not wording.only_judge_missing(test):
@@ -292,77 +249,6 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNote
         case "undecided" | "not_run":
             case.add_skipped_info(message, text or None)
     return case
-
-
-def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
-    """Return one line, never empty: readers and the library drop a failure without one."""
-    match test.outcome:
-        case "failed":
-            reasons = [f"{each.finding.criterion}: {each.finding.reason}" for each in failed]
-            rest = numbers.count(len(reasons) - 1, "more failed criterion", "more failed criteria")
-            line = reasons[0] if reasons else "the test failed"
-            line += f" (and {rest})" if len(reasons) > 1 else ""
-        case "not_run":
-            line = "not run"
-        case "undecided" if wording.only_judge_missing(test):
-            line = f"no judge ({wording.tally(f for trial in test.trials for f in trial.findings)})"
-        case _:
-            ended = [(wording.spaced(trial.status), failures.trial_error(trial)) for trial in test.trials]
-            reasons = [f"{status}: {why}" for status, why in ended if why]
-            reasons += [
-                f"undecided: {finding.criterion}: {finding.reason}"
-                for trial in test.trials
-                for finding in trial.findings
-                if finding.outcome is Outcome.UNDECIDED
-            ]
-            reasons += [wording.spaced(trial.status) for trial in test.trials if not trial.scored]
-            line = reasons[0] if reasons else "the test could not be decided"
-    return _message_line(line)
-
-
-def _message_line(text: str) -> str:
-    return sanitize.xml(sanitize.one_line(text, _MESSAGE_LIMIT))
-
-
-def _line(text: str) -> str:
-    return sanitize.xml(sanitize.one_line(text))
-
-
-def _is_excluded(test: TestResult) -> bool:
-    """Return whether the simulated user broke character in all trials, so that the agent was not tested."""
-    ended = {trial.status for trial in test.trials}
-    return ended == {EndState.INVALID_USER} and not test.not_run
-
-
-def _trial(
-    test: TestResult,
-    trial: TrialResult,
-    all_failed: Sequence[FailedCriterion],
-    warnings: Mapping[str, str],
-) -> str:
-    """Return one trial: why it ended early, its verdicts, and the turns that failed ones rest on."""
-    head = f"Trial {trial.index}: {wording.spaced(trial.status)}"
-    why = failures.trial_error(trial)
-    lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
-    if early_end := failures.early_end(test, trial):
-        lines.append(early_end)
-    lines += [_verdict(finding, warnings) for finding in trial.findings]
-    failed = [criterion for criterion in all_failed if criterion.trial is trial]
-    shown = {turn.index: turn for criterion in failed if (turn := criterion.turn)}
-    for turn in shown.values():
-        messages = f"  user: {turn.user}\n  agent: {turn.agent}"
-        lines += ["", f"Turn {turn.index}, which shows it", sanitize.cut(messages, _REASON_BYTES)]
-    return "\n".join(lines)
-
-
-def _verdict(finding: Finding, warnings: Mapping[str, str]) -> str:
-    weight = "" if finding.weight == 1 else f", weight {numbers.plain(finding.weight)}"
-    reason = sanitize.cut(finding.reason or NO_REASON, _REASON_BYTES)
-    head = (
-        f"{finding.outcome.upper()}  {finding.criterion} ({wording.verdict_kind(finding)}{weight}): {reason}"
-    )
-    details = wording.verdict_details(finding, warnings.get(finding.criterion))
-    return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in details)])
 
 
 def _output(test: TestResult, warnings: Mapping[str, str], notes: _RunNotes) -> str:
@@ -394,7 +280,12 @@ def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
     )
     head = f"score {numbers.score(test.score)}, pass rate {numbers.percent(test.pass_rate)}"
     passed = [
-        "\n".join([f"Trial {trial.index}", *(_verdict(finding, warnings) for finding in trial.findings)])
+        "\n".join(
+            [
+                f"Trial {trial.index}",
+                *(case_texts.verdict_text(finding, warnings) for finding in trial.findings),
+            ]
+        )
         for trial in (test.trials if test.outcome == "passed" else ())
     ]
     parts = [head, _table(rows) if rows else "", *passed, _conversations(test.trials)]

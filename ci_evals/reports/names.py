@@ -12,13 +12,14 @@ RESULTS = "_results.json"
 SUMMARY = "summary.md"
 SUITE_SUMMARY = "_summary.md"
 JUNIT = "junit.xml"
+CTRF = "ctrf.json"
 PAGE = "report.html"
 BADGE = "badge.svg"
 BADGE_DATA = "badge.json"
 FINDINGS = "findings.csv"
 AGENT_LOG = "agent.log"
 """The output of agents that a run starts."""
-OF_RUN = (RESULTS, SUMMARY, JUNIT, PAGE, BADGE, BADGE_DATA, FINDINGS)
+OF_RUN = (RESULTS, SUMMARY, JUNIT, CTRF, PAGE, BADGE, BADGE_DATA, FINDINGS)
 """The files that may lie beside the suites' folders."""
 
 
@@ -28,6 +29,7 @@ class Format(StrEnum):
     HTML = "html"
     MARKDOWN = "markdown"
     JUNIT = "junit"
+    CTRF = "ctrf"
     JSON = "json"
     BADGE = "badge"
     CSV = "csv"
@@ -36,6 +38,7 @@ class Format(StrEnum):
 _FORMATS = {
     PAGE: Format.HTML,
     JUNIT: Format.JUNIT,
+    CTRF: Format.CTRF,
     RESULTS: Format.JSON,
     BADGE: Format.BADGE,
     BADGE_DATA: Format.BADGE,
@@ -47,6 +50,7 @@ _SUMMARIES = {
     Format.HTML: PAGE,
     Format.MARKDOWN: f"{SUMMARY} and the files of suites and tests",
     Format.JUNIT: JUNIT,
+    Format.CTRF: CTRF,
     Format.JSON: f"each suite's own {RESULTS}",
     Format.BADGE: f"{BADGE} and {BADGE_DATA}",
     Format.CSV: f"{FINDINGS}, a row for each finding",

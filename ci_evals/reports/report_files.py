@@ -14,9 +14,10 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import Study, UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.extension_registry import study_kinds
-from ci_evals.reports import badge, findings_csv, junit, results_json, sanitize
+from ci_evals.reports import badge, ctrf, findings_csv, junit, results_json, sanitize
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import (
+    CTRF,
     FINDINGS,
     JUNIT,
     OF_RUN,
@@ -66,6 +67,7 @@ def of_run(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[st
         RESULTS: results_json.render(results),
         SUMMARY: _once(documents.summary, story),
         JUNIT: junit.render(story),
+        CTRF: ctrf.render(story),
         PAGE: page.render(story, comparison_runs),
     }
 

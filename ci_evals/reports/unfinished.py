@@ -1,11 +1,13 @@
 """The reports of a run that is under way, so that a kill leaves none of an earlier run."""
 
+import json
 from collections.abc import Iterable
 from xml.sax.saxutils import quoteattr
 
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import results_json, sanitize
-from ci_evals.reports.names import BADGE, BADGE_DATA, FINDINGS, JUNIT, PAGE, RESULTS, SUMMARY
+from ci_evals.reports import ctrf_form, results_json, sanitize
+from ci_evals.reports.ctrf_form import Status
+from ci_evals.reports.names import BADGE, BADGE_DATA, CTRF, FINDINGS, JUNIT, PAGE, RESULTS, SUMMARY
 
 OUTDATED = (PAGE, BADGE, BADGE_DATA, FINDINGS)
 """Reports of an earlier run that are taken away: there is nothing yet to put in their place."""
@@ -22,8 +24,11 @@ def files(results: Results) -> dict[str, Iterable[str]]:
         f'      <error type="unfinished" message={quoteattr(sanitize.xml(why))} />\n'
         "    </testcase>\n  </testsuite>\n</testsuites>\n"
     )
+    ctrf = ctrf_form.document(results, [Status.FAILED])
+    ctrf["results"]["tests"].append(ctrf_form.run_failure("run unfinished", why))
     return {
         RESULTS: results_json.render(results),
         SUMMARY: [f"## No verdict: {sanitize.inline(why, 300)}\n"],
         JUNIT: [junit],
+        CTRF: [json.dumps(ctrf, indent=2, ensure_ascii=False), "\n"],
     }

@@ -91,7 +91,13 @@ def test_a_bug_in_the_page_costs_nothing_but_the_page(tmp_path, step, capsys):
     no_results = 7  # what only a bug could hand it
     code = publish(results, OutputPaths(out), RunContext(), no_results)
     assert code == 70
-    assert sorted(path.name for path in out.iterdir()) == ["Refunds", RESULTS, "junit.xml", "summary.md"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "Refunds",
+        RESULTS,
+        "ctrf.json",
+        "junit.xml",
+        "summary.md",
+    ]
     assert any((out / results.suites[0].folder).iterdir())
     assert step.outputs["report-path"] == ""
     assert step.outputs["result"] == "invalid"

@@ -77,7 +77,7 @@ def test_reports_are_written_if_no_more_files_can_be_opened(tmp_path):
     assert results["counts"]["trials"] >= 2
     folder = tmp_path / "results"
     names = {path.name for path in folder.iterdir() if path.is_file()}
-    assert names == {"_results.json", "summary.md", "junit.xml", "report.html", "journal.jsonl"}
+    assert names == {"_results.json", "summary.md", "junit.xml", "ctrf.json", "report.html", "journal.jsonl"}
     assert "bug" not in text
 
 

@@ -661,6 +661,7 @@ _JUNIT = (
 )
 RESULT_FILES = {
     "junit": [_JUNIT],
+    "ctrf": _result_files("ctrf", "*.json"),
     "rows": [
         b"test,trial,passed,score,group,cost,tokens\na,1,true,0.5,g,0.1,7\nb,1,skipped,,,,\n",
         b'{"test": "a", "score": 1, "error": null}\n{"test": "b", "passed": false, "reason": "no"}\n',

@@ -25,7 +25,7 @@ STAMP = "2026-11-21T09-30-00Z"
 
 
 def test_a_run_makes_these_files():
-    """A folder for each suite with a file for each test, and four files at the root."""
+    """A folder for each suite with a file for each test, and five files at the root."""
     assert sorted(report_texts.files(cases.bad())) == [
         f"Exchanges/{STAMP}/Exchange-for-another-size.md",
         f"Exchanges/{STAMP}/_results.json",
@@ -35,6 +35,7 @@ def test_a_run_makes_these_files():
         f"Refunds/{STAMP}/_results.json",
         f"Refunds/{STAMP}/_summary.md",
         "_results.json",
+        "ctrf.json",
         "junit.xml",
         "report.html",
         "summary.md",
@@ -77,7 +78,7 @@ def test_every_name_of_a_test_makes_a_safe_file_of_its_own(names):
     tests = [build.test_result(name) for name in names]
     files = report_texts.files(build.results(build.suite_result("Refunds", *tests)))
     count = max(len(tests), 1)
-    assert len({path.casefold() for path in files}) == len(files) == 4 + 2 + count
+    assert len({path.casefold() for path in files}) == len(files) == 5 + 2 + count
     for path in files:
         for part in PurePosixPath(path).parts:
             assert part not in {"", ".", ".."}

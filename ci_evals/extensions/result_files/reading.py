@@ -10,13 +10,13 @@ from ci_evals.extension_registry import result_readers
 from ci_evals.extension_support.result_files.reader import Reader
 from ci_evals.extension_support.result_files.result_rows import ResultSet, Row, Undecided
 from ci_evals.extension_support.result_files.source import SourceFile
-from ci_evals.extensions.result_files import deepeval, inspect, junit, own, promptfoo, rows
+from ci_evals.extensions.result_files import ctrf, deepeval, inspect, junit, own, promptfoo, rows
 
 AUTO = "auto"
 OWN = own.READER.format
 ROWS = rows.READER.format
 
-_FIRST = (own.READER, junit.READER, inspect.READER, promptfoo.READER, deepeval.READER)
+_FIRST = (own.READER, junit.READER, ctrf.READER, inspect.READER, promptfoo.READER, deepeval.READER)
 _LAST = rows.READER
 """It reads nearly any table."""
 

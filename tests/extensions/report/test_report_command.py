@@ -25,6 +25,7 @@ FORMATS = {
     "html": {"report.html"},
     "markdown": {"summary.md", f"{SUITE}/_summary.md", f"{SUITE}/Refund-for-a-cancelled-order.md"},
     "junit": {"junit.xml"},
+    "ctrf": {"ctrf.json"},
     "json": {f"{SUITE}/{RESULTS}"},
     "badge": {"badge.svg", "badge.json"},
     "csv": {"findings.csv"},
@@ -89,7 +90,7 @@ def test_formats_may_be_listed(past, capsys):
     assert capsys.readouterr().out == "report.html, badge.svg and badge.json written to past/a\n"
     redraw(past / "b")
     assert written(past / "b") == set().union(*FORMATS.values()) - FORMATS["badge"] - FORMATS["csv"]
-    assert capsys.readouterr().out == "6 reports written to past/b\n"
+    assert capsys.readouterr().out == "7 reports written to past/b\n"
 
 
 def test_the_file_that_is_read_is_not_written(past):
@@ -118,7 +119,7 @@ def test_of_a_folder_of_runs_the_newest_is_shown(past, capsys):
     redraw(past)
     assert (
         capsys.readouterr().out
-        == "6 reports written to past/b, the newest of 3 runs; 2 other runs next to it\n"
+        == "7 reports written to past/b, the newest of 3 runs; 2 other runs next to it\n"
     )
     assert [written(past / name) for name in "ac"] == [set(), {f"{SUITE}/{RESULTS}"}]
     assert "This is b." in page_in(past / "b")
@@ -213,7 +214,7 @@ def test_one_suites_results_have_markdown_alone(past, options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"format": "html,pdf"}, "unknown format 'pdf'. Formats: html, markdown, junit, json, badge"),
+        ({"format": "html,pdf"}, "unknown format 'pdf'. Formats: html, markdown, junit, ctrf, json, badge"),
         ({"format": "junit", "open": True}, "`open=`: only report.html can be opened"),
     ],
 )
@@ -266,7 +267,7 @@ def test_a_run_without_suites_has_reports_too(past, capsys):
     captured = capsys.readouterr().out.splitlines()
     assert captured == [
         "0 reports written to empty",
-        "summary.md, junit.xml and report.html written to empty",
+        "4 reports written to empty",
     ]
 
 

@@ -1,0 +1,126 @@
+"""CTRF (Common Test Report Format, ctrf.io), as reporters for jest, vitest, mocha and others write it.
+
+`other` is undecided; `skipped` and `pending` are not run. Attempts before the last one are in
+`retryAttempts`; those that are only counted (`retries`, `flaky`) failed, since nothing else is run again.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ci_evals.extension_support.result_files import fields
+from ci_evals.extension_support.result_files.reader import Reader
+from ci_evals.extension_support.result_files.result_rows import ResultSet, Row
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files.junit_names import identity, numbered, suite_name
+
+_MOST_REASON = 4_000
+_MOST_ATTEMPTS = 1_000
+_STATUSES = ("passed", "failed", "skipped", "pending", "other")
+_OLD_SEPARATOR = " > "
+"""Between suites, in files that have them in one text."""
+_NEVER_BEGAN = frozenset({"todo", "skipped", "pending", "disabled"})
+"""Words of `rawStatus` by which a test with the status `other` was not run."""
+_RERUN = "failed and was run again"
+
+
+def read(file: SourceFile) -> Sequence[ResultSet] | None:
+    """Read all tests of a report as one suite."""
+    document = file.json()
+    report = document.get("results") if isinstance(document, dict) else None
+    if not isinstance(report, dict) or not {"tool", "summary", "tests"} <= report.keys():
+        return None
+    tests = fields.tables(report["tests"], "tests")
+    file.check_rows(len(tests))
+    names = numbered([_name(test) for test in tests])
+    rows = [row for test, name in zip(tests, names, strict=True) for row in _rows(test, name)]
+    report_id = fields.words(document.get("reportId"))
+    return [
+        ResultSet(
+            suite=fields.name(fields.table(report["tool"], "tool").get("name"), "the name of the tool"),
+            rows=rows,
+            contradictions=tuple(_contradictions(report, tests)),
+            run_ids=(report_id,) if report_id else (),
+        )
+    ]
+
+
+READER = Reader(
+    "ctrf",
+    "a CTRF report",
+    read,
+    files="CTRF (Common Test Report Format), JSON ¹",
+    tried_with="jest 30.5 with jest-ctrf-json-reporter 0.0.11, vitest 4.1 with "
+    "@d2t/vitest-ctrf-json-reporter 1.3, mocha 12.0 with mocha-ctrf-json-reporter 0.0.11, this version",
+    compared="`tests`, `passed`, `failed`, `skipped`, `pending` and `other` of `summary`; `healthy`",
+)
+
+
+def _suites(test: Mapping[str, Any]) -> tuple[str, ...]:
+    suites = test.get("suite") or []
+    if isinstance(suites, str):
+        own = suites == test.get("name")  # vitest's reporter has the test there too
+        suites = [] if own else suites.split(_OLD_SEPARATOR)
+    return tuple(suite_name(name) for name in fields.names(suites, "suite"))
+
+
+def _name(test: Mapping[str, Any]) -> str:
+    return identity(_suites(test), "", fields.test_name(test.get("name")).strip())
+
+
+def _rows(test: Mapping[str, Any], name: str) -> Iterator[Row]:
+    """Yield the attempts at a test, the last one at the end."""
+    groups = dict.fromkeys([*_suites(test)[:1], *fields.names(test.get("tags") or [], "tags")])
+    common: dict[str, Any] = {"test": name, "groups": tuple(group for group in groups if group)}
+    earlier = fields.tables(test.get("retryAttempts") or [], "retryAttempts")
+    rows = [_row(attempt, common) for attempt in earlier]
+    last = _row(test, common)
+    for _ in range(_unlisted(test, rows, last)):
+        yield Row(**common, passed=False, reason=_RERUN)
+    yield from rows
+    yield last
+
+
+def _unlisted(test: Mapping[str, Any], listed: Sequence[Row], last: Row) -> int:
+    """Return how many attempts the file counts and does not list."""
+    retries = fields.count(test.get("retries")) or 0
+    if retries > _MOST_ATTEMPTS:
+        raise ValueError(f"retries of {last.test[:100]!r} is {retries:,}")
+    unlisted = max(0, retries - len(listed))
+    failed = unlisted or any(row.passed is False for row in listed)
+    if test.get("flaky") is True and last.passed and not failed:
+        return 1
+    return unlisted
+
+
+def _row(attempt: Mapping[str, Any], common: Mapping[str, Any]) -> Row:
+    milliseconds = fields.amount(attempt.get("duration"))
+    seconds = None if milliseconds is None else milliseconds / 1000
+    status = attempt.get("status")
+    reason = _reason(attempt)
+    if status in ("passed", "failed"):
+        return Row(**common, passed=status == "passed", reason=reason, seconds=seconds)
+    if status in ("skipped", "pending") or (status == "other" and attempt.get("rawStatus") in _NEVER_BEGAN):
+        return Row(**common, undecided=fields.SKIPPED, reason=reason, seconds=seconds)
+    unclear = f"its status is {fields.shown(status)}"
+    return Row(**common, undecided=fields.ERROR, reason=reason or unclear, seconds=seconds)
+
+
+def _reason(attempt: Mapping[str, Any]) -> str:
+    parts = (fields.words(attempt.get(key)).strip() for key in ("message", "trace"))
+    return "\n\n".join(part for part in parts if part)[:_MOST_REASON]
+
+
+def _contradictions(report: Mapping[str, Any], tests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what the report states of its tests and they contradict."""
+    summary = fields.table(report["summary"], "summary")
+    counts = Counter(fields.words(test.get("status")) for test in tests)
+    for key in ("tests", *_STATUSES):
+        stated = fields.count(summary.get(key))
+        found = len(tests) if key == "tests" else counts[key]
+        if stated is not None and stated != found:
+            yield f"summary.{key} is {stated:,}, and the list of tests has {found:,}."
+    environment = report.get("environment")
+    healthy = environment.get("healthy") if isinstance(environment, dict) else None
+    if healthy is False and counts["passed"] + counts["skipped"] + counts["pending"] == len(tests):
+        yield "environment.healthy is false, and no test failed."

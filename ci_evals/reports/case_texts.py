@@ -1,0 +1,132 @@
+"""The words of a test in reports for programs: one line of why it did not pass, and its trials."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ci_evals.domain import numbers
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.transcript import EndState
+from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.reports import sanitize
+from ci_evals.reports.story import failures, wording
+from ci_evals.reports.story.failures import FailedCriterion
+from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.wording import NO_REASON, OUTCOMES, RunOutcome
+
+_MESSAGE_LIMIT = 500
+"""Characters: readers show messages in a list, on one line each."""
+_REASON_BYTES = 4_096
+
+
+def class_names(suites: Sequence[SuiteResult]) -> list[str]:
+    """Return unique names of suites, with the file if need be: readers drop test cases that look alike."""
+    names = Counter(sanitize.one_line(suite.name) for suite in suites)
+    unique_names: list[str] = []
+    for suite in suites:
+        name = sanitize.one_line(suite.name)
+        if names[name] > 1:
+            name = f"{name} ({sanitize.one_line(suite.file)})"
+        number = 2
+        unique = name
+        while unique in unique_names:
+            unique, number = f"{name} ({number})", number + 1
+        unique_names.append(unique)
+    return [sanitize.xml(name) for name in unique_names]
+
+
+def regressed(results: Results) -> dict[tuple[str, str], str]:
+    """Return a note on each test that newly fails, by suite and name."""
+    if results.comparison is None:
+        return {}
+    baseline = results.comparison.baseline
+    commit = f" (commit {baseline.commit}{wording.with_changes(baseline)})" if baseline.commit else ""
+    note = f"It passed in the baseline{commit}."
+    return {(test.suite, test.name): note for test in results.comparison.regressed}
+
+
+def not_tested(story: Story) -> str | None:
+    """Return why no test was played; None if the run was not skipped."""
+    if story.outcome is not RunOutcome.SKIPPED:
+        return None
+    return message_line(story.verdict())
+
+
+def reason_line(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
+    """Return why a test did not pass in one line, never empty: readers drop a failure without one."""
+    match test.outcome:
+        case "failed":
+            reasons = [f"{each.finding.criterion}: {each.finding.reason}" for each in failed]
+            rest = numbers.count(len(reasons) - 1, "more failed criterion", "more failed criteria")
+            text = reasons[0] if reasons else "the test failed"
+            text += f" (and {rest})" if len(reasons) > 1 else ""
+        case "not_run":
+            text = "not run"
+        case "undecided" if wording.only_judge_missing(test):
+            text = f"no judge ({wording.tally(f for trial in test.trials for f in trial.findings)})"
+        case _:
+            ended = [(wording.spaced(trial.status), failures.trial_error(trial)) for trial in test.trials]
+            reasons = [f"{status}: {why}" for status, why in ended if why]
+            reasons += [
+                f"undecided: {finding.criterion}: {finding.reason}"
+                for trial in test.trials
+                for finding in trial.findings
+                if finding.outcome is Outcome.UNDECIDED
+            ]
+            reasons += [wording.spaced(trial.status) for trial in test.trials if not trial.scored]
+            text = reasons[0] if reasons else "the test could not be decided"
+    return message_line(text)
+
+
+def message_line(text: str) -> str:
+    """Return a message in one line, cut to what lists show."""
+    return sanitize.xml(sanitize.one_line(text, _MESSAGE_LIMIT))
+
+
+def name_line(text: str) -> str:
+    """Return a name in one line."""
+    return sanitize.xml(sanitize.one_line(text))
+
+
+def set_aside(test: TestResult) -> str | None:
+    """Return why a test decides nothing: it is in quarantine, or no simulated user stayed in character."""
+    if quarantine := wording.quarantine(test):
+        return f"{OUTCOMES[test.outcome].words}; {quarantine}"
+    if {trial.status for trial in test.trials} != {EndState.INVALID_USER} or test.not_run:
+        return None
+    trials = numbers.count(len(test.trials), "trial")
+    reason = failures.trial_error(test.trials[0]) or "the simulated user broke character"
+    return f"{trials} excluded: {reason}"
+
+
+def trial_text(
+    test: TestResult,
+    trial: TrialResult,
+    all_failed: Sequence[FailedCriterion],
+    warnings: Mapping[str, str],
+) -> str:
+    """Return one trial: why it ended early, its verdicts, and the turns that failed ones rest on."""
+    head = f"Trial {trial.index}: {wording.spaced(trial.status)}"
+    why = failures.trial_error(trial)
+    lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
+    if early_end := failures.early_end(test, trial):
+        lines.append(early_end)
+    lines += [verdict_text(finding, warnings) for finding in trial.findings]
+    failed = [criterion for criterion in all_failed if criterion.trial is trial]
+    shown = {turn.index: turn for criterion in failed if (turn := criterion.turn)}
+    for turn in shown.values():
+        messages = f"  user: {turn.user}\n  agent: {turn.agent}"
+        lines += ["", f"Turn {turn.index}, which shows it", sanitize.cut(messages, _REASON_BYTES)]
+    return "\n".join(lines)
+
+
+def verdict_text(finding: Finding, warnings: Mapping[str, str]) -> str:
+    """Return a verdict with its reason and details."""
+    weight = "" if finding.weight == 1 else f", weight {numbers.plain(finding.weight)}"
+    reason = sanitize.cut(finding.reason or NO_REASON, _REASON_BYTES)
+    head = (
+        f"{finding.outcome.upper()}  {finding.criterion} ({wording.verdict_kind(finding)}{weight}): {reason}"
+    )
+    details = wording.verdict_details(finding, warnings.get(finding.criterion))
+    return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in details)])

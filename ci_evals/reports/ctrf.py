@@ -1,0 +1,166 @@
+"""Results as CTRF (Common Test Report Format, ctrf.io): one test per test.
+
+Failed is `failed`; an error or undecided is `other`; not run, in quarantine or taken from an earlier run is
+`skipped`. A run that did not pass has a failed test of its own if no other test failed: whoever counts
+failures alone must not take it for a pass. `retries` are trials that were rerun after an error, not
+the trials of a test.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.verdict import Outcome
+from ci_evals.reports import case_texts, ctrf_form, sanitize
+from ci_evals.reports.ctrf_form import Status
+from ci_evals.reports.names import PAGE
+from ci_evals.reports.story import failures, wording
+from ci_evals.reports.story.story import Story
+
+_NO_TESTS = '"tests": []'
+_PAGE = {"name": "Conversations", "contentType": "text/html", "path": PAGE}
+
+
+class _Ending(NamedTuple):
+    """The status of a test, and why the status is none of its verdicts."""
+
+    status: Status
+    why: str = ""
+
+
+def render(story: Story) -> Iterator[str]:
+    """Yield the whole file, a test at a time."""
+    results = story.results
+    not_tested = case_texts.not_tested(story)
+    endings = [[_ending(test, not_tested) for test in suite.tests] for suite in results.suites]
+    statuses = [ending.status for suite in endings for ending in suite]
+    own = _of_run(story, any_failed=Status.FAILED in statuses)
+    if own:
+        statuses.append(Status.FAILED)
+    flaky = sum(test.flaky for test in results.tests)
+    document = json.dumps(ctrf_form.document(results, statuses, flaky), indent=2, ensure_ascii=False)
+    head, _, tail = document.partition(_NO_TESTS)
+    yield f'{head}"tests": ['
+    separator = "\n"
+    for test in _tests(story, endings):
+        yield f"{separator}{_json(test)}"
+        separator = ",\n"
+    if own:
+        yield f"{separator}{_json(own)}"
+    yield f"\n    ]{tail}\n"
+
+
+def _json(test: Mapping[str, Any]) -> str:
+    return "      " + json.dumps(test, ensure_ascii=False)
+
+
+def _of_run(story: Story, *, any_failed: bool) -> dict[str, Any] | None:
+    """Return the failed test of a run that did not pass and in which no test failed."""
+    results = story.results
+    if results.run.status == "unfinished":
+        why = results.run.stopped_because or ""
+        return ctrf_form.run_failure("run unfinished", case_texts.message_line(why))
+    if results.gate.exit_code == Exit.PASSED or any_failed:
+        return None
+    reasons = [story.verdict(), *results.gate.reasons[1:]]
+    return ctrf_form.run_failure("gate", case_texts.message_line("; ".join(reasons)))
+
+
+def _tests(story: Story, endings: list[list[_Ending]]) -> Iterator[dict[str, Any]]:
+    suites = story.results.suites
+    regressed = case_texts.regressed(story.results)
+    for suite, name, ends in zip(suites, case_texts.class_names(suites), endings, strict=True):
+        for test, ending in zip(suite.tests, ends, strict=True):
+            note = regressed.get((suite.name, test.name))
+            warnings = story.judging.of_criteria.of_test(suite.name, test.name)
+            yield {
+                "name": case_texts.name_line(test.name),
+                "status": ending.status.value,
+                "duration": ctrf_form.milliseconds(sum(trial.duration_seconds for trial in test.trials)),
+                "suite": [name],
+                **_messages(test, ending, note, warnings),
+                **_place(suite, test),
+                "rawStatus": test.outcome.value,
+                "type": "eval",
+                "tags": [case_texts.name_line(tag) for tag in test.tags],
+                **_retries(test),
+                "flaky": test.flaky,
+                "attachments": [_PAGE],
+                "steps": [_step(trial) for trial in test.trials],
+                "extra": {"score": test.score, "passRate": test.pass_rate, "critical": test.critical},
+            }
+
+
+def _ending(test: TestResult, not_tested: str | None) -> _Ending:
+    if not_tested:
+        return _Ending(Status.SKIPPED, not_tested)
+    if aside := case_texts.set_aside(test):
+        return _Ending(Status.SKIPPED if test.quarantine else Status.OTHER, aside)
+    match test.outcome:
+        case "passed":
+            source = wording.taken_from(test)
+            return _Ending(Status.SKIPPED, f"passed; {source}") if source else _Ending(Status.PASSED)
+        case "failed":
+            return _Ending(Status.FAILED)
+        case "not_run":
+            return _Ending(Status.SKIPPED)
+        case _:
+            return _Ending(Status.OTHER)
+
+
+def _messages(
+    test: TestResult, ending: _Ending, note: str | None, warnings: Mapping[str, str]
+) -> dict[str, str]:
+    """Return why a test did not pass, in one line and in full."""
+    if ending.why:
+        return {"message": case_texts.message_line(ending.why)}
+    if ending.status is Status.PASSED:
+        return {}
+    failed = failures.failed_criteria(test)
+    parts = [wording.taken_from(test), note]
+    parts += [case_texts.trial_text(test, trial, failed, warnings) for trial in test.trials]
+    text = sanitize.xml("\n\n".join(filter(None, parts)))
+    messages = {"message": case_texts.reason_line(test, failed)}
+    if text:
+        messages["trace"] = text
+    return messages
+
+
+def _place(suite: SuiteResult, test: TestResult) -> dict[str, Any]:
+    file = wording.file_of(suite)
+    return {"filePath": case_texts.name_line(file), "line": test.line} if file else {}
+
+
+def _retries(test: TestResult) -> dict[str, Any]:
+    """Return the attempts at trials that were rerun: each ended with an error and decided nothing."""
+    attempts = [(trial, attempt) for trial in test.trials for attempt in trial.attempts[:-1]]
+    if not attempts:
+        return {"retries": 0}
+    earlier = [
+        {
+            "attempt": number,
+            "status": Status.OTHER.value,
+            "message": case_texts.message_line(attempt.error or wording.spaced(attempt.status)),
+            "extra": {"trial": trial.index},
+        }
+        for number, (trial, attempt) in enumerate(attempts, 1)
+    ]
+    return {"retries": len(earlier), "retryAttempts": earlier}
+
+
+def _step(trial: TrialResult) -> dict[str, Any]:
+    """Return one trial of a test."""
+    outcomes = {finding.outcome for finding in trial.findings}
+    if not trial.counts:
+        status = Status.OTHER
+    elif Outcome.FAILED in outcomes:
+        status = Status.FAILED
+    elif trial.scored and outcomes == {Outcome.PASSED}:
+        status = Status.PASSED
+    else:
+        status = Status.OTHER
+    name = f"Trial {trial.index}: {wording.spaced(trial.status)}"
+    return {"name": name, "status": status.value, "extra": {"score": trial.score}}

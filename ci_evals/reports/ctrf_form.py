@@ -1,0 +1,114 @@
+"""The form of a CTRF document (Common Test Report Format, ctrf.io), with tests that are made elsewhere."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from ci_evals.domain.errors import Exit
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import sanitize
+
+_VERSION = "0.0.0"
+_RUN = "urn:ci-evals:run:"
+
+
+class Status(StrEnum):
+    """The outcome of a test, in the words of the format."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    PENDING = "pending"
+    OTHER = "other"
+
+
+def document(results: Results, statuses: Iterable[Status], flaky: int = 0) -> dict[str, Any]:
+    """Return the document of a run, with an empty list of tests.
+
+    Args:
+        results: The run.
+        statuses: The status of each test that the list will have.
+        flaky: How many of them are flaky.
+    """
+    run = results.run
+    counts = Counter(statuses)
+    document = {
+        "reportFormat": "CTRF",
+        "specVersion": _VERSION,
+        "reportId": _report_id(run.id),
+        "runId": _line(run.id),
+        "timestamp": run.finished_at.isoformat(),
+        "generatedBy": results.tool.name,
+        "results": {
+            "tool": {"name": results.tool.name, "version": results.tool.version},
+            "summary": {
+                "tests": counts.total(),
+                **{status.value: counts[status] for status in Status},
+                "flaky": flaky,
+                "suites": len(results.suites),
+                "start": _milliseconds(run.started_at),
+                "stop": _milliseconds(run.finished_at),
+                "duration": milliseconds(run.duration_seconds),
+            },
+            "tests": [],
+            "environment": _environment(results),
+            "extra": {
+                "score": results.score,
+                "exitCode": results.gate.exit_code,
+                "reasons": [_line(reason) for reason in results.gate.reasons],
+            },
+        },
+    }
+    if results.comparison:
+        document["baseline"] = _baseline(results.comparison.baseline)
+    return document
+
+
+def milliseconds(seconds: float) -> int:
+    """Return a duration as the format has it."""
+    return round(1000 * seconds)
+
+
+def run_failure(name: str, message: str) -> dict[str, Any]:
+    """Return a failed test of the run as a whole, for readers that look at tests alone."""
+    return {
+        "name": name,
+        "status": Status.FAILED.value,
+        "duration": 0,
+        "suite": ["ci-evals"],
+        "message": message,
+    }
+
+
+def _line(text: str) -> str:
+    return sanitize.xml(sanitize.one_line(text))
+
+
+def _milliseconds(at: datetime) -> int:
+    return milliseconds(at.timestamp())
+
+
+def _report_id(run_id: str) -> str:
+    """Return the id of a run's document, which is the same each time that it is written."""
+    return str(uuid5(NAMESPACE_URL, f"{_RUN}{_line(run_id)}"))
+
+
+def _environment(results: Results) -> dict[str, Any]:
+    git = results.run.git
+    facts = {
+        "commit": git.head_commit or git.commit,
+        "branchName": git.branch,
+        "repositoryName": git.repository,
+    }
+    known = {name: _line(fact) for name, fact in facts.items() if fact}
+    return {**known, "healthy": results.gate.exit_code == Exit.PASSED}
+
+
+def _baseline(baseline: Any) -> dict[str, Any]:
+    facts = {"reportId": _report_id(baseline.run_id), "timestamp": baseline.at.isoformat()}
+    if baseline.commit:
+        facts["commit"] = _line(baseline.commit)
+    return facts

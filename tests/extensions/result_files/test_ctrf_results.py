@@ -1,0 +1,145 @@
+"""CTRF reports of several runners become rows, and so do our own."""
+
+import json
+from typing import Any
+
+import builders as build
+import pytest
+from tool_results import ERROR, FAILED, PASSED, SKIPPED, one, outcomes, row
+
+from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.domain.results.gate import Decision
+from ci_evals.extension_support.result_files.result_rows import ResultSet
+from ci_evals.extension_support.result_files.source import SourceFile
+from ci_evals.extensions.result_files.reading import read_file
+from ci_evals.reports import ctrf
+from ci_evals.reports.story.story import story_of
+
+
+def report(*tests: dict[str, Any], summary: dict[str, int] | None = None, **more: Any) -> str:
+    results = {"tool": {"name": "tool"}, "summary": summary or {}, "tests": tests, **more}
+    return json.dumps({"reportFormat": "CTRF", "specVersion": "0.0.0", "results": results})
+
+
+def entry(status: str, name: str = "a", **fields: Any) -> dict[str, Any]:
+    return {"name": name, "status": status, "duration": 1500, **fields}
+
+
+def read(text: str) -> ResultSet:
+    reader, (found,) = read_file(SourceFile("ctrf.json", text.encode()))
+    assert reader.format == "ctrf"
+    return found
+
+
+def test_jest() -> None:
+    results = one("ctrf/jest.json")
+    assert results.suite == "jest"
+    assert not results.contradictions
+    assert outcomes(results) == {
+        "a.test.js › adds": [PASSED],
+        "a.test.js › fails": [FAILED],
+        "a.test.js › skipped": [SKIPPED],
+        "a.test.js › to do": [SKIPPED],
+        "a.test.js › outer inner": [PASSED],
+    }
+    assert row(results, "a.test.js › fails").reason.startswith("Error: expect(received).toBe(expected)")
+    assert row(results, "a.test.js › adds").seconds == 0.007
+
+
+@pytest.mark.parametrize(("tool", "outer"), [("vitest", "outer > inner"), ("mocha", "outer adds")])
+def test_a_test_that_was_run_again_has_the_failure_that_its_file_only_counts(tool: str, outer: str) -> None:
+    results = one(f"ctrf/{tool}.json")
+    assert not results.contradictions
+    found = outcomes(results)
+    assert found[outer] == [PASSED]
+    (flaky,) = (of for name, of in found.items() if "flaky" in name)
+    assert flaky == [FAILED, PASSED]
+
+
+def test_statuses_are_what_they_say_and_others_are_undecided() -> None:
+    names = ("passed", "failed", "skipped", "pending", "other", "PASSED")
+    results = read(report(*(entry(status, status) for status in names)))
+    assert outcomes(results) == {
+        "passed": [PASSED],
+        "failed": [FAILED],
+        "skipped": [SKIPPED],
+        "pending": [SKIPPED],
+        "other": [ERROR],
+        "PASSED": [ERROR],
+    }
+    assert row(results, "PASSED").reason == "its status is 'PASSED'"
+
+
+def test_attempts_come_before_the_last_one() -> None:
+    attempts = [{"attempt": 1, "status": "failed", "message": "no"}, {"attempt": 2, "status": "other"}]
+    results = read(report(entry("passed", retries=2, retryAttempts=attempts, flaky=True)))
+    assert outcomes(results) == {"a": [FAILED, ERROR, PASSED]}
+    assert row(results, "a").reason == "no"
+
+
+def test_a_flaky_test_without_attempts_failed_once() -> None:
+    assert outcomes(read(report(entry("passed", flaky=True)))) == {"a": [FAILED, PASSED]}
+
+
+def test_equal_names_in_other_suites_are_other_tests() -> None:
+    results = read(report(entry("passed", suite=["x", "y"]), entry("failed", suite=["x", "z"])))
+    assert outcomes(results) == {"x › y › a": [PASSED], "x › z › a": [FAILED]}
+    assert row(results, "x › y › a").groups == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("summary", "said"),
+    [
+        ({"tests": 2}, "summary.tests is 2, and the list of tests has 1."),
+        ({"failed": 1}, "summary.failed is 1, and the list of tests has 0."),
+        ({"passed": 0}, "summary.passed is 0, and the list of tests has 1."),
+        ({"other": 3}, "summary.other is 3, and the list of tests has 0."),
+    ],
+)
+def test_totals_that_the_tests_contradict_are_named(summary: dict[str, int], said: str) -> None:
+    assert read(report(entry("passed"), summary=summary)).contradictions == (said,)
+
+
+def test_a_run_that_is_not_healthy_contradicts_tests_that_all_passed() -> None:
+    unhealthy = {"environment": {"healthy": False}}
+    assert read(report(entry("passed"), **unhealthy)).contradictions
+    assert not read(report(entry("passed"), entry("failed", "b"), **unhealthy)).contradictions
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (report(entry("passed", name="")), "the test has no name"),
+        (report({"name": ["a"], "status": "passed"}), "is broken: the name of a test is not a name but list"),
+        (report(entry("passed", retries=10**9)), "retries of 'a' is 1,000,000,000"),
+        (report(), "has no rows"),
+    ],
+)
+def test_what_is_broken_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read(text)
+
+
+def test_our_own_report_is_read_with_the_same_outcomes() -> None:
+    failed = build.trial_result(findings=(build.finding("failed", reason="no refund"),))
+    tests = (
+        build.test_result("good"),
+        build.test_result("bad", trials=(failed,)),
+        build.test_result("unknown", outcome="undecided", passed=False),
+        build.test_result("unplayed", trials=()),
+    )
+    results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", *tests))))))
+    assert not results.contradictions
+    assert outcomes(results) == {
+        "Refunds › good": [PASSED],
+        "Refunds › bad": [FAILED],
+        "Refunds › unknown": [ERROR],
+        "Refunds › unplayed": [SKIPPED],
+    }
+    assert "no refund" in row(results, "Refunds › bad").reason
+
+
+def test_our_own_report_of_a_run_without_a_verdict_does_not_pass() -> None:
+    decision = Decision(passed=False, exit_code=Exit.INVALID, reasons=("too many errors",))
+    results = read("".join(ctrf.render(story_of(build.results(gate=decision)))))
+    assert outcomes(results)["ci-evals › gate"] == [FAILED]
