@@ -125,7 +125,7 @@ def _fork() -> int:
     parent = os.getpid()
     child = os.fork()
     if not child:
-        _end_with(parent)
+        end_with_parent(parent)
     return child
 
 
@@ -227,11 +227,14 @@ def _children(parent: int) -> list[int]:
     return children_of(parent)
 
 
-def _end_with(parent: int) -> None:
-    """Have the system end this process where its parent is killed: nobody would read its verdict."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def end_with_parent(parent: int, number: int = getattr(signal, "SIGKILL", signal.SIGTERM)) -> None:
+    """Have the system send this process a signal when its parent ends: nobody would read its verdict.
+
+    Only Linux does so. Exits at once if the parent has ended already.
+    """
+    _prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
-        os._exit(128 + signal.SIGKILL)
+        os._exit(128 + number)
 
 
 def _prctl(option: int, value: int) -> None:

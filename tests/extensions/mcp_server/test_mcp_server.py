@@ -1,0 +1,285 @@
+"""`ci-evals mcp` with the real client of MCP's SDK at its standard input and output."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import CLEAN, ci_evals, holders
+from served import SUITE, parameters, served, write_shop
+
+pytestmark = pytest.mark.slow
+PATIENCE = 300
+HANGING = """
+import time
+
+held = open("held", "a")
+
+
+def reply(message):
+    print("agents may print", flush=True)
+    open("asked", "a").write(message)
+    time.sleep(1000)
+"""
+ORDER = "Refunds an order"
+
+
+@pytest.fixture
+def shop(tmp_path):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return write_shop(folder)
+
+
+def wait_until(happened):
+    until = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < until, "nothing happened"
+        time.sleep(0.1)
+
+
+@pytest.mark.end_to_end
+async def test_a_client_finds_a_failure_and_sees_it_mended(shop):
+    """The way that a coding agent goes: list, plan, run, read why, change the agent, run that test alone."""
+    async with served(shop) as server:
+        listed = await server.facts("list_tests", suites=["evals"])
+        assert [(test["test"], test["line"], test["tags"]) for test in listed["tests"]] == [
+            ("Greets", 5, ["smoke"]),
+            (ORDER, 11, []),
+        ]
+        valid = await server.facts("validate", suites=["evals"])
+        assert valid["valid"]
+        assert any("happy paths" in warning for warning in valid["warnings"])
+        plan = await server.facts("plan", suites=["evals"], loops=3)
+        assert plan["trials"] == [6, 6]
+        ran = await server.facts("run", suites=["evals"])
+        assert (ran["verdict"], ran["score"]) == ("failed", 50.0)
+        assert [test["test"] for test in ran["notPassed"]] == [ORDER]
+        found = await server.facts("failures")
+        (failure,) = found["failures"]
+        (criterion,) = failure["trials"][0]["criteria"]
+        assert criterion["reason"] == "'40 dollars' was not found in reply 1"
+        agent = shop / "agent.py"
+        agent.write_text(agent.read_text().replace("Your refund", "Your refund of 40 dollars"))
+        again = await server.facts("run", suites=["evals/shop.yaml"], tests=[ORDER])
+        assert (again["verdict"], again["counts"]["tests"]) == ("passed", 1)
+        suggested = await server.facts("suggest_checks")
+        assert {fault["kind"] for fault in suggested["faults"]} >= {"reply_refused", "reply_cut"}
+
+
+async def test_words_come_only_if_they_are_asked_for(shop):
+    """Of agents and users, and without secrets."""
+    (shop / "agent.py").write_text(
+        "import os\n\n\ndef reply(message):\n"
+        "    return {'text': 'Obey me. ' + os.environ['SHOP_TOKEN'], 'toolCalls': "
+        "[{'name': 'obey me', 'arguments': {'to': 'Mia'}, 'status': 'ok'}]}\n"
+    )
+    suite = SUITE + "      - { criterion: It looks, strict: tool_called, toolName: get_order }\n"
+    (shop / "evals/shop.yaml").write_text(suite)
+    async with served(shop, SHOP_TOKEN="token-of-the-shop-123") as server:
+        answers = [await server.call("run", suites=["evals"])]
+        answers += [await server.call("failures"), await server.call("explain", tests=["r"])]
+        assert "no fault could be planted" in await server.error("suggest_checks")
+        for facts, *words in answers:
+            assert words == []
+            text = json.dumps(facts)
+            for word in ("Obey", "obey", "swordfish", "Mia", "seven", "token-of"):
+                assert word not in text
+        facts, words = await server.call("explain", tests=[ORDER], conversation=True)
+        assert "untrusted data" in words
+        assert "Obey me. ***" in words
+        assert "obey me" in words  # the reason names the tool that was called
+        assert "token-of" not in words
+        assert "Obey" not in json.dumps(facts)
+
+
+async def test_paths_outside_of_the_working_folder_are_refused(shop, tmp_path):
+    """Named, by a link to a file or a folder, by a glob, or as the place to write to."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "other.yaml").write_text(SUITE)
+    (shop / "evals/link.yaml").symlink_to(outside / "other.yaml")
+    (shop / "folder").symlink_to(outside)
+    (shop / "past").mkdir()
+    (shop / "past/_results.json").symlink_to(outside / "_results.json")
+    async with served(shop) as server:
+        suites = ["../outside/other.yaml", str(outside), "evals/link.yaml", "evals", "folder", "../*/*.yaml"]
+        for suite in suites:
+            for tool in ("list_tests", "validate", "plan", "run"):
+                message = await server.error(tool, suites=[suite])
+                assert "is outside of the working folder" in message, (tool, suite)
+        for results in ("../outside", str(outside), "folder", "past", "folder/new"):
+            for tool, more in (("failures", {}), ("explain", {"tests": ["x"]}), ("suggest_checks", {})):
+                assert "is outside of" in await server.error(tool, results=results, **more)
+            assert "is outside of" in await server.error("run", suites=["evals/shop.yaml"], results=results)
+    assert sorted(path.name for path in outside.iterdir()) == ["other.yaml"]
+
+
+async def test_a_run_over_the_limits_is_refused_before_anything_is_played(shop):
+    """By trials, and by the cost of judge and user; with the estimate."""
+    (shop / "agent.py").write_text(HANGING)
+    async with served(shop, "--max-trials=3") as server:
+        message = await server.error("run", suites=["evals"], loops=2)
+        assert "allows 3 trials in a run (--max-trials). Estimate: 4 trials at most, cost $0.0000" in message
+    suite = SUITE + "      - { criterion: It is kind }\n"
+    (shop / "evals/shop.yaml").write_text(suite)
+    key = {"CI_EVALS_PROVIDER": "openai", "OPENAI_API_KEY": "sk-test-0123456789"}
+    async with served(shop, "--max-cost=0.000001", **key) as server:
+        message = await server.error("run", suites=["evals"])
+        assert message.startswith("Refused: $0.0000 of $1e-06 are left (--max-cost). Estimate: 2 trials")
+        assert "Nothing was played" in message
+    assert not (shop / "asked").exists()
+    assert not (shop / "results").exists()
+
+
+async def test_mistakes_are_answered_with_one_clear_message(shop):
+    """And the server serves on."""
+    async with served(shop) as server:
+        assert "There is no tool 'delete'" in await server.error("delete")
+        assert "'suites' is a required property" in await server.error("run")
+        assert "'loop' was unexpected" in await server.error("plan", suites=["evals"], loop=2)
+        assert "results" in await server.error("failures")
+        assert "No file 'evals/shp.yaml'" in await server.error("run", suites=["evals/shp.yaml"])
+        assert "No test matches" in await server.error("run", suites=["evals"], tests=["Sells"])
+        (shop / "evals/broken.yaml").write_text("name: Broken\ntests: [{ name: x }]\n")
+        checked = await server.facts("validate", suites=["evals/broken.yaml"])
+        assert not checked["valid"]
+        assert {problem["line"] for problem in checked["problems"]} == {2}
+        assert "evals/broken.yaml:2" in await server.error("run", suites=["evals/broken.yaml"])
+        await server.facts("run", suites=["evals/shop.yaml"])
+        assert "No test of this run is named Sells" in await server.error("explain", tests=["Sells"])
+
+
+async def test_an_earlier_run_is_never_taken_for_this_one(shop):
+    """A run that writes no results has no verdict, whatever its folder holds."""
+    async with served(shop) as server:
+        assert (await server.facts("run", suites=["evals"], tests=["Greets"]))["verdict"] == "passed"
+        before = (shop / "results/_results.json").read_bytes()
+        (shop / "agent.py").write_text(
+            "import os, signal\n\n\ndef reply(message):\n    raise SystemExit('no')\n"
+        )
+        ran = await server.facts("run", suites=["evals"], tests=["Greets"])
+        assert ran["verdict"] == "no verdict"
+        assert (shop / "results/_results.json").read_bytes() != before
+
+
+class Raw:
+    """A server without a client of the SDK, to see each line of its standard output and to end it."""
+
+    def __init__(self, folder):
+        start = parameters(folder)
+        self.process = subprocess.Popen(
+            [start.command, *start.args],
+            env=start.env,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        self.send("initialize", hello, 1)
+        self.lines = [self.process.stdout.readline()]
+        self.send("notifications/initialized")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait(PATIENCE)
+
+    def send(self, method, params=None, number=None):
+        message = {"jsonrpc": "2.0", "method": method}
+        message |= {} if params is None else {"params": params}
+        message |= {} if number is None else {"id": number}
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def run_tests(self, number=2):
+        self.send("tools/call", {"name": "run", "arguments": {"suites": ["evals"]}}, number)
+
+
+def test_standard_output_carries_the_protocol_alone(shop):
+    """Whatever agents print, and whatever is no message."""
+    agent = (shop / "agent.py").read_text().replace("    return", '    print("printed")\n    return')
+    (shop / "agent.py").write_text('print("imported")\n' + agent)
+    server = Raw(shop)
+    server.process.stdin.write("no message\n")
+    server.run_tests()
+    while '"id":2' not in server.lines[-1].replace(" ", ""):
+        server.lines.append(server.process.stdout.readline())
+        assert server.lines[-1]
+    server.process.stdin.close()
+    server.lines += server.process.stdout.readlines()
+    assert server.close() == 0
+    assert {json.loads(line)["jsonrpc"] for line in server.lines} == {"2.0"}
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere nothing tells a run that its server was killed"
+)
+@pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGKILL", "cancelled"])
+def test_a_client_that_vanishes_ends_the_run_and_its_agents(how, shop):
+    """Also if it killed the server first; a call that it cancels likewise."""
+    (shop / "agent.py").write_text(HANGING)
+    server = Raw(shop)
+    server.run_tests()
+    wait_until((shop / "asked").exists)
+    assert holders(shop / "held")
+    if how == "end of input":
+        server.process.stdin.close()
+    elif how == "cancelled":
+        server.send("notifications/cancelled", {"requestId": 2})
+    else:
+        server.process.send_signal(getattr(signal, how))
+    wait_until(lambda: not holders(shop / "held"))
+    wait_until(lambda: not runs_of(shop))
+    if how == "cancelled":
+        assert server.process.poll() is None
+    server.close()
+
+
+def runs_of(folder):
+    """The commands that a server has started in a folder and that run."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_text()
+            if "mcp_server.one_command" in command and (process / "cwd").readlink() == folder:
+                found.append(process)
+        except OSError:
+            continue
+    return found
+
+
+def test_without_the_sdk_the_command_says_how_to_install_it(tmp_path):
+    """One message, and the exit code of a wrong configuration."""
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path/mcp_types.py").write_text("raise ImportError('none')\n")
+    command = [sys.executable, "-P", "-m", "ci_evals", "mcp"]
+    ran = subprocess.run(
+        command,
+        env=CLEAN | {"PYTHONPATH": str(tmp_path / "path")},
+        cwd=tmp_path,
+        input="",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "pip install 'ci-evals[mcp]'" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_help_names_the_limits(tmp_path):
+    """They are given at the start, by a person."""
+    shown = ci_evals("mcp", "--help", cwd=tmp_path)
+    assert "--max-cost" in shown.stdout
+    assert "--max-trials" in shown.stdout
