@@ -70,6 +70,19 @@ class Rule(ABC):
             limit = getattr(self, field.name)
             if isinstance(limit, float) and not math.isfinite(limit):
                 raise UsageError(f"`{field.name}={limit}`: it is not a limit; name a finite number")
+        for option in self.options:
+            if issubclass(option.kind, Enum):
+                self._read_mode(option.name, option.kind)
+
+    def _read_mode(self, name: str, modes: type[Enum]) -> None:
+        """Read a mode that is given as text: compared by identity, it would be taken for another."""
+        value = getattr(self, name)
+        try:
+            mode = modes(value)
+        except ValueError:
+            words = ", ".join(str(mode.value) for mode in modes)
+            raise UsageError(f"`{name}={value}`: name one of {words}") from None
+        object.__setattr__(self, name, mode)
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Self:

@@ -494,6 +494,14 @@ def test_number_of_compared_tests_is_reported():
     assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
 
 
+def test_a_mode_of_the_gate_may_be_given_as_text():
+    """A newly failing test fails `any`, in a script as on the command line."""
+    failing = decided({"a": points(0, 100, 100)}, {"a": points(100, 100, 100)}, regression="any")
+    assert not check(failing, "regression").passed
+    with pytest.raises(UsageError, match="`regression=all`: name one of off, any, significant"):
+        Policy(regression="all")
+
+
 @pytest.mark.parametrize("limit", ["max_cost", "max_p95_latency", "min_score", "max_drop"])
 def test_a_limit_without_end_is_refused(limit):
     """It would guard nothing."""

@@ -313,7 +313,9 @@ def test_a_check_with_a_tricky_name_is_read_by_its_keys_alone():
     decision = gate(plan, trial("failed"), min_score=0)
     floor, critical = decision.checks[1:3]
     assert (floor.kind, floor.test, critical.kind) == ("min-score", "max-drop suite:X", "critical")
-    assert "the score of the test “max-drop suite:X” of the suite “S” is 0, at least 90" in failure(floor)
+    assert "the score of the test “max-drop suite:X” of the suite “S” is 0, at least 90" in failure(
+        floor, build.results()
+    )
 
 
 def test_a_critical_test_without_a_judge_counts_what_was_decided():
