@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from ci_evals.extensions.backtest import wording
-from ci_evals.extensions.backtest.result import Backtest, CheckAlarms, GateAlarms
+from ci_evals.extensions.backtest.figures import Backtest, CheckAlarms, GateAlarms
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
 from ci_evals.reports.page.charts.figure import Figure

@@ -14,10 +14,10 @@ from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit, GitHubError, UsageError
 from ci_evals.extensions.backtest import documents
 from ci_evals.extensions.backtest.download import Downloaded, Source, download
+from ci_evals.extensions.backtest.figures import Backtest, LeftOutRun
 from ci_evals.extensions.backtest.gates import Gate, backtest_options
 from ci_evals.extensions.backtest.gates_file import read_gates
 from ci_evals.extensions.backtest.pairing import compact, history_of
-from ci_evals.extensions.backtest.result import Backtest, LeftOutRun
 from ci_evals.extensions.backtest.settings import BacktestSettings
 from ci_evals.extensions.backtest.study import BacktestStudy, Progress
 from ci_evals.gate.policy import Policy

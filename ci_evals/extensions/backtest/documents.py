@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 
 from ci_evals.extensions.backtest import charts, wording
-from ci_evals.extensions.backtest.result import Backtest
+from ci_evals.extensions.backtest.figures import Backtest
 from ci_evals.reports import columns, sanitize
 from ci_evals.reports.content_policy import policy_of
 from ci_evals.reports.markdown.sections import table_text

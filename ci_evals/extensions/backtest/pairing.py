@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ci_evals.domain.results.run import Results
-from ci_evals.extensions.backtest.result import LeftOutRun
+from ci_evals.extensions.backtest.figures import LeftOutRun
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
 

@@ -6,9 +6,7 @@ from typing import Any
 
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
-from ci_evals.extensions.backtest.gates import Gate, Prediction, Predictor, Verdict, mean_of, verdict_of
-from ci_evals.extensions.backtest.pairing import Compared, History, against_branch, pairs_of
-from ci_evals.extensions.backtest.result import (
+from ci_evals.extensions.backtest.figures import (
     Alarms,
     Backtest,
     CheckAlarms,
@@ -20,6 +18,8 @@ from ci_evals.extensions.backtest.result import (
     SettingResult,
     ShareInterval,
 )
+from ci_evals.extensions.backtest.gates import Gate, Prediction, Predictor, Verdict, mean_of, verdict_of
+from ci_evals.extensions.backtest.pairing import Compared, History, against_branch, pairs_of
 from ci_evals.scoring.binomial import exact_interval, sign_test
 
 

@@ -1,7 +1,7 @@
 """The findings in sentences and tables."""
 
 from ci_evals.domain import numbers
-from ci_evals.extensions.backtest.result import (
+from ci_evals.extensions.backtest.figures import (
     Alarms,
     Backtest,
     CheckAlarms,
