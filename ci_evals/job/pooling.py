@@ -1,4 +1,4 @@
-"""The trials of earlier attempts at the same commit, which count with those of this run (`--reruns=pool`).
+"""The trials of earlier attempts at the same commit, which count with those of this run (`reruns=pool`).
 
 A rerun adds evidence and does not replace it. An attempt is pooled only if nothing that scores depend on
 differs. Of its trials those are taken that say something about the agent; errored ones are replaced by the
@@ -51,7 +51,7 @@ def _why_not(head: Results, there: Results) -> list[str]:
     if then.git.repository != here.git.repository or then.git.pull_request != here.git.pull_request:
         return ["its results are of another repository or pull request"]
     if then.reruns is None:
-        return ["it ran without --reruns=pool"]
+        return ["it was not to pool its reruns"]
     if then.origin or then.shard or then.status in {"skipped", "unfinished"}:
         return ["it played nothing to its end"]
     return [*_changes(head, there)]

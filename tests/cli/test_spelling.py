@@ -47,6 +47,7 @@ OF_THE_COMMAND_LINE = {
     "extensions/importers/imported.py": "a comment in a suite",
     "extensions/importers/importing.py": "a command",
     "extensions/init/starter.py": "commands",
+    "extensions/mcp_server/toolbox.py": "a command, and limits that its command line sets",
     "extensions/model_programs/claude_code_llm.py": "another program's",
     "extensions/model_programs/copilot_llm.py": "another program's",
     "extensions/model_programs/program_llm.py": "another program's",

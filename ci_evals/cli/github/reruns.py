@@ -27,7 +27,7 @@ def check_pooling(settings: RunSettings, github: GitHubJob) -> None:
         UsageError: why, and what to do.
     """
     if why := _why_never(settings, github):
-        raise UsageError(f"--reruns=pool: {why}.")
+        raise UsageError(f"`reruns=pool`: {why}.")
 
 
 def reruns_of(settings: RunSettings, github: GitHubJob, wait: Wait) -> Reruns | None:
@@ -56,7 +56,7 @@ def _found(settings: RunSettings, github: GitHubJob, wait: Wait, own: WorkflowRu
         if _LACKS not in str(error):
             return _unknown(own, str(error), github)
         if settings.reruns is RerunMode.POOL:
-            raise UsageError(f"--reruns=pool: {error}.") from error
+            raise UsageError(f"`reruns=pool`: {error}.") from error
         github.context.console.say(f"reruns are not pooled: {error}")
         return None
     if found is None:
@@ -67,11 +67,11 @@ def _found(settings: RunSettings, github: GitHubJob, wait: Wait, own: WorkflowRu
 def _why_never(settings: RunSettings, github: GitHubJob) -> str | None:
     """Return why reruns of this run can never be pooled."""
     options = {
-        "--shard": settings.shard,
-        "--replay": settings.replay,
-        "--arms": settings.arms,
-        "--only-failed": settings.only_failed,
-        "--changed-since": settings.changed_since,
+        "`shard=`": settings.shard,
+        "`replay=`": settings.replay,
+        "`arms=`": settings.arms,
+        "`only_failed=`": settings.only_failed,
+        "`changed_since=`": settings.changed_since,
     }
     for option, value in options.items():
         if value:
