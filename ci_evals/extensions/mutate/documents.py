@@ -1,5 +1,6 @@
 """The findings as files: for people, for programs, and the checks to add to a suite."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import yaml
@@ -70,11 +71,23 @@ def _page(found: Mutations, results: str) -> str:
         null_agents=null_agents(found),
         judge=judge_questions(found),
         faults=table_text(fault_table(found)),
-        steps=[sanitize.clean(step) for step in next_steps(found, results)],
+        steps=[_step(step) for step in next_steps(found, results)],
         suggestions=sanitize.code_block(_as_yaml(found.suggestions)) if found.suggestions else "",
         tests=_text(test_table(found)),
         criteria=_text(criterion_table(found)),
     )
+
+
+def _step(step: str) -> str:
+    """Return a step as Markdown: its commands are code, and the rest reads as it is written."""
+    parts = []
+    for part in re.split("(`[^`]*`)", step):
+        if part.startswith("`"):
+            parts.append(sanitize.code(part.strip("`")))
+        elif part:
+            before, after = part.startswith(" ") * " ", part.endswith(" ") * " "
+            parts.append(f"{before}{sanitize.sentence(part)}{after}")
+    return "".join(parts)
 
 
 def _text(table: Table) -> str:

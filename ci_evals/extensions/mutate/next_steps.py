@@ -1,5 +1,6 @@
 """The steps from the findings to a suite that notices more, in the order to take them."""
 
+import shlex
 from collections.abc import Iterator
 
 from ci_evals.domain import numbers
@@ -8,14 +9,24 @@ from ci_evals.extensions.mutate.result import Mutations
 
 
 def next_steps(found: Mutations, results: str) -> list[str]:
-    """Return what to do next, a step each. `results` names the run as the user did."""
-    command = f"ci-evals mutate {results}"
+    """Return what to do next, a step each, with commands in backticks.
+
+    `results` names the run as the user did.
+    """
+    command = f"ci-evals mutate {_argument(results, 'RESULTS')}"
     return [
         *_suggested(found, command),
         *_unasked(found, command),
         *_unsuggested(found),
         *_open_gate(found),
     ]
+
+
+def _argument(path: str, word: str) -> str:
+    """Return a path as an argument for a shell; `word` instead if it could end the code that it is in."""
+    if "`" in path or not path.isprintable():
+        return word
+    return shlex.quote(path)
 
 
 def _suggested(found: Mutations, command: str) -> Iterator[str]:
@@ -31,8 +42,8 @@ def _suggested(found: Mutations, command: str) -> Iterator[str]:
     for file in dict.fromkeys(suggestion.suite for suggestion in found.suggestions):
         if not is_bundled(file):
             yield (
-                f"Add them: `{command} --apply={file}`. It shows the difference; take out again what you do "
-                "not want."
+                f"Add them: `{command} --apply={_argument(file, 'SUITE')}`. It shows the difference; take "
+                "out again what you do not want."
             )
     yield "Run the suite again, and `ci-evals mutate` on the new run."
 

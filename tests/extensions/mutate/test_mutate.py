@@ -286,6 +286,22 @@ def test_the_page_says_what_to_do_next_and_that_helps(capsys):
     assert not any("suggested checks" in step or "the gate passes" in step for step in steps())
 
 
+@pytest.mark.parametrize(
+    ("path", "argument"),
+    [
+        ("our shop.yaml", "`ci-evals mutate results --apply='our shop.yaml'`"),
+        ("a`b.yaml", "`ci-evals mutate results --apply=SUITE`"),
+        ("<img src=x> @team.yaml", "&lt;img src=x&gt; @\u200bteam.yaml"),
+    ],
+)
+def test_the_path_of_a_suite_leaves_neither_its_command_nor_its_line(path, argument):
+    """It may be called like a tag, a mention, several arguments, or the end of code."""
+    Path("shop.yaml").rename(path)
+    play(suite=path)
+    mutate()
+    assert argument in steps()[1]
+
+
 def steps():
     """What the page says to do next."""
     text = Path("results/mutations.md").read_text()
