@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 import ci_evals
 from ci_evals.adapters.github import baseline
 from ci_evals.cli.app import app
-from ci_evals.domain.checks.evaluation import STRICT_CHECKS, Evaluation
+from ci_evals.domain.checks.evaluation import STRICT_CHECKS, Evaluation, is_offline
 from ci_evals.domain.checks.matcher import Conditions, MatcherField
 from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.results.run import results_schema
@@ -34,6 +34,9 @@ PAPERS = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "AGENTS.md",
+    "SECURITY.md",
+    "skills/ci-evals/SKILL.md",
     *(file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "docs").rglob("*.md"))),
 ]
 WORKFLOWS = [
@@ -73,6 +76,13 @@ def test_workflows_in_the_papers_are_valid(tmp_path):
 def test_suites_in_the_readme_are_valid(example):
     """They are what people start from."""
     Suite.model_validate(json.loads(example))
+
+
+def test_the_suite_of_the_skill_is_valid():
+    """A coding agent copies it; it has a strict check and a judged one."""
+    (text,) = blocks("yaml", (ROOT / "skills/ci-evals/SKILL.md").read_text())
+    (test,) = Suite.model_validate(yaml.safe_load(text)).tests
+    assert [is_offline(evaluation) for evaluation in test.evaluations] == [True, False]
 
 
 @pytest.mark.parametrize("name", reference.pages())
@@ -257,9 +267,10 @@ def test_the_architecture_names_every_layer():
 
 
 def test_make_targets_exist():
-    """Those that README and CONTRIBUTING name."""
+    """Those that README, CONTRIBUTING and AGENTS name."""
     makefile = (ROOT / "Makefile").read_text()
-    named = re.findall(r"^make ([\w-]+)", README + (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
+    text = README + (ROOT / "CONTRIBUTING.md").read_text() + (ROOT / "AGENTS.md").read_text()
+    named = re.findall(r"^make ([\w-]+)", text, flags=re.MULTILINE)
     assert {"demo", "test", "lint"} <= set(named)
     for target in named:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target

@@ -13,6 +13,9 @@ DOCS = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "AGENTS.md",
+    "SECURITY.md",
+    "skills/ci-evals/SKILL.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 FILES = ["action.yml", *sorted((ROOT / "examples").glob("*.yml"))]
