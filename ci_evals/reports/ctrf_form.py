@@ -40,7 +40,7 @@ def document(results: Results, statuses: Iterable[Status], flaky: int = 0) -> di
         "specVersion": _VERSION,
         "reportId": _report_id(run.id),
         "runId": _line(run.id),
-        "timestamp": run.finished_at.isoformat(),
+        "timestamp": _time(run.finished_at),
         "generatedBy": results.tool.name,
         "results": {
             "tool": {"name": results.tool.name, "version": results.tool.version},
@@ -87,8 +87,13 @@ def _line(text: str) -> str:
     return sanitize.xml(sanitize.one_line(text))
 
 
+def _time(at: datetime) -> str:
+    """Return a time as `_results.json` has it, so that a report that is drawn again is the same."""
+    return at.isoformat(timespec="milliseconds")
+
+
 def _milliseconds(at: datetime) -> int:
-    return milliseconds(at.timestamp())
+    return milliseconds(at.replace(microsecond=at.microsecond // 1000 * 1000).timestamp())
 
 
 def _report_id(run_id: str) -> str:
@@ -108,7 +113,7 @@ def _environment(results: Results) -> dict[str, Any]:
 
 
 def _baseline(baseline: Any) -> dict[str, Any]:
-    facts = {"reportId": _report_id(baseline.run_id), "timestamp": baseline.at.isoformat()}
+    facts = {"reportId": _report_id(baseline.run_id), "timestamp": _time(baseline.at)}
     if baseline.commit:
         facts["commit"] = _line(baseline.commit)
     return facts

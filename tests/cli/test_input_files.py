@@ -59,6 +59,7 @@ LINES = {
     ("plan", "arms"): ["plan", "suite.json", "--arms=BAD"],
     ("plan", "prices"): ["plan", "suite.json", "--prices=BAD"],
     ("chat", "adapter_options"): ["chat", "suite.json", "--adapter-options=BAD"],
+    ("mcp", "adapter_options"): ["mcp", "--adapter-options=BAD"],
     ("mutate", "results"): ["mutate", "BAD"],
     ("mutate", "prices"): ["mutate", "results.json", "--judge", "--prices=BAD", "--llm-key=key-of-a-test"],
     ("mutate", "suites"): ["mutate", "results.json", "--suite=BAD"],

@@ -42,6 +42,7 @@ ARGUMENTS = {
     "noise": ["../none"],
     "mutate": ["../none"],
     "backtest": ["../none"],
+    "mcp": [],
 }
 """What a command cannot do without: nothing of the checkout."""
 

@@ -77,7 +77,6 @@ class RunSettings(
             "the artifacts `ci-evals-attempt-KEY-N` (needs `actions: read`). `replace`: this run alone "
             "counts. Default: `pool` in GitHub jobs whose token may read artifacts, `replace` elsewhere.",
             group=Group.REPETITION,
-            metavar="pool|replace",
         ),
     ] = None
     resume: Annotated[

@@ -13,6 +13,7 @@ import yaml
 from pydantic import JsonValue
 
 from ci_evals._version import __version__
+from ci_evals.cli.files.suite_loading import options_file
 from ci_evals.cli.process.supervision import ENDING
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import CiEvalsError, Exit, UsageError
@@ -40,8 +41,14 @@ _MOST_MESSAGE = 4_000
 
 
 def serve(settings: McpSettings, context: RunContext) -> None:
-    """Serve until the client closes its end; then end runs that it started, with their agents."""
+    """Serve until the client closes its end; then end runs that it started, with their agents.
+
+    Raises:
+        UsageError: the file of the option `adapter_options` cannot be read.
+    """
     context.hide([settings.agent_key])
+    if settings.adapter_options:
+        options_file(settings.adapter_options, context.environ, masked=False)
     context.wait(_serve(settings, context))
 
 

@@ -446,7 +446,7 @@ def test_options_of_conversations_are_for_these_alone(tmp_path):
             ImportSettings(
                 format="transcript", file=tmp_path / "c.jsonl", as_run=True, output=tmp_path / "s.yaml"
             ),
-            "Omit --output",
+            "Omit `output=`",
         ),
     ):
         with pytest.raises(UsageError, match=message):

@@ -173,7 +173,7 @@ def test_answers_that_are_known_are_not_asked_for_again(models, saved):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--max-cost=1",), "--max-cost limits what the judge may cost. Add --judge."),
+        (("--max-cost=1",), "`max_cost=` limits what the judge may cost. Add `judge=`."),
         (("--judge", "--max-cost=1"), "no price for judge-1"),
         (("--judge", "--provider=offline"), "there is no judge"),
     ],

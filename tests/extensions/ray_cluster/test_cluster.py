@@ -325,7 +325,7 @@ async def test_the_environment_of_the_run_reaches_agents(tmp_path):
         (("--judge-cache=kept",), "--cluster, --judge-cache: workers have no folder in common"),
         (("--agent-in-process",), "--cluster, --agent-in-process: the agent would run in the workers"),
         (("--otlp",), "--cluster, --otlp: spans are received by one process"),
-        (("--cluster=ray://head",), "`cluster=ray://head`: give `ray` to use all processors"),
+        (("--cluster=ray://head",), "--cluster=ray://head: give `ray` to use all processors"),
         (
             ("--cluster=ray://head:1", "--start=serve", "--base-url=http://127.0.0.1:9"),
             "--cluster, --start: workers on other machines cannot reach an agent that is started here",
