@@ -131,7 +131,11 @@ class PlatformError(CiEvalsError):
 
 
 class GitHubError(PlatformError):
-    """GitHub's API."""
+    """GitHub's API. `not_permitted`: GitHub said that the token may not use what was asked for."""
+
+    def __init__(self, message: str, status: int | None = None, *, not_permitted: bool = False) -> None:
+        self.not_permitted = not_permitted
+        super().__init__(message, status)
 
 
 class GitLabError(PlatformError):

@@ -268,6 +268,27 @@ def test_a_rerun_does_not_pass_if_github_does_not_list_its_attempts(pull):
     )
 
 
+FAULTS = {
+    "not found": ("GET .*/actions/runs/[0-9]+$", Answer(404, {"message": "Not Found"})),
+    "a bare refusal": ("GET .*/actions/runs/[0-9]+$", Answer(403, raw=b"<html>Forbidden</html>")),
+    "a refusal of something else": ("GET .*/actions/runs/[0-9]+$", Answer(403, {"message": "must have SSO"})),
+    "a refusal of a later request": (
+        "GET .*/actions/runs/[0-9]+/artifacts",
+        Answer(403, {"message": "Resource not accessible by integration"}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "fault"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_is_not_taken_for_a_missing_permission(pull, asked, fault):
+    """Else the rerun of a red attempt would be decided by itself, and be green."""
+    pull.attempt(1, failures=6)
+    pull.api.fail(asked, fault)
+    code, second = pull.attempt(2, "--baseline=none", leaves=False)
+    assert code == 3, pull.log
+    assert "an earlier attempt of this commit cannot be read" in second["gate"]["reasons"][0]
+
+
 def test_an_attempt_that_left_nothing_is_named(pull):
     """As one that was cancelled before anything was played."""
     code, second = pull.attempt(2)

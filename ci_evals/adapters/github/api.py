@@ -46,6 +46,9 @@ _MAX_REDIRECTS = 3
 _LACKING = re.compile("not accessible by|must have|requires? .*(permission|scope)", re.IGNORECASE)
 """GitHub's phrases for a missing permission."""
 
+_NOT_PERMITTED = re.compile("resource not accessible by", re.IGNORECASE)
+"""GitHub's phrase for a permission that the token does not have. Without it, a 403 may be of a proxy."""
+
 _BOT = "[bot]"
 _DAY_SECONDS = 86_400
 _SECONDS = re.compile(r"[0-9]{1,12}")
@@ -282,7 +285,9 @@ class GitHub:
                 message += ": the server has a problem; try again later"
             case _:
                 pass
-        return GitHubError(message, status)
+        not_permitted = status == httpx2.codes.FORBIDDEN and not _is_limited(answer)
+        not_permitted = not_permitted and _NOT_PERMITTED.search(reason) is not None
+        return GitHubError(message, status, not_permitted=not_permitted)
 
     def _until(self, seconds: float) -> str:
         if seconds >= _DAY_SECONDS:

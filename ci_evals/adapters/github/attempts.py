@@ -49,6 +49,10 @@ class Attempt:
     """The reason, in a clause."""
 
 
+class NotPermittedError(GitHubError):
+    """The token may not read workflow runs at all, so that no attempt of this workflow can be pooled."""
+
+
 class _Run(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -88,6 +92,7 @@ async def find(hub: GitHub, event: GitHubEvent, key: str, own: WorkflowRun) -> l
     That takes three requests, and two more for each attempt.
 
     Raises:
+        NotPermittedError: the token lacks the permission.
         GitHubError: GitHub does not say which attempts there are.
     """
     runs = [run async for run in _runs(hub, event, own)]
@@ -106,7 +111,7 @@ async def find(hub: GitHub, event: GitHubEvent, key: str, own: WorkflowRun) -> l
 async def _runs(hub: GitHub, event: GitHubEvent, own: WorkflowRun) -> AsyncIterator[int]:
     """Yield the ids of the runs of this run's commit, this run first, then the newest."""
     path = f"/repos/{event.repository}/actions/runs"
-    this = _parsed(_Run, await hub.get(f"{path}/{own.id}", needs=_ACTIONS))
+    this = _parsed(_Run, await _own_run(hub, f"{path}/{own.id}"))
     if this is None:
         raise GitHubError("GitHub describes this workflow run in an unknown way")
     if this.repository_id != this.head_repository_id:
@@ -122,6 +127,16 @@ async def _runs(hub: GitHub, event: GitHubEvent, own: WorkflowRun) -> AsyncItera
     earlier = sorted(run.id for run in others if run.id < this.id and run.identity == this.identity)
     for number in earlier[:-MAX_RUNS:-1]:
         yield number
+
+
+async def _own_run(hub: GitHub, path: str) -> Any:
+    """Return this workflow run. Only here does a refusal mean the permission: later it is a fault."""
+    try:
+        return await hub.get(path, needs=_ACTIONS)
+    except GitHubError as error:
+        if error.not_permitted:
+            raise NotPermittedError(str(error), error.status) from error
+        raise
 
 
 def _of_key(items: list[Any], key: str) -> Iterator[tuple[int, _Artifact]]:

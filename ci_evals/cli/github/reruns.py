@@ -3,7 +3,7 @@
 import asyncio
 
 from ci_evals.adapters.github import attempts
-from ci_evals.adapters.github.attempts import Attempt, artifact_name
+from ci_evals.adapters.github.attempts import Attempt, NotPermittedError, artifact_name
 from ci_evals.adapters.github.context import WorkflowRun
 from ci_evals.cli.github.github_job import GitHubJob, Wait
 from ci_evals.cli.settings.choices import RerunMode
@@ -15,7 +15,6 @@ from ci_evals.reports import report_files
 
 _FIND_SECONDS = 180.0
 _ELSEWHERE = "earlier attempts are known only in jobs on GitHub. Omit it elsewhere"
-_LACKS = "lacks the permission"
 _SHOWN = 300
 """Characters of a reason that a report shows."""
 
@@ -52,13 +51,13 @@ def _found(settings: RunSettings, github: GitHubJob, wait: Wait, own: WorkflowRu
         found = wait(_find(settings, github, own))
     except TimeoutError:
         return _unknown(own, "GitHub did not answer in time", github)
-    except GitHubError as error:
-        if _LACKS not in str(error):
-            return _unknown(own, str(error), github)
+    except NotPermittedError as error:
         if settings.reruns is RerunMode.POOL:
             raise UsageError(f"`reruns=pool`: {error}.") from error
         github.context.console.say(f"reruns are not pooled: {error}")
         return None
+    except GitHubError as error:
+        return _unknown(own, str(error), github)
     if found is None:
         return _unknown(own, "the search was interrupted", github)
     return _read_all(found, own, settings.comment_key)
