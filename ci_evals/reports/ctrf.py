@@ -1,9 +1,9 @@
 """Results as CTRF (Common Test Report Format, ctrf.io): one test per test.
 
-Failed is `failed`; an error or undecided is `other`; not run, in quarantine or taken from an earlier run is
-`skipped`. A run that did not pass has a failed test of its own if no other test failed: whoever counts
-failures alone must not take it for a pass. `retries` are trials that were rerun after an error, not
-the trials of a test.
+Failed is `failed`; an error, undecided or never begun is `other`; in quarantine, taken from an earlier run or
+skipped on purpose is `skipped`. A run without a verdict has a failed test of its own, and so has one that
+failed if no other test did: whoever counts failures must not take it for a pass. `retries` are trials that
+were rerun after an error, not the trials of a test.
 """
 
 import json
@@ -58,12 +58,13 @@ def _json(test: Mapping[str, Any]) -> str:
 
 
 def _of_run(story: Story, *, any_failed: bool) -> dict[str, Any] | None:
-    """Return the failed test of a run that did not pass and in which no test failed."""
+    """Return the failed test of a run without a verdict, or of one that failed without a failed test."""
     results = story.results
     if results.run.status == "unfinished":
         why = results.run.stopped_because or ""
         return ctrf_form.run_failure("run unfinished", case_texts.message_line(why))
-    if results.gate.exit_code == Exit.PASSED or any_failed:
+    no_verdict = results.gate.exit_code == Exit.INVALID
+    if results.gate.exit_code == Exit.PASSED or (any_failed and not no_verdict):
         return None
     reasons = [story.verdict(), *results.gate.reasons[1:]]
     return ctrf_form.run_failure("gate", case_texts.message_line("; ".join(reasons)))
@@ -105,7 +106,7 @@ def _ending(test: TestResult, not_tested: str | None) -> _Ending:
             return _Ending(Status.SKIPPED, f"passed; {source}") if source else _Ending(Status.PASSED)
         case "failed":
             return _Ending(Status.FAILED)
-        case "not_run":
+        case "not_run" if not test.not_run:
             return _Ending(Status.SKIPPED)
         case _:
             return _Ending(Status.OTHER)

@@ -58,8 +58,9 @@ class _RunNotes(NamedTuple):
 def render(story: Story) -> Iterator[str]:
     """Yield the whole file, some test cases at a time: the elements of 100,000 take ten times their text.
 
-    Failed is `failure`; an error or undecided is `error`; not run, or undecided only for lack of a judge, is
-    `skipped`. A run that did not pass has an error of its own if no test has any.
+    Failed is `failure`; an error, undecided or never begun is `error`; skipped on purpose, or undecided
+    only for lack of a judge, is `skipped`. A run without a verdict has an error of its own, and so has one
+    that failed if no test did.
     """
     results = story.results
     root = ET.Element("testsuites", name="ci-evals")
@@ -79,7 +80,7 @@ def render(story: Story) -> Iterator[str]:
     clean = not any(int(suite.get(bad, 0)) for suite in root for bad in ("failures", "errors"))
     if results.run.status == "unfinished":
         root.append(_run_error("run unfinished", results.run.stopped_because or ""))
-    elif results.gate.exit_code != Exit.PASSED and clean:
+    elif results.gate.exit_code == Exit.INVALID or (results.gate.exit_code != Exit.PASSED and clean):
         reasons = [story.verdict(), *results.gate.reasons[1:]]
         root.append(_run_error("gate", "; ".join(reasons)))
     for total in ("tests", "failures", "errors", "skipped"):
@@ -244,6 +245,8 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNote
             case.add_failure_info(message, text or message, case_texts.name_line(kind))
         case "error":
             case.add_error_info(message, text or message, "error")
+        case "not_run" if test.not_run:
+            case.add_error_info(message, text or message, "not run")
         case "undecided" if not wording.only_judge_missing(test):
             case.add_error_info(message, text or message, "undecided")
         case "undecided" | "not_run":

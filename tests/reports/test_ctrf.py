@@ -99,12 +99,13 @@ def test_a_test_whose_simulated_users_all_broke_character_is_other():
     assert test["message"].startswith("1 trial excluded: ")
 
 
-def test_quarantined_and_unplayed_tests_are_skipped():
+def test_a_quarantined_or_left_out_test_is_skipped_and_one_that_never_began_is_other():
     quarantined = build.test_result(
         "a", quarantine=Quarantine(reason="broken upstream", until=date(2030, 1, 1))
     )
-    away, unplayed = of_tests(quarantined, build.test_result("b", trials=()))
-    assert (away["status"], unplayed["status"]) == ("skipped", "skipped")
+    left_out, planned = build.test_result("b", trials=()), build.test_result("c", trials=(), not_run=2)
+    away, unplanned, unplayed = of_tests(quarantined, left_out, planned)
+    assert [test["status"] for test in (away, unplanned, unplayed)] == ["skipped", "skipped", "other"]
     assert "broken upstream" in away["message"]
 
 
@@ -132,6 +133,20 @@ def test_a_run_that_did_not_pass_has_a_failure_though_no_test_failed(decision, w
     *_, own = of_tests(build.test_result(), gate=decision)
     assert (own["name"], own["status"], own["suite"]) == ("gate", "failed", ["ci-evals"])
     assert why in own["message"]
+
+
+def test_a_run_without_a_verdict_has_a_failure_of_its_own_beside_a_failed_test():
+    failed = build.test_result("bad", trials=(build.trial_result(findings=(build.finding("failed"),)),))
+    unplayed = build.test_result("b", trials=(), not_run=1)
+    *tests, own = of_tests(build.test_result("good"), failed, unplayed, gate=NO_VERDICT)
+    assert [test["status"] for test in tests] == ["passed", "failed", "other"]
+    assert (own["name"], own["status"]) == ("gate", "failed")
+
+
+def test_a_run_that_failed_with_a_test_has_no_failure_of_its_own():
+    failed = build.test_result(trials=(build.trial_result(findings=(build.finding("failed"),)),))
+    (test,) = of_tests(failed, gate=REFUSED)
+    assert test["name"] == failed.name
 
 
 def test_a_run_under_way_is_a_failure():

@@ -109,10 +109,11 @@ def test_trouble_is_told_apart(findings, fields, kind, message):
     assert result.message == message
 
 
-def test_tests_that_did_not_run_are_skipped():
-    """A test that was never begun neither passed nor failed."""
-    case = case_of(build.test_result(trials=(), not_run=3))
-    assert [type(result) for result in case.result] == [junitparser.Skipped]
+@pytest.mark.parametrize(("planned", "kind"), [(0, junitparser.Skipped), (3, junitparser.Error)])
+def test_a_test_that_never_began_is_an_error_and_one_that_was_left_out_is_skipped(planned, kind):
+    """Neither passed nor failed."""
+    case = case_of(build.test_result(trials=(), not_run=planned))
+    assert [type(result) for result in case.result] == [kind]
     assert case.time == 0
 
 
@@ -144,7 +145,7 @@ def test_totals_add_up():
         )
     )
     totals = ("tests", "failures", "errors", "skipped", "time")
-    assert [root.get(name) for name in totals] == ["4", "1", "1", "1", "10.500"]
+    assert [root.get(name) for name in totals] == ["4", "1", "2", "0", "10.500"]
     assert [suite.get("tests") for suite in root] == ["2", "2"]
     assert root[0].get("timestamp") == "2026-11-21T09:30:00"
 
@@ -162,6 +163,20 @@ def test_a_run_that_did_not_pass_is_never_all_green(code, reasons, errors):
     assert found == ["gate"] * errors
     items = [error.get("message") for error in root.iter("error")]
     assert all(reason in items[0] for reason in reasons)
+
+
+def test_a_run_without_a_verdict_has_an_error_of_its_own_beside_a_failed_test():
+    """And tests that never began are errors too: who leaves out skipped ones would see a pass."""
+    failed = build.test_result("bad", trials=(build.trial_result(findings=(build.finding("failed"),)),))
+    unplayed = build.test_result("b", trials=(), not_run=1)
+    suite = build.suite_result("Refunds", build.test_result("good"), failed, unplayed)
+    gate = Decision(passed=False, exit_code=Exit.INVALID, reasons=("too many errors",))
+    root = ET.fromstring("".join(junit.render(story_of(build.results(suite, gate=gate)))))
+    assert [case.get("name") for case in root.iter("testcase") if case.find("error") is not None] == [
+        "b",
+        "gate",
+    ]
+    assert [root.get(name) for name in ("failures", "errors", "skipped")] == ["1", "2", "0"]
 
 
 def test_two_suites_of_one_name_stay_two():
@@ -253,7 +268,7 @@ def test_the_runs_own_facts_stand_in_each_suite():
     both = [properties(suite) for suite in ET.fromstring("".join(junit.render(story_of(cases.proven()))))]
     assert {fields["run-score"] for fields in both} == {"78.3"}
     assert [fields["compared-score"] for fields in both] == ["66.6", "70.0"]
-    (lost,) = ET.fromstring("".join(junit.render(story_of(cases.invalid()))))
+    lost, _ = ET.fromstring("".join(junit.render(story_of(cases.invalid()))))
     assert properties(lost)["gate"] == "no verdict"
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ci_evals.domain.errors import Exit
 from ci_evals.extension_support.result_files import fields
 from ci_evals.extension_support.result_files.reader import Reader
 from ci_evals.extension_support.result_files.result_rows import ResultSet, Row
@@ -22,6 +23,8 @@ _OLD_SEPARATOR = " > "
 _NEVER_BEGAN = frozenset({"todo", "skipped", "pending", "disabled"})
 """Words of `rawStatus` by which a test with the status `other` was not run."""
 _RERUN = "failed and was run again"
+_OURS = "ci-evals"
+"""The name of this tool in its own reports."""
 
 
 def read(file: SourceFile) -> Sequence[ResultSet] | None:
@@ -52,8 +55,14 @@ READER = Reader(
     files="CTRF (Common Test Report Format), JSON ¹",
     tried_with="jest 30.5 with jest-ctrf-json-reporter 0.0.11, vitest 4.1 with "
     "@d2t/vitest-ctrf-json-reporter 1.3, mocha 12.0 with mocha-ctrf-json-reporter 0.0.11, this version",
-    compared="`tests`, `passed`, `failed`, `skipped`, `pending` and `other` of `summary`; `healthy`",
+    compared="`tests`, `passed`, `failed`, `skipped`, `pending` and `other` of `summary`; `healthy`; "
+    "`exitCode` of this tool",
 )
+
+
+def _is_ours(report: Mapping[str, Any]) -> bool:
+    tool = report["tool"]
+    return isinstance(tool, dict) and tool.get("name") == _OURS
 
 
 def _suites(test: Mapping[str, Any]) -> tuple[str, ...]:
@@ -120,6 +129,10 @@ def _contradictions(report: Mapping[str, Any], tests: Sequence[Mapping[str, Any]
         found = len(tests) if key == "tests" else counts[key]
         if stated is not None and stated != found:
             yield f"summary.{key} is {stated:,}, and the list of tests has {found:,}."
+    extra = report.get("extra")
+    exit_code = extra.get("exitCode") if isinstance(extra, dict) else None
+    if _is_ours(report) and exit_code == Exit.INVALID:
+        yield f"extra.exitCode is {Exit.INVALID:d}: the run has no verdict."
     environment = report.get("environment")
     healthy = environment.get("healthy") if isinstance(environment, dict) else None
     if healthy is False and counts["passed"] + counts["skipped"] + counts["pending"] == len(tests):

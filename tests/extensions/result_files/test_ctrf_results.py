@@ -126,7 +126,8 @@ def test_our_own_report_is_read_with_the_same_outcomes() -> None:
         build.test_result("good"),
         build.test_result("bad", trials=(failed,)),
         build.test_result("unknown", outcome="undecided", passed=False),
-        build.test_result("unplayed", trials=()),
+        build.test_result("left out", trials=()),
+        build.test_result("unplayed", trials=(), not_run=1),
     )
     results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", *tests))))))
     assert not results.contradictions
@@ -134,7 +135,8 @@ def test_our_own_report_is_read_with_the_same_outcomes() -> None:
         "Refunds › good": [PASSED],
         "Refunds › bad": [FAILED],
         "Refunds › unknown": [ERROR],
-        "Refunds › unplayed": [SKIPPED],
+        "Refunds › left out": [SKIPPED],
+        "Refunds › unplayed": [ERROR],
     }
     assert "no refund" in row(results, "Refunds › bad").reason
 
@@ -143,3 +145,8 @@ def test_our_own_report_of_a_run_without_a_verdict_does_not_pass() -> None:
     decision = Decision(passed=False, exit_code=Exit.INVALID, reasons=("too many errors",))
     results = read("".join(ctrf.render(story_of(build.results(gate=decision)))))
     assert outcomes(results)["ci-evals › gate"] == [FAILED]
+    assert results.contradictions == ("extra.exitCode is 3: the run has no verdict.",)
+
+
+def test_an_exit_code_of_another_tool_says_nothing() -> None:
+    assert not read(report(entry("passed"), extra={"exitCode": 3})).contradictions
