@@ -135,23 +135,24 @@ class Toolbox:
         folder = results_path(arguments.get("results"), self._root)
         self._refuse_above_limits(await self._plan(arguments))
         before = _run_id(folder)
-        left = max(0.0, self._settings.max_cost - self._spent)
+        spent = self._spent
+        left = max(0.0, self._settings.max_cost - spent)
         options = self._played(arguments) | {"output_dir": folder, "max_cost": left, "quiet": True}
-        try:
-            ended = await self._children.call("run", arguments["suites"], options)
-        except asyncio.CancelledError:
-            self._spent = self._settings.max_cost  # nobody knows what it has spent
-            raise
+        # Until a run tells its cost, nobody knows what it has spent.
+        self._spent = max(spent, self._settings.max_cost)
+        ended = await self._children.call("run", arguments["suites"], options)
+        if ended.code == Exit.USAGE and not _may_be_new(folder, before):
+            self._spent = spent  # nothing was played
         if ended.code not in (Exit.PASSED, Exit.FAILED, Exit.INVALID):
             raise self._failed("run", ended)
         results = self._open(folder)
         if results.run.id == before or results.gate.exit_code != ended.code:
-            self._spent = self._settings.max_cost
             raise ToolError(
                 f"No verdict: the run ended with exit code {ended.code}, and wrote no results that say so. "
                 "Run `ci-evals run` in a terminal to see why."
             )
-        self._spent += results.usage.cost_usd or 0.0
+        if results.usage.cost_usd is not None:
+            self._spent = spent + results.usage.cost_usd
         again = "Call `failures` for reasons." if results.gate.exit_code else None
         return {**saved.summary(results), "results": str(folder), "next": again}
 
@@ -171,8 +172,9 @@ class Toolbox:
         if trials[1] > self._settings.max_trials:
             limit = f"this server allows {self._settings.max_trials} trials in a run (--max-trials)"
             raise ToolError(f"Refused: {limit}. {said} {hint}")
-        left = self._settings.max_cost - self._spent
-        if dollars and dollars[1] > max(0.0, left):
+        left = max(0.0, self._settings.max_cost - self._spent)
+        is_above = dollars[1] > left if dollars else left == 0
+        if is_above:
             limit = f"${left:.4f} of ${self._settings.max_cost:g} are left (--max-cost)"
             raise ToolError(f"Refused: {limit}. {said} {hint}")
 
@@ -296,6 +298,13 @@ def _problem(problem: Problem) -> JsonValue:
 
 def _selection(arguments: Mapping[str, Any]) -> Selection:
     return Selection.of(arguments.get("tests") or None, ",".join(arguments.get("tags") or ()) or None)
+
+
+def _may_be_new(folder: Path, before: str | None) -> bool:
+    """Return whether the results in a folder may be of another run than the one before."""
+    if not (folder / RESULTS).exists():
+        return False
+    return before is None or _run_id(folder) != before
 
 
 def _run_id(folder: Path) -> str | None:
