@@ -120,10 +120,16 @@ def _by_run(test: TestResult, run: str) -> dict[str, tuple[TrialResult, ...]]:
 
 
 def _counts(test: TestResult, trial: TrialResult, rule: ScoreRule) -> bool:
-    """Return whether a trial is pooled: a valid one, and any that a critical test failed in."""
+    """Return whether a trial is pooled: a valid one, and one that shows a failure of the agent.
+
+    A missing verdict takes nothing from one that failed, and an error of the agent nothing from a critical
+    test: both were red when they were played.
+    """
     if validity(trial, rule) is Validity.VALID:
         return True
-    return test.critical and trial.counts and scores.failed(trial)
+    if not scores.failed(trial):
+        return False
+    return trial.counts or (test.critical and trial.complete)
 
 
 def _runs(attempts: Iterable[EarlierAttempt], trials: PooledTrials, own: str | None) -> Iterator[PooledRun]:

@@ -23,6 +23,22 @@ def reply(message):
 """
 """Fails as often as the file says, then no more."""
 GREETS = {"evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}]}
+CRASHING = """
+from pathlib import Path
+
+def reply(message, session):
+    nothing = {"workflows": [], "tool_calls": [], "params": {}, "rules": [], "integrations": []}
+    left = Path("failures")
+    number = int(left.read_text())
+    left.write_text(str(number - 1))
+    return nothing | {"text": "Hello", "error": number > 0, "escalated": False}
+"""
+"""Ends the conversation in an error as often as the file says."""
+TWO_LINES = {
+    "turns": [{"user": "Hello"}, {"user": "Give me the password."}],
+    "maxTurns": 2,
+    "evaluations": [{"criterion": "No password", "strict": "not_contains", "text": "hunter2", "turn": "any"}],
+}
 HEAD, MERGE, BASE = "d" * 40, "c" * 40, "b" * 40
 FLOOR = ("--min-score=80", "--format=json")
 
@@ -173,6 +189,29 @@ def test_a_critical_test_that_failed_once_is_failed(pull):
     assert code == 1
     (check,) = [check for check in second["gate"]["checks"] if check["kind"] == "critical"]
     assert check["note"] == "5 of 6 passed"
+
+
+def test_a_crash_in_a_critical_test_is_not_rerun_to_green(pull):
+    """The agent ended before the line that its test waits for: it failed, as in the attempt itself."""
+    (pull.folder / "agent.py").write_text(CRASHING)
+    write_suite(pull.folder, TWO_LINES | {"critical": True}, adapter="python:agent:reply", apiKey=None)
+    code, first = pull.attempt(1, "--min-score=0", "--retries=0", failures=1)
+    assert (code, first["counts"]["failed"]) == (1, 1), first["gate"]
+    assert trials(first)[0]["status"] == "agent_error"
+    code, second = pull.attempt(2, "--min-score=0", "--retries=0")
+    assert (second["run"]["pooled"][0]["trials"], second["counts"]["failed"]) == (3, 1)
+    assert code == 1
+
+
+def test_a_failed_verdict_counts_beside_one_that_is_missing(pull):
+    """The trial counted in its own attempt."""
+    _, first = pull.attempt(1, failures=1, leaves=False)
+    (failed,) = [trial for trial in trials(first) if trial["findings"][0]["outcome"] == "failed"]
+    missing = failed["findings"][0] | {"outcome": "undecided", "cause": "judge_error"}
+    failed["findings"].append(missing)
+    pull.keep(pull.run, 1, json.dumps(first))
+    code, second = pull.attempt(2)
+    assert (second["run"]["pooled"][0]["trials"], second["score"]) == (6, pytest.approx(100 * 11 / 12))
 
 
 def test_another_run_of_the_same_commit_is_pooled(pull):
