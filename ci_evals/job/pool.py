@@ -47,3 +47,8 @@ class Pool:
     def drops(self) -> list[bool]:
         """Whether each earlier attempt that looked for a drop found one."""
         return [run.drop for run in self.runs if run.drop is not None]
+
+    @property
+    def of_other_arms(self) -> bool:
+        """True if trials of agents other than the first are pooled."""
+        return any(arm and trials for (arm, _, _), trials in self.trials.items())

@@ -23,8 +23,12 @@ class Stage:
 
 
 def first_stage(job: Job) -> Stage:
-    """The stage that a run begins with."""
-    return Stage(first_plan(job.plan, job.both_sides, compares=job.baseline.results is not None))
+    """The stage that a run begins with.
+
+    An earlier attempt that played the base agent had reason to: its trials are compared, not screened again.
+    """
+    both_sides = BothSides.ALWAYS if job.pool and job.pool.of_other_arms else job.both_sides
+    return Stage(first_plan(job.plan, both_sides, compares=job.baseline.results is not None))
 
 
 def first_plan(plan: Plan, both_sides: BothSides, *, compares: bool) -> Plan:

@@ -15,6 +15,7 @@ from ci_evals.domain.run_ending import RunEnding
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.job.job import Job
+from ci_evals.job.pool import Pool
 from ci_evals.job.stages import first_stage, next_stage
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
@@ -148,3 +149,12 @@ def test_every_way_is_taken(way, spared):
     assert (passed.gate.passed, passed.comparison.method) == (True, spared)
     assert not failed.gate.passed
     assert (failed.comparison.method == "both-sides") == (BASE in WAYS[way].arms)
+
+
+@pytest.mark.parametrize(("arm", "screens"), [(0, True), (1, False)])
+def test_a_base_agent_that_an_earlier_attempt_played_is_played_again(arm, screens):
+    """A drop that it proved is not cleared by a look at earlier runs."""
+    baseline = BaselineResults(build.run_of("main", [[[True, True]]]))
+    pool = Pool(trials={(arm, 1, 1): (build.trial_result(run="first"),)})
+    job = Job(WAYS["both sides"], Policy(), Options(), Redactor(), baseline, pool=pool)
+    assert first_stage(job).plan.first_arm_only is screens
