@@ -141,7 +141,7 @@ def _runs(attempts: Iterable[EarlierAttempt], trials: PooledTrials, own: str | N
         for earlier in attempt.results.run.pooled:
             if earlier.run != own:
                 known.setdefault(earlier.run, earlier)
-    of_runs = [trial.run for some in trials.values() for trial in some]
+    of_runs = [trial.run for (arm, _, _), some in trials.items() if arm == 0 for trial in some]
     for run in known.values():
         yield replace(run, trials=of_runs.count(run.run))
 
