@@ -5,7 +5,7 @@ differs. Of its trials those are taken that say something about the agent; error
 new ones. A trial is taken once, also if a later attempt had pooled it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ci_evals.domain.errors import Exit
@@ -16,6 +16,7 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.gate.rules.regression import is_chance
 from ci_evals.job.chosen import Chosen
+from ci_evals.job.conclude import BaselineResults
 from ci_evals.job.job import Job
 from ci_evals.job.playing import not_played
 from ci_evals.job.pool import EarlierAttempt, Place, Pool, PooledTrials, Reruns
@@ -29,18 +30,39 @@ def pooled(job: Job, chosen: Chosen, reruns: Reruns) -> Job:
     begun = replace(job, pool=Pool(reruns))
     head = not_played(begun, chosen, "")
     own = job.journal.past.header.run if job.journal and job.journal.past else None
+    compared = _compared_with(job.baseline)
     fit: list[EarlierAttempt] = []
     not_pooled = [*reruns.not_pooled]
     for attempt in reruns.attempts:
         if attempt.results.run.id == own:
             continue  # this run, which is resumed
-        if why := _why_not(head, attempt.results):
+        if attempt.results.run.id in compared:
+            not_pooled.append(_is_compared(attempt.source, passed=attempt.results.gate.passed))
+        elif why := _why_not(head, attempt.results):
             not_pooled.append(UnpooledRun(source=attempt.source, why="; ".join(why)))
         else:
             fit.append(attempt)
-    trials = _trials(job, head, fit, own)
-    runs = tuple(sorted(_runs(fit, trials, own), key=lambda run: run.started_at))
+    for attempt in fit:
+        not_pooled += [
+            _is_compared(f"run {earlier.run} in {attempt.source}", passed=earlier.passed is True)
+            for earlier in attempt.results.run.pooled
+            if earlier.run in compared
+        ]
+    others = compared | ({own} if own else set())
+    trials = _trials(job, head, fit, others)
+    runs = tuple(sorted(_runs(fit, trials, others), key=lambda run: run.started_at))
     return replace(job, pool=Pool(reruns, runs, trials, tuple(not_pooled)))
+
+
+def _compared_with(baseline: BaselineResults) -> frozenset[str]:
+    """The ids of the runs that this one is compared with, and of those that they have pooled."""
+    runs = [results.run for results in (baseline.results, *baseline.history) if results]
+    return frozenset([*(run.id for run in runs), *(pooled.run for run in runs for pooled in run.pooled)])
+
+
+def _is_compared(source: str, *, passed: bool) -> UnpooledRun:
+    """An attempt that this run is compared with. If it did not pass, this run cannot pass without it."""
+    return UnpooledRun(source=source, why="this run is compared with it", unread=not passed)
 
 
 def _why_not(head: Results, there: Results) -> list[str]:
@@ -74,9 +96,9 @@ def _setup(results: Results) -> str | None:
 
 
 def _trials(
-    job: Job, head: Results, attempts: Sequence[EarlierAttempt], own: str | None
+    job: Job, head: Results, attempts: Sequence[EarlierAttempt], others: Collection[str]
 ) -> dict[Place, tuple[TrialResult, ...]]:
-    """The trials that are pooled, those of each run from one file alone."""
+    """The trials that are pooled, those of each run from one file alone; none of `others`."""
     found: dict[Place, dict[str, tuple[TrialResult, ...]]] = {}
     # What a run says of itself comes first, then what later ones have pooled.
     for first_hand in (True, False):
@@ -85,7 +107,7 @@ def _trials(
             for place, test, rule in _tests(job, head, there):
                 of_runs = found.setdefault(place, {})
                 for run, trials in _by_run(test, there.run.id).items():
-                    if run in of_runs or run == own or (run == there.run.id) is not first_hand:
+                    if run in of_runs or run in others or (run == there.run.id) is not first_hand:
                         continue
                     some = (trial for trial in trials if _counts(test, trial, rule))
                     of_runs[run] = tuple(job.redactor.model(replace(trial, run=run)) for trial in some)
@@ -132,14 +154,16 @@ def _counts(test: TestResult, trial: TrialResult, rule: ScoreRule) -> bool:
     return trial.counts or (test.critical and trial.complete)
 
 
-def _runs(attempts: Iterable[EarlierAttempt], trials: PooledTrials, own: str | None) -> Iterator[PooledRun]:
-    """Yield each pooled run, as it describes itself or else as a later one does."""
+def _runs(
+    attempts: Iterable[EarlierAttempt], trials: PooledTrials, others: Collection[str]
+) -> Iterator[PooledRun]:
+    """Yield each pooled run but for `others`, as it describes itself or else as a later one does."""
     known: dict[str, PooledRun] = {}
     for attempt in attempts:
         known[attempt.results.run.id] = _described(attempt)
     for attempt in attempts:
         for earlier in attempt.results.run.pooled:
-            if earlier.run != own:
+            if earlier.run not in others:
                 known.setdefault(earlier.run, earlier)
     of_runs = [trial.run for (arm, _, _), some in trials.items() if arm == 0 for trial in some]
     for run in known.values():

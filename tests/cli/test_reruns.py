@@ -435,3 +435,13 @@ def test_rounds_and_the_base_agent_pool_too(pull):
     code, other = pull.attempt(3, *sides, repeats="--rounds=3")
     assert (code, other["run"]["pooled"]) == (0, [])
     assert {run["why"] for run in other["run"]["reruns"]["notPooled"]} == {"the options of its agents differ"}
+
+
+def test_a_run_does_not_pool_what_it_is_compared_with(pull):
+    """Else a drop would hide behind itself. Without an attempt that failed it cannot pass."""
+    _, first = pull.attempt(1, failures=6)
+    (pull.folder / "first.json").write_text(json.dumps(first))
+    code, second = pull.attempt(2, "--baseline=first.json")
+    assert (code, second["run"]["pooled"], second["counts"]["trials"]) == (3, [], 6)
+    (missing,) = second["run"]["reruns"]["notPooled"]
+    assert missing["why"] == "this run is compared with it"
