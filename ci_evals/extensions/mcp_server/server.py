@@ -1,5 +1,7 @@
 """The server: tools over MCP's standard input and output, until the client is gone."""
 
+from __future__ import annotations  # those of the SDK, which may be missing
+
 import asyncio
 import os
 from collections.abc import Mapping
@@ -31,10 +33,10 @@ try:
     import mcp_types as types
     from mcp.server import Server
     from mcp.server.stdio import stdio_server
-except ImportError as error:
-    raise UsageError(
-        f"The server needs the official SDK of MCP, which is not installed: {extra('mcp')}"
-    ) from error
+except ImportError:  # the extra is not installed, and modules of the package can be imported all the same
+    _HAS_SDK = False
+else:
+    _HAS_SDK = True
 
 _FOLDER = "extensions/mcp_server"
 _MOST_MESSAGE = 4_000
@@ -44,8 +46,10 @@ def serve(settings: McpSettings, context: RunContext) -> None:
     """Serve until the client closes its end; then end runs that it started, with their agents.
 
     Raises:
-        UsageError: the file of the option `adapter_options` cannot be read.
+        UsageError: the SDK is not installed, or the file of the option `adapter_options` cannot be read.
     """
+    if not _HAS_SDK:
+        raise UsageError(f"The server needs the official SDK of MCP, which is not installed: {extra('mcp')}")
     context.hide([settings.agent_key])
     if settings.adapter_options:
         options_file(settings.adapter_options, context.environ, masked=False)
