@@ -234,6 +234,15 @@ def test_another_run_of_the_same_commit_is_pooled(pull):
         assert (code, results["counts"]["trials"], results["run"]["reruns"]["notPooled"]) == (0, 6, [])
 
 
+def test_a_newer_run_of_the_same_commit_is_pooled_too(pull):
+    """A rerun of an older run does not forget what a newer one found."""
+    pull.attempt(1)
+    newer = pull.started(created_at="2026-11-20T10:00:00Z")
+    pull.attempt(1, run=newer, failures=6)
+    code, third = pull.attempt(2)
+    assert (code, third["counts"]["trials"], third["score"]) == (1, 18, pytest.approx(100 * 12 / 18))
+
+
 def test_an_attempt_with_other_settings_is_not_pooled(pull):
     """And the run says why; it is decided by itself."""
     pull.attempt(1, failures=6)

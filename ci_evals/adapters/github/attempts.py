@@ -61,6 +61,8 @@ class _Run(BaseModel):
     head_sha: str
     head_branch: str | None
     path: str
+    started_at: str = Field(validation_alias=AliasChoices("run_started_at", "created_at"))
+    """In ISO 8601, of the latest attempt."""
     repository_id: int = Field(validation_alias=AliasChoices("repository_id", AliasPath("repository", "id")))
     head_repository_id: int = Field(
         validation_alias=AliasChoices("head_repository_id", AliasPath("head_repository", "id"))
@@ -87,7 +89,7 @@ def artifact_name(key: str, attempt: int) -> str:
 
 
 async def find(hub: GitHub, event: GitHubEvent, key: str, own: WorkflowRun) -> list[Attempt]:
-    """Find the earlier attempts at the commit of this run, the oldest first. The event's repository is known.
+    """Find the earlier attempts at the commit of this run, those of this run last. The event's repository is known.
 
     That takes three requests, and two more for each attempt.
 
@@ -124,9 +126,11 @@ async def _runs(hub: GitHub, event: GitHubEvent, own: WorkflowRun) -> AsyncItera
     if not isinstance(items, list):
         raise GitHubError("GitHub lists the runs of this commit in an unknown way")
     others = [run for item in items if (run := _parsed(_Run, item))]
-    earlier = sorted(run.id for run in others if run.id < this.id and run.identity == this.identity)
-    for number in earlier[:-MAX_RUNS:-1]:
-        yield number
+    # A run with a higher id is an earlier one too, if this one is an older run that is rerun.
+    same = [run for run in others if run.id != this.id and run.identity == this.identity]
+    same.sort(key=lambda run: (run.started_at, run.id), reverse=True)
+    for run in same[: MAX_RUNS - 1]:
+        yield run.id
 
 
 async def _own_run(hub: GitHub, path: str) -> Any:
