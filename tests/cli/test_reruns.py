@@ -243,6 +243,16 @@ def test_a_newer_run_of_the_same_commit_is_pooled_too(pull):
     assert (code, third["counts"]["trials"], third["score"]) == (1, 18, pytest.approx(100 * 12 / 18))
 
 
+def test_another_dispatch_of_the_workflow_is_not_pooled(pull):
+    """Its inputs are not known. Attempts of one dispatch have the same ones."""
+    pull.run["event"] = "workflow_dispatch"
+    pull.attempt(1, failures=2)
+    other = pull.started(event="workflow_dispatch")
+    _, alone = pull.attempt(1, run=other, leaves=False)
+    assert (alone["counts"]["trials"], alone["run"]["reruns"]["notPooled"]) == (6, [])
+    assert pull.attempt(2, leaves=False)[1]["counts"]["trials"] == 12
+
+
 def test_an_attempt_with_other_settings_is_not_pooled(pull):
     """And the run says why; it is decided by itself."""
     pull.attempt(1, failures=6)

@@ -29,10 +29,17 @@ MAX_ATTEMPTS = 50
 _FILE = "_results.json"
 _ACTIONS = "actions: read"
 _ALONE = frozenset(
-    {"schedule", "repository_dispatch", "workflow_run", "issue_comment", "pull_request_target"}
+    {
+        "schedule",
+        "repository_dispatch",
+        "workflow_dispatch",
+        "workflow_run",
+        "issue_comment",
+        "pull_request_target",
+    }
 )
-"""Events of whose runs only the attempts belong together: their commit is not the one that is tested, or they
-ask again on purpose what may have changed since, such as a model."""
+"""Events of whose runs only the attempts belong together: their commit is not the one that is tested, their
+inputs are not known, or they ask again on purpose what may have changed since, such as a model."""
 _SPOOLED_BYTES = 10_000_000
 _T = TypeVar("_T", bound=BaseModel)
 
@@ -89,9 +96,9 @@ def artifact_name(key: str, attempt: int) -> str:
 
 
 async def find(hub: GitHub, event: GitHubEvent, key: str, own: WorkflowRun) -> list[Attempt]:
-    """Find the earlier attempts at the commit of this run, those of this run last. The event's repository is known.
+    """Find the earlier attempts at the commit of this run, those of this run last.
 
-    That takes three requests, and two more for each attempt.
+    The event's repository is known. That takes three requests, and two more for each attempt.
 
     Raises:
         NotPermittedError: the token lacks the permission.
