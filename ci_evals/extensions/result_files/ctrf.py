@@ -84,6 +84,8 @@ def _rows(test: Mapping[str, Any], name: str) -> Iterator[Row]:
     earlier = fields.tables(test.get("retryAttempts") or [], "retryAttempts")
     rows = [_row(attempt, common) for attempt in earlier]
     last = _row(test, common)
+    if wrong := _wrong_counts(test):
+        last = Row(**common, undecided=fields.ERROR, reason=wrong)
     for _ in range(_unlisted(test, rows, last)):
         yield Row(**common, passed=False, reason=_RERUN)
     yield from rows
@@ -92,7 +94,7 @@ def _rows(test: Mapping[str, Any], name: str) -> Iterator[Row]:
 
 def _unlisted(test: Mapping[str, Any], listed: Sequence[Row], last: Row) -> int:
     """Return how many attempts the file counts and does not list."""
-    retries = fields.count(test.get("retries")) or 0
+    retries = _count(test.get("retries")) or 0
     if retries > _MOST_ATTEMPTS:
         raise ValueError(f"retries of {last.test[:100]!r} is {retries:,}")
     unlisted = max(0, retries - len(listed))
@@ -102,6 +104,23 @@ def _unlisted(test: Mapping[str, Any], listed: Sequence[Row], last: Row) -> int:
     return unlisted
 
 
+def _wrong_counts(test: Mapping[str, Any]) -> str | None:
+    """Return what is no count of attempts: with it nobody knows whether one failed."""
+    retries, flaky = test.get("retries"), test.get("flaky")
+    if retries is not None and _count(retries) is None:
+        return f"retries is {fields.shown(retries)}, which is no count"
+    if flaky is not None and not isinstance(flaky, bool):
+        return f"flaky is {fields.shown(flaky)}, which is neither true nor false"
+    return None
+
+
+def _count(value: Any) -> int | None:
+    """Return a count, which some tools write as `5.0`; None for what is none."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return fields.count(value)
+
+
 def _row(attempt: Mapping[str, Any], common: Mapping[str, Any]) -> Row:
     milliseconds = fields.amount(attempt.get("duration"))
     seconds = None if milliseconds is None else milliseconds / 1000
@@ -109,7 +128,8 @@ def _row(attempt: Mapping[str, Any], common: Mapping[str, Any]) -> Row:
     reason = _reason(attempt)
     if status in ("passed", "failed"):
         return Row(**common, passed=status == "passed", reason=reason, seconds=seconds)
-    if status in ("skipped", "pending") or (status == "other" and attempt.get("rawStatus") in _NEVER_BEGAN):
+    never_began = status == "other" and fields.words(attempt.get("rawStatus")) in _NEVER_BEGAN
+    if status in ("skipped", "pending") or never_began:
         return Row(**common, undecided=fields.SKIPPED, reason=reason, seconds=seconds)
     unclear = f"its status is {fields.shown(status)}"
     return Row(**common, undecided=fields.ERROR, reason=reason or unclear, seconds=seconds)
@@ -125,9 +145,14 @@ def _contradictions(report: Mapping[str, Any], tests: Sequence[Mapping[str, Any]
     summary = fields.table(report["summary"], "summary")
     counts = Counter(fields.words(test.get("status")) for test in tests)
     for key in ("tests", *_STATUSES):
-        stated = fields.count(summary.get(key))
         found = len(tests) if key == "tests" else counts[key]
-        if stated is not None and stated != found:
+        if key not in summary:
+            yield f"summary.{key} is missing, and the list of tests has {found:,}."
+            continue
+        stated = _count(summary[key])
+        if stated is None:
+            yield f"summary.{key} is {fields.shown(summary[key])}, which is no count."
+        elif stated != found:
             yield f"summary.{key} is {stated:,}, and the list of tests has {found:,}."
     extra = report.get("extra")
     exit_code = extra.get("exitCode") if isinstance(extra, dict) else None

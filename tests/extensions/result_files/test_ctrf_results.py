@@ -16,8 +16,17 @@ from ci_evals.reports import ctrf
 from ci_evals.reports.story.story import story_of
 
 
-def report(*tests: dict[str, Any], summary: dict[str, int] | None = None, **more: Any) -> str:
-    results = {"tool": {"name": "tool"}, "summary": summary or {}, "tests": tests, **more}
+def totals(*tests: dict[str, Any]) -> dict[str, Any]:
+    statuses = [test["status"] for test in tests]
+    counts = {
+        status: statuses.count(status) for status in ("passed", "failed", "skipped", "pending", "other")
+    }
+    return {"tests": len(tests), **counts}
+
+
+def report(*tests: dict[str, Any], summary: dict[str, Any] | None = None, **more: Any) -> str:
+    stated = totals(*tests) | (summary or {})
+    results = {"tool": {"name": "tool"}, "summary": stated, "tests": tests, **more}
     return json.dumps({"reportFormat": "CTRF", "specVersion": "0.0.0", "results": results})
 
 
@@ -94,10 +103,50 @@ def test_equal_names_in_other_suites_are_other_tests() -> None:
         ({"failed": 1}, "summary.failed is 1, and the list of tests has 0."),
         ({"passed": 0}, "summary.passed is 0, and the list of tests has 1."),
         ({"other": 3}, "summary.other is 3, and the list of tests has 0."),
+        ({"tests": 5.0}, "summary.tests is 5, and the list of tests has 1."),
+        ({"tests": 5.5}, "summary.tests is 5.5, which is no count."),
+        ({"tests": "5"}, "summary.tests is '5', which is no count."),
+        ({"tests": {}}, "summary.tests is dict, which is no count."),
+        ({"tests": None}, "summary.tests is None, which is no count."),
+        ({"passed": True}, "summary.passed is True, which is no count."),
+        ({"failed": -1}, "summary.failed is -1, which is no count."),
     ],
 )
-def test_totals_that_the_tests_contradict_are_named(summary: dict[str, int], said: str) -> None:
+def test_totals_that_the_tests_contradict_are_named(summary: dict[str, Any], said: str) -> None:
     assert read(report(entry("passed"), summary=summary)).contradictions == (said,)
+
+
+def test_a_total_that_the_format_requires_and_the_file_lacks_contradicts_it() -> None:
+    document = json.loads(report(entry("passed")))
+    del document["results"]["summary"]["tests"]
+    said = "summary.tests is missing, and the list of tests has 1."
+    assert read(json.dumps(document)).contradictions == (said,)
+
+
+def test_a_whole_number_with_a_point_is_a_total() -> None:
+    assert not read(report(entry("passed"), summary={"tests": 1.0})).contradictions
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"retries": "1"}, "retries is '1', which is no count"),
+        ({"retries": [1]}, "retries is list, which is no count"),
+        ({"retries": 0.5}, "retries is 0.5, which is no count"),
+        ({"flaky": "yes"}, "flaky is 'yes', which is neither true nor false"),
+        ({"flaky": 1}, "flaky is 1, which is neither true nor false"),
+    ],
+)
+def test_attempts_that_cannot_be_counted_are_an_error_of_their_test(
+    fields: dict[str, Any], reason: str
+) -> None:
+    results = read(report(entry("passed", **fields), entry("passed", "b")))
+    assert outcomes(results) == {"a": [ERROR], "b": [PASSED]}
+    assert row(results, "a").reason == reason
+
+
+def test_a_raw_status_that_is_no_word_is_none() -> None:
+    assert outcomes(read(report(entry("other", rawStatus=[])))) == {"a": [ERROR]}
 
 
 def test_a_run_that_is_not_healthy_contradicts_tests_that_all_passed() -> None:
