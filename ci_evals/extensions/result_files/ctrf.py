@@ -36,7 +36,8 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     tests = fields.tables(report["tests"], "tests")
     file.check_rows(len(tests))
     names = numbered([_name(test) for test in tests])
-    rows = [row for test, name in zip(tests, names, strict=True) for row in _rows(test, name)]
+    ours = _is_ours(report)
+    rows = [row for test, name in zip(tests, names, strict=True) for row in _rows(test, name, ours=ours)]
     report_id = fields.words(document.get("reportId"))
     return [
         ResultSet(
@@ -77,8 +78,12 @@ def _name(test: Mapping[str, Any]) -> str:
     return identity(_suites(test), "", fields.test_name(test.get("name")).strip())
 
 
-def _rows(test: Mapping[str, Any], name: str) -> Iterator[Row]:
-    """Yield the attempts at a test, the last one at the end."""
+def _rows(test: Mapping[str, Any], name: str, *, ours: bool) -> Iterator[Row]:
+    """Yield the attempts at a test, the last one at the end.
+
+    In reports of this tool, an attempt that is `other` broke off, was played again and decided nothing, and
+    `flaky` is about the trials of a test.
+    """
     groups = dict.fromkeys([*_suites(test)[:1], *fields.names(test.get("tags") or [], "tags")])
     common: dict[str, Any] = {"test": name, "groups": tuple(group for group in groups if group)}
     earlier = fields.tables(test.get("retryAttempts") or [], "retryAttempts")
@@ -86,20 +91,22 @@ def _rows(test: Mapping[str, Any], name: str) -> Iterator[Row]:
     last = _row(test, common)
     if wrong := _wrong_counts(test):
         last = Row(**common, undecided=fields.ERROR, reason=wrong)
-    for _ in range(_unlisted(test, rows, last)):
+    for _ in range(_unlisted(test, rows, last, ours=ours)):
         yield Row(**common, passed=False, reason=_RERUN)
-    yield from rows
+    for attempt, row in zip(earlier, rows, strict=True):
+        if not ours or attempt.get("status") != "other":
+            yield row
     yield last
 
 
-def _unlisted(test: Mapping[str, Any], listed: Sequence[Row], last: Row) -> int:
+def _unlisted(test: Mapping[str, Any], listed: Sequence[Row], last: Row, *, ours: bool) -> int:
     """Return how many attempts the file counts and does not list."""
     retries = _count(test.get("retries")) or 0
     if retries > _MOST_ATTEMPTS:
         raise ValueError(f"retries of {last.test[:100]!r} is {retries:,}")
     unlisted = max(0, retries - len(listed))
     failed = unlisted or any(row.passed is False for row in listed)
-    if test.get("flaky") is True and last.passed and not failed:
+    if not ours and test.get("flaky") is True and last.passed and not failed:
         return 1
     return unlisted
 

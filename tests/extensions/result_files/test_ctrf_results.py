@@ -9,6 +9,8 @@ from tool_results import ERROR, FAILED, PASSED, SKIPPED, one, outcomes, row
 
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results.gate import Decision
+from ci_evals.domain.results.trial import Attempt
+from ci_evals.domain.transcript import EndState
 from ci_evals.extension_support.result_files.result_rows import ResultSet
 from ci_evals.extension_support.result_files.source import SourceFile
 from ci_evals.extensions.result_files.reading import read_file
@@ -188,6 +190,19 @@ def test_our_own_report_is_read_with_the_same_outcomes() -> None:
         "Refunds › unplayed": [ERROR],
     }
     assert "no refund" in row(results, "Refunds › bad").reason
+
+
+def test_attempts_of_our_own_report_that_broke_off_decide_nothing() -> None:
+    broke, ended = Attempt(status=EndState.FAILED, error="timed out"), Attempt(status=EndState.COMPLETED)
+    rerun = build.test_result("rerun", trials=(build.trial_result(attempts=(broke, ended)),))
+    results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", rerun))))))
+    assert outcomes(results) == {"Refunds › rerun": [PASSED]}
+
+
+def test_a_flaky_test_of_our_own_report_that_passed_has_no_failure_of_its_own() -> None:
+    unsteady = build.test_result("unsteady", flaky=True)
+    results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", unsteady))))))
+    assert outcomes(results) == {"Refunds › unsteady": [PASSED]}
 
 
 def test_our_own_report_of_a_run_without_a_verdict_does_not_pass() -> None:
