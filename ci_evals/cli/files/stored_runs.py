@@ -4,6 +4,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from ci_evals.cli.files.saved_run import SavedRun
@@ -69,7 +70,7 @@ def read_stored_runs(
     if not files:
         raise UsageError(f"{folder}: {_NO_RUNS}")
     begun(len(files))
-    by_id: dict[str, list[Results]] = defaultdict(list)
+    by_run: dict[tuple[str, datetime], list[Results]] = defaultdict(list)
     left_out = []
     for file in files[:MOST_FILES]:
         try:
@@ -77,14 +78,11 @@ def read_stored_runs(
         except UsageError as error:
             left_out.append(LeftOut(file, str(error).partition("\n")[0]))
         else:
-            parts = by_id[results.run.id]
-            if parts and parts[0].run.started_at != results.run.started_at:
-                left_out.append(LeftOut(file, f"{file}: another run has the same id, {results.run.id!r}"))
-            else:
-                parts.append(compact(results))
+            # Two runs of `gate` on equal files have one id.
+            by_run[results.run.id, results.run.started_at].append(compact(results))
         read()
     left_out += [LeftOut(file, f"{file}: more than {MOST_FILES:,} files") for file in files[MOST_FILES:]]
-    runs = sorted(map(_whole, by_id.values()), key=lambda run: (run.run.started_at, run.run.id))
+    runs = sorted(map(_whole, by_run.values()), key=lambda run: (run.run.started_at, run.run.id))
     return StoredRuns(tuple(runs), tuple(left_out))
 
 
