@@ -76,7 +76,7 @@ def commits(found: Backtest) -> str:
     """Return how the comparisons of equal commits differ from the others."""
     same, other = found.same_commit, found.other_commit
     if not same.of:
-        return "In all comparisons the commits differ, so the agent may have changed."
+        return "No comparison is known to be of one commit, so the agent may have changed."
     if not other.of:
         return "In all comparisons the commits are equal."
     return (

@@ -177,6 +177,8 @@ def test_reports_say_it_in_words_and_draw_it(tmp_path, capsys):
     )
     assert sentence in said
     assert sentence in (tmp_path / "out" / "backtest.md").read_text()
+    unknown = "No comparison is known to be of one commit, so the agent may have changed."
+    assert unknown in (tmp_path / "out" / "backtest.md").read_text()
     page = (tmp_path / "out" / "backtest.html").read_text()
     assert sentence in page
     assert page.count("<svg") == 2
