@@ -9,7 +9,7 @@ import report_texts
 
 from ci_evals.cli.files.stored_runs import history_in, read_stored_runs
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.run import Git, Origin, PooledRun, Results
 
 
 def run(name: str, day: int = 0, *suites: str) -> Results:
@@ -112,12 +112,59 @@ def test_folder_without_results_is_refused(tmp_path, name):
 
 
 def test_history_ends_with_the_run_that_is_compared_with(tmp_path):
-    """Also if the folder holds it too, and older and newer runs."""
+    """Also if the folder holds it too, and newer runs."""
     newest = run("two", 2)
     store(tmp_path / "a", run("one", 1))
     store(tmp_path / "b", newest)
     store(tmp_path / "c", run("three", 3))
-    assert [results.run.id for results in history_in(tmp_path, newest)] == ["one", "three", "two"]
+    history = history_in(tmp_path, newest)
+    assert [results.run.id for results in history.runs] == ["one", "two"]
+    assert history.left_out == 1
+
+
+MAIN = {"git": Git(ref="refs/heads/main")}
+
+
+@pytest.mark.parametrize(
+    ("fields", "counts"),
+    [
+        (MAIN, True),
+        ({"git": Git(ref="refs/heads/feature")}, False),
+        ({"git": Git(ref="refs/heads/main", pull_request=7)}, False),
+        ({"git": Git()}, False),
+        (MAIN | {"status": "interrupted"}, False),
+        (MAIN | {"origin": Origin(how="rejudge", run="run-0", started_at=build.STARTED_AT)}, False),
+        (MAIN | {"shard": build.shard()}, False),
+        (MAIN | {"pooled": (PooledRun(run="run-0", trials=3, started_at=build.STARTED_AT),)}, False),
+    ],
+    ids=[
+        "of the branch",
+        "another branch",
+        "pull request",
+        "no branch",
+        "unfinished",
+        "rejudged",
+        "shard",
+        "pooled",
+    ],
+)
+def test_only_whole_runs_of_the_branch_are_its_history(tmp_path, fields, counts):
+    def of(name: str, day: int, **info) -> Results:
+        started = build.STARTED_AT + timedelta(days=day)
+        return build.results(run=build.run_info(id=name, started_at=started, **info))
+
+    store(tmp_path, of("earlier", 1, **fields))
+    history = history_in(tmp_path, of("newest", 2, **MAIN))
+    assert [results.run.id for results in history.runs] == ["earlier"] * counts + ["newest"]
+    assert history.left_out == (not counts)
+
+
+def test_a_baseline_that_names_no_branch_has_runs_of_all_branches_but_not_of_pull_requests(tmp_path):
+    day = build.STARTED_AT - timedelta(days=1)
+    for name, git in {"main": MAIN["git"], "pull": Git(pull_request=7)}.items():
+        store(tmp_path / name, build.results(run=build.run_info(id=name, started_at=day, git=git)))
+    history = history_in(tmp_path, run("newest"))
+    assert [results.run.id for results in history.runs] == ["main", "newest"]
 
 
 def test_history_with_a_file_that_cannot_be_read_is_refused(tmp_path):

@@ -448,6 +448,7 @@ def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interrupti
         return NO_BASELINE
     from ci_evals.cli.files.stored_runs import history_in
     from ci_evals.cli.github.baseline import baseline_of, history_length
+    from ci_evals.domain import numbers
 
     history_length(settings)
     baseline = baseline_of(settings, github, interruption.run_cancellable)
@@ -455,9 +456,16 @@ def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interrupti
     if baseline.results is None or folder is None or not folder.is_dir():
         return baseline
     try:
-        return replace(baseline, history=history_in(folder, baseline.results))
+        stored = history_in(folder, baseline.results)
     except UsageError as error:
         raise UsageError(f"`history=`: {error}") from error
+    if stored.left_out:
+        runs = numbers.count(stored.left_out, "run")
+        github.context.console.say(
+            f"`history=`: {runs} in {folder} left out: not completed, played elsewhere, later than the "
+            "baseline, or of a pull request or another branch"
+        )
+    return replace(baseline, history=stored.runs)
 
 
 def _refuse_self_comparison(baseline: BaselineResults, journal: Journal, settings: RunSettings) -> None:

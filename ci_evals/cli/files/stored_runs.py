@@ -78,16 +78,42 @@ def read_stored_runs(
         except UsageError as error:
             left_out.append(LeftOut(file, str(error).partition("\n")[0]))
         else:
-            # Two runs of `gate` on equal files have one id.
-            by_run[results.run.id, results.run.started_at].append(compact(results))
+            by_run[_run_key(results)].append(compact(results))
         read()
     left_out += [LeftOut(file, f"{file}: more than {MOST_FILES:,} files") for file in files[MOST_FILES:]]
     runs = sorted(map(_whole, by_run.values()), key=lambda run: (run.run.started_at, run.run.id))
     return StoredRuns(tuple(runs), tuple(left_out))
 
 
-def history_in(folder: Path, newest: Results) -> tuple[Results, ...]:
-    """Read the runs in a folder of results, oldest first, with `newest` as the last of them.
+def unfit(run: Results) -> str | None:
+    """Return why a run is no sample of what an agent does; None if it is one."""
+    info = run.run
+    if info.status != "completed":
+        return f"the run was not completed ({info.status})"
+    if info.origin:
+        return f"its conversations are those of the run {info.origin.run} ({info.origin.how})"
+    if info.shard:
+        return "a shard of a run; merge its shards first"
+    if any(test.taken_from for test in run.tests) or info.pooled:
+        return "some of its trials are of an earlier run"
+    return None
+
+
+@dataclass(frozen=True)
+class StoredHistory:
+    """The runs of a branch up to a run."""
+
+    runs: tuple[Results, ...]
+    """Oldest first; the last one is the run."""
+    left_out: int
+    """Other runs that do not belong to them."""
+
+
+def history_in(folder: Path, newest: Results) -> StoredHistory:
+    """Read the runs of a branch in a folder of results, with `newest` as the last of them.
+
+    Left out are runs of pull requests and of other branches, those that began later, and those that are no
+    sample of what the agent does.
 
     Raises:
         UsageError: there are none, or one cannot be read.
@@ -95,8 +121,22 @@ def history_in(folder: Path, newest: Results) -> tuple[Results, ...]:
     stored = read_stored_runs(folder, earlier_version=True)
     if stored.left_out:
         raise UsageError("\n".join(one.why for one in stored.left_out))
-    earlier = [run for run in stored.runs if run.run.id != newest.run.id]
-    return (*earlier[-_MOST_IN_HISTORY + 1 :], newest)
+    others = [run for run in stored.runs if _run_key(run) != _run_key(newest)]
+    earlier = [run for run in others if _is_earlier(run, newest)]
+    return StoredHistory((*earlier[-_MOST_IN_HISTORY + 1 :], newest), len(others) - len(earlier))
+
+
+def _is_earlier(run: Results, newest: Results) -> bool:
+    """Return whether a run is one of the same branch that did not begin after the newest."""
+    git, branch = run.run.git, newest.run.git.branch
+    if git.pull_request is not None or (branch is not None and git.branch != branch):
+        return False
+    return run.run.started_at <= newest.run.started_at and unfit(run) is None
+
+
+def _run_key(run: Results) -> tuple[str, datetime]:
+    """Return what tells runs apart: two runs of `gate` on equal files have one id."""
+    return run.run.id, run.run.started_at
 
 
 def _read(file: Path, *, earlier_version: bool) -> Results:

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ci_evals.cli.files.stored_runs import unfit
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.backtest.figures import LeftOutRun
 from ci_evals.scoring.comparison.compare import RunComparer
@@ -135,16 +136,9 @@ def _comparable(comparer: RunComparer) -> bool:
 
 def _unfit(run: Results) -> str | None:
     """Return why a run is no trial of the gate; None if it is one."""
-    info = run.run
-    if info.status != "completed":
-        return f"the run was not completed ({info.status})"
-    if info.origin:
-        return f"its conversations are those of the run {info.origin.run} ({info.origin.how})"
-    if info.shard:
-        return "a shard of a run; merge its shards first"
-    if any(test.taken_from for test in run.tests) or info.pooled:
-        return "some of its trials are of an earlier run"
-    if info.git.branch is None and info.git.pull_request is None:
+    if why := unfit(run):
+        return why
+    if run.run.git.branch is None and run.run.git.pull_request is None:
         return "names no branch"
     return None
 
