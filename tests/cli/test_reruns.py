@@ -253,6 +253,25 @@ def test_another_dispatch_of_the_workflow_is_not_pooled(pull):
     assert pull.attempt(2, leaves=False)[1]["counts"]["trials"] == 12
 
 
+def test_runs_of_other_workflows_do_not_hide_an_attempt(pull):
+    """However many there are of the same commit."""
+    pull.attempt(1, failures=6)
+    for _ in range(120):
+        pull.started(workflow_id=78, path=".github/workflows/other.yml")
+    rerun = pull.started()
+    assert pull.attempt(1, run=rerun, leaves=False)[1]["counts"]["trials"] == 12
+
+
+def test_a_run_does_not_pass_if_earlier_ones_are_too_many_to_read(pull):
+    """The oldest of them may have failed."""
+    pull.attempt(1, failures=6)
+    for _ in range(20):
+        last = pull.started(created_at="2026-11-20T10:00:00Z")
+    code, results = pull.attempt(1, run=last, leaves=False)
+    assert code == 3, pull.log
+    assert "too many earlier attempts" in results["gate"]["reasons"][0]
+
+
 def test_an_attempt_with_other_settings_is_not_pooled(pull):
     """And the run says why; it is decided by itself."""
     pull.attempt(1, failures=6)

@@ -163,6 +163,7 @@ class GitHubApi:
         name, expired = fields.pop("name", "ci-evals-results-default"), fields.pop("expired", False)
         run = {
             "id": run_id,
+            "workflow_id": 77,
             "event": "push",
             "head_branch": "main",
             "head_sha": sha,
@@ -268,11 +269,6 @@ class GitHubApi:
             raise RefusedError(404, "Not Found")
         return self.runs[int(number)]
 
-    def _list_runs(self, request: Request) -> Json:
-        asked = {name: request.query[name] for name in ("head_sha", "event") if name in request.query}
-        found = [run for run in self.runs.values() if asked.items() <= run.items()]
-        return {"total_count": len(found), "workflow_runs": sorted(found, key=lambda run: -run["id"])}
-
     def _artifacts_of_run(self, _request: Request, number: str) -> Json:
         found = [one for one in self.artifacts if one["workflow_run"]["id"] == int(number)]
         return {"total_count": len(found), "artifacts": sorted(found, key=lambda one: -one["id"])}
@@ -356,14 +352,13 @@ class GitHubApi:
             raise RefusedError(404, f"{login} is not a user")
         return {"permission": permission, "role_name": permission}
 
-    def _runs_of_workflow(self, request: Request, _workflow: str) -> Json:
-        asked = request.query
-        found = [
-            run
-            for run in self.runs.values()
-            if run["head_sha"] == asked["head_sha"] and run["status"] == asked["status"]
-        ]
-        return {"total_count": len(found), "workflow_runs": found}
+    def _runs_of_workflow(self, request: Request, workflow: str) -> Json:
+        names = ("head_sha", "event", "status")
+        asked: Json = {name: request.query[name] for name in names if name in request.query}
+        if workflow.isdecimal():  # else the name of its file
+            asked["workflow_id"] = int(workflow)
+        found = [run for run in self.runs.values() if asked.items() <= run.items()]
+        return {"total_count": len(found), "workflow_runs": sorted(found, key=lambda run: -run["id"])}
 
     def _rerun(self, _request: Request, run: str) -> Json:
         if int(run) not in self.runs:
@@ -400,7 +395,6 @@ class GitHubApi:
         ("GET", "REPO/actions/artifacts", "actions: read", _list_artifacts),
         ("GET", r"REPO/actions/artifacts/(\d+)/zip", "actions: read", _zip),
         ("GET", r"REPO/actions/runs/(\d+)", "actions: read", _run),
-        ("GET", "REPO/actions/runs", "actions: read", _list_runs),
         ("GET", r"REPO/actions/runs/(\d+)/artifacts", "actions: read", _artifacts_of_run),
         ("GET", "REPO/commits", "contents: read", _list_commits),
         ("GET", r"REPO/commits/(\w+)", "contents: read", _commit),
@@ -490,7 +484,10 @@ def _server(answer: Callable[[Request], tuple[Answer, bool]], api: GitHubApi) ->
 
 def _page(given: Answer, request: Request, url: str) -> Answer:
     """The asked page of a list, with the addresses of its neighbours."""
-    listed = given.body.get("artifacts") if isinstance(given.body, dict) else given.body
+    listed, key = given.body, ""
+    if isinstance(given.body, dict):
+        key = "workflow_runs" if "workflow_runs" in given.body else "artifacts"
+        listed = given.body.get(key)
     if request.method != "GET" or not isinstance(listed, list):
         return given
     size = max(1, min(100, int(request.query.get("per_page", 30))))
@@ -500,7 +497,7 @@ def _page(given: Answer, request: Request, url: str) -> Answer:
     if page * size < len(listed):
         query = "&".join(f"{k}={v}" for k, v in (request.query | {"page": str(page + 1)}).items())
         headers["Link"] = f'<{url}{request.path}?{query}>; rel="next", <{url}{request.path}>; rel="first"'
-    body = given.body | {"artifacts": part} if isinstance(given.body, dict) else part
+    body = given.body | {key: part} if isinstance(given.body, dict) else part
     return Answer(given.status, body, headers)
 
 

@@ -7,7 +7,7 @@ skipped: it may be a failure.
 """
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, TypeVar, cast
@@ -15,13 +15,16 @@ from typing import Any, BinaryIO, TypeVar, cast
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from ci_evals.adapters.github import archive
-from ci_evals.adapters.github.api import PAGE, GitHub
+from ci_evals.adapters.github.api import MAX_PAGES, PAGE, GitHub
 from ci_evals.adapters.github.archive import ArchiveError
 from ci_evals.adapters.github.context import GitHubEvent, WorkflowRun
 from ci_evals.domain.errors import GitHubError
 
 MAX_RUNS = 20
 """Maximum number of workflow runs that are searched, the newest first."""
+
+MAX_LISTED = 1000
+"""Maximum number of runs that GitHub lists for a commit."""
 
 MAX_ATTEMPTS = 50
 """Maximum number of artifacts that are read, the newest first. Each carries the trials that it pooled."""
@@ -56,6 +59,15 @@ class Attempt:
     """The reason, in a clause."""
 
 
+@dataclass(frozen=True)
+class Found:
+    """What was found of earlier attempts."""
+
+    attempts: list[Attempt]
+    cut: bool
+    """True if there may be more, beyond a limit."""
+
+
 class NotPermittedError(GitHubError):
     """The token may not read workflow runs at all, so that no attempt of this workflow can be pooled."""
 
@@ -64,6 +76,7 @@ class _Run(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
     id: int
+    workflow_id: int
     event: str
     head_sha: str
     head_branch: str | None
@@ -95,49 +108,51 @@ def artifact_name(key: str, attempt: int) -> str:
     return f"ci-evals-attempt-{key}-{attempt}"
 
 
-async def find(hub: GitHub, event: GitHubEvent, key: str, own: WorkflowRun) -> list[Attempt]:
+async def find(hub: GitHub, event: GitHubEvent, key: str, own: WorkflowRun) -> Found:
     """Find the earlier attempts at the commit of this run, those of this run last.
 
-    The event's repository is known. That takes three requests, and two more for each attempt.
+    The event's repository is known. That takes three requests, one more for each other run, and two more for
+    each attempt.
 
     Raises:
         NotPermittedError: the token lacks the permission.
         GitHubError: GitHub does not say which attempts there are.
     """
-    runs = [run async for run in _runs(hub, event, own)]
+    runs, cut = await _runs(hub, event, own)
     attempts: list[Attempt] = []
     for run in runs:
         path = f"/repos/{event.repository}/actions/runs/{run}/artifacts"
         found = [item async for item in hub.pages(path, needs=_ACTIONS, within="artifacts")]
+        cut = cut or len(found) >= MAX_PAGES * PAGE
         for number, artifact in _of_key(found, key):
+            if run == own.id and number >= own.attempt:
+                continue
             if len(attempts) == MAX_ATTEMPTS:
+                cut = True
                 break
-            if run != own.id or number < own.attempt:
-                attempts.append(await _read(hub, event, Attempt(run, number), artifact))
-    return attempts[::-1]
+            attempts.append(await _read(hub, event, Attempt(run, number), artifact))
+    return Found(attempts[::-1], cut)
 
 
-async def _runs(hub: GitHub, event: GitHubEvent, own: WorkflowRun) -> AsyncIterator[int]:
-    """Yield the ids of the runs of this run's commit, this run first, then the newest."""
-    path = f"/repos/{event.repository}/actions/runs"
-    this = _parsed(_Run, await _own_run(hub, f"{path}/{own.id}"))
+async def _runs(hub: GitHub, event: GitHubEvent, own: WorkflowRun) -> tuple[list[int], bool]:
+    """Return the runs of this run's commit, itself first, then the newest, and whether that is not all."""
+    actions = f"/repos/{event.repository}/actions"
+    this = _parsed(_Run, await _own_run(hub, f"{actions}/runs/{own.id}"))
     if this is None:
         raise GitHubError("GitHub describes this workflow run in an unknown way")
     if this.repository_id != this.head_repository_id:
-        return
-    yield this.id
+        return [], False
     if this.event in _ALONE:
-        return
-    listed = await hub.get(path, needs=_ACTIONS, head_sha=this.head_sha, event=this.event, per_page=PAGE)
-    items = listed.get("workflow_runs") if isinstance(listed, dict) else None
-    if not isinstance(items, list):
-        raise GitHubError("GitHub lists the runs of this commit in an unknown way")
+        return [this.id], False
+    path = f"{actions}/workflows/{this.workflow_id}/runs"
+    asked = {"head_sha": this.head_sha, "event": this.event}
+    items = [item async for item in hub.pages(path, needs=_ACTIONS, within="workflow_runs", **asked)]
     others = [run for item in items if (run := _parsed(_Run, item))]
     # A run with a higher id is an earlier one too, if this one is an older run that is rerun.
     same = [run for run in others if run.id != this.id and run.identity == this.identity]
     same.sort(key=lambda run: (run.started_at, run.id), reverse=True)
-    for run in same[: MAX_RUNS - 1]:
-        yield run.id
+    searched = [this.id, *(run.id for run in same)]
+    return searched[:MAX_RUNS], len(searched) > MAX_RUNS or len(items) >= MAX_LISTED
 
 
 async def _own_run(hub: GitHub, path: str) -> Any:

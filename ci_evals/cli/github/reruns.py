@@ -3,7 +3,7 @@
 import asyncio
 
 from ci_evals.adapters.github import attempts
-from ci_evals.adapters.github.attempts import Attempt, NotPermittedError, artifact_name
+from ci_evals.adapters.github.attempts import Attempt, Found, NotPermittedError, artifact_name
 from ci_evals.adapters.github.context import WorkflowRun
 from ci_evals.cli.github.github_job import GitHubJob, Wait
 from ci_evals.cli.settings.choices import RerunMode
@@ -81,7 +81,7 @@ def _why_never(settings: RunSettings, github: GitHubJob) -> str | None:
     return github.missing
 
 
-async def _find(settings: RunSettings, github: GitHubJob, own: WorkflowRun) -> list[Attempt]:
+async def _find(settings: RunSettings, github: GitHubJob, own: WorkflowRun) -> Found:
     async with asyncio.timeout(_FIND_SECONDS), github.client() as hub:
         return await attempts.find(hub, github.event, settings.comment_key, own)
 
@@ -96,18 +96,21 @@ def _unknown(own: WorkflowRun, why: str, github: GitHubJob) -> Reruns:
     return Reruns(not_pooled=(unknown,), ci_run=str(own.id), attempt=own.attempt)
 
 
-def _read_all(found: list[Attempt], own: WorkflowRun, key: str) -> Reruns:
+def _read_all(found: Found, own: WorkflowRun, key: str) -> Reruns:
     read, not_pooled = [], []
-    for attempt in found:
+    for attempt in found.attempts:
         source = f"attempt {attempt.attempt} of run {attempt.run}"
         try:
             read.append(_read(attempt, source))
         except UsageError as error:
             why = _clause(str(error).splitlines()[0])
             not_pooled.append(UnpooledRun(source=source, why=why, unread=True))
-    here = {attempt.attempt for attempt in found if attempt.run == own.id}
+    if found.cut:
+        why = "there are too many earlier attempts to read all of them"
+        not_pooled.append(UnpooledRun(source="an earlier attempt", why=why, unread=True))
+    here = {attempt.attempt for attempt in found.attempts if attempt.run == own.id}
     for number in range(1, own.attempt):
-        if number not in here:
+        if number not in here and not found.cut:
             why = f"it left no artifact {artifact_name(key, number)!r}"
             not_pooled.append(UnpooledRun(source=f"attempt {number} of run {own.id}", why=why))
     return Reruns(tuple(read), tuple(not_pooled), str(own.id), own.attempt)
