@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.rules.max_errors import MaxErrors
@@ -134,7 +135,7 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
         yield Stopped(ending.stopped_because)
     if counts.not_run and not ending.failed_fast:
         yield NotRun(counts.not_run, counts.trials + counts.not_run)
-    trials = [trial for test in deciding(results.tests) for trial in test.trials]
+    trials = _own_trials(results)
     rule = ScoreRule(offline=results.run.offline)
     # The check of max-errors fails by these too, and with it the run: it has a verdict.
     by_agent = sum(failed_in_error(trial, rule) for trial in trials)
@@ -153,6 +154,11 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
     all_errored = len(trials) == counts.errors > max_errors
     if results.score is None and not all_errored and not any(map(ended_too_early, trials)):
         yield NothingScored(quarantined=0 < counts.quarantined == counts.tests)
+
+
+def _own_trials(results: Results) -> list[TrialResult]:
+    """The trials but for those of earlier attempts: limits of errors are about this run."""
+    return [trial for test in deciding(results.tests) for trial in test.trials if trial.run is None]
 
 
 def unread_attempts(results: Results) -> Iterator[EarlierUnread]:

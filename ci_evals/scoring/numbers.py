@@ -277,7 +277,8 @@ def _counts(tests: Sequence[TestResult], deciding: Sequence[TestResult], rule: S
             statuses[trial.status] += 1
             scored += scores.is_scored(trial, rule)
             outcomes.update(finding.outcome for finding in trial.findings)
-            if test.quarantine is None:
+            # An earlier attempt had its own limits of errors: here its trials are evidence alone.
+            if test.quarantine is None and trial.run is None:
                 validities[scores.validity(trial, rule)] += 1
     test_outcomes = Counter(test.outcome for test in deciding)
     return Counts(

@@ -143,6 +143,11 @@ def uncounted_trials(test: TestResult) -> int:
     return sum(not trial.counts for trial in test.trials) + test.not_run
 
 
+def failed_uncounted(test: TestResult) -> int:
+    """Return how many trials without a score fail the test all the same: the agent broke off whole ones."""
+    return sum(not trial.counts and trial.complete and failed(trial) for trial in test.trials)
+
+
 def of_trial(trial: TrialResult, rule: ScoreRule) -> Fraction | None:
     """The trial's score in points; None if it does not count, or nothing in it does."""
     if not trial.counts:

@@ -200,7 +200,7 @@ def test_a_crash_in_a_critical_test_is_not_rerun_to_green(pull):
     assert trials(first)[0]["status"] == "agent_error"
     code, second = pull.attempt(2, "--min-score=0", "--retries=0")
     assert (second["run"]["pooled"][0]["trials"], second["counts"]["failed"]) == (3, 1)
-    assert code == 1
+    assert (code, second["counts"]["errors"]) == (1, 0), second["gate"]
 
 
 def test_a_failed_verdict_counts_beside_one_that_is_missing(pull):
@@ -210,8 +210,9 @@ def test_a_failed_verdict_counts_beside_one_that_is_missing(pull):
     missing = failed["findings"][0] | {"outcome": "undecided", "cause": "judge_error"}
     failed["findings"].append(missing)
     pull.keep(pull.run, 1, json.dumps(first))
-    _, second = pull.attempt(2)
+    code, second = pull.attempt(2)
     assert (second["run"]["pooled"][0]["trials"], second["score"]) == (6, pytest.approx(100 * 11 / 12))
+    assert (code, second["counts"]["errors"]) == (0, 0)  # at most 0 errors of this run
 
 
 def test_another_run_of_the_same_commit_is_pooled(pull):

@@ -40,7 +40,7 @@ class Critical(Rule):
         rule = ScoreRule(given.offline)
         passed = sum(trial.counts and scores.all_passed(trial, rule) for trial in test.trials)
         if given.assumed_score:
-            passed += uncounted
+            passed += uncounted - scores.failed_uncounted(test)
         planned = len(test.trials) + test.not_run
         if given.assumed_score is None:  # excluded trials count too where a score is assumed
             planned -= sum(trial.excluded for trial in test.trials)
