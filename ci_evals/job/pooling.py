@@ -5,11 +5,12 @@ differs. Of its trials those are taken that say something about the agent; error
 new ones. A trial is taken once, also if a later attempt had pooled it.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.plan import BASE
+from ci_evals.domain.plan import BASE, Trial
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import PooledRun, Results, UnpooledRun
 from ci_evals.domain.results.suite import TestResult
@@ -35,7 +36,11 @@ def pooled(job: Job, chosen: Chosen, reruns: Reruns) -> Job:
     not_pooled = [*reruns.not_pooled]
     for attempt in reruns.attempts:
         if attempt.results.run.id == own:
-            continue  # this run, which is resumed
+            # This run, which is resumed: its journal has the trials, or else they are not known here.
+            if _lacks(job, head, attempt.results):
+                why_unread = "this run is resumed from a journal that lacks trials of it"
+                not_pooled.append(UnpooledRun(source=attempt.source, why=why_unread, unread=True))
+            continue
         if attempt.results.run.id in compared:
             not_pooled.append(_is_compared(attempt.source, passed=attempt.results.gate.passed))
         elif why := _why_not(head, attempt.results):
@@ -52,6 +57,20 @@ def pooled(job: Job, chosen: Chosen, reruns: Reruns) -> Job:
     trials = _trials(job, head, fit, others)
     runs = tuple(sorted(_runs(fit, trials, others), key=lambda run: run.started_at))
     return replace(job, pool=Pool(reruns, runs, trials, tuple(not_pooled)))
+
+
+def _lacks(job: Job, head: Results, there: Results) -> bool:
+    """Return whether the journal of the resumed run lacks trials that its earlier results would give."""
+    past = job.journal.past if job.journal else None
+    if past is None:
+        return False
+    suites = len(head.suites)
+    for (arm, suite, number), test, rule in _tests(job, head, there):
+        for trial in test.trials:
+            place = Trial(suite=arm * suites + suite - 1, test=number - 1, index=trial.index)
+            if trial.run is None and place not in past.done and _counts(test, trial, rule):
+                return True
+    return False
 
 
 def _compared_with(baseline: BaselineResults) -> frozenset[str]:
@@ -98,23 +117,43 @@ def _setup(results: Results) -> str | None:
 def _trials(
     job: Job, head: Results, attempts: Sequence[EarlierAttempt], others: Collection[str]
 ) -> dict[Place, tuple[TrialResult, ...]]:
-    """The trials that are pooled, those of each run from one file alone; none of `others`."""
-    found: dict[Place, dict[str, tuple[TrialResult, ...]]] = {}
-    # What a run says of itself comes first, then what later ones have pooled.
-    for first_hand in (True, False):
-        for attempt in attempts:
-            there = attempt.results
-            for place, test, rule in _tests(job, head, there):
-                of_runs = found.setdefault(place, {})
-                for run, trials in _by_run(test, there.run.id).items():
-                    if run in of_runs or run in others or (run == there.run.id) is not first_hand:
-                        continue
-                    some = (trial for trial in trials if _counts(test, trial, rule))
-                    of_runs[run] = tuple(job.redactor.model(replace(trial, run=run)) for trial in some)
+    """The trials that are pooled, those of each run each once however many files hold it.
+
+    A run that was resumed left several files, and a later one may lack trials that an earlier one has. None
+    of `others` is pooled.
+    """
+    found: dict[Place, dict[str, list[TrialResult]]] = {}
+    for attempt in attempts:
+        there = attempt.results
+        for place, test, rule in _tests(job, head, there):
+            of_runs = found.setdefault(place, {})
+            for run, trials in _by_run(test, there.run.id).items():
+                if run in others:
+                    continue
+                known = of_runs.setdefault(run, [])
+                some = [trial for trial in trials if _counts(test, trial, rule)]
+                known += [job.redactor.model(replace(trial, run=run)) for trial in _new(known, some)]
     return {
         place: tuple(trial for trials in of_runs.values() for trial in trials)
         for place, of_runs in found.items()
     }
+
+
+def _new(known: Iterable[TrialResult], trials: Iterable[TrialResult]) -> list[TrialResult]:
+    """The trials of one run in a file that are not among those of other files."""
+    taken = Counter(map(_same, known))
+    new = []
+    for trial in trials:
+        if taken[_same(trial)]:
+            taken[_same(trial)] -= 1
+        else:
+            new.append(trial)
+    return new
+
+
+def _same(trial: TrialResult) -> tuple[float, bool]:
+    """Equal for the same trial in two files: its number changes when it is pooled, its duration does not."""
+    return trial.duration_seconds, scores.failed(trial)
 
 
 def _tests(job: Job, head: Results, there: Results) -> Iterator[tuple[Place, TestResult, ScoreRule]]:
@@ -155,13 +194,13 @@ def _counts(test: TestResult, trial: TrialResult, rule: ScoreRule) -> bool:
 
 
 def _runs(
-    attempts: Iterable[EarlierAttempt], trials: PooledTrials, others: Collection[str]
+    attempts: Sequence[EarlierAttempt], trials: PooledTrials, others: Collection[str]
 ) -> Iterator[PooledRun]:
     """Yield each pooled run but for `others`, as it describes itself or else as a later one does."""
     known: dict[str, PooledRun] = {}
     for attempt in attempts:
         known[attempt.results.run.id] = _described(attempt)
-    for attempt in attempts:
+    for attempt in reversed(attempts):
         for earlier in attempt.results.run.pooled:
             if earlier.run not in others:
                 known.setdefault(earlier.run, earlier)

@@ -484,3 +484,29 @@ def test_a_run_does_not_pool_what_it_is_compared_with(pull):
     assert (code, second["run"]["pooled"], second["counts"]["trials"]) == (3, [], 6)
     (missing,) = second["run"]["reruns"]["notPooled"]
     assert missing["why"] == "this run is compared with it"
+
+
+def test_a_resumed_run_does_not_forget_what_its_journal_lacks(pull):
+    """An older journal than the results: what these show may be a failure."""
+    pull.attempt(1)
+    journal = pull.folder / "results/journal.jsonl"
+    whole = journal.read_text()
+    code, second = pull.attempt(2, "--resume=results", leaves=False)
+    assert (code, second["run"]["reruns"]["notPooled"]) == (0, [])
+    journal.write_text("".join(whole.splitlines(keepends=True)[:3]))
+    code, second = pull.attempt(2, "--resume=results", leaves=False)
+    (missing,) = second["run"]["reruns"]["notPooled"]
+    assert (code, missing["why"]) == (3, "this run is resumed from a journal that lacks trials of it")
+
+
+def test_all_trials_count_of_a_run_that_left_two_files(pull):
+    """It was resumed: the earlier file shows fewer of its trials."""
+    _, whole = pull.attempt(1, failures=2, leaves=False)
+    part = json.loads(json.dumps(whole))
+    for test in part["suites"][0]["tests"]:
+        del test["trials"][1:]
+    pull.keep(pull.run, 1, json.dumps(part))
+    pull.keep(pull.run, 2, json.dumps(whole))
+    _, third = pull.attempt(3)
+    assert [run["trials"] for run in third["run"]["pooled"]] == [6]
+    assert third["score"] == pytest.approx(100 * 10 / 12)
