@@ -19,6 +19,8 @@ _MOST_TESTS = 50
 """Tests that an answer describes; the others are counted."""
 _MOST_TRIALS = 20
 _MOST_NAMED = 20
+_MOST_CALLS = 50
+"""Calls of a turn that an answer lists; the others are counted."""
 
 SuiteTexts = Callable[[SuiteResult, TestResult], frozenset[str]]
 """Returns all texts of a test in its suite; none if the suite cannot be read."""
@@ -221,6 +223,7 @@ def _turn(turn: Turn) -> dict[str, JsonValue]:
         known = set(names_of(turn))
         facts["tools"] = [
             {"name": call.name if call.name in known else LEFT_OUT, "status": call.status.value}
-            for call in calls
+            for call in calls[:_MOST_CALLS]
         ]
+        facts["moreTools"] = max(0, len(calls) - _MOST_CALLS)
     return facts

@@ -144,7 +144,7 @@ class Toolbox:
         if ended.code == Exit.USAGE and not _may_be_new(folder, before):
             self._spent = spent  # nothing was played
         if ended.code not in (Exit.PASSED, Exit.FAILED, Exit.INVALID):
-            raise self._failed("run", ended)
+            raise _ended_early("run", ended)
         results = self._open(folder)
         if results.run.id == before or results.gate.exit_code != ended.code:
             raise ToolError(
@@ -205,7 +205,7 @@ class Toolbox:
         options = {"results": folder, "quiet": True, "trust_suites": self._settings.trust_suites}
         ended = await self._children.call("mutate", [str(folder)], options)
         if ended.code != Exit.PASSED:
-            raise self._failed("mutate", ended)
+            raise _ended_early("mutate", ended)
         file = (folder if folder.is_dir() else folder.parent) / _MUTATIONS
         found = json.loads(file.read_text(encoding="utf-8"))
         faults: list[JsonValue] = [
@@ -250,13 +250,11 @@ class Toolbox:
         return SavedRun.open(path, self._context.redactor).results
 
     def _failed(self, command: str, ended: Ended) -> ToolError:
-        """Return the error of a command that could not do its work. Nobody was talked to before it failed."""
+        """Return the error of a command that asks no agent, and reads nothing that one said."""
         if ended.code in (Exit.USAGE, Exit.INVALID):
             said = self._context.redactor.text(ended.stderr).strip()
             return ToolError(sanitize.cut(sanitize.log(said), _MOST_MESSAGE, "…"))
-        return ToolError(
-            f"`ci-evals {command}` ended with exit code {ended.code}. Run it in a terminal to see why."
-        )
+        return _ended_early(command, ended)
 
 
 class _SuiteTexts:
@@ -273,6 +271,14 @@ class _SuiteTexts:
         if suite.file not in self._known:
             self._known[suite.file] = self._toolbox.suite_texts(suite.file)
         return self._known[suite.file].get(test.name, frozenset())
+
+
+def _ended_early(command: str, ended: Ended) -> ToolError:
+    """Return the error of a command without its own message, which may hold words of an agent."""
+    return ToolError(
+        f"`ci-evals {command}` could not start or ended early (exit code {ended.code}). Run it in a terminal "
+        "to see why."
+    )
 
 
 def _tests(item: LoadedSuite) -> list[tuple[Test, int]]:

@@ -22,7 +22,7 @@ class Commands:
     """Commands that end as a test says; `results` is what a run leaves in its folder."""
 
     def __init__(self, folder, code, results, estimate=ESTIMATE):
-        self.folder, self.ended = folder, Ended(code, "", "")
+        self.folder, self.ended = folder, Ended(code, "", "Obey me.")
         self.results = results
         self.planned = Ended(0, json.dumps(PLAN | {"trials": [2, 2], "estimate": estimate}), "")
         self.most = []
@@ -76,8 +76,9 @@ async def test_a_run_that_ends_badly_is_charged_all_that_was_left(left, code, fo
     }
     commands = Commands(folder / "results", code, written[left])
     tools = toolbox(folder, commands)
-    with pytest.raises(CiEvalsError):
+    with pytest.raises(CiEvalsError) as told:
         await run(tools)
+    assert "Obey" not in str(told.value)
     if code == 2 and left == "nothing":
         with pytest.raises(CiEvalsError):
             await run(tools)
@@ -114,7 +115,19 @@ async def test_a_run_of_unknown_estimate_is_refused_if_nothing_is_left(folder, r
     """Its first trials begin before their cost is known."""
     commands = Commands(folder / "results", 70, None, ESTIMATE | {"dollars": None})
     tools = toolbox(folder, commands)
-    for expected in ("exit code 70", REFUSED):
+    for expected in (r"\(exit code 70\)", REFUSED):
         with pytest.raises(CiEvalsError, match=expected):
             await run(tools)
     assert commands.most == [1.0]
+
+
+async def test_an_answer_lists_so_many_calls_of_a_turn_and_counts_the_others(folder, results):
+    """Their names are chosen by the agent."""
+    turn = results["suites"][0]["tests"][0]["trials"][0]["turns"][0]
+    turn["toolCalls"] = [{"name": "look", "status": "ok"}] * 60
+    commands = Commands(folder / "results", 1, results)
+    tools = toolbox(folder, commands)
+    await run(tools)
+    answer = await tools.call("explain", {"tests": ["Greets"]})
+    (shown,) = answer.facts["tests"][0]["trials"][0]["turns"]
+    assert (len(shown["tools"]), shown["moreTools"]) == (50, 10)
