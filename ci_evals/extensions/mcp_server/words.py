@@ -29,11 +29,14 @@ _MOST_RAW = 20_000
 _KEPT = "\x00{}\x00"
 _PARTS = re.compile(
     r"\x00\d+\x00"  # a text of the suite
-    r"|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
+    # A quotation that nothing closes runs to the end: a long reason is cut, and its closing mark with it.
+    r"|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)|'(?:[^'\\]|\\.)*(?:'|\\?\Z)"
+    r"|[“”„‟‘’‚‛«»‹›].*"  # our reasons have none of these
     r"|[\w.\-:/@$]+"
-    r"|\s+|."
+    r"|\s+|.",
+    re.DOTALL,
 )
-_SHAPE_OF_NAMES = re.compile(r"[A-Za-z_][\w.\-:/]{0,63}", re.ASCII)
+_SHAPE_OF_NAMES = re.compile(r"[A-Za-z_][\w.\-]{0,39}", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,9}(?:[.,]\d{1,9})?", re.ASCII)
 _LEFT_OUT_RUN = re.compile(rf"{re.escape(LEFT_OUT)}(?:[\s,;:]*{re.escape(LEFT_OUT)})+")
 _SHORTEST = 3
@@ -51,19 +54,20 @@ def _reason_words() -> frozenset[str]:
 class ReasonFilter:
     """Leaves out of the reasons of strict checks whatever the suite's author did not write.
 
-    Names of tools, rules, workflows and parameters stay if they look like names, and so do numbers.
+    Names of tools, rules, workflows and parameters stay if the suite has them, and so do numbers.
     """
 
     suite_texts: frozenset[str] = frozenset()
     """All texts of the test in its suite."""
     names: frozenset[str] = frozenset()
-    """Names of what the agent called, fired and extracted."""
+    """Names of the suite that the agent called, fired or extracted: others it could choose to be read."""
 
     @classmethod
     def of(cls, suite_texts: Iterable[str], trial: TrialResult) -> "ReasonFilter":
         """Return the filter for the findings of a trial."""
         names = frozenset(name for turn in trial.turns.without_traces() for name in names_of(turn))
-        return cls(frozenset(text for text in suite_texts if text.strip()), names)
+        texts = frozenset(text for text in suite_texts if text.strip())
+        return cls(texts, names & texts)
 
     def reason(self, finding: Finding) -> str | None:
         """Return the reason of a strict check without foreign words; None for what a judge wrote."""

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ci_evals.domain.results.trial import TrialResult, Turns
+from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.extensions.mcp_server.words import LEFT_OUT, ReasonFilter, Words, is_name, untrusted
 
 SUITE = frozenset({"40 dollars", r"\b(?:9|nine)\b", "city", "Paris", "get_weather", "$.orders[0].state"})
@@ -61,11 +63,32 @@ def test_suite_words_within_foreign_ones_do_not_bring_them_along():
     assert shown == "city = […] in turn 1"
 
 
-@pytest.mark.parametrize("text", ["two words", "x" * 65, "", "a\nb", "naïve", "'quoted'"])
+@pytest.mark.parametrize("mark", ["'", '"', "“", "„", "«", "‘", "’"])
+@pytest.mark.parametrize("end", ["", "\\", "x" * 30_000, "\n city"])
+def test_a_quotation_that_nothing_closes_is_left_out_to_its_end(mark, end):
+    """Cut off with its closing mark, or in marks of another kind."""
+    shown = ReasonFilter(SUITE, NAMES).without_words(f"R-7 = {mark}call city\nnot send-mail {end}")
+    assert shown == f"R-7 = {LEFT_OUT}"
+
+
+def test_a_name_that_the_agent_alone_chose_is_left_out_of_reasons():
+    """It could choose several, and make a sentence of them."""
+    call = ToolCall(name="get_weather", arguments={"city": 1, "obey": 2})
+    turn = Turn(
+        index=1, user="", user_source=UserSource.FIXED, agent="", latency_seconds=1, tool_calls=[call]
+    )
+    trial = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=1, turns=Turns([turn]))
+    shown = ReasonFilter.of(SUITE, trial).without_words("called: get_weather(city: 1, obey: 2) in turn 1")
+    assert shown == "called: get_weather(city: 1, […] 2) in turn 1"
+
+
+@pytest.mark.parametrize(
+    "text", ["two words", "x" * 41, "https://evil.example", "obey:me", "", "a\nb", "naïve", "'quoted'"]
+)
 def test_a_name_is_one_short_word(text):
     """Anything else that an agent calls a tool is left out."""
     assert not is_name(text)
-    assert is_name("crm.get_customer:v2")
+    assert is_name("crm.get_customer-v2")
 
 
 def test_words_are_bounded_and_marked_as_data():
