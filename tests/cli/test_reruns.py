@@ -386,6 +386,16 @@ def test_without_the_permission_a_rerun_replaces(pull):
     assert (code, "--reruns=pool" in pull.log) == (2, True)
 
 
+@pytest.mark.parametrize(("options", "expected"), [((), 3), (("--reruns=replace",), 0)])
+def test_an_attempt_that_could_not_pool_is_not_passed_over(pull, options, expected):
+    """Unless it was told not to: a setting of the repository may have kept it from it."""
+    pull.api.permissions.remove("actions: read")
+    pull.attempt(1, "--baseline=none", *options, failures=6)
+    pull.api.permissions.add("actions: read")
+    code, second = pull.attempt(2, "--baseline=none", leaves=False)
+    assert (code, second["run"]["pooled"]) == (expected, []), pull.log
+
+
 def test_replace_asks_nobody(pull):
     """Each attempt stands alone."""
     pull.attempt(1, failures=6)

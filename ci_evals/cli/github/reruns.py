@@ -15,6 +15,9 @@ from ci_evals.reports import report_files
 
 _FIND_SECONDS = 180.0
 _ELSEWHERE = "earlier attempts are known only in jobs on GitHub. Omit it elsewhere"
+_PARTS = ("shard", "replay", "arms", "onlyFailed", "changedSince")
+"""Options, as results name them, with which a run pools nothing."""
+
 _SHOWN = 300
 """Characters of a reason that a report shows."""
 
@@ -125,6 +128,10 @@ def _read(attempt: Attempt, source: str) -> EarlierAttempt:
     if attempt.data is None:
         raise UsageError(attempt.why)
     results = report_files.load(attempt.data, f"the results of {source}")
+    options = results.run.config
+    left_alone = options.get("reruns") == RerunMode.REPLACE.value or any(map(options.get, _PARTS))
+    if results.run.reruns is None and not left_alone:
+        raise UsageError("it was to pool reruns, and could not")
     return EarlierAttempt(results, source, attempt.attempt)
 
 
