@@ -41,10 +41,11 @@ FROM ${PYTHON_IMAGE} AS whole
 ENV PATH="/opt/ci-evals/venv/bin:${PATH}"
 COPY --from=build /opt/ci-evals /opt/ci-evals
 # What installs and builds packages, Python's windows, for which the slim images lack the libraries, its manual, and what
-# only a shell at a terminal, a debugger and a checker of packages read.
+# only a shell at a terminal, a debugger, a checker of packages and Python's own tests read.
 RUN rm -rf /usr/local/include /usr/local/bin/pip* /usr/local/bin/idle* /usr/local/lib/python3*/site-packages/* \
         /usr/local/lib/python3*/config-3* /usr/share/info /usr/share/bash-completion /usr/share/lintian \
         /usr/share/gcc /usr/share/gdb /usr/local/bin/python*-gdb.py /usr/local/lib/python3*/turtle.py \
+        /usr/local/lib/python3*/lib-dynload/_*test*.so \
         /var/cache/debconf/*-old /var/lib/dpkg/*-old \
     && for part in ensurepip idlelib pydoc_data tkinter turtledemo; do rm -rf /usr/local/lib/python3*/"${part}"; done
 # Without bytecode every start compiles what it imports, and the slim images carry none. Python leaves it beside what
