@@ -38,6 +38,8 @@ class RunContext:
         self.options = options or {}
         self.check_settings: Callable[[object], None] = lambda _: None
         """Checks the options of any command before it begins, and raises `UsageError`."""
+        self.most_trials: int | None = None
+        """The most trials that a run may play; None for no limit."""
         self.reads_inputs = False
         """True if the action's inputs set the options, and no command line."""
         self.spell: Callable[[str], str] = str

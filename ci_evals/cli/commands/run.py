@@ -211,6 +211,9 @@ def _finish(prepared: _PreparedRun, selected: reuse.Selected) -> int:
         return _skip(prepared, selected.nothing_left)
     if selected.standing:
         return _let_stand(prepared, selected.standing)
+    most = prepared.context.most_trials
+    if most is not None and len(prepared.job.plan.trials) > most:
+        raise UsageError(f"the suites have changed since the estimate: they have more than {most} trials")
     with closing(prepared.journal):
         return _play(replace(prepared, job=_with_earlier_attempts(prepared)))
 

@@ -33,7 +33,13 @@ class Children:
         self._running: set[asyncio.subprocess.Process] = set()
         self._ending: set[asyncio.Task[None]] = set()
 
-    async def call(self, command: str, arguments: Sequence[str], options: Mapping[str, Any]) -> Ended:
+    async def call(
+        self,
+        command: str,
+        arguments: Sequence[str],
+        options: Mapping[str, Any],
+        most_trials: int | None = None,
+    ) -> Ended:
         """Carry out a command. It is ended if nobody waits for it any longer."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -47,7 +53,7 @@ class Children:
         )
         self._running.add(process)
         try:
-            given = pickle.dumps((os.getpid(), command, [*arguments], {**options}))
+            given = pickle.dumps((os.getpid(), command, [*arguments], {**options}, most_trials))
             stdout, stderr = await process.communicate(given)
         finally:
             self._end(process)

@@ -16,10 +16,13 @@ from ci_evals.cli.process.supervision import end_with_parent
 from ci_evals.cli.run_context import RunContext
 
 
-def play(server: int, command: str, arguments: list[str], options: Mapping[str, Any]) -> None:
+def play(
+    server: int, command: str, arguments: list[str], options: Mapping[str, Any], most: int | None
+) -> None:
     """Carry out a command with these values of its options, and exit with its code."""
     end_with_parent(server, signal.SIGTERM)
     context = RunContext(options=options)
+    context.most_trials = most
     run_command(lambda: invoke([command, "--", *arguments], context, PROGRAM), [command], context)
 
 

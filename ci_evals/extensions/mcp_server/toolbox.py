@@ -140,7 +140,7 @@ class Toolbox:
         options = self._played(arguments) | {"output_dir": folder, "max_cost": left, "quiet": True}
         # Until a run tells its cost, nobody knows what it has spent.
         self._spent = max(spent, self._settings.max_cost)
-        ended = await self._children.call("run", arguments["suites"], options)
+        ended = await self._children.call("run", arguments["suites"], options, self._settings.max_trials)
         if ended.code == Exit.USAGE and not _may_be_new(folder, before):
             self._spent = spent  # nothing was played
         if ended.code not in (Exit.PASSED, Exit.FAILED, Exit.INVALID):

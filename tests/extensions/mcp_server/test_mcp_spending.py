@@ -8,7 +8,7 @@ from served import write_shop
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import CiEvalsError
-from ci_evals.extensions.mcp_server.children import Ended
+from ci_evals.extensions.mcp_server.children import Children, Ended
 from ci_evals.extensions.mcp_server.settings import McpSettings
 from ci_evals.extensions.mcp_server.toolbox import Toolbox
 
@@ -27,7 +27,7 @@ class Commands:
         self.planned = Ended(0, json.dumps(PLAN | {"trials": [2, 2], "estimate": estimate}), "")
         self.most = []
 
-    async def call(self, command, arguments, options):
+    async def call(self, command, arguments, options, most_trials=None):
         if command == "plan":
             return self.planned
         self.most.append(options["max_cost"])
@@ -131,3 +131,13 @@ async def test_an_answer_lists_so_many_calls_of_a_turn_and_counts_the_others(fol
     answer = await tools.call("explain", {"tests": ["Greets"]})
     (shown,) = answer.facts["tests"][0]["trials"][0]["turns"]
     assert (len(shown["tools"]), shown["moreTools"]) == (50, 10)
+
+
+@pytest.mark.parametrize(("most", "code"), [(1, 2), (2, 1)])
+async def test_a_run_of_more_trials_than_allowed_is_refused_by_what_plays_it(most, code, folder):
+    """Its suites may have changed since they were counted."""
+    options = {"suites": ["evals"], "provider": "offline", "quiet": True}
+    ended = await Children().call("run", ["evals"], options, most)
+    assert ended.code == code, ended.stderr
+    assert ("have changed since the estimate" in ended.stderr) == (code == 2)
+    assert (folder / "results/_results.json").exists() == (code == 1)
