@@ -193,7 +193,7 @@ def _all_options() -> dict[str, Option]:
     """The options of all commands by their names; of a name that several have, the first."""
     from ci_evals.cli.settings.table import options_of
 
-    options: dict[str, Option] = {}
+    options = {option.name: option for option in options_of(env_files.EnvFile)}
     for command in app.registered_commands:
         settings = getattr(command.callback, "settings", None)
         if settings is None:
@@ -216,6 +216,7 @@ def main(args: list[str] | None = None) -> NoReturn:
 
     arguments, named = env_files.split(sys.argv[1:] if args is None else args)
     context = RunContext()
+    context.spell = partial(_spell, context)  # before the console is made, which spells messages of files too
 
     def command() -> object:
         if not _only_informs(arguments):

@@ -26,7 +26,7 @@ class CommandLine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _EnvFile:
+class EnvFile:
     """The option of all commands, as those of one are declared: see `Names`."""
 
     env_file: Annotated[Path, OptionSpec("File with variables.", names=Names.INPUT)]
@@ -62,7 +62,7 @@ def read(named: Sequence[str], context: RunContext) -> None:
         if context.environ.get("GITHUB_EVENT_NAME"):
             from ci_evals.cli.github.trust import check_workspace  # noqa: PLC0415  # for few commands
 
-            check_workspace(_EnvFile(path), context)
+            check_workspace(EnvFile(path), context)
         _set(path, context)
     # Here any value counts, "false" too: a file that nobody named must never be read in CI.
     in_ci = any(context.environ.get(name) for name in ("CI", "GITHUB_ACTIONS"))

@@ -406,7 +406,7 @@ def test_a_local_run_names_its_commit_and_its_changes(tmp_path, agent):
     run(agent, tmp_path, "--baseline=results", "--output-dir=changed")
     foot = f"`{second[:7]}` with changes against `{second[:7]}` of main"
     assert foot in (tmp_path / "changed/summary.md").read_text()
-    assert f"{second} with changes" in (tmp_path / "changed/report.html").read_text()
+    assert f"{second[:7]} with changes" in (tmp_path / "changed/report.html").read_text()
     run(agent, tmp_path, "--baseline=changed")
     assert results_in(tmp_path)["run"]["git"]["uncommittedChanges"] is True
     assert f"against `{second[:7]}` with changes of main" in (tmp_path / "results/summary.md").read_text()

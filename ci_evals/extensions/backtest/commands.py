@@ -21,7 +21,7 @@ def backtest(settings: "BacktestSettings", context: RunContext) -> None:
 
     \b
     ci-evals backtest results/
-    ci-evals backtest runs/ --from-github=acme/support-agent --branch=main --last=50
+    ci-evals backtest runs/ --from-github=acme/agent --branch=main --last=50
     ci-evals backtest runs/ --settings=gates.yaml
 
     Writes backtest.md, backtest.html and _backtest.json.

@@ -216,6 +216,7 @@ def test_a_killed_rejudge_leaves_no_green_reports_of_an_earlier_one(run):
     )
     assert {path.name for path in (run / "again").iterdir() if path.is_file()} == {
         "_results.json",
+        "ctrf.json",
         "summary.md",
     }
     assert 'errors="1"' in (run / "out.xml").read_text()
