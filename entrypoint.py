@@ -12,7 +12,7 @@ if __name__ == "__main__" and hasattr(signal, "pthread_sigmask"):  # not on Wind
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 from ci_evals.cli import env_files
-from ci_evals.cli.app import PROGRAM, invoke
+from ci_evals.cli.app import PROGRAM, invoke, new_context
 from ci_evals.cli.process.guard import run_command
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.inputs import check_unused, read
@@ -35,7 +35,7 @@ def run_arguments(context: RunContext) -> object:
 
 
 if __name__ == "__main__":
-    process = RunContext()
+    process = new_context()
     if len(sys.argv) > 1:
         run_command(lambda: run_arguments(process), env_files.split(sys.argv[1:]).arguments, process)
     run_command(lambda: run_inputs(process), ["run"], process)

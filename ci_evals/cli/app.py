@@ -181,6 +181,13 @@ def _check_variables(context: RunContext) -> None:
         warn(warning, context)
 
 
+def new_context() -> RunContext:
+    """Return the context of a command line, whose messages name settings as their reader sets them."""
+    context = RunContext()
+    context.spell = partial(_spell, context)
+    return context
+
+
 def _spell(context: RunContext, message: str) -> str:
     """Return a message with the settings as its reader sets them."""
     from ci_evals.cli.settings.spelling import spell
@@ -215,8 +222,7 @@ def main(args: list[str] | None = None) -> NoReturn:
     from ci_evals.cli.process.guard import run_command
 
     arguments, named = env_files.split(sys.argv[1:] if args is None else args)
-    context = RunContext()
-    context.spell = partial(_spell, context)  # before the console is made, which spells messages of files too
+    context = new_context()
 
     def command() -> object:
         if not _only_informs(arguments):
