@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ci_evals.cli.files.stored_runs import unfit
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.backtest.figures import LeftOutRun
 from ci_evals.scoring.comparison.compare import RunComparer
@@ -136,6 +135,8 @@ def _comparable(comparer: RunComparer) -> bool:
 
 def _unfit(run: Results) -> str | None:
     """Return why a run is no trial of the gate; None if it is one."""
+    from ci_evals.cli.files.stored_runs import unfit  # noqa: PLC0415  # settings import this module
+
     if why := unfit(run):
         return why
     if run.run.git.branch is None and run.run.git.pull_request is None:
