@@ -1,8 +1,8 @@
 """The judge of a study, and the course of a command that asks it: ask, show, keep, exit."""
 
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -88,26 +88,17 @@ class Judging:
                 )
                 return await work(asking), asking
 
-        with self._progress(noun) as (expect, done):
-            return interruption.play(study(expect, done))
+        with self._progress(noun) as shown:
+            return interruption.play(study(shown.begun, shown.done))
 
-    @contextmanager
-    def _progress(self, noun: str) -> Iterator[tuple[Callable[[int], None], Callable[[], None]]]:
+    def _progress(self, noun: str) -> AbstractContextManager[display.WorkProgress]:
         """Show the number of questions, and each that is answered."""
-        console = self.context.console
         models = sanitize.log_line(", ".join(self.used.models), 200)
-        if self.settings.quiet:
-            yield lambda _: None, lambda: None
-        elif not console.stream.isatty():
-            yield (
-                lambda count: console.say(f"Asking {models} about {numbers.count(count, noun)}"),
-                lambda: None,
-            )
-        else:
-            bar = display.bars(console)
-            whole = bar.add_task(models, total=None)
-            with bar:
-                yield lambda count: bar.update(whole, total=count), lambda: bar.advance(whole)
+
+        def sentence(count: int) -> str:
+            return f"Asking {models} about {numbers.count(count, noun)}"
+
+        return display.progress_of(models, sentence, self.context.console, quiet=self.settings.quiet)
 
     def finish(self, asking: Asking, study: Study, *, decided: int, warnings: bool = True) -> None:
         """Show the findings, keep them with the results, and exit if the study did not come to its end.

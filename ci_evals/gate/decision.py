@@ -102,6 +102,8 @@ def decide_change(given: GateInput, policy: Policy) -> GateDecision:
         *(undecided if given.results.score is not None else (NothingScored(),)),
         *_not_checked(checks),
     )
+    if checks and _none_fails(checks):
+        reasons = (*reasons, *unread_attempts(given.results))
     passed = _none_fails(checks) and not reasons
     code = Exit.INVALID if checks and reasons else Exit.PASSED if passed or not checks else Exit.FAILED
     return GateDecision(passed, code, checks, reasons)

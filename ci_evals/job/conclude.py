@@ -24,10 +24,10 @@ from ci_evals.reports.story.gate import reason_in_words
 from ci_evals.scoring.comparison.arms import compared_arms
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
+from ci_evals.scoring.comparison.reruns import level_of
 from ci_evals.scoring.comparison.rounds import Look
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.scoring.statistics import ALPHA
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -245,7 +245,7 @@ def conclude(
     if base and not skipped:
         comparer = RunComparer(results, base, method, of_base_commit=of_base)
     less = weakened_since(results, policy, baseline)
-    level = info.reruns.level if info.reruns else ALPHA
+    level = level_of(info)
     gate_input = GateInput(
         results,
         comparer,

@@ -17,14 +17,14 @@ class EarlierAttempt:
 
     results: Results
     source: str
-    """Where it was found: `attempt 1 of run 12345`."""
+    """Its place on GitHub: `attempt 1 of run 12345`."""
     attempt: int
     """GitHub's attempt of that workflow run."""
 
 
 @dataclass(frozen=True)
 class Reruns:
-    """What is known of earlier attempts at the commit of this run."""
+    """Earlier attempts at the commit of this run, as far as they are known."""
 
     attempts: tuple[EarlierAttempt, ...] = ()
     """The oldest first."""
@@ -36,7 +36,7 @@ class Reruns:
 
 @dataclass(frozen=True)
 class Pool:
-    """What a run pools."""
+    """The trials that a run pools, and the attempts that it does not."""
 
     reruns: Reruns = Reruns()
     runs: tuple[PooledRun, ...] = ()
@@ -45,7 +45,7 @@ class Pool:
 
     @property
     def drops(self) -> list[bool]:
-        """Whether each earlier attempt that looked for a drop found one."""
+        """For each earlier attempt that looked for a drop, True if it found one."""
         return [run.drop for run in self.runs if run.drop is not None]
 
     @property

@@ -226,7 +226,7 @@ def _described(attempt: EarlierAttempt) -> PooledRun:
 
 
 def _drop(checks: Iterable[GateCheck]) -> bool | None:
-    """Whether a drop beyond chance was found; None if none was looked for."""
+    """Return True if a drop beyond chance was found; None if none was looked for."""
     looked = [check for check in checks if check.kind is CheckKind.REGRESSION and is_chance(check)]
     decided = [check for check in looked if check.passed is not None]
     return any(check.passed is False for check in decided) if decided else None

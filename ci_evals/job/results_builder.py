@@ -219,7 +219,7 @@ class ResultsBuilder:
 
     @property
     def _reruns(self) -> Reruns | None:
-        """What is known of earlier attempts at the commit."""
+        """The facts about earlier attempts at the commit."""
         pool = self._job.pool
         if pool is None:
             return None

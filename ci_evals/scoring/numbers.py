@@ -261,7 +261,7 @@ def _group(name: str, tests: Sequence[TestResult], rule: ScoreRule) -> ScoreGrou
 
 
 def _taken_trials(test: TestResult) -> int:
-    """How many trials of a test were not played by this run."""
+    """Return the number of trials of a test that this run did not play."""
     if test.taken_from:
         return len(test.trials)
     return sum(trial.run is not None for trial in test.trials)

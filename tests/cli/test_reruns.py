@@ -216,7 +216,7 @@ def test_a_failed_verdict_counts_beside_one_that_is_missing(pull):
 
 
 def test_another_run_of_the_same_commit_is_pooled(pull):
-    """As attempts are; of another commit, event, workflow, branch or a fork it is not."""
+    """Like an attempt, unless it is of another commit, event, workflow, branch or a fork."""
     pull.attempt(1, failures=2)
     rerun = pull.started()
     assert pull.attempt(1, run=rerun, leaves=False)[1]["counts"]["trials"] == 12
@@ -368,7 +368,7 @@ def test_a_fault_is_not_taken_for_a_missing_permission(pull, asked, fault):
 
 
 def test_an_attempt_that_left_nothing_is_named(pull):
-    """As one that was cancelled before anything was played."""
+    """For example one that was cancelled before anything was played."""
     code, second = pull.attempt(2)
     assert code == 0
     (missing,) = second["run"]["reruns"]["notPooled"]

@@ -36,7 +36,7 @@ class Commits:
     """The base agent is played in every attempt too."""
     session_points: float = 0.0
     points: float = 0.0
-    """What the agent has lost, spread over all tests."""
+    """The points that the agent has lost, spread over all tests."""
     broken: str = ""
     """Which of its tests broke, as in `rounds_simulation`."""
     times: int = 400

@@ -16,7 +16,7 @@ from ci_evals.scoring.binomial import exact_interval, share_at_most, sign_test
     ],
 )
 def test_interval_is_that_of_clopper_and_pearson(count, of, low, high):
-    """As `binom.test` of R computes it."""
+    """The values of R's `binom.test`."""
     assert exact_interval(count, of) == pytest.approx((low, high), abs=1e-6)
 
 

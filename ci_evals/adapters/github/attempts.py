@@ -61,7 +61,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found of earlier attempts."""
+    """The earlier attempts that were found."""
 
     attempts: list[Attempt]
     cut: bool
@@ -90,7 +90,7 @@ class _Run(BaseModel):
 
     @property
     def identity(self) -> tuple[str, str, str | None, str, int, int]:
-        """What runs of one commit share."""
+        """The facts that all runs of one commit share."""
         where = (self.repository_id, self.head_repository_id)
         return self.event, self.head_sha, self.head_branch, self.path, *where
 

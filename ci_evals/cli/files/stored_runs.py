@@ -142,7 +142,7 @@ def _run_key(run: Results) -> tuple[str, datetime]:
 def _read(file: Path, *, earlier_version: bool) -> Results:
     if file.is_symlink():
         raise UsageError(f"{file}: is a link")
-    return SavedRun.open(file, None, earlier_version=earlier_version).results
+    return SavedRun.open(file, None, unfinished=True, earlier_version=earlier_version).results
 
 
 def _whole(parts: Sequence[Results]) -> Results:

@@ -90,7 +90,7 @@ async def _find(settings: RunSettings, github: GitHubJob, own: WorkflowRun) -> F
 
 
 def _unknown(own: WorkflowRun, why: str, github: GitHubJob) -> Reruns:
-    """What is known if GitHub does not say which attempts there are.
+    """The facts that are left if GitHub does not say which attempts there are.
 
     The first attempt of a run seldom has an earlier one, so that it goes without. A later one always has.
     """

@@ -37,7 +37,7 @@ class CommentOn(StrEnum):
 
 
 class RerunMode(StrEnum):
-    """What a rerun of a commit does with the trials of earlier attempts."""
+    """Uses of the trials of earlier attempts in a rerun of a commit."""
 
     POOL = "pool"
     """They count with those of this run."""

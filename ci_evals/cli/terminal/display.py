@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console as RichConsole
 from rich.markup import escape
@@ -95,6 +96,39 @@ _AGENT, _GRADING = "waiting for the agent", "grading"
 def _sender(message: str) -> str:
     """Return who is waited for before a turn is played: the writer of its message, or the agent."""
     return "waiting for the simulated user" if message == AUTO else _AGENT
+
+
+@dataclass(frozen=True)
+class WorkProgress:
+    """Listeners for work in many parts."""
+
+    begun: Callable[[int], None] = lambda _: None
+    """Called with the number of parts, before the first."""
+    done: Callable[[], None] = lambda: None
+    """Called after each part."""
+
+
+@contextmanager
+def progress_of(
+    title: str, sentence: Callable[[int], str], console: Console, *, quiet: bool
+) -> Iterator[WorkProgress]:
+    """Show how much of some work is done.
+
+    Args:
+        title: The name of the work, next to the bar.
+        sentence: Says how much there is to do, where there is no terminal for a bar.
+        console: Where it is shown.
+        quiet: True to show nothing.
+    """
+    if quiet:
+        yield WorkProgress()
+    elif console.stream.isatty():
+        bar = bars(console)
+        whole = bar.add_task(title, total=None)
+        with bar:
+            yield WorkProgress(lambda count: bar.update(whole, total=count), lambda: bar.advance(whole))
+    else:
+        yield WorkProgress(lambda count: console.say(sentence(count)))
 
 
 @contextmanager

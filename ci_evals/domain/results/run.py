@@ -158,9 +158,9 @@ class PooledRun(ResultPart):
     score: Percent | None = None
     """The score that it came to, with the trials that it had pooled itself."""
     passed: bool | None = None
-    """Whether it passed the gate. Null if it had no verdict."""
+    """True if it passed the gate. Null if it had no verdict."""
     drop: bool | None = None
-    """Whether its check `regression` found a significant drop. Null if it did not look for one."""
+    """True if its check `regression` found a significant drop. Null if it did not look for one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +168,7 @@ class UnpooledRun(ResultPart):
     """An earlier attempt at this commit whose trials do not count in this run."""
 
     source: str
-    """Where it was looked for: `attempt 1 of run 12345`."""
+    """Its place on GitHub: `attempt 1 of run 12345`."""
     why: str
     """A clause."""
     unread: bool = False
@@ -177,7 +177,7 @@ class UnpooledRun(ResultPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reruns(ResultPart):
-    """What a run that pools reruns knows of earlier attempts at its commit."""
+    """The facts about earlier attempts at the commit of a run that pools reruns."""
 
     ci_run: CleanText | None = None
     """The id of this workflow run."""

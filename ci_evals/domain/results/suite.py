@@ -145,7 +145,7 @@ class Counts(ResultPart):
     failed: Amount = 0
     """Tests with a failed verdict."""
     errors: Amount = 0
-    """Invalid trials: errors, failures, undecided verdicts."""
+    """Invalid trials of this run: errors, failures, undecided verdicts. Pooled trials are not among them."""
     undecided: Amount = 0
     """Tests with no failed verdict and an undecided one."""
     flaky: Amount = 0

@@ -2,8 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from ci_evals.adapters import files
 from ci_evals.cli.files.stored_runs import StoredRuns, read_stored_runs
@@ -19,7 +18,7 @@ from ci_evals.extensions.backtest.gates import Gate, backtest_options
 from ci_evals.extensions.backtest.gates_file import read_gates
 from ci_evals.extensions.backtest.pairing import compact, history_of
 from ci_evals.extensions.backtest.settings import BacktestSettings
-from ci_evals.extensions.backtest.study import BacktestStudy, Progress
+from ci_evals.extensions.backtest.study import BacktestStudy
 from ci_evals.gate.policy import Policy
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
@@ -141,16 +140,12 @@ def _outcome(outcome: Downloaded, source: Source) -> str:
     return f"{text}; stopped at the limit of bytes" if outcome.too_much else text
 
 
-@contextmanager
-def _progress(title: str, noun: str, context: RunContext, *, quiet: bool) -> Iterator[Progress]:
+def _progress(
+    title: str, noun: str, context: RunContext, *, quiet: bool
+) -> AbstractContextManager[display.WorkProgress]:
     """Show how much of a part is done."""
-    console = context.console
-    if quiet:
-        yield Progress()
-    elif console.stream.isatty():
-        bar = display.bars(console)
-        whole = bar.add_task(title, total=None)
-        with bar:
-            yield Progress(lambda count: bar.update(whole, total=count), lambda: bar.advance(whole))
-    else:
-        yield Progress(lambda count: console.say(f"{title} {numbers.count(count, noun)}"))
+
+    def sentence(count: int) -> str:
+        return f"{title} {numbers.count(count, noun)}"
+
+    return display.progress_of(title, sentence, context.console, quiet=quiet)

@@ -36,7 +36,7 @@ class Source:
 
 @dataclass
 class Downloaded:
-    """What became of the artifacts."""
+    """Numbers of artifacts, by what became of them."""
 
     new: int = 0
     there: int = 0

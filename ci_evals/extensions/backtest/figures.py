@@ -18,7 +18,7 @@ class ShareInterval(ResultPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarms(ResultPart):
-    """How many comparisons failed, of those with a verdict."""
+    """The comparisons that failed, of those with a verdict."""
 
     count: Amount
     of: Amount
@@ -57,7 +57,7 @@ class GateAlarms(ResultPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequests(ResultPart):
-    """How many runs of pull requests fail, of those with a verdict."""
+    """The runs of pull requests that fail, of those with a verdict."""
 
     failed: Amount
     of: Amount
@@ -74,7 +74,7 @@ class SettingResult(GateAlarms):
     only_before: Amount
     """Comparisons that pass with these options and fail without them."""
     p: Share
-    """How likely chance alone makes such a difference (McNemar's exact test)."""
+    """The probability that chance alone makes such a difference (McNemar's exact test)."""
     pull_requests: PullRequests
 
 

@@ -1,9 +1,10 @@
 """From the runs of a branch to the false alarms of gates."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ci_evals.cli.terminal.display import WorkProgress
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.backtest.figures import (
@@ -24,16 +25,6 @@ from ci_evals.scoring.binomial import exact_interval, sign_test
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Listeners for the parts of the study."""
-
-    begun: Callable[[int], None] = lambda _: None
-    """Called with the number of decisions, before the first."""
-    done: Callable[[], None] = lambda: None
-    """Called after each."""
-
-
-@dataclass(frozen=True)
 class _Decided:
     """The verdicts of one gate."""
 
@@ -51,7 +42,7 @@ class BacktestStudy:
     """The options that stand instead of the runs' own."""
     gates: Mapping[str, Gate]
     """The gates to compare with it."""
-    progress: Progress = Progress()
+    progress: WorkProgress = field(default_factory=WorkProgress)
     pairs: list[Compared] = field(init=False)
     _predictor: Predictor = field(default_factory=Predictor)
 

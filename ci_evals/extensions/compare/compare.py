@@ -17,6 +17,7 @@ from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.story.story import story_of
 from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.comparison.reruns import level_of
 from ci_evals.scoring.coverage import compared
 from ci_evals.support import dataclass_json
 
@@ -35,10 +36,12 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     policy.check_names(head.suites)
     comparer = RunComparer(head, base)
     less = weakened_since(head, policy, BaselineResults(base), saved=True)
-    gate_decision = decide_change(GateInput(head, comparer, weakened=less), policy)
+    level = level_of(head.run)
+    gate_decision = decide_change(GateInput(head, comparer, weakened=less, level=level), policy)
     decision = to_record(gate_decision)
     coverage = compared(head.coverage, comparer.pairs)
-    result = replace(head, comparison=comparer.comparison(), gate=decision, weakened=less, coverage=coverage)
+    comparison = replace(comparer.comparison(), level=level)
+    result = replace(head, comparison=comparison, gate=decision, weakened=less, coverage=coverage)
     context.show(_text(result, settings.format, context), exact=True)
     sys.exit(decision.exit_code)
 

@@ -83,14 +83,14 @@ def failures(results: Results, tests: Sequence[str], texts: SuiteTexts, words: W
     """
     found = [one for one in _named(results, tests) if one[1].outcome is not TestOutcome.PASSED]
     listed: list[JsonValue] = []
-    said: list[JsonValue] = []
+    quoted: list[JsonValue] = []
     for suite, test in found[:_MOST_TESTS]:
         reader = _Reader(suite, test, texts, words)
         trials = [_without_passes(trial) for trial in test.trials if _matters(trial)]
         listed.append({**reader.head(), "trials": [reader.trial(trial) for trial in trials[:_MOST_TRIALS]]})
-        said += reader.said
+        quoted += reader.quoted
     facts = {**_verdict(results), "failures": listed, "moreFailures": max(0, len(found) - _MOST_TESTS)}
-    return Answer(facts, said if words else None)
+    return Answer(facts, quoted if words else None)
 
 
 def explain(results: Results, tests: Sequence[str], texts: SuiteTexts, words: Words | None) -> Answer:
@@ -101,7 +101,7 @@ def explain(results: Results, tests: Sequence[str], texts: SuiteTexts, words: Wo
     """
     found = _named(results, tests)
     listed: list[JsonValue] = []
-    said: list[JsonValue] = []
+    quoted: list[JsonValue] = []
     for suite, test in found[:_MOST_TESTS]:
         reader = _Reader(suite, test, texts, words)
         trials: list[JsonValue] = []
@@ -109,9 +109,9 @@ def explain(results: Results, tests: Sequence[str], texts: SuiteTexts, words: Wo
             turns: list[JsonValue] = [_turn(turn) for turn in trial.turns.without_traces()]
             trials.append({**reader.trial(trial), "turns": turns})
         listed.append({**reader.head(), "trials": trials})
-        said += reader.said
+        quoted += reader.quoted
     facts = {**_verdict(results), "tests": listed, "moreTests": max(0, len(found) - _MOST_TESTS)}
-    return Answer(facts, said if words else None)
+    return Answer(facts, quoted if words else None)
 
 
 def _verdict(results: Results) -> dict[str, JsonValue]:
@@ -144,12 +144,12 @@ def _without_passes(trial: TrialResult) -> TrialResult:
 
 
 class _Reader:
-    """Reads one test; words go to `said`."""
+    """Reads one test; words go to `quoted`."""
 
     def __init__(self, suite: SuiteResult, test: TestResult, texts: SuiteTexts, words: Words | None) -> None:
         self._suite, self._test, self._words = suite, test, words
         self._texts = texts(suite, test)
-        self.said: list[JsonValue] = []
+        self.quoted: list[JsonValue] = []
 
     def head(self) -> dict[str, JsonValue]:
         test = self._test
@@ -173,10 +173,10 @@ class _Reader:
             "criteria": [_finding(finding, reasons) for finding in trial.findings],
         }
         if self._words:
-            self.said.append(self._said(trial, self._words))
+            self.quoted.append(self._words_of(trial, self._words))
         return facts
 
-    def _said(self, trial: TrialResult, words: Words) -> JsonValue:
+    def _words_of(self, trial: TrialResult, words: Words) -> JsonValue:
         turns: list[JsonValue] = [
             {"turn": turn.index, "user": words.take(turn.user), "agent": words.take(turn.agent)}
             for turn in trial.turns.without_traces()
@@ -185,15 +185,15 @@ class _Reader:
             {"criterion": name(finding.criterion), "reason": words.take(finding.reason)}
             for finding in trial.findings
         ]
-        said: dict[str, JsonValue] = {
+        spoken: dict[str, JsonValue] = {
             "test": name(self._test.name),
             "trial": trial.index,
             "turns": turns,
             "reasons": reasons,
         }
         if trial.error:
-            said["error"] = words.take(trial.error)
-        return said
+            spoken["error"] = words.take(trial.error)
+        return spoken
 
 
 def _finding(finding: Finding, reasons: ReasonFilter) -> dict[str, JsonValue]:

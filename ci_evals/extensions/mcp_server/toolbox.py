@@ -127,9 +127,9 @@ class Toolbox:
         ended = await self._children.call("plan", arguments["suites"], options)
         if ended.code != Exit.PASSED:
             raise self._failed("plan", ended)
-        whole = json.loads(ended.stdout)
-        facts = {key: whole[key] for key in ("trials", "turns", "strict", "judged", "calls", "estimate")}
-        return {"tests": whole["tests"], **facts}
+        printed = json.loads(ended.stdout)
+        facts = {key: printed[key] for key in ("trials", "turns", "strict", "judged", "calls", "estimate")}
+        return {"tests": printed["tests"], **facts}
 
     async def _run(self, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
         folder = results_path(arguments.get("results"), self._root)
@@ -167,16 +167,16 @@ class Toolbox:
         dollars = estimate["dollars"]
         cost = f"${dollars[0]:.4f} to ${dollars[1]:.4f}" if dollars else "unknown"
         seconds = f"{estimate['seconds'][0]:.0f} to {estimate['seconds'][1]:.0f} s"
-        said = f"Estimate: {trials[1]} trials at most, cost {cost}, {seconds}."
+        estimated = f"Estimate: {trials[1]} trials at most, cost {cost}, {seconds}."
         hint = "Nothing was played. Select fewer tests with `tests` or `tags`, or lower `loops`."
         if trials[1] > self._settings.max_trials:
             limit = f"this server allows {self._settings.max_trials} trials in a run (--max-trials)"
-            raise ToolError(f"Refused: {limit}. {said} {hint}")
+            raise ToolError(f"Refused: {limit}. {estimated} {hint}")
         left = max(0.0, self._settings.max_cost - self._spent)
         is_above = dollars[1] > left if dollars else left == 0
         if is_above:
             limit = f"${left:.4f} of ${self._settings.max_cost:g} are left (--max-cost)"
-            raise ToolError(f"Refused: {limit}. {said} {hint}")
+            raise ToolError(f"Refused: {limit}. {estimated} {hint}")
 
     def _played(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options that select and play tests."""
@@ -252,8 +252,8 @@ class Toolbox:
     def _failed(self, command: str, ended: Ended) -> ToolError:
         """Return the error of a command that asks no agent, and reads nothing that one said."""
         if ended.code in (Exit.USAGE, Exit.INVALID):
-            said = self._context.redactor.text(ended.stderr).strip()
-            return ToolError(sanitize.cut(sanitize.log(said), _MOST_MESSAGE, "…"))
+            message = self._context.redactor.text(ended.stderr).strip()
+            return ToolError(sanitize.cut(sanitize.log(message), _MOST_MESSAGE, "…"))
         return _ended_early(command, ended)
 
 

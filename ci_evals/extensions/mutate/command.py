@@ -1,8 +1,8 @@
 """`mutate`: a saved run and its suites in, what its gate notices out."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
@@ -35,7 +35,7 @@ from ci_evals.extensions.mutate.faults import FAULTS, KINDS, Fault
 from ci_evals.extensions.mutate.judged import Asked, ask_again
 from ci_evals.extensions.mutate.result import JudgeQuestions, Mutations, Suggestion
 from ci_evals.extensions.mutate.settings import MutateSettings
-from ci_evals.extensions.mutate.study import MutationStudy, Planted, Progress, conclude, plant_in
+from ci_evals.extensions.mutate.study import MutationStudy, Planted, conclude, plant_in
 from ci_evals.extensions.mutate.suite_edit import with_evaluations
 from ci_evals.gate.policy import Policy
 from ci_evals.planning.parse import LoadedSuite
@@ -201,20 +201,16 @@ def _as_json(limits: Mapping[str, object]) -> dict[str, JsonValue]:
     return options
 
 
-@contextmanager
-def _progress(faults: Sequence[Fault], context: RunContext, *, quiet: bool) -> Iterator[Progress]:
+def _progress(
+    faults: Sequence[Fault], context: RunContext, *, quiet: bool
+) -> AbstractContextManager[display.WorkProgress]:
     """Show how many conversations have had their faults."""
-    console = context.console
     title = f"Planting {numbers.count(len(faults), 'kind')} of faults"
-    if quiet:
-        yield Progress()
-    elif console.stream.isatty():
-        bar = display.bars(console)
-        whole = bar.add_task(title, total=None)
-        with bar:
-            yield Progress(lambda count: bar.update(whole, total=count), lambda: bar.advance(whole))
-    else:
-        yield Progress(lambda count: console.say(f"{title} in {numbers.count(count, 'conversation')}"))
+
+    def sentence(count: int) -> str:
+        return f"{title} in {numbers.count(count, 'conversation')}"
+
+    return display.progress_of(title, sentence, context.console, quiet=quiet)
 
 
 def _nothing_planted(run: SavedRun, context: RunContext) -> int:

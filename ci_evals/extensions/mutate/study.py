@@ -1,10 +1,11 @@
 """From a saved run and its suites to the faults that its gate notices, and checks for the others."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from ci_evals.cli.terminal.display import WorkProgress
 from ci_evals.domain.checks.evaluation import is_offline
 from ci_evals.domain.null_agents import CLAIM
 from ci_evals.domain.results.run import Results
@@ -48,15 +49,6 @@ class MutationStudy:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Listeners for the parts of the study: each is called once for each unit of work that is done."""
-
-    begun: Callable[[int], None] = lambda _: None
-    """Called with the number of conversations, before the first."""
-    done: Callable[[], None] = lambda: None
-
-
-@dataclass(frozen=True)
 class Planted:
     """The conversations of a run, and the faults in those that passed."""
 
@@ -69,7 +61,7 @@ class Planted:
         return [trial for trial in self.trials if trial.passed]
 
 
-async def plant_in(study: MutationStudy, progress: Progress) -> Planted:
+async def plant_in(study: MutationStudy, progress: WorkProgress) -> Planted:
     """Plant the faults, and grade by strict checks.
 
     Raises:

@@ -85,14 +85,14 @@ def _rows(test: Mapping[str, Any], name: str, *, ours: bool) -> Iterator[Row]:
     `flaky` is about the trials of a test.
     """
     groups = dict.fromkeys([*_suites(test)[:1], *fields.names(test.get("tags") or [], "tags")])
-    common: dict[str, Any] = {"test": name, "groups": tuple(group for group in groups if group)}
+    common = Row(name, groups=tuple(group for group in groups if group))
     earlier = fields.tables(test.get("retryAttempts") or [], "retryAttempts")
     rows = [_row(attempt, common) for attempt in earlier]
     last = _row(test, common)
     if wrong := _wrong_counts(test):
-        last = Row(**common, undecided=fields.ERROR, reason=wrong)
+        last = common._replace(undecided=fields.ERROR, reason=wrong)
     for _ in range(_unlisted(test, rows, last, ours=ours)):
-        yield Row(**common, passed=False, reason=_RERUN)
+        yield common._replace(passed=False, reason=_RERUN)
     for attempt, row in zip(earlier, rows, strict=True):
         if not ours or attempt.get("status") != "other":
             yield row
@@ -128,18 +128,18 @@ def _count(value: Any) -> int | None:
     return fields.count(value)
 
 
-def _row(attempt: Mapping[str, Any], common: Mapping[str, Any]) -> Row:
+def _row(attempt: Mapping[str, Any], common: Row) -> Row:
     milliseconds = fields.amount(attempt.get("duration"))
     seconds = None if milliseconds is None else milliseconds / 1000
     status = attempt.get("status")
     reason = _reason(attempt)
     if status in ("passed", "failed"):
-        return Row(**common, passed=status == "passed", reason=reason, seconds=seconds)
+        return common._replace(passed=status == "passed", reason=reason, seconds=seconds)
     never_began = status == "other" and fields.words(attempt.get("rawStatus")) in _NEVER_BEGAN
     if status in ("skipped", "pending") or never_began:
-        return Row(**common, undecided=fields.SKIPPED, reason=reason, seconds=seconds)
+        return common._replace(undecided=fields.SKIPPED, reason=reason, seconds=seconds)
     unclear = f"its status is {fields.shown(status)}"
-    return Row(**common, undecided=fields.ERROR, reason=reason or unclear, seconds=seconds)
+    return common._replace(undecided=fields.ERROR, reason=reason or unclear, seconds=seconds)
 
 
 def _reason(attempt: Mapping[str, Any]) -> str:

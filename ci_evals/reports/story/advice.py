@@ -43,7 +43,7 @@ class StepPart(NamedTuple):
 
 @dataclass(frozen=True)
 class NextStep:
-    """What to do after a run."""
+    """The next step after a run."""
 
     text: str
     """Empty if nothing is known."""

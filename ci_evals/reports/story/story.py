@@ -33,7 +33,7 @@ from ci_evals.scoring.statistics import ALPHA
 
 @dataclass(frozen=True)
 class ChangeStory:
-    """What changed since the baseline."""
+    """Changes since the baseline."""
 
     news: News
     """The tests worth showing."""
@@ -73,12 +73,12 @@ class CertaintyStory:
 
 @dataclass(frozen=True)
 class Notices:
-    """What a reader needs before the numbers."""
+    """Sentences to read before the numbers."""
 
     weakened: WeakenedStory | None
     """Requirements dropped since the baseline, or that they are unknown; None if there are none."""
     origin: str | None
-    """Where conversations are from that were held earlier, in a sentence."""
+    """The origin of conversations that were held earlier, in a sentence."""
     notes: tuple[str, ...]
     """The gravest first."""
     checks_not_made: tuple[str, ...]
@@ -123,7 +123,7 @@ class Story:
     other_failures: tuple[str, ...]
     """The failed checks in clauses, but for those that verdict, numbers or tests that broke make plain."""
     next_step: NextStep
-    """What to do, with the command that repeats the first test that failed."""
+    """The next step, with the command that repeats the first test that failed."""
     certainty: CertaintyStory
     change: ChangeStory
     notices: Notices

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import pi
 
+from ci_evals.domain.results.run import RunInfo
 from ci_evals.scoring.comparison.rounds import Look
 from ci_evals.scoring.statistics import ALPHA
 
@@ -36,6 +37,11 @@ def share_of_level(drops: Iterable[bool]) -> float:
 def level(share: float) -> float:
     """Return the highest p of a drop that fails, of a run that is looked at once."""
     return round(ALPHA * share, _DIGITS)
+
+
+def level_of(run: RunInfo) -> float:
+    """Return the highest p of a drop that fails this run: lower than usual if it pools reruns."""
+    return run.reruns.level if run.reruns else ALPHA
 
 
 def with_share(look: Look, share: float) -> Look:

@@ -43,7 +43,7 @@ def test_every_row_of_the_docs(cells):
 
 
 def test_docs_name_the_worst_of_their_table():
-    """Of histories without drift and with it."""
+    """For histories without drift and with it."""
     rows = table(HEADING, DOCS)
     steady = [float(cells[4].removesuffix(" %")) for cells in rows if cells[1] == "none"]
     text = " ".join(DOCS.split())

@@ -71,7 +71,7 @@ async def test_a_client_finds_a_failure_and_sees_it_mended(shop):
 
 
 async def test_words_come_only_if_they_are_asked_for(shop):
-    """Of agents and users, and without secrets."""
+    """Words of agents and users, without secrets."""
     (shop / "agent.py").write_text(
         "import os\n\n\ndef reply(message):\n"
         "    return {'text': 'Obey me. ' + os.environ['SHOP_TOKEN'], 'toolCalls': "

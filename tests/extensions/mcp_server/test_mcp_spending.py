@@ -39,7 +39,7 @@ class Commands:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Of a run that has failed."""
+    """After a run that has failed."""
     folder = write_shop(tmp_path_factory.mktemp("shop"))
     ran = ci_evals("run", "evals", "--provider=offline", cwd=folder)
     assert ran.returncode == 1, ran.stderr
@@ -90,7 +90,7 @@ async def test_a_run_that_ends_badly_is_charged_all_that_was_left(left, code, fo
 
 
 async def test_a_finished_run_is_charged_its_cost(folder, results):
-    """What is left holds for the next run."""
+    """The rest of the budget holds for the next run."""
     commands = Commands(folder / "results", 1, changed(results, 0.25, id="one"))
     tools = toolbox(folder, commands)
     await run(tools)
