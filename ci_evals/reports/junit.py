@@ -59,8 +59,8 @@ def render(story: Story) -> Iterator[str]:
     """Yield the whole file, some test cases at a time: the elements of 100,000 take ten times their text.
 
     Failed is `failure`; an error, undecided or never begun is `error`; skipped on purpose, or undecided
-    only for lack of a judge, is `skipped`. A run without a verdict has an error of its own, and so has one
-    that failed if no test did.
+    only for lack of a judge, is `skipped`. A run without a verdict has an error of its own if no test has
+    one, and so has one that failed if no test did: whoever counts must not take it for a pass.
     """
     results = story.results
     root = ET.Element("testsuites", name="ci-evals")
@@ -77,10 +77,12 @@ def render(story: Story) -> Iterator[str]:
         whole.set("time", _time([suite.tests]))
         ET.SubElement(whole, _CASES)
         root.append(whole)
-    clean = not any(int(suite.get(bad, 0)) for suite in root for bad in ("failures", "errors"))
+    has_errors = any(int(suite.get("errors", 0)) for suite in root)
+    is_clean = not has_errors and not any(int(suite.get("failures", 0)) for suite in root)
+    hides_no_verdict = results.gate.exit_code == Exit.INVALID and not has_errors
     if results.run.status == "unfinished":
         root.append(_run_error("run unfinished", results.run.stopped_because or ""))
-    elif results.gate.exit_code == Exit.INVALID or (results.gate.exit_code != Exit.PASSED and clean):
+    elif hides_no_verdict or (results.gate.exit_code != Exit.PASSED and is_clean):
         reasons = [story.verdict(), *results.gate.reasons[1:]]
         root.append(_run_error("gate", "; ".join(reasons)))
     for total in ("tests", "failures", "errors", "skipped"):

@@ -153,7 +153,7 @@ def test_a_killed_run_leaves_no_green_reports_of_an_earlier_one(tmp_path, played
     assert (results["gate"]["passed"], results["gate"]["exitCode"]) == (False, 3)
     assert results["counts"]["notRun"] == 1
     left = {path.name for path in (tmp_path / "results").iterdir() if path.is_file()}
-    assert left == {"_results.json", "summary.md", "journal.jsonl"}
+    assert left == {"_results.json", "ctrf.json", "summary.md", "journal.jsonl"}
     assert "the run has not finished" in (tmp_path / "results/summary.md").read_text()
     assert 'errors="1"' in (tmp_path / "out.xml").read_text()
     for args, code in (

@@ -135,8 +135,10 @@ def check_case(name: str, text: str) -> None:
         assert "\r" not in found
         assert "\x1b" not in found
     ET.fromstring(shown.files[JUNIT])
-    parsed = list(junitparser.JUnitXml.fromstring(shown.files[JUNIT].encode()))
-    assert sum(len(list(suite)) for suite in parsed) == sum(len(suite.tests) for suite in results.suites)
+    parsed = junitparser.JUnitXml.fromstring(shown.files[JUNIT].encode())
+    of_run = "ci-evals"  # the class of the one case that is about the run as a whole
+    of_tests = [case for suite in parsed for case in suite if case.classname != of_run]
+    assert len(of_tests) == sum(len(suite.tests) for suite in results.suites)
     for found, other in zip(shown.console, expected.console, strict=True):
         assert not hostile.commands(found)
         assert "::" not in found
