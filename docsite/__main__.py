@@ -17,5 +17,6 @@ else:
         (PAGES / name).write_text(text)
     action.CONTAINER.write_text(action.container())
     action.COMPOSITE.write_text(action.composite())
+    action.WORKFLOW.write_text(action.workflow())
     strict_checks.PAGE.write_text(strict_checks.text())
     result_formats.PAGE.write_text(result_formats.text())

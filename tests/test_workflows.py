@@ -1,5 +1,6 @@
 """The workflows to copy and our own: they ask of the action what it takes, and of GitHub what they need."""
 
+import json
 import os
 import re
 import shlex
@@ -15,16 +16,20 @@ from doc_pages import ROOT, blocks, page
 
 from ci_evals.cli.app import app
 from ci_evals.reports.names import PAGE
+from docsite import action
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 COMMANDS = typer.main.get_command(app)
 DIGEST = "sha256:" + "0123456789abcdef" * 4
-OURS = re.compile(r"org/aui-evals-action(/run)?@v1|\./")
+OURS = re.compile(r"org/aui-evals-action(/run|/\.github/workflows/evals\.yml)?@v1|\./")
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
 WITH_GATE = sorted((ROOT / "examples").glob("gate-*.yml"))
 """Alike but for the tool that they start, so that the documentation links to them."""
 FILES = [*EXAMPLES, *sorted((ROOT / ".github/workflows").glob("*.yml"))]
+
+
+REUSABLE = ROOT / ".github/workflows/evals.yml"
 
 
 def read(file):
@@ -49,7 +54,11 @@ JOBS = [
 ]
 each_file = pytest.mark.parametrize("file", FILES, ids=named)
 each_job = pytest.mark.parametrize(("workflow", "job"), JOBS)
-each_use = pytest.mark.parametrize(("workflow", "job"), [param for param in JOBS if ours(param.values[1])])
+each_use = pytest.mark.parametrize(
+    ("workflow", "job"),
+    [param for param in JOBS if ours(param.values[1]) and not param.id.startswith(named(REUSABLE))],
+)
+"""Each but the workflow to call, which is compared with the example below."""
 
 
 def using(job, action):
@@ -95,7 +104,7 @@ def of_a_pull_request(workflow):
 def test_the_documentation_shows_the_examples():
     """Both are copied; one of them alone would be kept up to date."""
     examples = {file.stem: file.read_text() for file in EXAMPLES if file not in WITH_GATE}
-    assert [block for block in blocks("yaml") if "\njobs:" in block] == [examples["pull-request"]]
+    assert [block for block in blocks("yaml") if "\njobs:" in block] == [examples["reusable"]]
     shown = blocks("yaml", page("workflows.md")) + blocks("yaml", page("record-and-replay.md"))
     assert sorted(shown) == sorted(examples.values())
 
@@ -147,10 +156,106 @@ ALSO_WHERE_THE_GATE_FAILED = (
 )
 
 
+def test_the_workflow_to_call_passes_on_every_input_of_the_action():
+    """But for shards, which need a job that merges. Keys are secrets, and outputs are those of the action."""
+    assert REUSABLE.read_text() == action.workflow()
+    called = read(REUSABLE)["on"]["workflow_call"]
+    (_, step, _, *_) = [step for step in read(REUSABLE)["jobs"]["evals"]["steps"] if "uses" in step]
+    assert step["with"].keys() == ACTION["inputs"].keys() - {"shard"}
+    own = {"runs-on", "timeout-minutes", "retention-days", "variables"}
+    assert called["inputs"].keys() | called["secrets"].keys() == step["with"].keys() | own
+    for name, value in step["with"].items():
+        sources = set(re.findall(r"(inputs|secrets)\.([\w-]+)", value))
+        declared = {(kind, name) for kind in ("inputs", "secrets") if name in called[kind]}
+        assert sources == declared, name
+    defaults = {name: entry["default"] for name, entry in called["inputs"].items() if name not in own}
+    assert defaults == {name: ACTION["inputs"][name]["default"] for name in defaults}
+    assert called["outputs"].keys() == ACTION["outputs"].keys()
+
+
+def test_the_workflow_to_call_does_what_the_example_does():
+    """Steps, conditions, and what is kept are the same; the inputs are the caller's."""
+    called = read(REUSABLE)["jobs"]["evals"]
+    example = read(ROOT / "examples/pull-request.yml")["jobs"]["evals"]
+    assert called["permissions"] == example["permissions"]
+
+    def without_inputs(job):
+        text = json.dumps([step for step in job["steps"] if "VARIABLES" not in step.get("env", {})])
+        text = text.replace("${{ inputs.comment-key }}", "default").replace(
+            "${{ inputs.output-dir }}", "results"
+        )
+        steps = json.loads(text)
+        for step in steps:
+            if step.get("id") == "evals":
+                del step["with"]
+        return steps
+
+    differing = [
+        (ours, theirs)
+        for ours, theirs in zip(without_inputs(called), without_inputs(example), strict=True)
+        if ours != theirs
+    ]
+    assert [ours["name"] for ours, _ in differing] == [
+        "Say in the summary what this gate would notice",  # its argument is in quotes
+        "Keep the results as the baseline of later runs",  # for as many days as the caller says
+        "Keep all reports",  # of each comment key
+        "Keep the page, an artifact that opens in the browser",  # of one comment key alone
+    ]
+
+
+def test_a_caller_gives_the_permissions_that_the_called_job_asks_for():
+    """GitHub starts nothing if one is missing."""
+    caller = read(ROOT / "examples/reusable.yml")["jobs"]["evals"]
+    assert caller["permissions"] == read(REUSABLE)["jobs"]["evals"]["permissions"]
+    called = read(REUSABLE)["on"]["workflow_call"]
+    assert caller["with"].keys() <= called["inputs"].keys()
+    assert caller["secrets"].keys() <= called["secrets"].keys()
+
+
+def set_variables(folder, text):
+    (step,) = [
+        step for step in read(REUSABLE)["jobs"]["evals"]["steps"] if "VARIABLES" in step.get("env", {})
+    ]
+    variables = folder / "variables"
+    variables.touch()
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        env={"PATH": os.environ["PATH"], "VARIABLES": text, "GITHUB_ENV": str(variables)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done, variables.read_text()
+
+
+@pytest.mark.slow
+def test_variables_of_a_caller_reach_the_suites_masked(tmp_path):
+    """A value may hold anything but a line break; empty lines and Windows' line ends are no matter."""
+    done, variables = set_variables(tmp_path, "SHOP_KEY=a=b $(id) 'c'\r\n\n_X1=\nLAST=z")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert variables == "SHOP_KEY=a=b $(id) 'c'\n_X1=\nLAST=z\n"
+    assert done.stdout == "::add-mask::a=b $(id) 'c'\n::add-mask::z\n"
+    assert set_variables(tmp_path, "")[0].returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text", ["no value", "1A=x", "A B=x", "X<<EOF", "GITHUB_TOKEN=x", "INPUT_SUITES=x", "LD_PRELOAD=x"]
+)
+def test_other_lines_in_the_variables_of_a_caller_end_the_job(tmp_path, text):
+    """They would be lost, or change what the action does. The message holds no value."""
+    done, variables = set_variables(tmp_path, f"A=secret\n{text}")
+    assert done.returncode == 2
+    assert variables == "A=secret\n"
+    (error,) = [line for line in done.stdout.splitlines() if "::error" in line]
+    assert "The secret 'variables'" in error
+    assert "secret'" not in error.replace("The secret 'variables'", "")
+
+
 @each_file
 def test_other_peoples_actions_are_pinned(file):
     """By commit, with the version beside it."""
-    uses = re.findall(r"uses: (.+)", file.read_text())
+    uses = re.findall(r"^ *(?:- )?uses: (.+)", file.read_text(), flags=re.MULTILINE)
     for line in uses:
         assert OURS.match(line) or re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
 
@@ -172,7 +277,12 @@ def test_nothing_is_pasted_into_scripts(file):
 @each_job
 def test_every_job_ends(workflow, job):
     """The default is six hours. A job that calls a workflow has the limits of that one's jobs."""
-    assert "uses" in job or job["timeout-minutes"] <= 120
+    if "uses" in job:
+        return
+    limit = job["timeout-minutes"]
+    if limit == "${{ inputs.timeout-minutes }}":
+        limit = workflow["on"]["workflow_call"]["inputs"]["timeout-minutes"]["default"]
+    assert limit <= 120
     assert "workflow_call" in workflow["on"] or workflow["concurrency"]["group"]
 
 
@@ -259,7 +369,7 @@ def test_examples_need_no_program_that_runners_may_lack():
         if file not in WITH_GATE
         for job in read(file)["jobs"].values()
         if not using(job, "actions/setup-python")
-        for step in job["steps"]
+        for step in job.get("steps", ())
         if "run" in step
     ]
     programs = {
@@ -318,6 +428,7 @@ def play(name, folder, **variables):
         "HOME": str(folder),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GITHUB_REF": "refs/heads/main",
+        "GITHUB_REPOSITORY": "Org/Evals.Action",
     }
     return subprocess.run(
         script(name), cwd=folder, env=environ | variables, capture_output=True, text=True, check=False
@@ -338,6 +449,9 @@ def checkout(tmp_path):
     git(folder, "checkout", "--quiet", "-B", "main")
     (folder / "action.yml").write_text((ROOT / "action.yml").read_text())
     (folder / "run").mkdir()
+    workflow = folder / ".github/workflows/evals.yml"
+    workflow.parent.mkdir(parents=True)
+    workflow.write_text(REUSABLE.read_text())
     (folder / "run/start.py").write_text((ROOT / "run/start.py").read_text())
     (folder / "pyproject.toml").write_text('[project]\nname = "ci-evals"\nversion = "1.2.3"\n')
     (folder / "Dockerfile").write_text('LABEL org.opencontainers.image.version="1.2.3"\n')
@@ -425,8 +539,12 @@ def test_the_tag_alone_names_the_image(checkout):
     release(checkout)
     origin = checkout.parent / "origin"
     assert git(origin, "rev-parse", "main") == main
-    assert git(origin, "rev-parse", "v1.2.3^") == main
-    assert git(origin, "diff", "--numstat", "main", "v1.2.3") == "1\t1\taction.yml\n1\t0\trun/wheel.txt"
+    assert git(origin, "rev-parse", "v1.2.3^^") == main
+    assert git(origin, "diff", "--numstat", "main", "v1.2.3").splitlines() == [
+        "2\t2\t.github/workflows/evals.yml",
+        "1\t1\taction.yml",
+        "1\t0\trun/wheel.txt",
+    ]
     wheel = git(origin, "show", "v1.2.3:run/wheel.txt")
     assert wheel == f"ci-evals==1.2.3 --hash={DIGEST}"
     released = checkout.parent / "action.yml"
@@ -445,6 +563,101 @@ def test_a_tag_has_the_dockerfile_for_those_who_cannot_pull(checkout):
     release(checkout)
     origin = checkout.parent / "origin"
     assert {git(origin, "rev-parse", f"v1{end}-dockerfile") for end in ("", ".2.3")} == {main}
+
+
+def pinned_by(origin, tag):
+    """The commit at which the workflow to call has the action, in the real repository."""
+    uses = re.findall(
+        r"uses: Org/Evals.Action@([0-9a-f]{40}) # v1\.2\.3$",
+        git(origin, "show", f"{tag}:.github/workflows/evals.yml"),
+        flags=re.MULTILINE,
+    )
+    assert len(uses) == 2
+    (commit,) = set(uses)
+    return commit
+
+
+@pytest.mark.slow
+def test_the_workflow_to_call_pins_the_action_of_its_release(checkout):
+    """Whoever pins the workflow by its commit pins the image too. No `@v1` is left, which moves."""
+    release(checkout)
+    origin = checkout.parent / "origin"
+    commit = pinned_by(origin, "v1.2.3")
+    assert git(origin, "rev-parse", "v1.2.3^") == commit
+    assert f"docker://ghcr.io/org/ci-evals@{DIGEST}" in git(origin, "show", f"{commit}:action.yml")
+    released = git(origin, "show", "v1.2.3:.github/workflows/evals.yml")
+    assert not re.search(r"uses: .*@v\d", released)
+    checker = Path(sys.executable).parent / "actionlint"
+    subprocess.run([checker, "-"], input=released, text=True, check=True)
+
+
+@pytest.fixture
+def github(tmp_path):
+    """A `gh` that notes how it is called, and knows no release; a `docker` that lists packages."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "gh").write_text(
+        f'#!/bin/sh\necho "$*" >> {tmp_path}/gh.log\ntest "$2" != view || test -e {tmp_path}/draft\n'
+    )
+    (folder / "docker").write_text(
+        '#!/bin/sh\necho "{\\"spdxVersion\\": \\"SPDX-2.3\\", \\"of\\": \\"$*\\"}"\n'
+    )
+    for program in folder.iterdir():
+        program.chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def publish(folder, environ):
+    for name in ("Take the image's list of packages", "Make the release"):
+        image = f"ghcr.io/org/ci-evals@{DIGEST}"
+        done = play(name, folder, VERSION="1.2.3", IMAGE=image, GH_TOKEN="t", **environ)
+        if done.returncode:
+            return done
+    return done
+
+
+@pytest.mark.slow
+def test_a_release_is_a_draft_until_all_its_files_are_there(tmp_path, github):
+    """GitHub lets nobody change a published one. A job that is run again finds its draft."""
+    assets = tmp_path / "assets"
+    assets.mkdir()
+    assert publish(tmp_path, github).returncode != 0
+    assert not (tmp_path / "gh.log").exists()
+    for name in ("ci_evals-1.2.3-py3-none-any.whl", "ci_evals-1.2.3.tar.gz", "ci-evals-1.2.3.intoto.jsonl"):
+        (assets / name).touch()
+    for _ in range(2):
+        done = publish(tmp_path, github)
+        assert done.returncode == 0, done.stderr
+        (tmp_path / "draft").touch()
+    files = [*assets.iterdir()]
+    assert {file.suffix for file in files} == {".whl", ".gz", ".jsonl", ".json"}
+    *_, upload, _ = (tmp_path / "gh.log").read_text().splitlines()
+    assert sorted(upload.split()[4:]) == sorted(f"assets/{file.name}" for file in files)
+    assert (tmp_path / "gh.log").read_text().splitlines() == [
+        "release view v1.2.3",
+        "release create v1.2.3 --draft --verify-tag --title v1.2.3 --notes-file notes.md",
+        upload,
+        "release edit v1.2.3 --draft=false",
+        "release view v1.2.3",
+        upload,
+        "release edit v1.2.3 --draft=false",
+    ]
+    text = (assets / "ci-evals-1.2.3-image-amd64.spdx.json").read_text()
+    packages = json.loads(text.replace('"linux/amd64"', "linux/amd64"))
+    assert packages["of"].startswith(f"buildx imagetools inspect ghcr.io/org/ci-evals@{DIGEST}")
+    assert "linux/amd64" in packages["of"]
+
+
+@pytest.mark.slow
+def test_a_release_without_a_list_of_packages_is_not_made(tmp_path, github):
+    """An image that was built without one gives an empty answer."""
+    (tmp_path / "bin/docker").write_text("#!/bin/sh\necho null\n")
+    assets = tmp_path / "assets"
+    assets.mkdir()
+    for name in ("a.whl", "a.tar.gz", "a.intoto.jsonl"):
+        (assets / name).touch()
+    assert publish(tmp_path, github).returncode != 0
+    assert not (tmp_path / "gh.log").exists()
 
 
 @pytest.fixture
@@ -474,6 +687,7 @@ def test_a_rebuild_moves_the_line_and_no_release(checkout, docker):
     assert git(origin, "rev-parse", "v1.2.3") == released
     for line in ("v1", "v1.2"):
         assert f"docker://ghcr.io/org/ci-evals@{newer}" in git(origin, "show", f"{line}:action.yml")
+        assert git(origin, "rev-parse", f"{line}^") == pinned_by(origin, line)
     assert (checkout.parent / "docker.log").read_text().count(f"@{newer}") == 2
 
 
