@@ -77,6 +77,7 @@ cluster: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/zensical build --strict --clean
+	$(BIN)/python -m docsite llms
 
 reference: .venv/installed
 	$(BIN)/python -m docsite

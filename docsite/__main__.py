@@ -1,4 +1,7 @@
-"""Write what the documentation takes from the code: `python -m docsite`, or with `pictures` the pictures."""
+"""Write what the documentation takes from the code: `python -m docsite`.
+
+With `pictures`, the pictures; with `llms`, the files for language models beside the pages of the built site.
+"""
 
 import sys
 from pathlib import Path
@@ -12,6 +15,10 @@ if sys.argv[1:] == ["pictures"]:
 
     pictures.record()
     pictures.draw()
+elif sys.argv[1:] == ["llms"]:
+    from docsite import llms
+
+    llms.write()
 else:
     for name, text in reference.pages().items():
         (PAGES / name).write_text(text)

@@ -9,6 +9,7 @@ from doc_pages import ROOT
 
 import ci_evals
 from ci_evals.support import documentation
+from docsite import llms
 
 PACKAGE = Path(ci_evals.__file__).parent
 SOURCES = {
@@ -71,3 +72,31 @@ def test_the_address_is_declared_once():
 def test_the_docs_install_what_can_be_installed(path):
     """No index has the package: only an extra of an installed one can be asked for by name."""
     assert not re.search(rf"(?:pip|uv\w*|tool) install {documentation.PACKAGE}\b(?!\[)", path.read_text())
+
+
+def test_language_models_have_every_page_in_one_list(tmp_path):
+    """By title, summary and the address of its Markdown. One file has all of them."""
+    llms.write(tmp_path)
+    index = (tmp_path / llms.INDEX).read_text()
+    assert index.startswith("# ci-evals\n\n> ci-evals is a CI gate for conversational agents.")
+    linked = re.findall(r"^- \[(.+?)\]\((\S+)\): (.+)$", index, re.MULTILINE)
+    all_pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert sorted(address.removeprefix(documentation.SITE) for _, address, _ in linked) == sorted(all_pages)
+    whole = (tmp_path / llms.WHOLE).read_text()
+    for title, address, summary in linked:
+        text = (tmp_path / address.removeprefix(documentation.SITE)).read_text()
+        assert f"# {title}\n" in text
+        assert text.strip() in whole
+        assert summary.endswith((".", ":"))
+
+
+def test_links_in_the_markdown_for_language_models_lead_to_the_site(tmp_path):
+    """To pages and pictures that exist: nothing is relative in a file that is read alone."""
+    llms.write(tmp_path)
+    whole = (tmp_path / llms.WHOLE).read_text()
+    targets = set(re.findall(r"\]\(([^)\s]+)\)", whole))
+    assert {target for target in targets if not re.match(r"https?://|mailto:|#", target)} == set()
+    ours = {target.partition("#")[0] for target in targets if target.startswith(documentation.SITE)}
+    assert len(ours) > 40
+    for address in ours:
+        assert (ROOT / "docs" / address.removeprefix(documentation.SITE)).is_file(), address
