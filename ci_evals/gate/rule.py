@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ci_evals.gate.gate_input import GatedRun
     from ci_evals.gate.noise import TrialNoise
 
-RAISE_LIMIT = "See in the report what takes the cost or the time. If it is meant, raise the limit."
+RAISE_LIMIT = "Look at what takes the cost or the time. If it is meant, raise the limit."
 IF_UNDECIDED_FAILED = "if undecided counts as failed"
 """The words for a score that decides and is not the one that is shown."""
 NOT_JUDGED = "all of its criteria need a judge, and there is none (provider offline)"

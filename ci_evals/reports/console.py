@@ -43,11 +43,10 @@ def render(story: Story, *, width: int | None = None, color: bool = False, verbo
         color: Whether to paint it.
         verbose: Whether every failed criterion, every check and the whole comparison are shown.
     """
-    results = story.results
     console = _Console(story, width, color=color, verbose=verbose)
     if story.outcome is RunOutcome.SKIPPED:
-        played = f"{numbers.count(results.counts.tests, 'test')} did not run."
-        return console.text([console.verdict([*console.origin(), played, *story.notices.notes])])
+        lines = [*console.origin(), story.numbers.text, *story.notices.notes]
+        return console.text([console.verdict(lines)])
     details = [console.reliability(), console.comparison(), console.checks(), console.costs()]
     return console.text(
         [

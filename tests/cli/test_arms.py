@@ -65,7 +65,7 @@ def test_the_gate_is_about_the_agent_that_is_named(tmp_path):
         }
         second = play(tmp_path, arms, "--regression=significant", "--loops=1", "--rounds=auto")
         assert second.returncode == 1, second.stdout + second.stderr
-        assert re.search("Evals failed: [0-9]+ tests broke compared with “today”", second.stdout)
+        assert re.search("Evals failed: [0-9]+ tests broke in “broken” compared with “today”", second.stdout)
         assert "base agent" not in second.stdout + (tmp_path / "results/summary.md").read_text()
         results = results_in(tmp_path)
         assert results["run"]["rounds"]["looks"] == [3, 5, 7]

@@ -250,7 +250,7 @@ def test_a_test_in_which_nothing_failed_is_not_called_failing():
     run = build.results(build.suite_result("Refunds", *head))
     run = cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
     for text in (console.render(story_of(run)), console.comparison(story_of(run))):
-        assert "not judged now\n! Lost parcel (100.0 → 100.0, undecided)\n" in text
+        assert "not judged now\n! Lost parcel (100 → 100, undecided)\n" in text
         assert "Broke" not in text
 
 
@@ -270,7 +270,8 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
     assert "Not compared" not in text
     assert (
         "\n\nLook first at the judge's model or its network (2 criteria). Fix that and "
-        "rerun. max-errors allows 0 errored or undecided trials; there were 2."
+        "rerun. Read each error in the report, or by ci-evals show. "
+        "max-errors allows 0 errored or undecided trials; there were 2."
     ) in text
 
 
@@ -293,7 +294,8 @@ def test_a_skipped_run_gives_its_reason_and_no_score():
     text = console.render(story_of(comment_cases.skipped()))
     assert text == (
         "! Evals skipped: this fork has no secrets (llm-key and agent-key are missing)\n"
-        "  13 tests did not run.\n"
+        "  13 tests did not run. To test this pull request, push its branch to this repository once you have "
+        "read it.\n"
     )
 
 

@@ -4,50 +4,65 @@
 """
 
 import os
+import re
+from html import unescape
 from pathlib import Path
 
 import cases
 import comment_cases
+import golden_cases
 import pytest
 import report_texts
 
-from ci_evals.reports import console, report_files
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import console, junit, report_files
 from ci_evals.reports.markdown import comment, documents
+from ci_evals.reports.page import page
 from ci_evals.reports.story.story import story_of
 
 GOLDEN = Path(__file__).parent / "golden"
+_UNSEEN = re.compile(r"<(script|style|svg|title)\b.*?</\1>", re.DOTALL)
+_ENDS_LINE = re.compile(r"</(p|li|h\d|tr|summary|dd|figcaption|dt|button|label)>|<br>")
+_TAG = re.compile(r"<[^>]+>")
 
 
-def reports(name: str) -> dict[str, str]:
-    """All Markdown and XML of a case, and its console texts, by the name of the golden file."""
-    results = cases.CASES[name]()
-    files = {
-        path: text
-        for path, text in report_texts.files(results).items()
-        if not path.endswith((".json", ".html"))
+def of_page(html: str) -> str:
+    """What a reader sees of a page before any test is opened, a line for each paragraph or row."""
+    text = _ENDS_LINE.sub(
+        "\0", _UNSEEN.sub("", html).replace("</td>", " | </td>").replace("</th>", " | </th>")
+    )
+    lines = (" ".join(unescape(_TAG.sub("", line)).split()) for line in text.split("\0"))
+    return "\n".join(line.removesuffix(" |") for line in lines if line) + "\n"
+
+
+def layouts(results: Results) -> dict[str, str]:
+    """The run in every layout, by the name of the golden file."""
+    story = story_of(results)
+    return {
+        "console.txt": console.render(story),
+        "console-verbose.txt": console.render(story, verbose=True),
+        "comment.md": comment.render(story, comment_cases.CONTEXT),
+        "summary.md": documents.summary(story),
+        "page.txt": of_page("".join(page.render(story))),
+        "junit.xml": "".join(junit.render(story)),
     }
-    if name == "invalid":
-        # Six of its tests are alike.
-        files = {path: text for path, text in files.items() if "Lost-order-" not in path or "-1.md" in path}
-    if name in cases.COMPARED:
-        files = {path: text for path, text in files.items() if is_told_of(path)}
-        files["comparison.md"] = documents.comparison(story_of(results))
-        files["comparison.txt"] = console.comparison(story_of(results))
-    else:
-        files["console-verbose.txt"] = console.render(story_of(results), verbose=True)
-    files["console.txt"] = console.render(story_of(results))
-    return {path.replace("/2026-11-21T09-30-00Z/", "."): text for path, text in files.items()}
 
 
-def is_told_of(path: str) -> bool:
-    """Whether a baseline makes a difference in the file; of the tests' own reports one is enough."""
-    return path.endswith(("summary.md", "Refund-too-late.md")) or path == "junit.xml"
+def exact() -> dict[str, str]:
+    """The reports of a comparison, of a suite and of a test."""
+    results = golden_cases.EXACT()
+    files = report_texts.files(results)
+    story = story_of(results)
+    return {
+        "comparison.txt": console.comparison(story),
+        "comparison.md": documents.comparison(story),
+        "suite.md": files["Refunds/2026-11-21T09-30-00Z/_summary.md"],
+        "test.md": files["Refunds/2026-11-21T09-30-00Z/Refund-in-time.md"],
+    }
 
 
-@pytest.mark.parametrize("name", cases.CASES)
-def test_reports_read_as_they_should(name):
-    """Every report of the run is, letter for letter, the file under golden/."""
-    drawn = reports(name)
+def check(name: str, drawn: dict[str, str]) -> None:
+    """Compare texts with the files of a folder; with REGENERATE write them first."""
     folder = GOLDEN / name
     if os.environ.get("REGENERATE"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,24 +73,19 @@ def test_reports_read_as_they_should(name):
     assert drawn == {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("name", comment_cases.COMMENTS)
-def test_comments_read_as_they_should(name):
-    """The comment of each kind of pull request is, letter for letter, the file under golden/comments/."""
-    text = comment.render(story_of(comment_cases.COMMENTS[name]()), comment_cases.CONTEXT)
-    path = GOLDEN / "comments" / f"{name}.md"
-    if os.environ.get("REGENERATE"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", golden_cases.GOLDEN)
+def test_reports_read_as_they_should(name):
+    """Every layout of the run is, letter for letter, the file under golden/."""
+    check(name, layouts(golden_cases.GOLDEN[name]()))
+
+
+def test_reports_of_a_comparison_a_suite_and_a_test_read_as_they_should():
+    check("exact", exact())
 
 
 def test_a_refusal_reads_as_it_should():
-    """The comment of a run that was refused is, letter for letter, golden/comments/refused.md."""
-    text = comment.refused(comment_cases.REFUSAL, comment_cases.CONTEXT)
-    path = GOLDEN / "comments/refused.md"
-    if os.environ.get("REGENERATE"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    """The comment of a run that was refused before it began."""
+    check("refused", {"comment.md": comment.refused(comment_cases.REFUSAL, comment_cases.CONTEXT)})
 
 
 @pytest.mark.parametrize("name", cases.CASES)

@@ -14,13 +14,15 @@ from ci_evals.domain.verdict import Cause
 from ci_evals.gate.policy import Policy
 from ci_evals.reports.markdown.documents import summary
 from ci_evals.reports.story import certainty, failures, gate, verdict
-from ci_evals.reports.story.advice import FIX_FAILURES, READ_FAILURES
+from ci_evals.reports.story.advice import FIX_FAILURES, PartKind
 from ci_evals.reports.story.failures import Became
 from ci_evals.reports.story.story import story_of
 from ci_evals.reports.story.verdict import Trust
 
 MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
 PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)
+
+_READ = "Read what failed in the report, or by ci-evals show --failed."
 
 
 def compared(
@@ -163,12 +165,15 @@ def test_a_drop_that_failed_is_the_change_beside_it(base, head, fell, change):
     assert f"({change})" in story.numbers.text
 
 
-def test_commands_of_the_next_step_are_told_apart():
+def test_a_next_step_has_a_link_commands_and_an_exit_code_of_their_own():
     step = story_of(compared("pppf", "pppp", min_score=85)).next_step
-    assert "".join(f"{' ' if part.gap else ''}{part.text}" for part in step.parts) == step.text
-    commands = [part.text for part in step.parts if part.is_command]
-    assert commands[0] == "ci-evals show --failed"
-    assert commands[1].startswith("ci-evals run ")
+    assert "".join(f"{part.gap}{part.text}" for part in step.parts).strip() == step.text
+    show, repeat = step.commands
+    assert show == "ci-evals show --failed"
+    assert repeat.startswith("ci-evals run ")
+    kinds = {part.kind: part.text for part in step.parts}
+    assert kinds[PartKind.REPORT] == "in the report"
+    assert kinds[PartKind.EXIT_CODE] == "Exit code 1."
 
 
 def test_a_change_below_a_point_is_not_called_the_same():
@@ -231,7 +236,7 @@ def test_without_a_baseline_all_that_fail_are_failed():
     assert story_of(comment_cases.no_baseline()).change.became == {}
 
 
-DECIDED = "A critical test failed and the score missed its floor, which decides."
+DECIDED = "A critical test failed and a score is below its minimum, so the run fails in any case."
 
 
 def in_rounds(most: int) -> Results:
@@ -323,19 +328,19 @@ def test_a_test_that_only_ended_in_an_error_did_not_break():
 
 def test_a_run_that_is_only_over_a_limit_says_where_to_look():
     costly = gated(build.check("max-cost", 0.5, 0.61, passed=False))
-    assert story_of(costly).next_step.text.startswith("See in the report what takes the cost")
+    assert story_of(costly).next_step.text.startswith("Look at what takes the cost")
 
 
 def test_a_passed_run_in_which_a_test_broke_has_a_next_step():
-    assert story_of(compared("pppf", "pppp")).next_step.text.startswith(READ_FAILURES)
+    assert story_of(compared("pppf", "pppp")).next_step.text.startswith(_READ)
     assert story_of(compared("pppp", "pppp")).next_step.text == ""
 
 
 @pytest.mark.parametrize(
     ("trials", "advice"),
     [
-        ("fff", f"{READ_FAILURES} {FIX_FAILURES}"),
-        ("ffp", f"{READ_FAILURES} To"),
+        ("fff", f"{_READ} {FIX_FAILURES}"),
+        ("ffp", f"{_READ} To"),
         ("ff", "Read what failed"),
     ],
 )
@@ -407,7 +412,7 @@ def test_a_test_is_repeated_with_the_same_agent_and_judge(config, options, more)
     results = replace(
         cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy()), comparison=None
     )
-    assert story_of(results).next_step.commands[0].endswith(f'--test="Late parcel"{options} --loops=10')
+    assert story_of(results).next_step.commands[1].endswith(f'--test="Late parcel"{options} --loops=10')
     assert ("repeat it, with the other options of this run: " in story_of(results).next_step.text) == more
 
 
@@ -428,7 +433,7 @@ def test_a_run_without_a_model_is_repeated_without_one():
     failed = build.suite_result("Refunds", cases.played("Late parcel", "fp"))
     run = build.run_info(config={"provider": "offline"})
     results = cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy())
-    assert story_of(results).next_step.commands[0].endswith(" --provider=offline --loops=10")
+    assert story_of(results).next_step.commands[1].endswith(" --provider=offline --loops=10")
 
 
 def test_no_run_is_advised_for_the_results_of_another_tool():
@@ -459,7 +464,7 @@ def test_options_that_help_are_named_if_too_little_was_decided():
     )
     said = story_of(results).next_step.text
     assert "trace: otlp in the suite, or the option otlp" in said
-    assert "(exit code 3)" in said
+    assert said.endswith("Exit code 3.")
 
 
 def test_every_next_step_after_a_failure_ends_with_the_exit_code():

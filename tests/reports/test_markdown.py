@@ -241,9 +241,9 @@ def test_why_there_is_no_verdict_comes_before_what_was_judged():
     assert names[2:4] == ["errors and undecided", "what to do"]
     text = documents.summary(story_of(comment_cases.invalid()))
     assert (
-        "Look first at the agent or its network (23 trials); the judge's model or its "
-        "network (1 criterion). Fix that and rerun. max-errors allows 1 errored or undecided trial; "
-        "there were 24."
+        "Look first at the agent or its network (23 trials), then at the judge's model or its network "
+        "(1 criterion). Fix that and rerun. Read each error in the report, or by `ci-evals show`. "
+        "max-errors allows 1 errored or undecided trial; there were 24."
     ) in text
 
 

@@ -158,7 +158,7 @@ def test_broken_test_shows_its_reason_quote_and_since_when():
     assert "2 tests broke since the baseline" in items
     assert "1 test passed in the baseline and could not be judged now" in items
     first = items[items.index("Refund in time") :]
-    assert "100.0 → 0.0" in first
+    assert "100 → 0" in first
     assert "confirmed (p = 0.004)" in first
     assert "Last passed in the baseline, 2026-11-20 07:30 UTC." in first
     assert "The refund workflow starts" in first

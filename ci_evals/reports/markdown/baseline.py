@@ -5,7 +5,7 @@ from itertools import islice
 from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.reports import sanitize
-from ci_evals.reports.markdown.failures import name_of, names, scores
+from ci_evals.reports.markdown.failures import name_of, names
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing
 from ci_evals.reports.story import changes, wording
 from ci_evals.reports.story.story import Story
@@ -84,4 +84,4 @@ def confirmed(comparison: Comparison | None) -> Section | None:
 
 def _became(test: TestChange, story: Story) -> str:
     name = name_of(test.suite, test.name, many=story.several_suites)
-    return f"{name} ({scores(test.base, test.head)})"
+    return f"{name} ({changes.scores(test)})"

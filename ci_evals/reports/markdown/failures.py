@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from ci_evals.domain import numbers
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import Rank, Section, SummaryContext, listing, section
 from ci_evals.reports.story import changes
@@ -112,7 +111,7 @@ def _heading(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
     label, test = OUTCOMES[failed.outcome], failed.test
     name = name_of(failed.suite, failed.name, many=many, url=_url(failed, context))
     facts = [
-        scores(failed.change.base, failed.change.head) if failed.change else "",
+        failed.scores,
         failed.trials_passed,
         label.words if label.words != "failed" else "",
     ]
@@ -121,8 +120,3 @@ def _heading(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
     critical = ": critical" if test and test.critical else ""
     critical += ", so this alone fails the run" if failed.fails_run else ""
     return f"**{label.sign} {name}**{f' ({shown})' if shown else ''}{critical}"
-
-
-def scores(base: float | None, head: float | None) -> str:
-    """A test's score in the baseline and now: `100 → 25`."""
-    return f"{numbers.points(base)} → {numbers.points(head)}"

@@ -22,6 +22,7 @@ from ci_evals.reports.markdown.sections import (
     tabled,
 )
 from ci_evals.reports.story import changes, tables, verdict, wording
+from ci_evals.reports.story.advice import PartKind, StepPart
 from ci_evals.reports.story.failures import News, TrialErrors
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
@@ -59,10 +60,10 @@ def sections(story: Story, context: SummaryContext = NO_CONTEXT) -> tuple[Sectio
     return present(
         _head(story, context, news),
         *alerts(story),
-        None if unfinished else _what_to_do(story),
+        None if unfinished else _what_to_do(story, context),
         None if passed else _suites(story),
         *(causes(story.errors, "Why there is no verdict") if unfinished else ()),
-        _what_to_do(story) if unfinished else None,
+        _what_to_do(story, context) if unfinished else None,
         *what_failed(story, context, only_new=passed),
         *(() if passed else baseline.fixed(story)),
         None if passed else baseline.failed_before(story),
@@ -239,19 +240,9 @@ def _head(story: Story, context: SummaryContext, news: News) -> Section:
 
 def _line(story: Story, news: News) -> str:
     """The line of numbers below the heading."""
-    results = story.results
-    shown, outcome = story.numbers, story.outcome
-    match outcome:
-        case RunOutcome.SKIPPED:
-            tests = numbers.count(results.counts.tests, "test")
-            push = "To test this pull request, push its branch to this repository once you have read it."
-            return f"{tests} did not run. {push}"
-        case RunOutcome.PASSED | RunOutcome.UNCHECKED:
-            return _passing_line(story, news)
-        case RunOutcome.NO_VERDICT | RunOutcome.INTERRUPTED:
-            part = "" if story.certainty.too_little else "The part that was judged scores "
-            score = f" {part}{shown.score}." if shown.score else ""
-            return sanitize.inline(f"{shown.tests}.{score}")
+    shown = story.numbers
+    if story.outcome in _PASSED:
+        return _passing_line(story, news)
     if not shown.lead:
         return sanitize.inline(shown.text)
     gap = " " if shown.rest.startswith(" ") else ""
@@ -285,20 +276,24 @@ def _suites(story: Story) -> Section | None:
         return None
     if len(rows) > _SUITES:
         rows.sort(key=lambda row: ((row.became.delta if row.became else None) or 0, row.suite.score or 0))
-    compared = results.comparison
-    base = (compared and compared.baseline.branch) or "Baseline"
+    base = capitalized(changes.base_name(results).removeprefix("the "))
     table = tables.suites_in_brief(rows[:_SUITES], base)
     more = len(rows) - _SUITES
     tail = f"and {numbers.count(more, 'more suite')}" if more > 0 else ""
     return tabled(Section("the suites' scores", "", tail=tail, noun="suite"), table)
 
 
-def _what_to_do(story: Story) -> Section | None:
-    text = ""
-    for part in story.next_step.parts:
-        shown = f"`{part.text}`" if part.is_command else sanitize.inline(part.text)
-        text += f" {shown}" if part.gap else shown
-    return Section("what to do", f"**What to do**: {text}", Rank.TELLING) if text else None
+def _what_to_do(story: Story, context: SummaryContext) -> Section | None:
+    text = "".join(f"{part.gap}{_step_part(part, context)}" for part in story.next_step.parts)
+    return Section("what to do", f"**What to do**:{text}", Rank.TELLING) if text else None
+
+
+def _step_part(part: StepPart, context: SummaryContext) -> str:
+    if part.kind is PartKind.COMMAND:
+        return f"`{part.text}`"
+    if part.kind is PartKind.REPORT and context.run_url:
+        return f"[{part.text}]({context.run_url}#artifacts)"
+    return sanitize.inline(part.text)
 
 
 def _sure_title(story: Story, news: News) -> str:

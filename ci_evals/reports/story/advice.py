@@ -1,9 +1,8 @@
 """Sentences that name an option, a key or a command: the one place where advice is worded."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from enum import Enum
 
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Cause
@@ -16,13 +15,9 @@ REPORT_ONLY = "Report only: with no-gate the job does not fail."
 FIX_GUIDELINES = "Read what it said, then fix the guidelines or use another user-model."
 SPOT_CHECK = "(ci-evals label --spot-check)"
 NO_JUDGE = "Add strict checks, which need no judge, or choose a provider for the judge."
-SHOW_FAILURES = "ci-evals show --failed"
-READ_FAILURES = f"Read what failed in the report, or by {SHOW_FAILURES}."
 FIX_FAILURES = "Fix the failures. If the new behavior is intended, change the tests."
-OTHER_FLOOR = "Fix the tests that fail, or set a floor that this agent meets: ci-evals odds names one."
 REPLAYED = "A replay gives the same answers each time: to test the agent as it is now, run without replay."
 MORE_LINES = "(set verbose to see all)"
-_BUILD_FAILS = "Without a verdict the build fails{code}: undecided never counts as passed."
 _EVIDENCE = {
     Cause.NO_TRACE: "let the agent export its spans (trace: otlp in the suite, or the option otlp)",
     Cause.NO_EVIDENCE: "let its replies report their tool calls (adapterOptions.toolCalls or trace: otlp)",
@@ -32,33 +27,84 @@ _EVIDENCE = {
 }
 
 
-class StepPart(NamedTuple):
-    """Words of a next step, or a command in it."""
+class PartKind(Enum):
+    """How a report shows a part of a next step."""
+
+    WORDS = "words"
+    COMMAND = "command"
+    REPORT = "report"
+    """Leads to the report."""
+    EXIT_CODE = "exit code"
+
+
+@dataclass(frozen=True)
+class StepPart:
+    """A part of a next step."""
 
     text: str
-    is_command: bool
-    gap: bool
-    """True if a space precedes it."""
+    kind: PartKind = PartKind.WORDS
+    in_report: str = ""
+    """The words where the reader is in the report already; empty if they are the same."""
+
+    @property
+    def gap(self) -> str:
+        """What stands between the part before it and this one."""
+        return "" if self.text.startswith((".", ",", ":", ";")) else " "
 
 
 @dataclass(frozen=True)
 class NextStep:
     """The next step after a run."""
 
-    text: str
-    """Empty if nothing is known."""
-    commands: tuple[str, ...]
-    """Commands that the text may name."""
+    parts: tuple[StepPart, ...] = ()
+    """None if nothing is known."""
 
     @property
-    def parts(self) -> Iterator[StepPart]:
-        """The text in parts, so that each report can show commands as such."""
-        end = ""
-        for part in re.split(f"({'|'.join(map(re.escape, self.commands))})", self.text):
-            if part.strip():
-                is_gap = end == " " or part.startswith(" ")
-                yield StepPart(part.strip(), part in self.commands, bool(end) and is_gap)
-            end = part[-1:]
+    def text(self) -> str:
+        """All of it in plain text."""
+        return "".join(f"{part.gap}{part.text}" for part in self.parts).strip()
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Its commands."""
+        return tuple(part.text for part in self.parts if part.kind is PartKind.COMMAND)
+
+
+def read_failures() -> Iterator[StepPart]:
+    """Where to read what failed."""
+    return _read("Read what failed", "ci-evals show --failed")
+
+
+def read_errors() -> Iterator[StepPart]:
+    """Where to read why trials broke off and criteria are undecided."""
+    return _read("Read each error", "ci-evals show")
+
+
+def _read(what: str, command: str) -> Iterator[StepPart]:
+    yield StepPart(what)
+    yield StepPart("in the report", PartKind.REPORT, "below")
+    yield StepPart(", or by")
+    yield StepPart(command, PartKind.COMMAND)
+    yield StepPart(".")
+
+
+def other_floor() -> Iterator[StepPart]:
+    """What to do where only tests fail that failed before."""
+    yield StepPart("Fix the tests that fail, or set a floor that this agent meets:")
+    yield StepPart("ci-evals odds", PartKind.COMMAND)
+    yield StepPart("names one.")
+
+
+def build_fails(results: Results) -> Iterator[StepPart]:
+    """The reason why a run without a verdict fails the build."""
+    yield StepPart("Without a verdict the build fails: undecided never counts as passed.")
+    yield from exit_code(results)
+
+
+def exit_code(results: Results) -> Iterator[StepPart]:
+    """The exit code; nothing if the command exits with 0."""
+    if results.gate.exit_code:
+        yield StepPart(f"Exit code {results.gate.exit_code}.", PartKind.EXIT_CODE)
 
 
 def evidence_for(causes: set[Cause]) -> str:
@@ -67,14 +113,3 @@ def evidence_for(causes: set[Cause]) -> str:
     if not cures:
         return ""
     return f"To decide more, {'; '.join(cures)}."
-
-
-def build_fails(results: Results) -> str:
-    """The reason why a run without a verdict fails the build."""
-    code = results.gate.exit_code
-    return _BUILD_FAILS.format(code=f" (exit code {code})" if code else "")
-
-
-def exit_code(results: Results) -> str:
-    """The exit code of a failed run, in a sentence; empty if the command exits with 0."""
-    return f"Exit code {results.gate.exit_code}." if results.gate.exit_code else ""

@@ -399,7 +399,9 @@ def certainty(results: Results, news: News) -> str:
     """How sure the result is, in a sentence or two without p or interval. Nothing else says it again."""
     trials = _trials_played(results)
     comparison = results.comparison
-    if results.gate.reasons or too_little_decided(results):
+    if results.gate.reasons:
+        return f"Without a verdict these numbers prove nothing ({trials[0].lower()}{trials[1:]})"
+    if too_little_decided(results):
         return trials
     if comparison and comparison.delta is not None and news.broke:
         sure = f"{_sure_of_broken(results, comparison, news)} ({trials[0].lower()}{trials[1:]})"
@@ -445,8 +447,10 @@ def _decided_alone(results: Results) -> str:
     if critical:
         parts.append("a critical test failed" if critical == 1 else f"{critical} critical tests failed")
     if floors:
-        parts.append("the score missed its floor" if floors == 1 else f"{floors} floors were missed")
-    return capitalized(f"{' and '.join(parts)}, which decides") if parts else ""
+        parts.append(
+            "a score is below its minimum" if floors == 1 else f"{floors} scores are below their minimum"
+        )
+    return capitalized(f"{' and '.join(parts)}, so the run fails in any case") if parts else ""
 
 
 def _sure_of_change(results: Results, comparison: Comparison, drop: str = "the drop") -> str:

@@ -49,6 +49,11 @@ def base_agent(results: Results) -> str:
     return f"“{results.arms[0].name}”" if other_arms(results) else "the base agent"
 
 
+def gated_arm(results: Results) -> str:
+    """The name of the agent that the gate is about; empty if only one was played."""
+    return next((arm.name for arm in results.arms if arm.gated), "")
+
+
 def is_worse_arm(arm: Arm) -> bool:
     """Return whether an agent scores lower than the first one, by more than chance explains."""
     return (arm.delta or 0) < 0 and arm.p_adjusted is not None and arm.p_adjusted <= ALPHA
@@ -163,8 +168,8 @@ def suspects(comparison: Comparison) -> tuple[TestChange, ...]:
 
 
 def scores(test: TestChange) -> str:
-    """A test's score in the baseline and now: `79.9 → 70.0`."""
-    return f"{numbers.score(test.base)} → {numbers.score(test.head)}"
+    """A test's score in the baseline and now: `79 → 70`."""
+    return f"{numbers.points(test.base)} → {numbers.points(test.head)}"
 
 
 def _by_drop(tests: Iterable[TestChange]) -> tuple[TestChange, ...]:
@@ -243,12 +248,14 @@ def in_base(results: Results) -> str:
 def since(results: Results) -> str:
     """The words that say what tests broke in: `in this PR`, or `since main` if an earlier commit may have.
 
-    Of two agents that were played in one run, `compared with` the other, unless that is the base agent.
+    Of agents that were played in one run, `in “b” compared with “a”`, unless that is the base agent.
     """
     comparison = results.comparison
     both_sides = comparison is not None and comparison.method == "both-sides"
     of_base = comparison is not None and (both_sides or comparison.baseline.of_base_commit)
-    if results.run.git.pull_request is not None and of_base and not other_arms(results):
+    if other_arms(results) and (own := gated_arm(results)):
+        return f"in “{own}” compared with {base_name(results)}"
+    if results.run.git.pull_request is not None and of_base:
         return "in this PR"
     return f"{'compared with' if both_sides else 'since'} {base_name(results)}"
 

@@ -114,7 +114,7 @@ class FailedTest:
 
     @property
     def scores(self) -> str:
-        """`79.9 → 70.0`; empty if it was not compared."""
+        """`79 → 70`; empty if it was not compared."""
         return changes.scores(self.change) if self.change else ""
 
     @property
@@ -458,7 +458,7 @@ def at_fault(suites: Sequence[SuiteResult]) -> str:
     for errors in errors_by_cause(suites):
         if errors.at_fault:
             found.setdefault(errors.at_fault, Counter())[errors.noun] += errors.number
-    return "; ".join(
+    return ", then at ".join(
         f"{what} ({' and '.join(_count(number, noun) for noun, number in many.items())})"
         for what, many in found.items()
     )

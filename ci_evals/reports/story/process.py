@@ -121,7 +121,7 @@ MEASURES = (
     Measure(
         "First reply",
         "median time to the agent's first reply",
-        lambda process: numbers.latency(process.first_reply_seconds),
+        lambda process: numbers.latency(process.first_reply_seconds or None),
         "first reply",
     ),
     Measure("Agent time", "waiting for its replies, added up over all trials", _time("agent")),

@@ -23,6 +23,8 @@ from ci_evals.reports.story.table import BLANK, NO_COUNT, UNKNOWN, Column, Mark,
 from ci_evals.reports.story.wording import OUTCOMES, ROLES, UNFINISHED, Tone
 from ci_evals.scoring import scores
 
+_SAME = 1e-6
+"""Points: what differs by less is equal, but for the arithmetic."""
 _NAME = 60
 """Characters of a suite's name where there is little room."""
 
@@ -285,7 +287,7 @@ class TestRow:
     def reply(self) -> float | None:
         """The median latency of its replies in seconds."""
         latencies = [seconds for trial in self.test.trials for seconds in trial.turns.latencies]
-        return median(latencies) if latencies else None
+        return median(latencies) or None if latencies else None
 
     @property
     def seconds(self) -> float:
@@ -384,7 +386,13 @@ TEST_COLUMNS: tuple[Column[TestRow], ...] = (
         show=lambda row: numbers.latency(row.reply),
         key=lambda row: row.reply,
     ),
-    Column("time", extra=True, show=lambda row: numbers.duration(row.seconds), key=lambda row: row.seconds),
+    Column(
+        "time",
+        extra=True,
+        says_nothing=frozenset({numbers.duration(0)}),
+        show=lambda row: numbers.duration(row.seconds),
+        key=lambda row: row.seconds,
+    ),
 )
 
 
@@ -490,13 +498,13 @@ def agents(results: Results) -> Table | None:
         return None
     first = results.arms[0]
     columns: tuple[Column[Arm], ...] = (
-        Column("agent", words=True, show=lambda arm: arm.name),
+        Column("agent", words=True, show=_arm_name),
         Column("score", show=lambda arm: numbers.score(arm.score)),
         Column("95 % interval", unbroken=True, says_nothing=BLANK, show=_arm_interval),
         Column(
             f"change from {first.name}",
             says_nothing=BLANK,
-            show=lambda arm: "" if arm is first else _arm_change(arm),
+            show=lambda arm: "" if arm is first else _arm_change(arm, first),
         ),
         Column("95 % interval of it", unbroken=True, says_nothing=BLANK, show=_arm_change_interval),
         Column(
@@ -523,12 +531,21 @@ def agents(results: Results) -> Table | None:
     )
 
 
+def _arm_name(arm: Arm) -> str:
+    return f"{arm.name} (gated)" if arm.gated else arm.name
+
+
 def _arm_interval(arm: Arm) -> str:
     return numbers.interval(arm.interval) if arm.interval else ""
 
 
-def _arm_change(arm: Arm) -> str:
-    return "not compared" if arm.delta is None else numbers.signed(arm.delta)
+def _arm_change(arm: Arm, first: Arm) -> str:
+    """The change: of scores that stand beside it their difference, as far as these are all."""
+    if arm.delta is None or arm.score is None or first.score is None:
+        return "not compared"
+    if abs(arm.score - first.score - arm.delta) < _SAME:
+        return numbers.changed(first.score, arm.score)
+    return numbers.signed(arm.delta)
 
 
 def _arm_change_interval(arm: Arm) -> str:

@@ -19,12 +19,11 @@ from ci_evals.reports.story.advice import (
     FIX_FAILURES,
     MERGE,
     NO_JUDGE,
-    OTHER_FLOOR,
-    READ_FAILURES,
     REPLAYED,
     REPORT_ONLY,
-    SHOW_FAILURES,
     NextStep,
+    PartKind,
+    StepPart,
 )
 from ci_evals.reports.story.failures import FailedTest, News
 from ci_evals.reports.story.wording import UNFINISHED, RunOutcome, capitalized, sentence
@@ -256,22 +255,26 @@ class Numbers:
     compared_score: str
     """This run's score over that part."""
     required: str
-    """The floor of the whole run, if it failed: `85`."""
+    """The floor of the whole run, unless it passed: `85`."""
     tests: str
     """`6 of 8 tests pass`, with the number of those that were not scored."""
     score_in_heading: bool
     """True if `verdict` has the score and its floor."""
     change_in_heading: bool
     """True if `verdict` has the change since the baseline."""
+    only: str = ""
+    """The whole line of a run without a verdict, or of one that was skipped."""
 
     @property
     def lead(self) -> str:
         """The score at the start of the line; empty if the heading has it."""
-        return "" if self.score_in_heading else self.score
+        return "" if self.score_in_heading or self.only else self.score
 
     @property
     def rest(self) -> str:
         """The line behind its lead."""
+        if self.only:
+            return self.only
         base = f"{self.base_name} has {self.base} ({self.change})" if self.base else ""
         if self.compared and base:
             base = f"compared on {self.compared}: {self.compared_score}, {base}"
@@ -323,7 +326,21 @@ def in_numbers(results: Results, news: News) -> Numbers:
         score_in_heading=(passed and not too_little)
         or (outcome is RunOutcome.FAILED and floor is not None and _deciding(results, news) is floor),
         change_in_heading=passed and not news.broke,
+        only=_without_numbers(results, ", ".join([tests, *others]), "" if results.score is None else score),
     )
+
+
+def _without_numbers(results: Results, tests: str, score: str) -> str:
+    """The line where score and change would mislead; empty where they do not."""
+    outcome = gate.run_outcome(results)
+    if outcome is RunOutcome.SKIPPED:
+        push = "To test this pull request, push its branch to this repository once you have read it."
+        return f"{numbers.count(results.counts.tests, 'test')} did not run. {push}"
+    if outcome not in UNFINISHED:
+        return ""
+    if not score or certainty.too_little_decided(results):
+        return f"{tests}. {score}.".removesuffix(" .")
+    return f"{tests}. The part that was judged scores {score}."
 
 
 def origin(run: RunInfo) -> str | None:
@@ -442,39 +459,45 @@ def _official_score(of: str, scored: ScoreSummary) -> str:
 
 def what_to_do(results: Results, news: News) -> NextStep:
     """The next step without a verdict, after a failed one, or where tests broke; empty if none is known."""
-    return NextStep(_next_step(results, news), (rerun_command(results, news), SHOW_FAILURES))
+    return NextStep(tuple(_next_step(results, news)))
 
 
-def _next_step(results: Results, news: News) -> str:
+def _next_step(results: Results, news: News) -> Iterator[StepPart]:
     outcome = gate.run_outcome(results)
     if outcome in UNFINISHED:
-        return _without_verdict(results, outcome)
-    if outcome is RunOutcome.FAILED:
-        return " ".join(part for part in (_after_failure(results, news), advice.exit_code(results)) if part)
-    if outcome is RunOutcome.PASSED and news.broke:
-        return _after_failure(results, news)
-    return ""
+        yield from _without_verdict(results, outcome)
+    elif outcome is RunOutcome.FAILED:
+        yield from _after_failure(results, news)
+        yield from advice.exit_code(results)
+    elif outcome is RunOutcome.PASSED and news.broke:
+        yield from _after_failure(results, news)
 
 
-def _without_verdict(results: Results, outcome: RunOutcome) -> str:
-    fails = advice.build_fails(results)
+def _without_verdict(results: Results, outcome: RunOutcome) -> Iterator[StepPart]:
     if outcome is RunOutcome.INTERRUPTED:
-        return f"Rerun to get a verdict. {fails}"
+        yield StepPart("Rerun to get a verdict.")
+        yield from advice.build_fails(results)
+        return
+    at_fault = failures.at_fault(results.suites)
+    if at_fault:
+        yield StepPart(f"Look first at {at_fault}. Fix that and rerun.")
+    elif without_judge(results, results.suites):
+        yield StepPart(NO_JUDGE)
+    else:
+        yield StepPart("Fix the cause and rerun.")
+    if failures.errors_by_cause(results.suites):
+        yield from advice.read_errors()
+    if certainty.too_little_decided(results) or results.score is None:
+        yield from _evidence(results)
     limit = next((check for check in gate.failing(results) if check.kind is CheckKind.MAX_ERRORS), None)
-    allowed = ""
     if limit and limit.seen is not None:
         most = numbers.count(int(limit.required or 0), "errored or undecided trial")
         was = "was" if limit.seen == 1 else "were"
-        allowed = f"max-errors allows {most}; there {was} {int(limit.seen):,}."
-    at_fault = failures.at_fault(results.suites)
-    look = f"Look first at {at_fault}. Fix that and rerun." if at_fault else "Fix the cause and rerun."
-    if not at_fault and without_judge(results, results.suites):
-        look = NO_JUDGE
-    evidence = _evidence(results) if certainty.too_little_decided(results) or results.score is None else ""
-    return " ".join(part for part in (look, evidence, allowed, fails) if part)
+        yield StepPart(f"max-errors allows {most}; there {was} {int(limit.seen):,}.")
+    yield from advice.build_fails(results)
 
 
-def _evidence(results: Results) -> str:
+def _evidence(results: Results) -> Iterator[StepPart]:
     """What would give the evidence that undecided criteria lack."""
     causes = {
         finding.cause
@@ -484,37 +507,48 @@ def _evidence(results: Results) -> str:
         for finding in trial.findings
         if finding.outcome is Outcome.UNDECIDED and finding.cause is not None
     }
-    return advice.evidence_for(causes)
+    if text := advice.evidence_for(causes):
+        yield StepPart(text)
 
 
-def _after_failure(results: Results, news: News) -> str:
+def _after_failure(results: Results, news: News) -> Iterator[StepPart]:
     """What to do about failed tests. Another tool's are not played here."""
     floor, failing = gate.run_floor(results), gate.failing(results)
     if any(suite.of_other_tool for suite in results.suites):
-        return FIX_FAILURES if news.to_look_at else ""
+        if news.to_look_at:
+            yield from advice.read_failures()
+            yield StepPart(FIX_FAILURES)
+        return
     of_rules = [rule_of(check).advice for check in failing]
     if of_rules and all(of_rules):
-        return of_rules[0]
-    if floor in failing and certainty.too_little_decided(results) and (evidence := _evidence(results)):
-        return evidence
+        yield StepPart(of_rules[0])
+        return
+    if floor in failing and certainty.too_little_decided(results):
+        evidence = tuple(_evidence(results))
+        if evidence:
+            yield from evidence
+            return
     if news.to_look_at:
-        return f"{READ_FAILURES} {_about_failures(results, news)}"
-    return OTHER_FLOOR if news.failed_before and floor in failing else ""
+        yield from advice.read_failures()
+        yield from _about_failures(results, news)
+    elif news.failed_before and floor in failing:
+        yield from advice.other_floor()
 
 
-def _about_failures(results: Results, news: News) -> str:
+def _about_failures(results: Results, news: News) -> Iterator[StepPart]:
     comparison = results.comparison
     proven = comparison is not None and certainty.proven(comparison)
     if proven or all(map(_always_failed, news.to_look_at)):
-        return FIX_FAILURES
+        yield StepPart(FIX_FAILURES)
+        return
     if results.run.origin and results.run.origin.how == "replay":
-        return REPLAYED
+        yield StepPart(REPLAYED)
+        return
     where = " on your machine" if results.run.git.pull_request is not None else ""
     how = ", with the other options of this run" if _needs_more_options(results) else ""
-    return (
-        f"To see whether a test fails again, repeat it{where}{how}: {rerun_command(results, news)}. "
-        f"If any trial fails, fix it.{_if_all_pass(results)}"
-    )
+    yield StepPart(f"To see whether a test fails again, repeat it{where}{how}:")
+    yield StepPart(rerun_command(results, news), PartKind.COMMAND)
+    yield StepPart(f". If any trial fails, fix it.{_if_all_pass(results)}")
 
 
 def _if_all_pass(results: Results) -> str:

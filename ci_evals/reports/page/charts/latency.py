@@ -51,7 +51,7 @@ def figure(results: Results, baseline: Results | None) -> Figure | None:
         for trial in test.trials
         for time in trial.turns.latencies
     )
-    if not seconds:
+    if not seconds or results.latency.median is None:
         return None
     summaries = tuple(_summaries(results, baseline))
     slowest = max([seconds[-1], *(summary.p95 for summary in summaries)])

@@ -24,8 +24,7 @@ class Headline(NamedTuple):
     suites: str
     tone: str
     verdict: str
-    numbers: Numbers | None
-    """The line of numbers; None if nothing was played."""
+    numbers: Numbers
     reasons: list[str]
     """The reasons for the verdict that it does not name itself."""
     next_step: NextStep
@@ -51,7 +50,7 @@ def of(story: Story) -> Headline:
         suites=", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else ""),
         tone=tone.value,
         verdict=story.verdict(trust),
-        numbers=story.numbers if played else None,
+        numbers=story.numbers,
         reasons=list(_reasons(story)),
         next_step=story.next_step,
         certainty=story.certainty.sentence if played else "",

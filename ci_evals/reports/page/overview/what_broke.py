@@ -13,7 +13,7 @@ from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview.test_links import TestLink, TestLinks
 from ci_evals.reports.story import changes, process, wording
-from ci_evals.reports.story.failures import FailedCriterion, FailedTest, TrialErrors
+from ci_evals.reports.story.failures import FailedCriterion, FailedTest, Quotation, TrialErrors
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.wording import NO_REASON, RunOutcome
 from ci_evals.scoring import coverage
@@ -52,6 +52,20 @@ class WholeTest:
             return None
         turn = None if first.only == "base" else first.turn
         return self.view.address(first.head_trial, turn, first.base_trial)
+
+    @property
+    def quotations(self) -> Sequence[Quotation]:
+        """The turn that shows the first criterion."""
+        return self.failed.quotations(self.failed.criteria[:1])[:1]
+
+    def quotes(self, criterion: FailedCriterion) -> bool:
+        """Return whether the turn that shows a criterion is quoted, or named by its reason."""
+        turn = criterion.turn
+        if turn is None or f"turn {turn.index}" in criterion.finding.reason:
+            return True
+        several = self.failed.test is not None and len(self.failed.test.trials) > 1
+        place = turn.index, criterion.trial.index if several else None
+        return place in {(quote.turn, quote.trial) for quote in self.quotations}
 
     def kind(self, criterion: FailedCriterion) -> str:
         """The kind of a criterion, and how often it failed."""
