@@ -26,7 +26,8 @@ these names:
 - `run_loop`: `OPTIONS` of `run`, by which it runs again and again: `is_asked(settings)`, and if so
   `repeat(settings, context)`, which takes the place of the run and returns its exit code;
 - `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
-  what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below.
+  what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below;
+- `span_receiver`: `open_receiver(host, port)`, a `SpanReceiver` (`ports`) for runs with `trace: otlp`.
 
 An extension that cannot be loaded is named with the reason, once, and left out from then on.
 """
@@ -67,6 +68,7 @@ NEEDED = {
     "run_hook": ("OPTIONS", "is_asked", "check", "elsewhere"),
     "run_loop": ("OPTIONS", "is_asked", "repeat"),
     "later_runs": ("read", "rejudged", "merged"),
+    "span_receiver": ("open_receiver",),
 }
 """What each part must have."""
 
@@ -302,3 +304,14 @@ def after_merging(results: "Results", shards: Sequence["Results"]) -> "Results":
     for module in installed().parts("later_runs"):
         results = module.merged(results, shards)
     return results
+
+
+def span_receiver(host: str, port: int) -> Any:
+    """Return the `SpanReceiver` of a run, which has taken the port.
+
+    Raises:
+        UsageError: it cannot be had, or no installed extension receives spans.
+    """
+    for module in installed().parts("span_receiver"):
+        return module.open_receiver(host, port)
+    raise UsageError("`otlp=` or `trace: otlp`: no installed extension can receive spans")

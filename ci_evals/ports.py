@@ -1,6 +1,6 @@
 """The ports of the core: an agent to talk to, models to ask, functions to call, the world around a trial."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -10,6 +10,7 @@ from ci_evals.domain.errors import AgentError, LLMAnswerError, Paid
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import ProbeResult, Reply
 from ci_evals.domain.world import Names, World
+from ci_evals.support.redaction import Redactor
 
 T = TypeVar("T")
 
@@ -103,6 +104,57 @@ class WorldSteps(Protocol):
 
     def notes(self) -> Sequence[str]:
         """Return warnings about what failed."""
+
+
+class EvidenceGaps(Protocol):
+    """The turns of a run whose evidence turned out to be incomplete after it was read."""
+
+    listen: Callable[..., None]
+    """Called with the traces of trials that have a new gap; `earlier` if all that have ended have one too."""
+
+    @property
+    def found(self) -> bool:
+        """Whether there is any gap."""
+        ...
+
+    def reason(self, turn: str | None) -> str | None:
+        """Return why the evidence of the turn with this `traceparent` is incomplete; None if it is not."""
+
+
+class SpanReceiver(Protocol):
+    """Receives the spans that agents export during a run: evidence of what they did."""
+
+    @property
+    def gaps(self) -> EvidenceGaps:
+        """The gaps in the evidence."""
+        ...
+
+    def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return `environ` for an agent that we start: it exports its spans to this receiver."""
+        ...
+
+    def traced(self, agent: Agent, whose: Hashable, escalation_tools: Collection[str]) -> Agent:
+        """Return an agent whose replies carry the calls in its spans; some tools hand over to a person.
+
+        Agents with the same `whose` export in the same way.
+        """
+        ...
+
+    async def start(self) -> None:
+        """Begin to receive."""
+
+    async def end(self) -> None:
+        """Stop listening."""
+
+    async def wait_for_late(self) -> None:
+        """Wait until no span has come for a while after the last trial's end."""
+
+    def finish(self) -> None:
+        """Note what the spans until now mean for trials that have ended."""
+
+    def notes(self, redactor: Redactor) -> Iterable[str]:
+        """Return notes on spans that belong to no turn."""
+        ...
 
 
 LEAST_SHARED = 4_000

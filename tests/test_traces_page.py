@@ -11,8 +11,9 @@ import pytest
 from commands import ci_evals, results_in
 from doc_pages import blocks, page, table
 
-from ci_evals.adapters.otlp import arguments, traced_agent
-from ci_evals.adapters.otlp.receiver import DEFAULT_PORT
+from ci_evals.extension_support.span_reading import arguments
+from ci_evals.extensions.spans import traced_agent
+from ci_evals.extensions.spans.receiver import DEFAULT_PORT
 
 PAGE = page("traces.md")
 LOOKUP = 'amount = call(lookup, order="A-1")\n'
@@ -130,8 +131,9 @@ def test_its_table_of_frameworks_names_what_the_messages_name():
 
 def test_its_messages_are_those_that_people_see():
     """So that a search for one finds the page."""
-    folder = Path(arguments.__file__).parent
-    sources = re.sub(r'"\s+f?"', "", "".join(file.read_text() for file in sorted(folder.glob("*.py"))))
+    folders = [Path(module.__file__).parent for module in (arguments, traced_agent)]
+    files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
+    sources = re.sub(r'"\s+f?"', "", "".join(file.read_text() for file in files))
     for message, _ in table("message", PAGE):
         for part in message.split(" … "):
             words = part.removesuffix(f" 127.0.0.1:{DEFAULT_PORT}")

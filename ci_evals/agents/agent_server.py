@@ -15,7 +15,7 @@ from multidict import CIMultiDict
 from pydantic import JsonValue
 from yarl import URL
 
-from ci_evals.adapters.otlp.trace_context import request_headers
+from ci_evals.adapters.trace_context import request_headers
 from ci_evals.adapters.transport import addresses, refusals, retry, streams
 from ci_evals.adapters.transport.agent_client import AgentClient, Message, with_headers
 from ci_evals.adapters.transport.network import Answer, NetworkError, ProxyError, UnreachableError

@@ -5,7 +5,7 @@ A check that a missing call could decide is undecided then, as if the turn had b
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ci_evals.adapters.journal.journal import Journal
 from ci_evals.adapters.journal.records import JournalMark
@@ -15,13 +15,10 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.job.less_evidence import with_turns
+from ci_evals.ports import SpanReceiver
 from ci_evals.runner import SaveTrial
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-
-if TYPE_CHECKING:
-    from ci_evals.adapters.otlp.receiver import Receiver
-
 
 PlayPlan = Callable[..., Coroutine[Any, Any, Sequence[TrialResult | None]]]
 
@@ -30,7 +27,7 @@ PlayPlan = Callable[..., Coroutine[Any, Any, Sequence[TrialResult | None]]]
 class LateEvidence:
     """Corrects the results of a run whose agents' spans are received."""
 
-    receiver: "Receiver"
+    receiver: SpanReceiver
     redactor: Redactor
     journal: Journal | None = None
     save: SaveTrial | None = None

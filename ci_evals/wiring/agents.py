@@ -18,15 +18,14 @@ from ci_evals.agents.settings import AgentSettings, CodeEnvironment
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import PlannedSuite
 from ci_evals.domain.suite import Suite
+from ci_evals.extension_registry import span_receiver
 from ci_evals.planning.agent_choice import awaited_address
-from ci_evals.ports import Agent
+from ci_evals.ports import Agent, SpanReceiver
 from ci_evals.reports import sanitize
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 
 if TYPE_CHECKING:
-    from ci_evals.adapters.otlp.receiver import Receiver
-    from ci_evals.adapters.otlp.trial_trace import Exporter
     from ci_evals.agents.python.hosting.host import Host
     from ci_evals.agents.started.program import AgentProgram
 
@@ -43,9 +42,8 @@ class RunAgents:
         self._embedded: dict[str, EmbeddedServer] = {}
         """Servers that the run starts itself, by the adapter's name."""
         self._host: Host | None = None
-        self._receiver: Receiver | None = None
-        self._exporters: dict[tuple[str | None, ...], Exporter] = {}
-        """Of agents, by what tells them apart."""
+        self.receiver: SpanReceiver | None = None
+        """The receiver of spans, if any agent has them received."""
         self.environ = connections.environ
         """The environment of agents that the run starts."""
         self._programs: dict[tuple[str | None, str | None], AgentProgram] = {}
@@ -62,24 +60,17 @@ class RunAgents:
             from ci_evals.agents.started.agent import StartedAgent  # noqa: PLC0415  # few suites need it
 
             agent = StartedAgent(agent, program)
-        if self._receiver is None or not (self._connections.otlp or suite.trace == "otlp"):
+        if self.receiver is None or not (self._connections.otlp or suite.trace == "otlp"):
             return agent
-        from ci_evals.adapters.otlp.traced_agent import TracedAgent  # noqa: PLC0415  # few suites need it
-        from ci_evals.adapters.otlp.trial_trace import Exporter  # noqa: PLC0415  # likewise
-
-        key = (suite.adapter, suite.base_url, suite.agent_id)
-        exporter = self._exporters.setdefault(key, Exporter())
-        tools = tools_in(suite.adapter_options)
-        return TracedAgent(agent, self._receiver, exporter, escalation_tools=tools)
+        whose = (suite.adapter, suite.base_url, suite.agent_id)
+        return self.receiver.traced(agent, whose, tools_in(suite.adapter_options))
 
     def receive_spans(self) -> None:
         """Take the port for spans, before any agent is made; raise `UsageError` if it cannot be had."""
-        from ci_evals.adapters.otlp.receiver import Receiver  # noqa: PLC0415  # few runs need it
-
         connections = self._connections
-        self._receiver = Receiver(connections.otlp_host, connections.otlp_port)
-        self._stack.push_async_callback(self._receiver.end)
-        self.environ = self._receiver.environment(connections.environ)
+        self.receiver = span_receiver(connections.otlp_host, connections.otlp_port)
+        self._stack.push_async_callback(self.receiver.end)
+        self.environ = self.receiver.environment(connections.environ)
         if connections.agent_in_process:
             self._stack.enter_context(_set_environment(self.environ))
 
@@ -167,8 +158,8 @@ class RunAgents:
 
     async def start(self) -> None:
         """Load agents in Python, if there are any, in a process; raise `UsageError` if one fails."""
-        if self._receiver:
-            await self._receiver.start()
+        if self.receiver:
+            await self.receiver.start()
         if self._host:
             await self._host.start()
 
@@ -193,15 +184,10 @@ class RunAgents:
         """Add to the log what an agent has printed elsewhere."""
         self._printed_elsewhere[who] = printed
 
-    @property
-    def receiver(self) -> "Receiver | None":
-        """The receiver of spans, if any agent has them received."""
-        return self._receiver
-
     def notes(self) -> tuple[str, ...]:
         """Limits that agents have set to the rate until now."""
         notes = (limiter.note(f"the agent at {host}") for (host, _), limiter in self._limiters.items())
-        strays = self._receiver.notes(self._redactor) if self._receiver else ()
+        strays = self.receiver.notes(self._redactor) if self.receiver else ()
         return (*(note for note in notes if note), *strays)
 
     def _python_host(self) -> "Host":

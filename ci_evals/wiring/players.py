@@ -5,14 +5,14 @@ import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError
 from ci_evals.domain.plan import Plan, PlannedSuite, Trial
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.workload import of_plan, of_suite
-from ci_evals.ports import KeyCheckingAgent, WorldSteps
+from ci_evals.ports import KeyCheckingAgent, SpanReceiver, WorldSteps
 from ci_evals.runner import Participants
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -20,9 +20,6 @@ from ci_evals.wiring.agents import RunAgents, agent_settings
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.functions import function_caller
 from ci_evals.wiring.models import CheckedJudge, RunModels
-
-if TYPE_CHECKING:
-    from ci_evals.adapters.otlp.receiver import Receiver
 
 
 class Players:
@@ -33,7 +30,7 @@ class Players:
 
     judges: tuple[CheckedJudge, ...] = ()
     """Those whose verdicts the plan wants, each model once."""
-    receiver: "Receiver | None" = None
+    receiver: SpanReceiver | None = None
     """The receiver of spans, if any agent has them received."""
 
     def participants(self, trial: Trial) -> Participants:

@@ -25,7 +25,7 @@ for name in [*sys.modules]:
         del sys.modules[name]
 
 import ci_evals
-from ci_evals import load_results
+from ci_evals import UsageError, load_results
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.extension_registry import installed, study_reports
@@ -50,6 +50,13 @@ for command in commands:
     except SystemExit as end:
         code = end.code
     assert not code, (command, code)
+if "spans" not in installed().names():  # no run goes on without the evidence that it was asked for
+    try:
+        invoke(["run", "suite.yaml", "--provider=offline", "--otlp"], RunContext({}))
+    except UsageError as error:
+        assert "no installed extension can receive spans" in str(error)
+    else:
+        raise AssertionError("it ran without spans")
 saved = load_results(Path("saved"))
 Path("again.json").write_text(dump(saved))
 Path("summary.md").write_text(documents.summary(story_of(saved)))

@@ -1,6 +1,6 @@
 """Agents of real frameworks, traced by real instrumentations: only `make frameworks` runs these.
 
-With RECORD=1 the spans of agents that behave well are written to tests/adapters/otlp/recorded/, where the
+With RECORD=1 the spans of agents that behave well are written to tests/extensions/spans/recorded/, where the
 normal tests read them.
 """
 
@@ -25,7 +25,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from werkzeug import Response
 
 pytestmark = pytest.mark.frameworks
-RECORDED = Path(__file__).parents[1] / "adapters/otlp/recorded"
+RECORDED = Path(__file__).parents[1] / "extensions/spans/recorded"
 SDK = ["opentelemetry-sdk==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2"]
 NODE = [
     "@opentelemetry/api@1.9.1",

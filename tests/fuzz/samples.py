@@ -542,7 +542,7 @@ CONVERSATIONS = [
              "tool_calls": [{"tool_call_id": "t", "function_name": "f", "arguments": {"a": "A-1"}}]},
         ],
     })),
-    (Path(__file__).parents[1] / "adapters/otlp/recorded/pydantic-ai.json").read_bytes(),
+    (Path(__file__).parents[1] / "extensions/spans/recorded/pydantic-ai.json").read_bytes(),
     b"".join(_json({"sessionId": "s", "observations": [
         {"id": "1", "traceId": "t", "type": "AGENT", "startTime": "2026-11-28T10:00:00Z", "endTime": 1e12,
          "input": "refund A-1", "output": {"role": "assistant", "content": "Done"}},

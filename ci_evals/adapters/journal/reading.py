@@ -26,8 +26,8 @@ from ci_evals.adapters.journal.records import (
     Recorded,
     RecordedSuite,
 )
-from ci_evals.adapters.otlp.trace_context import LATE_SECONDS
 from ci_evals.adapters.signing import Chain
+from ci_evals.adapters.trace_context import LATE_SECONDS
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.trial import TrialResult

@@ -1,1 +1,1 @@
-"""OpenTelemetry: spans of an agent, received over OTLP/HTTP and read as evidence of its tool calls."""
+"""OpenTelemetry: the export of results."""

@@ -16,9 +16,9 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from ci_evals.adapters.hand_over import tools_in, with_tools
-from ci_evals.adapters.otlp.trace_context import trace_headers
 from ci_evals.adapters.processes.child_process import ChildProcess
 from ci_evals.adapters.processes.environments import environment_for_agent
+from ci_evals.adapters.trace_context import trace_headers
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.settings import AgentSettings, CodeEnvironment

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters.hand_over import tools_in, with_tools
-from ci_evals.adapters.otlp.trace_context import trace_headers
+from ci_evals.adapters.trace_context import trace_headers
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.code.foreign_code import (

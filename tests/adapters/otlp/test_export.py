@@ -10,10 +10,10 @@ import world
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from werkzeug import Response
 
-from ci_evals.adapters.otlp import spans as decoding
 from ci_evals.adapters.otlp.export import requests
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Outcome
+from ci_evals.extension_support.span_reading import spans as decoding
 from ci_evals.support import dataclass_json
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from ci_evals.extensions.importers.conversations import otlp
 from ci_evals.extensions.importers.conversations.recorded_file import RecordedFile
 from ci_evals.extensions.importers.imported import ImportedSuite
 
-RECORDED = Path(__file__).parents[2] / "adapters/otlp/recorded"
+RECORDED = Path(__file__).parents[1] / "spans/recorded"
 
 
 def value(item):

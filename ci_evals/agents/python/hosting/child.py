@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ci_evals.adapters.otlp.trace_context import TraceContext, carried
 from ci_evals.adapters.processes.descendants import MARK, kill_marked
+from ci_evals.adapters.trace_context import TraceContext, carried
 from ci_evals.agents.code.foreign_code import (
     CodeError,
     CodeTimeoutError,

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from ci_evals.adapters.otlp.trace_context import trace_headers
 from ci_evals.adapters.processes.child_process import ChildProcess
 from ci_evals.adapters.processes.environments import environment_for_agent
+from ci_evals.adapters.trace_context import trace_headers
 from ci_evals.agents.code.foreign_code import CodeTimeoutError
 from ci_evals.agents.python.agent import CLOSING_SECONDS
 from ci_evals.agents.python.hosting import wire

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp.spans import MAX_TEXT, TOO_LONG, Span
+from ci_evals.extension_support.span_reading.spans import MAX_TEXT, TOO_LONG, Span
 from ci_evals.support import payload
 
 _TYPES = frozenset({

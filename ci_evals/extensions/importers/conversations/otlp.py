@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp import evidence, spans
-from ci_evals.adapters.otlp.belonging import ancestors
-from ci_evals.adapters.otlp.dialects import conversation_id
-from ci_evals.adapters.otlp.kinds import AGENT, MODEL, TOOL, kinds_of
-from ci_evals.adapters.otlp.spans import OtlpError, Span
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.transcript import Turn
 from ci_evals.extension_support.drafting.conversation import RecordedConversation, recorded_turn
+from ci_evals.extension_support.span_reading import evidence, spans
+from ci_evals.extension_support.span_reading.belonging import ancestors
+from ci_evals.extension_support.span_reading.dialects import conversation_id
+from ci_evals.extension_support.span_reading.kinds import AGENT, MODEL, TOOL, kinds_of
+from ci_evals.extension_support.span_reading.spans import OtlpError, Span
 from ci_evals.extensions.importers.conversations import exported_spans
 from ci_evals.extensions.importers.conversations.recorded_file import LocatedValue, RecordedFile
 from ci_evals.extensions.importers.conversations.span_messages import answer, users_messages

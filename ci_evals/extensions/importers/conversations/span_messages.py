@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp.arguments import REDACTED, parsed
-from ci_evals.adapters.otlp.spans import TOO_LONG, Span
 from ci_evals.extension_support.drafting.conversation import Kind, Part
+from ci_evals.extension_support.span_reading.arguments import REDACTED, parsed
+from ci_evals.extension_support.span_reading.spans import TOO_LONG, Span
 from ci_evals.extensions.importers.conversations.messages import MessageError, is_message, parts_of
 from ci_evals.support import payload
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp.spans import MAX_OTHER_TEXT, TOO_LONG, Span
+from ci_evals.extension_support.span_reading.spans import MAX_OTHER_TEXT, TOO_LONG, Span
 
 _MAX_SHOWN = 500_000
 """Characters of a turn's spans for people."""

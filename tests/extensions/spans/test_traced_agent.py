@@ -14,9 +14,6 @@ import world
 from emitting import JSON, TOOL, as_json, server, span
 from world import fault
 
-from ci_evals.adapters.otlp.receiver import Receiver
-from ci_evals.adapters.otlp.traced_agent import TracedAgent
-from ci_evals.adapters.otlp.trial_trace import Exporter
 from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.command.agent import CommandAgent
 from ci_evals.agents.python.hosting.host import Host
@@ -26,6 +23,9 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.extensions.http.agent import HttpAgent
 from ci_evals.extensions.openai_api.chat_agent import ChatAgent
+from ci_evals.extensions.spans.receiver import Receiver
+from ci_evals.extensions.spans.traced_agent import TracedAgent
+from ci_evals.extensions.spans.trial_trace import Exporter
 from ci_evals.support.redaction import Redactor
 
 TEST = AgentContract.played_test

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from ci_evals.adapters.otlp import evidence
-from ci_evals.adapters.otlp.belonging import TurnSpan, by_turn
-from ci_evals.adapters.otlp.evidence import Progress
-from ci_evals.adapters.otlp.for_people import AS_BEFORE
-from ci_evals.adapters.otlp.spans import TOO_LONG, Event, Span
+from ci_evals.extension_support.span_reading import evidence
+from ci_evals.extension_support.span_reading.belonging import TurnSpan, by_turn
+from ci_evals.extension_support.span_reading.evidence import Progress
+from ci_evals.extension_support.span_reading.for_people import AS_BEFORE
+from ci_evals.extension_support.span_reading.spans import TOO_LONG, Event, Span
 
 TURN = "f" * 16
 ARGUMENTS = {"order": "A-1", "amount": 42}

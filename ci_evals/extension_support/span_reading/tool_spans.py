@@ -6,8 +6,8 @@ from functools import cached_property
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp.arguments import NO_OBJECT, REDACTED, bare, parsed, read
-from ci_evals.adapters.otlp.spans import Attributes, Span
+from ci_evals.extension_support.span_reading.arguments import NO_OBJECT, REDACTED, bare, parsed, read
+from ci_evals.extension_support.span_reading.spans import Attributes, Span
 from ci_evals.support.json_text import canonical
 
 _NAMES = (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ci_evals.adapters.otlp.contradiction import contradiction
-from ci_evals.adapters.otlp.gaps import Gaps
 from ci_evals.domain.transcript import Integration, Reply, ToolCall
+from ci_evals.extensions.spans.contradiction import contradiction
+from ci_evals.extensions.spans.gaps import Gaps
 
 
 def turn(number: int) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters.hand_over import with_tools
-from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence
-from ci_evals.adapters.otlp.receiver import Receiver
-from ci_evals.adapters.otlp.trace_context import TraceContext, carried
-from ci_evals.adapters.otlp.trial_trace import Exporter, TrialTrace
+from ci_evals.adapters.trace_context import TraceContext, carried
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.extension_support.span_reading.evidence import Progress, TurnEvidence
+from ci_evals.extensions.spans.receiver import Receiver
+from ci_evals.extensions.spans.trial_trace import Exporter, TrialTrace
 from ci_evals.ports import Agent, id_of, read_state
 from ci_evals.support.documentation import see
 

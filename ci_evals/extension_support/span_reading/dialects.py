@@ -17,9 +17,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp.arguments import REDACTED, parsed, read
-from ci_evals.adapters.otlp.spans import Attributes, Span
-from ci_evals.adapters.otlp.tool_spans import Called
+from ci_evals.extension_support.span_reading.arguments import REDACTED, parsed, read
+from ci_evals.extension_support.span_reading.spans import Attributes, Span
+from ci_evals.extension_support.span_reading.tool_spans import Called
 
 
 def tokens(span: Span) -> tuple[int | None, int | None]:

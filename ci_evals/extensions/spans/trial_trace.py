@@ -6,15 +6,15 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ci_evals.adapters.otlp import evidence
-from ci_evals.adapters.otlp.belonging import TurnSpan, by_turn, unattributed
-from ci_evals.adapters.otlp.contradiction import contradiction
-from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence
-from ci_evals.adapters.otlp.gaps import LATE, Gaps
-from ci_evals.adapters.otlp.kinds import may_hold_calls
-from ci_evals.adapters.otlp.spans import Span
-from ci_evals.adapters.otlp.trace_context import TraceContext
+from ci_evals.adapters.trace_context import TraceContext
 from ci_evals.domain.transcript import Reply
+from ci_evals.extension_support.span_reading import evidence
+from ci_evals.extension_support.span_reading.belonging import TurnSpan, by_turn, unattributed
+from ci_evals.extension_support.span_reading.evidence import Progress, TurnEvidence
+from ci_evals.extension_support.span_reading.kinds import may_hold_calls
+from ci_evals.extension_support.span_reading.spans import Span
+from ci_evals.extensions.spans.contradiction import contradiction
+from ci_evals.extensions.spans.gaps import LATE, Gaps
 from ci_evals.support.documentation import see
 
 BAGGAGE = "ci_evals.trial"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ci_evals.adapters.otlp import evidence, spans
-from ci_evals.adapters.otlp.belonging import TurnSpan, by_turn
-from ci_evals.adapters.otlp.evidence import Progress
+from ci_evals.extension_support.span_reading import evidence, spans
+from ci_evals.extension_support.span_reading.belonging import TurnSpan, by_turn
+from ci_evals.extension_support.span_reading.evidence import Progress
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 TURN = "b" * 16

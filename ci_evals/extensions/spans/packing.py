@@ -2,7 +2,12 @@
 
 import zlib
 
-from ci_evals.adapters.otlp.spans import MAX_BYTES, OtlpError, TooLargeError, UnknownTypeError
+from ci_evals.extension_support.span_reading.spans import (
+    MAX_BYTES,
+    OtlpError,
+    TooLargeError,
+    UnknownTypeError,
+)
 
 _WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 

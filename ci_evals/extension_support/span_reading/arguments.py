@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp.spans import MAX_TEXT, TOO_LONG, Span
+from ci_evals.extension_support.span_reading.spans import MAX_TEXT, TOO_LONG, Span
 from ci_evals.support import payload
 
 _SWITCHES = {

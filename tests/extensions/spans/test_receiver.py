@@ -15,11 +15,11 @@ import emitting
 import pytest
 from emitting import AGENT, JSON, PROTOBUF, TOOL, as_json, as_protobuf, server, span
 
-from ci_evals.adapters.otlp import receiver as receiving
-from ci_evals.adapters.otlp import spans as decoding
-from ci_evals.adapters.otlp import trial_trace
-from ci_evals.adapters.otlp.receiver import Receiver
 from ci_evals.domain.errors import UsageError
+from ci_evals.extension_support.span_reading import spans as decoding
+from ci_evals.extensions.spans import receiver as receiving
+from ci_evals.extensions.spans import trial_trace
+from ci_evals.extensions.spans.receiver import Receiver
 from ci_evals.support.redaction import Redactor
 
 

@@ -10,15 +10,21 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp.arguments import content_switch
-from ci_evals.adapters.otlp.belonging import ancestors
-from ci_evals.adapters.otlp.dialects import agent_name, hides_calls, requested_calls, shows_answer, tokens
-from ci_evals.adapters.otlp.for_people import for_people
-from ci_evals.adapters.otlp.kinds import AGENT, MODEL, SIDE, TOOL, kinds_of
-from ci_evals.adapters.otlp.spans import MAX_TEXT, Span
-from ci_evals.adapters.otlp.tool_spans import Called, called_by
 from ci_evals.domain.base import instant
 from ci_evals.domain.transcript import ToolCall, ToolStatus
+from ci_evals.extension_support.span_reading.arguments import content_switch
+from ci_evals.extension_support.span_reading.belonging import ancestors
+from ci_evals.extension_support.span_reading.dialects import (
+    agent_name,
+    hides_calls,
+    requested_calls,
+    shows_answer,
+    tokens,
+)
+from ci_evals.extension_support.span_reading.for_people import for_people
+from ci_evals.extension_support.span_reading.kinds import AGENT, MODEL, SIDE, TOOL, kinds_of
+from ci_evals.extension_support.span_reading.spans import MAX_TEXT, Span
+from ci_evals.extension_support.span_reading.tool_spans import Called, called_by
 from ci_evals.support.documentation import see
 from ci_evals.support.json_text import canonical
 

@@ -3,8 +3,8 @@
 The kinds of a span are a sum, since several instrumentations may mark one span.
 """
 
-from ci_evals.adapters.otlp.dialects import hides_calls, requested_calls, shows_answer
-from ci_evals.adapters.otlp.spans import Span
+from ci_evals.extension_support.span_reading.dialects import hides_calls, requested_calls, shows_answer
+from ci_evals.extension_support.span_reading.spans import Span
 
 TOOL = 1
 """The run of a tool."""

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from ci_evals.adapters.otlp import spans
-from ci_evals.adapters.otlp.dialects import conversation_id
-from ci_evals.adapters.otlp.gaps import Gaps
-from ci_evals.adapters.otlp.kinds import may_hold_calls, shows_calls
-from ci_evals.adapters.otlp.packing import unpacked
-from ci_evals.adapters.otlp.spans import OtlpError, Span, TooLargeError
-from ci_evals.adapters.otlp.trace_context import LATE_SECONDS
-from ci_evals.adapters.otlp.trial_trace import BAGGAGE, Exporter, TrialTrace
+from ci_evals.adapters.trace_context import LATE_SECONDS
 from ci_evals.domain.errors import UsageError
+from ci_evals.extension_support.span_reading import spans
+from ci_evals.extension_support.span_reading.dialects import conversation_id
+from ci_evals.extension_support.span_reading.kinds import may_hold_calls, shows_calls
+from ci_evals.extension_support.span_reading.spans import OtlpError, Span, TooLargeError
+from ci_evals.extensions.spans.gaps import Gaps
+from ci_evals.extensions.spans.packing import unpacked
+from ci_evals.extensions.spans.trial_trace import BAGGAGE, Exporter, TrialTrace
 from ci_evals.support import payload
 from ci_evals.support.documentation import see
 from ci_evals.support.redaction import Redactor

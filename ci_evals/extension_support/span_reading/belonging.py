@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ci_evals.adapters.otlp.spans import Span
+from ci_evals.extension_support.span_reading.spans import Span
 
 _MAX_ANCESTORS = 256
 

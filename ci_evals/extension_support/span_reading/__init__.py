@@ -1,0 +1,1 @@
+"""Spans of agents (OpenTelemetry), read as evidence of their tool calls."""
