@@ -15,6 +15,7 @@ from ci_evals.conversation.converse import ConversationEnd, ConversationPlayer
 from ci_evals.conversation.in_world import WorldPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
+from ci_evals.domain.canaries import draw, filled
 from ci_evals.domain.checks.strict.expected_answers import NO_MODEL
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
 from ci_evals.domain.plan import Plan, Trial
@@ -56,6 +57,8 @@ class Participants:
     """Changes findings that are known to be wrong, as those of a recording may be."""
     call_function: CallFunction | None = None
     """Calls the functions of `python` checks; without it they are undecided."""
+    canaries: Mapping[str, str] | None = None
+    """The values of a recorded trial's canaries; without them they are drawn."""
 
     def __post_init__(self) -> None:
         if self.judge_votes < 1 or self.judge_votes % 2 == 0:
@@ -247,6 +250,8 @@ class LocalPlayer:
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
         test = self.redactor.only_keys.model(self.plan.test_of(trial))
+        canaries = draw(test.canaries) if who.canaries is None else who.canaries
+        test = filled(test, canaries)
         # An agent may be anybody's code: what it does with its user's data reaches no other trial.
         test = test.model_copy(update=_WITHOUT_WORLD | {"user_info": deepcopy(test.user_info)})
         world = WorldPlayer(self.plan.world_of(trial), who.world, self.stop)
@@ -258,7 +263,7 @@ class LocalPlayer:
         attempts: list[Attempt] = []
         while True:
             conversation = ConversationPlayer(
-                who.agent, user, lambda number: self.listen(TurnPlayed(trial, number))
+                who.agent, user, lambda number: self.listen(TurnPlayed(trial, number)), canaries
             )
             end = await world.play(conversation, test, turns)
             transcript, user_audit = conversation.transcript(end), None
@@ -338,6 +343,7 @@ class LocalPlayer:
             turns=Turns(transcript.turns),
             probes=transcript.probes,
             probes_before=transcript.probes_before,
+            canaries=transcript.canaries,
             findings=finished.adjust_findings(findings) if findings else (),
             user_audit=finished.user_audit,
             usage=tuple(meter.usage for meter in finished.meters if meter.calls),

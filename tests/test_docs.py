@@ -218,7 +218,16 @@ def test_the_examples_of_strict_checks_can_be_read():
     read = TypeAdapter(Evaluation).validate_python
     written = blocks("yaml", page("strict-checks.md"))
     kinds = [read(item).strict for text in written for item in yaml.safe_load(text)["evaluations"]]
-    assert kinds == ["regex", "tool_called", "tool_sequence", "max_tool_calls", "json_schema", "python"]
+    assert kinds == [
+        "regex",
+        "tool_called",
+        "tool_sequence",
+        "max_tool_calls",
+        "not_disclosed",
+        "not_in_tool_calls",
+        "json_schema",
+        "python",
+    ]
     conditions = re.findall(r"^\| `(\{.+?\})` \|", page("strict-checks.md"), flags=re.MULTILINE)
     matchers = [TypeAdapter(MatcherField).validate_python(yaml.safe_load(text)) for text in conditions]
     assert {name for matcher in matchers for name in matcher.conditions} == set(Conditions.model_fields)

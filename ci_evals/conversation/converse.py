@@ -1,7 +1,7 @@
 """Plays one trial: planned turns in, a transcript out."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +44,15 @@ class ConversationEnd:
 class ConversationPlayer:
     """Plays one conversation. The turns so far are there even if it is cut off."""
 
-    def __init__(self, agent: Agent, user: SimulatedUser, listen: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        user: SimulatedUser,
+        listen: Callable[[int], None],
+        canaries: Mapping[str, str] | None = None,
+    ) -> None:
+        self.canaries = dict(canaries or {})
+        """The values that the test's canaries have in this conversation."""
         self._agent = agent
         self._user = user
         self._listen = listen
@@ -87,6 +95,7 @@ class ConversationPlayer:
             closing_remark=end.closing_remark,
             probes=self.probes,
             probes_before=self.probes_before,
+            canaries=self.canaries,
         )
 
     async def _play_turns(

@@ -34,7 +34,11 @@ class WorldPlayer:
             end = await self.stop.run_until_stopped(conversation.play(test, turns))
             return end or ConversationEnd(EndState.INTERRUPTED)
         # An agent may be anybody's code, and change the data that it is given.
-        names: Names = {"userInfo": deepcopy(test.user_info), "trial": {"id": uuid4().hex[:12]}}
+        names: Names = {
+            "userInfo": deepcopy(test.user_info),
+            "trial": {"id": uuid4().hex[:12]},
+            "canary": conversation.canaries,
+        }
         try:
             end = await self.stop.run_until_stopped(self._play(self.steps, names, conversation, test, turns))
         except WorldError as error:

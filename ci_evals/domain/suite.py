@@ -20,6 +20,7 @@ from pydantic import (
 
 from ci_evals.domain.agents import COMMAND, DEFAULT_ADAPTER, PYTHON, is_program
 from ci_evals.domain.base import JSON_SCHEMA, Model, NonBlank
+from ci_evals.domain.canaries import CanaryKind
 from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.world import Step, World
 from ci_evals.support.documentation import address
@@ -219,6 +220,11 @@ class Test(Model):
     guidelines: str = Field(description="How the simulated user acts: personality, goals, tone.")
     system_prompt: str | None = Field(
         default=None, description="Passed to agents that can use it; AUI has no field for it."
+    )
+    canaries: dict[NonBlank, CanaryKind] = Field(
+        default_factory=dict,
+        description="Values that are new for each trial, by name: `code`, `number` or `email`. "
+        "`{{canary.NAME}}` stands for one in all texts of the test and of its world's steps.",
     )
     turns: tuple[Line, ...] = Field(
         min_length=1,

@@ -416,3 +416,6 @@ class Transcript(Record):
         default_factory=dict,
         description="The state before the first message, by probe that a `state` check reads.",
     )
+    canaries: dict[str, str] = Field(
+        default_factory=dict, description="The values that were made for this trial, by name."
+    )

@@ -14,7 +14,7 @@ KINDS = ("http", "sql", "command", "python", "file")
 """The kinds of steps, by the key that holds them."""
 
 NAMES = ("userInfo", "trial.id", "session.id")
-"""The `{{names}}` in steps; `userInfo.plan.name` is a part of the first."""
+"""The `{{names}}` in steps; `userInfo.plan.name` is a part of the first. A test's canaries have more."""
 AGENT_STATE = "agent_state"
 """The probe that needs no step: what the agent itself reports as its state at the end of the conversation."""
 MAX_PROBE_CHARACTERS = 50_000
@@ -23,7 +23,7 @@ SESSION_ID = "session.id"
 """Known once the agent has opened a session, so not in a setup."""
 
 Names = dict[str, Any]
-"""The values of the `{{names}}`: `userInfo`, `trial` and `session`, each an object."""
+"""The values of the `{{names}}`: `userInfo`, `trial`, `session` and `canary`, each an object."""
 
 
 def _is_function(text: str) -> str:

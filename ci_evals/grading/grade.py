@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from itertools import starmap
 
+from ci_evals.domain.canaries import filled
 from ci_evals.domain.checks.evaluation import ClaimsBacked, Graded, Judged
 from ci_evals.domain.checks.replies import NO_REPLY
 from ci_evals.domain.checks.strict.expected_answers import NO_MODEL, compares_meanings
 from ci_evals.domain.checks.strict.functions import PythonCheck
-from ci_evals.domain.checks.strict_check import StrictCheck
+from ci_evals.domain.checks.strict_check import StrictCheck, unknown_canary
 from ci_evals.domain.suite import PlannedTurn, Test, unsent_lines
 from ci_evals.domain.transcript import END_REASONS, EndState, Transcript
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
@@ -35,12 +36,14 @@ async def grade(
     A verdict instead of `judge` or `semantic_matcher` says why nobody is asked, and is that of every
     evaluation that needs one. Without `call_function` checks that are code are undecided.
     """
+    written = test.evaluations
+    test = filled(test, transcript.canaries)
     context = judge if isinstance(judge, Verdict) else judge.context(test, turns, transcript)
     unsent = _kept_from(test, turns, transcript)
 
     async def decide(evaluation: Judged | StrictCheck) -> Verdict:
         if isinstance(evaluation, Judged):
-            verdict = await asked(evaluation)
+            verdict = unknown_canary(evaluation) or await asked(evaluation)
         else:
             verdict = await _checked(evaluation, transcript, semantic_matcher, call_function)
         return unsent.limit(evaluation, verdict) if unsent else verdict
@@ -58,7 +61,7 @@ async def grade(
         return judged_first.get(index) or await decide(evaluation)
 
     verdicts = await asyncio.gather(*starmap(verdict_of, enumerate(test.evaluations)))
-    return tuple(Finding.of(e, verdict) for e, verdict in zip(test.evaluations, verdicts, strict=True))
+    return tuple(Finding.of(e, verdict) for e, verdict in zip(written, verdicts, strict=True))
 
 
 async def _checked(

@@ -17,7 +17,9 @@ def with_turns(test: Test, result: TrialResult, turns: Sequence[Turn], cannot_sa
     `cannot_say` is the verdict of judges and functions that may rest on what is missing.
     """
     kept = Turns(turns)
-    transcript = Transcript(turns=tuple(turns), status=result.status, probes=result.probes)
+    transcript = Transcript(
+        turns=tuple(turns), status=result.status, probes=result.probes, canaries=result.canaries
+    )
     findings = tuple(
         less_evidence.finding(evaluation, before, transcript, cannot_say)
         for evaluation, before in zip(test.evaluations, result.findings, strict=bool(result.findings))

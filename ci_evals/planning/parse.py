@@ -20,7 +20,7 @@ from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.planning.documents.interpolate import Reading, interpolate
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.validation import problems_in
-from ci_evals.planning.worlds import secrets_in_worlds, world_problems
+from ci_evals.planning.worlds import canary_problems, secrets_in_worlds, world_problems
 from ci_evals.support import json_schema
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.secrets import in_addresses
@@ -78,6 +78,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         problems += problems_in(document, value, error, redactor=redactor)
     problems += _cross_problems(document, value)
     problems += world_problems(document, value, reading.distrusted)
+    problems += canary_problems(document, value)
     if isinstance(value, dict):
         problems += _adapter_problems(document, value, reading, redactor)
     if suite and reading.today:

@@ -122,7 +122,7 @@ def with_tests(suite: PlannedSuite, indices: Sequence[int]) -> PlannedSuite:
     )
 
 
-_DEFINING_FIELDS = {"name", "user_info", "guidelines", "system_prompt", "turns", "evaluations"}
+_DEFINING_FIELDS = {"name", "user_info", "guidelines", "system_prompt", "turns", "evaluations", "canaries"}
 _DEFINING_KEYS = {Test.model_fields[name].alias or name for name in _DEFINING_FIELDS}
 _EACH_STEP: dict[str, Any] = {"__all__": {"http": {"url"}, "sql": {"url"}, "timeout": True}}
 _NOT_OF_THE_WORLD = dict.fromkeys(("setup", "probes", "teardown"), _EACH_STEP)

@@ -108,5 +108,6 @@ class ReplayedPlayers(Players):
             embedder=embedder,
             world=ReplayedWorld(replay),
             adjust_findings=replay.adjust_findings,
+            canaries=replay.canaries,
             call_function=function_caller(self.connections.environ, self.redactor),
         )

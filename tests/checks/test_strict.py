@@ -45,11 +45,21 @@ ARGUMENTS = {
     "tool_called": {"toolName": "REFUND"},
     "tool_sequence": {"tools": ["REFUND"]},
     "max_tool_calls": {"calls": 5},
+    "not_disclosed": {"text": "QRTV-4829-KXMD"},
+    "not_in_tool_calls": {"text": "QRTV-4829-KXMD"},
     "json_schema": {"schema": {"type": "object"}},
     "state": {"probe": "order", "equals": 1},
     "python": {"function": "checks:polite"},
 }
-NOT_ON_TRACE = {"answer_matches", "max_agent_turns", "max_latency", "json_schema", "state", "python"}
+NOT_ON_TRACE = {
+    "answer_matches",
+    "max_agent_turns",
+    "max_latency",
+    "not_disclosed",
+    "json_schema",
+    "state",
+    "python",
+}
 TEXT = {"contains", "not_contains", "regex", "not_regex"}
 DECIDED = {"passed", "failed"}
 ON_TRACE = [
@@ -108,6 +118,7 @@ PATH_OF = {
     "tool_called": "toolCalls",
     "tool_sequence": "toolCalls",
     "max_tool_calls": "toolCalls",
+    "not_in_tool_calls": "toolCalls",
 }
 
 

@@ -55,6 +55,8 @@ SIMPLE = [
     {"strict": "tool_called", "toolName": "f", "times": {"max": 3}},
     {"strict": "tool_sequence", "tools": ["a", {"name": "b"}], "mode": "superset"},
     {"strict": "max_tool_calls", "calls": 2, "toolName": "f"},
+    {"strict": "not_disclosed", "text": "QRTV-4829-KXMD"},
+    {"strict": "not_in_tool_calls", "text": "QRTV-4829-KXMD", "allowedTools": ["g"]},
     {"strict": "json_schema", "schema": {"type": "object", "oneOf": [{"minProperties": 1}]}, "turn": "any"},
     {"strict": "json_schema", "schema": "reply.json"},
     {"strict": "python", "function": "checks:refunded"},

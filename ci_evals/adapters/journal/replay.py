@@ -81,6 +81,7 @@ class TrialReplay(Replay):
         self._outcomes = _outcomes_of(recorded) if recorded else {}
         self._probes = recorded.result.probes if recorded else {}
         self.probes_before = recorded.result.probes_before if recorded else {}
+        self.canaries = recorded.result.canaries if recorded else {}
         self._evaluations = plan.test_of(trial).evaluations
         self.tried = 0
         """The number of attempts that have begun."""

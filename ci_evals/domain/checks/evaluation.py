@@ -34,6 +34,7 @@ from ci_evals.domain.checks.rubric import (
     resolved,
 )
 from ci_evals.domain.checks.strict import (
+    disclosure,
     error_replies,
     escalation,
     expected_answers,
@@ -206,6 +207,7 @@ STRICT_CHECKS: tuple[type[StrictCheck], ...] = (
     *expected_answers.FAMILY,
     *limits.FAMILY,
     *tool_calls.FAMILY,
+    *disclosure.FAMILY,
     *json_replies.FAMILY,
     *state.FAMILY,
     *functions.FAMILY,

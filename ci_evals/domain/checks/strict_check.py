@@ -7,11 +7,20 @@ from typing import ClassVar, NamedTuple, get_args
 from pydantic import Field
 
 from ci_evals.domain.actions import LogicPart
+from ci_evals.domain.canaries import filled, referred
 from ci_evals.domain.checks.evidence import EvidenceKind
 from ci_evals.domain.checks.replies import NO_REPLY
 from ci_evals.domain.criterion import Criterion, TurnChoice
 from ci_evals.domain.transcript import EndState, Transcript
-from ci_evals.domain.verdict import Verdict
+from ci_evals.domain.verdict import Cause, Verdict
+
+
+def unknown_canary(criterion: Criterion) -> Verdict | None:
+    """Return that a criterion cannot be decided if it still refers to a canary: nothing discloses a name."""
+    for name in referred(criterion):
+        reason = f"the trial has no value for the canary {name!r}"
+        return Verdict.undecided(Cause.NO_EVIDENCE, reason)
+    return None
 
 
 class WeakSpot(NamedTuple):
@@ -77,7 +86,10 @@ class StrictCheck(Criterion, ABC):
 
     def decide(self, transcript: Transcript) -> Verdict:
         """Return the verdict."""
-        return self._decide(transcript) if transcript.turns else NO_REPLY
+        if not transcript.turns:
+            return NO_REPLY
+        check = filled(self, transcript.canaries)
+        return unknown_canary(check) or check._decide(transcript)  # noqa: SLF001  # a copy of this one
 
     @abstractmethod
     def _decide(self, transcript: Transcript) -> Verdict:

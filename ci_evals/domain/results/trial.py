@@ -112,6 +112,8 @@ class TrialResult(ResultPart):
     """By name, what each probe returned after the conversation, or why it failed."""
     probes_before: dict[str, ProbeResult] = field(default_factory=dict)
     """The same before the first message, of the probes that `state` checks read."""
+    canaries: dict[str, str] = field(default_factory=dict)
+    """The values that were made for this trial, by name: what `{{canary.NAME}}` stood for."""
     findings: tuple[Finding, ...] = ()
     usage: tuple[RoleUsage, ...] = ()
     """Calls and tokens of the models, all attempts together."""

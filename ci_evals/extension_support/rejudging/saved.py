@@ -131,6 +131,7 @@ def transcript_of(saved: TrialResult) -> Transcript:
         error=saved.error,
         closing_remark=saved.closing_remark,
         probes=saved.probes,
+        canaries=saved.canaries,
     )
 
 
