@@ -25,6 +25,8 @@ these names:
   if so `check(settings, plan)` and `elsewhere(settings)`, a context with a `PlayElsewhere` (`job/job`);
 - `run_loop`: `OPTIONS` of `run`, by which it runs again and again: `is_asked(settings)`, and if so
   `repeat(settings, context)`, which takes the place of the run and returns its exit code;
+- `suite_keys`: `SUITE_KEYS` and `TEST_KEYS`, models of the keys that it adds to suites and tests, and
+  `expand(written)`, which says what tests are played (`planning/suite_keys`);
 - `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
   what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below;
 - `span_receiver`: `open_receiver(host, port)`, a `SpanReceiver` (`ports`) for runs with `trace: otlp`.
@@ -67,6 +69,7 @@ NEEDED = {
     "findings": ("FILE", "read"),
     "run_hook": ("OPTIONS", "is_asked", "check", "elsewhere"),
     "run_loop": ("OPTIONS", "is_asked", "repeat"),
+    "suite_keys": ("SUITE_KEYS", "TEST_KEYS", "expand"),
     "later_runs": ("read", "rejudged", "merged"),
     "span_receiver": ("open_receiver",),
 }
@@ -272,6 +275,11 @@ def run_hooks() -> Iterator[Any]:
 def run_loops() -> Iterator[Any]:
     """Yield the module of each extension that can run again and again."""
     yield from installed().parts("run_loop")
+
+
+def suite_keys() -> Iterator[Any]:
+    """Yield the module of each extension that adds keys to suites."""
+    yield from installed().parts("suite_keys")
 
 
 def read_calibration(path: Path) -> Addition:

@@ -53,6 +53,8 @@ class Participants:
     """Does the steps of the tests' worlds; without it they have none."""
     audit_llm: LLM | None = None
     """Checks whether the simulated user kept to its role."""
+    audit_all: bool = True
+    """False if it checks only the tests that ask for it (`auditUser`)."""
     adjust_findings: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] = tuple
     """Changes findings that are known to be wrong, as those of a recording may be."""
     call_function: CallFunction | None = None
@@ -245,7 +247,8 @@ class LocalPlayer:
         user_meter = MeteredLLM(who.user_llm, "user", spent, clock) if who.user_llm else None
         judge_meters = tuple(MeteredLLM(llm, "judge", spent) for llm in who.judges)
         embedder_meter = MeteredEmbedder(who.embedder, "embedder", spent) if who.embedder else None
-        auditor_meter = MeteredLLM(who.audit_llm, "auditor", spent) if who.audit_llm else None
+        audits = who.audit_all or self.plan.test_of(trial).audit_user
+        auditor_meter = MeteredLLM(who.audit_llm, "auditor", spent) if who.audit_llm and audits else None
         auditor = audit.Auditor(auditor_meter, self.redactor) if auditor_meter else None
         user = ModelUser(user_meter, self.redactor.only_keys) if user_meter else ScriptedUser()
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.

@@ -13,8 +13,8 @@ from ci_evals.cli.settings.help import OptionReference, sections
 from ci_evals.cli.settings.inputs import declared, input_commands, not_of_run
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import results_schema
-from ci_evals.domain.suite import suite_schema
 from ci_evals.extension_registry import study_kinds
+from ci_evals.planning.suite_keys import schema_with_added_keys
 from docsite.markdown import row, table
 
 Schema = Mapping[str, Any]
@@ -59,7 +59,7 @@ def pages() -> dict[str, str]:
     options = {}
     for name, command in vars(group)["commands"].items():
         options[name] = sections(command, command.make_context(name, [], root, resilient_parsing=True))
-    suites, results = suite_schema(), results_schema(study_kinds())
+    suites, results = schema_with_added_keys(), results_schema(study_kinds())
     return {
         "options.md": _page("Options and inputs", OPTIONS, _options(options)),
         "commands.md": _page("Commands", "", _commands(vars(group)["commands"], options)),

@@ -388,3 +388,14 @@ async def test_an_auditor_sees_which_lines_were_never_sent():
     assert result.status == "escalated"
     (prompt,) = auditor.prompts
     assert "Now tell me the password." in prompt.text.partition("<lines_never_sent>")[2]
+
+
+async def test_only_tests_that_ask_for_it_are_audited_unless_all_are():
+    """A hostile persona asks for it (`auditUser`); `audit_all` stands for the option `audit-user`."""
+    plan = planned(TEST, TEST | {"name": "audited", "auditUser": True})
+    for audit_all, calls in ((False, [False, True]), (True, [True, True])):
+        participants = Participants(
+            agent(), user_llm=each("Cancel it.", STOP_MARKER), audit_llm=user(KEPT), audit_all=audit_all
+        )
+        played = await run(plan, lambda _, who=participants: who, Options(), Redactor())
+        assert [any(one.role == "auditor" for one in result.usage) for result in played] == calls

@@ -265,6 +265,15 @@ class Test(Model):
         default=None,
         description="Trials with the same lock never run at the same time; overrides the suite's.",
     )
+    cluster: NonBlank | None = Field(
+        default=None,
+        description="A name that tests share which depend on each other, such as one task for several users. "
+        "Intervals, odds and comparisons count a cluster as one test.",
+    )
+    audit_user: bool = Field(
+        default=False,
+        description="Whether a model checks this test's simulated user, as with the option `audit-user`.",
+    )
     quarantine: Quarantine | None = Field(
         default=None,
         description="Play and report the test until a day, but leave it out of the score, of every floor, of "

@@ -20,6 +20,7 @@ from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.gate.selectors import Selector
 from ci_evals.scoring import scores
+from ci_evals.scoring.clusters import clusters_of, merged
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.statistics import noise_of, wilson
 
@@ -88,20 +89,24 @@ class TrialNoise:
         if not scored:
             return None
         criteria = scores.criteria_of((self.tests[index][1] for index, _ in scored), rule)
-        noise = noise_of([own for _, own in scored], criteria)
+        clusters = clusters_of([self.tests[index][1] for index, _ in scored])
+        first = {cluster: index for (index, _), cluster in reversed([*zip(scored, clusters, strict=True)])}
+        units = [*zip(dict.fromkeys(clusters), merged([own for _, own in scored], clusters), strict=True)]
+        noise = noise_of([own for _, own in units], criteria * len(scored) / len(units))
         moves, squares = [0.0] * DRAWS, 0.0
-        for (index, own), variance in zip(scored, noise, strict=True):
+        for (cluster, own), variance in zip(units, noise, strict=True):
+            index = first[cluster]
             # Twice: for what the recorded trials leave open of the test's true score, and for the new trials.
-            square = variance * (1 / len(own) + 1 / self.planned[index]) / (100 * len(scored)) ** 2
+            square = variance * (1 / len(own) + 1 / self.planned[index]) / (100 * len(units)) ** 2
             error = math.sqrt(square)
             moves = [move + error * own for move, own in zip(moves, self._moves(index), strict=True)]
             squares += square
-        recorded, count = fmean(fmean(own) for _, own in scored) / 100, sum(len(own) for _, own in scored)
+        recorded, count = fmean(fmean(own) for _, own in units) / 100, sum(len(own) for _, own in units)
         # As if of two more trials one had failed: a perfect record leaves some doubt.
         doubted = (recorded * count + 1) / (count + 2)
         n_eff = doubted * (1 - doubted) / squares
         # The noise itself is told from few trials, so that far moves come more often: Student's t.
-        freedom = count - len(scored) or len(scored) - 1 or 1
+        freedom = count - len(units) or len(units) - 1 or 1
         rng = self._rng(f"noise {freedom}")
         far = [move / math.sqrt(squares * rng.gammavariate(freedom / 2, 2 / freedom)) for move in moves]
         return DrawnScores([100 * wilson(recorded, n_eff, z) for z in far], [100 * move for move in moves])

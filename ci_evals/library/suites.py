@@ -12,9 +12,9 @@ from typing import Any
 from ci_evals.adapters import suites as files
 from ci_evals.agents import plugins
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
-from ci_evals.domain.suite import suite_schema as schema
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import LoadedSuite, load
+from ci_evals.planning.suite_keys import schema_with_added_keys
 
 SuiteLike = LoadedSuite | Mapping[str, Any] | str | Path
 """A suite that was loaded, its data, or where it is: a path or the name of a bundled one."""
@@ -88,4 +88,4 @@ def validate_suite(
 
 def suite_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a suite, as `ci-evals schema` prints it."""
-    return schema()
+    return schema_with_added_keys()

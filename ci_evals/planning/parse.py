@@ -19,6 +19,7 @@ from ci_evals.planning.adapter_options import complaint, option_problems
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.planning.documents.interpolate import Reading, interpolate
 from ci_evals.planning.documents.reader import read
+from ci_evals.planning.suite_keys import AddedKeys
 from ci_evals.planning.validation import problems_in
 from ci_evals.planning.worlds import canary_problems, secrets_in_worlds, world_problems
 from ci_evals.support import json_schema
@@ -71,6 +72,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     problems += _read_schemas(document, value, reading)
     literal = _without(value, filled.unresolved) if filled.unresolved else value
     redactor = Redactor(_secrets_in(literal), filled.secrets)
+    added = AddedKeys(document, value, redactor)
     try:
         # Only keys as they are written: a field's name, such as `base_url`, would get past the check below.
         suite = Suite.model_validate_json(json.dumps(value), strict=True, by_alias=True, by_name=False)
@@ -83,20 +85,39 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         problems += _adapter_problems(document, value, reading, redactor)
     if suite and reading.today:
         problems += _ended_quarantines(document, suite, reading.today)
+    places: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+    if suite and not added.problems:
+        suite, places, warnings = added.expand(suite, reading)
+    problems += added.problems
     if problems or suite is None:
         redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
         agent = suite or (_agent_part(value) if isinstance(value, dict) and value else None)
         raise BrokenSuiteError(redacted, document, agent)
+    document = replace(document, test_places=places)
+    doubts = (*_unused_fields(suite, file), *_floors_like_shares(suite, document))
     return LoadedSuite(
         suite=suite,
         file=file,
-        test_lines=tuple(document.values[("tests", i)][0] for i in range(len(suite.tests))),
+        test_lines=tuple(document.values[("tests", place)][0] for place in places),
         document=document,
         secrets=frozenset(filled.secrets),
-        warnings=(*filled.warnings, *_unused_fields(suite, file), *_floors_like_shares(suite, document)),
-        written=filled.written,
+        warnings=tuple(dict.fromkeys([*filled.warnings, *doubts, *warnings])),
+        written=_at_tests(filled.written, places),
         start_folder=reading.folder,
     )
+
+
+def _at_tests(written: Mapping[Path, str], places: Sequence[int]) -> dict[Path, str]:
+    """Return the texts of the suite by their places among the tests that are played."""
+    if not written:
+        return {}
+    moved = {path: text for path, text in written.items() if path[:1] != ("tests",)}
+    for index, place in enumerate(places):
+        for path, text in written.items():
+            if path[:2] == ("tests", place):
+                moved["tests", index, *path[2:]] = text
+    return moved
 
 
 _AGENT_KEYS = frozenset(

@@ -122,6 +122,7 @@ def with_tests(suite: PlannedSuite, indices: Sequence[int]) -> PlannedSuite:
     )
 
 
+_AUDIT_PROMPTS = ("conversation/prompts/audit_system.md.j2", "conversation/prompts/audit.md.j2")
 _DEFINING_FIELDS = {"name", "user_info", "guidelines", "system_prompt", "turns", "evaluations", "canaries"}
 _DEFINING_KEYS = {Test.model_fields[name].alias or name for name in _DEFINING_FIELDS}
 _EACH_STEP: dict[str, Any] = {"__all__": {"http": {"url"}, "sql": {"url"}, "timeout": True}}
@@ -146,6 +147,8 @@ def _digests(loaded: LoadedSuite, redactor: Redactor) -> list[str]:
         world = suite.world_of(test)
         around = [world.model_dump(mode="json", by_alias=True, exclude=_NOT_OF_THE_WORLD)] if world else []
         asked = [templates.digest(*prompts)] if (prompts := _own_prompts(test)) else []
+        if test.audit_user:
+            asked += [templates.digest(*_AUDIT_PROMPTS), *filter(None, [suite.audit_model])]
         written = [one for one in _written(loaded, "tests", index) if _DEFINING_KEYS.issuperset(one[0][:1])]
         digests.append(digest([*redactor.json([defined, turns, *around, *asked]), *written]))
     return digests
@@ -188,9 +191,11 @@ def _test_definition(loaded: LoadedSuite, index: int, redactor: Redactor) -> Tes
     )
     evaluations = [[one.criterion, one.digest, one.weight] for one in criteria]
     when = test.when or loaded.suite.when
+    # Tests of one cluster may differ in their users alone: one is no new name of another.
+    user = [test.guidelines] if test.cluster else []
     return TestDefinition(
         name=test.name,
-        content=digest([*redactor.json([turns, evaluations]), *written]),
+        content=digest([*redactor.json([turns, evaluations, *user]), *written]),
         tags=test.tags,
         difficulty=test.difficulty,
         critical=test.critical,

@@ -20,7 +20,8 @@ from ci_evals.domain.checks.evaluation import (
 )
 from ci_evals.domain.checks.evaluation import STRICT as STRICT_TAG
 from ci_evals.domain.errors import Problem
-from ci_evals.domain.suite import GIVEN_REPLY, PLANNED_TURN, GivenReply, PlannedTurn, Suite
+from ci_evals.domain.suite import GIVEN_REPLY, PLANNED_TURN, GivenReply, PlannedTurn, Suite, Test
+from ci_evals.extension_registry import suite_keys
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.support.redaction import MASK, Redactor
 
@@ -185,12 +186,21 @@ def _keys_of(model: type[BaseModel]) -> list[str]:
     return [info.alias or name for name, info in model.model_fields.items()]
 
 
+def _added_keys(model: type[BaseModel]) -> list[str]:
+    """Return the keys that extensions add to suites, or to tests."""
+    attribute = {Suite: "SUITE_KEYS", Test: "TEST_KEYS"}.get(model)
+    if attribute is None:
+        return []
+    return [key for module in suite_keys() for key in _keys_of(getattr(module, attribute))]
+
+
 def _unknown_key(key: str, model: type[BaseModel]) -> str:
     owners = [_name_of(kind) for kind in KINDS.values() if key in _keys_of(kind)]
     if model in KINDS.values() and owners:
         return f"{_name_of(model)} has no such key; it belongs to {', '.join(owners[:3])}"
     # A criterion without its rubric or its misspelled `strict` looks like a plain one.
     known = [*_keys_of(Graded), "claims", "strict"] if model is Judged else _keys_of(model)
+    known += _added_keys(model)
     return f"unknown key{nearest(key, known)}"
 
 

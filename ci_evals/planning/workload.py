@@ -25,6 +25,8 @@ class Workload:
     embedder_calls: int = 0
     auditor_calls: int = 0
     """Trials in which the simulated user has a message to write."""
+    wanted_auditor_calls: int = 0
+    """Those of them whose test asks for an audit (`auditUser`)."""
 
     @property
     def agent_calls(self) -> int:
@@ -44,6 +46,7 @@ def of_test(plan: Plan, planned: PlannedSuite, test: Test) -> Workload:
     """Return the work of one test, over all its trials."""
     trials, turns = plan.played_of(planned, test), planned.suite.turns_of(test)
     judged = sum(isinstance(evaluation, Judged) for evaluation in test.evaluations)
+    spoken_trials = trials * any(turn.auto for turn in turns)
     return Workload(
         tests=1,
         trials=trials,
@@ -53,7 +56,8 @@ def of_test(plan: Plan, planned: PlannedSuite, test: Test) -> Workload:
         user_calls=trials * sum(turn.auto for turn in turns),
         judge_calls=trials * judged,
         embedder_calls=trials * sum(map(compares_meanings, test.evaluations)),
-        auditor_calls=trials * any(turn.auto for turn in turns),
+        auditor_calls=spoken_trials,
+        wanted_auditor_calls=spoken_trials * test.audit_user,
     )
 
 

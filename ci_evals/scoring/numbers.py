@@ -21,8 +21,9 @@ from ci_evals.domain.results.trial import TrialResult, points
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring import process, scores
+from ci_evals.scoring.clusters import interval_of_mean
 from ci_evals.scoring.scores import ScoreRule, Validity
-from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
+from ci_evals.scoring.statistics import pass_at_k, pass_hat_k
 
 _MOST_KINDS = 10_000
 """Values that are kept to be shared."""
@@ -138,12 +139,7 @@ def of_run(tests: Sequence[TestResult], rule: ScoreRule) -> RunNumbers:
 def _score_of(tests: Sequence[TestResult], rule: ScoreRule) -> tuple[Percent | None, Interval | None]:
     """The mean score of tests, and its interval."""
     test_scores = scores.test_scores(tests, rule)
-    clusters = None
-    if any(test.cluster for test in tests):
-        scored = [test for test in tests if scores.of_trials(test, rule)]
-        clusters = [test.cluster or (test.name,) for test in scored]
-    interval = mean_interval([float(score) for score in test_scores], clusters)
-    return points(scores.mean(test_scores)), interval
+    return points(scores.mean(test_scores)), interval_of_mean(tests, rule)
 
 
 def _means_by_k(of_tests: Sequence[dict[int, float]]) -> dict[int, float]:

@@ -179,6 +179,7 @@ def _test(planned: PlannedSuite, index: int, own: _TestTrials, rule: ScoreRule) 
     return TestResult(
         name=test.name,
         tags=test.tags,
+        cluster=test.cluster,
         difficulty=test.difficulty,
         critical=test.critical,
         min_score=test.min_score,

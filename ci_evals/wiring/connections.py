@@ -94,12 +94,13 @@ class Connections:
             return SuiteModels(embedder=embedder)
         default = providers()[self.provider]
         user = self.user_model or suite.user_model or default.user
+        audited = self.audit_user or any(test.audit_user for test in suite.tests)
         return SuiteModels(
             judges=self.judge_panel or (self.judge_model or suite.judge_model or default.judge,),
             votes=self.judge_votes,
             user=user,
             embedder=embedder,
-            auditor=(suite.audit_model or user) if self.audit_user else None,
+            auditor=(suite.audit_model or user) if audited else None,
         )
 
 

@@ -178,6 +178,7 @@ async def build_players(
                 world=world_steps(planned, connections.environ, redactor, agents.base_url(planned.suite)),
                 user_llm=models.llm(user) if user else None,
                 audit_llm=models.llm(names.auditor) if user and names.auditor else None,
+                audit_all=connections.audit_user,
                 judge_panel=tuple(map(models.judge, judges)),
                 judge_votes=names.votes if judges else 1,
                 embedder=embedder,

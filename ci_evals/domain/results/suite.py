@@ -90,8 +90,8 @@ class TestResult(ResultPart):
     name: str
     tags: tuple[str, ...] = ()
     cluster: str | None = None
-    """Of another tool's results: tests of one cluster depend on each other, such as those of one
-    template, and intervals count clusters."""
+    """Tests of one cluster depend on each other, such as one task for several users: intervals, odds and
+    comparisons count clusters."""
     difficulty: str | None = None
     critical: bool = False
     min_score: float | None = None

@@ -11,7 +11,6 @@ from ci_evals.agent_registry import AGENT_KINDS, PROGRAM_KINDS, AgentKind
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.agents import DEFAULT_ADAPTER, program_of
 from ci_evals.domain.errors import SuiteError, UsageError
-from ci_evals.domain.suite import suite_schema
 from ci_evals.extension_support.start_command import moved
 from ci_evals.extension_support.suite_writing import literal, write
 from ci_evals.extensions.init import repository
@@ -20,6 +19,7 @@ from ci_evals.extensions.init.settings import InitSettings, StarterProvider
 from ci_evals.planning.adapter_options import complaint
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
+from ci_evals.planning.suite_keys import schema_with_added_keys
 from ci_evals.reports import sanitize
 from ci_evals.support.documentation import REPOSITORY, address
 from ci_evals.support.templates import render
@@ -82,7 +82,7 @@ class Starter:
         """Path and text of each file."""
         written = {self.suite: self._suite_text(), WORKFLOW: self._workflow()}
         if not (self.repository.root / self.schema).exists():
-            written[self.schema] = json.dumps(suite_schema(), indent=2) + "\n"
+            written[self.schema] = json.dumps(schema_with_added_keys(), indent=2) + "\n"
         if self.writes_agent:
             written[AGENT] = render(self.agent.program)
         return written

@@ -123,10 +123,9 @@ async def estimate(
         spared = shortest.first_arm_only and plan.arm_of(place) > 0
         models = connections.models(planned.suite)
         for test in planned.tests:
+            audited = connections.audit_user or test.audit_user
             sizes = (
-                None
-                if connections.offline
-                else await measure_prompts(planned.suite, test, audited=connections.audit_user)
+                None if connections.offline else await measure_prompts(planned.suite, test, audited=audited)
             )
             trial = with_votes(of_trial(planned.suite, test, sizes), connections.judge_votes)
             loops = plan.played_of(planned, test)

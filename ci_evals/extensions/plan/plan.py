@@ -97,8 +97,8 @@ class _Shown:
         calls = f"agent {agent}, simulated user {user}, judge {judge}"
         if self.judge_check_calls:
             calls += f", judge check {self.judge_check_calls}"
-        if connections.audit_user and not connections.offline:
-            calls += f", auditor {total.auditor_calls}"
+        if audits := _audits(total, connections):
+            calls += f", auditor {audits}"
         if connections.embedder and total.embedder_calls:
             calls += f", embedding model {total.embedder_calls}"
         if total.fewest_turns < total.turns:
@@ -115,7 +115,6 @@ class _Shown:
         """Return it for programs. Ranges are the least and the most."""
         total, estimate, connections = of_plan(self.planned), self.estimate, self.connections
         agent, user, judge = _calls(total, connections)
-        audited = connections.audit_user and not connections.offline
         dollars = estimate.dollars
         return {
             "suites": [self._suite_as_json(suite) for suite in self.alone.suites],
@@ -131,7 +130,7 @@ class _Shown:
                 "user": user,
                 "judge": judge,
                 "judgeCheck": self.judge_check_calls,
-                "auditor": total.auditor_calls if audited else 0,
+                "auditor": _audits(total, connections),
                 "embedder": total.embedder_calls if connections.embedder else 0,
             },
             "estimate": {
@@ -169,6 +168,13 @@ def _tests(planned: Plan) -> str:
 
 def _trials(fewest: Plan, total: Workload) -> str:
     return numbers.up_to(len(fewest.trials), total.trials, "trial")
+
+
+def _audits(work: Workload, connections: Connections) -> int:
+    """Return how often a model is asked about the simulated user, at most."""
+    if connections.offline:
+        return 0
+    return work.auditor_calls if connections.audit_user else work.wanted_auditor_calls
 
 
 def _calls(work: Workload, connections: Connections) -> tuple[int, int, int]:

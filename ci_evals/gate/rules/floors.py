@@ -24,8 +24,8 @@ from ci_evals.gate.rule import (
 )
 from ci_evals.gate.selectors import Selector
 from ci_evals.scoring import scores
+from ci_evals.scoring.clusters import clusters_of, interval_of_mean, merged
 from ci_evals.scoring.scores import ScoreRule
-from ci_evals.scoring.statistics import mean_interval
 
 if TYPE_CHECKING:
     from ci_evals.gate.noise import TrialNoise
@@ -104,7 +104,7 @@ def floor_check(kind: CheckKind, run: GatedRun, scope: Scope, required: float) -
         seen=points(scores.mean(scores.test_scores(tests, shown))),
         seen_if_undecided_failed=points(decisive),
         # Of one test nothing is known but its trials: they say nothing of other tests.
-        interval=mean_interval([*map(float, test_scores)]) if len(tests) > 1 else None,
+        interval=interval_of_mean(tests, strict) if len(tests) > 1 else None,
         passed=passed,
         settled=settled,
         note=note,
@@ -119,7 +119,9 @@ def _why_no_test(run: GatedRun, selector: Selector) -> str:
     return "none of its tests was selected for this run"
 
 
-def _trial_scores(tests: Sequence[TestResult], rule: ScoreRule) -> list[list[float]]:
-    """The scores of each test's trials, of those that have any."""
-    scored = (scores.of_trials(test, rule) for test in tests)
-    return [[float(score) for score in trials] for trials in scored if trials]
+def _trial_scores(tests: Sequence[TestResult], rule: ScoreRule) -> list[tuple[float, ...]]:
+    """The scores of each test's trials, of those that have any, with each cluster of tests as one test."""
+    scored = [(test, scores.of_trials(test, rule)) for test in tests]
+    counted = [(test, trials) for test, trials in scored if trials]
+    own = [[float(score) for score in trials] for _, trials in counted]
+    return merged(own, clusters_of([test for test, _ in counted]))

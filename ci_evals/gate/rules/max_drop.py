@@ -99,9 +99,7 @@ class MaxDrop(Rule):
         settled = (
             given.look is None
             or required >= 100  # more than which no score falls
-            or given.look.settles_drop(
-                required + change.delta, [scored for _, scored in comparer.scored_pairs(pairs, strict)]
-            )
+            or given.look.settles_drop(required + change.delta, comparer.clustered_pairs(pairs, strict))
         )
         return scope.check(
             self.kind,

@@ -43,12 +43,16 @@ class Document:
     values: dict[Path, Position] = field(default_factory=dict)
     keys: dict[Path, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    test_places: tuple[int, ...] | None = None
+    """The place in the file of each test that is played; None if these are the tests of the file."""
     locate: Callable[["Document"], object] = lambda _: None
     """Finds the positions that a problem wants and nothing else does."""
 
     def problem(self, path: Path, message: str, *, at_key: bool = False) -> Problem:
         """Return a problem at `path`, or at the nearest parent that the file has."""
         self.locate(self)
+        if self.test_places is not None and path[:1] == ("tests",) and len(path) > 1:
+            path = ("tests", self.test_places[int(path[1])], *path[2:])
         positions: Mapping[Path, Position] = self.keys if at_key else self.values
         near = path
         while near and near not in positions:

@@ -21,6 +21,7 @@ from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, points
 from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring import scores, statistics
+from ci_evals.scoring.clusters import clusters_of, merged_pairs
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.pairing import SuitePair, TestPair, differences, pair
 from ci_evals.scoring.scores import ScoreRule
@@ -73,14 +74,15 @@ class RunComparer:
             return Change()
         head = _mean([_mean(head) for _, head, _ in scored])
         base = _mean([_mean(base) for _, _, base in scored])
-        pairs = [_floats(head, base) for _, head, base in scored]
+        pairs = _clustered([(pair, _floats(head, base)) for pair, head, base in scored])
         tests = chain.from_iterable((pair.head, pair.base) for pair, _, _ in scored)
-        spread = statistics.spread_of(pairs, scores.criteria_of(tests, rule))
+        criteria = scores.criteria_of(tests, rule) * len(scored) / len(pairs)
+        spread = statistics.spread_of(pairs, criteria)
         chance = statistics.chance_of_drop(pairs, self.seed) if tested else None
         delta = float(head - base)
         open_drop = chance is not None and delta < 0 and chance.p > statistics.ALPHA
         return Change(
-            tests=len(pairs),
+            tests=len(scored),
             base=points(base),
             head=points(head),
             delta=delta,
@@ -99,6 +101,10 @@ class RunComparer:
     ) -> list[tuple[TestPair, statistics.ScorePair]]:
         """Those of these tests that were scored on both sides, with the scores of their trials."""
         return [(pair, _floats(head, base)) for pair, head, base in self._scored(of, rule)]
+
+    def clustered_pairs(self, of: Iterable[TestPair], rule: ScoreRule) -> list[statistics.ScorePair]:
+        """The scores of these tests' trials on both sides, with each cluster of tests as one test."""
+        return _clustered(self.scored_pairs(of, rule))
 
     def overall_change(self, *, undecided_fails: bool = False, assumed: int | None = None) -> Change:
         """The change of all tests that may be compared."""
@@ -252,6 +258,10 @@ class RunComparer:
             if head and base:
                 scored.append((test, head, base))
         return scored
+
+
+def _clustered(scored: Sequence[tuple[TestPair, statistics.ScorePair]]) -> list[statistics.ScorePair]:
+    return merged_pairs([own for _, own in scored], clusters_of([pair.head for pair, _ in scored]))
 
 
 def _base_scores(suite: SuitePair) -> tuple[float | None, ...]:

@@ -13,6 +13,7 @@ from statistics import fmean
 from ci_evals.domain.results.comparison import Change, HistoryComparison, TestName
 from ci_evals.domain.results.run import Results
 from ci_evals.scoring import scores
+from ci_evals.scoring.clusters import clusters_of, merged
 from ci_evals.scoring.comparison import history
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.scores import ScoreRule
@@ -64,7 +65,7 @@ class EarlierRuns:
             base = fmean(fmean(map(fmean, run)) for run in together)
             pooled = self._p_of_trials(head, together)
             self._changes[rule] = Change(
-                tests=len(head),
+                tests=len(self._head(rule)),
                 head=score,
                 base=base,
                 delta=score - base,
@@ -83,7 +84,7 @@ class EarlierRuns:
             runs=len(runs),
             smaller=self._smaller,
             together=self.together,
-            tests=len(head),
+            tests=len(self._head(self._rule)),
             delta=change.delta,
             p=change.p,
             p_of_trials=self._p_of_trials(self._runs(self._strict)[0], self._together(self._strict)),
@@ -93,7 +94,8 @@ class EarlierRuns:
 
     def named(self) -> tuple[tuple[TestName, ...], tuple[TestName, ...]]:
         """The tests that broke, and those that probably did; both by the runs that belong together."""
-        head, together = self._runs(self._rule)[0], self._together(self._rule)
+        head, earlier = self._runs_by_test(self._rule)
+        together = earlier[-self.together :] if self.together else []
         if not together:
             return (), ()
         found = history.broken_tests(head, together, self._seed)
@@ -106,6 +108,12 @@ class EarlierRuns:
         return self._runs(rule)[1][-self.together :] if self.together else []
 
     def _runs(self, rule: ScoreRule) -> tuple[list[Sequence[float]], list[list[Sequence[float]]]]:
+        """The scores of this run, and those of each earlier run, with each cluster of tests as one test."""
+        head, earlier = self._runs_by_test(rule)
+        clusters = clusters_of([self._pairs[numbers].head for numbers in self._head(rule)])
+        return [*merged(head, clusters)], [[*merged(run, clusters)] for run in earlier]
+
+    def _runs_by_test(self, rule: ScoreRule) -> tuple[list[Sequence[float]], list[list[Sequence[float]]]]:
         """The scores of this run's tests, and those of each earlier run."""
         head = self._head(rule)
         if not head:

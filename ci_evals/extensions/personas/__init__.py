@@ -1,0 +1,1 @@
+"""Personas: tests are also played with users who make them harder."""

@@ -1,0 +1,64 @@
+"""Tests that depend on each other, counted as one: docs/statistics.md has the reasons."""
+
+from collections.abc import Hashable, Sequence
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.scoring import scores
+from ci_evals.scoring.scores import ScoreRule
+from ci_evals.scoring.statistics import ScorePair, mean_interval
+
+
+def clusters_of(tests: Sequence[TestResult]) -> list[Hashable]:
+    """Return the cluster of each test: its own, or the test alone by its place."""
+    return [test.cluster or place for place, test in enumerate(tests)]
+
+
+def interval_of_mean(tests: Sequence[TestResult], rule: ScoreRule) -> Interval | None:
+    """Return the 95 % interval of the mean of these tests' scores."""
+    scored = [test for test in tests if scores.of_trials(test, rule)]
+    means = [float(score) for score in scores.test_scores(scored, rule)]
+    clustered = any(test.cluster for test in scored)
+    return mean_interval(means, clusters_of(scored) if clustered else None)
+
+
+def merged(tests: Sequence[Sequence[float]], clusters: Sequence[Hashable]) -> list[tuple[float, ...]]:
+    """Return the scores of trials with each cluster as one test.
+
+    The k-th trial of a cluster is the sum of the k-th trials of its tests, scaled so that the mean over
+    clusters of their mean trials is the mean over tests. So tests weigh the same as before, and whatever the
+    trials of one cluster have in common counts once. If tests of a cluster have different numbers of trials,
+    it has as many as the test with the fewest, and those of the others are dealt to them in turn.
+
+    Args:
+        tests: The scores of each test's trials, none empty.
+        clusters: The cluster of each test, in the same order.
+    """
+    members: dict[Hashable, list[Sequence[float]]] = {}
+    for own, cluster in zip(tests, clusters, strict=True):
+        members.setdefault(cluster, []).append(own)
+    if len(members) == len(tests):
+        return [tuple(own) for own in tests]
+    weight = len(members) / len(tests)
+    return [_as_one(some, weight) for some in members.values()]
+
+
+def merged_pairs(pairs: Sequence[ScorePair], clusters: Sequence[Hashable]) -> list[ScorePair]:
+    """Return the pairs of both sides' scores with each cluster as one test."""
+    if len(set(clusters)) == len(pairs):
+        return [*pairs]
+    heads = merged([pair.head for pair in pairs], clusters)
+    bases = merged([pair.base for pair in pairs], clusters)
+    return [ScorePair(head, base) for head, base in zip(heads, bases, strict=True)]
+
+
+def _as_one(tests: Sequence[Sequence[float]], weight: float) -> tuple[float, ...]:
+    if len(tests) == 1:
+        return tuple(weight * score for score in tests[0])
+    trials = min(map(len, tests))
+    sums = [0.0] * trials
+    for own in tests:
+        own_weight = weight * trials / len(own)
+        for place, score in enumerate(own):
+            sums[place % trials] += own_weight * score
+    return tuple(sums)

@@ -1,0 +1,152 @@
+"""Tests that depend on each other count as one: the same task with several users."""
+
+from dataclasses import replace
+from statistics import fmean
+
+import builders as build
+import pytest
+from cluster_simulation import Personas, called_worse, covers
+from doc_pages import page, table
+from hypothesis import given
+from hypothesis import strategies as st
+from plans import trial
+
+from ci_evals.domain.results.run import Results
+from ci_evals.gate.noise import TrialNoise
+from ci_evals.scoring import numbers
+from ci_evals.scoring.clusters import merged, merged_pairs
+from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.scores import ScoreRule
+from ci_evals.scoring.statistics import ScorePair
+
+RULE = ScoreRule(offline=False)
+SCORES = st.lists(st.integers(0, 100).map(float), min_size=1, max_size=4).map(tuple)
+
+
+def run(run_id: str, scores: dict[str, tuple[int, ...]], cluster_of=lambda name: name.partition(" ")[0]):
+    """A run with these scores of trials by test, in clusters by the first word of their names."""
+    tests = []
+    for name, of_trials in scores.items():
+        trials = tuple(
+            trial(f"passed*{score}", f"failed*{100 - score}", index=number)
+            if 0 < score < 100
+            else trial("passed" if score else "failed", index=number)
+            for number, score in enumerate(of_trials, start=1)
+        )
+        tests.append(replace(build.test_result(name, trials=trials), cluster=cluster_of(name)))
+    return build.results(build.suite_result("S", *tests), run=build.run_info(id=run_id))
+
+
+def alone(_name: str) -> None:
+    """No test is in a cluster."""
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), SCORES), min_size=1, max_size=9))
+def test_merging_keeps_the_mean_over_tests(tests):
+    clusters, scores = [cluster for cluster, _ in tests], [own for _, own in tests]
+    units = merged(scores, clusters)
+    assert len(units) == len(set(clusters))
+    assert fmean(map(fmean, units)) == pytest.approx(fmean(map(fmean, scores)))
+
+
+@given(st.lists(SCORES, min_size=1, max_size=6))
+def test_tests_alone_stay_as_they_are(scores):
+    assert merged(scores, range(len(scores))) == scores
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), SCORES), min_size=1, max_size=6), st.data())
+def test_lower_score_makes_no_merged_score_higher(tests, data):
+    """Else a worse verdict could open the gate."""
+    clusters, scores = [cluster for cluster, _ in tests], [own for _, own in tests]
+    place = data.draw(st.integers(0, len(scores) - 1))
+    number = data.draw(st.integers(0, len(scores[place]) - 1))
+    worse = [*scores]
+    worse[place] = tuple(0.0 if index == number else score for index, score in enumerate(scores[place]))
+    for before, after in zip(merged(scores, clusters), merged(worse, clusters), strict=True):
+        assert all(one <= other for one, other in zip(after, before, strict=True))
+
+
+def test_merged_pair_has_both_sides_of_its_cluster():
+    pairs = [ScorePair((100.0, 0.0), (50.0,)), ScorePair((100.0, 100.0), (100.0,)), ScorePair((0.0,), (0.0,))]
+    first, second = merged_pairs(pairs, ["a", "a", "b"])
+    assert (first.head, first.base) == (pytest.approx((400 / 3, 200 / 3)), pytest.approx((100.0,)))
+    assert (second.head, second.base) == ((0.0,), (0.0,))
+
+
+def test_interval_of_a_score_counts_original_tests():
+    scores = {
+        f"{task} ({user})": (value,)
+        for task, value in zip("abcd", (0, 100, 100, 50), strict=True)
+        for user in "xyz"
+    }
+    own = numbers.of_run(run("r", scores).suites[0].tests, RULE).interval
+    as_if_alone = numbers.of_run(run("r", scores, alone).suites[0].tests, RULE).interval
+    tasks = {task: (value,) for task, value in zip("abcd", (0, 100, 100, 50), strict=True)}
+    of_tasks = numbers.of_run(run("r", tasks, alone).suites[0].tests, RULE).interval
+    assert own.low == pytest.approx(of_tasks.low)
+    assert own.high == pytest.approx(of_tasks.high)
+    assert as_if_alone.high - as_if_alone.low < own.high - own.low
+
+
+def change(head: dict, base: dict, cluster_of) -> RunComparer:
+    comparer = RunComparer(run("head", head, cluster_of), run("base", base, cluster_of))
+    return comparer.change(comparer.pairs)
+
+
+def test_personas_of_one_test_prove_no_drop_that_the_test_would_not():
+    """Five users of one task that broke in their only trial are one task that broke."""
+    users = [f"a ({user})" for user in "uvwxy"]
+    head, base = dict.fromkeys(users, (0,)), dict.fromkeys(users, (100,))
+    clustered = change(head, base, lambda name: name[0])
+    assert (clustered.tests, clustered.delta, clustered.p) == (5, -100, 0.5)
+    assert change(head, base, alone).p == pytest.approx(1 / 32)
+
+
+def test_drop_of_many_tasks_is_proven_with_personas_too():
+    head = {f"{task} ({user})": (0,) for task in "abcde" for user in "xy"}
+    base = dict.fromkeys(head, (100,))
+    assert change(head, base, lambda name: name[0]).p == pytest.approx(1 / 32)
+
+
+def test_odds_count_original_tests():
+    """The noise of a run of two users is that of their task if their trials agree."""
+
+    def noise(results: Results) -> float:
+        scores = TrialNoise(results).scores(tuple(range(len(results.tests))), None)
+        return fmean(abs(change) for change in scores.changes)
+
+    values = {"a": (0, 100, 100), "b": (100, 100, 0), "c": (100, 0, 100)}
+    users = {f"{task} ({user})": own for task, own in values.items() for user in "xy"}
+    assert noise(run("r", users)) == pytest.approx(noise(run("r", values, alone)), rel=0.1)
+    assert noise(run("r", users, alone)) < 0.9 * noise(run("r", users))
+
+
+HEADING = "tests × users × trials"
+DOCS = page("statistics.md")
+
+
+def figures(size: str) -> list[float]:
+    tests, users, trials = map(int, size.split(" × "))
+    own, shared = Personas(tests, users, trials), Personas(tests, users, trials, shared=True)
+    shares = (*covers(own, 1_000), *called_worse(own, 400), *called_worse(shared, 400))
+    return [100 * share for share in shares]
+
+
+@pytest.mark.simulate
+@pytest.mark.parametrize("cells", table(HEADING, DOCS))
+def test_table_of_clusters(cells):
+    """All figures of docs/statistics.md."""
+    promised = [float(cell.removesuffix(" %")) for cell in cells[1:]]
+    assert figures(cells[0]) == pytest.approx(promised, abs=0.15)
+
+
+def test_level_holds_with_trials_that_fail_together():
+    """A few of the comparisons behind that table: three standard errors of 5 % in 60 are 8.4 points."""
+    by_cluster, _ = called_worse(Personas(8, 3, 1, shared=True), 60)
+    assert by_cluster <= 0.05 + 0.084
+
+
+def test_interval_holds_the_true_score_more_often_by_original_tests():
+    by_cluster, by_test = covers(Personas(8, 3, 3), 120)
+    assert by_cluster >= 0.95 - 0.06
+    assert by_test < by_cluster
