@@ -149,6 +149,26 @@ def test_results_are_kept_where_a_later_run_looks(workflow, job):
     assert kept == [(f"ci-evals-results-{key}", "results/_results.json", True) for key in keys]
 
 
+@each_use
+def test_an_attempt_is_kept_where_a_rerun_adds_to_it(workflow, job):
+    """Also if the job is cancelled, and never over another attempt: else a rerun forgets what was red."""
+    pooling = {key(inputs) for inputs in ours(job) if pools(job, inputs)}
+    kept = [
+        (step["with"]["name"], step["with"]["path"], step["if"], "overwrite" in step["with"])
+        for step in using(job, "actions/upload-artifact")
+        if step["with"]["name"].startswith("ci-evals-attempt-")
+    ]
+    names = [f"ci-evals-attempt-{key}-${{{{ github.run_attempt }}}}" for key in pooling]
+    assert kept == [(name, "results/_results.json", "${{ always() }}", False) for name in names]
+
+
+def pools(job, inputs):
+    """Whether this use of our action adds the trials of earlier attempts to its own."""
+    permitted = job["permissions"].get("actions") == "read"
+    whole = "suites" in inputs and not {"replay", "shard", "changed-since"} & set(inputs)
+    return permitted and whole and inputs.get("reruns") != "replace"
+
+
 ALSO_WHERE_THE_GATE_FAILED = (
     "${{ !cancelled() }}",
     "${{ !cancelled() && github.event_name != 'pull_request' }}",

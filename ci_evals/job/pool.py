@@ -11,6 +11,11 @@ Place = tuple[int, int, int]
 PooledTrials = Mapping[Place, tuple[TrialResult, ...]]
 
 
+def source_of(ci_run: str | None, attempt: int) -> str:
+    """Return the place of an attempt on GitHub, as results name it."""
+    return f"attempt {attempt} of run {ci_run}"
+
+
 @dataclass(frozen=True)
 class EarlierAttempt:
     """An earlier attempt at the commit of this run."""
@@ -18,8 +23,10 @@ class EarlierAttempt:
     results: Results
     source: str
     """Its place on GitHub: `attempt 1 of run 12345`."""
+    ci_run: str
+    """The id of its workflow run."""
     attempt: int
-    """GitHub's attempt of that workflow run."""
+    """GitHub's attempt of that."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 A rerun adds evidence and does not replace it. An attempt is pooled only if nothing that scores depend on
 differs. Of its trials those are taken that say something about the agent; errored ones are replaced by the
-new ones. A trial is taken once, also if a later attempt had pooled it.
+new ones. A trial is taken once, also if a later attempt had pooled it. If the artifact of an attempt is lost,
+its trials are taken from a later one that pooled them.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ from ci_evals.job.chosen import Chosen
 from ci_evals.job.conclude import BaselineResults
 from ci_evals.job.job import Job
 from ci_evals.job.playing import not_played
-from ci_evals.job.pool import EarlierAttempt, Place, Pool, PooledTrials, Reruns
+from ci_evals.job.pool import EarlierAttempt, Place, Pool, PooledTrials, Reruns, source_of
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.pairing import differences, pair
 from ci_evals.scoring.scores import ScoreRule, Validity, validity
@@ -33,7 +34,7 @@ def pooled(job: Job, chosen: Chosen, reruns: Reruns) -> Job:
     own = job.journal.past.header.run if job.journal and job.journal.past else None
     compared = _compared_with(job.baseline)
     fit: list[EarlierAttempt] = []
-    not_pooled = [*reruns.not_pooled]
+    not_pooled: list[UnpooledRun] = []
     for attempt in reruns.attempts:
         if attempt.results.run.id == own:
             # This run, which is resumed: its journal has the trials, or else they are not known here.
@@ -56,7 +57,10 @@ def pooled(job: Job, chosen: Chosen, reruns: Reruns) -> Job:
     others = compared | ({own} if own else set())
     trials = _trials(job, head, fit, others)
     runs = tuple(sorted(_runs(fit, trials, others), key=lambda run: run.started_at))
-    return replace(job, pool=Pool(reruns, runs, trials, tuple(not_pooled)))
+    read = {attempt.results.run.id for attempt in fit}
+    known = {source_of(run.ci_run, run.attempt) for run in runs if run.run not in read and run.attempt}
+    lost = [attempt for attempt in reruns.not_pooled if attempt.source not in known]
+    return replace(job, pool=Pool(reruns, runs, trials, (*lost, *not_pooled)))
 
 
 def _lacks(job: Job, head: Results, there: Results) -> bool:
@@ -216,6 +220,7 @@ def _described(attempt: EarlierAttempt) -> PooledRun:
     checks = () if undecided else gate.checks
     return PooledRun(
         run=results.run.id,
+        ci_run=attempt.ci_run,
         attempt=attempt.attempt,
         trials=0,
         started_at=results.run.started_at,

@@ -76,7 +76,14 @@ class PullRequest:
         return self.api.add_run(HEAD, **of_head | fields)
 
     def attempt(
-        self, number: int, *options: str, failures: int = 0, run=None, leaves=True, repeats="--loops=3"
+        self,
+        number: int,
+        *options: str,
+        failures: int = 0,
+        run=None,
+        leaves=True,
+        repeats="--loops=3",
+        key="default",
     ):
         """Play an attempt, and keep what it left. Returns its exit code and its results."""
         run = run or self.run
@@ -96,7 +103,7 @@ class PullRequest:
             return done.returncode, {}
         if leaves:
             data = (self.folder / "results/_results.json").read_text()
-            self.keep(run, number, data)
+            self.keep(run, number, data, key)
         return done.returncode, results_in(self.folder)
 
     def keep(self, run, number: int, data: str | bytes, key: str = "default"):
@@ -132,6 +139,10 @@ def pull(folder, api):
 
 def trials(results) -> list[dict]:
     return [trial for test in results["suites"][0]["tests"] for trial in test["trials"]]
+
+
+def failures(results) -> int:
+    return sum(trial["findings"][0]["outcome"] == "failed" for trial in trials(results))
 
 
 @pytest.mark.end_to_end
@@ -179,6 +190,60 @@ def test_a_lost_attempt_is_taken_from_the_one_that_pooled_it(pull):
     code, third = pull.attempt(3)
     assert (code, third["counts"]["trials"]) == (1, 18)
     assert [run["passed"] for run in third["run"]["pooled"]] == [False, False]
+
+
+def test_an_artifact_of_the_same_name_does_not_hide_an_attempt(pull):
+    """A later attempt may upload one, before it is decided."""
+    _, first = pull.attempt(1, failures=6)
+    for test in first["suites"][0]["tests"]:
+        test["trials"] = []
+    pull.keep(pull.run, 1, json.dumps(first))
+    code, second = pull.attempt(2)
+    assert (code, second["score"], second["counts"]["trials"]) == (1, pytest.approx(50), 12)
+
+
+def test_a_second_artifact_of_a_name_does_not_stand_for_one_that_cannot_be_read(pull):
+    """Two files of one attempt may hold different trials."""
+    _, first = pull.attempt(1)
+    pull.keep(pull.run, 1, b"nothing")
+    code, second = pull.attempt(2)
+    assert (code, [run["run"] for run in second["run"]["pooled"]]) == (3, [first["run"]["id"]])
+
+
+def test_jobs_with_keys_of_their_own_are_rerun_apart(pull):
+    """Of two jobs only the red one is rerun, then both are: each adds to its own attempts."""
+    pull.attempt(1, "--comment-key=green", key="green")
+    pull.attempt(1, failures=6)
+    pull.attempt(2, failures=6)
+    code, green = pull.attempt(3, "--comment-key=green", leaves=False)
+    assert (code, green["counts"]["trials"], len(green["run"]["pooled"])) == (0, 12, 1)
+    (missing,) = green["run"]["reruns"]["notPooled"]
+    assert missing["why"] == "it left no artifact 'ci-evals-attempt-green-2'"
+    code, red = pull.attempt(3, leaves=False)
+    assert (code, red["counts"]["trials"], len(red["run"]["pooled"])) == (1, 18, 2)
+
+
+def test_trials_of_a_job_that_was_cancelled_count(pull):
+    """Whoever sees tests fail in its log cannot get rid of them."""
+    _, first = pull.attempt(1, failures=3, leaves=False)
+    first["run"] |= {"status": "interrupted", "stoppedBecause": "interrupted"}
+    two = first["suites"][0]["tests"][1]
+    two["trials"], two["notRun"] = two["trials"][:1], 2
+    first["gate"] |= {"passed": False, "exitCode": 130, "reasons": ["interrupted"]}
+    pull.keep(pull.run, 1, json.dumps(first))
+    _, second = pull.attempt(2)
+    assert (second["run"]["pooled"][0]["passed"], second["counts"]["trials"]) == (None, 10)
+    assert failures(second) == failures(first) > 0
+
+
+def test_an_attempt_that_was_killed_is_named(pull):
+    """Its results say that it had not finished, and have no trials."""
+    _, first = pull.attempt(1, leaves=False)
+    first["run"]["status"] = "unfinished"
+    pull.keep(pull.run, 1, json.dumps(first))
+    _, second = pull.attempt(2)
+    (missing,) = second["run"]["reruns"]["notPooled"]
+    assert (missing["why"], second["counts"]["trials"]) == ("it played nothing to its end", 6)
 
 
 def test_a_critical_test_that_failed_once_is_failed(pull):
@@ -331,6 +396,29 @@ def test_an_artifact_that_expired_is_not_forgotten(pull):
     pull.api.artifacts[0]["expired"] = True
     code, second = pull.attempt(2)
     assert (code, "has expired" in second["gate"]["reasons"][0]) == (3, True)
+
+
+def test_trials_of_an_expired_attempt_are_taken_from_the_one_that_pooled_it(pull):
+    """Then nothing is missing: they count as if its artifact could be read."""
+    _, first = pull.attempt(1, failures=2)
+    pull.attempt(2)
+    pull.api.artifacts[0]["expired"] = True
+    code, third = pull.attempt(3)
+    assert (code, third["score"]) == (0, pytest.approx(100 * 16 / 18)), pull.log
+    assert (third["run"]["reruns"]["notPooled"], third["counts"]["trials"]) == ([], 18)
+    known = [(run["run"], run["ciRun"], run["attempt"]) for run in third["run"]["pooled"]]
+    assert known[0] == (first["run"]["id"], str(pull.run["id"]), 1)
+
+
+def test_an_expired_attempt_that_no_later_one_pooled_is_not_forgotten(pull):
+    """Another run's attempt of the same number is not the same attempt."""
+    pull.attempt(1, run=pull.started())
+    pull.attempt(1, failures=6)
+    pull.api.artifacts[1]["expired"] = True
+    for number in (2, 3):
+        code, later = pull.attempt(number)
+        assert [run["attempt"] for run in later["run"]["pooled"]] == [1, *range(2, number)]
+        assert (code, "has expired" in later["gate"]["reasons"][0]) == (3, True), pull.log
 
 
 def test_a_rerun_does_not_pass_if_github_does_not_list_its_attempts(pull):

@@ -166,15 +166,18 @@ async def _own_run(hub: GitHub, path: str) -> Any:
 
 
 def _of_key(items: list[Any], key: str) -> Iterator[tuple[int, _Artifact]]:
-    """Yield the attempts' artifacts of this key, the newest attempt first."""
+    """Yield the attempts' artifacts of this key, the newest attempt first.
+
+    A later attempt may upload one more by the name of an earlier one, which must not hide what that left.
+    """
     name = re.compile(re.escape(artifact_name(key, 0)[:-1]) + r"([1-9][0-9]{0,5})")
-    found: dict[int, _Artifact] = {}
+    found: list[tuple[int, _Artifact]] = []
     for item in items:
         artifact = _parsed(_Artifact, item)
         numbered = name.fullmatch(artifact.name) if artifact else None
         if artifact and numbered:
-            found.setdefault(int(numbered[1]), artifact)
-    yield from sorted(found.items(), key=lambda entry: -entry[0])
+            found.append((int(numbered[1]), artifact))
+    yield from sorted(found, key=lambda entry: -entry[0])
 
 
 async def _read(hub: GitHub, event: GitHubEvent, attempt: Attempt, artifact: _Artifact) -> Attempt:

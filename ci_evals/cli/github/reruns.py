@@ -10,7 +10,7 @@ from ci_evals.cli.settings.choices import RerunMode
 from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results.run import UnpooledRun
-from ci_evals.job.pool import EarlierAttempt, Reruns
+from ci_evals.job.pool import EarlierAttempt, Reruns, source_of
 from ci_evals.reports import report_files
 
 _FIND_SECONDS = 180.0
@@ -102,7 +102,7 @@ def _unknown(own: WorkflowRun, why: str, github: GitHubJob) -> Reruns:
 def _read_all(found: Found, own: WorkflowRun, key: str) -> Reruns:
     read, not_pooled = [], []
     for attempt in found.attempts:
-        source = f"attempt {attempt.attempt} of run {attempt.run}"
+        source = source_of(str(attempt.run), attempt.attempt)
         try:
             read.append(_read(attempt, source))
         except UsageError as error:
@@ -115,7 +115,7 @@ def _read_all(found: Found, own: WorkflowRun, key: str) -> Reruns:
     for number in range(1, own.attempt):
         if number not in here and not found.cut:
             why = f"it left no artifact {artifact_name(key, number)!r}"
-            not_pooled.append(UnpooledRun(source=f"attempt {number} of run {own.id}", why=why))
+            not_pooled.append(UnpooledRun(source=source_of(str(own.id), number), why=why))
     return Reruns(tuple(read), tuple(not_pooled), str(own.id), own.attempt)
 
 
@@ -132,7 +132,7 @@ def _read(attempt: Attempt, source: str) -> EarlierAttempt:
     left_alone = options.get("reruns") == RerunMode.REPLACE.value or any(map(options.get, _PARTS))
     if results.run.reruns is None and not left_alone:
         raise UsageError("it was to pool reruns, and could not")
-    return EarlierAttempt(results, source, attempt.attempt)
+    return EarlierAttempt(results, source, str(attempt.run), attempt.attempt)
 
 
 def _clause(why: str) -> str:

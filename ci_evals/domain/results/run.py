@@ -150,8 +150,10 @@ class PooledRun(ResultPart):
 
     run: CleanText
     """Its id."""
+    ci_run: CleanText | None = None
+    """The id of its workflow run."""
     attempt: Positive | None = None
-    """GitHub's attempt of its workflow run."""
+    """GitHub's attempt of that."""
     trials: Amount
     """Its trials that are in these results."""
     started_at: Instant

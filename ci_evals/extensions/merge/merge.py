@@ -359,5 +359,10 @@ def _warnings(runs: Sequence[ShardRun], suites: Sequence[SuiteResult], expected:
         whole = dict.fromkeys(file for shard in of_one_run.shards_of(runs) for file in shard.suites)
         if nothing := [file for file in whole if file not in here]:
             yield f"No results of {', '.join(nothing)} are here."
+    if pooled := [run.file for run in runs if run.results.run.pooled]:
+        yield (
+            f"trials of earlier attempts are in {', '.join(pooled[:_SHOWN])}: merged results look for a drop "
+            "as if there were only one attempt"
+        )
     if values := differing(runs, [run.results.tool.version for run in runs]):
         yield f"the shards are of different versions of ci-evals: {values}"

@@ -1,6 +1,7 @@
 """`merge`: makes one run of the results of several, and exits as the gate decides."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,15 +53,18 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         ending = replace(
             ending, incomplete=tuple(map(context.spell, unknown_names(policy, merged.card.suites)))
         )
+    github = GitHubJob.of(settings, context)
     baseline = NO_BASELINE
     if merged.info.status != "skipped" or policy.rule(NotWeakened).can_fail:
-        baseline = baseline_of(settings, GitHubJob.of(settings, context))
+        baseline = baseline_of(settings, github)
     baseline = baseline.redacted(redactor)
     config = merged.info.config | recorded_options(settings)
-    info = redactor.model(replace(merged.info, config=config, baseline_note=baseline.note))
+    warnings = (*merged.info.warnings, *_of_attempt(github))
+    info = replace(merged.info, config=config, baseline_note=baseline.note, warnings=warnings)
+    info = redactor.model(info)
     console = context.console
-    warnings = dict.fromkeys((*policy.warnings, *info.warnings))
-    for line in (*(f"warning: {warning}" for warning in warnings), info.baseline_note):
+    shown = dict.fromkeys((*policy.warnings, *info.warnings))
+    for line in (*(f"warning: {warning}" for warning in shown), info.baseline_note):
         if line:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, baseline)
@@ -68,3 +72,13 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
     studies = [replace(run.results, studies=tuple(map(redactor.model, run.results.studies))) for run in runs]
     results = after_merging(results, studies)
     sys.exit(publish(results, paths, context, baseline.results))
+
+
+def _of_attempt(github: GitHubJob) -> Iterator[str]:
+    """Yield a warning in a rerun, whose shards may have replaced those of a red attempt."""
+    own = github.event.own_run
+    if own and own.attempt > 1:
+        yield (
+            f"this is attempt {own.attempt} of the workflow run: merged shards are decided by themselves, "
+            "without the trials of earlier attempts"
+        )

@@ -14,7 +14,7 @@ from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.results.run import Digests, Git, Origin, Results
+from ci_evals.domain.results.run import Digests, Git, Origin, PooledRun, Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.run_ending import RunEnding
@@ -393,6 +393,15 @@ def test_shards_of_different_versions_are_warned_of():
     assert merged(run(suite_of("a"), id="1"), old).info.warnings == (
         "the shards are of different versions of ci-evals: 0.1.0 (shard0); 0.0.9 (shard1)",
     )
+
+
+def test_trials_of_earlier_attempts_in_a_shard_are_warned_of():
+    """The merged run does not know how many looks there were, and has the level of one."""
+    pooled = (PooledRun(run="0", trials=3, started_at=build.STARTED_AT),)
+    found = merged(run(suite_of("a"), id="1", pooled=pooled), run(suite_of("b"), id="2")).info
+    (warning,) = found.warnings
+    assert warning.startswith("trials of earlier attempts are in shard0: ")
+    assert (found.pooled, found.reruns) == ((), None)
 
 
 @pytest.mark.parametrize(

@@ -312,6 +312,18 @@ def test_token_in_an_error_of_github_is_removed(shards):
     assert not any(TOKEN.encode() in text for text in files_in(shards / "results").values())
 
 
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_a_rerun_of_shards_says_that_it_is_decided_by_itself(shards, attempt):
+    """In the log and in the results: nothing of the attempt before is known, which may have been red."""
+    known = {"GITHUB_REPOSITORY": "octo/agent", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": str(attempt)}
+    completed = ci_evals("merge", "shards", "--no-gate", "--baseline=none", cwd=shards, env=known)
+    assert completed.returncode == 0, completed.stderr
+    said = "this is attempt 2 of the workflow run: merged shards are decided by themselves"
+    assert (said in completed.stderr) == (attempt == 2)
+    warnings = results_in(shards)["run"]["warnings"]
+    assert any(warning.startswith(said) for warning in warnings) == (attempt == 2)
+
+
 def test_keys_of_the_environment_are_taken_out(shards):
     """Whoever wrote the results may not have known them."""
     key = "sk-a-key-of-this-environment"
