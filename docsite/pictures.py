@@ -29,7 +29,7 @@ from ci_evals.reports import report_files
 from ci_evals.reports.markdown import comment
 from ci_evals.reports.markdown.sections import SummaryContext
 from ci_evals.reports.page import page
-from ci_evals.reports.page.comparison_runs import ComparisonRuns
+from ci_evals.reports.story.comparison_runs import ComparisonRuns
 from ci_evals.reports.story.story import story_of
 
 HERE = Path(__file__).parent
@@ -112,7 +112,7 @@ def texts() -> Mapping[str, str]:
     body = github_flavored_markdown_to_html(written, Options.CMARK_OPT_UNSAFE)
     return {
         "comment": FRAME.read_text().replace("<!-- comment -->", body),
-        "page": "".join(page.render(story_of(head), ComparisonRuns(baseline=base))),
+        "page": "".join(page.render(story_of(head, ComparisonRuns(baseline=base)))),
     }
 
 

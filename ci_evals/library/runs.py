@@ -31,7 +31,7 @@ from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports import report_files
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import RESULTS
-from ci_evals.reports.page.comparison_runs import ComparisonRuns
+from ci_evals.reports.story.comparison_runs import ComparisonRuns
 from ci_evals.reports.story.story import story_of
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.compare import RunComparer

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ci_evals.domain import numbers
+from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import failures, gate, wording
-from ci_evals.reports.story.failures import FailedTest
+from ci_evals.reports.story import failures, wording
+from ci_evals.reports.story.failures import Became, FailedTest
 from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.tables import TestRow
 from ci_evals.reports.story.wording import NO_REASON, OUTCOMES, RunOutcome, capitalized, sentence
 
 _TITLE_LIMIT = 200
@@ -46,12 +48,11 @@ def annotations(story: Story) -> tuple[Annotation, ...]:
 
     Nothing is an error where the gate fails nothing, since it holds or was only reported.
     """
-    results = story.results
     outcome = story.outcome
     if outcome is RunOutcome.SKIPPED:
         return (_of_run(story, Severity.NOTICE),)
     unchecked = outcome is RunOutcome.UNCHECKED
-    green = outcome is RunOutcome.PASSED or unchecked or gate.only_reported(results)
+    green = outcome is RunOutcome.PASSED or unchecked or _only_reported(story)
     return (
         *([_of_run(story, Severity.WARNING)] if unchecked else []),
         *([] if green else [_of_run(story, Severity.ERROR)]),
@@ -61,30 +62,39 @@ def annotations(story: Story) -> tuple[Annotation, ...]:
     )
 
 
+def _only_reported(story: Story) -> bool:
+    return story.outcome is RunOutcome.FAILED and story.run.gate.exit_code == Exit.PASSED
+
+
 def _of_run(story: Story, severity: Severity) -> Annotation:
-    results = story.results
-    skipped = story.outcome is RunOutcome.SKIPPED
-    numbers = [] if skipped else [story.numbers.text]
-    told = [story.verdict(), *results.gate.reasons[1:], *story.other_failures, *numbers]
+    told = [story.verdict(), *story.run.gate.reasons[1:], *story.other_failures]
+    if story.outcome is not RunOutcome.SKIPPED:
+        told.append(story.numbers.text)
     sentences = [*(sentence(capitalized(one)) for one in told), *story.notices.checks_not_made]
     return _annotation(severity, "ci-evals", " ".join(sentences))
 
 
 def _failed(story: Story, severity: Severity) -> Iterator[Annotation]:
-    results = story.results
-    newly = [(test.suite, test.name) for test in failures.newly_failing(results)]
+    newly = [(one.suite, one.name) for one in (*story.change.news.broke, *story.change.news.unjudged)]
 
-    def badness(failed: tuple[SuiteResult, TestResult]) -> tuple[int, bool, float]:
-        suite, test = failed
-        key = (suite.name, test.name)
-        return newly.index(key) if key in newly else len(newly), not test.critical, test.score or 0
+    def badness(row: TestRow) -> tuple[int, bool, float]:
+        key = (row.suite.name, row.test.name)
+        place = newly.index(key) if key in newly else len(newly)
+        return place, not row.test.critical, row.test.score or 0
 
-    for suite, test in sorted(wording.tests_of(results, "failed"), key=badness):
+    failed = (
+        row
+        for suite in story.suites
+        for row in suite.tests
+        if row.test.outcome is TestOutcome.FAILED and row.test.quarantine is None
+    )
+    for row in sorted(failed, key=badness):
+        suite, test = row.suite, row.test
         criteria = [
             f"{failed.finding.criterion}: {failed.finding.reason or NO_REASON}"
             for failed in failures.failed_criteria(test)
         ]
-        since = " (passed in the baseline)" if (suite.name, test.name) in newly else ""
+        since = " (passed in the baseline)" if row.became is Became.BROKE else ""
         early_end = FailedTest(suite.name, test.name, test).early_end
         before = sentence(capitalized(early_end)) + " " if early_end else ""
         message = f"Score {numbers.score(test.score)}{since}. {before}{' | '.join(criteria)}"
@@ -105,7 +115,8 @@ def _trial_errors(story: Story) -> Iterator[Annotation]:
 
 def _criterion_warnings(story: Story) -> Iterator[Annotation]:
     """The criteria that are less reliable, a warning for each test."""
-    for suite in story.results.suites:
+    for suite_row in story.suites:
+        suite = suite_row.suite
         for test in suite.tests:
             warnings = story.judging.of_criteria.of_test(suite.name, test.name)
             warned = [f"{name}: {why}" for name, why in warnings.items()]

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ci_evals.domain import numbers
-from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.run import Results
 from ci_evals.reports.names import BADGE, BADGE_DATA
+from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.wording import UNFINISHED, RunOutcome
 from ci_evals.support.templates import render as fill
 
 LABEL = "evals"
@@ -31,37 +31,36 @@ class Badge:
     """The color's name at shields.io."""
 
 
-def badge_of(results: Results) -> Badge:
+def badge_of(story: Story) -> Badge:
     """The badge of a run: whether the gate passed, and the score as all reports show it."""
-    if results.skipped:
+    outcome, score = story.outcome, story.run.score
+    if outcome is RunOutcome.SKIPPED:
         return Badge("skipped", "#57606a", "lightgrey")
-    if results.score is None:
-        return Badge("no score", "#57606a", "lightgrey")
-    if results.gate.exit_code not in (Exit.PASSED, Exit.FAILED):
-        return Badge("no verdict", "#8a4b00", "orange")
-    score = numbers.headline(results.score, results.decided_share)
     if score is None:
-        words, ground, shade = (
-            ("passed", "#8a4b00", "orange") if results.gate.passed else ("failed", "#b3261e", "red")
-        )
+        return Badge("no score", "#57606a", "lightgrey")
+    if outcome in UNFINISHED or story.run.contradictory:
+        return Badge("no verdict", "#8a4b00", "orange")
+    passed = outcome is not RunOutcome.FAILED
+    if story.certainty.too_little:
+        words, ground, shade = ("passed", "#8a4b00", "orange") if passed else ("failed", "#b3261e", "red")
         return Badge(f"{words}, mostly undecided", ground, shade)
-    if results.gate.passed:
-        return Badge(f"{score} passed", "#116329", "brightgreen")
-    return Badge(f"failed {score}", "#b3261e", "red")
+    if passed:
+        return Badge(f"{numbers.score(score)} passed", "#116329", "brightgreen")
+    return Badge(f"failed {numbers.score(score)}", "#b3261e", "red")
 
 
-def files(results: Results) -> dict[str, Iterable[str]]:
+def files(story: Story) -> dict[str, Iterable[str]]:
     """The badge's files."""
-    return {BADGE: _picture(results), BADGE_DATA: _data(results)}
+    return {BADGE: _picture(story), BADGE_DATA: _data(story)}
 
 
-def _picture(results: Results) -> Iterable[str]:
-    badge = badge_of(results)
+def _picture(story: Story) -> Iterable[str]:
+    badge = badge_of(story)
     widths = [round(len(text) * _SIGN) for text in (LABEL, badge.message)]
     yield fill("reports/templates/badge.svg.html.j2", label=LABEL, badge=badge, widths=widths, margin=_MARGIN)
 
 
-def _data(results: Results) -> Iterable[str]:
-    badge = badge_of(results)
+def _data(story: Story) -> Iterable[str]:
+    badge = badge_of(story)
     data = {"schemaVersion": 1, "label": LABEL, "message": badge.message, "color": badge.shade}
     yield json.dumps(data, indent=2) + "\n"

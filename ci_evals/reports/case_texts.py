@@ -4,15 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ci_evals.domain import numbers
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import sanitize
 from ci_evals.reports.story import failures, wording
-from ci_evals.reports.story.failures import FailedCriterion
+from ci_evals.reports.story.failures import Became, FailedCriterion
 from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.tables import TestRow
 from ci_evals.reports.story.wording import NO_REASON, OUTCOMES, RunOutcome
 
 _MESSAGE_LIMIT = 500
@@ -36,14 +37,23 @@ def class_names(suites: Sequence[SuiteResult]) -> list[str]:
     return [sanitize.xml(name) for name in unique_names]
 
 
-def regressed(results: Results) -> dict[tuple[str, str], str]:
-    """Return a note on each test that newly fails, by suite and name."""
-    if results.comparison is None:
-        return {}
-    baseline = results.comparison.baseline
-    commit = f" (commit {baseline.commit}{wording.with_changes(baseline)})" if baseline.commit else ""
-    note = f"It passed in the baseline{commit}."
-    return {(test.suite, test.name): note for test in results.comparison.regressed}
+def passed_before(row: TestRow, story: Story) -> str | None:
+    """Return the note on a test that newly fails."""
+    return story.change.passed_before if row.became in {Became.BROKE, Became.UNJUDGED} else None
+
+
+def run_failure(story: Story, *, shown: bool) -> tuple[str, str] | None:
+    """Return a case of the run as a whole, for readers that count cases: its name, and why it failed.
+
+    Args:
+        story: Of the run.
+        shown: Whether the cases of tests show already that it did not pass.
+    """
+    if story.run.unfinished is not None:
+        return "run unfinished", message_line(story.run.unfinished)
+    if story.run.gate.exit_code == Exit.PASSED or shown:
+        return None
+    return "gate", message_line("; ".join([story.verdict(), *story.run.gate.reasons[1:]]))
 
 
 def not_tested(story: Story) -> str | None:

@@ -1,22 +1,21 @@
 """Results for a terminal or a log: the tables, then the news as the comment has it, and what failed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ci_evals.domain import numbers
-from ci_evals.domain.results.comparison import Comparison, TestChange
-from ci_evals.domain.results.suite import SuiteResult, TestOutcome
+from ci_evals.domain.results.comparison import TestChange
+from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
-from ci_evals.reports.story import certainty, changes, tables, verdict, wording
+from ci_evals.reports.story import changes, tables
 from ci_evals.reports.story.advice import MORE_LINES
 from ci_evals.reports.story.failures import CONFIRMED, FailedCriterion, FailedTest
+from ci_evals.reports.story.groups import Kind
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 from ci_evals.reports.story.wording import (
     NO_REASON,
     OUTCOMES,
-    ROLES,
-    UNFINISHED,
     RunOutcome,
     Tone,
     capitalized,
@@ -47,12 +46,12 @@ def render(story: Story, *, width: int | None = None, color: bool = False, verbo
     if story.outcome is RunOutcome.SKIPPED:
         lines = [*console.origin(), story.numbers.text, *story.notices.notes]
         return console.text([console.verdict(lines)])
-    details = [console.reliability(), console.comparison(), console.checks(), console.costs()]
+    details = [console.reliability(), console.comparison(), console.checks(), *console.numbers()]
     return console.text(
         [
             console.weakened(),
             *console.suites(),
-            *console.arms(),
+            console.titled(story.tables.agents),
             *(details if verbose else []),
             console.verdict(console.news_lines()),
             *console.tests(),
@@ -65,22 +64,20 @@ def render(story: Story, *, width: int | None = None, color: bool = False, verbo
 
 def comparison(story: Story, *, width: int | None = None, color: bool = False) -> str:
     """Return the comparison with the baseline as a text of its own, with the gate's checks of it."""
-    results = story.results
     console = _Console(story, width, color=color, verbose=False)
-    lines = [*console.origin(), *console.reasons(), certainty.score_and_change(results)]
-    ending = console.verdict(lines) if results.gate.checks else console.lines(lines)
+    lines = [*console.origin(), *console.reasons(), story.certainty.score_and_change]
+    ending = console.verdict(lines) if story.tables.checks else console.lines(lines)
     return console.text(
         [console.weakened(), *console.tests(), console.comparison(), console.checks(), ending]
     )
 
 
 class _Console:
-    """The blocks of one text, which share the results and the look of the terminal."""
+    """The blocks of one text, which share the story and the look of the terminal."""
 
     def __init__(self, story: Story, width: int | None, *, color: bool, verbose: bool) -> None:
-        self._story, self._results, self._news = story, story.results, story.change.news
+        self._story = story
         self._width, self._color, self._verbose = width, color, verbose
-        self._unfinished = story.outcome in UNFINISHED
 
     def text(self, blocks: Iterable[str]) -> str:
         return wrapped("\n\n".join(block for block in blocks if block) + "\n", self._width)
@@ -101,10 +98,10 @@ class _Console:
 
     def news_lines(self) -> Iterator[str]:
         """The numbers of the run, how sure they are, and what limits them."""
-        story, results = self._story, self._results
+        story = self._story
         yield from self.origin()
         yield story.numbers.text
-        if results.score is not None:
+        if story.certainty.sentence:
             yield f"{story.certainty.sentence}."
         yield from self.reasons()
         if why := story.change.not_compared:
@@ -125,33 +122,19 @@ class _Console:
     def reasons(self) -> Iterator[str]:
         """The reasons why there is no verdict, or a check was not made, that the verdict does not name."""
         verdict = self._story.verdict()
-        yield from (sentence(capitalized(why)) for why in self._results.gate.reasons if why not in verdict)
+        yield from (sentence(capitalized(why)) for why in self._story.run.gate.reasons if why not in verdict)
         yield from self._story.notices.checks_not_made
 
     def suites(self) -> Iterator[str]:
         """A table of the tests of each suite."""
         for row in self._story.suites:
-            suite = row.suite
             # A name that ends in a colon would make a command of the runner with ours.
-            score = certainty.too_little_decided(suite) or numbers.score(suite.score)
-            title = sanitize.log(f"{sanitize.log_line(suite.name, _NAME)}: {score}")
-            more = self._spread(suite) if self._verbose else ""
+            title = sanitize.log(f"{sanitize.log_line(row.suite.name, _NAME)}: {row.score}")
             tests = [test for test in row.tests if self._story.listed.has(test.test)]
-            left = len(suite.tests) - len(tests)
-            yield "\n".join(
-                [
-                    self._painted(title, _BOLD) + more,
-                    self._table(tables.tests("Tests", tests, Room.LITTLE)),
-                    *([f"and {numbers.count(left, 'more test')}"] if left else []),
-                ]
-            )
-
-    def _spread(self, suite: SuiteResult) -> str:
-        """The interval of a suite's score, and the chance that one and all trials of a test pass."""
-        interval = f" (95 % interval {numbers.interval(suite.interval)})" if suite.interval else ""
-        most = max(suite.pass_hat_k, default=1)
-        one, every = (numbers.percent(suite.pass_hat_k.get(k)) for k in (1, most))
-        return interval + (f", trials passed: {one}, all {most} trials passed: {every}" if most > 1 else "")
+            lines = [self._painted(title, _BOLD), self._table(tables.tests("Tests", tests, Room.LITTLE))]
+            if left := len(row.tests) - len(tests):
+                lines.append(f"and {numbers.count(left, 'more test')}")
+            yield "\n".join(lines)
 
     def _table(self, found: Table) -> str:
         """A table as wide as the terminal, whose marked cells are painted."""
@@ -168,34 +151,24 @@ class _Console:
 
     def tests(self) -> Iterator[str]:
         """The tests that failed and why, grouped by their change since the baseline."""
-        news, in_base = self._news, self._story.change.in_base
-        for title, tests in (
-            (self._story.change.broke_title, news.broke),
-            # Without a verdict, the causes name these tests.
-            (f"Passed {in_base}, not judged now", () if self._unfinished else news.unjudged),
-            ("Failed", news.failed),
-            (f"Failed {in_base} too, and worse now", news.worse),
-            (f"Failed {in_base} too", news.failed_before if self._verbose else ()),
-        ):
-            if tests:
-                shown = [line for test in tests[:_SHOWN] for line in self._failed_test(test)]
-                more = len(tests) - _SHOWN
-                rest = [f"and {numbers.count(more, 'more test')}"] if more > 0 else []
-                yield "\n".join([sanitize.log_line(title, _NAME), *shown, *rest])
-        changed = [
-            (
-                f"Failed {in_base} too",
-                [self._test_name(test) for test in news.failed_before if not self._verbose],
-            ),
-            (f"Fixed {self._story.change.since}", [self._changed(test) for test in news.fixed]),
-            ("Score dropped", [self._changed(test) for test in news.dropped]),
+        brief = []
+        for group in self._story.change.failed:
+            if group.kind is Kind.FAILED_BEFORE and not self._verbose:
+                brief.append(self._listed(group.title, [self._test_name(test) for test in group.tests]))
+                continue
+            shown = [line for test in group.tests[:_SHOWN] for line in self._failed_test(test)]
+            more = len(group.tests) - _SHOWN
+            rest = [f"and {numbers.count(more, 'more test')}"] if more > 0 else []
+            yield "\n".join([sanitize.log_line(group.title, _NAME), *shown, *rest])
+        brief += [
+            self._listed(group.title, [self._changed(test) for test in group.tests])
+            for group in self._story.change.changed
         ]
-        lines = []
-        for title, names in changed:
-            if names:
-                listed = numbers.listed(names, len(names) if self._verbose else _NAMED)
-                lines.append(f"{sanitize.log_line(title, _NAME)} ({len(names)}): {listed}")
-        yield "\n".join(lines)
+        yield "\n".join(brief)
+
+    def _listed(self, title: str, names: Sequence[str]) -> str:
+        listed = numbers.listed(names, len(names) if self._verbose else _NAMED)
+        return f"{sanitize.log_line(title, _NAME)} ({len(names)}): {listed}"
 
     def _failed_test(self, test: FailedTest) -> Iterator[str]:
         tone = OUTCOMES[test.outcome].tone
@@ -242,7 +215,7 @@ class _Console:
         return f"{self._test_name(test)} ({changes.scores(test)}{confirmed})"
 
     def _test_name(self, test: FailedTest | TestChange) -> str:
-        name = f"{test.suite} › {test.name}" if len(self._results.suites) > 1 else test.name
+        name = f"{test.suite} › {test.name}" if self._story.several_suites else test.name
         return _name(name)
 
     def trial_errors(self) -> str:
@@ -260,29 +233,13 @@ class _Console:
 
     def remarks(self) -> str:
         """Trials, time and cost."""
-        return "\n".join(sanitize.log_line(line, _TEXT) for line in self._remarks())
-
-    def _remarks(self) -> Iterator[str]:
-        results, counts = self._results, self._results.counts
-        beside = sum(arm.counts.played_trials for arm in results.arms if not arm.gated)
-        agents = "other agents" if changes.other_arms(results) else "the base agent"
-        effort = [
-            numbers.count(counts.played_trials + beside, "trial")
-            + (f" ({beside:,} of {agents})" if beside else ""),
-            numbers.duration(results.run.duration_seconds),
-        ]
-        effort += [numbers.money(results.usage.cost_usd)] if verdict.paid(results) else []
-        effort += [numbers.count(counts.flaky, "flaky test")] if counts.flaky else []
-        yield sentence(", ".join(effort))
-        if unpriced := results.usage.unpriced:
-            yield f"The cost is unknown: no price for {', '.join(unpriced)} (set prices)."
-        for role in results.usage.by_role:
-            if why := numbers.uncounted(role):
-                yield f"The cost of {role.model or role.role} is unknown: {why}."
+        run = self._story.run
+        lines = [run.effort, *run.unknown_costs]
         if cached := self._story.judging.cached_answers:
-            yield sentence(capitalized(cached))
+            lines.append(sentence(capitalized(cached)))
         if self._verbose and (odds := self._story.certainty.odds):
-            yield odds
+            lines.append(odds)
+        return "\n".join(sanitize.log_line(line, _TEXT) for line in lines)
 
     def reliability(self) -> str:
         """The facts about judge and simulated user."""
@@ -291,63 +248,36 @@ class _Console:
 
     def comparison(self) -> str:
         """The comparison of the suites with the baseline, and what was not compared."""
-        found = self._results.comparison
-        if found is None:
-            return ""
+        change, certainty = self._story.change, self._story.certainty
         lines = [
             f"{difference.title} ({len(difference.tests)}): "
             f"{numbers.listed([*map(_name, difference.tests)], _NAMED)}"
-            for difference in changes.differences(found)
+            for difference in change.differences
         ]
-        lines += changes.shown_reasons(found)
-        lines += self._story.certainty.decision
-        lines += [
-            line for line in (changes.pace(found), certainty.trials_to_prove(found, self._results)) if line
-        ]
-        compared = sum(row.compared is not None for row in self._story.suites)
-        body = [self._table(self._story.tables.suites)] if compared > 1 else []
-        if lines:
-            body.append(self.lines(lines))
+        lines += [*change.reasons, *certainty.decision]
+        lines += [line for line in (change.pace, certainty.confirmed, certainty.small_print) if line]
         # If nothing was compared, the verdict says why.
-        return "\n".join([self._baseline(found), *body]) if body or found.delta is not None else ""
-
-    def _baseline(self, found: Comparison) -> str:
-        if found.method == "both-sides":
-            return sanitize.log_line(
-                f"Compared with {changes.base_agent(self._results)}, played in this run", _TEXT
-            )
-        baseline = found.baseline
-        commit = wording.commit_name(baseline)
-        which = f"commit {commit}" if commit else f"run {baseline.run_id}"
-        when = f"{wording.moment(baseline.at)}, {changes.age(self._results, found)}"
-        return sanitize.log_line(f"Compared with the baseline: {which} of {when}", _TEXT)
-
-    def arms(self) -> Iterator[str]:
-        """The agents that were played side by side."""
-        if agents := self._story.tables.agents:
-            yield f"{agents.title}\n{self._table(agents)}"
+        if not change.compared and not lines:
+            return ""
+        compared = sum(row.compared is not None for row in self._story.suites)
+        table = [self._table(self._story.tables.suites)] if compared > 1 else []
+        heading = [sanitize.log_line(change.baseline, _TEXT)] if change.baseline else []
+        return "\n".join([*heading, *table, *([self.lines(lines)] if lines else [])])
 
     def checks(self) -> str:
         """A line for each check of the gate."""
-        found = self._story.tables.checks
-        return f"Checks\n{self._table(found)}" if found else ""
+        return self.titled(self._story.tables.checks)
 
-    def costs(self) -> str:
-        """Cost by role and model, and the agent's latency, where they are known."""
-        usage, latency = self._results.usage, self._results.latency
-        costs = [
-            f"{ROLES.get(role.role, role.role)} {role.model or ''}".rstrip()
-            + f" {numbers.money(role.cost_usd)}"
-            for role in usage.by_role
-            if role.cost_usd is not None
-        ]
-        if costs and usage.prices_as_of:
-            costs.append(f"prices of {usage.prices_as_of.isoformat()}")
-        lines = [f"Cost: {', '.join(costs)}"] if costs else []
-        if latency.median is not None:
-            slow = numbers.latency(latency.p95)
-            lines.append(f"Replies: median {numbers.latency(latency.median)}, 95 % within {slow}")
-        return "\n".join(sanitize.log_line(line, _TEXT) for line in lines)
+    def numbers(self) -> Iterator[str]:
+        """What is to be said of suites besides their scores, cost by role and model, and latency."""
+        found = self._story.tables
+        exact = None if self._story.change.compared else found.suites
+        for one in (exact, found.counts, found.usage, found.latency):
+            yield self.titled(one)
+
+    def titled(self, found: Table | None) -> str:
+        """A table below its title."""
+        return f"{found.title}\n{self._table(found)}" if found else ""
 
     def _painted(self, text: str, paint: str) -> str:
         return f"{paint}{text}{_RESET}" if self._color else text

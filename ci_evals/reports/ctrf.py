@@ -7,7 +7,7 @@ were rerun after an error, not the trials of a test.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ci_evals.domain.errors import Exit
@@ -15,7 +15,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import case_texts, ctrf_form, sanitize
-from ci_evals.reports.ctrf_form import Status
+from ci_evals.reports.ctrf_form import Head, Status
 from ci_evals.reports.names import PAGE
 from ci_evals.reports.story import failures, wording
 from ci_evals.reports.story.story import Story
@@ -33,15 +33,18 @@ class _Ending(NamedTuple):
 
 def render(story: Story) -> Iterator[str]:
     """Yield the whole file, a test at a time."""
-    results = story.results
     not_tested = case_texts.not_tested(story)
-    endings = [[_ending(test, not_tested) for test in suite.tests] for suite in results.suites]
-    statuses = [ending.status for suite in endings for ending in suite]
-    own = _of_run(story, any_failed=Status.FAILED in statuses)
+    rows = [row for suite in story.suites for row in suite.tests]
+    endings = [_ending(row.test, not_tested) for row in rows]
+    statuses = [ending.status for ending in endings]
+    no_verdict = story.run.gate.exit_code == Exit.INVALID
+    own = case_texts.run_failure(story, shown=Status.FAILED in statuses and not no_verdict)
     if own:
         statuses.append(Status.FAILED)
-    flaky = sum(test.flaky for test in results.tests)
-    document = json.dumps(ctrf_form.document(results, statuses, flaky), indent=2, ensure_ascii=False)
+    flaky = sum(row.test.flaky for row in rows)
+    run = story.run
+    of_run = Head(run.info, run.tool, run.gate, run.score, len(story.suites), run.baseline)
+    document = json.dumps(ctrf_form.document(of_run, statuses, flaky), indent=2, ensure_ascii=False)
     head, _, tail = document.partition(_NO_TESTS)
     yield f'{head}"tests": ['
     separator = "\n"
@@ -49,7 +52,7 @@ def render(story: Story) -> Iterator[str]:
         yield f"{separator}{_json(test)}"
         separator = ",\n"
     if own:
-        yield f"{separator}{_json(own)}"
+        yield f"{separator}{_json(ctrf_form.run_failure(*own))}"
     yield f"\n    ]{tail}\n"
 
 
@@ -57,25 +60,14 @@ def _json(test: Mapping[str, Any]) -> str:
     return "      " + json.dumps(test, ensure_ascii=False)
 
 
-def _of_run(story: Story, *, any_failed: bool) -> dict[str, Any] | None:
-    """Return the failed test of a run without a verdict, or of one that failed without a failed test."""
-    results = story.results
-    if results.run.status == "unfinished":
-        why = results.run.stopped_because or ""
-        return ctrf_form.run_failure("run unfinished", case_texts.message_line(why))
-    no_verdict = results.gate.exit_code == Exit.INVALID
-    if results.gate.exit_code == Exit.PASSED or (any_failed and not no_verdict):
-        return None
-    reasons = [story.verdict(), *results.gate.reasons[1:]]
-    return ctrf_form.run_failure("gate", case_texts.message_line("; ".join(reasons)))
-
-
-def _tests(story: Story, endings: list[list[_Ending]]) -> Iterator[dict[str, Any]]:
-    suites = story.results.suites
-    regressed = case_texts.regressed(story.results)
-    for suite, name, ends in zip(suites, case_texts.class_names(suites), endings, strict=True):
-        for test, ending in zip(suite.tests, ends, strict=True):
-            note = regressed.get((suite.name, test.name))
+def _tests(story: Story, endings: Iterable[_Ending]) -> Iterator[dict[str, Any]]:
+    ends = iter(endings)
+    names = case_texts.class_names([row.suite for row in story.suites])
+    for suite_row, name in zip(story.suites, names, strict=True):
+        suite = suite_row.suite
+        for row in suite_row.tests:
+            test, ending = row.test, next(ends)
+            note = case_texts.passed_before(row, story)
             warnings = story.judging.of_criteria.of_test(suite.name, test.name)
             yield {
                 "name": case_texts.name_line(test.name),

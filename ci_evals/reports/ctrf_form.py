@@ -2,13 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.comparison import Baseline
+from ci_evals.domain.results.gate import Decision
+from ci_evals.domain.results.run import RunInfo, Tool
 from ci_evals.reports import sanitize
 
 _VERSION = "0.0.0"
@@ -25,15 +28,27 @@ class Status(StrEnum):
     OTHER = "other"
 
 
-def document(results: Results, statuses: Iterable[Status], flaky: int = 0) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Head:
+    """What a document says of the run as a whole."""
+
+    info: RunInfo
+    tool: Tool
+    gate: Decision
+    score: float | None
+    suites: int
+    baseline: Baseline | None
+
+
+def document(head: Head, statuses: Iterable[Status], flaky: int = 0) -> dict[str, Any]:
     """Return the document of a run, with an empty list of tests.
 
     Args:
-        results: The run.
+        head: Of the run.
         statuses: The status of each test that the list will have.
         flaky: How many of them are flaky.
     """
-    run = results.run
+    run = head.info
     counts = Counter(statuses)
     document = {
         "reportFormat": "CTRF",
@@ -41,29 +56,29 @@ def document(results: Results, statuses: Iterable[Status], flaky: int = 0) -> di
         "reportId": _report_id(run.id),
         "runId": _line(run.id),
         "timestamp": _time(run.finished_at),
-        "generatedBy": results.tool.name,
+        "generatedBy": head.tool.name,
         "results": {
-            "tool": {"name": results.tool.name, "version": results.tool.version},
+            "tool": {"name": head.tool.name, "version": head.tool.version},
             "summary": {
                 "tests": counts.total(),
                 **{status.value: counts[status] for status in Status},
                 "flaky": flaky,
-                "suites": len(results.suites),
+                "suites": head.suites,
                 "start": _milliseconds(run.started_at),
                 "stop": _milliseconds(run.finished_at),
                 "duration": milliseconds(run.duration_seconds),
             },
             "tests": [],
-            "environment": _environment(results),
+            "environment": _environment(head),
             "extra": {
-                "score": results.score,
-                "exitCode": results.gate.exit_code,
-                "reasons": [_line(reason) for reason in results.gate.reasons],
+                "score": head.score,
+                "exitCode": head.gate.exit_code,
+                "reasons": [_line(reason) for reason in head.gate.reasons],
             },
         },
     }
-    if results.comparison:
-        document["baseline"] = _baseline(results.comparison.baseline)
+    if head.baseline:
+        document["baseline"] = _baseline(head.baseline)
     return document
 
 
@@ -101,18 +116,18 @@ def _report_id(run_id: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"{_RUN}{_line(run_id)}"))
 
 
-def _environment(results: Results) -> dict[str, Any]:
-    git = results.run.git
+def _environment(head: Head) -> dict[str, Any]:
+    git = head.info.git
     facts = {
         "commit": git.head_commit or git.commit,
         "branchName": git.branch,
         "repositoryName": git.repository,
     }
     known = {name: _line(fact) for name, fact in facts.items() if fact}
-    return {**known, "healthy": results.gate.exit_code == Exit.PASSED}
+    return {**known, "healthy": head.gate.exit_code == Exit.PASSED}
 
 
-def _baseline(baseline: Any) -> dict[str, Any]:
+def _baseline(baseline: Baseline) -> dict[str, Any]:
     facts = {"reportId": _report_id(baseline.run_id), "timestamp": _time(baseline.at)}
     if baseline.commit:
         facts["commit"] = _line(baseline.commit)

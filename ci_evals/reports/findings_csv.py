@@ -8,11 +8,11 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import sanitize
+from ci_evals.reports.story.story import Story
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings that a spreadsheet takes for a formula."""
@@ -57,15 +57,16 @@ _COLUMNS: dict[str, Callable[[_Row], object]] = {
 """The columns, with the keys of the results file where it has them. A new one is a line here."""
 
 
-def render(results: Results) -> Iterator[str]:
+def render(story: Story) -> Iterator[str]:
     """Yield the file, a row at a time, by the rules of RFC 4180."""
     yield _line(_COLUMNS)
-    for row in _rows(results):
+    for row in _rows(story):
         yield _line(_cell(show(row)) for show in _COLUMNS.values())
 
 
-def _rows(results: Results) -> Iterator[_Row]:
-    for suite in results.suites:
+def _rows(story: Story) -> Iterator[_Row]:
+    for row in story.suites:
+        suite = row.suite
         for test in suite.tests:
             if not test.trials:
                 yield _Row(suite, test, None, None)

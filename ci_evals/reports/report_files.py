@@ -31,8 +31,8 @@ from ci_evals.reports.names import (
     unique,
 )
 from ci_evals.reports.page import page
-from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.story import changes, wording
+from ci_evals.reports.story.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.story.story import story_of
 from ci_evals.scoring import suite_results
 from ci_evals.support import dataclass_json
@@ -62,13 +62,13 @@ def of_run(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[st
 
     They depend on the results alone, so that they are the same if they are drawn again elsewhere.
     """
-    story = story_of(results)
+    story = story_of(results, comparison_runs)
     return {
         RESULTS: results_json.render(results),
         SUMMARY: _once(documents.summary, story),
         JUNIT: junit.render(story),
         CTRF: ctrf.render(story),
-        PAGE: page.render(story, comparison_runs),
+        PAGE: page.render(story),
     }
 
 
@@ -99,8 +99,9 @@ def redraw(
     if is_of_suite(results, path):
         found = _suite_files(results, results.suites[0])
     else:
-        found = of_run(results, comparison_runs) | badge.files(results)
-        found[FINDINGS] = findings_csv.render(results)
+        story = story_of(results)
+        found = of_run(results, comparison_runs) | badge.files(story)
+        found[FINDINGS] = findings_csv.render(story)
         if not {Format.MARKDOWN, Format.JSON}.isdisjoint(formats):
             found |= dict(of_suites(results))
         del found[RESULTS]

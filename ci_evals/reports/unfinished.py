@@ -6,7 +6,7 @@ from xml.sax.saxutils import quoteattr
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import ctrf_form, results_json, sanitize
-from ci_evals.reports.ctrf_form import Status
+from ci_evals.reports.ctrf_form import Head, Status
 from ci_evals.reports.names import BADGE, BADGE_DATA, CTRF, FINDINGS, JUNIT, PAGE, RESULTS, SUMMARY
 
 OUTDATED = (PAGE, BADGE, BADGE_DATA, FINDINGS)
@@ -24,7 +24,8 @@ def files(results: Results) -> dict[str, Iterable[str]]:
         f'      <error type="unfinished" message={quoteattr(sanitize.xml(why))} />\n'
         "    </testcase>\n  </testsuite>\n</testsuites>\n"
     )
-    ctrf = ctrf_form.document(results, [Status.FAILED])
+    head = Head(results.run, results.tool, results.gate, results.score, len(results.suites), None)
+    ctrf = ctrf_form.document(head, [Status.FAILED])
     ctrf["results"]["tests"].append(ctrf_form.run_failure("run unfinished", why))
     return {
         RESULTS: results_json.render(results),

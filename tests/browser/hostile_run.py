@@ -10,7 +10,7 @@ from ci_evals.domain.results.comparison import Comparison, TestName
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.transcript import Turns
-from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 
 _DO = "(window.pwned=1)"
 _FAR = "http://127.0.0.1:9/"

@@ -49,7 +49,7 @@ def show(look, written):
 
 def at(results: Results, test: str, *place, base: int | None = None) -> str:
     """The address of a place in the test of this name."""
-    shown = next(shown for shown in embedded_data.tests_of(results, None) if shown.test.name == test)
+    shown = next(shown for shown in embedded_data.tests_of(story_of(results)) if shown.test.name == test)
     return shown.address(*place, base=base)
 
 

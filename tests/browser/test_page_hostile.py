@@ -9,7 +9,7 @@ import reliability_cases
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.page import page
-from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.story import story_of
 from ci_evals.support.text import visible
 
@@ -54,7 +54,7 @@ WALK = """async (numbers) => {
 
 def write(file: Path, results: Results, comparison_runs: ComparisonRuns) -> Path:
     with file.open("w", encoding="utf-8") as out:
-        out.writelines(page.render(story_of(results), comparison_runs))
+        out.writelines(page.render(story_of(results, comparison_runs)))
     return file
 
 

@@ -86,7 +86,7 @@ from ci_evals.reports.annotations import annotations
 from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT, RESULTS
 from ci_evals.reports.page import page as pages
-from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.story import story_of
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import RunComparer

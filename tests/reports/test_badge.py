@@ -11,6 +11,7 @@ import pytest
 
 from ci_evals.reports import badge
 from ci_evals.reports.names import BADGE, BADGE_DATA
+from ci_evals.reports.story.story import story_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 NO = build.decision(build.check(name="min-score", required=80, seen=78.19, passed=False))
@@ -28,7 +29,7 @@ RUNS = {
 
 
 def drawn(results) -> ET.Element:
-    return ET.fromstring("".join(badge.files(results)[BADGE]))
+    return ET.fromstring("".join(badge.files(story_of(results))[BADGE]))
 
 
 def luminance(colour: str) -> float:
@@ -45,7 +46,7 @@ def test_badge_says_whether_the_gate_passed(message):
     assert [node.text for node in picture.iter(f"{SVG}text")] == ["evals", message]
     assert picture.find(f"{SVG}title").text == f"evals: {message}"
     assert (picture.get("role"), picture.get("aria-label")) == ("img", f"evals: {message}")
-    data = json.loads("".join(badge.files(RUNS[message])[BADGE_DATA]))
+    data = json.loads("".join(badge.files(story_of(RUNS[message]))[BADGE_DATA]))
     assert data == {"schemaVersion": 1, "label": "evals", "message": message, "color": data["color"]}
 
 
@@ -59,7 +60,7 @@ def test_the_docs_name_the_words_that_are_written():
 
 def test_colours_tell_the_cases_apart():
     """Both in the picture and, by their names, in the data."""
-    fields = {message: badge.badge_of(run) for message, run in RUNS.items()}
+    fields = {message: badge.badge_of(story_of(run)) for message, run in RUNS.items()}
     assert fields["100.0 passed"].shade == "brightgreen"
     assert {fields["failed 78.1"].shade, fields["failed 79.9"].shade} == {"red"}
     assert len({one.ground for one in fields.values()}) == len({one.shade for one in fields.values()}) == 4

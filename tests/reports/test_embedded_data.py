@@ -17,6 +17,8 @@ from ci_evals.domain.verdict import Cause
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.story import changes
 from ci_evals.reports.story.changes import UNTRACED
+from ci_evals.reports.story.comparison_runs import ComparisonRuns
+from ci_evals.reports.story.story import story_of
 from ci_evals.scoring.comparison.divergence import between
 from ci_evals.scoring.comparison.divergence import of_test as between_of_test
 from ci_evals.scoring.comparison.pairing import TestPair
@@ -40,7 +42,9 @@ NO_JUDGE = build.finding(kind="judged", outcome="undecided", cause=Cause.NO_JUDG
 
 def unpacked(results: Results, baseline: Results | None = None) -> dict[str, object]:
     """What stands in the elements, by id, as a browser reads it."""
-    text = "".join(embedded_data.elements(embedded_data.tests_of(results, baseline)))
+    text = "".join(
+        embedded_data.elements(embedded_data.tests_of(story_of(results, ComparisonRuns(baseline))))
+    )
     assert ELEMENT.sub("", text) == ""
     return {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in ELEMENT.findall(text)}
 
@@ -83,14 +87,17 @@ def test_baseline_is_shown_with_the_test_of_the_same_name():
     assert sorted(found) == ["b1.1", "t0", "t0.1", "t1", "t1.1"]
     assert "base" not in found["t0"]
     assert "defines this test differently" in found["t1"]["notice"]
-    assert [shown.same for shown in embedded_data.tests_of(head, base)] == [False, False]
+    assert [shown.same for shown in embedded_data.tests_of(story_of(head, ComparisonRuns(base)))] == [
+        False,
+        False,
+    ]
 
 
 def test_tests_of_one_name_have_addresses_of_their_own():
     """As where a secret was taken out of the names of both; their order pairs them."""
     names = ("***", "***", "*** (2)", "***")
     head = run_of(*(build.test_result(name=name, digest=f"{place}") for place, name in enumerate(names)))
-    found = embedded_data.tests_of(head, head)
+    found = embedded_data.tests_of(story_of(head, ComparisonRuns(head)))
     assert [shown.name for shown in found] == ["***", "*** (3)", "*** (2)", "*** (4)"]
     assert len({shown.address() for shown in found}) == 4
     assert all(shown.same for shown in found)
@@ -107,7 +114,7 @@ def test_each_trial_has_an_outcome_by_the_rules_of_the_run():
     offline = replace(found, run=replace(found.run, config={"provider": "offline"}))
     assert outcomes(offline) == ["passed", "failed", "error"]
     assert outcomes(found) == ["undecided", "failed", "error"]
-    shown, *_ = embedded_data.tests_of(found, offline)
+    shown, *_ = embedded_data.tests_of(story_of(found, ComparisonRuns(offline)))
     assert shown.base_outcomes == (TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.ERROR)
 
 
@@ -139,7 +146,7 @@ def test_each_pair_of_trials_has_the_divergence_that_the_comparison_finds():
         )
     )
     ends = set()
-    for shown in embedded_data.tests_of(made, made):
+    for shown in embedded_data.tests_of(story_of(made, ComparisonRuns(made))):
         data = unpacked(made, made)[f"t{shown.number}"]
         for mine, row in zip(shown.test.trials, data["pairs"], strict=True):
             for theirs, index in zip(shown.test.trials, row, strict=True):
@@ -177,7 +184,7 @@ def test_a_trial_is_compared_first_with_the_one_that_the_comparison_takes():
         for side in (0, 1)
     )
     rule, found = ScoreRule(offline=False), unpacked(head, base)
-    for shown in embedded_data.tests_of(head, base):
+    for shown in embedded_data.tests_of(story_of(head, ComparisonRuns(base))):
         assert shown.base
         expected = between_of_test(TestPair("S", shown.test, shown.base), rule, rule)
         assert expected

@@ -7,10 +7,11 @@ import builders as build
 
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import findings_csv
+from ci_evals.reports.story.story import story_of
 
 
 def rows_of(*tests) -> list[dict[str, str]]:
-    text = "".join(findings_csv.render(build.results(build.suite_result("Refunds", *tests))))
+    text = "".join(findings_csv.render(story_of(build.results(build.suite_result("Refunds", *tests)))))
     return list(csv.DictReader(io.StringIO(text)))
 
 

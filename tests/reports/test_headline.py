@@ -133,13 +133,13 @@ def test_results_that_are_not_known_to_be_ours_say_so_in_the_heading(trust, verd
 def test_results_are_trusted_by_what_is_known_of_them():
     """A fork's run, another commit than the pull request's, a decision that its checks contradict."""
     run = compared("pppf", "pppf")
-    assert verdict.trust_of(run) is Trust.OWN
-    assert verdict.trust_of(run, comment_cases.HEAD) is Trust.OWN
-    assert verdict.trust_of(run, comment_cases.HEAD, foreign=True) is Trust.FORK
-    assert verdict.trust_of(run, "b" * 40, foreign=True) is Trust.OTHER_COMMIT
+    assert story_of(run).trust() is Trust.OWN
+    assert story_of(run).trust(comment_cases.HEAD) is Trust.OWN
+    assert story_of(run).trust(comment_cases.HEAD, foreign=True) is Trust.FORK
+    assert story_of(run).trust("b" * 40, foreign=True) is Trust.OTHER_COMMIT
     checks = (build.check("min-score", 80, 75, passed=False),)
     forged = replace(run, gate=build.decision(*checks, passed=True, exit_code=0))
-    assert verdict.trust_of(forged) is Trust.CONTRADICTORY
+    assert story_of(forged).trust() is Trust.CONTRADICTORY
 
 
 def test_the_line_of_numbers_has_whole_points():

@@ -150,6 +150,7 @@ def test_every_section_of_the_summary_has_a_name():
         "more on the suites",
         "the groups of Refunds",
         "the process",
+        "the numbers of: Tokens and cost by role and model",
         "the run's facts",
         "the end of a fold",
         "the commits",
@@ -159,7 +160,7 @@ def test_every_section_of_the_summary_has_a_name():
 def test_the_runs_id_can_be_copied():
     """As code it is not broken, as a commit's id in the text would be."""
     results = build.results(run=build.run_info(id="3aceb90018667fc1"))
-    assert documents.summary(story_of(results)).count("<sub>Run `3aceb90018667fc1`, started") == 1
+    assert documents.summary(story_of(results)).count(" · run `3aceb90018667fc1` · ") == 1
 
 
 def failed_before_any_reply(provider: str):
@@ -229,6 +230,7 @@ def test_the_summary_is_in_the_order_of_reading():
         "more on the suites",
         "the process",
         "the tests not compared",
+        "the numbers of: Tokens and cost by role and model, prices of 2026-11-01",
         "the run's facts",
         "the end of a fold",
         "the commits",
@@ -317,7 +319,7 @@ def test_p_and_intervals_are_in_the_fold_alone():
         first = comment_cases.unfolded(documents.summary(story_of(make())))
         assert not re.search(r"\bp (=|below|above)|95 %|\d to \d+(?! trials)\b", first)
     text = documents.summary(story_of(cases.proven()))
-    assert text.count("Larger than chance explains for a single test: *Refund in time* (p = 0.004).") == 1
+    assert text.count("Larger than chance explains for a single test: Refund in time (p = 0.004).") == 1
 
 
 def many_newly_failing(number: int):

@@ -10,6 +10,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports.markdown import documents, process
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import Rank
+from ci_evals.reports.story import process as steps
 from ci_evals.reports.story.story import story_of
 
 WHOLE = ProcessSummary(
@@ -56,62 +57,55 @@ def run(**fields) -> Results:
 
 
 def test_the_measures_of_a_run():
-    """A row of all, one of each suite; then traces, workflows that were missed, time, coverage."""
-    section = process.measures(run())
+    """A row for each measure with its meaning, a column for each suite; then traces and coverage."""
+    section = process.measures(story_of(run()))
     assert section.rank is Rank.DETAILS
-    assert section.text == (
-        "<details>\n"
-        "<summary>Agent steps: 3.2 steps per trial, 4 % repeated, 10 % of calls failed"
-        "</summary>\n"
-        "\n"
-        "| | completed | passed | steps | repeated | failed calls | backtracks | overhead | first reply |\n"
-        "|:---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
-        "| all | 90 % | 75 % | 3.2 | 4 % | 10 % | below 0.1 | +50 % | 1.23 s |\n"
-        "| One | 90 % | 75 % | 3.2 | 4 % | 10 % | below 0.1 | +50 % | 1.23 s |\n"
-        "| Two | 100 % | 100 % | n/a | n/a | n/a | n/a | n/a | 0.50 s |\n"
-        "\n"
-        "Steps: workflows started and tools called, on average; repeated: steps taken before with the same "
-        "parameters, of all steps; backtracks: returns to a workflow that had been left for another one; "
-        "overhead: workflows started beyond the shortest path (optimalTools).\n"
-        "\n"
-        "Steps come from traces, which 19 of 20 trials have.\n"
-        "\n"
-        "Of what tests name as `optimalTools`, 2 steps did not run, or not in that order.\n"
-        "\n"
-        "Of the time of all trials, 1 m 40 s: agent 50 %, simulated user 30 %, judge 15 %, the rest 5 %.\n"
-        "\n"
-        "The tests used 1 of 3 named parts of the agent's logic; never: rule `never`, rule `gone`.\n"
-        "\n"
-        "No longer used in the same tests: rule `gone` (in 4 trials of the baseline), "
-        "rule `gone too` (in 2 trials of the baseline), rule `gone once` (in 1 trial of the baseline).\n"
-        "\n"
-        "Used now, but not in the same tests of the baseline: rule `new` (in 7 trials).\n"
-        "\n"
-        "</details>\n"
+    head, *rows = [line for line in section.text.split("\n") if line.startswith("|") and "---" not in line]
+    assert head == "| measure | this run | One | Two |"
+    assert rows[0] == (
+        "| Completion rate (trials whose conversation ended by itself, or with the error that the test "
+        "expects) | 90 % | 90 % | 100 % |"
     )
+    assert [row.partition(" (")[0] for row in rows[:9]] == [
+        "| Completion rate",
+        "| Success rate",
+        "| Steps per trial",
+        "| Repeated steps",
+        "| Failed calls",
+        "| Backtracks per trial",
+        "| Overhead",
+        "| Missed steps",
+        "| First reply",
+    ]
+    assert "| Agent time (waiting for its replies, added up over all trials) | 50 s (50 %)" in section.text
+    assert "Steps come from traces, which 19 of 20 trials have." in section.text
+    assert "Coverage of the agent's logic: 3 rules used (1 of 4 that criteria need)." in section.text
+    assert "**Used in the baseline, no longer in the same tests**" in section.text
+    assert "**Used now, not in the same tests of the baseline**" in section.text
 
 
-def test_a_run_of_one_suite_and_one_of_none():
-    """Has one row; a file that somebody else wrote may hold no suite."""
+def test_a_run_of_many_suites_shows_the_whole_alone():
+    """Each suite's own summary has its measures; a file that somebody else wrote may hold no suite."""
     one = build.results(build.suite_result("One", process=UNTOLD), process=WHOLE)
-    assert "| One | 90 % |" in process.measures(one).text
-    assert "| all | 90 % |" in process.measures(replace(one, suites=())).text
+    many = replace(one, suites=one.suites * 6)
+    for results in (one, many, replace(one, suites=())):
+        assert "| measure | this run |\n" in process.measures(story_of(results)).text
 
 
-def test_without_a_trace():
-    """Nothing is known of the agent's steps, and nothing is shown."""
+def test_without_a_trace_no_step_is_shown():
     suite = build.suite_result("One", process=UNTOLD)
-    assert process.measures(build.results(suite, process=UNTOLD, coverage=Coverage())) is None
+    story = story_of(build.results(suite, process=UNTOLD, coverage=Coverage()))
+    assert process.measures(story) is None
+    assert [row.cells[0] for row in story.process.measures.rows][:2] == ["Completion rate", "Success rate"]
 
 
 def test_logic_that_stopped_firing_is_shown_unfolded():
-    """With how often it did, and after all that fails; not what chance may well have lost."""
-    section = process.lost(run())
+    """After all that fails; not what chance may well have lost. The page says the same."""
+    section = process.lost(story_of(run()))
     assert section.rank > Rank.REST
     assert section.text == (
-        "**2 parts of the agent's logic are no longer used** in the compared tests: rule `gone` (in 4 trials "
-        "of the baseline), rule `gone too` (in 2 trials of the baseline). The tests used 1 of 3 named parts "
-        "of the agent's logic; also never: rule `never`.\n"
+        "Look here first: these parts of the agent's logic were used in the baseline and no longer in the "
+        "same tests: rule gone; rule gone too.\n"
     )
     assert section in run_summary.sections(story_of(run()))
 
@@ -119,13 +113,12 @@ def test_logic_that_stopped_firing_is_shown_unfolded():
 def test_without_a_loss_nothing_is_open():
     """Nor of a run that played nothing."""
     kept = Coverage(traced_trials=1, logic=(reach("a", 3, compared_trials=3, base_trials=3),))
-    assert process.lost(run(coverage=kept)) is None
-    assert process.measures(run(process=ProcessSummary())) is None
-    assert process.of_suite(run(coverage=kept), build.suite_result("One")) is None
+    assert process.lost(story_of(run(coverage=kept))) is None
+    assert process.measures(story_of(build.results(process=ProcessSummary()))) is None
 
 
-def test_a_trial_on_one_line():
-    """What is nothing is not told, but for the steps; names are the agent's, and shown as such."""
+def test_a_trial_shows_its_steps_and_its_time():
+    """What is not known is left out; the page shows the same."""
     found = TrialProcess(
         steps=6,
         tools=4,
@@ -138,20 +131,23 @@ def test_a_trial_on_one_line():
         overhead=0.5,
     )
     trial = build.trial_result(process=found, times=Times(agent=2, user=61, judge=0.5, other=0.04))
-    assert process.of_trial(trial) == (
-        "6 steps · workflows `A` → B\\_@\u200bhere → `A` · 1 repeated · 2 of 3 calls failed · 1 backtrack · "
-        "overhead +50 %, 1 missed · "
-        "time: agent 2.0 s, simulated user 1 m 1 s, judge 0.5 s, the rest 0.0 s"
-    )
-    assert process.of_trial(build.trial_result(process=TrialProcess(steps=0))) == "0 steps"
-    assert process.of_trial(build.trial_result()) is None
-    many = TrialProcess(steps=14, begun=tuple("ABCDEFGHIJKLMN"))
-    assert process.of_trial(build.trial_result(process=many)).endswith("→ `L` and 2 more")
+    assert dict(steps.of_trial(trial)) == {
+        "steps": "6",
+        "workflows and tools": "A → B_@here → A",
+        "distinct tools": "4",
+        "repeated steps": "1",
+        "calls": "3",
+        "failed calls": "2",
+        "backtracks": "1",
+        "overhead over optimalTools": "+50 %",
+        "missed steps of optimalTools": "1",
+    }
+    assert dict(steps.time_of_trial(trial))["waiting for the simulated user"] == "1 m 1 s"
+    assert dict(steps.of_trial(build.trial_result())) == {}
 
 
-def test_a_suite_and_a_test_tell_their_own():
-    """Open, in the suite's summary and in the story of the test."""
+def test_a_suite_and_a_test_show_their_own():
     results = build.completed(build.results())
     (suite,) = results.suites
-    assert "### Agent steps" in documents.suite_summary(story_of(results), suite, ["a"])
-    assert "\n0 steps\n" in "".join(documents.test_report(story_of(results), suite, suite.tests[0]))
+    assert "Measures of the process" in documents.suite_summary(story_of(results), suite, ["a"])
+    assert "\nsteps 0 · " in "".join(documents.test_report(story_of(results), suite, suite.tests[0]))

@@ -8,8 +8,8 @@ import pytest
 
 from ci_evals.domain.results.run import Git, Origin
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.reports.page import since
-from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story import since
+from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.wording import RunOutcome
 
 TEST = ("Refunds", "Refund too late", "d" * 64)

@@ -1,6 +1,9 @@
-"""The story of a run: computed once, and the same for the same results."""
+"""The story of a run: computed once, the same for the same results, and all that reports read."""
 
+import ast
+import re
 from dataclasses import FrozenInstanceError
+from pathlib import Path
 
 import builders as build
 import cases
@@ -86,3 +89,24 @@ def test_words_of_an_agents_logic_stand_where_it_reports_some(logic):
     assert ["workflow" in text for text in shown] == [logic, logic]
     assert ("rule" in shown[1].partition("_coverage")[2]) is logic
     assert "integration" not in shown[0]
+
+
+_OF_RESULTS = {"report_files.py", "results_json.py", "unfinished.py"}
+"""Modules that read and write results themselves."""
+
+
+def test_reports_read_the_story_alone():
+    """No other module of the reports imports the results of a run, or reaches for them."""
+    folder = Path(console.__file__).parent
+    touching = []
+    for path in sorted(folder.rglob("*.py")):
+        if path.parent.name == "story" or path.name in _OF_RESULTS:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            imported = isinstance(node, ast.ImportFrom) and any(one.name == "Results" for one in node.names)
+            reached = isinstance(node, ast.Attribute) and node.attr == "results"
+            if imported or reached:
+                touching.append(f"{path.relative_to(folder)}:{node.lineno}")
+    templates = [path for path in folder.rglob("*.j2") if re.search(r"\bresults\.", path.read_text("utf-8"))]
+    assert touching == []
+    assert templates == []

@@ -11,7 +11,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.names import RESULTS
-from ci_evals.reports.page.comparison_runs import ComparisonRun
+from ci_evals.reports.story.comparison_runs import ComparisonRun
 from ci_evals.scoring.suite_results import joined
 from ci_evals.support.redaction import Redactor
 

@@ -18,7 +18,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import console as report
 from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import JUNIT, PAGE, RESULTS, SUMMARY
-from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.story import story_of
 
 _NOWHERE = (

@@ -17,7 +17,6 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import comment
 from ci_evals.reports.story.story import check_title, conclusion, story_of
-from ci_evals.reports.story.verdict import trust_of
 
 _POST_SECONDS = 90.0
 _TITLE = 255
@@ -55,8 +54,8 @@ async def _create(results: Results, key: str, github: GitHubJob) -> str:
             if commit is None:
                 raise GitHubError("nothing says which commit was tested")
             context = summary_context(github)
-            trust = trust_of(results, commit, foreign=context.foreign)
             story = story_of(results)
+            trust = story.trust(commit, foreign=context.foreign)
             concluded = conclusion(story, trust)
             check = check_runs.CheckRun(
                 key=key,

@@ -20,9 +20,8 @@ from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.markdown import comment
 from ci_evals.reports.names import SUMMARY
-from ci_evals.reports.story import failures, gate, verdict
-from ci_evals.reports.story.story import story_of
-from ci_evals.reports.story.verdict import Trust
+from ci_evals.reports.story import verdict
+from ci_evals.reports.story.story import Story, story_of
 from ci_evals.reports.story.wording import RunOutcome
 
 _POST_SECONDS = 90.0
@@ -54,16 +53,16 @@ def worth_a_comment(results: Results, on: CommentOn) -> bool:
         case CommentOn.ALWAYS:
             return True
         case CommentOn.CHANGE:
-            return _unsuccessful(results) or verdict.changed(results, failures.news(results))
+            story = story_of(results)
+            return _unsuccessful(story) or verdict.changed(results, story.change.news)
         case CommentOn.FAILURE:
-            return _unsuccessful(results)
+            return _unsuccessful(story_of(results))
 
 
-def _unsuccessful(results: Results) -> bool:
+def _unsuccessful(story: Story) -> bool:
     """Return whether a run failed or has no verdict; one whose file contradicts itself has none."""
     passed = {RunOutcome.PASSED, RunOutcome.UNCHECKED, RunOutcome.SKIPPED}
-    contradictory = verdict.trust_of(results) is Trust.CONTRADICTORY
-    return contradictory or gate.run_outcome(results) not in passed
+    return story.run.contradictory or story.outcome not in passed
 
 
 def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:

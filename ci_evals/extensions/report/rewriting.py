@@ -18,7 +18,7 @@ from ci_evals.extension_registry import findings_files
 from ci_evals.extensions.report.settings import ReportSettings
 from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format, formats_of_extensions
-from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
 

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from ci_evals.domain.actions import AgentAction
 from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import baseline, process, verdicts
@@ -22,7 +23,8 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     truncated,
 )
-from ci_evals.reports.story import failures, tables, turns, verdict, wording
+from ci_evals.reports.story import failures, tables, turns, wording
+from ci_evals.reports.story import process as steps
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 
@@ -51,62 +53,56 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
         suite: The one suite of them.
         stems: The names, without extension, of its tests' files.
     """
-    results = story.results
-    missing = verdict.without_judge(results, [suite])
     sections = run_summary.present(
         Section(
             "the score",
             section(
-                "suite_head",
-                results=results,
-                suite=suite,
-                origin=story.notices.origin,
-                no_judge=verdict.no_judge(results, missing) if missing else None,
-                cached=story.judging.cached_answers,
+                "suite_head", suite=suite, origin=story.notices.origin, cached=story.judging.cached_answers
             ),
         ),
         *run_summary.alerts(story),
         *run_summary.what_failed(story),
         *baseline.fixed(story),
         baseline.failed_before(story),
-        process.lost(results),
+        process.lost(story),
         Section(
             "the tests",
             f"### Tests\n\n{_linked(tables.tests('Tests', story.suites[0].tests, Room.SOME), stems)}",
         ),
-        *(Section("a group", run_summary.titled(table)) for table in tables.groups(suite)),
+        *(Section("a group", run_summary.titled(table)) for _, table in story.tables.groups),
         *run_summary.causes(story.errors, "Errors and undecided"),
         Section(
             "the heading of certainty",
             f"### How sure is this?\n\n{sanitize.inline(story.certainty.sentence)}.",
         ),
         *run_summary.how_sure(story),
-        *run_summary.facts_tables(story),
-        process.of_suite(results, suite),
-        baseline.differing(results.comparison),
-        run_summary.run_facts(results, alone=True),
+        *run_summary.numbers_behind(story),
+        process.measures(story),
+        baseline.differing(story),
+        *run_summary.run_facts(story),
     )
     return joined(sections)
 
 
 def comparison(story: Story) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
-    results = story.results
-    comparison = results.comparison
-    verdict = run_summary.heading(story) if results.gate.checks else "Compared with the baseline"
-    reasons = (f"- {sanitize.inline(reason, REASON_LIMIT)}" for reason in results.gate.reasons[1:])
+    verdict = run_summary.heading(story) if story.tables.checks else "Compared with the baseline"
+    reasons = (f"- {sanitize.inline(reason, REASON_LIMIT)}" for reason in story.run.gate.reasons[1:])
     score = sanitize.inline(story.certainty.score_and_change, REASON_LIMIT)
     sections = run_summary.present(
         Section("the verdict", "\n\n".join(filter(None, [f"## {verdict}", "\n".join(reasons), score]))),
         *run_summary.alerts(story),
-        *_against(story),
+        Section("the baseline's heading", "### Compared with the baseline"),
+        run_summary.exact_suites(story) if story.change.compared else None,
+        baseline.line(story),
+        *baseline.reasons(story),
         *run_summary.what_failed(story),
         *baseline.fixed(story),
         baseline.failed_before(story),
-        process.lost(results),
+        process.lost(story),
         run_summary.checks(story),
-        baseline.pace(comparison),
-        baseline.differing(comparison),
+        baseline.pace(story),
+        baseline.differing(story),
     )
     return joined(sections)
 
@@ -134,7 +130,7 @@ def test_report(story: Story, suite: SuiteResult, test: TestResult) -> Iterator[
             trial=trial,
             several=len(test.trials) > 1,
             error=failures.trial_error(trial),
-            process=process.of_trial(trial),
+            process=" · ".join(_process(trial)),
             violations=verdicts.violations(trial),
             verdicts=[verdicts.shown(finding, warnings) for finding in trial.findings],
             conversation=[(turn, _shown(turn)) for turn in trial.turns.without_traces()],
@@ -156,14 +152,10 @@ def _linked(table: Table, stems: Sequence[str]) -> str:
     return "\n".join([head, line, *linked])
 
 
-def _against(story: Story) -> tuple[Section, ...]:
-    comparison = story.results.comparison
-    return run_summary.present(
-        Section("the baseline's heading", "### Compared with the baseline"),
-        run_summary.exact_suites(story) if comparison and comparison.delta is not None else None,
-        baseline.line(story),
-        *baseline.reasons(comparison),
-    )
+def _process(trial: TrialResult) -> Iterator[str]:
+    """How the agent proceeded in a trial, and how the time was spent."""
+    for label, value in (*steps.of_trial(trial), *steps.time_of_trial(trial)):
+        yield f"{label} {sanitize.inline(value, REASON_LIMIT)}"
 
 
 def _shown(turn: Turn) -> dict[str, str | None]:

@@ -79,6 +79,10 @@ def _whole(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
     criteria = failed.criteria[:_CRITERIA]
     where = failed.change.first_divergence if failed.change else None
     differs = where is not None and (where.turn is not None or where.agent_differs is not None)
+    divergence = ""
+    if where and differs:
+        base = sanitize.inline(failed.base, _NAME)
+        divergence = changes.divergence_sentence(where, lambda name: sanitize.code(name[:_NAME]), base=base)
     text = section(
         "failure",
         heading=_heading(failed, many=many, context=context),
@@ -89,9 +93,7 @@ def _whole(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
         evidence=failed.change.evidence if failed.change else None,
         warnings=failed.warnings,
         quotations=failed.quotations(criteria)[:_QUOTED],
-        divergence=changes.divergence_sentence(where, lambda name: sanitize.code(name[:_NAME]))
-        if where and differs
-        else "",
+        divergence=divergence,
     )
     return f"\n{text}"
 

@@ -195,6 +195,8 @@ def _cell(row: Row, at: int, heading: Heading) -> str:
         text = text.replace(" ", "\xa0")
     if heading.marked and row.mark:
         text = f"{row.mark.sign} {text}".rstrip()
+    if at == 0 and row.note:
+        text = f"{text} ({sanitize.cell(row.note)})"
     return text
 
 

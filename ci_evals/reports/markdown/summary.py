@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 from ci_evals.domain import numbers
-from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import baseline, process
 from ci_evals.reports.markdown.failures import failed, names
@@ -21,9 +19,10 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     tabled,
 )
-from ci_evals.reports.story import changes, tables, verdict, wording
+from ci_evals.reports.story import tables
 from ci_evals.reports.story.advice import PartKind, StepPart
-from ci_evals.reports.story.failures import News, TrialErrors
+from ci_evals.reports.story.failures import TrialErrors
+from ci_evals.reports.story.groups import FailedGroup, Kind
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 from ci_evals.reports.story.tables import SuiteRow
@@ -43,6 +42,13 @@ _CAUSES = 100
 """Causes of errors that are listed."""
 _HEADING = 200
 """Characters of the heading."""
+_NAMES = {
+    Kind.BROKE: "the tests that broke",
+    Kind.UNJUDGED: "the tests that were not judged",
+    Kind.WORSE: "the tests that got worse",
+    Kind.FAILED: "the failed tests",
+}
+"""The groups of failed tests, as the note on what is left out names them."""
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
 _WITHOUT_JUDGE = _PASSED | {RunOutcome.SKIPPED}
 """Outcomes below which the judge is not named."""
@@ -50,26 +56,25 @@ _WITHOUT_JUDGE = _PASSED | {RunOutcome.SKIPPED}
 
 def sections(story: Story, context: SummaryContext = NO_CONTEXT) -> tuple[Section, ...]:
     """The parts of the summary in the order of reading, each with its importance."""
-    results = story.results
     outcome = story.outcome
     if outcome is RunOutcome.SKIPPED:
-        return present(_head(story, context, News()), *alerts(story), _foot(story, context, News()))
-    news = story.change.news
+        return present(_head(story, context), *alerts(story), _foot(story, context))
     passed, unfinished = outcome in _PASSED, outcome in UNFINISHED
     sure = how_sure(story) if outcome is RunOutcome.FAILED else ()
     return present(
-        _head(story, context, news),
+        _head(story, context),
         *alerts(story),
         None if unfinished else _what_to_do(story, context),
         None if passed else _suites(story),
+        _agents(story),
         *(causes(story.errors, "Why there is no verdict") if unfinished else ()),
         _what_to_do(story, context) if unfinished else None,
         *what_failed(story, context, only_new=passed),
         *(() if passed else baseline.fixed(story)),
         None if passed else baseline.failed_before(story),
-        *group("how sure this is", _sure_title(story, news), sure),
-        *group("the details", _details_title(results), _details(story, news, context, passed=passed)),
-        _foot(story, context, news),
+        *group("how sure this is", _sure_title(story), sure),
+        *group("the details", _details_title(story), _details(story, context, passed=passed)),
+        _foot(story, context),
     )
 
 
@@ -120,26 +125,19 @@ def what_failed(
     story: Story, context: SummaryContext = NO_CONTEXT, *, only_new: bool = False
 ) -> tuple[Section, ...]:
     """The tests that broke, that could not be judged any more, and that fail without a counterpart."""
-    news, comparison = story.change.news, story.results.comparison
-    many, in_base = story.several_suites, story.change.in_base
-    passed = f"Passed {in_base}, not judged now"
-    compared = comparison is not None and comparison.delta is not None
-    titles = (
-        ("the tests that broke", story.change.broke_title, news.broke),
-        ("the tests that were not judged", passed, () if story.outcome in UNFINISHED else news.unjudged),
-        ("the tests that got worse", f"Failed {in_base} too, and worse now", news.worse),
-        (
-            "the failed tests",
-            "New or changed tests that fail" if compared else "Failed",
-            () if only_new else news.failed,
-        ),
-    )
-    return tuple(
-        found
-        for name, title, tests in titles
-        for found in failed(
-            name, sanitize.inline(title, 80), tests, many=many, context=context, most=story.listed.most
-        )
+    hidden = {Kind.FAILED_BEFORE, Kind.FAILED} if only_new else {Kind.FAILED_BEFORE}
+    groups = [group for group in story.change.failed if group.kind not in hidden]
+    return tuple(section for group in groups for section in _failed(story, group, context))
+
+
+def _failed(story: Story, group: FailedGroup, context: SummaryContext) -> tuple[Section, ...]:
+    return failed(
+        _NAMES[group.kind],
+        sanitize.inline(group.title, 80),
+        group.tests,
+        many=story.several_suites,
+        context=context,
+        most=story.listed.most,
     )
 
 
@@ -155,26 +153,25 @@ def causes(found: Sequence[TrialErrors], title: str) -> tuple[Section, ...]:
 
 def how_sure(story: Story) -> tuple[Section, ...]:
     """How sure the result is: intervals, what the run could have noticed, judge and simulated user."""
-    results = story.results
-    comparison = results.comparison
+    certainty = story.certainty
     # Why nothing was compared stands before the fold.
-    score = None if story.certainty.too_little else story.certainty.exact_score
     sentences = [
-        score,
-        story.certainty.small_print,
-        *story.certainty.decision,
-        story.certainty.odds,
+        None if certainty.too_little else certainty.exact_score,
+        certainty.small_print,
+        *certainty.decision,
+        certainty.odds,
         sentence(cached) if (cached := story.judging.cached_answers) else None,
     ]
     text = "\n\n".join(sanitize.inline(one, 900) for one in sentences if one)
     remarks = [f"**{one.topic}**: {sanitize.inline(one.text, 900)}" for one in story.judging.remarks]
+    confirmed = sanitize.inline(certainty.confirmed, 600)
     return present(
         Section("the exact score", text, Rank.TELLING),
         exact_suites(story) if story.several_suites else None,
-        baseline.line(story) if comparison else None,
-        *baseline.reasons(comparison),
-        baseline.confirmed(comparison),
-        flaky(results.suites),
+        baseline.line(story) if story.run.baseline else None,
+        *baseline.reasons(story),
+        Section("the proven drops of tests", confirmed, Rank.TELLING) if confirmed else None,
+        _flaky(story),
         Section("judge and simulated user", "\n\n".join(remarks), Rank.TELLING) if remarks else None,
     )
 
@@ -185,73 +182,81 @@ def exact_suites(story: Story) -> Section:
     return tabled(section, story.tables.suites)
 
 
-def flaky(suites: Iterable[SuiteResult]) -> Section | None:
+def _flaky(story: Story) -> Section | None:
     """The tests whose trials disagree, in a line."""
-    title, found = wording.flaky(suites)
+    title, found = story.flaky
+    if not found:
+        return None
     tests = [f"{sanitize.inline(test.name, 80)} ({passed})" for test, passed in found]
-    text = f"**{title}**. {numbers.listed(tests, 2 * OPEN)}."
-    return Section("the flaky tests", text, Rank.TELLING) if tests else None
+    return Section("the flaky tests", f"**{title}**. {numbers.listed(tests, OPEN, 'test')}.", Rank.TELLING)
 
 
 def checks(story: Story) -> Section | None:
-    """The gate's checks, those first that failed."""
-    table = story.tables.checks
-    if table is None:
-        return None
-    return tabled(Section("the checks", "**Checks**", Rank.DETAILS, noun="check"), table)
+    """The checks of the gate."""
+    found = story.tables.checks
+    whole = Section("the checks", "**Checks**", Rank.DETAILS, noun="check")
+    return tabled(whole, found) if found else None
 
 
-def facts_tables(story: Story) -> tuple[Section, ...]:
-    """The agents that were played, and the numbers of judge and simulated user, folded."""
-    agents = story.tables.agents
-    grids = (*([agents] if agents else []), *story.judging.tables)
-    return tuple(_grid(grid) for grid in grids if not grid.in_remark)
+def numbers_behind(story: Story) -> tuple[Section, ...]:
+    """The numbers of judge and simulated user, folded."""
+    return tuple(_grid(grid) for grid in story.judging.tables if not grid.in_remark)
 
 
-def run_facts(results: Results, *, alone: bool = False) -> Section:
-    """The time, models and calls of the run; if it stands `alone`, also what the comment says elsewhere."""
-    compared = not alone and results.comparison is not None
-    text = section("foot", results=results, alone=alone, latency=None if compared else results.latency)
-    return Section("the run's facts", text, Rank.DETAILS)
+def run_facts(story: Story) -> tuple[Section, ...]:
+    """Calls, cost and latency, and what identifies the run."""
+    grids = [table for table in (story.tables.usage, story.tables.latency) if table]
+    shown = [
+        f"{label.lower() if at else label} {sanitize.sentence(value, 200)}"
+        for at, (label, value) in enumerate(story.run.facts)
+    ]
+    unknown = " ".join(sanitize.inline(why, 400) for why in story.run.unknown_costs)
+    text = "\n\n".join(filter(None, [unknown, f"<sub>{' · '.join(shown)}</sub>"]))
+    facts = Section("the run's facts", text, Rank.DETAILS)
+    sections = [
+        tabled(Section(f"the numbers of: {grid.title}", f"**{grid.title}**", Rank.DETAILS, noun="row"), grid)
+        for grid in grids
+    ]
+    return (*sections, facts)
 
 
 def _bullets(texts: Iterable[str], sign: str = "") -> tuple[str, ...]:
     return tuple(f"- {sign}{sanitize.inline(text, 600)}" for text in texts)
 
 
-def _head(story: Story, context: SummaryContext, news: News) -> Section:
-    results = story.results
-    trust = verdict.trust_of(results, context.commit, foreign=context.foreign)
-    why = results.gate.reasons
+def _head(story: Story, context: SummaryContext) -> Section:
+    trust = story.trust(context.commit, foreign=context.foreign)
+    why = story.run.gate.reasons
     cut = len(story.verdict(trust)) > _HEADING
     reasons: tuple[str, ...]
     match story.outcome:
         case RunOutcome.SKIPPED:
-            reasons = (results.run.stopped_because,) if cut and results.run.stopped_because else ()
+            because = story.run.info.stopped_because
+            reasons = (because,) if cut and because else ()
         case RunOutcome.NO_VERDICT:
             reasons = tuple(sentence(capitalized(one)) for one in (why if cut else why[1:]))
         case _:
             reasons = tuple(sentence(f"Also: {failure}") for failure in story.other_failures)
-    line = " ".join(filter(None, [_line(story, news), _links(context)]))
-    sure = sanitize.inline(story.certainty.sentence) if news.broke else ""
+    line = " ".join(filter(None, [_line(story), _links(context)]))
+    sure = sanitize.inline(story.certainty.sentence) if story.change.news.broke else ""
     text = section("head", heading=heading(story, trust), line=line, sure=sure, reasons=reasons)
     return Section("the verdict", text)
 
 
-def _line(story: Story, news: News) -> str:
+def _line(story: Story) -> str:
     """The line of numbers below the heading."""
     shown = story.numbers
     if story.outcome in _PASSED:
-        return _passing_line(story, news)
+        return _passing_line(story)
     if not shown.lead:
         return sanitize.inline(shown.text)
     gap = " " if shown.rest.startswith(" ") else ""
     return f"**{sanitize.inline(shown.lead)}**{gap}{sanitize.inline(shown.rest)}"
 
 
-def _passing_line(story: Story, news: News) -> str:
+def _passing_line(story: Story) -> str:
     """The tests of a run that passed, with those that fail all the same, and those that were fixed."""
-    base = sanitize.inline(story.change.in_base, 80)
+    base, news = sanitize.inline(story.change.in_base, 80), story.change.news
     before, failed, fixed = (
         [test.name for test in tests] for tests in (news.failed_before, news.failed, news.fixed)
     )
@@ -271,12 +276,13 @@ def _links(context: SummaryContext) -> str:
 
 def _suites(story: Story) -> Section | None:
     """The suites in whole points, those first that came out worst; None of a single one."""
-    results, rows = story.results, list(story.suites)
+    rows = list(story.suites)
     if len(rows) < 2:
         return None
     if len(rows) > _SUITES:
         rows.sort(key=lambda row: ((row.became.delta if row.became else None) or 0, row.suite.score or 0))
-    base = capitalized(changes.base_name(results).removeprefix("the "))
+    name = story.numbers.base_name
+    base = capitalized(name.removeprefix("the ")) if name.startswith("the ") else name
     table = tables.suites_in_brief(rows[:_SUITES], base)
     more = len(rows) - _SUITES
     tail = f"and {numbers.count(more, 'more suite')}" if more > 0 else ""
@@ -296,78 +302,67 @@ def _step_part(part: StepPart, context: SummaryContext) -> str:
     return sanitize.inline(part.text)
 
 
-def _sure_title(story: Story, news: News) -> str:
-    if news.broke:  # the line below the heading has it
+def _agents(story: Story) -> Section | None:
+    """The agents that were played side by side."""
+    found = story.tables.agents
+    whole = Section("the agents", f"### {found.title}" if found else "", noun="agent")
+    return tabled(whole, found) if found else None
+
+
+def _sure_title(story: Story) -> str:
+    if story.change.news.broke:  # the line below the heading has it
         return "How sure is this? The numbers"
-    return f"How sure is this? {sanitize.html_in_markdown(story.certainty.sentence)}"
+    return f"How sure is this? {sanitize.html_in_markdown(story.certainty.sentence)}".rstrip()
 
 
-def _details_title(results: Results) -> str:
+def _details_title(story: Story) -> str:
     """The content of the fold of details."""
-    tests = numbers.count(results.counts.tests, "test")
-    parts = [
-        f"All {tests}" if results.counts.tests > 1 else tests,
-        "checks",
-        *changes.cost_beside(results),
-        "latency",
-    ]
+    parts = (story.run.all_tests, "checks", *story.run.cost_beside, "latency")
     return " · ".join(map(sanitize.html_in_markdown, parts))
 
 
-def _details(story: Story, news: News, context: SummaryContext, *, passed: bool) -> tuple[Section, ...]:
+def _details(story: Story, context: SummaryContext, *, passed: bool) -> tuple[Section, ...]:
     """All tests, checks, cost, latency, and what else is known."""
-    results = story.results
-    many, listed = story.several_suites, story.listed
+    listed = story.listed
     sure = () if story.outcome is RunOutcome.FAILED else how_sure(story)
-    allowed = (
-        failed("the failed tests", "Failed", news.failed, many=many, context=context, most=story.listed.most)
-        if passed
-        else ()
-    )
+    allowed = [group for group in story.change.failed if passed and group.kind is Kind.FAILED]
     return present(
         *(_all_tests(story, row) for row in story.suites),
-        _what_a_score_is(results),
+        _what_a_score_is(story),
         Section("the number of tests not listed", listed.note, Rank.DETAILS) if listed.note else None,
         checks(story),
         *(() if story.outcome in UNFINISHED else causes(story.errors, "Errors and undecided")),
-        *allowed,
+        *(section for group in allowed for section in _failed(story, group, context)),
         *sure,
-        process.lost(results),
-        baseline.pace(results.comparison),
-        _counts(results.suites),
-        *facts_tables(story),
-        *(_groups(suite) for suite in results.suites),
-        process.measures(results),
-        baseline.differing(results.comparison),
-        run_facts(results),
+        process.lost(story),
+        baseline.pace(story),
+        _counts(story),
+        *numbers_behind(story),
+        *(_groups(row.suite.name, story) for row in story.suites),
+        process.measures(story),
+        baseline.differing(story),
+        *run_facts(story),
     )
 
 
-def _commit(results: Results, context: SummaryContext) -> str | None:
-    """The commit that was tested, of a pull request its own. What a fork claims is not believed."""
-    claimed = None if context.foreign else results.run.git.head_commit or results.run.git.commit
-    return context.commit or claimed
-
-
-def _foot(story: Story, context: SummaryContext, news: News) -> Section:
+def _foot(story: Story, context: SummaryContext) -> Section:
     """Which commits these are, who judged, and by which version."""
-    results = story.results
-    commit, comparison = _commit(results, context), results.comparison
-    base = comparison.baseline if comparison and comparison.baseline.commit else None
-    against = ""
+    run, outcome = story.run, story.outcome
+    # What a fork claims is not believed.
+    commit = context.commit or (None if context.foreign else run.commit)
+    base, against = run.baseline, ""
     if base and base.commit:
         branch = f" of {sanitize.inline(base.branch, 80)}" if base.branch else ""
         name = sanitize.code(base.commit[:COMMIT]) + with_changes(base)
         against = f"{'against' if commit else 'baseline'} {name}{branch}"
-    judges = dict.fromkeys(judge for suite in results.suites for judge in suite.models.judges)
-    shown = " and ".join(sanitize.code(name[:80]) for name in list(judges)[:2])
-    outcome = story.outcome
-    tested = sanitize.code(commit[:COMMIT]) + with_changes(results.run.git) if commit else ""
+    judges = " and ".join(sanitize.code(name[:80]) for name in run.judges[:2])
+    tested = sanitize.code(commit[:COMMIT]) + with_changes(run.info.git) if commit else ""
+    sure = story.certainty.sentence if outcome in _PASSED and not story.change.news.broke else ""
     parts = [
         " ".join(filter(None, [tested, against])),
-        sanitize.inline(story.certainty.sentence) if outcome in _PASSED and not news.broke else "",
-        f"judge {shown}" if shown and outcome not in _WITHOUT_JUDGE else "",
-        sanitize.inline(f"{results.tool.name} {results.tool.version}", 80),
+        sanitize.inline(sure),
+        f"judge {judges}" if judges and outcome not in _WITHOUT_JUDGE else "",
+        sanitize.inline(f"{run.tool.name} {run.tool.version}", 80),
     ]
     return Section("the commits", f"<sub>{' · '.join(part for part in parts if part)}</sub>")
 
@@ -377,8 +372,8 @@ def _cause(errors: TrialErrors) -> str:
     return f"- **{errors.what}**: {sanitize.inline(errors.reason, 600)} ({tests})"
 
 
-def _counts(found: tuple[SuiteResult, ...]) -> Section | None:
-    table = tables.suites_in_counts(found)
+def _counts(story: Story) -> Section | None:
+    table = story.tables.counts
     return tabled(Section("more on the suites", "", Rank.DETAILS, noun="suite"), table) if table else None
 
 
@@ -391,9 +386,9 @@ def _all_tests(story: Story, row: SuiteRow) -> Section:
     return tabled(inner, tables.tests("Tests", rows, Room.LITTLE))
 
 
-def _what_a_score_is(results: Results) -> Section | None:
+def _what_a_score_is(story: Story) -> Section | None:
     """The meaning of scores and passed tests; None for another tool's results, which have their own."""
-    if any(suite.of_other_tool for suite in results.suites):
+    if not story.run.has_own_tests:
         return None
     text = (
         "<sub>A test's score is the share of its criteria that passed, by weight, over all trials. The test "
@@ -402,13 +397,13 @@ def _what_a_score_is(results: Results) -> Section | None:
     return Section("the meaning of a score", text, Rank.DETAILS)
 
 
-def _groups(suite: SuiteResult) -> Section | None:
+def _groups(suite: str, story: Story) -> Section | None:
     """A suite's scores by the groups that it has, folded."""
-    found = tables.groups(suite)
+    found = [table for name, table in story.tables.groups if name == suite]
     text = "\n\n".join(map(titled, found))
     kinds = ", ".join(table.title.removeprefix("By ") for table in found)
-    title = sanitize.html_in_markdown(f"{suite.name} by {kinds}")
-    name = f"the groups of {sanitize.inline(suite.name, 80)}"
+    title = sanitize.html_in_markdown(f"{suite} by {kinds}")
+    name = f"the groups of {sanitize.inline(suite, 80)}"
     return folded(title, Section(name, text, Rank.LISTS)) if text else None
 
 

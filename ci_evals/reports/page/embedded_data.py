@@ -14,14 +14,11 @@ from urllib.parse import quote
 
 from pydantic_core import to_json
 
-from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports.page import test_data
-from ci_evals.reports.story import wording
-from ci_evals.reports.story.judging import CriterionWarnings
+from ci_evals.reports.story.story import Story
 from ci_evals.scoring.comparison.divergence import TracedConversation, counterpart
-from ci_evals.scoring.scores import ScoreRule, outcome_of
 from ci_evals.support.text import whole
 
 _Named = TypeVar("_Named", SuiteResult, TestResult)
@@ -85,24 +82,20 @@ class TestView:
         return self.base is not None and self.base.digest == self.test.digest
 
 
-def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]:
+def tests_of(story: Story) -> tuple[TestView, ...]:
     """Return the listed tests in the order of the results, each with its namesake of the baseline."""
-    listed = wording.listed_tests(results)
     there = {
         (suite, name): test
-        for suite, result in _named(baseline.suites if baseline else ())
+        for suite, result in _named(story.base_suites)
         for name, test in _named(result.tests)
     }
-    here = ScoreRule(offline=results.run.offline)
-    back_then = ScoreRule(offline=baseline.run.offline) if baseline else here
     views: list[TestView] = []
-    doubts = CriterionWarnings.of_run(results)
-    for suite, result in _named(results.suites):
+    for suite, result in _named([row.suite for row in story.suites]):
         for name, test in _named(result.tests):
-            if not listed.has(test):
+            if not story.listed.has(test):
                 continue
             base = there.get((suite, name))
-            compared = _compared(base.trials, back_then) if base else ()
+            compared = _compared(base.trials, story) if base else ()
             views.append(
                 TestView(
                     number=len(views),
@@ -110,8 +103,8 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
                     name=name,
                     of=result,
                     test=test,
-                    outcomes=tuple(_outcome(trial, here) for trial in test.trials),
-                    doubts=doubts.of_test(result.name, test.name),
+                    outcomes=tuple(map(story.outcome_of, test.trials)),
+                    doubts=story.judging.of_criteria.of_test(result.name, test.name),
                     base=base,
                     base_trials=tuple(trial for trial, _ in compared),
                     base_outcomes=tuple(outcome for _, outcome in compared),
@@ -195,19 +188,15 @@ class _Packs:
             self._trials, self._size = [], 0
 
 
-def _compared(trials: Sequence[TrialResult], rule: ScoreRule) -> tuple[tuple[TrialResult, TestOutcome], ...]:
+def _compared(trials: Sequence[TrialResult], story: Story) -> tuple[tuple[TrialResult, TestOutcome], ...]:
     """The baseline's trials to choose from, with their outcomes: all, or the first and the counterparts."""
-    outcomes = [_outcome(trial, rule) for trial in trials]
+    outcomes = [story.outcome_of(trial, in_base=True) for trial in trials]
     if len(trials) <= _MOST_COMPARED:
         return tuple(zip(trials, outcomes, strict=True))
     kept = {counterpart(trials, outcomes, passed=passed).index for passed in (True, False)}
     kept |= {trial.index for trial in trials[:_MOST_COMPARED]}
     pairs = zip(trials, outcomes, strict=True)
     return tuple((trial, outcome) for trial, outcome in pairs if trial.index in kept)
-
-
-def _outcome(trial: TrialResult, rule: ScoreRule) -> TestOutcome:
-    return outcome_of((trial,), 1, rule)
 
 
 def _json(value: object) -> bytes:

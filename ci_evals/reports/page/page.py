@@ -8,7 +8,6 @@ from importlib.resources import files
 from ci_evals.reports import sanitize
 from ci_evals.reports.content_policy import policy_of
 from ci_evals.reports.page import embedded_data
-from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import overview
 from ci_evals.reports.story import wording
@@ -38,16 +37,13 @@ _SCRIPTS = (
 _STYLES = ("page.css", "overview.css", "table.css", "test.css", "charts.css", "trust.css", "print.css")
 
 
-def render(story: Story, comparison_runs: ComparisonRuns = ALONE) -> Iterator[str]:
+def render(story: Story) -> Iterator[str]:
     """The page, in parts: its conversations are as large as the run."""
-    # Of a run that played the base agent too, that one's conversations stand beside.
-    results = story.results
-    tests = embedded_data.tests_of(results, results.base_side or comparison_runs.baseline)
+    tests = embedded_data.tests_of(story)
     style, script = _source(_STYLES), _source(_SCRIPTS)
     text = fill(
         "reports/page/templates/page.html.j2",
-        **overview.values_of(story, tests, comparison_runs),
-        not_listed=story.listed.note,
+        **overview.values_of(story, tests),
         most=wording.MOST_TESTS,
         policy=policy_of(style, script),
         style=style,

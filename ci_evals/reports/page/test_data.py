@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 from ci_evals.domain import numbers
 from ci_evals.domain.actions import AgentAction
-from ci_evals.domain.results.process import Times, TrialProcess
 from ci_evals.domain.results.simulated_user import Violation
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
@@ -18,7 +17,7 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, GivenReply
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
-from ci_evals.reports.story import changes, failures, turns, wording
+from ci_evals.reports.story import changes, failures, process, turns, wording
 from ci_evals.reports.story.changes import UNTRACED
 from ci_evals.reports.story.turns import HANDED_OVER
 from ci_evals.reports.story.wording import CAUSES, ENDINGS, ROLES
@@ -94,8 +93,8 @@ def of_trial(trial: TrialResult, outcome: TestOutcome, doubts: Mapping[str, str]
             )
             for name, probe in trial.probes.items()
         ],
-        times=_times(trial.times, trial.duration_seconds) if trial.times else None,
-        steps=_steps(trial.process) if trial.process else None,
+        times=list(map(list, process.time_of_trial(trial))),
+        steps=[[label, value, label == process.BEGUN] for label, value in process.of_trial(trial)],
         usage=list(map(_usage, trial.usage)),
     )
 
@@ -285,36 +284,6 @@ def _grade(grade: Grade) -> Data:
             for one in grade.dimensions
         ],
     }
-
-
-def _times(times: Times, whole: float) -> list[list[str]]:
-    parts = (
-        ("duration", whole),
-        ("waiting for the agent", times.agent),
-        ("waiting for the simulated user", times.user),
-        ("judging", times.judge),
-        ("other", times.other),
-    )
-    return [[label, numbers.duration(seconds)] for label, seconds in parts]
-
-
-def _steps(process: TrialProcess) -> list[list[object]]:
-    begun = ["workflows and tools", " → ".join(process.begun), True] if process.begun else None
-    values = (
-        ("steps", process.steps),
-        ("distinct tools", process.tools),
-        ("repeated steps", process.repeated),
-        ("calls", process.calls),
-        ("failed calls", process.failed_calls),
-        ("backtracks", process.backtracks),
-        (
-            "overhead over optimalTools",
-            None if process.overhead is None else numbers.excess(process.overhead),
-        ),
-        ("missed steps of optimalTools", process.missed),
-    )
-    rows: list[list[object]] = [[label, str(value)] for label, value in values if value is not None]
-    return [rows[0], begun, *rows[1:]] if begun else rows
 
 
 def _usage(usage: RoleUsage) -> list[str]:

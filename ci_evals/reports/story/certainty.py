@@ -195,6 +195,14 @@ def shows_p(change: Change) -> bool:
     return fell and change.p is not None and not too_few(change)
 
 
+def confirmed(comparison: Comparison) -> str:
+    """The tests whose own drop is larger than chance explains, in a sentence; empty if there are none."""
+    names = [f"{test.name} ({numbers.p_value(test.p)})" for test in comparison.suspects if test.confirmed]
+    if not names:
+        return ""
+    return f"Larger than chance explains for a single test: {numbers.listed(names, _NAMED, 'test')}."
+
+
 def trials_to_prove(comparison: Comparison, results: Results) -> str | None:
     """The number of trials that would prove a drop of this size; None if it is proven, or none would."""
     needed = comparison.trials_needed
@@ -396,7 +404,12 @@ def broke_for_sure(results: Results) -> bool:
 
 
 def certainty(results: Results, news: News) -> str:
-    """How sure the result is, in a sentence or two without p or interval. Nothing else says it again."""
+    """How sure the result is, in a sentence or two without p or interval. Nothing else says it again.
+
+    Empty if nothing was scored.
+    """
+    if results.score is None:
+        return ""
     trials = _trials_played(results)
     comparison = results.comparison
     if results.gate.reasons:

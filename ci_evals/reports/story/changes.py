@@ -18,7 +18,7 @@ from ci_evals.domain.results.comparison import (
 )
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.story import wording
-from ci_evals.reports.story.wording import COMMIT, capitalized, sentence, with_changes
+from ci_evals.reports.story.wording import capitalized, sentence
 from ci_evals.scoring.statistics import ALPHA
 
 _SHOWN_REASONS = 3
@@ -86,27 +86,19 @@ def age(results: Results, comparison: Comparison) -> str:
     return f"{numbers.age(abs(seconds))} {'before' if seconds >= 0 else 'after'} this run"
 
 
-def baseline(results: Results, note: str, show: Callable[[str], str] = str) -> str:
+def baseline(results: Results) -> str:
     """The run that this one was compared with, or why there is none, in a sentence; empty if nobody knows.
 
     A base agent that was played in the run is no other run.
-
-    Args:
-        results: Of the run.
-        note: What it notes on its baseline, as the report writes it.
-        show: Writes the id of a commit or a run.
     """
-    comparison, note = results.comparison, capitalized(note.rstrip("."))
+    comparison, note = results.comparison, capitalized((results.run.baseline_note or "").rstrip("."))
     if comparison is None:
         return sentence(note) if note else ""
     if comparison.method == "both-sides":
         return ""
     run = comparison.baseline
-    which = (
-        f"commit {show(run.commit[:COMMIT])}{with_changes(run)}"
-        if run.commit
-        else f"run {show(run.run_id[:_RUN_ID])}"
-    )
+    commit = wording.commit_name(run)
+    which = f"commit {commit}" if commit else f"run {run.run_id[:_RUN_ID]}"
     when = f"{wording.moment(run.at)}, {age(results, comparison)}"
     text = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
     if comparison.delta is None:
@@ -114,6 +106,13 @@ def baseline(results: Results, note: str, show: Callable[[str], str] = str) -> s
     if baseline_score_differs(comparison):
         text += f"; its score over all of its tests is {numbers.score(run.score)}"
     return sentence(text)
+
+
+def passed_before(results: Results) -> str:
+    """The sentence on a test that newly fails."""
+    run = results.comparison.baseline if results.comparison else None
+    commit = f" (commit {run.commit}{wording.with_changes(run)})" if run and run.commit else ""
+    return f"It passed in the baseline{commit}."
 
 
 def pace(comparison: Comparison) -> str | None:
@@ -236,6 +235,13 @@ def base_name(results: Results) -> str:
     return branch or "the baseline"
 
 
+def compared_with(results: Results) -> str:
+    """What conversations are compared with, in a sentence: `the baseline`, or the other agent."""
+    comparison = results.comparison
+    both_sides = comparison is not None and comparison.method == "both-sides"
+    return base_agent(results) if both_sides else "the baseline"
+
+
 def in_base(results: Results) -> str:
     """The baseline as a place: `on main`, `in the baseline`, `with the base agent`."""
     comparison = results.comparison
@@ -261,19 +267,23 @@ def since(results: Results) -> str:
 
 
 def divergence_sentence(
-    divergence: Divergence, show: Callable[[str], str] = str, *, trials: bool = True
+    divergence: Divergence,
+    show: Callable[[str], str] = str,
+    *,
+    trials: bool = True,
+    base: str = "the baseline",
 ) -> str:
     """The agent's different actions, and their turn. `show` writes a name, or a parameter's value.
 
-    `trials`: whether to say which trials they are, unless both are the first.
+    `trials`: whether to say which trials they are, unless both are the first; `base`: what it diverges from.
     """
-    return _of_agent(divergence, show, trials=trials) + _of_user(divergence)
+    return _of_agent(divergence, show, base, trials=trials) + _of_user(divergence)
 
 
-def _of_agent(divergence: Divergence, show: Callable[[str], str], *, trials: bool) -> str:
-    trial, baseline = "", "the baseline"
+def _of_agent(divergence: Divergence, show: Callable[[str], str], base: str, *, trials: bool) -> str:
+    trial, baseline = "", base
     if trials and (divergence.head_trial != 1 or divergence.base_trial != 1):
-        trial, baseline = f"Trial {divergence.head_trial} ", f"trial {divergence.base_trial} of the baseline"
+        trial, baseline = f"Trial {divergence.head_trial} ", f"trial {divergence.base_trial} of {base}"
     actions, base_actions = _actions(divergence.head, show), _actions(divergence.base, show)
     if divergence.turn is None:
         text = _same(divergence, baseline)

@@ -68,6 +68,8 @@ class FailedTest:
     """Reasons why criteria are less reliable, by criterion."""
     of_other_tool: bool = False
     """True of a test of another tool's results: its reason may be a message and a whole traceback."""
+    base: str = "the baseline"
+    """What it was compared with, in a sentence."""
     in_failed_run: bool = False
     """True if the run failed: it also may have no verdict, or be reported only."""
 
@@ -216,6 +218,7 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
                 file=wording.file_of(of) if of else None,
                 warnings=warned,
                 of_other_tool=of is not None and of.of_other_tool,
+                base=changes.compared_with(results),
                 in_failed_run=failed_run,
             )
         )
@@ -233,6 +236,7 @@ def other_failed(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedT
             file=wording.file_of(suite),
             warnings=warnings.of_test(suite.name, test.name),
             of_other_tool=suite.of_other_tool,
+            base=changes.compared_with(results),
             in_failed_run=gate.run_outcome(results) is RunOutcome.FAILED,
         )
         for suite, test in wording.tests_of(results, TestOutcome.FAILED)

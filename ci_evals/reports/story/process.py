@@ -1,6 +1,6 @@
 """The agent's process: its steps, time and cost, and the logic that tests reached. Not yet sanitized."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -9,10 +9,17 @@ from ci_evals.domain import numbers
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.story.table import BLANK, UNKNOWN, Column, Table, table_of
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.reports.story.table import BLANK, Column, Table, table_of
 from ci_evals.scoring import coverage
 
 _Side = tuple[str, ProcessSummary]
+BEGUN = "workflows and tools"
+"""The label of the names of steps."""
+_MOST_SUITES = 5
+"""Suites that have a column each; each suite's own summary has its measures."""
+_NAMED = 12
+"""Parts of the agent's logic that a sentence names."""
 
 
 class Measure(NamedTuple):
@@ -22,8 +29,6 @@ class Measure(NamedTuple):
     meaning: str
     show: Callable[[ProcessSummary], str]
     """`numbers.NONE` if it is not known."""
-    short: str = ""
-    """Its name as a column where there is little room; empty if it is not shown there."""
     of_steps: str = ""
     """Its meaning for an agent of which only steps are known; empty if that is the same."""
 
@@ -45,9 +50,9 @@ def parts_name(covered: Coverage) -> str:
     return "the agent's logic" if names_logic(covered) else "the agent's steps"
 
 
-def part_name(part: Reach, covered: Coverage, show: Callable[[str], str] = str) -> str:
-    """A part by its kind and name, which `show` writes: `rule refund-window`."""
-    return f"{_kind_name(part.kind, covered)} {show(part.name)}"
+def part_name(part: Reach, covered: Coverage) -> str:
+    """A part by its kind and name: `rule refund-window`."""
+    return f"{_kind_name(part.kind, covered)} {part.name}"
 
 
 def _kind_name(kind: LogicKind, covered: Coverage) -> str:
@@ -71,46 +76,39 @@ MEASURES = (
         "Completion rate",
         "trials whose conversation ended by itself, or with the error that the test expects",
         lambda process: numbers.percent(process.completion_rate),
-        "completed",
     ),
     Measure(
         "Success rate",
         "trials that passed every criterion",
         lambda process: numbers.percent(process.success_rate),
-        "passed",
     ),
     Measure(
         "Steps per trial",
         "workflows started and tools called, on average",
         lambda process: numbers.average(process.steps_per_trial),
-        "steps",
         "tools called and other steps taken, on average",
     ),
     Measure(
         "Repeated steps",
         "steps taken before with the same parameters, of all steps",
         lambda process: numbers.fault(process.redundancy_rate),
-        "repeated",
     ),
     Measure(
         "Failed calls",
         "calls of tools and integrations that failed, of all calls",
         lambda process: numbers.fault(process.failure_rate),
-        "failed calls",
         "calls that failed, of all calls",
     ),
     Measure(
         "Backtracks per trial",
         "returns to a workflow that had been left for another one",
         lambda process: numbers.average(process.backtracks_per_trial),
-        "backtracks",
         "returns to a step that had been left for another one",
     ),
     Measure(
         "Overhead",
         "workflows started beyond the shortest path (optimalTools)",
         lambda process: numbers.excess(process.overhead),
-        "overhead",
         "steps beyond the shortest path (optimalTools)",
     ),
     Measure(
@@ -122,7 +120,6 @@ MEASURES = (
         "First reply",
         "median time to the agent's first reply",
         lambda process: numbers.latency(process.first_reply_seconds or None),
-        "first reply",
     ),
     Measure("Agent time", "waiting for its replies, added up over all trials", _time("agent")),
     Measure("Simulated user time", "waiting for its model", _time("user")),
@@ -141,19 +138,48 @@ MEASURES = (
 )
 
 
-def process(results: Results, baseline: Results | None) -> Table:
-    """A row for each known measure of the process: of the run, of the baseline, and of each suite."""
+@dataclass(frozen=True)
+class ProcessStory:
+    """What is known of the agent's process."""
+
+    is_traced: bool
+    """True if the steps of some trial are known."""
+    measures: Table
+    """A row for each known measure."""
+    notes: tuple[str, ...]
+    """What limits them, in sentences."""
+    lost: str
+    """The agent's logic that was used in the baseline alone, in a sentence; empty if there is none."""
+    coverage: "CoverageTables | None"
+    """The agent's logic that the tests reached."""
+
+
+def process(results: Results, baseline: Results | None) -> ProcessStory:
+    """Return the process of a run, of the baseline beside it, and of its suites if they are few."""
+    whole, notes = results.process, []
+    if whole.traced_trials and whole.traced_trials < results.counts.trials:
+        trials = numbers.count(results.counts.trials, "trial")
+        notes.append(f"Steps come from traces, which {whole.traced_trials:,} of {trials} have.")
+    return ProcessStory(
+        is_traced=whole.traced_trials > 0,
+        measures=_measures(results, baseline),
+        notes=tuple(notes),
+        lost=_lost(results),
+        coverage=coverage_tables(results),
+    )
+
+
+def _measures(results: Results, baseline: Results | None) -> Table:
     sides: list[_Side] = [("this run", results.process)]
     if baseline:
         sides.append(("baseline", baseline.process))
-    if len(results.suites) > 1:
+    if 1 < len(results.suites) <= _MOST_SUITES:
         sides += [(suite.name, suite.process) for suite in results.suites]
     columns: list[Column[Measure]] = [Column("measure", words=True, show=lambda measure: measure.name)]
-    columns += [Column(name, show=_of_side(summary)) for name, summary in sides]
+    columns += [Column(name, limit=80, show=_of_side(summary)) for name, summary in sides]
     summaries = [summary for _, summary in sides]
     known = [one for one in MEASURES if any(one.show(summary) != numbers.NONE for summary in summaries)]
-    logic = names_logic(results.coverage)
-    note = partial(Measure.explained, logic=logic)
+    note = partial(Measure.explained, logic=names_logic(results.coverage))
     return table_of("Measures of the process", columns, known, note=note)
 
 
@@ -161,19 +187,50 @@ def _of_side(summary: ProcessSummary) -> Callable[[Measure], str]:
     return lambda measure: measure.show(summary)
 
 
-def process_in_brief(sides: Sequence[_Side]) -> Table:
-    """A row for each side, with the measures that are known of any in few words."""
-    columns: list[Column[_Side]] = [Column("", words=True, limit=80, show=lambda side: side[0])]
-    columns += [
-        Column(measure.short, says_nothing=UNKNOWN, show=_of_measure(measure))
-        for measure in MEASURES
-        if measure.short
-    ]
-    return table_of("Agent steps", columns, sides)
+def _lost(results: Results) -> str:
+    """The logic that was used in the baseline and is not now, but for what may be missing by chance."""
+    lost = coverage.plainly_lost(results.coverage)
+    if not lost:
+        return ""
+    names = [part_name(part, results.coverage) for part in lost]
+    these, were = ("this part", "was") if len(lost) == 1 else ("these parts", "were")
+    return (
+        f"Look here first: {these} of {parts_name(results.coverage)} {were} used in the baseline and no "
+        f"longer in the same tests: {numbers.listed(names, _NAMED)}."
+    )
 
 
-def _of_measure(measure: Measure) -> Callable[[_Side], str]:
-    return lambda side: measure.show(side[1])
+def of_trial(trial: TrialResult) -> Iterator[tuple[str, str]]:
+    """Yield what is known of the process of a trial, each fact with a label."""
+    if process := trial.process:
+        yield "steps", str(process.steps)
+        if process.begun:
+            yield BEGUN, " → ".join(process.begun)
+        counts = (
+            ("distinct tools", process.tools),
+            ("repeated steps", process.repeated),
+            ("calls", process.calls),
+            ("failed calls", process.failed_calls),
+            ("backtracks", process.backtracks),
+        )
+        yield from ((label, str(number)) for label, number in counts if number is not None)
+        if process.overhead is not None:
+            yield "overhead over optimalTools", numbers.excess(process.overhead)
+        if process.missed is not None:
+            yield "missed steps of optimalTools", str(process.missed)
+
+
+def time_of_trial(trial: TrialResult) -> Iterator[tuple[str, str]]:
+    """Yield how the time of a trial was spent, each part with a label."""
+    if times := trial.times:
+        parts = (
+            ("duration", trial.duration_seconds),
+            ("waiting for the agent", times.agent),
+            ("waiting for the simulated user", times.user),
+            ("judging", times.judge),
+            ("other", times.other),
+        )
+        yield from ((label, numbers.duration(seconds)) for label, seconds in parts)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """The story of a run: what every report says of it, computed once from its results."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestOutcome
+from ci_evals.domain.results.trial import TrialResult
 from ci_evals.gate.checks import compares
 from ci_evals.gate.rules.changes import CLOSE
 from ci_evals.reports.story import (
@@ -13,22 +15,37 @@ from ci_evals.reports.story import (
     changes,
     failures,
     gate,
+    groups,
     judging,
+    properties,
     reruns,
+    run_facts,
+    scores,
+    since,
     tables,
     verdict,
     weakened,
     wording,
 )
 from ci_evals.reports.story.advice import NextStep
+from ci_evals.reports.story.changes import Difference
+from ci_evals.reports.story.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.failures import Became, News, TrialErrors
+from ci_evals.reports.story.groups import ChangedGroup, FailedGroup
 from ci_evals.reports.story.judging import CriterionWarnings, Remark
+from ci_evals.reports.story.process import ProcessStory, process
+from ci_evals.reports.story.run_facts import RunStory
+from ci_evals.reports.story.scores import Scored
 from ci_evals.reports.story.table import Table
 from ci_evals.reports.story.tables import SuiteRow
 from ci_evals.reports.story.verdict import Numbers, Trust
 from ci_evals.reports.story.weakened import WeakenedStory
-from ci_evals.reports.story.wording import ListedTests, RunOutcome
+from ci_evals.reports.story.wording import FlakyTests, ListedTests, RunOutcome
+from ci_evals.scoring.scores import ScoreRule, outcome_of
 from ci_evals.scoring.statistics import ALPHA
+
+THIS = "this run"
+"""The name of the run beside others."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +66,24 @@ class ChangeStory:
     """The title over these tests."""
     not_compared: str | None
     """Why there is no change to show, if nothing else says it."""
+    compared: bool
+    """True if there is a change of the score."""
+    both_sides: bool
+    """True if the other agent was played in this run."""
+    failed: tuple[FailedGroup, ...]
+    """The tests that fail, in groups; none is empty."""
+    changed: tuple[ChangedGroup, ...]
+    """The tests that were fixed or dropped, in groups; none is empty."""
+    baseline: str
+    """Which run it was compared with, or why with none, in a sentence; empty if nobody knows."""
+    reasons: tuple[str, ...]
+    """Why not all could be compared."""
+    differences: tuple[Difference, ...]
+    """The tests that were not compared."""
+    pace: str | None
+    """Cost and latency on both sides, in a sentence."""
+    passed_before: str
+    """The sentence on a test that newly fails, with the baseline's commit."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +104,8 @@ class CertaintyStory:
     """How the run came to its decision: rounds, the base agent, earlier runs."""
     odds: str | None
     """How often the same agent would fail this gate; None for runs too small to tell."""
+    confirmed: str
+    """The tests whose own drop is larger than chance explains, in a sentence; empty if there are none."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +131,16 @@ class RunTables:
     checks: Table | None
     agents: Table | None
     """The agents that were played side by side."""
+    counts: Table | None
+    """What is to be said of suites besides their scores."""
+    groups: tuple[tuple[str, Table], ...]
+    """Scores by category, tag and so on, each with its suite's name."""
+    usage: Table | None
+    """Calls, tokens and cost by role and model."""
+    latency: Table | None
+    """How fast the agent's replies came, here and in the baseline."""
+    scored: tuple[Scored, ...]
+    """The exact scores of the run and its suites, for a chart."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +161,8 @@ class JudgingStory:
 class Story:
     """The facts of a run in plain text and data, not yet sanitized. Reports are functions of it alone."""
 
-    results: Results
-    """The run's own data. What follows is all that is derived from them."""
+    run: RunStory
+    """The run itself."""
     outcome: RunOutcome
     own_verdict: str
     """The verdict in words, as the run itself gives it; `verdict` has that of foreign results."""
@@ -136,23 +183,66 @@ class Story:
     tables: RunTables
     judging: JudgingStory
 
+    process: ProcessStory
+    flaky: FlakyTests
+    """The tests whose trials disagree."""
+    properties: Mapping[str, str | None]
+    """The facts of the run as named values for programs."""
+    rerun: str
+    """`Rerun 2 of this commit: 36 trials in all`; empty if no earlier attempt is pooled."""
+    drop_suspected: bool
+    """True if a comparison was asked for, and shows a drop that is neither proven nor ruled out."""
+    latency: tuple[tuple[str, float, float, str], ...]
+    """Median and 95th percentile of the replies in seconds, of this run and the baseline."""
+    this_run: ComparisonRun
+    """The run in numbers, beside others."""
+    other_runs: tuple[ComparisonRun, ...]
+    earlier_runs: tuple[ComparisonRun, ...]
+    """The runs of the same branch before this one, the newest first."""
+    base_suites: tuple[SuiteResult, ...]
+    """The suites of the baseline, with their conversations; empty if it is not at hand."""
+    rule: ScoreRule
+    """Which trials count."""
+    base_rule: ScoreRule
+
     @property
     def several_suites(self) -> bool:
         """True if tests are named with their suite."""
-        return len(self.results.suites) > 1
+        return len(self.suites) > 1
 
     def verdict(self, trust: Trust = Trust.OWN) -> str:
         """The verdict in words, of results of this origin."""
         return verdict.of_origin(self.own_verdict, trust)
 
+    def trust(self, commit: str | None = None, *, foreign: bool = False) -> Trust:
+        """Return how far the results can be believed.
 
-def story_of(results: Results) -> Story:
-    """Compute the story of a run from its results and their comparison."""
+        Args:
+            commit: The commit that they should be of, as far as the reader knows by himself.
+            foreign: Whether a fork's own workflow run wrote them.
+        """
+        claimed = self.run.commit
+        if self.run.contradictory:
+            return Trust.CONTRADICTORY
+        if commit and claimed and claimed != commit:
+            return Trust.OTHER_COMMIT
+        return Trust.FORK if foreign else Trust.OWN
+
+    def outcome_of(self, trial: TrialResult, *, in_base: bool = False) -> TestOutcome:
+        """The outcome that a test would have with this trial alone."""
+        return outcome_of((trial,), 1, self.base_rule if in_base else self.rule)
+
+
+def story_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Story:
+    """Compute the story of a run from its results, their comparison, and the runs beside it."""
+    comparison, base_run = results.comparison, comparison_runs.baseline
+    # Of a run that played the base agent too, that one's conversations stand beside.
+    beside = results.base_side or base_run
     news = failures.news(results)
     became = failures.became(results, news)
     suites = tables.suite_rows(results, became)
     return Story(
-        results=results,
+        run=run_facts.of_run(results),
         outcome=gate.run_outcome(results),
         own_verdict=verdict.verdict(results, news),
         numbers=verdict.in_numbers(results, news),
@@ -166,6 +256,7 @@ def story_of(results: Results) -> Story:
             small_print=certainty.small_print(results),
             decision=tuple(certainty.decision_sentences(results)),
             odds=certainty.odds(results),
+            confirmed=certainty.confirmed(comparison) if comparison else "",
         ),
         change=ChangeStory(
             news=news,
@@ -175,6 +266,15 @@ def story_of(results: Results) -> Story:
             broke=verdict.broke(results, news),
             broke_title=verdict.broke_title(results),
             not_compared=verdict.not_compared(results),
+            compared=comparison is not None and comparison.delta is not None,
+            both_sides=comparison is not None and comparison.method == "both-sides",
+            failed=groups.failed(results, news),
+            changed=groups.changed(results, news),
+            baseline=changes.baseline(results),
+            reasons=changes.shown_reasons(comparison) if comparison else (),
+            differences=changes.differences(comparison) if comparison else (),
+            pace=changes.pace(comparison) if comparison else None,
+            passed_before=changes.passed_before(results),
         ),
         notices=Notices(
             weakened=weakened.of_run(results),
@@ -186,7 +286,14 @@ def story_of(results: Results) -> Story:
         suites=suites,
         listed=wording.listed_tests(results),
         tables=RunTables(
-            suites=tables.suites(suites), checks=tables.checks(results), agents=tables.agents(results)
+            suites=tables.suites(suites),
+            checks=tables.checks(results),
+            agents=tables.agents(results),
+            counts=tables.suites_in_counts(results.suites),
+            groups=tuple((suite.name, table) for suite in results.suites for table in tables.groups(suite)),
+            usage=tables.usage(results),
+            latency=tables.latency(results, base_run),
+            scored=scores.scored_parts(results),
         ),
         judging=JudgingStory(
             remarks=judging.remarks(results),
@@ -195,7 +302,35 @@ def story_of(results: Results) -> Story:
             of_criteria=CriterionWarnings.of_run(results),
             cached_answers=judging.cached_answers(results),
         ),
+        process=process(results, base_run),
+        flaky=wording.flaky(results.suites),
+        properties=properties.of_run(results),
+        rerun=reruns.headline(results),
+        drop_suspected=_drop_suspected(results),
+        latency=tuple(_latency(results, base_run)),
+        this_run=ComparisonRun.of(results, THIS),
+        other_runs=comparison_runs.others,
+        earlier_runs=since.earlier(results, comparison_runs),
+        base_suites=beside.suites if beside else (),
+        rule=ScoreRule(offline=results.run.offline),
+        base_rule=ScoreRule(offline=(beside or results).run.offline),
     )
+
+
+def _latency(results: Results, base_run: Results | None) -> Iterator[tuple[str, float, float, str]]:
+    here = results.latency
+    if here.median is None or here.p95 is None:
+        return
+    yield THIS, here.median, here.p95, "head"
+    if base_run:
+        median, p95 = base_run.latency.median, base_run.latency.p95
+    elif results.comparison:
+        efficiency = results.comparison.base_efficiency
+        median, p95 = efficiency.median_latency_seconds, efficiency.p95_latency_seconds
+    else:
+        return
+    if median is not None and p95 is not None:
+        yield "baseline", median, p95, "base"
 
 
 class Conclusion(StrEnum):
@@ -208,11 +343,11 @@ class Conclusion(StrEnum):
 
 def conclusion(story: Story, trust: Trust = Trust.OWN) -> Conclusion:
     """The conclusion. What somebody else reports is never a success."""
-    results, outcome = story.results, story.outcome
-    if outcome is RunOutcome.FAILED and results.gate.exit_code == Exit.FAILED:
+    outcome = story.outcome
+    if outcome is RunOutcome.FAILED and story.run.gate.exit_code == Exit.FAILED:
         return Conclusion.FAILURE
     passed = outcome in {RunOutcome.PASSED, RunOutcome.UNCHECKED} and trust is Trust.OWN
-    return Conclusion.SUCCESS if passed and not _drop_suspected(results) else Conclusion.NEUTRAL
+    return Conclusion.SUCCESS if passed and not story.drop_suspected else Conclusion.NEUTRAL
 
 
 def _drop_suspected(results: Results) -> bool:
@@ -233,6 +368,6 @@ def check_title(story: Story, trust: Trust = Trust.OWN) -> str:
     score = "" if shown.score_in_heading else shown.score
     change = f"{shown.change} against {shown.base_name}" if shown.base else ""
     numbers = ", ".join(filter(None, [score, change]))
-    suspected = conclusion(story, trust) is Conclusion.NEUTRAL and _drop_suspected(story.results)
-    rerun = reruns.headline(story.results)
-    return " · ".join(filter(None, [verdict, numbers, "a drop is suspected" if suspected else "", rerun]))
+    suspected = conclusion(story, trust) is Conclusion.NEUTRAL and story.drop_suspected
+    drop = "a drop is suspected" if suspected else ""
+    return " · ".join(filter(None, [verdict, numbers, drop, story.rerun]))

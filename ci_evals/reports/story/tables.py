@@ -46,6 +46,11 @@ class SuiteRow:
         return certainty.too_little_decided(self.suite) is not None
 
     @property
+    def score(self) -> str:
+        """The exact score, or why there is none."""
+        return certainty.too_little_decided(self.suite) or numbers.score(self.suite.score)
+
+    @property
     def compared(self) -> SuiteComparison | None:
         """The comparison, if there is a change to show."""
         if self.became is None or self.became.delta is None or self.too_little:
@@ -575,7 +580,9 @@ def usage(results: Results) -> Table | None:
     """Calls, tokens and cost by role and model; None if no model was called."""
     if not results.usage.by_role:
         return None
-    return table_of("Tokens and cost by role and model", USAGE_COLUMNS, results.usage.by_role)
+    prices = results.usage.prices_as_of
+    of = f", prices of {prices.isoformat()}" if prices else ""
+    return table_of(f"Tokens and cost by role and model{of}", USAGE_COLUMNS, results.usage.by_role)
 
 
 LATENCY_COLUMNS: tuple[Column[tuple[str, Latency]], ...] = (

@@ -66,22 +66,6 @@ class Trust(Enum):
     CONTRADICTORY = "results contradict their own checks"
 
 
-def trust_of(results: Results, commit: str | None = None, *, foreign: bool = False) -> Trust:
-    """Return how far these results can be believed.
-
-    Args:
-        results: What may be somebody else's file.
-        commit: The commit that they should be of, as far as the reader knows by himself.
-        foreign: Whether a fork's own workflow run wrote them.
-    """
-    claimed = results.run.git.head_commit or results.run.git.commit
-    if results.gate.passed and gate.failing(results):
-        return Trust.CONTRADICTORY
-    if commit and claimed and claimed != commit:
-        return Trust.OTHER_COMMIT
-    return Trust.FORK if foreign else Trust.OWN
-
-
 def changed(results: Results, news: News) -> bool:
     """Return whether a test or the score changed since the baseline, or that is not known."""
     comparison = results.comparison

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from itertools import islice
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.reused import TakenFrom
@@ -255,11 +255,19 @@ def passes(test: TestResult) -> str:
     return f"{_passed(test)} of {sum(trial.scored for trial in test.trials)}"
 
 
-def flaky(suites: Iterable[SuiteResult]) -> tuple[str, list[tuple[TestResult, str]]]:
-    """A title for the tests whose trials disagree, and each of them with how often it passed."""
+class FlakyTests(NamedTuple):
+    """The tests whose trials disagree."""
+
+    title: str
+    tests: tuple[tuple[TestResult, str], ...]
+    """Each with how often it passed."""
+
+
+def flaky(suites: Iterable[SuiteResult]) -> FlakyTests:
+    """Return the tests whose trials disagree."""
     tests = [test for suite in suites for test in suite.tests if test.flaky]
     title = f"{numbers.count(len(tests), 'flaky test')}: not all trials agree"
-    return title, [(test, f"{passes(test)} trials passed") for test in tests]
+    return FlakyTests(title, tuple((test, f"{passes(test)} trials passed") for test in tests))
 
 
 def pass_hat_k(test: TestResult) -> dict[int, float]:

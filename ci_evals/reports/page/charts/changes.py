@@ -1,17 +1,14 @@
 """Base against head, test by test: those whose score changed, the deepest fall first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ci_evals.domain import numbers
-from ci_evals.domain.results.comparison import Comparison
-from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
-from ci_evals.reports.page.embedded_data import TestView
-from ci_evals.reports.story import wording
+from ci_evals.reports.story.story import Story
 
 _SAME = 0.05
 """Points: what is less is shown as no change."""
@@ -35,23 +32,14 @@ class Changed(NamedTuple):
         return self.head - self.base
 
 
-def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
+def figure(story: Story) -> Figure | None:
     """Return the chart; None if nothing was compared, or no score changed."""
-    comparison = results.comparison
-    if not comparison or not comparison.comparable:
-        return None
-    limited = wording.lists_some_tests(results)
-    compared = () if limited else tuple(_of_tests(tests))
-    compared = compared or tuple(_of_comparison(comparison))
+    compared = list(_compared(story))
     changed = sorted((test for test in compared if abs(test.delta) >= _SAME), key=lambda test: test.delta)
     if not changed:
         return None
     fell, rose = [test for test in changed if test.delta < 0], [test for test in changed if test.delta > 0]
-    lower, higher = len(fell), len(rose)
-    if limited:  # the comparison names large changes alone, and has the size of all
-        lower = sum(delta <= -_SAME for delta in comparison.deltas)
-        higher = sum(delta >= _SAME for delta in comparison.deltas)
-    same = max(comparison.tests, lower + higher) - lower - higher
+    lower, higher, same = len(fell), len(rose), len(compared) - len(changed)
     parts = [f"{lower:,} {'test' if lower == 1 else 'tests'} dropped, {higher:,} rose"]
     parts += [f"{same:,} unchanged"] if same else []
     words = Figure(
@@ -68,7 +56,7 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
                 numbers.score(test.head),
                 numbers.changed(test.base, test.head),
             )
-            for test in (changed[: wording.MOST_TESTS] if limited else changed)
+            for test in changed[: story.listed.most]
         ],
     )
     entries = (Entry("baseline", "base"), Entry("dropped to", "bad"), Entry("rose to", "head"))
@@ -77,23 +65,12 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
     return frame.drawn_in_rows(words, entries, list(map(_row, shown)), more=lower + higher - len(shown))
 
 
-def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:
-    """The tests that both runs have and define in the same way."""
-    for shown in tests:
-        head, base = shown.test.score, shown.base.score if shown.base else None
-        if shown.same and head is not None and base is not None:
-            yield Changed(shown.suite, shown.name, base, head)
-
-
-def _of_comparison(comparison: Comparison) -> Iterator[Changed]:
-    """The tests that the comparison names, if the baseline itself is not at hand."""
-    named = {
-        (test.suite, test.name): test
-        for test in (*comparison.regressed, *comparison.suspects, *comparison.fixed)
-    }
-    for test in named.values():
-        if test.base is not None and test.head is not None:
-            yield Changed(test.suite, test.name, test.base, test.head)
+def _compared(story: Story) -> Iterator[Changed]:
+    """Yield the tests that both runs have and define in the same way."""
+    for suite in story.suites:
+        for row in suite.tests:
+            if row.delta is not None and row.base is not None and row.test.score is not None:
+                yield Changed(suite.suite.name, row.test.name, row.base, row.test.score)
 
 
 def _row(test: Changed) -> TrackRow:

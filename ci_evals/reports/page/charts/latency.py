@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ci_evals.domain import numbers
-from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, step, ticks
+from ci_evals.reports.story.story import Story
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, WIDTH - 8.0, 24.0, 150.0
 _BINS = 20
@@ -42,18 +42,18 @@ class LatencySummary(NamedTuple):
     """`head` or `base`."""
 
 
-def figure(results: Results, baseline: Results | None) -> Figure | None:
+def figure(story: Story) -> Figure | None:
     """Return the chart; None if no reply came."""
     seconds = sorted(
         time
-        for suite in results.suites
-        for test in suite.tests
-        for trial in test.trials
+        for suite in story.suites
+        for row in suite.tests
+        for trial in row.test.trials
         for time in trial.turns.latencies
     )
-    if not seconds or results.latency.median is None:
+    summaries = tuple(LatencySummary(*one) for one in story.latency)
+    if not seconds or not summaries:
         return None
-    summaries = tuple(_summaries(results, baseline))
     slowest = max([seconds[-1], *(summary.p95 for summary in summaries)])
     log = slowest > max(_AT_ONCE, _WIDE * seconds[len(seconds) // 2])
     edges = _factors(seconds, slowest) if log else _steps(slowest)
@@ -72,18 +72,6 @@ def figure(results: Results, baseline: Results | None) -> Figure | None:
         ],
     )
     return frame.drawn(words, _BOTTOM + 40 + 38 * len(summaries), _drawn(edges, counts, summaries, log=log))
-
-
-def _summaries(results: Results, baseline: Results | None) -> Iterator[LatencySummary]:
-    here = results.latency
-    if here.median is not None and here.p95 is not None:
-        yield LatencySummary("this run", here.median, here.p95, "head")
-    then = baseline.latency if baseline else None
-    efficiency = results.comparison.base_efficiency if results.comparison else None
-    median = then.median if then else efficiency.median_latency_seconds if efficiency else None
-    p95 = then.p95 if then else efficiency.p95_latency_seconds if efficiency else None
-    if median is not None and p95 is not None:
-        yield LatencySummary("baseline", median, p95, "base")
 
 
 def _steps(slowest: float) -> tuple[float, ...]:

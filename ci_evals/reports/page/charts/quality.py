@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
-from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.comparison_runs import ComparisonRun
+from ci_evals.reports.story.story import THIS, Story
 from ci_evals.reports.story.wording import RunOutcome
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 8.0, 50.0, 230.0, 270.0
@@ -24,7 +24,6 @@ _FEWEST = 3
 _FEW = 4
 """Runs that a sentence names."""
 _SIZE = 12
-THIS = "this run"
 _TRUSTED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED, RunOutcome.FAILED})
 _READING = (
     "Each mark is a run: higher scores better, further left is cheaper. Runs on the line form the Pareto "
@@ -62,15 +61,15 @@ def frontier(runs: Iterable[PricedRun]) -> list[PricedRun]:
     return best
 
 
-def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
+def figure(story: Story) -> Figure | None:
     """Return the chart; None if too few runs have both cost and score, or nothing cost anything.
 
     Three are enough, or two with different models.
 
     The score of a run without a verdict says nothing.
     """
-    names = [THIS, *_names([run.label for run in comparison_runs.others])]
-    all_runs = [ComparisonRun.of(results, THIS), *comparison_runs.others]
+    names = [THIS, *_names([run.label for run in story.other_runs])]
+    all_runs = [story.this_run, *story.other_runs]
     runs = [
         PricedRun(name, round(run.cost_usd, 9), run.score, run.interval)
         for name, run in zip(names, all_runs, strict=True)

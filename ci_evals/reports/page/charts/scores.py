@@ -1,18 +1,14 @@
 """Scores of the run and its suites, each with its interval, its minimum and the baseline's."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from ci_evals.domain import numbers
-from ci_evals.domain.base import Interval
-from ci_evals.domain.results.gate import GateCheck
-from ci_evals.domain.results.run import Results
-from ci_evals.gate.checks import is_floor
-from ci_evals.gate.rule import IF_UNDECIDED_FAILED, wanting
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
+from ci_evals.reports.story.scores import UNDECIDED_FAILED, Scored
+from ci_evals.reports.story.story import Story
 
 _READING = (
     "Each dot is this run's score from 0 to 100; a diamond is below the minimum that the gate requires (the "
@@ -22,70 +18,19 @@ _READING = (
 )
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A part of the run, as a row shows it."""
-
-    name: str
-    score: float | None
-    interval: Interval | None = None
-    base: float | None = None
-    """The baseline's score over the tests that both runs share."""
-    floor: GateCheck | None = None
-
-    @property
-    def missed(self) -> bool:
-        """True if the score is below its floor."""
-        return self.floor is not None and self.floor.passed is False
-
-    @property
-    def decisive(self) -> float | None:
-        """The score that its floor was compared with, if verdicts are undecided."""
-        if self.floor and self.missed and wanting(self.floor):
-            return self.floor.seen_if_undecided_failed
-        return self.score
+def figure(story: Story) -> Figure | None:
+    """Return the chart; None if nothing is scored."""
+    parts = story.tables.scored
+    return _figure(parts) if parts else None
 
 
-def by_suite(results: Results) -> Figure | None:
-    """The run and its suites; None where nothing is scored."""
-    comparison = results.comparison if results.comparison and results.comparison.comparable else None
-    suites = comparison.suites if comparison else ()
-    parts = []
-    for place, suite in enumerate(results.suites):
-        base = suites[place] if place < len(suites) and suites[place].name == suite.name else None
-        floor = _floor(results, suite_number=place + 1)
-        if len(results.suites) == 1:
-            floor = floor or _floor(results)
-        base_score = base.base if base and base.comparable else None
-        parts.append(Scored(suite.name, suite.score, suite.interval, base_score, floor))
-    if all(part.score is None for part in parts):
-        return None
-    if len(parts) > 1 or (parts[0].floor and parts[0].floor.suite_number and _floor(results)):
-        base_score = comparison.base if comparison else None
-        parts.insert(0, Scored("All suites", results.score, results.interval, base_score, _floor(results)))
-    return _figure("chart-scores", "Scores by suite", "suite", parts)
-
-
-def _floor(
-    results: Results, suite_number: int | None = None, selector: str | None = None
-) -> GateCheck | None:
-    """The highest floor of a suite, of the part that a selector names, or of the run."""
-    floors = [
-        check
-        for check in results.gate.checks
-        if is_floor(check) and check.test is None and check.suite_number == suite_number
-        if suite_number or check.selector == selector
-    ]
-    return max(floors, key=lambda check: check.required or 0, default=None)
-
-
-def _figure(name: str, title: str, noun: str, parts: Sequence[Scored]) -> Figure:
+def _figure(parts: Sequence[Scored]) -> Figure:
     words = Figure(
-        id=name,
-        title=title,
-        says=_says(parts, noun),
+        id="chart-scores",
+        title="Scores by suite",
+        says=_says(parts),
         reading=_READING,
-        headers=(noun, "score", "95 % interval", "minimum", "baseline"),
+        headers=("suite", "score", "95 % interval", "minimum", "baseline"),
         rows=[
             (
                 part.name,
@@ -138,7 +83,7 @@ def _key(shown: Sequence[Scored]) -> Iterator[Entry]:
         yield Entry("minimum", "floor")
 
 
-def _says(parts: Sequence[Scored], noun: str) -> str:
+def _says(parts: Sequence[Scored]) -> str:
     scored = sorted((part.score, part.name) for part in parts if part.score is not None)
     (low, worst), (high, best) = scored[0], scored[-1]
     text = f"{worst}: {numbers.score(low)}"
@@ -148,5 +93,5 @@ def _says(parts: Sequence[Scored], noun: str) -> str:
     if not missed:
         return f"{text}."
     is_wanting = any(part.decisive != part.score for part in parts)
-    why = f" {IF_UNDECIDED_FAILED}" if is_wanting else ""
-    return f"{text}; {numbers.count(missed, noun)} below the minimum{why}."
+    why = f" {UNDECIDED_FAILED}" if is_wanting else ""
+    return f"{text}; {numbers.count(missed, 'suite')} below the minimum{why}."

@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from ci_evals.domain import numbers
-from ci_evals.domain.results.run import Results
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
-from ci_evals.reports.page.charts.quality import THIS, score_scale
+from ci_evals.reports.page.charts.quality import score_scale
 from ci_evals.reports.page.charts.scale import Scale
-from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story import wording
+from ci_evals.reports.story.comparison_runs import ComparisonRun
+from ci_evals.reports.story.story import THIS, Story
 from ci_evals.reports.story.wording import RunOutcome
 
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
@@ -26,10 +26,10 @@ _READING = (
 )
 
 
-def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
+def figure(story: Story) -> Figure | None:
     """Return the chart; None if there are not three runs with a score, each of its own time."""
-    mine = ComparisonRun.of(results, THIS)
-    played = [run for run in (mine, *comparison_runs.others) if run.run_outcome is not RunOutcome.SKIPPED]
+    mine = story.this_run
+    played = [run for run in (mine, *story.other_runs) if run.run_outcome is not RunOutcome.SKIPPED]
     runs = sorted(played, key=lambda run: run.at)
     if len({run.at for run in runs if run.score is not None}) < _FEWEST:
         return None

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from ci_evals.domain.results.comparison import Baseline
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story import wording
+from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 
 _BRANCH = "refs/heads/"
 
