@@ -11,6 +11,7 @@ from typing import Any
 import builders as build
 import pytest
 import yaml
+from each_row import each_row
 
 from ci_evals import create_adapter, load_suite, run_suite
 from ci_evals.adapters.suites import bundled_names
@@ -76,7 +77,7 @@ class Notes:
 
 def read_notes(path):
     text = (NOTES_FOLDER / path).with_suffix(".yaml").read_text(encoding="utf-8")
-    return Notes(**yaml.safe_load(text))
+    return Notes(**yaml.load(text, yaml.CSafeLoader))
 
 
 NOTES = {suite.name: read_notes(path) for path, suite in SUITES.items()}
@@ -198,7 +199,7 @@ def test_a_suite_has_every_ingredient(suite):
     assert all(test.critical for test in suite.tests if "must-not-do" in test.tags)
 
 
-@pytest.mark.parametrize(("suite", "test"), TESTS)
+@each_row(("suite", "test"), TESTS)
 def test_a_test_is_complete(suite, test):
     """Each has a user with data and a character, strict and judged criteria, and weights that differ."""
     assert test.user_info
@@ -209,7 +210,7 @@ def test_a_test_is_complete(suite, test):
     assert len({evaluation.weight for evaluation in test.evaluations}) > 1
 
 
-@pytest.mark.parametrize(("suite", "test"), TESTS)
+@each_row(("suite", "test"), TESTS)
 def test_names_in_checks_exist(suite, test):
     """A check of something that the agent does not have would pass or fail for ever."""
     playbook = catalog.playbook(suite.agent_id)
@@ -230,8 +231,8 @@ def test_names_in_checks_exist(suite, test):
             assert getattr(evaluation, key, None) in {None, *names}
 
 
-@pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize(("suite", "test"), TESTS)
+@each_row("user", USERS)
+@each_row(("suite", "test"), TESTS)
 def test_every_strict_check_passes(suite, test, user):
     """The demo agent is as good as its suites ask, whoever speaks with it."""
     transcript = transcripts(user)[suite.name, test.name]
@@ -239,16 +240,30 @@ def test_every_strict_check_passes(suite, test, user):
     assert [pair for pair in verdicts if pair[1].outcome is not Outcome.PASSED] == []
 
 
-@pytest.mark.parametrize(("suite", "test"), TESTS)
+@each_row(("suite", "test"), TESTS)
 def test_every_strict_check_can_fail(suite, test):
     """Each check fails on some other conversation with the agents, so that its pass says something.
 
     The latency check is left out: it would take a slow agent.
     """
     for evaluation in strict_evaluations(test):
-        verdicts = (evaluation.decide(transcript) for transcript in transcripts("scripted").values())
-        fails = any(verdict.outcome is Outcome.FAILED for verdict in verdicts)
-        assert evaluation.strict == "max_latency" or fails, evaluation.criterion
+        assert evaluation.strict == "max_latency" or fails_somewhere(evaluation), evaluation.criterion
+
+
+def fails_somewhere(evaluation):
+    """Return whether a scripted conversation fails the check; one that failed its kind is tried first."""
+    order = likely_failures(evaluation.strict)
+    for place, transcript in enumerate(order):
+        if evaluation.decide(transcript).outcome is Outcome.FAILED:
+            order.insert(0, order.pop(place))
+            return True
+    return False
+
+
+@cache
+def likely_failures(_kind):
+    """The scripted conversations in an order of its own for each kind of check."""
+    return list(transcripts("scripted").values())
 
 
 @every_suite
@@ -274,8 +289,8 @@ async def test_a_critical_test_notices_every_kind_of_fault(name):
     assert {planting.kind for planting in plantings} - noticed == set()
 
 
-@pytest.mark.parametrize("user", ["scripted", "polite"])
-@pytest.mark.parametrize(("suite", "test"), TESTS)
+@each_row("user", ["scripted", "polite"])
+@each_row(("suite", "test"), TESTS)
 def test_conversations_end_in_good_order(suite, test, user):
     """None breaks off, and none runs out of turns but those whose every line is fixed."""
     status = transcripts(user)[suite.name, test.name].status
@@ -293,7 +308,7 @@ def test_conversations_end_in_good_order(suite, test, user):
 OPTIMAL = [pytest.param(*one.values, id=one.id) for one in TESTS if one.values[1].optimal_tools]
 
 
-@pytest.mark.parametrize(("suite", "test"), OPTIMAL)
+@each_row(("suite", "test"), OPTIMAL)
 def test_the_agent_takes_the_shortest_way(suite, test):
     """Where a test names its workflows, these are the ones that run, with nothing missed."""
     for user in ("scripted", "polite"):
@@ -325,7 +340,7 @@ def test_an_adversary_is_scripted_whole():
                 assert not any(turn.auto for turn in suite.turns_of(test)), test.name
 
 
-@pytest.mark.parametrize(("suite", "test"), TESTS)
+@each_row(("suite", "test"), TESTS)
 def test_what_is_true_of_the_user_agrees_with_itself(suite, test):
     """User, agent and judge all read it: an order is delivered after it was made, or not at all."""
     facts = test.user_info
@@ -341,7 +356,7 @@ def test_what_is_true_of_the_user_agrees_with_itself(suite, test):
         assert float(facts.get("competitor_price", 0)) < float(facts["item_price"])
 
 
-@pytest.mark.parametrize(("suite", "test"), TESTS)
+@each_row(("suite", "test"), TESTS)
 def test_user_does_not_get_a_number_it_should_not_know(suite, test):
     """Where a line holds another number than the user's own, the user's data hold none."""
     text = " ".join([test.guidelines, *(turn.user for turn in test.turns)])
@@ -356,7 +371,7 @@ WORDINGS = [
 ]
 
 
-@pytest.mark.parametrize(("suite", "criterion", "right", "wrong"), WORDINGS)
+@each_row(("suite", "criterion", "right", "wrong"), WORDINGS)
 def test_a_check_of_words_is_not_tied_to_the_demo_agents(suite, criterion, right, wrong):
     """A right agent passes in its own words, and a wrong one does not pass for want of the expected ones."""
     checks = [e for test in suite.tests for e in strict_evaluations(test) if e.criterion == criterion]

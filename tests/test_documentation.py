@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from doc_pages import ROOT
+from each_row import each_row
 
 import ci_evals
 from ci_evals.support import documentation
@@ -68,7 +69,7 @@ def test_the_address_is_declared_once():
     assert named == ["support/documentation.py"]
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=str)
+@each_row("path", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=str)
 def test_the_docs_install_what_can_be_installed(path):
     """No index has the package: only an extra of an installed one can be asked for by name."""
     assert not re.search(rf"(?:pip|uv\w*|tool) install {documentation.PACKAGE}\b(?!\[)", path.read_text())

@@ -17,6 +17,7 @@ import faults
 import pytest
 from commands import ci_evals, files_in, start
 from doc_pages import ROOT, code, table
+from each_row import each_row
 from faults import AGENT, HARMLESS, MODELS, Fault, FaultyServer, Place
 
 from ci_evals import load_suite
@@ -213,8 +214,8 @@ def test_page_lists_every_fault(places):
     }
 
 
-@pytest.mark.parametrize("fault", Fault)
-@pytest.mark.parametrize("place", Place)
+@each_row("fault", Fault)
+@each_row("place", Place)
 def test_what_the_page_says_of_a_fault(runs, place, fault):
     """What the run does where it is met once, and what it says where it lasts."""
     if not possible(place, fault, lasts=True):
@@ -226,8 +227,8 @@ def test_what_the_page_says_of_a_fault(runs, place, fault):
     assert re.match(pattern(cells[2]), lasting.reason), lasting.reason
 
 
-@pytest.mark.parametrize("fault", Fault)
-@pytest.mark.parametrize("place", Place)
+@each_row("fault", Fault)
+@each_row("place", Place)
 def test_what_the_page_promises_of_all_faults(runs, place, fault):
     """No message twice, no answer to another question, no gate that a fault opens."""
     for lasts in (False, True):

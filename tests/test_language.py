@@ -4,6 +4,7 @@ import re
 
 import pytest
 from doc_pages import ROOT
+from each_row import each_row
 from language import PATTERNS, messages, violations
 
 from ci_evals import bundled_suites, load_suite
@@ -59,7 +60,7 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize("text", BANNED)
+@each_row("text", BANNED)
 def test_banned_words_are_found(text):
     """Also across lines and cases."""
     assert violations(text.replace(" ", "\n", 1).upper())
@@ -76,13 +77,13 @@ def test_each_pattern_says_what_to_write():
     assert all(PATTERNS.values())
 
 
-@pytest.mark.parametrize("path", [*DOCS, *FILES], ids=str)
+@each_row("path", [*DOCS, *FILES], ids=str)
 def test_documents_are_in_plain_words(path):
     """Docs, the action's texts, and workflows to copy."""
     assert violations((ROOT / path).read_text()) == []
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.name}")
+@each_row("path", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_reports_are_in_plain_words(path):
     """Also what is put together only in a report. One of its suites is on exchanges of goods."""
     assert violations(re.sub("exchange", "swap", path.read_text(), flags=re.IGNORECASE)) == []

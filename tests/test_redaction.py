@@ -11,6 +11,7 @@ from urllib.parse import quote, quote_plus
 
 import builders as build
 import pytest
+from each_row import each_row
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -40,7 +41,7 @@ HEADERS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "form",
     [
         KEY,
@@ -79,7 +80,7 @@ def test_a_key_is_hidden_in_every_form_it_is_echoed_in(form):
     assert Redactor(keys=[KEY]).text(f"401 for {form}, sorry") == f"401 for {MASK}, sorry"
 
 
-@pytest.mark.parametrize("form", [*HEADERS, *(quote(form, safe="") for form in HEADERS)])
+@each_row("form", [*HEADERS, *(quote(form, safe="") for form in HEADERS)])
 def test_a_key_is_hidden_in_a_basic_header(form):
     """Base 64 of a user's name and the key, wherever in its groups of three bytes the key begins."""
     shown = Redactor(keys=[KEY]).text(f"401 for {form}, sorry")

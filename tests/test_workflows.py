@@ -18,7 +18,7 @@ from ci_evals.cli.app import app
 from ci_evals.reports.names import PAGE
 from docsite import action
 
-ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+ACTION = yaml.load((ROOT / "action.yml").read_text(), yaml.CSafeLoader)
 COMMANDS = typer.main.get_command(app)
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 OURS = re.compile(r"org/aui-evals-action(/run|/\.github/workflows/evals\.yml)?@v1|\./")
@@ -34,7 +34,7 @@ REUSABLE = ROOT / ".github/workflows/evals.yml"
 
 def read(file):
     """A workflow; YAML takes the key `on` for a boolean."""
-    workflow = yaml.safe_load(file.read_text())
+    workflow = yaml.load(file.read_text(), yaml.CSafeLoader)
     return workflow | {"on": workflow.pop(True)}
 
 
@@ -569,7 +569,7 @@ def test_the_tag_alone_names_the_image(checkout):
     assert wheel == f"ci-evals==1.2.3 --hash={DIGEST}"
     released = checkout.parent / "action.yml"
     released.write_text(git(origin, "show", "v1.2.3:action.yml"))
-    assert yaml.safe_load(released.read_text()) == ACTION | {
+    assert yaml.load(released.read_text(), yaml.CSafeLoader) == ACTION | {
         "runs": {"using": "docker", "image": f"docker://ghcr.io/org/ci-evals@{DIGEST}"}
     }
     checker = Path(sys.executable).parent / "check-jsonschema"

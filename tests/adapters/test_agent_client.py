@@ -13,6 +13,7 @@ from shutil import which
 import github_api
 import pytest
 import world
+from each_row import each_row
 from yarl import URL
 
 from ci_evals.adapters.models.openai_llm import OpenAILLM
@@ -213,7 +214,7 @@ async def test_a_header_that_cannot_be_sent_is_not() -> None:
     assert heard == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "expected"),
     [
         (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", (200, "ok")),

@@ -6,6 +6,7 @@ from typing import Any
 import endpoints
 import pytest
 import world
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -157,7 +158,7 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize(("pieces", "calls"), WHOLE.values(), ids=WHOLE)
+@each_row(("pieces", "calls"), WHOLE.values(), ids=WHOLE)
 def test_pieces_of_a_call_are_joined(pieces: list[Piece], calls: list[Any]) -> None:
     """By their index, their id, or their order."""
     read = tool_calls.read_all(pieces)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each_row import each_row
 from github_api import FORK, REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,7 +139,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.event}-{case.file}-{case.ref}")
+@each_row("case", CASES, ids=lambda case: f"{case.event}-{case.file}-{case.ref}")
 def test_an_event_says_what_is_tested_and_against_what(case: Case) -> None:
     """One row for each kind of event, after GitHub's documented shapes."""
     known = case.read()

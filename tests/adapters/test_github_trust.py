@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from each_row import each_row
 from github_api import FORK, REPOSITORY
 
 from ci_evals.adapters.git.checkout import Checkout, RemoteRepository
@@ -114,7 +114,7 @@ def label(value: object) -> str:
     return "without"
 
 
-@pytest.mark.parametrize(("event", "checkout", "pull", "trusted"), ROWS, ids=label)
+@each_row(("event", "checkout", "pull", "trusted"), ROWS, ids=label)
 def test_trust_follows_whose_code_is_checked_out(event, checkout, pull, trusted):
     """Every row of the table. What cannot be known is not trusted."""
     because = distrusted_because(event, checkout, pull)

@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,7 +69,7 @@ def test_value_that_is_not_json_is_reported(body: bytes, reason: str) -> None:
         payload.parse(body)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "expected"),
     [
         ('{"detail": "Not authenticated"}', "Not authenticated"),

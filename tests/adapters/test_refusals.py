@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import httpx2
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 EPOCH = int(NOW.timestamp())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("header", "expected"),
     [
         (None, None),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -364,7 +365,7 @@ ALL_OF_THE_TURN = {
 }
 
 
-@pytest.mark.parametrize(("thread", "messages"), ALL_OF_THE_TURN.values(), ids=ALL_OF_THE_TURN)
+@each_row(("thread", "messages"), ALL_OF_THE_TURN.values(), ids=ALL_OF_THE_TURN)
 def test_all_messages_after_the_one_that_was_sent_are_the_turns(thread: Thread, messages: list[Any]) -> None:
     """Messages of the role `user` that nobody sent hide neither calls nor words."""
     text, calls, doubt, _ = chat_messages.read(messages, thread)

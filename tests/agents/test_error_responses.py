@@ -11,6 +11,7 @@ import pytest
 import world
 from agent_cases import server_agent
 from doc_pages import ROOT, table
+from each_row import each_row
 from endpoints import Asked, adk_event, ag_ui_call, completion, response, sse
 
 from ci_evals.agents.aui.wire import read_reply
@@ -251,7 +252,7 @@ async def send_message(agent: Agent) -> Any:
         await agent.close(session)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.adapter}-{case.error or case.failure}")
+@each_row("case", CASES, ids=lambda case: f"{case.adapter}-{case.error or case.failure}")
 async def test_an_error_is_the_agents_where_the_wire_says_so(case: Case) -> None:
     """With what it did until then; there may be other calls."""
     if case.error is None:
@@ -267,8 +268,8 @@ async def test_an_error_is_the_agents_where_the_wire_says_so(case: Case) -> None
         assert calls.complete == (case.adapter in ("http", "python")), "these say what they did"
 
 
-@pytest.mark.parametrize("adapter", sorted({case.adapter for case in CASES} - {"aui", "python"}))
-@pytest.mark.parametrize("fault", [world.SERVER_ERROR, world.GARBAGE, world.EMPTY])
+@each_row("adapter", sorted({case.adapter for case in CASES} - {"aui", "python"}))
+@each_row("fault", [world.SERVER_ERROR, world.GARBAGE, world.EMPTY])
 async def test_lost_responses_are_no_error_responses(adapter: str, fault: Any) -> None:
     """A failed request, and an answer that cannot be read."""
     with endpoints.serving(lambda _: fault) as stub, pytest.raises(AgentError):

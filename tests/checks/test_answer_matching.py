@@ -4,6 +4,7 @@ import time
 import builders as build
 import pytest
 from doc_pages import ROOT, code, table
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
@@ -101,7 +102,7 @@ def test_the_form_of_bidirectional(text, normal):
     assert words(text) == normal
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "answer", "right"),
     [
         ("1927", "The answer is 1927 based on research", True),
@@ -131,7 +132,7 @@ def test_bidirectional(expected, answer, right):
 # gaia
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "answer", "right"),
     [
         ("1e3", "1000", True),
@@ -181,7 +182,7 @@ def test_the_final_answer(text, found):
 # numeric
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "number"),
     [
         ("1,234.5", "1234.5"),

@@ -3,7 +3,7 @@
 from itertools import product
 
 import builders as build
-import pytest
+from each_row import each_row
 from every_evaluation import EVALUATIONS
 from pydantic import TypeAdapter
 
@@ -29,8 +29,9 @@ BUSY = {
 }
 REPLIES = [QUIET, BUSY, QUIET | {"params": {"p": 42}}, BUSY | {"params": {"p": "a"}, "agent": "a 3"}]
 
+STRICT = TypeAdapter(Strict)
 CHECKS = {
-    name: TypeAdapter(Strict).validate_python({"criterion": "c", **form})
+    name: STRICT.validate_python({"criterion": "c", **form})
     for name, form in EVALUATIONS.items()
     if "strict" in form
 }
@@ -51,7 +52,7 @@ def test_every_kind_is_in_a_family():
     assert len({kind.kind() for kind in STRICT_CHECKS}) == len(STRICT_CHECKS)
 
 
-@pytest.mark.parametrize("name", OF_TRACES)
+@each_row("name", OF_TRACES)
 def test_without_its_evidence_a_check_is_undecided(name):
     """It neither passes nor fails if no reply reports what it looks at."""
     turns = tuple(build.turn(number, **NOTHING) for number in (1, 2))
@@ -62,7 +63,7 @@ def test_without_its_evidence_a_check_is_undecided(name):
     assert verdict.outcome is Outcome.UNDECIDED, verdict
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@each_row("name", CHECKS)
 def test_without_a_reply_a_check_is_undecided(name):
     """Nothing is known then."""
     verdict = CHECKS[name].decide(Transcript(turns=(), status=EndState.FAILED, unanswered=1))
@@ -70,15 +71,15 @@ def test_without_a_reply_a_check_is_undecided(name):
     assert set(CHECKS[name].undone_by([3, 4])) <= {3, 4}
 
 
-@pytest.mark.parametrize("name", sorted(CHECKS.keys() - OF_TRACES.keys()))
-@pytest.mark.parametrize("reply", REPLIES)
+@each_row("name", sorted(CHECKS.keys() - OF_TRACES.keys()))
+@each_row("reply", REPLIES)
 def test_a_check_without_evidence_looks_at_no_trace(name, reply):
     """Its verdict is the same for an agent that reports nothing."""
     silent = reply | NOTHING | {"tool_calls": None, "handed_over": None}
     assert CHECKS[name].decide(transcript(reply)) == CHECKS[name].decide(transcript(silent))
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@each_row("name", CHECKS)
 def test_a_pass_that_a_later_reply_undoes_is_announced(name):
     """Else it would stand for a conversation that the agent ended too early."""
     check = CHECKS[name]

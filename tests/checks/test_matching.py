@@ -1,6 +1,7 @@
 """Matchers: how a suite writes them, and what meets them."""
 
 import pytest
+from each_row import each_row
 from pydantic import TypeAdapter, ValidationError
 
 from ci_evals.domain.checks.matcher import MatcherField
@@ -13,7 +14,7 @@ def result(value, written) -> bool | None:
     return meets(value, MATCHER.validate_python(written))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "meeting", "others"),
     [
         (42, [42, 42.0, "42"], [41, "forty-two", None, ABSENT, [42]]),
@@ -57,7 +58,7 @@ def test_an_endless_pattern_decides_nothing():
     assert result("a" * 60 + "!", endless | {"equals": "no"}) is False
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "place", "message"),
     [
         ({"equal": 1}, (), "looks like 'equals'"),

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import builders as build
 import pytest
+from each_row import each_row
 from jsonschema import Draft202012Validator
 
 from ci_evals.domain.checks.strict.json_replies import JsonSchema
@@ -208,7 +209,7 @@ ALIKE = [
 """Schemas with values, valid and not."""
 
 
-@pytest.mark.parametrize(("schema", "values"), ALIKE, ids=lambda given: json.dumps(given)[:60])
+@each_row(("schema", "values"), ALIKE, ids=lambda given: json.dumps(given)[:60])
 def test_bounds_change_no_answer(schema, values):
     """Our keywords decide as jsonschema's."""
     for value in values:

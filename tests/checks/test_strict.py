@@ -1,5 +1,6 @@
 import builders as build
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -69,7 +70,7 @@ ON_TRACE = [
 ]
 
 
-@pytest.mark.parametrize("kind", ON_TRACE)
+@each_row("kind", ON_TRACE)
 def test_a_missing_trace_decides_nothing(kind):
     """Neither way, for any check that reads the trace."""
     verdict = decide(kind, NO_TRACE, NO_TRACE, **ARGUMENTS.get(kind, {}))
@@ -122,7 +123,7 @@ PATH_OF = {
 }
 
 
-@pytest.mark.parametrize("kind", ON_TRACE)
+@each_row("kind", ON_TRACE)
 def test_a_path_that_found_nothing_is_named(kind):
     """The one that the check needs, in one reply as in all."""
     silent = NO_TRACE | {"not_found": NOT_FOUND}
@@ -136,13 +137,13 @@ def test_a_path_that_found_nothing_is_named(kind):
         assert "finds nothing" not in verdict.reason
 
 
-@pytest.mark.parametrize("kind", STRICT_KINDS)
+@each_row("kind", STRICT_KINDS)
 def test_no_reply_decides_nothing(kind):
     """A trial without a turn is evidence of nothing."""
     assert outcome(decide(kind, **ARGUMENTS.get(kind, {}))) == "undecided/no_evidence"
 
 
-@pytest.mark.parametrize("kind", ON_TRACE)
+@each_row("kind", ON_TRACE)
 def test_one_reply_without_a_trace_decides_nothing(kind):
     """What was not seen may have happened there; the reason names the turn, and so does the evidence."""
     for replies, number in (({}, NO_TRACE), 2), ((NO_TRACE, {}), 1):
@@ -152,7 +153,7 @@ def test_one_reply_without_a_trace_decides_nothing(kind):
         assert verdict.evidence == (number,)
 
 
-@pytest.mark.parametrize("kind", STRICT_KINDS)
+@each_row("kind", STRICT_KINDS)
 def test_a_message_without_a_reply_decides_nothing(kind):
     """A conversation that broke off: what the agent did last, nobody knows."""
     kept = {"max_agent_turns": {"turns": 2}, "max_latency": {"seconds": 2}}
@@ -285,7 +286,7 @@ def test_false_and_zero_are_values(value):
     assert outcome(decide("param_exists", {"params": {"p": value}}, paramName="p")) == "passed"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "wanted", "same"),
     [
         ("too_expensive", "too_expensive", True),

@@ -5,6 +5,7 @@ import time
 
 import builders as build
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -42,7 +43,7 @@ def outcome(kind: str, *turns, **fields) -> str:
 LOOKUP, REFUND = call("lookup", order="A-1"), call("refund", order="A-1", amount=42)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "wanted"),
     [
         ({}, "passed"),

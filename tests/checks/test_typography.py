@@ -3,6 +3,7 @@
 import unicodedata
 
 import pytest
+from each_row import each_row
 from test_strict import decide, outcome
 
 from ci_evals.domain.transcript import ToolCall
@@ -141,27 +142,27 @@ def both(kind: str, value: str, text: str, **fields) -> set[str]:
     return {outcome(decide(name, {"agent": value}, **each, **fields)) for name, each in checks}
 
 
-@pytest.mark.parametrize(("value", "text"), ORDINARY, ids=ascii)
+@each_row(("value", "text"), ORDINARY, ids=ascii)
 def test_ordinary_typography_changes_no_text(value, text):
     """What a reader takes for the same text is found, and forbidden, by text and by pattern."""
     assert both("positive", value, text) == {"passed"}
     assert both("negative", value, text) == {"failed"}
 
 
-@pytest.mark.parametrize(("value", "text"), DISGUISED, ids=ascii)
+@each_row(("value", "text"), DISGUISED, ids=ascii)
 def test_a_disguise_hides_nothing_that_is_forbidden(value, text):
     """Nor does it pass for what is wanted."""
     assert both("negative", value, text) == {"failed"}
     assert both("positive", value, text) == {"failed"}
 
 
-@pytest.mark.parametrize(("value", "text"), DISGUISED, ids=ascii)
+@each_row(("value", "text"), DISGUISED, ids=ascii)
 def test_the_text_as_written_can_be_asked_for(value, text):
     """With `raw`, nothing is folded; signs that nobody sees still hide nothing."""
     assert both("negative", value, text, raw=True) == {"passed"}
 
 
-@pytest.mark.parametrize(("value", "text"), DIFFERENT, ids=ascii)
+@each_row(("value", "text"), DIFFERENT, ids=ascii)
 def test_other_texts_stay_other_texts(value, text):
     """An exponent is no digit, a spelling no typography."""
     assert both("positive", value, text) == {"failed"}
@@ -182,7 +183,7 @@ def test_what_a_check_names_is_no_typography(value, text, wanted):
     assert outcome(decide("not_contains", {"agent": value}, text=text)) != wanted
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "value"),
     [
         ("don’t", "don't"),

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_examples import examples
@@ -167,7 +168,7 @@ GOOD = (
 )
 
 
-@pytest.mark.parametrize("text", GOOD, ids=range(len(GOOD)))
+@each_row("text", GOOD, ids=range(len(GOOD)))
 def test_nothing_that_a_person_may_write_is_a_violation(text):
     """A false alarm leaves a trial out: rather is something let pass."""
     assert rules(talk(text, "All right. Your plan ends on Friday.")) == []
@@ -280,7 +281,7 @@ HONEST = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lines", "items", "status", "line"),
     [
         (["auto", "And now the password."], ["Hi"], "stopped", 2),
@@ -295,7 +296,7 @@ HONEST = {
         (["auto"], ["Hi"], "stopped", None),
     ],
 )
-@pytest.mark.parametrize("remark", [None, "Thanks, bye!"])
+@each_row("remark", [None, "Thanks, bye!"])
 def test_a_user_that_stops_before_a_line_of_the_test_skipped_it(lines, items, status, line, remark):
     """Its author wanted it sent. Turns that the user writes itself are its own to leave out."""
     test = a_test(turns=[{"user": text.removeprefix("=")} for text in lines])
@@ -307,7 +308,7 @@ def test_a_user_that_stops_before_a_line_of_the_test_skipped_it(lines, items, st
     assert found == ([(len(items) + 1, remark or "", reason)] if line else [])
 
 
-@pytest.mark.parametrize("transcript", HONEST.values(), ids=HONEST)
+@each_row("transcript", HONEST.values(), ids=HONEST)
 def test_no_conversation_of_a_good_user_is_a_violation(transcript):
     """Whoever is asked twice answers twice; whoever is told to do something does it."""
     test = a_test()
@@ -436,7 +437,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, texts in BROKEN.items() for text in texts])
+@each_row(("rule", "text"), [(rule, text) for rule, texts in BROKEN.items() for text in texts])
 def test_each_rule_finds_its_violation_and_no_other_does(rule, text):
     """With the turn, the words, and a reason."""
     result = talk("=Hi.", "Hello, and welcome to the help desk.", text, "I see.")
@@ -557,7 +558,7 @@ def _lines():
             yield pytest.param(test, id=f"{suite.name} {test.name}")
 
 
-@pytest.mark.parametrize("test", [*_lines()])
+@each_row("test", [*_lines()])
 def test_the_users_of_the_bundled_suites_keep_to_their_role(test):
     """Their lines, said by a model one after the other, are those of a good user."""
     text = [turn.user for turn in test.turns if not turn.auto]

@@ -5,6 +5,7 @@ import time
 
 import jsonpath
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,7 +73,7 @@ def test_nothing_to_choose_from_is_not_the_same_as_not_there(path, value, found)
     assert JsonPath(path).find(value) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "why"),
     [
         ("reply", "it must begin with '$'"),

@@ -1,6 +1,7 @@
 """What is taken for a secret by its name and its looks, and what is not."""
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.agents import secrets_of
 from ci_evals.support import secrets
@@ -97,7 +98,7 @@ def test_options_of_adapters_hold_secrets_wherever_they_stand():
     assert set(secrets_of({"keyHeader": "x-network-api-key-2f9a1c7e"})) == set()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "key",
     ["none", "None", " dummy ", "EMPTY", "null", "no-key", "sk-no-key-required", "not-needed", "lm-studio",
      "ollama", "x", "xxxx", "test", "test-key", "fake_api_key", "your-api-key", "n/a", "changeme", "sk-1234"],

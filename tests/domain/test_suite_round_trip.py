@@ -3,7 +3,7 @@
 import json
 import pickle
 
-import pytest
+from each_row import each_row
 from every_evaluation import CONDITIONS, EVALUATIONS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,8 +37,8 @@ WAYS = {
 """The ways in which a test crosses to another process, or is copied."""
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize("written", EVALUATIONS.values(), ids=EVALUATIONS)
+@each_row("way", WAYS.values(), ids=WAYS)
+@each_row("written", EVALUATIONS.values(), ids=EVALUATIONS)
 def test_every_evaluation_comes_back(written, way):
     """With the same conditions, whatever way it went; and once more."""
     test = a_test(written)

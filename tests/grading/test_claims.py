@@ -7,6 +7,7 @@ from math import comb
 import builders as build
 import fakes
 import pytest
+from each_row import each_row
 from seeded import block
 
 from ci_evals.domain.actions import views_of
@@ -339,7 +340,7 @@ async def test_other_criteria_share_their_prompts_without_it():
     assert [bool(prompt.shared) for prompt in llm.prompts] == [True, False, True]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("quote", "about", "values", "missing"),
     [
         ("refunded it", "", {}, ()),

@@ -7,6 +7,7 @@ from itertools import permutations
 import builders as build
 import fakes
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -143,7 +144,7 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
     assert llm.prompts[0].text.count("</conversation>") == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("void", "text"),
     [
         ("All good!", "could not be read"),

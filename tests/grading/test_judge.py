@@ -5,6 +5,7 @@ from dataclasses import replace
 import builders as build
 import fakes
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.checks.evaluation import Judged
@@ -115,11 +116,11 @@ async def test_what_a_verdict_rests_on(quotes, changes, rests_on, evidence):
         assert (found.rests_on, found.evidence) == (rests_on, evidence)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reason",
     ["", " ", "][", "...", "1.", "?!", "a", "\u3164\u3164", "\u200b\u200b", "\u0301\u0301", "✓ 100 %"],
 )
-@pytest.mark.parametrize("verdict", ["pass", "fail", "cannot_tell"])
+@each_row("verdict", ["pass", "fail", "cannot_tell"])
 async def test_a_reason_without_words(reason, verdict):
     """It says nothing, so neither does its verdict."""
     found, llm = await decide(answer(verdict, reason))
@@ -321,7 +322,7 @@ async def test_a_quotation_among_words_is_no_answer(quotation):
 FIELDS = tuple(json.loads(answer()))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -1,6 +1,7 @@
 """Whether a quote stands: what is folded, what is left out, and what is invented."""
 
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ AGENT = (
 SAID = (USER, AGENT)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "quote",
     [
         "My order 1042 didn't arrive",

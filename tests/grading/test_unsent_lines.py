@@ -3,6 +3,7 @@
 import builders as build
 import fakes
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.checks.evaluation import STRICT_KINDS
 from ci_evals.domain.suite import Suite
@@ -142,7 +143,7 @@ def label(case):
     return " ".join(str(value) for value in case.values())
 
 
-@pytest.mark.parametrize("check", OPEN, ids=label)
+@each_row("check", OPEN, ids=label)
 async def test_what_a_later_reply_could_fail_is_not_reached(check):
     """The reason names the lines, and what was seen until then."""
     (finding,) = await findings(check)
@@ -153,7 +154,7 @@ async def test_what_a_later_reply_could_fail_is_not_reached(check):
     assert finding.evidence == (1,)
 
 
-@pytest.mark.parametrize("check", DECIDED, ids=label)
+@each_row("check", DECIDED, ids=label)
 async def test_what_was_said_or_done_stays_decided(check):
     """A check that something happened, and one whose turns were all played."""
     assert came_to(*await findings(check)) == "passed"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.documents.document import show
@@ -116,7 +117,7 @@ def test_broken_json_is_refused_with_its_place(text, output):
     assert output in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "output"),
     [
         ("a: [1", "s.yaml:1:4: not YAML: while parsing a flow sequence"),
@@ -198,7 +199,7 @@ AS_1_2: dict[str, Any] = {
 """Texts that readers of YAML 1.1 read otherwise, with their value in 1.2, or None where they are refused."""
 
 
-@pytest.mark.parametrize("text", AS_1_2)
+@each_row("text", AS_1_2)
 def test_yaml_is_never_read_otherwise_than_by_1_2(text):
     """As the cases of the public yaml-test-suite want it, of which some are refused."""
     assert read_or_refuse(text) == AS_1_2[text]

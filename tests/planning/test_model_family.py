@@ -2,6 +2,7 @@
 
 import pytest
 from commands import ci_evals, write_suite
+from each_row import each_row
 
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.model_family import agents_model, family, warnings
@@ -9,7 +10,7 @@ from ci_evals.planning.model_family import agents_model, family, warnings
 TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": [{"criterion": "Polite"}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "expected"),
     [
         *((name, "GPT") for name in ("gpt-6.1-terra", "openai/gpt-4o", "GPT-5", "o3", "azure/o4-mini")),

@@ -2,6 +2,7 @@ import json
 from datetime import date
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.documents.interpolate import Reading
@@ -87,7 +88,7 @@ def test_all_problems_are_reported_at_once_with_their_path():
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("evaluation", "text"),
     [
         ({"weight": -1}, "weight: -1 is not greater than or equal to 0"),
@@ -145,7 +146,7 @@ def test_a_faulty_evaluation(evaluation, text):
     assert problem.startswith(f"tests[0].evaluations[0].{text}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "value"),
     [
         ({"tags": ["a", 5]}, ["tests[0].tags[1]: must be a string, found 5"]),

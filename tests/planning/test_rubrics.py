@@ -6,6 +6,7 @@ from typing import get_args
 import builders as build
 import jsonschema
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.checks.evaluation import Graded, judged
 from ci_evals.domain.checks.rubric import BUILT_IN_FILE, BuiltIn
@@ -80,7 +81,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
     assert not isinstance(judged(finding, None), Graded)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "text"),
     [
         ({"rubric": LEVELS[:1]}, "rubric: needs at least two levels with different scores"),

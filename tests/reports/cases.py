@@ -87,6 +87,7 @@ GOOD_TEST = build.test_result(
 )
 
 
+@cache
 def good() -> Results:
     """Everything passed and the gate holds."""
     suite = build.suite_result(
@@ -99,6 +100,7 @@ def good() -> Results:
     return build.results(suite, interval=Interval(low=88.04, high=100.0), usage=USAGE)
 
 
+@cache
 def bad() -> Results:
     """Two suites; one test fails in one of two trials, another in its only one; the gate does not hold."""
     rude = build.finding(
@@ -151,6 +153,7 @@ def bad() -> Results:
     return build.completed(run)
 
 
+@cache
 def undecided() -> Results:
     """No judge was configured; one trace never came; what strict checks could see is fine."""
     unjudged = replace(
@@ -186,6 +189,7 @@ def undecided() -> Results:
     )
 
 
+@cache
 def invalid() -> Results:
     """The agent was not there: nothing was scored, and part of the plan was not run."""
     refused = "the agent at http://127.0.0.1:9/api refused the connection"
@@ -311,6 +315,7 @@ def interval_of(*tests: TestResult) -> Interval | None:
 SIX = ("Refund in time", "Refund too late", "Lost parcel", "Wrong size", "Gift card", "Angry customer")
 
 
+@cache
 def unproven() -> Results:
     """Six tests of three trials, a little worse than the baseline, as chance might have it."""
     head = [
@@ -335,6 +340,7 @@ def unproven() -> Results:
     return decided(run, base_run(build.suite_result("Refunds", *base)), policy)
 
 
+@cache
 def proven() -> Results:
     """Two suites of five trials: a flow broke, another was mended, and the suites themselves changed."""
     refunds = (
@@ -371,6 +377,7 @@ def proven() -> Results:
     return decided(run, base_run(*base, git=Git()), policy)
 
 
+@cache
 def incomparable() -> Results:
     """The judge's prompt is another one, and so is the model of the simulated user."""
     digests = build.run_info().digests
@@ -382,6 +389,7 @@ def incomparable() -> Results:
     return decided(build.results(build.suite_result("Refunds", GOOD_TEST)), base, policy)
 
 
+@cache
 def unsure() -> Results:
     """Five trials against three; two tests are flaky; nothing is proven."""
     head = [

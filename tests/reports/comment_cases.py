@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cache
 
 import builders as build
 import cases
@@ -211,6 +212,7 @@ POLICY = Policy(
 )
 
 
+@cache
 def good() -> Results:
     """As good as before; one test was mended."""
     head = run(suites({}, {"Late parcel": "php"}, {}))
@@ -219,6 +221,7 @@ def good() -> Results:
     )
 
 
+@cache
 def bad() -> Results:
     """The refund flow broke, and little else; what failed before fails still."""
     broken = dict.fromkeys(REFUNDS[:6], "fff") | {"Refund of a bundle": "hfh", "Refund in time": "hhf"}
@@ -237,6 +240,7 @@ def bad() -> Results:
     return cases.decided(head, earlier(base), POLICY)
 
 
+@cache
 def flaky() -> Results:
     """Nothing is proven: trials disagree here as they did before, on other tests. The base has no results."""
     head = run(
@@ -251,6 +255,7 @@ def flaky() -> Results:
     return cases.decided(head, earlier(base), replace(POLICY, min_score=95), of_base_commit=False)
 
 
+@cache
 def invalid() -> Results:
     """The agent went away in the middle, and the judge was not to be understood."""
     lost = dict.fromkeys(DELIVERIES, "xxx")
@@ -259,6 +264,7 @@ def invalid() -> Results:
     return replace(found, odds=None)
 
 
+@cache
 def no_baseline() -> Results:
     """The first run with the action: nothing to compare with yet."""
     note = (
@@ -272,6 +278,7 @@ def no_baseline() -> Results:
     return replace(head, gate=gate, odds=noise)
 
 
+@cache
 def skipped() -> Results:
     """A pull request from a fork, which has no secrets: nothing was played."""
     drawn = (("Refunds", REFUND, REFUNDS), ("Delivery", DELIVERY, DELIVERIES))
@@ -354,11 +361,13 @@ def small(window: str, amount: str, invoice: str) -> list:
     ]
 
 
+@cache
 def failed_example() -> Results:
     """Two tests broke, one was fixed: what a maintainer is to grasp in five seconds."""
     return cases.decided(run(small("h", "f", "p")), earlier(small("p", "p", "h")), EXAMPLE)
 
 
+@cache
 def passed_example() -> Results:
     """As good as main, with a test that fails on both sides."""
     return cases.decided(run(small("p", "p", "h")), earlier(small("p", "p", "h")), EXAMPLE)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 import builders as build
 import cases
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.comparison import (
@@ -83,7 +84,7 @@ NOTHING = {
 SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "value"),
     [
         (

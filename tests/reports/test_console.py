@@ -7,6 +7,7 @@ import builders as build
 import cases
 import comment_cases
 import pytest
+from each_row import each_row
 from rich.cells import cell_len
 
 from ci_evals.domain.base import Interval
@@ -130,7 +131,7 @@ def gate_row(**fields) -> list[str]:
     return cells
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("check", "row"),
     [
         ({"interval": Interval(low=79.04, high=91)}, ["at least 80", "90.0 (79.0 to 91.0)"]),

@@ -6,6 +6,7 @@ import builders as build
 import cases
 import comment_cases
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import Odds
@@ -50,48 +51,48 @@ def gated(*checks, **fields) -> Results:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("results", "verdict"),
     [
-        (compared("pppf", "pppp", min_score=85), "Evals failed: 1 test broke in this PR"),
-        (compared("ffpp", "pppp", git=Git(), min_score=85), "Evals failed: 2 tests broke since main"),
-        (compared("pppf", "pppp"), "Evals passed: 75 / 100, but 1 test fails that passed on main"),
+        (lambda: compared("pppf", "pppp", min_score=85), "Evals failed: 1 test broke in this PR"),
+        (lambda: compared("ffpp", "pppp", git=Git(), min_score=85), "Evals failed: 2 tests broke since main"),
+        (lambda: compared("pppf", "pppp"), "Evals passed: 75 / 100, but 1 test fails that passed on main"),
         (
-            compared("pppf", "pppp", min_score=85, of_base_commit=False),
+            lambda: compared("pppf", "pppp", min_score=85, of_base_commit=False),
             "Evals failed: 1 test broke since main",
         ),
-        (compared("pppf", "pppf"), "Evals passed: 75 / 100, same as main"),
-        (compared("pppp", "pppf"), "Evals passed: 100 / 100, 25 points above main"),
-        (compared("ppff", "pphh"), "Evals passed: 50 / 100, 25 points below main"),
-        (compared("pphf", "pphf", min_score=80), "Evals failed: 62 / 100, 80 required"),
-        (comment_cases.no_baseline(), "Evals passed: 91 / 100, no baseline"),
-        (cases.incomparable(), "Evals passed: 100 / 100, not comparable with the baseline"),
-        (build.results(), "Evals passed: 100 / 100"),
+        (lambda: compared("pppf", "pppf"), "Evals passed: 75 / 100, same as main"),
+        (lambda: compared("pppp", "pppf"), "Evals passed: 100 / 100, 25 points above main"),
+        (lambda: compared("ppff", "pphh"), "Evals passed: 50 / 100, 25 points below main"),
+        (lambda: compared("pphf", "pphf", min_score=80), "Evals failed: 62 / 100, 80 required"),
+        (comment_cases.no_baseline, "Evals passed: 91 / 100, no baseline"),
+        (cases.incomparable, "Evals passed: 100 / 100, not comparable with the baseline"),
+        (build.results, "Evals passed: 100 / 100"),
         (
-            comment_cases.invalid(),
+            comment_cases.invalid,
             "No verdict: 24 of 51 trials errored or could not be judged",
         ),
         (
-            gated(exit_code=130, passed=False, reasons=("the run stopped early: SIGTERM",)),
+            lambda: gated(exit_code=130, passed=False, reasons=("the run stopped early: SIGTERM",)),
             "No verdict: the run was interrupted",
         ),
         (
-            gated(exit_code=3, passed=False, reasons=("1 of 2 shards is missing: shard 2",)),
+            lambda: gated(exit_code=3, passed=False, reasons=("1 of 2 shards is missing: shard 2",)),
             "No verdict: 1 of 2 shards is missing: shard 2",
         ),
         (
-            gated(build.check("max-cost", 0.5, 0.61, passed=False)),
+            lambda: gated(build.check("max-cost", 0.5, 0.61, passed=False)),
             "Evals failed: the run cost $0.61, at most $0.50 allowed",
         ),
         (
-            gated(
+            lambda: gated(
                 build.check("critical:Late parcel", 100, 0, passed=False),
                 build.check("max-cost", 0.5, 0.61, passed=False),
             ),
             "Evals failed: the critical test “Late parcel” failed, and 1 more check failed",
         ),
         (
-            gated(
+            lambda: gated(
                 build.check("max-cost", 0.5, 0.61, passed=False),
                 build.check("critical:Late parcel", 100, 0, passed=False),
             ),
@@ -101,7 +102,7 @@ def gated(*checks, **fields) -> Results:
 )
 def test_the_verdict_says_what_happened(results, verdict):
     """In words of the field, with what changed."""
-    assert story_of(results).verdict() == verdict
+    assert story_of(results()).verdict() == verdict
 
 
 def test_a_test_that_broke_is_no_reason_where_another_check_failed():
@@ -250,43 +251,46 @@ def in_rounds(most: int) -> Results:
     ("results", "certainty"),
     [
         (
-            compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
+            lambda: compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
             (
                 "A drop of the score is not proven: in a rerun the change may differ by up to 24 points "
                 "(one trial per test)"
             ),
         ),
-        (build.results(), "One trial per test: a rerun may differ"),
+        (build.results, "One trial per test: a rerun may differ"),
         (
-            comment_cases.bad(),
+            comment_cases.bad,
             (
                 "Proven: the score fell by more than chance explains (3 trials per test). "
                 "Passed in some trials, and may pass in a rerun: Asks in Spanish; Wrong address"
             ),
         ),
         (
-            comment_cases.flaky(),
+            comment_cases.flaky,
             f"{DECIDED} A drop of the score is not proven: it may be chance (3 trials per test)",
         ),
         (
-            cases.unsure(),
+            cases.unsure,
             "A drop of the score is not proven: it may be chance (5 trials per test)",
         ),
         (
-            compared("fppp", "pfff"),
+            lambda: compared("fppp", "pfff"),
             "The score did not fall, and single tests can fail by chance (one trial per test)",
         ),
-        (comment_cases.no_baseline(), "3 trials per test"),
+        (comment_cases.no_baseline, "3 trials per test"),
         (
-            in_rounds(7),
+            lambda: in_rounds(7),
             f"{DECIDED} A drop of the score is not proven: it may be chance (3 of at most 7 trials per test)",
         ),
-        (in_rounds(3), f"{DECIDED} A drop of the score is not proven: it may be chance (3 trials per test)"),
+        (
+            lambda: in_rounds(3),
+            f"{DECIDED} A drop of the score is not proven: it may be chance (3 trials per test)",
+        ),
     ],
 )
 def test_one_sentence_says_how_sure_the_result_is(results, certainty):
     """Nothing contradicts it: it is the only one."""
-    assert story_of(results).certainty.sentence == certainty
+    assert story_of(results()).certainty.sentence == certainty
 
 
 def test_odds_are_told_of_runs_that_are_large_enough():

@@ -1,6 +1,6 @@
 """Every number format, by a table."""
 
-import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,7 +8,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "expected"),
     [
         (numbers.score(79.96), "79.9"),

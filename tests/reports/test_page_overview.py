@@ -11,6 +11,7 @@ import cases
 import comment_cases
 import hostile
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach, Times
@@ -229,7 +230,7 @@ def test_addresses_are_those_of_the_script():
     assert shown.address(2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
 
 
-@pytest.mark.parametrize("text", [text for text in hostile.CORPUS if len(text) > 5])
+@each_row("text", [text for text in hostile.CORPUS if len(text) > 5])
 def test_no_name_becomes_markup_or_goes_unseen(text):
     """The page has the tags that it has with tame names, and is UTF-8."""
     tame, wild = drawn(named("tame")), "".join(page.render(story_of(named(text))))

@@ -4,6 +4,7 @@ import re
 
 import hostile
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -174,7 +175,7 @@ def test_a_fold_in_which_nothing_is_is_left_out(inner):
     assert group("the details", "Details", inner) == ()
 
 
-@pytest.mark.parametrize("budget", range(150, 900, 50))
+@each_row("budget", range(150, 900, 50))
 def test_a_fold_is_left_out_with_all_that_is_in_it(budget):
     """Whatever room there is."""
     sections = [HEAD, *group("the details", "Details", [of("one", Rank.DETAILS, 300)]), FOOT]

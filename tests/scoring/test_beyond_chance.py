@@ -7,6 +7,7 @@ from fractions import Fraction
 import krippendorff as library
 import numpy as np
 import pytest
+from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_examples import examples
@@ -81,7 +82,7 @@ def ratings(seed: int) -> list[list[bool | None]]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_row("seed", range(40))
 def test_alpha_is_the_librarys(seed):
     """With equal weights, whatever these are."""
     people = ratings(seed)

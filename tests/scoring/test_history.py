@@ -9,6 +9,7 @@ from statistics import fmean
 
 import builders as build
 import pytest
+from each_row import each_row
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from property_examples import examples
@@ -208,7 +209,16 @@ def test_no_worse_verdict_opens_the_gate(verdicts, test, trial, criterion):
 _FINE, _BROKEN = [[True, True]] * 3, [[False, False]] * 3
 
 
-@pytest.mark.parametrize(
+@pytest.fixture(scope="module")
+def decided_without():
+    """A run in which six tests broke, four runs of main, and the decision by these alone."""
+    weak = [[True, False]] * 3
+    head = build.run_of("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
+    runs = [build.run_of(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
+    return head, runs, _decided(head, runs)
+
+
+@each_row(
     "older",
     [
         pytest.param([_FINE] * 4, id="fewer tests"),
@@ -218,13 +228,10 @@ _FINE, _BROKEN = [[True, True]] * 3, [[False, False]] * 3
         pytest.param([[[False, False]]] * 20, id="fewer trials, all of them bad"),
     ],
 )
-@pytest.mark.parametrize("place", [0, 2, 3])
-def test_an_older_smaller_run_hides_no_drop(older, place):
+@each_row("place", [0, 2, 3])
+def test_an_older_smaller_run_hides_no_drop(decided_without, older, place):
     """The tests that it lacks are the broken ones, or its bad luck looks as if runs differed."""
-    weak = [[True, False]] * 3
-    head = build.run_of("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
-    runs = [build.run_of(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
-    without = _decided(head, runs)
+    head, runs, without = decided_without
     assert not without.gate.passed
     assert len(without.comparison.broken) == 6
     with_it = _decided(head, [*runs[:place], build.run_of("small", older), *runs[place:]])

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 
 import builders as build
 import pytest
+from each_row import each_row
 from pydantic import ValidationError
 
 from ci_evals.domain.plan import BASE, HEAD
@@ -42,8 +43,8 @@ def test_a_run_with_right_numbers_passes():
     assert conclude(card_of(RUN), RUN.run, POLICY, RunEnding()).gate.exit_code == 0
 
 
-@pytest.mark.parametrize("wrong", [101.0, -1.0, math.nan, math.inf])
-@pytest.mark.parametrize("of", ["run", "suite", "test", "statistics", "base agent"])
+@each_row("wrong", [101.0, -1.0, math.nan, math.inf])
+@each_row("of", ["run", "suite", "test", "statistics", "base agent"])
 def test_a_wrong_score_is_a_bug_and_no_green(of, wrong):
     """Of a run, a suite, a test or another agent: there are no results that could pass."""
     run = {

@@ -12,6 +12,7 @@ from statistics import NormalDist, fmean, variance
 import builders as build
 import pytest
 from doc_pages import ROOT, blocks, table
+from each_row import each_row
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plans import trial
@@ -439,7 +440,7 @@ def test_the_interval_of_a_score_holds_it(means):
     assert (turned.low, turned.high) == pytest.approx((found.low, found.high), abs=1e-6)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("freedom", "quantile"),
     [
         (1, 12.706),
@@ -480,7 +481,7 @@ ALL_COUNTS = [
 ]
 
 
-@pytest.mark.parametrize(("trials", "passed", "k"), ALL_COUNTS)
+@each_row(("trials", "passed", "k"), ALL_COUNTS)
 def test_passing_some_and_all_of_k_by_brute_force(trials, passed, k):
     """Over all ways to take k of the trials; pass@k also by the product of the Codex paper."""
     outcomes = [place < passed for place in range(trials)]

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,7 +112,7 @@ def test_ids_cannot_leave_their_place_in_a_path() -> None:
     assert aui_wire.trace_path("a/b?", "c d") == "/tasks/a%2Fb%3F/messages/c%20d/trace-info"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "expected"),
     [
         ({"text": "Hello"}, "Hello"),
@@ -178,7 +179,7 @@ def test_a_reply_with_evidence_may_mention_an_error(body: Any) -> None:
     assert read(body).agent == "Hi"
 
 
-@pytest.mark.parametrize("length", range(280, 300))
+@each_row("length", range(280, 300))
 def test_no_half_of_a_secret_is_left_by_a_cut(length: int) -> None:
     """Secrets are taken out of what is told of errors before it is cut to one line."""
     secret = "long-secret-value-abcdef"
@@ -195,8 +196,8 @@ def test_no_half_of_a_secret_is_left_by_a_cut(length: int) -> None:
         assert "long" not in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["executed_workflows", "executedWorkflows"])
-@pytest.mark.parametrize(
+@each_row("key", ["executed_workflows", "executedWorkflows"])
+@each_row(
     ("value", "expected"),
     [
         ([], ()),

@@ -5,6 +5,7 @@ import re
 import time
 
 import pytest
+from each_row import each_row
 
 from ci_evals.extensions.ag_ui.json_patch import MAX_COPIED, Patcher, PatchError
 
@@ -90,14 +91,14 @@ def operation(name, path, value=None, more=None):
     return {"op": name, "path": path, **({} if name == "remove" else last), **(more or {})}
 
 
-@pytest.mark.parametrize("case", APPLIES)
+@each_row("case", APPLIES)
 def test_what_applies(case):
     """The examples of the standard, by their numbers there, and some at its edges."""
     document, patch, result = APPLIES[case]
     assert patched(document, [operation(*each) for each in patch]) == result
 
 
-@pytest.mark.parametrize("case", FAILS)
+@each_row("case", FAILS)
 def test_inapplicable_patches_are_refused(case):
     """The message says which operation, and why."""
     document, patch, message = FAILS[case]

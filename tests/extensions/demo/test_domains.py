@@ -1,6 +1,7 @@
 """The bundled domains understand people, however they put it, and do not hear what nobody said."""
 
 import pytest
+from each_row import each_row
 
 from ci_evals.extensions.demo import catalog, engine
 from ci_evals.extensions.demo.reply import ResponseType, State
@@ -15,7 +16,7 @@ def talk(agent_id, *lines, **variables):
     return reply
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("agent_id", "line", "workflow"),
     [
         ("demo-hr", "Can I take a few days off in May?", "VACATION_REQUEST"),

@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from each_row import each_row
 from pydantic import ValidationError
 
 from ci_evals.extensions.demo import catalog, knowledge
@@ -77,7 +78,7 @@ def test_an_agent_id_is_no_path(name):
         catalog.playbook(name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "wanted", "expected"),
     [
         ("Gold", "gold", True),

@@ -10,6 +10,7 @@ from uuid import UUID
 import endpoints
 import pytest
 import world
+from each_row import each_row
 from endpoints import Endpoint
 from hypothesis import HealthCheck, given, settings
 from property_examples import examples
@@ -272,7 +273,7 @@ def test_no_text_says_what_was_there(body: Any) -> None:
     assert json.dumps(body) in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "path", "names"),
     [
         ({"tools": ["a", "b"]}, "$.tools", ("a", "b")),
@@ -301,7 +302,7 @@ def test_workflows_and_rules(body: Any, path: str, names: Any) -> None:
     assert (reply.workflows, reply.rules) == (names, names)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "path", "params", "named"),
     [
         ({"plan": "Pro", "name": "Ida", "value": 1}, "$.p", {"plan": "Pro", "name": "Ida", "value": 1}, ()),

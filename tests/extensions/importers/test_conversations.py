@@ -55,7 +55,7 @@ def drafted(tmp_path, *conversations, name="chats.jsonl", form="transcript", **o
     source.write_text("\n".join(map(json.dumps, conversations)))
     import_suite(ImportSettings(format=form, file=source, output=output, **options), RunContext({}))
     text = output.read_text()
-    return yaml.safe_load(text)["tests"], text
+    return yaml.load(text, yaml.CSafeLoader)["tests"], text
 
 
 def test_each_call_is_checked_by_what_the_user_gave(tmp_path):
@@ -298,7 +298,7 @@ def test_plain_text_is_read_and_says_that_its_calls_are_unknown(tmp_path):
     source, output = tmp_path / "chat.txt", tmp_path / "suite.yaml"
     source.write_text(TEXT)
     import_suite(ImportSettings(format="transcript", file=source, output=output), RunContext({}))
-    first, second = yaml.safe_load(output.read_text())["tests"]
+    first, second = yaml.load(output.read_text(), yaml.CSafeLoader)["tests"]
     assert first["name"] == "Refund"
     assert first["turns"] == [{"user": "I want my money back\nfor order A-1."}]
     assert [check["strict"] for check in first["evaluations"]] == ["regex"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from each_row import each_row
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.extensions.importers.formats import IMPORTERS
@@ -19,7 +20,7 @@ Path = tuple[str | int, ...]
 
 def imported(kind: str, file: str, text: str) -> tuple[list[dict[str, Any]], list[str]]:
     found = IMPORTERS[kind].read(text, file)
-    tests = yaml.safe_load(suite_text(found, kind, file, "suite.yaml"))["tests"]
+    tests = yaml.load(suite_text(found, kind, file, "suite.yaml"), yaml.CSafeLoader)["tests"]
     return tests, found.notes
 
 
@@ -201,7 +202,7 @@ MUTATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("sample", "path"), MUTATIONS)
+@each_row(("sample", "path"), MUTATIONS)
 def test_a_field_of_a_wrong_type_is_refused_or_named(sample: Sample, path: Path) -> None:
     """Never dropped without a word, so that a weaker test remains."""
     before = notes_of(sample)
@@ -291,7 +292,7 @@ def lines(*rows: Any) -> str:
 
 
 def yaml_tests(*tests: Any) -> str:
-    return yaml.safe_dump({"prompts": ["{{question}}"], "tests": list(tests)})
+    return yaml.dump({"prompts": ["{{question}}"], "tests": list(tests)}, Dumper=yaml.CSafeDumper)
 
 
 ASKED = {"vars": {"question": "Hi"}}
@@ -404,11 +405,11 @@ INVALID = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "file", "text", "reason"), INVALID)
+@each_row(("kind", "file", "text", "reason"), INVALID)
 def test_one_invalid_test_is_left_out_with_its_place(kind: str, file: str, text: str, reason: str) -> None:
     """And the others are imported."""
     found = IMPORTERS[kind].read(text, file)
-    tests = yaml.safe_load(suite_text(found, kind, file, "suite.yaml"))["tests"]
+    tests = yaml.load(suite_text(found, kind, file, "suite.yaml"), yaml.CSafeLoader)["tests"]
     assert [test["turns"][0]["user"] for test in tests] == ["Hi"]
     (note,) = found.left_out
     assert reason in note

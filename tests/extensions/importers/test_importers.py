@@ -5,6 +5,7 @@ import time
 
 import pytest
 import yaml
+from each_row import each_row
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ def imported(kind, text, file):
     written = suite_text(found, kind, file, "suite.yaml")
     assert written == suite_text(IMPORTERS[kind].read(text, file), kind, file, "suite.yaml")
     suite = load(written, "suite.yaml", Reading(environ={"HOME": "/home/secret-user"})).suite
-    return suite, yaml.safe_load(written), found.notes
+    return suite, yaml.load(written, yaml.CSafeLoader), found.notes
 
 
 def refusal(kind, text, file):
@@ -340,7 +341,7 @@ UNMAPPED = [
 ]
 
 
-@pytest.mark.parametrize(("assertion", "text"), UNMAPPED)
+@each_row(("assertion", "text"), UNMAPPED)
 def test_parts_without_a_counterpart_are_named(assertion, text):
     """In the summary with its place, and in the test."""
     config = {"tests": [{"vars": {"question": "Hi"}, "assert": [assertion]}]}
@@ -678,7 +679,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "file", "output"), REFUSED)
+@each_row(("kind", "text", "file", "output"), REFUSED)
 def test_a_file_that_is_none_is_refused_with_the_place(kind, text, file, output):
     """And with what would be right."""
     assert output in refusal(kind, text, file)

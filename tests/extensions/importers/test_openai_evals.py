@@ -44,7 +44,7 @@ def imported(
 ) -> tuple[Suite, Any, list[str]]:
     found = IMPORTERS[kind].read(text, file)
     written = suite_text(found, kind, file, "suite.yaml")
-    return load(written, "suite.yaml", Reading()).suite, yaml.safe_load(written), found.notes
+    return load(written, "suite.yaml", Reading()).suite, yaml.load(written, yaml.CSafeLoader), found.notes
 
 
 def config(**fields: Any) -> str:

@@ -32,7 +32,7 @@ def imported(folder: Path, name: str, files: Mapping[str, Any]) -> tuple[list[di
     path = folder / name
     found = IMPORTERS["promptfoo"].read(path.read_text(encoding="utf-8"), name, OtherFiles(path))
     text = suite_text(found, "promptfoo", name, "suite.yaml")
-    return yaml.safe_load(text)["tests"], "\n".join(found.notes)
+    return yaml.load(text, yaml.CSafeLoader)["tests"], "\n".join(found.notes)
 
 
 def refusal(folder: Path, name: str, files: Mapping[str, Any]) -> str:

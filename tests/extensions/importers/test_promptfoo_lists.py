@@ -6,6 +6,7 @@ from typing import Any
 import builders as build
 import pytest
 import yaml
+from each_row import each_row
 
 from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Transcript
@@ -40,7 +41,7 @@ SPLIT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "parts"), SPLIT)
+@each_row(("text", "parts"), SPLIT)
 def test_a_text_is_split_at_commas(text: str, parts: list[str]) -> None:
     assert split_at_commas(text) == parts
 
@@ -67,7 +68,7 @@ def imported(assertion: Any, **variables: Any) -> tuple[list[Evaluation], list[s
     config = json.dumps({"prompts": ["{{question}}"], "tests": [test]})
     found = IMPORTERS["promptfoo"].read(config, "c.json")
     written = suite_text(found, "promptfoo", "c.json", "s.yaml")
-    assert yaml.safe_load(written)["tests"]
+    assert yaml.load(written, yaml.CSafeLoader)["tests"]
     return list(load(written, "s.yaml", Reading()).suite.tests[0].evaluations), found.notes
 
 
@@ -100,8 +101,8 @@ VERDICTS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "reply", "passed"), VERDICTS)
-@pytest.mark.parametrize(
+@each_row(("kind", "reply", "passed"), VERDICTS)
+@each_row(
     ("value", "variables"),
     [
         (TEXT, {}),
@@ -129,8 +130,8 @@ def test_a_comma_in_a_list_or_in_one_text_is_a_comma() -> None:
     assert passes(imported({"type": "icontains", "value": "Acme,Globex"})[0], "Acme") is False
 
 
-@pytest.mark.parametrize("kind", ["contains-any", "icontains-all", "not-contains-any", "not-icontains-any"])
-@pytest.mark.parametrize(
+@each_row("kind", ["contains-any", "icontains-all", "not-contains-any", "not-icontains-any"])
+@each_row(
     ("value", "reason"),
     [
         ("", "has a value that ci-evals does not support"),

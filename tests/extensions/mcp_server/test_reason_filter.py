@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,8 +64,8 @@ def test_suite_words_within_foreign_ones_do_not_bring_them_along():
     assert shown == "city = […] in turn 1"
 
 
-@pytest.mark.parametrize("mark", ["'", '"', "“", "„", "«", "‘", "’"])
-@pytest.mark.parametrize("end", ["", "\\", "x" * 30_000, "\n city"])
+@each_row("mark", ["'", '"', "“", "„", "«", "‘", "’"])
+@each_row("end", ["", "\\", "x" * 30_000, "\n city"])
 def test_a_quotation_that_nothing_closes_is_left_out_to_its_end(mark, end):
     """Cut off with its closing mark, or in marks of another kind."""
     shown = ReasonFilter(SUITE, NAMES).without_words(f"R-7 = {mark}call city\nnot send-mail {end}")

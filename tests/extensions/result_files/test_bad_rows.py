@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_support.result_files.result_rows import Row, Undecided
@@ -137,9 +138,7 @@ BAD_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("data", "test", "reason"), [case[1:] for case in BAD_ROWS], ids=[case[0] for case in BAD_ROWS]
-)
+@each_row(("data", "test", "reason"), [case[1:] for case in BAD_ROWS], ids=[case[0] for case in BAD_ROWS])
 def test_a_bad_row_is_an_error_of_its_own(data: bytes, test: str, reason: str) -> None:
     """Named as what it is, with its reason. It never counts as passed."""
     found = rows_of(data)

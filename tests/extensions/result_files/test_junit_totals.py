@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from each_row import each_row
 
 from ci_evals.extension_support.result_files.result_rows import ResultSet, Undecided
 from ci_evals.extension_support.result_files.source import SourceFile
@@ -27,7 +28,7 @@ def suite(cases: str, attributes: str = "", inner: str = "") -> str:
     return f'<testsuite name="s" {attributes}>{cases}{inner}</testsuite>'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         (suite(PASSED, 'tests="100"'), "line 1: testsuite 's' counts 100 tests, but has 1 test case"),
@@ -105,7 +106,7 @@ def test_the_cure_for_subtests_of_pytest_is_named() -> None:
 ERROR, SKIP = Undecided.ERROR, Undecided.SKIPPED
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("case", "expected"),
     [
         *((f'status="{word}"', ERROR) for word in ("error", "crashed", "Aborted", "timed out", "TIMED_OUT")),
@@ -125,8 +126,8 @@ def test_a_status_that_is_no_known_result_is_an_error(case: str, expected: objec
     assert bool(row.reason) is (row.undecided is ERROR)
 
 
-@pytest.mark.parametrize("status", ["", "passed", "failed", "error", "skipped", "run", "crashed", "notrun"])
-@pytest.mark.parametrize(
+@each_row("status", ["", "passed", "failed", "error", "skipped", "run", "crashed", "notrun"])
+@each_row(
     ("child", "expected"),
     [
         ('<error message="no server"/>', ERROR),

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from each_row import each_row
 from tool_results import (
     ERROR,
     FAILED,
@@ -288,14 +289,14 @@ def real_files() -> list[str]:
     )
 
 
-@pytest.mark.parametrize("name", real_files())
+@each_row("name", real_files())
 def test_a_format_is_found_by_content(name: str) -> None:
     data = (FILES / name).read_bytes()
     reader, _ = read_file(SourceFile("renamed", data, answers()))
     assert reader.format == name.partition("/")[0]
 
 
-@pytest.mark.parametrize("name", real_files())
+@each_row("name", real_files())
 def test_a_file_that_is_cut_off_is_refused_or_has_fewer_rows(name: str) -> None:
     data = (FILES / name).read_bytes()
     before = sum(len(results.rows) for results in read_file(SourceFile(name, data, answers()))[1])

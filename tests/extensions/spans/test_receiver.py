@@ -88,7 +88,7 @@ BAD = {
     "many values": (b"[" + b"1," * 3_000_000 + b"1]", JSON, 400),
     "a long number": (b'{"x":' + b"9" * 5000 + b"}", JSON, 400),
     "too large": (b" " * (decoding.MAX_BYTES + 1), JSON, 413),
-    "a bomb": (gzip.compress(b" " * 10 * decoding.MAX_BYTES), JSON, 413),
+    "a bomb": (gzip.compress(b" " * 2 * decoding.MAX_BYTES, compresslevel=1), JSON, 413),
     "broken gzip": (b"\x1f\x8b\x08\x00no", JSON, 400),
     "half of gzip": (gzip.compress(as_json(span()))[:40], JSON, 400),
     "gzip with a broken end": (gzip.compress(as_json(span()))[:-8] + b"x" * 8, JSON, 400),

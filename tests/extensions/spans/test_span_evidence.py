@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from each_row import each_row
 
 from ci_evals.extension_support.span_reading import evidence
 from ci_evals.extension_support.span_reading.belonging import TurnSpan, by_turn
@@ -477,8 +478,8 @@ WRAPPED = {
 }
 
 
-@pytest.mark.parametrize("attribute", ["gen_ai.tool.call.arguments", "traceloop.entity.input"])
-@pytest.mark.parametrize("how", WRAPPED)
+@each_row("attribute", ["gen_ai.tool.call.arguments", "traceloop.entity.input"])
+@each_row("how", WRAPPED)
 def test_arguments_are_what_an_instrumentation_wraps(how, attribute):
     """Never the wrapper: if nothing in it can be read they are unknown."""
     text, expected = WRAPPED[how]
@@ -555,7 +556,7 @@ ASIDE = {
 }
 
 
-@pytest.mark.parametrize("aside", ASIDE)
+@each_row("aside", ASIDE)
 def test_spans_of_what_surrounds_an_agent_say_nothing_of_tools(aside):
     """One span of a tool, a model or an agent does."""
     around = below("SELECT", ASIDE[aside])
