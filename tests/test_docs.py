@@ -103,20 +103,14 @@ def typed(text):
             yield shlex.split(line[match.end() :].partition(" > ")[0], comments=True)
 
 
-@pytest.fixture(scope="module")
-def commands():
-    """All commands, by name."""
-    return vars(typer.main.get_command(app))["commands"]
-
-
 COMMANDS = sorted({tuple(words) for paper in PAPERS for words in typed((ROOT / paper).read_text())})
 
 
 @each_row("words", COMMANDS, ids=" ".join)
-def test_documented_commands_can_be_typed(commands, words):
+def test_documented_commands_can_be_typed(words):
     """With arguments and options that exist."""
     name, *rest = words
-    commands[name].make_context(name, rest)
+    vars(typer.main.get_command(app))["commands"][name].make_context(name, rest)
 
 
 def test_pages_are_short_enough_to_be_read():
@@ -166,7 +160,6 @@ def demo(tmp_path_factory):
     return done.stdout, {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
 
 
-@pytest.mark.end_to_end
 @pytest.mark.slow
 def test_the_demo_plays_in_an_environment_of_its_own(tmp_path):
     """As on a new machine, where nothing is installed that the tests have."""

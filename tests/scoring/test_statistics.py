@@ -198,7 +198,9 @@ def test_enumerated_p_agrees_with_a_long_draw():
     assert abs(result.p - low / 10_000) <= 4 * math.sqrt(result.p * (1 - result.p) / 10_000)
 
 
-@pytest.mark.parametrize(("tests", "trials", "worse"), [(30, 3, 2), (1, 10, 10), (12, 10, 3), (4, 25, 3)])
+@pytest.mark.parametrize(
+    ("tests", "trials", "worse"), [(30, 3, 2), (1, 10, 10), pytest.param(4, 25, 3, marks=pytest.mark.slow)]
+)
 def test_drawn_arrangements_agree_with_all(tests, trials, worse):
     """Also of big pools, where one set of draws is dealt to all tests."""
     pairs = noisy(tests, trials, worse=worse, step=1)
@@ -209,7 +211,10 @@ def test_drawn_arrangements_agree_with_all(tests, trials, worse):
     assert abs(chance.p - exact) <= 4 * math.sqrt(exact * (1 - exact) / 9_999)
 
 
-@pytest.mark.parametrize("times", [250, pytest.param(1_000, marks=pytest.mark.simulate)])
+@pytest.mark.parametrize(
+    "times",
+    [pytest.param(100, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.simulate)],
+)
 def test_big_pools_keep_the_level(times):
     """Ten trials a side that nothing tells apart: a p of 0.05 or less comes in one comparison of twenty."""
     texts = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(times)]
@@ -661,7 +666,9 @@ def test_fifteen_hundred_tests():
     assert mean_interval([fmean(scores) for scores in head]).low > 40
 
 
-@pytest.mark.parametrize(("tests", "trials"), [(200, 10), (40, 50), (1_500, 3)])
+@pytest.mark.parametrize(
+    ("tests", "trials"), [pytest.param(200, 10, marks=pytest.mark.slow), (40, 50), (1_500, 3)]
+)
 def test_many_tests_take_seconds(tests, trials):
     """Processor time, with room for a slow machine; all scores differ."""
     pairs, began = noisy(tests, trials), time.process_time()
