@@ -15,6 +15,7 @@ from ci_evals.domain.checks.strict.json_replies import JsonSchema
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.score_scale import as_share, is_share
 from ci_evals.domain.suite import Suite
+from ci_evals.extension_registry import suite_bases
 from ci_evals.planning.adapter_options import complaint, option_problems
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.planning.documents.interpolate import Reading, interpolate
@@ -65,6 +66,9 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         BrokenSuiteError: with every problem at once.
     """
     document = read(text, file)
+    if isinstance(document.value, dict) and "extends" in document.value:
+        for base in suite_bases():
+            document = base.extended(document)
     filled = interpolate(document, reading)
     problems = [*document.problems, *filled.problems]
     suite: Suite | None = None

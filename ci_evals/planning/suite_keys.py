@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import Suite, Test, suite_schema
-from ci_evals.extension_registry import suite_keys
+from ci_evals.extension_registry import suite_bases, suite_keys
 from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.validation import problems_in
@@ -108,4 +108,10 @@ def schema_with_added_keys() -> dict[str, Any]:
             added = keys.model_json_schema(mode="validation", by_alias=True)
             owner["properties"] |= added["properties"]
             schema["$defs"] |= added.get("$defs", {})
+    for base in suite_bases():
+        added = base.SUITE_KEYS.model_json_schema(mode="validation", by_alias=True)
+        schema["properties"] |= added["properties"]
+        schema["$defs"] |= added.get("$defs", {})
+        schema["required"].remove("tests")
+        schema["anyOf"] = [{"required": ["tests"]}, {"required": ["extends"]}]
     return schema

@@ -1,0 +1,1 @@
+"""Suites of attacks that another suite plays against its own agent: `extends: safety:data`."""
