@@ -27,8 +27,8 @@ these names:
   `repeat(settings, context)`, which takes the place of the run and returns its exit code;
 - `suite_keys`: `SUITE_KEYS` and `TEST_KEYS`, models of the keys that it adds to suites and tests, and
   `expand(written)`, which says what tests are played (`planning/suite_keys`);
-- `suite_base`: `SUITE_KEYS`, a model of the keys `extends` and `with`, and `extended(document)`, the document of
-  a suite with `extends`, with the tests that this brings; unchanged if it names nothing of the extension;
+- `suite_base`: `SUITE_KEYS`, a model of the keys `extends` and `with`, and `extended(document)`, the document
+  of a suite with the tests that its `extends` brings; unchanged if that names nothing of the extension;
 - `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
   what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below;
 - `span_receiver`: `open_receiver(host, port)`, a `SpanReceiver` (`ports`) for runs with `trace: otlp`.

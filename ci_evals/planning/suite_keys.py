@@ -112,6 +112,6 @@ def schema_with_added_keys() -> dict[str, Any]:
         added = base.SUITE_KEYS.model_json_schema(mode="validation", by_alias=True)
         schema["properties"] |= added["properties"]
         schema["$defs"] |= added.get("$defs", {})
-        schema["required"].remove("tests")
+        schema["required"] = [key for key in schema["required"] if key != "tests"]
         schema["anyOf"] = [{"required": ["tests"]}, {"required": ["extends"]}]
     return schema

@@ -21,7 +21,7 @@ from ci_evals.domain.checks.evaluation import (
 from ci_evals.domain.checks.evaluation import STRICT as STRICT_TAG
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import GIVEN_REPLY, PLANNED_TURN, GivenReply, PlannedTurn, Suite, Test
-from ci_evals.extension_registry import suite_keys
+from ci_evals.extension_registry import suite_bases, suite_keys
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.support.redaction import MASK, Redactor
 
@@ -191,7 +191,10 @@ def _added_keys(model: type[BaseModel]) -> list[str]:
     attribute = {Suite: "SUITE_KEYS", Test: "TEST_KEYS"}.get(model)
     if attribute is None:
         return []
-    return [key for module in suite_keys() for key in _keys_of(getattr(module, attribute))]
+    keys = [key for module in suite_keys() for key in _keys_of(getattr(module, attribute))]
+    if model is Suite:
+        keys += [key for base in suite_bases() for key in _keys_of(base.SUITE_KEYS)]
+    return keys
 
 
 def _unknown_key(key: str, model: type[BaseModel]) -> str:
