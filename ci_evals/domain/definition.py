@@ -29,6 +29,7 @@ class TestDefinition(ResultPart):
     difficulty: str | None = None
     critical: bool = False
     quarantined: bool = False
+    cluster: str | None = None
     min_score: float | None = None
     when: tuple[str, ...] | None = None
     """The paths that it depends on, by its own `when` or that of its suite. Null if it is always played."""

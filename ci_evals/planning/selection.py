@@ -200,6 +200,7 @@ def _test_definition(loaded: LoadedSuite, index: int, redactor: Redactor) -> Tes
         difficulty=test.difficulty,
         critical=test.critical,
         quarantined=test.quarantine is not None,
+        cluster=test.cluster,
         min_score=test.min_score,
         when=when.paths if when else None,
         criteria=criteria,

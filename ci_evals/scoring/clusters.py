@@ -1,6 +1,6 @@
 """Tests that depend on each other, counted as one: docs/statistics.md has the reasons."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.suite import TestResult
@@ -12,6 +12,18 @@ from ci_evals.scoring.statistics import ScorePair, mean_interval
 def clusters_of(tests: Sequence[TestResult]) -> list[Hashable]:
     """Return the cluster of each test: its own, or the test alone by its place."""
     return [test.cluster or place for place, test in enumerate(tests)]
+
+
+def clusters_of_pairs(pairs: Iterable[tuple[TestResult, TestResult]]) -> list[Hashable]:
+    """Return the cluster of each test that is compared: one that both sides have, or the test alone.
+
+    A change that puts independent tests into one cluster does not make its own drop harder to prove.
+    """
+    clusters: list[Hashable] = []
+    for place, (head, base) in enumerate(pairs):
+        is_shared = head.cluster is not None and head.cluster == base.cluster
+        clusters.append(head.cluster if is_shared else place)
+    return clusters
 
 
 def interval_of_mean(tests: Sequence[TestResult], rule: ScoreRule) -> Interval | None:

@@ -150,3 +150,14 @@ def test_interval_holds_the_true_score_more_often_by_original_tests():
     by_cluster, by_test = covers(Personas(8, 3, 3), 120)
     assert by_cluster >= 0.95 - 0.06
     assert by_test < by_cluster
+
+
+def test_a_change_cannot_hide_its_drop_in_a_new_cluster():
+    """Only what both sides hold for dependent counts as one."""
+    names = [f"t{number}" for number in range(8)]
+    base = run("base", dict.fromkeys(names, (100, 100, 100)), alone)
+    head = run("head", dict.fromkeys(names, (0, 0, 0)), lambda _: "all")
+    change = RunComparer(head, base).overall_change()
+    assert (change.tests, change.p < 0.01) == (8, True)
+    once = run("base", dict.fromkeys(names, (100, 100, 100)), lambda _: "all")
+    assert RunComparer(head, once).overall_change().p >= 0.05

@@ -430,3 +430,20 @@ def test_it_does_not_apply_to_results_of_other_tools():
         check for check in checks_of(GateInput(results), Policy(weakened=FAIL)) if check.kind == "weakened"
     ]
     assert (check.passed, check.note) == (None, "results of other tools do not say what their tests require")
+
+
+def test_tests_that_were_independent_must_not_become_one():
+    """A drop of one test is never significant, however many it stands for."""
+    together = [a_test(name, cluster="all") for name in "ab"]
+    assert found([a_suite(A, B)], [a_suite(*together)]) == [
+        (WeakeningKind.TEST_JOINED_CLUSTER, name, None, None, None) for name in "ab"
+    ]
+    assert found([a_suite(*together)], [a_suite(*together)]) == []
+    assert found([a_suite(*together)], [a_suite(A, B)]) == []
+    renamed = [a_test(name, cluster="both") for name in "ab"]
+    assert found([a_suite(*together)], [a_suite(*renamed)]) == []
+
+
+def test_a_test_may_be_in_a_cluster_with_new_ones():
+    """As a test is that gets personas."""
+    assert found([a_suite(A)], [a_suite(a_test("a", cluster="x"), a_test("c", cluster="x"))]) == []

@@ -20,6 +20,8 @@ class WeakeningKind(StrEnum):
     """A criterion is gone or says something else."""
     TEST_QUARANTINED = "test_quarantined"
     TEST_NOT_CRITICAL = "test_not_critical"
+    TEST_JOINED_CLUSTER = "test_joined_cluster"
+    """A test counts as one with another that it was independent of, so a drop of theirs proves less."""
     TEST_LEFT_PART = "test_left_part"
     """A test lost the tag, the difficulty, the name or the suite that a limit of the gate is about."""
     TEST_WHEN_NARROWED = "test_when_narrowed"

@@ -22,6 +22,11 @@ _CHANGED = (
     (WeakeningKind.TEST_QUARANTINED, "1 test is in quarantine", "{} tests are in quarantine"),
     (WeakeningKind.TEST_NOT_CRITICAL, "1 test is no longer critical", "{} tests are no longer critical"),
     (
+        WeakeningKind.TEST_JOINED_CLUSTER,
+        "1 test counts as one with another",
+        "{} tests count as one with others",
+    ),
+    (
         WeakeningKind.TEST_LEFT_PART,
         "1 test left a part of the run with its own limit",
         "{} tests left a part of the run with its own limit",
@@ -41,6 +46,7 @@ _LABELS = {
     WeakeningKind.CRITERION_REMOVED: "Gone",
     WeakeningKind.TEST_QUARANTINED: "In quarantine",
     WeakeningKind.TEST_NOT_CRITICAL: "No longer critical",
+    WeakeningKind.TEST_JOINED_CLUSTER: "Joined a cluster",
     WeakeningKind.TEST_LEFT_PART: "No longer in",
     WeakeningKind.TEST_WHEN_NARROWED: "Depends on fewer paths (when)",
     WeakeningKind.WEIGHT_LOWERED: "Weight",

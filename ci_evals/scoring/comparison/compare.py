@@ -21,7 +21,7 @@ from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, points
 from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring import scores, statistics
-from ci_evals.scoring.clusters import clusters_of, merged_pairs
+from ci_evals.scoring.clusters import clusters_of_pairs, merged_pairs
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.pairing import SuitePair, TestPair, differences, pair
 from ci_evals.scoring.scores import ScoreRule
@@ -261,7 +261,9 @@ class RunComparer:
 
 
 def _clustered(scored: Sequence[tuple[TestPair, statistics.ScorePair]]) -> list[statistics.ScorePair]:
-    return merged_pairs([own for _, own in scored], clusters_of([pair.head for pair, _ in scored]))
+    return merged_pairs(
+        [own for _, own in scored], clusters_of_pairs((pair.head, pair.base) for pair, _ in scored)
+    )
 
 
 def _base_scores(suite: SuitePair) -> tuple[float | None, ...]:

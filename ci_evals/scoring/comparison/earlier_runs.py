@@ -13,7 +13,7 @@ from statistics import fmean
 from ci_evals.domain.results.comparison import Change, HistoryComparison, TestName
 from ci_evals.domain.results.run import Results
 from ci_evals.scoring import scores
-from ci_evals.scoring.clusters import clusters_of, merged
+from ci_evals.scoring.clusters import clusters_of_pairs, merged
 from ci_evals.scoring.comparison import history
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.scores import ScoreRule
@@ -110,7 +110,8 @@ class EarlierRuns:
     def _runs(self, rule: ScoreRule) -> tuple[list[Sequence[float]], list[list[Sequence[float]]]]:
         """The scores of this run, and those of each earlier run, with each cluster of tests as one test."""
         head, earlier = self._runs_by_test(rule)
-        clusters = clusters_of([self._pairs[numbers].head for numbers in self._head(rule)])
+        pairs = [self._pairs[numbers] for numbers in self._head(rule)]
+        clusters = clusters_of_pairs((pair.head, pair.base) for pair in pairs)
         return [*merged(head, clusters)], [[*merged(run, clusters)] for run in earlier]
 
     def _runs_by_test(self, rule: ScoreRule) -> tuple[list[Sequence[float]], list[list[Sequence[float]]]]:

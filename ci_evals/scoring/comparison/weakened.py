@@ -35,6 +35,7 @@ def weakenings(
     """
     suites = _suite_pairs(base, head)
     tests = _test_pairs(base, head, suites)
+    joined = _joined_clusters(base, tests)
     for index, suite in enumerate(base):
         counterparts = [tests.get((index, number)) for number in range(len(suite.tests))]
         partner = head[suites[index]] if index in suites else None
@@ -44,6 +45,22 @@ def weakenings(
             for part in sorted(lost.intersection(guarded)):
                 kind = WeakeningKind.TEST_LEFT_PART
                 yield Weakening(kind=kind, suite=suite.name, test=test.name, option=part)
+        for number in sorted(number for place, number in joined if place == index):
+            kind = WeakeningKind.TEST_JOINED_CLUSTER
+            yield Weakening(kind=kind, suite=suite.name, test=suite.tests[number].name)
+
+
+def _joined_clusters(base: Sequence[SuiteDefinition], tests: Mapping[_Position, _Located]) -> set[_Position]:
+    """Return the tests of the baseline that share a cluster now and did not before."""
+    before: defaultdict[str, set[object]] = defaultdict(set)
+    members: defaultdict[str, list[_Position]] = defaultdict(list)
+    for position, located in tests.items():
+        cluster = located.test.cluster
+        if cluster is not None:
+            index, number = position
+            before[cluster].add(base[index].tests[number].cluster or position)
+            members[cluster].append(position)
+    return {position for cluster, group in members.items() if len(before[cluster]) > 1 for position in group}
 
 
 def _parts(suite: SuiteDefinition, test: TestDefinition) -> set[str]:
