@@ -31,13 +31,17 @@ these names:
   of a suite with the tests that its `extends` brings; unchanged if that names nothing of the extension;
 - `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
   what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below;
-- `span_receiver`: `open_receiver(host, port)`, a `SpanReceiver` (`ports`) for runs with `trace: otlp`.
+- `platform`: another platform than GitHub: `NAME` and `TITLE`, `HELP` of the option `platform`,
+  `is_job(environ)`, `has_base(environ)`, `comment(results, settings, context)` and
+  `find_baseline(output_dir, branch, earlier, context)`;
+- `span_receiver`: `open_receiver(host, port)`, a `SpanReceiver` (`ports`) for runs with `trace: otlp`;
+- `world_steps`: `WorldSteps(environ, redactor, base_url)`, which does the steps of tests' worlds (`ports`).
 
 An extension that cannot be loaded is named with the reason, once, and left out from then on.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -74,7 +78,9 @@ NEEDED = {
     "suite_keys": ("SUITE_KEYS", "TEST_KEYS", "expand"),
     "suite_base": ("SUITE_KEYS", "extended"),
     "later_runs": ("read", "rejudged", "merged"),
+    "platform": ("NAME", "TITLE", "HELP", "is_job", "has_base", "comment", "find_baseline"),
     "span_receiver": ("open_receiver",),
+    "world_steps": ("WorldSteps",),
 }
 """What each part must have."""
 
@@ -322,6 +328,21 @@ def after_merging(results: "Results", shards: Sequence["Results"]) -> "Results":
     return results
 
 
+def platforms() -> Iterator[Any]:
+    """Yield the module of each platform that extensions know beside GitHub."""
+    yield from installed().parts("platform")
+
+
+def platform_of(environ: Mapping[str, str]) -> Any | None:
+    """Return the platform whose job a command runs in; None if it is GitHub, or none."""
+    return next((module for module in platforms() if module.is_job(environ)), None)
+
+
+def platform_words() -> list[str]:
+    """Return the values of the option `platform`."""
+    return ["auto", "github", *(module.NAME for module in platforms())]
+
+
 def span_receiver(host: str, port: int) -> Any:
     """Return the `SpanReceiver` of a run, which has taken the port.
 
@@ -331,3 +352,14 @@ def span_receiver(host: str, port: int) -> Any:
     for module in installed().parts("span_receiver"):
         return module.open_receiver(host, port)
     raise UsageError("`otlp=` or `trace: otlp`: no installed extension can receive spans")
+
+
+def world_steps(environ: Mapping[str, str], redactor: "Redactor", base_url: str) -> Any:
+    """Return the `WorldSteps` of a suite, whose agent has this address.
+
+    Raises:
+        UsageError: no installed extension does them.
+    """
+    for module in installed().parts("world_steps"):
+        return module.WorldSteps(environ, redactor, base_url)
+    raise UsageError("no installed extension does the steps of a world: setup, probes and teardown")

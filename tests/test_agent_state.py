@@ -6,11 +6,11 @@ from adapters.test_recording import Folder
 from planning.test_adapter_options import loaded
 from plans import planned
 
-from ci_evals.adapters.world.steps import WorldSteps
 from ci_evals.domain.errors import AgentError, SuiteError
 from ci_evals.domain.world import MAX_PROBE_CHARACTERS
 from ci_evals.extensions.spans.receiver import Receiver
 from ci_evals.extensions.spans.traced_agent import TracedAgent
+from ci_evals.extensions.worlds.world_steps import WorldSteps
 from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, evaluate
 from ci_evals.planning.agent_choice import AgentChoice, choose

@@ -15,7 +15,6 @@ from each_row import each_row
 
 from ci_evals import create_adapter, load_suite, run_suite
 from ci_evals.adapters.suites import bundled_names
-from ci_evals.adapters.world.steps import WorldSteps
 from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.conversation.converse import ConversationPlayer
@@ -32,6 +31,7 @@ from ci_evals.extensions.demo import catalog
 from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.extensions.mutate.faults import FAULTS
 from ci_evals.extensions.mutate.planting import plant_all, saved_trials
+from ci_evals.extensions.worlds.world_steps import WorldSteps
 from ci_evals.scoring import process
 from ci_evals.scoring.null_score import null_score
 from ci_evals.stop import Stop

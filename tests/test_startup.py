@@ -206,7 +206,7 @@ def test_a_run_imports_the_adapter_of_its_suite_alone(tmp_path, name):
     modules = imported(TOLD_AT_THE_FIRST_REQUEST, *command)
     assert agent_modules(modules) == SHARED | ADAPTERS[name]
     rooms = (
-        "ci_evals.adapters.world",
+        "ci_evals.extensions.worlds.",
         "ci_evals.extensions.spans.",
         "ci_evals.extension_support.span_reading",
     )

@@ -9,7 +9,6 @@ CiEvalsError
 ├── WorldError               a step around a conversation failed: a setup ends the trial, as an agent's error
 ├── PlatformError            the API of GitHub or GitLab refused something: a warning, never a verdict
 │   ├── GitHubError
-│   └── GitLabError
 └── LLMError                 the model behind judge or simulated user could not be reached or read
     ├── LLMAccessError       it refused the key: ends the run
     └── LLMAnswerError       it answered with what cannot be used: worth asking once more
@@ -136,10 +135,6 @@ class GitHubError(PlatformError):
     def __init__(self, message: str, status: int | None = None, *, not_permitted: bool = False) -> None:
         self.not_permitted = not_permitted
         super().__init__(message, status)
-
-
-class GitLabError(PlatformError):
-    """GitLab's API."""
 
 
 class LLMError(CiEvalsError):

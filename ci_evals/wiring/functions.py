@@ -15,7 +15,7 @@ def function_caller(environ: Mapping[str, str], redactor: Redactor) -> CallFunct
     """Return what calls functions in a process each, with `environ` without what is meant for us alone."""
 
     async def call(function: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
-        from ci_evals.adapters.world import functions  # noqa: PLC0415  # few suites have such checks
+        from ci_evals.adapters.processes import functions  # noqa: PLC0415  # few suites have such checks
 
         return await functions.call(function, arguments, environ, redactor, timeout=CHECK_SECONDS)
 

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from ci_evals import extension_registry
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError
 from ci_evals.domain.plan import Plan, PlannedSuite, Trial
@@ -195,9 +196,8 @@ def world_steps(
     """The object that does the steps of a suite's worlds; None if they have none."""
     if not planned.has_worlds:
         return None
-    from ci_evals.adapters.world import steps  # noqa: PLC0415  # for the few suites that have any
-
-    return steps.WorldSteps(environ, redactor, base_url)
+    steps: WorldSteps = extension_registry.world_steps(environ, redactor, base_url)
+    return steps
 
 
 def participants_for(

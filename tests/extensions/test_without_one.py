@@ -50,13 +50,19 @@ for command in commands:
     except SystemExit as end:
         code = end.code
     assert not code, (command, code)
-if "spans" not in installed().names():  # no run goes on without the evidence that it was asked for
+# No run goes on without what it was asked for.
+refused = {
+    "spans": (["suite.yaml", "--otlp"], "no installed extension can receive spans"),
+    "worlds": (["world.yaml"], "no installed extension does the steps of a world"),
+}
+for name in refused.keys() - installed().names():
+    options, why = refused[name]
     try:
-        invoke(["run", "suite.yaml", "--provider=offline", "--otlp"], RunContext({}))
+        invoke(["run", *options, "--provider=offline"], RunContext({}))
     except UsageError as error:
-        assert "no installed extension can receive spans" in str(error)
+        assert why in str(error)
     else:
-        raise AssertionError("it ran without spans")
+        raise AssertionError(f"it ran without {name}")
 saved = load_results(Path("saved"))
 Path("again.json").write_text(dump(saved))
 Path("summary.md").write_text(documents.summary(story_of(saved)))
@@ -75,6 +81,8 @@ tests:
     turns: [{user: My parcel came damaged.}]
     evaluations: [{criterion: It answers, strict: contains, text: parcel}]
 """
+
+IN_A_WORLD = SUITE.replace("tests:", "setup: [{file: {path: agent.py, format: text}}]\ntests:")
 
 
 def deletions():
@@ -120,6 +128,7 @@ def test_everything_else_works_without_extensions(deleted, tmp_path):
     saved.parent.mkdir()
     saved.write_text(report_texts.dump(trusted))
     (tmp_path / "suite.yaml").write_text(SUITE)
+    (tmp_path / "world.yaml").write_text(IN_A_WORLD)
     (tmp_path / "agent.py").write_text("def reply(message): return message")
     (tmp_path / "work.py").write_text(WORK)
     # First on the path, before the checkout that the tests are of.

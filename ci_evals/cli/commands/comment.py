@@ -1,21 +1,20 @@
 """`comment`: posts the results of a finished run, as in the second workflow or the last job of a matrix."""
 
 from pathlib import Path
+from typing import Any
 
 from ci_evals.adapters import files
 from ci_evals.adapters.github.archive import MAX_MB
-from ci_evals.adapters.gitlab.context import GitLabJob
-from ci_evals.cli import gitlab
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github import actions, outputs
 from ci_evals.cli.github.checking import check_on
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.posting import post, text_of, withdraw, worth_a_comment
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Platform
 from ci_evals.cli.settings.result_commands import CommentSettings
-from ci_evals.domain.errors import GitHubError, GitLabError, UsageError
+from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.extension_registry import platform_of, platforms
 from ci_evals.library.runs import results_file
 from ci_evals.reports.names import JUNIT
 
@@ -26,29 +25,19 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
     Raises:
         UsageError: there are no results, or nothing says where to post.
     """
-    job = gitlab.job_of(context)
-    if settings.platform is Platform.GITLAB or (settings.platform is Platform.AUTO and job):
-        _on_gitlab(settings, job, context)
-    else:
+    platform = _platform(settings.platform, context)
+    if platform is None:
         _on_github(settings, GitHubJob.of(settings, context), context)
+    else:
+        results, _ = _results(settings, context)
+        platform.comment(results, settings, context)
 
 
-def _on_gitlab(settings: CommentSettings, job: GitLabJob | None, context: RunContext) -> None:
-    if job is None and not settings.dry_run:
-        raise UsageError(
-            "`platform=gitlab`: this is no job of GitLab (GITLAB_CI, CI_PROJECT_ID and CI_API_V4_URL)."
-        )
-    results, _ = _results(settings, context)
-    text = gitlab.text_of(results, job)
-    if job is None or settings.dry_run:
-        context.show(text, exact=True)
-        return
-    create = worth_a_comment(results, settings.comment_on)
-    try:
-        posting = gitlab.post(text, settings.comment_key, job, context, create=create)
-        context.console.say(context.wait(posting))
-    except GitLabError as error:
-        actions.warn(f"no note was posted: {error}", context)
+def _platform(name: str, context: RunContext) -> Any | None:
+    """Return the platform to post on; None if it is GitHub."""
+    if name == "auto":
+        return platform_of(context.environ)
+    return next((platform for platform in platforms() if name == platform.NAME), None)
 
 
 def _on_github(settings: CommentSettings, github: GitHubJob, context: RunContext) -> None:

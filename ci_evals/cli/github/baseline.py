@@ -1,6 +1,6 @@
-"""Finds the baseline: results in a file, or those that an earlier run left on GitHub or GitLab.
+"""Finds the baseline: results in a file, or those that an earlier run left on the platform of its job.
 
-Nothing here decides an exit code: what they refuse is a line of the log, and the run goes without it.
+Nothing here decides an exit code: what it refuses is a line of the log, and the run goes without it.
 """
 
 import asyncio
@@ -12,14 +12,13 @@ from pathlib import Path
 from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline, Unfit
-from ci_evals.adapters.gitlab.context import GitLabJob
-from ci_evals.cli import gitlab
 from ci_evals.cli.github.approvals import approvals_of
 from ci_evals.cli.github.github_job import GitHubJob, Wait, baseline_option
 from ci_evals.cli.settings.shared import BaselineSettings, HistorySettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import PlatformError, UsageError
 from ci_evals.domain.results.run import Git, Results
+from ci_evals.extension_registry import platform_of
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.library.runs import finished, load_results
 from ci_evals.reports import report_files
@@ -61,21 +60,26 @@ def _baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | Non
 
 def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> BaselineResults:
     """Find the baseline that a run of the base branch left; a failure becomes the note."""
-    job = gitlab.job_of(github.context)
-    if github.missing and job is None:
+    platform = platform_of(github.context.environ)
+    if github.missing and platform is None:
         return _none(NoBaseline(github.missing))
     reader = _ArtifactReader(github.event.repository)
     try:
-        search = _find_on_gitlab(settings, github, job) if job else _find(settings, github, reader.unfit)
+        if platform:
+            folder = getattr(settings, "output_dir", Path("results"))
+            earlier = max(0, history_length(settings) - 1)
+            search = platform.find_baseline(folder, settings.baseline_branch, earlier, github.context)
+        else:
+            search = _find(settings, github, reader.unfit)
         artifact = wait(search)
         if not isinstance(artifact, BaselineArtifact):
             return _none(artifact or NoBaseline("the search was interrupted"))
         results = reader.results(artifact)
         history = _history(artifact, results, reader, github)
-        of_base = artifact.of_base_commit and (job is not None or github.tests_merge)
+        of_base = artifact.of_base_commit and (platform is not None or github.tests_merge)
         return BaselineResults(results, artifact.note, history=history, of_base_commit=of_base)
     except TimeoutError:
-        why = f"{'GitHub' if job is None else 'GitLab'} did not answer in time"
+        why = f"{platform.TITLE if platform else 'GitHub'} did not answer in time"
     except (PlatformError, UsageError) as error:
         why = str(error).splitlines()[0]
     except Exception:  # noqa: BLE001  # a run must not fail over what it is compared with
@@ -165,13 +169,6 @@ async def _find(settings: BaselineSettings, github: GitHubJob, unfit: Unfit) -> 
         return await artifacts.find(
             hub, event, settings.comment_key, settings.baseline_branch, earlier=earlier, unfit=unfit
         )
-
-
-async def _find_on_gitlab(
-    settings: BaselineSettings, github: GitHubJob, job: GitLabJob
-) -> BaselineArtifact | NoBaseline:
-    earlier, folder = max(0, history_length(settings) - 1), getattr(settings, "output_dir", Path("results"))
-    return await gitlab.find_baseline(job, folder, settings.baseline_branch, earlier, github.context)
 
 
 def history_length(settings: BaselineSettings) -> int:

@@ -10,7 +10,6 @@ from ci_evals.adapters import input_files
 from ci_evals.adapters.git.checkout import checkout_of
 from ci_evals.adapters.github.context import GitHubEvent, read
 from ci_evals.adapters.github.workflow import check_key
-from ci_evals.adapters.gitlab.context import read as read_gitlab
 from ci_evals.cli.github.run_identity import commit_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode
@@ -22,6 +21,7 @@ from ci_evals.cli.settings.shared import (
     PullRequestSettings,
 )
 from ci_evals.domain.results.run import Git
+from ci_evals.extension_registry import platform_of
 
 if TYPE_CHECKING:
     from ci_evals.adapters.github.api import GitHub
@@ -102,10 +102,14 @@ class GitHubJob:
 
 def baseline_option(settings: BaselineSettings, github: GitHubJob) -> str:
     """Return the baseline that the settings name: `auto`, `none`, `required`, or its path."""
-    job = read_gitlab(github.context.environ)
-    compared = github.event.compared_with_base() or (job is not None and job.merge_request is not None)
-    option = settings.baseline or ("auto" if compared else "none")
+    option = settings.baseline or ("auto" if _has_base(github) else "none")
     return option.lower() if option.lower() in BASELINE_WORDS else option
+
+
+def _has_base(github: GitHubJob) -> bool:
+    environ = github.context.environ
+    platform = platform_of(environ)
+    return github.event.compared_with_base() or (platform is not None and platform.has_base(environ))
 
 
 def wants_comment(settings: CommentingSettings, github: GitHubJob) -> bool:

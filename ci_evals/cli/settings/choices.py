@@ -19,15 +19,6 @@ class CommentMode(StrEnum):
     NEVER = "never"
 
 
-class Platform(StrEnum):
-    """Platforms that a comment can be posted on."""
-
-    AUTO = "auto"
-    """The one whose job this is; GitHub elsewhere."""
-    GITHUB = "github"
-    GITLAB = "gitlab"
-
-
 class CommentOn(StrEnum):
     """The results that a new comment is worth."""
 

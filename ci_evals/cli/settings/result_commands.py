@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from ci_evals.cli.settings.choices import (
-    Platform,
-)
-from ci_evals.cli.settings.shared import (
-    PullRequestSettings,
-    Run,
-)
+from ci_evals.cli.settings.shared import PullRequestSettings, Run
 from ci_evals.domain.options import OptionSpec
+from ci_evals.extension_registry import platform_words, platforms
+
+_OF_PLATFORMS = " ".join(platform.HELP for platform in platforms())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +16,11 @@ class CommentSettings(PullRequestSettings):
 
     results: Run
     platform: Annotated[
-        Platform,
+        str,
         OptionSpec(
             "Where to post.\n\n"
-            "`auto`: GitLab in GitLab jobs, otherwise GitHub. On GitLab the note goes to the pipeline's "
-            "merge request, with the token in CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN."
+            f"`auto`: the platform whose job this is, otherwise GitHub. {_OF_PLATFORMS}".rstrip(),
+            words=platform_words,
         ),
-    ] = Platform.AUTO
+    ] = "auto"
     dry_run: Annotated[bool, OptionSpec("Print the comment and post nothing; needs no token.")] = False

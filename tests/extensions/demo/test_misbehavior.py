@@ -11,7 +11,6 @@ from fakes import ScriptedLLM
 from test_bundled_suites import FOLDER, SUITES, in_world, strict_evaluations
 
 from ci_evals import load_suite, run_suite
-from ci_evals.adapters.world.steps import WorldSteps
 from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.conversation.converse import ConversationPlayer
@@ -21,6 +20,7 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.extensions.demo import catalog
 from ci_evals.extensions.demo.faults import Misbehavior
 from ci_evals.extensions.demo.server import DemoServer
+from ci_evals.extensions.worlds.world_steps import WorldSteps
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import Selector, SelectorKind, SelectorLimit
 from ci_evals.runner import Participants

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+TOKENS = "CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN"
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 

@@ -1,4 +1,4 @@
-"""The job on GitLab that a command runs in: its note on the merge request, and its baseline.
+"""A job of GitLab: the note on its merge request, and the baseline of its target branch.
 
 Nothing here decides an exit code: what GitLab refuses is a line of the log.
 """
@@ -9,38 +9,60 @@ from pathlib import Path
 
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline
 from ci_evals.adapters.github.comments import CommentStatus
-from ci_evals.adapters.gitlab import baseline, notes
-from ci_evals.adapters.gitlab.api import TOKENS, GitLab
-from ci_evals.adapters.gitlab.context import GitLabJob, read
+from ci_evals.cli.github import actions
+from ci_evals.cli.github.posting import worth_a_comment
 from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.errors import GitLabError
+from ci_evals.cli.settings.result_commands import CommentSettings
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.extensions.gitlab import baseline, notes
+from ci_evals.extensions.gitlab.api import GitLab, GitLabError
+from ci_evals.extensions.gitlab.context import TOKENS, GitLabJob, read
 from ci_evals.reports import sanitize
-from ci_evals.reports.markdown import comment
+from ci_evals.reports.markdown import comment as comments
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.story.story import story_of
 
 _POST_SECONDS, _FIND_SECONDS = 90.0, 180.0
 
 
-def job_of(context: RunContext) -> GitLabJob | None:
-    """Return the job; None elsewhere than on GitLab."""
-    return read(context.environ)
+def comment(results: Results, settings: CommentSettings, context: RunContext) -> None:
+    """Post the note, or print it. What GitLab refuses is a warning.
+
+    Raises:
+        UsageError: nothing says where to post.
+    """
+    job = read(context.environ)
+    if job is None and not settings.dry_run:
+        raise UsageError(
+            "`platform=gitlab`: this is no job of GitLab (GITLAB_CI, CI_PROJECT_ID and CI_API_V4_URL)."
+        )
+    text = _text_of(results, job)
+    if job is None or settings.dry_run:
+        context.show(text, exact=True)
+        return
+    create = worth_a_comment(results, settings.comment_on)
+    try:
+        posting = _post(text, settings.comment_key, job, context, create=create)
+        context.console.say(context.wait(posting))
+    except GitLabError as error:
+        actions.warn(f"no note was posted: {error}", context)
 
 
-def text_of(results: Results, job: GitLabJob | None) -> str:
-    """Return the note's Markdown."""
-    known = job and comment.SummaryContext(
-        run_url=job.job_url,
-        run_page="log of the job",
-        source_url=job.source_url,
-        commit=job.commit,
-        foreign=job.foreign,
-    )
-    return sanitize.gitlab(comment.render(story_of(results), known or comment.SummaryContext()))
+def _text_of(results: Results, job: GitLabJob | None) -> str:
+    links = comments.SummaryContext()
+    if job:
+        links = comments.SummaryContext(
+            run_url=job.job_url,
+            run_page="log of the job",
+            source_url=job.source_url,
+            commit=job.commit,
+            foreign=job.foreign,
+        )
+    return sanitize.gitlab(comments.render(story_of(results), links))
 
 
-async def post(text: str, key: str, job: GitLabJob, context: RunContext, *, create: bool = True) -> str:
+async def _post(text: str, key: str, job: GitLabJob, context: RunContext, *, create: bool) -> str:
     """Post the note, and return a line about it. Unless `create`, only a note that is there is updated.
 
     Raises:
@@ -65,9 +87,12 @@ async def post(text: str, key: str, job: GitLabJob, context: RunContext, *, crea
 
 
 async def find_baseline(
-    job: GitLabJob, output_dir: Path, branch: str | None, earlier: int, context: RunContext
+    output_dir: Path, branch: str | None, earlier: int, context: RunContext
 ) -> BaselineArtifact | NoBaseline:
     """Find results of the target branch, at the path where this run writes its own."""
+    job = read(context.environ)
+    if job is None:
+        return NoBaseline("this is no job of GitLab")
     token, of_job = _token(context), context.environ.get("CI_JOB_TOKEN")
     if not token and not of_job:
         return NoBaseline(f"there is no token for GitLab: set {TOKENS}")

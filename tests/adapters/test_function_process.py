@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from ci_evals.adapters.world import functions
-from ci_evals.adapters.world.function_process import Probes
+from ci_evals.adapters.processes import functions
+from ci_evals.adapters.processes.function_process import Probes
 from ci_evals.ports import FunctionError
 from ci_evals.support.redaction import Redactor
 

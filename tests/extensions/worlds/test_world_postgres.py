@@ -5,8 +5,8 @@ import asyncio
 import postgres
 import pytest
 
-from ci_evals.adapters.world.steps import WorldSteps
 from ci_evals.domain.world import Step, World
+from ci_evals.extensions.worlds.world_steps import WorldSteps
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.secrets import in_addresses
 

@@ -8,10 +8,9 @@ from gitlab_api import PROJECT, TOKEN
 from werkzeug import Response
 
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline
-from ci_evals.adapters.gitlab import baseline
-from ci_evals.adapters.gitlab.api import GitLab
-from ci_evals.adapters.gitlab.context import read
-from ci_evals.domain.errors import GitLabError
+from ci_evals.extensions.gitlab import baseline
+from ci_evals.extensions.gitlab.api import GitLab, GitLabError
+from ci_evals.extensions.gitlab.context import read
 
 NOTES = f"/projects/{PROJECT}/merge_requests/7/notes"
 TROUBLE = gitlab_api.refused(502, "Bad gateway")

@@ -16,7 +16,7 @@ from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 _MAX_BYTES = 10_000_000
-_PROCESS = "ci_evals.adapters.world.function_process"
+_PROCESS = "ci_evals.adapters.processes.function_process"
 
 
 async def call(

@@ -13,9 +13,8 @@ from ci_evals.adapters.github.baseline import (
     NoBaseline,
     is_unfinished,
 )
-from ci_evals.adapters.gitlab.api import TOKENS, GitLab
-from ci_evals.adapters.gitlab.context import GitLabJob
-from ci_evals.domain.errors import GitLabError
+from ci_evals.extensions.gitlab.api import GitLab, GitLabError
+from ci_evals.extensions.gitlab.context import TOKENS, GitLabJob
 from ci_evals.support.payload import member
 
 MAX_PIPELINES = 30

@@ -12,9 +12,8 @@ from typing import Any
 
 from ci_evals.adapters.github.comments import CommentStatus
 from ci_evals.adapters.github.workflow import check_key
-from ci_evals.adapters.gitlab.api import GitLab
-from ci_evals.adapters.gitlab.context import GitLabJob
-from ci_evals.domain.errors import GitLabError
+from ci_evals.extensions.gitlab.api import GitLab, GitLabError
+from ci_evals.extensions.gitlab.context import GitLabJob
 from ci_evals.support.payload import member
 from ci_evals.support.text import whole
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from werkzeug import Response
 
-from ci_evals.adapters.world.steps import WorldSteps
 from ci_evals.domain.errors import WorldError
 from ci_evals.domain.transcript import ProbeResult
 from ci_evals.domain.world import MAX_PROBE_CHARACTERS, Step, World
+from ci_evals.extensions.worlds.world_steps import WorldSteps
 from ci_evals.support.redaction import Redactor
 
 NAMES = {

@@ -18,7 +18,8 @@ from ci_evals.adapters.transport.http_client import new_client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.refusals import seconds_until
 from ci_evals.adapters.transport.retry import MAX_RESENDS, RetryBudget, may_resend
-from ci_evals.domain.errors import GitLabError, UsageError
+from ci_evals.domain.errors import PlatformError, UsageError
+from ci_evals.extensions.gitlab.context import TOKENS
 from ci_evals.support import payload
 from ci_evals.support.payload import AnswerTooLargeError
 from ci_evals.support.redaction import Redactor
@@ -28,7 +29,9 @@ MAX_PAGES = 50
 _TIMEOUT_SECONDS = 20.0
 _RETRY_BUDGET = RetryBudget(limited=MAX_RESENDS, total_seconds=60.0, max_jitter=0.0)
 
-TOKENS = "CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN"
+
+class GitLabError(PlatformError):
+    """GitLab's API could not be reached, or would not do what was asked."""
 
 
 class GitLab:

@@ -11,11 +11,10 @@ from urllib.parse import quote
 import httpx2
 from pydantic import JsonValue
 
+from ci_evals.adapters.processes import functions
 from ci_evals.adapters.processes.child_process import ChildProcess
 from ci_evals.adapters.processes.environments import environment_for_step
 from ci_evals.adapters.transport import addresses, http_client
-from ci_evals.adapters.world import functions
-from ci_evals.adapters.world.sql import SqlError, Statement
 from ci_evals.domain.errors import UsageError, WorldError
 from ci_evals.domain.transcript import ProbeResult
 from ci_evals.domain.world import (
@@ -28,6 +27,7 @@ from ci_evals.domain.world import (
     World,
     probe_result,
 )
+from ci_evals.extensions.worlds.sql import SqlError, Statement
 from ci_evals.ports import FunctionError
 from ci_evals.support import payload, placeholders
 from ci_evals.support.payload import AnswerTooLargeError

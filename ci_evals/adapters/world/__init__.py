@@ -1,1 +1,0 @@
-"""The world around an agent: its services, databases, files and programs."""

@@ -1,0 +1,1 @@
+"""The steps and probes of tests' worlds: requests, statements, programs, functions, files."""
