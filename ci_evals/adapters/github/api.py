@@ -337,8 +337,9 @@ def _reason(answer: httpx2.Response) -> str:
     with contextlib.suppress(ValueError, RecursionError):
         data = answer.json()
         if isinstance(data, dict):
-            errors = data.get("errors")
-            parts = [data, *(errors if isinstance(errors, list) else ())]
+            parts: list[Any] = [data]
+            if isinstance(errors := data.get("errors"), list):
+                parts += errors
             messages = [part.get("message") for part in parts if isinstance(part, dict)]
             text = "; ".join(message for message in messages if isinstance(message, str))
             return " ".join(visible(text).split()).rstrip(".")

@@ -83,7 +83,8 @@ class NoBaseline:
     @property
     def note(self) -> str:
         """A line about it."""
-        return f"no baseline{' yet' if self.yet else ''}: {self.reason}"
+        missing = "no baseline yet" if self.yet else "no baseline"
+        return f"{missing}: {self.reason}"
 
 
 Unfit = Callable[[BaselineArtifact], str | None]
@@ -191,7 +192,8 @@ class _History:
         if distance == 0:
             return "the same commit in an earlier run" if self.tested else "the base commit"
         commits = "1 commit" if distance == 1 else f"{distance} commits"
-        return f"{commits} before {'this one' if self.tested else 'the base'}"
+        later = "this one" if self.tested else "the base"
+        return f"{commits} before {later}"
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ def command(name: str, message: str = "", **properties: str | int | None) -> str
     """Return the line of a workflow command such as `error`, without the properties that are None."""
     pairs = ((key, escape_data(str(value))) for key, value in properties.items() if value is not None)
     joined = ",".join(f"{key}={value.replace(':', '%3A').replace(',', '%2C')}" for key, value in pairs)
-    return f"::{name}{' ' if joined else ''}{joined}::{escape_data(message[:MESSAGE_LIMIT])}"
+    heading = f"{name} {joined}" if joined else name
+    return f"::{heading}::{escape_data(message[:MESSAGE_LIMIT])}"
 
 
 def escape_data(text: str) -> str:

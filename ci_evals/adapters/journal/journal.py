@@ -32,6 +32,7 @@ from ci_evals.adapters.journal.records import (
 from ci_evals.adapters.signing import Chain
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.numbers import count
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.trial import TrialResult
 
@@ -264,7 +265,7 @@ class Journal:
         finished = len(past.done) if past else 0
         trials = ""
         if finished:
-            trials = f" after {finished} finished trial{'s' if finished > 1 else ''}"
+            trials = f" after {count(finished, 'finished trial')}"
         self._say(
             f"warning: a run in {self._path.parent} was interrupted{trials}, and this one starts "
             f"over; the journal of that run is kept as {aside.name}. To resume it, name it {JOURNAL} "

@@ -62,7 +62,8 @@ def _checked(name: str, *, whole: bool) -> Callable[..., Any]:
 
     @wraps(method)
     def checked(self: Probes, *arguments: Any, **named: Any) -> Any:
-        self.check(*(self._errors if whole else arguments[:1]))
+        names = self._errors if whole else arguments[:1]
+        self.check(*names)
         return method(self, *arguments, **named)
 
     return checked

@@ -52,9 +52,10 @@ async def call(
         process.kill()
         await process.end()
     if line is None:
-        words = process.last_words(redactor)
         why = "returned more than 10 MB" if process.too_long else "ended its process"
-        raise FunctionError(f"{why}{f': {words}' if words else ''}")
+        if words := process.last_words(redactor):
+            why += f": {words}"
+        raise FunctionError(why)
     try:
         answer: Any = payload.parse(line)
     except ValueError as error:

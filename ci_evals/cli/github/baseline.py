@@ -79,7 +79,8 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
         of_base = artifact.of_base_commit and (platform is not None or github.tests_merge)
         return BaselineResults(results, artifact.note, history=history, of_base_commit=of_base)
     except TimeoutError:
-        why = f"{platform.TITLE if platform else 'GitHub'} did not answer in time"
+        who = platform.TITLE if platform else "GitHub"
+        why = f"{who} did not answer in time"
     except (PlatformError, UsageError) as error:
         why = str(error).splitlines()[0]
     except Exception:  # noqa: BLE001  # a run must not fail over what it is compared with

@@ -130,15 +130,24 @@ _INTERRUPTED = _Ending(
 )
 
 
+def _exit_code(code: object) -> int:
+    """Return the exit code of a command that raised `SystemExit` with this value."""
+    match code:
+        case None:
+            return Exit.PASSED
+        case int():
+            return code
+        case _:
+            return Exit.BUG
+
+
 def _ending(command: Callable[[], object], context: RunContext) -> _Ending:
     try:
         _unblock_signals()
         if (code := command()) == Exit.INTERRUPTED:
             raise KeyboardInterrupt  # noqa: TRY301  # Typer has made a number of it
     except SystemExit as end:
-        return _Ending(
-            end.code if isinstance(end.code, int) else Exit.PASSED if end.code is None else Exit.BUG
-        )
+        return _Ending(_exit_code(end.code))
     except KeyboardInterrupt:
         return _INTERRUPTED
     except UsageError as error:
@@ -192,7 +201,9 @@ def _typer_message(error: TyperException) -> str:
     by_variable = source is not None and source.name == "ENVIRONMENT"
     name = error.param.envvar if by_variable else error.param.opts[0]
     value, message = repr(cause.errors()[0]["input"]), error.message.removeprefix("Value error, ")
-    return f"Invalid value for '{name}': {message if value in message else f'{value}. {message}'}"
+    if value not in message:
+        message = f"{value}. {message}"
+    return f"Invalid value for '{name}': {message}"
 
 
 def _report_bug(error: BaseException, context: RunContext) -> _Ending:

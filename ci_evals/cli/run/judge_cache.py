@@ -40,8 +40,9 @@ def refused(folder: Path, distrusted: str, key: str | None, context: RunContext)
     if not can_sign(key):
         return f"{_OFF} {distrusted}: there is no LLM key to sign its answers with"
     folder, here = folder.absolute().resolve(), Path.cwd().resolve()
-    workspace = context.environ.get("GITHUB_WORKSPACE")
-    roots = {here, *([Path(workspace).resolve()] if workspace else [])}
+    roots = {here}
+    if workspace := context.environ.get("GITHUB_WORKSPACE"):
+        roots.add(Path(workspace).resolve())
     roots |= {parent for parent in (here, folder, *folder.parents) if (parent / ".git").exists()}
     if any(folder.is_relative_to(root) for root in roots):
         return f"{_OFF} {distrusted}: {str(folder)!r} is inside the checkout. Name a folder outside it"

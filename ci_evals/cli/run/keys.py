@@ -28,7 +28,9 @@ def missing_keys(
     keys = [] if has_llm_key else [LLM_KEY]
     suites = [item.suite for item in planned.suites]
     blank = may_skip and not (_are_filled(settings.agent_headers) and all(map(has_filled_headers, suites)))
-    return (*keys, *([AGENT_KEY] if blank or not all(map(has_key, suites)) else []))
+    if blank or not all(map(has_key, suites)):
+        keys.append(AGENT_KEY)
+    return tuple(keys)
 
 
 def explain_missing(github: GitHubJob) -> None:

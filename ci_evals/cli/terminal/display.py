@@ -37,9 +37,10 @@ def bars(console: Console) -> Progress:
 def _progress(console: Console, *columns: ProgressColumn) -> Progress:
     screen = RichConsole(file=console.stream, no_color=not console.color, highlight=False)
     name = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    if screen.width >= _WIDE:
+        columns = (BarColumn(bar_width=20), *columns)
     return Progress(
         TextColumn("{task.description}", table_column=name),
-        *([BarColumn(bar_width=20)] if screen.width >= _WIDE else []),
         *columns,
         console=screen,
         transient=True,

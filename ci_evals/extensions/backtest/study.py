@@ -7,6 +7,7 @@ from typing import Any
 from ci_evals.cli.terminal.display import WorkProgress
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
+from ci_evals.extensions.backtest.binomial import exact_interval, sign_test
 from ci_evals.extensions.backtest.figures import (
     Alarms,
     Backtest,
@@ -21,7 +22,6 @@ from ci_evals.extensions.backtest.figures import (
 )
 from ci_evals.extensions.backtest.gates import Gate, Prediction, Predictor, Verdict, mean_of, verdict_of
 from ci_evals.extensions.backtest.pairing import Compared, History, against_branch, pairs_of
-from ci_evals.scoring.binomial import exact_interval, sign_test
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from functools import cache
 from math import sqrt
 from random import Random
 
-from ci_evals.scoring.binomial import exact_interval
+from ci_evals.extensions.backtest.binomial import exact_interval
 
 NOISE = 3.0
 """The standard deviation of a run's score, in points: some 20 tests × 3 trials."""

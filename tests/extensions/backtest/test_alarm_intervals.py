@@ -7,7 +7,7 @@ import pytest
 from alarm_simulation import NOISE, all_pairs, coverage, one_pair_each, scores
 from doc_pages import page, table
 
-from ci_evals.scoring.binomial import exact_interval
+from ci_evals.extensions.backtest.binomial import exact_interval
 
 DOCS = page("statistics.md")
 HEADING = "gate of stored runs"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ci_evals.scoring.binomial import exact_interval, share_at_most, sign_test
+from ci_evals.extensions.backtest.binomial import exact_interval, share_at_most, sign_test
 
 
 @pytest.mark.parametrize(
