@@ -16,11 +16,11 @@ from typing import NoReturn
 
 from typer import BadParameter, TyperException
 
-from ci_evals import extension_registry
 from ci_evals.adapters.github import command_files
 from ci_evals.cli.process import supervision
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit, UsageError, exhausted
+from ci_evals.extension_registry import commands
 
 _WITH_OUTPUTS = {"run", "comment"}
 """Commands of the core that write the action's outputs, however they end."""
@@ -86,7 +86,7 @@ def run_command(
 
 def _has_outputs(command: str) -> bool:
     """Return whether a command writes the action's outputs."""
-    added = extension_registry.commands().get(command)
+    added = commands().get(command)
     return command in _WITH_OUTPUTS or (added is not None and added.facts.has_outputs)
 
 

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from ci_evals import extension_registry
+from ci_evals.extension_registry import commands
 
 _UNSUPERVISED = frozenset({"list-suites", "schema"})
 """Commands of the core that show something, serve, or open a browser.
@@ -61,7 +61,7 @@ def is_supervised(args: Sequence[str]) -> bool:
     """Return whether a command line is to be supervised."""
     if not args or args[0].startswith("-") or args[0] in _UNSUPERVISED:
         return False
-    added = extension_registry.commands().get(args[0])
+    added = commands().get(args[0])
     if added is not None and not added.facts.is_supervised:
         return False
     return hasattr(os, "fork") and _HELP.isdisjoint(args)
