@@ -1,13 +1,15 @@
 """Counts the Python functions that a command calls: a measure of work that a busy machine does not change.
 
-`python -m bench.calls FILE run suite.json …` runs a command of ci-evals and leaves its counts in the file.
+`python -m bench.calls FOLDER run suite.json …` runs a command and leaves its counts in the folder.
 """
 
 import _thread
+import atexit
+import cProfile
 import json
-import mmap
 import os
 import runpy
+import shutil
 import sys
 import tempfile
 import threading
@@ -15,17 +17,14 @@ from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from bench import spans, workload
 from bench.processes import Field, environment, free_port, run, server
 from bench.server import TURNS
 
-_PROCESSES = 64
-"""The most that a command may fork."""
 CONVERSATIONS = 10
-ROWS = 6_000, 8_000
+ROWS = 5_100, 6_100
 """Gated against as many of another tool: enough that no odds are simulated, which would cost more."""
 BUDGET = Path(__file__).parent / "budget.json"
 SLACK = 1.05
@@ -82,40 +81,50 @@ def _gate(field: Field, rows: int) -> int:
 
 
 def _count(field: Field, *arguments: str) -> int:
-    file = field.folder / "calls"
-    file.write_bytes(bytes(8 * _PROCESSES))
+    folder = field.folder / "calls"
+    folder.mkdir(exist_ok=True)
     env = environment() | {"LLM_API_KEY": "bench-llm-key", "NO_COLOR": "1", "PYTHONHASHSEED": "0"}
     env |= {"OPENAI_BASE_URL": f"{field.server.url}/v1"}
-    run([sys.executable, "-m", "bench.calls", str(file), *arguments], env)
-    return sum(memoryview(file.read_bytes()).cast("Q"))
+    run([sys.executable, "-m", "bench.calls", str(folder), *arguments], env)
+    counts = [int(file.read_text()) for file in folder.iterdir()]
+    shutil.rmtree(folder)
+    return sum(counts)
 
 
-def _counted(file: Path) -> None:
-    """Run the command that this process was started with, and count its calls."""
-    with file.open("r+b") as opened:
-        counts = memoryview(mmap.mmap(opened.fileno(), 0)).cast("Q")
-    process = 0
+def _counted(folder: Path) -> None:
+    """Run the command that this process was started with; each process leaves its count in the folder."""
+    profiles: list[cProfile.Profile] = []
 
-    def called(_frame: FrameType, event: str, _value: Any) -> None:
-        if event == "call":
-            counts[process] += 1
+    def begin() -> None:
+        profiles.append(cProfile.Profile(builtins=False, subcalls=False))
+        profiles[-1].enable()
 
     def forked() -> None:
-        nonlocal process
-        process += 1 + next(index for index, count in enumerate(counts[process + 1 :]) if not count)
+        profiles.clear()  # what was called so far is its parent's, which has one thread
+        begin()
+
+    def write() -> None:
+        calls = sum(entry.callcount for profile in [*profiles] for entry in profile.getstats())
+        (folder / str(os.getpid())).write_text(str(calls))
+
+    def exit_counted(status: int, end: Callable[[int], NoReturn] = os._exit) -> NoReturn:
+        write()
+        end(status)
 
     def start(function: Callable[..., object], args: tuple[Any, ...], start: Any = start_new_thread) -> int:
         def counted() -> None:
-            sys.setprofile(called)
+            begin()
             function(*args)
 
         thread: int = start(counted, ())
         return thread
 
     os.register_at_fork(after_in_child=forked)
-    threading.setprofile(called)
+    os._exit = exit_counted
+    atexit.register(write)
+    threading.setprofile(lambda *_: begin())
     _thread.start_new_thread = start  # `threading` does not see those of `ci_evals.threads`
-    sys.setprofile(called)
+    begin()
     runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
 
 
@@ -126,9 +135,9 @@ def main() -> None:
         BUDGET.write_text(json.dumps(budget, indent=2) + "\n")
         print(BUDGET.read_text())
         return
-    _, file, *arguments = sys.argv
+    _, folder, *arguments = sys.argv
     sys.argv = ["ci-evals", *arguments]
-    _counted(Path(file))
+    _counted(Path(folder))
 
 
 if __name__ == "__main__":
