@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -147,7 +147,13 @@ def invoke(args: Sequence[str], context: RunContext, name: str | None = None) ->
     context.check_settings = partial(_check_settings, context)
     context.spell = partial(_spell, context)
     _warn_of_extensions(context)
-    return app(args=list(args), prog_name=name, standalone_mode=False, obj=context)
+    return program()(args=list(args), prog_name=name, standalone_mode=False, obj=context)
+
+
+@cache
+def program() -> Any:
+    """The commands, made once. The options of each are made when it is first called."""
+    return typer.main.get_command(app)
 
 
 def _warn_of_extensions(context: RunContext) -> None:

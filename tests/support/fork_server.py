@@ -29,10 +29,12 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 
+import typer
 from pydantic import BaseModel
 
 import ci_evals
 from ci_evals import bundled_suites, load_suite
+from ci_evals.agents import plugins
 from ci_evals.cli import app
 from ci_evals.domain import transcript
 from ci_evals.domain.results.run import Results
@@ -170,6 +172,20 @@ def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
         yield from _models(model)
 
 
+def _find_plugins() -> None:
+    """Find the adapters on the path that a command has: it leaves out the folder that it runs in."""
+    own = sys.path.pop(0)
+    plugins.names()
+    sys.path.insert(0, own)
+
+
+def _make_options() -> None:
+    """Make the options of all commands, and what reads their values."""
+    for command in app.program().commands.values():
+        for parameter in command.get_params(typer.Context(command)):
+            parameter.get_runtime_param()
+
+
 def _warm_up() -> None:
     """Imports whatever a command may import, and fills what is kept: the compiled templates and patterns."""
     modules = [module.name for module in pkgutil.walk_packages(ci_evals.__path__, "ci_evals.")]
@@ -182,10 +198,12 @@ def _warm_up() -> None:
         dataclass_json._adapter(kind)
     transcript._all()
     app._all_options()
+    _make_options()
     for name in bundled_suites():
         load_suite(name)
     for name in templates._environment(html=False).list_templates(extensions=["j2"]):
         templates._environment(html=name.endswith(".html.j2")).get_template(name)
+    _find_plugins()
     gc.collect()
     gc.freeze()  # so that a child's collections of garbage do not copy what all have in common
 

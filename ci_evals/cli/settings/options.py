@@ -7,7 +7,7 @@ are plain dataclasses, since `--help` must not wait for pydantic.
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -80,6 +80,7 @@ def _with_options(command: Callable[[Any, RunContext], None], settings: type[Any
     parameters = [context, *map(_parameter, options_of(settings))]
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+    wrapper.bare = partial(_bare_values, settings)  # type: ignore[attr-defined]  # for `HelpCommand`
     del wrapper.__wrapped__  # else Typer would look behind it
     return wrapper
 

@@ -7,6 +7,7 @@ command line, its help and variables, the action's inputs, the reference, and th
 import dataclasses
 from collections.abc import Iterable, Mapping
 from enum import Enum, StrEnum
+from functools import cache
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -19,6 +20,11 @@ ENV_PREFIX = "CI_EVALS_"
 
 def options_of(settings: type[Any]) -> tuple[Option, ...]:
     """Return the options of a command in the order in which they are declared."""
+    return _made_options(settings)  # type: ignore[arg-type]  # a class is hashable
+
+
+@cache
+def _made_options(settings: type[Any]) -> tuple[Option, ...]:
     hints = get_type_hints(settings, include_extras=True)
     return tuple(_option(item, hints[item.name]) for item in dataclasses.fields(settings))
 
