@@ -1,12 +1,10 @@
 """docs/chat.md: the chat that it shows, its table of commands, and its script."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 import yaml
-from commands import CLEAN, ci_evals
+from commands import ci_evals
 from doc_pages import blocks, code, page, table
 
 from ci_evals.extensions.chat.chatting import HELP
@@ -23,25 +21,18 @@ def test_every_command_is_described():
     assert all(line.startswith(command) for line, command in zip(listed, described, strict=True))
 
 
-def chat(folder, lines):
-    command = [sys.executable, "-m", "ci_evals", "chat", "demo:hr"]
-    return subprocess.run(
-        command, cwd=folder, env=CLEAN, input=lines, capture_output=True, text=True, check=False, timeout=300
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.end_to_end
 def test_its_chat_and_its_script_come_out_as_shown(tmp_path):
     """From standard input, with the demo agent; and the saved suite passes."""
     [shown] = blocks("text", PAGE)
     lines = [line.removeprefix("you>   ") for line in shown.splitlines() if line.startswith("you>")]
-    done = chat(tmp_path, "\n".join(lines))
+    done = ci_evals("chat", "demo:hr", cwd=tmp_path, typed="\n".join(lines))
     assert (done.returncode, done.stderr) == (0, "")
     assert SECONDS.sub("1 s", done.stdout) == SECONDS.sub("1 s", shown)
     [_, script] = [block for block in blocks("sh", PAGE) if "printf" in block or "--test" in block]
     said = script.partition("'")[2].partition("'")[0].encode().decode("unicode_escape")
-    assert chat(tmp_path, said).returncode == 0
+    assert ci_evals("chat", "demo:hr", cwd=tmp_path, typed=said).returncode == 0
     assert yaml.safe_load((tmp_path / "evals/day-off.yaml").read_text())["agentId"] == "demo-hr"
     done = ci_evals("run", "evals/day-off.yaml", "--provider=offline", "--quiet", cwd=tmp_path)
     assert done.returncode == 0

@@ -1,11 +1,10 @@
 """The page "Debug a failing test", followed step by step with an agent that grants a late refund."""
 
 import shlex
-import subprocess
-import sys
+import signal
 
 import pytest
-from commands import CLEAN, ci_evals, results_in
+from commands import ci_evals, results_in, start
 from doc_pages import blocks, page
 
 pytestmark = pytest.mark.slow
@@ -35,14 +34,11 @@ TALK = "I am late for a refund\n/evaluate\n/quit\n"
 
 def watched_until_played(arguments, folder):
     """Run what watches files until it waits for a change, and return the exit code."""
-    command = [sys.executable, "-m", "ci_evals", *arguments]
-    with subprocess.Popen(
-        command, cwd=folder, env=CLEAN, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert any(line.startswith("Watching 2 files.") for line in process.stderr)
-        process.terminate()
-        process.stderr.read()
-        return process.wait(60)
+    process = start(*arguments, cwd=folder)
+    assert any(line.startswith("Watching 2 files.") for line in process.stderr)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=300)
+    return process.returncode
 
 
 def test_the_page_leads_from_a_failure_to_its_cause(tmp_path):
@@ -59,15 +55,7 @@ def test_the_page_leads_from_a_failure_to_its_cause(tmp_path):
             if "--watch" in arguments:
                 assert watched_until_played(arguments, tmp_path) == 130
                 continue
-            done = subprocess.run(
-                [sys.executable, "-m", "ci_evals", *arguments],
-                cwd=tmp_path,
-                env=CLEAN,
-                input=TALK,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = ci_evals(*arguments, cwd=tmp_path, typed=TALK)
             assert done.returncode in {0, 1}, done.stderr
             printed.append(done.stdout)
 

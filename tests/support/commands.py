@@ -44,16 +44,13 @@ SCRIPT = str(Path(__file__).parents[2] / "entrypoint.py")
 class Started:
     """A command that runs, with what tests use of `subprocess.Popen`."""
 
-    def __init__(self, program: str, args: Sequence[str], cwd: Path, env: Mapping[str, str]):
+    def __init__(self, program: str, args: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int):
         self.args, self.returncode = args, None
         out, stdout = os.pipe()
         err, stderr = os.pipe()
         self._life, alive = os.pipe()
-        with Path(os.devnull).open() as nothing:
-            streams = [nothing.fileno(), stdout, stderr, alive]
-            self.pid = fork_server.ask_start(
-                ready(), fork_server.Start(program, [*args], str(cwd), {**env}), streams
-            )
+        asked = fork_server.Start(program, [*args], str(cwd), {**env})
+        self.pid = fork_server.ask_start(ready(), asked, [stdin, stdout, stderr, alive])
         for stream in (stdout, stderr, alive):
             os.close(stream)
         self.stdout, self.stderr = os.fdopen(out), os.fdopen(err)
@@ -137,28 +134,39 @@ def ready() -> socket.socket:
 
 
 def start(
-    *args: str, cwd: Path, env: Mapping[str, str] | None = None, program: str = MODULE
+    *args: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    program: str = MODULE,
+    typed: str = "",
 ) -> Started | subprocess.Popen[str]:
-    """Starts `ci-evals ARGS`."""
+    """Start `ci-evals ARGS`; `typed` is what it can read from its standard input."""
     whole = CLEAN | dict(env or {})
-    if fork_server.can_stand_in(whole):
-        return Started(program, args, cwd, whole)
-    return subprocess.Popen(
-        [sys.executable, *(["-m"] if program == MODULE else []), program, *args],
-        cwd=cwd,
-        env=whole,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(typed.encode())
+        stdin.seek(0)
+        if fork_server.can_stand_in(whole):
+            return Started(program, args, cwd, whole, stdin.fileno())
+        return subprocess.Popen(
+            [sys.executable, *(["-m"] if program == MODULE else []), program, *args],
+            cwd=cwd,
+            env=whole,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
 
 def ci_evals(
-    *args: str, cwd: Path, env: Mapping[str, str] | None = None, program: str = MODULE
+    *args: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    program: str = MODULE,
+    typed: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `ci-evals ARGS` to its end."""
-    process = start(*args, cwd=cwd, env=env, program=program)
+    """Run `ci-evals ARGS` to its end; `typed` is what it can read from its standard input."""
+    process = start(*args, cwd=cwd, env=env, program=program, typed=typed)
     out, err = process.communicate(timeout=300)
     return subprocess.CompletedProcess(args, process.returncode, out, err)
 
