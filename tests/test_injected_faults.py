@@ -25,6 +25,12 @@ def play(tmp_path_factory):
         yield play
 
 
+@pytest.fixture(scope="module")
+def whole(play):
+    """A run without a fault."""
+    return play()
+
+
 def _spread(calls: int, most: int | None) -> list[int]:
     """Numbers from 1 to `calls`, at most so many of them, evenly spread."""
     if most is None or calls <= most:
@@ -41,18 +47,17 @@ def _faults(counts: dict[str, int], most: int | None) -> Iterator[Injected]:
                 yield Injected(kind, at, lasts=True)
 
 
-def test_a_run_without_a_fault_fails_as_it_should(play):
+def test_a_run_without_a_fault_fails_as_it_should(whole):
     """Else the tests below would look for nothing."""
-    whole = play()
     assert (whole.code, problems(whole), len(whole.journal())) == (1, [], 6)
     assert all(whole.counts[kind] for kind in KINDS), whole.counts
 
 
 @pytest.mark.parametrize("most", SIZES)
-def test_no_failing_call_makes_a_run_pass_or_loses_a_trial(play, most):
+def test_no_failing_call_makes_a_run_pass_or_loses_a_trial(play, whole, most):
     """Calls of each kind fail once, or for good. Resumed without faults, the run ends as it should."""
     wrong, met = [], 0
-    for fault in _faults(play().counts, most):
+    for fault in _faults(whole.counts, most):
         hurt = play(fault)
         met += hurt.failed > 0
         found = [*problems(hurt), *resumes(play, hurt)]

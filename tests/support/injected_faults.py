@@ -26,7 +26,7 @@ from xml.etree import ElementTree as ET
 
 import fakes
 import world
-from commands import CLEAN, write_suite
+from commands import CLEAN, ci_evals, write_suite
 
 KINDS = ("open", "write", "sync", "rename", "mkdir", "unlink", "connect", "spawn", "thread")
 ERRORS = {
@@ -174,39 +174,27 @@ def scene(root: Path) -> Iterator[Callable[..., Played]]:
             folder.mkdir(exist_ok=True)
             suites = write_suites(folder)
             before = len(agent.tasks)
-            environment = (
-                CLEAN
-                | models.env
-                | {
-                    "CI_EVALS_BASE_URL": agent.url,
-                    "CI_EVALS_JUDGE_CHECK": "off",
-                    "AGENT_KEY": world.AGENT_KEY,
-                    "GITHUB_OUTPUT": str(folder / "outputs.txt"),
-                    "GITHUB_STEP_SUMMARY": str(folder / "step-summary.md"),
-                    "TMPDIR": str(folder),
-                    "PYTHONDONTWRITEBYTECODE": "1",
-                }
-            )
-            if not resumed:
-                environment |= {"LD_PRELOAD": str(preload), "FAULTS_FROM": "journal.jsonl"}
-                environment |= {"FAULTS_BOOK": str(folder / "book")} | (fault.environment if fault else {})
+            environment = models.env | {
+                "CI_EVALS_BASE_URL": agent.url,
+                "CI_EVALS_JUDGE_CHECK": "off",
+                "AGENT_KEY": world.AGENT_KEY,
+                "GITHUB_OUTPUT": str(folder / "outputs.txt"),
+                "GITHUB_STEP_SUMMARY": str(folder / "step-summary.md"),
+                "TMPDIR": str(folder),
+            }
             options = [
                 "--parallel=2",
                 "--junit=tests.xml",
                 "--record=recording",
                 f"--judge-cache={folder}/cache",
             ]
-            command = [sys.executable, "-m", "ci_evals", "run", *suites, *options]
-            ended = subprocess.run(
-                [*command, *(["--resume=results"] if resumed else [])],
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
+            if resumed:
+                ended = ci_evals("run", *suites, *options, "--resume=results", cwd=folder, env=environment)
+            else:
+                environment |= {"LD_PRELOAD": str(preload), "FAULTS_FROM": "journal.jsonl"}
+                environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
+                environment |= {"FAULTS_BOOK": str(folder / "book")} | (fault.environment if fault else {})
+                ended = _started([*suites, *options], folder, environment)
             counts, failed, about = _read_book(folder / "book")
             played = Played(
                 folder, ended.returncode, ended.stdout, ended.stderr, fault, counts, failed, about
@@ -215,6 +203,20 @@ def scene(root: Path) -> Iterator[Callable[..., Played]]:
             return played
 
         yield play
+
+
+def _started(arguments: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
+    """Run in a Python of its own: the system preloads the library only where a program is started."""
+    return subprocess.run(
+        [sys.executable, "-m", "ci_evals", "run", *arguments],
+        cwd=folder,
+        env=CLEAN | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 def _read_book(path: Path) -> tuple[Counter[str], int, str]:
