@@ -29,7 +29,7 @@ from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
 from ci_evals.scoring.statistics import ScorePair
 
 DOCS = (ROOT / "docs" / "rounds.md").read_text()
-FEW, MANY = 120, 1_000
+FEW, MANY = 60, 1_000
 
 
 # -- limits
