@@ -2,7 +2,8 @@
 
 CiEvalsError
 ├── UsageError            2  a wrong option, configuration or file: nothing was run
-│   └── SuiteError        2  one or more problems in suite files, each with its place
+│   ├── SuiteError        2  one or more problems in suite files, each with its place
+│   └── SeveralError      2  several of both
 ├── AgentError               the agent could not be reached or read: ends the trial
 │   ├── AgentAccessError     it refused the key: ends the run, no other trial can do better
 │   └── LostAgentError       nothing listens there, or the connection broke: its program may have died
@@ -99,6 +100,14 @@ class SuiteError(UsageError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class SeveralError(UsageError):
+    """Mistakes that were found together, of which not all have a place in a suite."""
+
+    def __init__(self, faults: Sequence[UsageError]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(dict.fromkeys(map(str, faults))))
 
 
 class AgentError(CiEvalsError):

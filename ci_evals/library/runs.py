@@ -228,7 +228,7 @@ async def run_suite(
     looks = tuple(rounds)
     selection = Selection.of(test, tag)
     planned = replace(plan([chosen], selection, max(looks, default=loops)), looks=looks)
-    warnings = chosen.warnings
+    warnings = tuple(map(str, chosen.warnings))
     if isinstance(adapter, Connections):
         warnings = (*warnings, *adapter.warnings(planned))
     job = Job(

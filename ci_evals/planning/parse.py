@@ -39,7 +39,7 @@ class LoadedSuite:
     """The position of everything."""
     secrets: frozenset[str]
     """Values that came from the environment."""
-    warnings: tuple[str, ...]
+    warnings: tuple[Problem, ...]
     written: Mapping[Path, str] = field(default_factory=dict)
     """The strings with such values as they are written, with the names of the variables, by their places."""
     start_folder: str | None = None
@@ -90,7 +90,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     if suite and reading.today:
         problems += _ended_quarantines(document, suite, reading.today)
     places: tuple[int, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     if suite and not added.problems:
         suite, places, warnings = added.expand(suite, reading)
     problems += added.problems
@@ -99,7 +99,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         agent = suite or (_agent_part(value) if isinstance(value, dict) and value else None)
         raise BrokenSuiteError(redacted, document, agent)
     document = replace(document, test_places=places)
-    doubts = (*_unused_fields(suite, file), *_floors_like_shares(suite, document))
+    doubts = (*_unused_fields(suite, document), *_floors_like_shares(suite, document))
     return LoadedSuite(
         suite=suite,
         file=file,
@@ -291,18 +291,19 @@ def _ended_quarantines(document: Document, suite: Suite, today: date) -> Iterato
             yield document.problem(("tests", i, "quarantine", "until"), message)
 
 
-def _floors_like_shares(suite: Suite, document: Document) -> Iterator[str]:
+def _floors_like_shares(suite: Suite, document: Document) -> Iterator[Problem]:
     floors: list[tuple[Path, float | None]] = [(("minScore",), suite.min_score)]
     floors += [(("tests", index, "minScore"), test.min_score) for index, test in enumerate(suite.tests)]
     for path, floor in floors:
         if floor is not None and is_share(floor):
-            yield str(document.problem(path, f"{floor:g} {as_share(floor)}"))
+            yield document.problem(path, f"{floor:g} {as_share(floor)}")
 
 
-def _unused_fields(suite: Suite, file: str) -> Iterator[str]:
+def _unused_fields(suite: Suite, document: Document) -> Iterator[Problem]:
     kind = AGENT_KINDS.get(suite.adapter)
     unsent = kind.unsent if kind else {}
     if suite.model and "model" in unsent:
-        yield f"{file}: model: {unsent['model']}"
-    if "systemPrompt" in unsent and any(test.system_prompt for test in suite.tests):
-        yield f"{file}: systemPrompt: {unsent['systemPrompt']}"
+        yield document.problem(("model",), unsent["model"])
+    prompts = [index for index, test in enumerate(suite.tests) if test.system_prompt]
+    if "systemPrompt" in unsent and prompts:
+        yield document.problem(("tests", prompts[0], "systemPrompt"), unsent["systemPrompt"])

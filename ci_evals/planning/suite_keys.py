@@ -42,7 +42,7 @@ class Expansion:
 
     tests: tuple[tuple[int, Test], ...] = ()
     problems: tuple[Problem, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass
@@ -80,10 +80,10 @@ class AddedKeys:
             added.tests.append(read(module.TEST_KEYS, owner, ("tests", index)))
         return added
 
-    def expand(self, suite: Suite, reading: Reading) -> tuple[Suite, tuple[int, ...], tuple[str, ...]]:
+    def expand(self, suite: Suite, reading: Reading) -> tuple[Suite, tuple[int, ...], tuple[Problem, ...]]:
         """Return the suite with the tests that are played, their places in the file, and warnings."""
         places = tuple(range(len(suite.tests)))
-        warnings: list[str] = []
+        warnings: list[Problem] = []
         for added in self._added:
             document = replace(self._document, test_places=places)
             test_keys = [added.tests[place] for place in places]

@@ -250,7 +250,7 @@ def test_a_short_secret_is_warned_about():
     """It will not be redacted, and its owner should know."""
     loaded = read(a_suite(a_test(userInfo={"pin": "${PIN}"})), environ={"PIN": "1234"})
     (warning,) = loaded.warnings
-    assert "tests[0].userInfo.pin: the value of PIN has fewer than 8 characters" in warning
+    assert "tests[0].userInfo.pin: the value of PIN has fewer than 8 characters" in str(warning)
 
 
 @pytest.mark.parametrize(
@@ -307,15 +307,15 @@ def test_a_key_in_the_wrong_place_is_not_shown():
 def test_fields_that_the_wire_does_not_have_are_warned_about():
     """`model` and `systemPrompt` are accepted and not sent."""
     loaded = read(a_suite(a_test(systemPrompt="Be nice."), model="m"))
-    assert [warning.split(": ")[1] for warning in loaded.warnings] == ["model", "systemPrompt"]
+    assert [warning.path for warning in loaded.warnings] == ["model", "tests[0].systemPrompt"]
 
 
 def test_a_secret_in_a_name_is_warned_about():
     """Two names that are taken out look the same; in the user's data it is as it should be."""
     test = a_test(name="t ${A}", tags=["${A}"], userInfo={"name": "${A}", "category": "${A}"})
     loaded = read(a_suite(test), environ={"A": "value-of-a"})
-    assert [warning.split(": ")[1] for warning in loaded.warnings] == ["tests[0].name", "tests[0].tags[0]"]
-    assert all("${env:A}" in warning for warning in loaded.warnings)
+    assert [warning.path for warning in loaded.warnings] == ["tests[0].name", "tests[0].tags[0]"]
+    assert all("${env:A}" in warning.message for warning in loaded.warnings)
 
 
 @pytest.mark.parametrize("key", ["${AGENT_KEY}", "Bearer ${AGENT_KEY}", "${AGENT_KEY:-sk-literal-key}"])

@@ -110,13 +110,13 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     planned, notes = recording.with_recorded_agents(planned, recorded_run, redactor)
     planned = with_agents(planned, arms, settings.gate_arm, unasked=recorded_run is not None)
     notes += (
-        *unmatched_paths(loaded),
+        *map(str, unmatched_paths(loaded)),
         *policy.warnings,
         *uncached,
         *warn_of_short_keys(connections, () if recorded_run else loaded),
         *(() if skipped else connections.warnings(planned)),
     )
-    of_suites = (warning for item in loaded for warning in item.warnings)
+    of_suites = (str(warning) for item in loaded for warning in item.warnings)
     warnings = tuple(map(context.spell, (*of_suites, *notes)))
     for warning in (*warnings, *_reached_floors(planned, policy)):
         console.say(f"warning: {warning}")

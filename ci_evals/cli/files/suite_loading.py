@@ -13,7 +13,7 @@ from ci_evals.agents import plugins
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.settings.shared import AgentApiSettings, SuiteSettings
-from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.errors import Problem, SeveralError, SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
 from ci_evals.planning import paths
 from ci_evals.planning.adapter_options import OptionsFile, read_options
@@ -100,14 +100,14 @@ def _with_missing(
         return [broken, error]
 
 
-def unmatched_paths(loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
+def unmatched_paths(loaded: Sequence[LoadedSuite]) -> tuple[Problem, ...]:
     """Return warnings about patterns in `when` that match no file that git tracks, if there is a checkout."""
     if not any(item.suite.when or any(test.when for test in item.suite.tests) for item in loaded):
         return ()
     files = tracked_files(Path.cwd())
     if files is None:
         return ()
-    return tuple(str(problem) for item in loaded for problem in paths.unmatched_in(item, files))
+    return tuple(problem for item in loaded for problem in paths.unmatched_in(item, files))
 
 
 def values_of(suites: Sequence[LoadedSuite], environ: Mapping[str, str]) -> set[str]:
@@ -157,7 +157,7 @@ def _joined(faults: Sequence[UsageError]) -> UsageError:
         return SuiteError(
             tuple(dict.fromkeys(problem for problems_of_file in problems for problem in problems_of_file))
         )
-    return UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
+    return SeveralError(faults)
 
 
 def _sources(names: Sequence[str], faults: list[UsageError]) -> Iterator[SuiteSource]:

@@ -72,7 +72,7 @@ def expand(written: WrittenSuite) -> Expansion:
 class _Expander:
     written: WrittenSuite
     problems: list[Problem] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
 
     def tests(self) -> Iterator[tuple[int, Test]]:
         suite, personas = self.written.suite, self.written.keys.personas
@@ -141,7 +141,7 @@ class _Expander:
             self._warn(path, f"{message}. It is played without personas.")
 
     def _warn(self, path: Path, message: str) -> None:
-        self.warnings.append(str(self.written.document.problem(path, message)))
+        self.warnings.append(self.written.document.problem(path, message))
 
     def _problem(self, path: Path, message: str) -> None:
         self.problems.append(self.written.document.problem(path, message))

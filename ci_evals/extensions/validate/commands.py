@@ -19,21 +19,9 @@ def validate(settings: "ValidateSettings", context: RunContext) -> None:
     criterion that asks two things, only happy paths, a test without tags, guidelines that give the answer
     away. With --probe=RESULTS a judge finds criteria that pass in conversations of other tests too.
     """
-    from ci_evals.extensions.validate.suite_check import check_suites
+    from ci_evals.extensions.validate.suite_check import validate_suites
 
-    suites = check_suites(settings, context)
-    if settings.probe:
-        from ci_evals.extension_support.settings import JudgeSettings
-        from ci_evals.extensions.validate.study import probe_suites
-
-        judge = JudgeSettings(
-            provider=settings.provider,
-            llm_key=settings.llm_key,
-            judge_model=settings.judge_model,
-            parallel=settings.parallel,
-            quiet=settings.quiet,
-        )
-        probe_suites(suites, settings.probe, settings.probe_with, judge, context)
+    validate_suites(settings, context)
 
 
 COMMANDS = (validate,)

@@ -1,12 +1,20 @@
 """The options of `validate`."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 from ci_evals.cli.settings.shared import SuiteSettings
 from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.extension_registry import providers
+
+
+class ValidateFormat(StrEnum):
+    """The formats of findings."""
+
+    TEXT = "text"
+    SARIF = "sarif"
 
 
 @dataclass(frozen=True)
@@ -17,6 +25,15 @@ class ValidateSettings(SuiteSettings):
         bool, OptionSpec("Also warn about weak spots of a suite; the exit code stays 0.", group=Group.SUITES)
     ] = False
 
+    format: Annotated[
+        ValidateFormat,
+        OptionSpec(
+            "Format to print.\n\n"
+            "With `sarif`, standard output has SARIF 2.1.0 for code scanning, and all else goes to standard "
+            "error.",
+            group=Group.OUTPUT,
+        ),
+    ] = ValidateFormat.TEXT
     probe: Annotated[
         Path | None,
         OptionSpec(

@@ -1,7 +1,7 @@
 """`validate --probe`: a criterion that passes on conversations of other tests too measures nothing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,14 +11,16 @@ from ci_evals.cli.files.suite_loading import values_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain import numbers
 from ci_evals.domain.checks.evaluation import ClaimsBacked, Judged
-from ci_evals.domain.errors import UsageError
+from ci_evals.domain.errors import Problem, UsageError
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 from ci_evals.extension_support.asking import Asking, spread_evenly
 from ci_evals.extension_support.conversations import JudgedConversation, check_judged, conversations_of
 from ci_evals.extension_support.judging import judging
 from ci_evals.extension_support.settings import JudgeSettings
+from ci_evals.extensions.validate.findings import Rule, SuiteFinding
 from ci_evals.extensions.validate.result import Probe, Probed
+from ci_evals.extensions.validate.settings import ValidateSettings
 from ci_evals.grading.grade import grade
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports import sanitize
@@ -52,28 +54,39 @@ class ProbeQuestion:
 
 
 def probe_suites(
-    suites: Sequence[LoadedSuite], results: Path, each: int, settings: JudgeSettings, context: RunContext
+    suites: Sequence[LoadedSuite],
+    results: Path,
+    settings: ValidateSettings,
+    context: RunContext,
+    note: Callable[[SuiteFinding], None],
 ) -> None:
-    """Try every judged criterion on at most `each` conversations, warn of those that measure nothing.
+    """Try every judged criterion on a few conversations, and note those that measure nothing.
 
     Raises:
         UsageError: before anybody is asked; nothing is written then.
     """
-    judge = judging(results, settings, context)
+    models = JudgeSettings(
+        provider=settings.provider,
+        llm_key=settings.llm_key,
+        judge_model=settings.judge_model,
+        parallel=settings.parallel,
+        quiet=settings.quiet,
+    )
+    judge = judging(results, models, context)
     # What of a suite came from the environment stands in the run as `***`, and no judge may see it.
     redactor = judge.redactor.knowing(values=values_of(suites, context.environ))
     context.redactor = redactor
     judge = replace(judge, redactor=redactor)
     console = context.console
     clean = [redactor.model(loaded.suite) for loaded in suites]
-    questions, unknown = questions_for(judge.run, clean, each, _SEED)
+    questions, unknown = questions_for(judge.run, clean, settings.probe_with, _SEED)
     if unknown:
         criteria = numbers.count(unknown, "judged criterion", "judged criteria")
         console.say(f"Not probed, since {judge.run.file} does not hold them: {criteria}")
     probed, asking = judge.carry_out(lambda asking: probe(asking, questions, datetime.now(UTC)), "verdict")
     for question, criterion in zip(questions, probed.criteria, strict=True):
         if criterion.vacuous:
-            console.say(f"warning: {_warning(suites, question, criterion)}")
+            note(SuiteFinding(Rule.VACUOUS, _problem(suites, question, criterion)))
     if probed.vacuous:
         console.say(_WHAT_TO_DO)
     if few := sum(criterion.tried < _MIN_DECIDED for criterion in probed.criteria):
@@ -83,8 +96,8 @@ def probe_suites(
     judge.finish(asking, probed, decided=decided, warnings=False)  # each criterion has one already
 
 
-def _warning(suites: Sequence[LoadedSuite], question: ProbeQuestion, probed: Probed) -> str:
-    """Warn of a criterion where it stands, as `--strict` does."""
+def _problem(suites: Sequence[LoadedSuite], question: ProbeQuestion, probed: Probed) -> Problem:
+    """Return the problem of a criterion where it stands, as `--strict` does."""
     suite, test, evaluation = question.indexes
     criterion = sanitize.one_line(question.evaluation.criterion, 80)
     message = (
@@ -92,7 +105,7 @@ def _warning(suites: Sequence[LoadedSuite], question: ProbeQuestion, probed: Pro
         "measures nothing"
     )
     path = ("tests", test, "evaluations", evaluation, "criterion")
-    return str(suites[suite].document.problem(path, message))
+    return suites[suite].document.problem(path, message)
 
 
 def questions_for(

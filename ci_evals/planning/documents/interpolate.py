@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from ci_evals.domain.errors import Problem
-from ci_evals.planning.documents.document import Document, Path, show
+from ci_evals.planning.documents.document import Document, Path
 from ci_evals.support.redaction import MASK, MIN_LENGTH
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)\}")
@@ -50,7 +50,7 @@ class Interpolated:
     unresolved: set[str] = field(default_factory=set)
     """References that stayed, since they are problems. A variable's name is no secret."""
     problems: list[Problem] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
 
 
 _NAMES = frozenset({"name", "category", "difficulty", "tags", "aui_logic"})
@@ -128,15 +128,19 @@ class _Interpolation:
     def _keep_secret(self, name: str, value: str, path: Path) -> None:
         self.result.secrets.add(value)
         if "userInfo" not in path and not _NAMES.isdisjoint(path) and len(value.strip()) >= MIN_LENGTH:
-            self.result.warnings.append(
-                f"{self.document.file}: {show(path)}: the value of {name} is a secret and will show as ***; "
-                "write ${env:" + name + "} if it is none"
+            self._warn(
+                path,
+                f"the value of {name} is a secret and will show as ***; write ${{env:{name}}} if it is none",
             )
         if len(value.strip()) < MIN_LENGTH and path[-1:] != ("apiKey",):
-            self.result.warnings.append(
-                f"{self.document.file}: {show(path)}: the value of {name} has fewer than {MIN_LENGTH} "
-                "characters and is not redacted; write ${env:" + name + "} if it is no secret"
+            self._warn(
+                path,
+                f"the value of {name} has fewer than {MIN_LENGTH} characters and is not redacted; "
+                f"write ${{env:{name}}} if it is no secret",
             )
+
+    def _warn(self, path: Path, message: str) -> None:
+        self.result.warnings.append(self.document.problem(path, message))
 
     def _unresolved(self, parts: re.Match[str]) -> str:
         """Return the reference by its name alone: its default may be a key."""
