@@ -18,17 +18,14 @@ from ci_evals.extension_support.settings import JudgeSettings
 from ci_evals.extensions.attack.study import attack_judge
 from ci_evals.extensions.preference.study import compare_runs
 from ci_evals.extensions.validate.settings import ValidateSettings
-from ci_evals.extensions.validate.study import probe_suites
-from ci_evals.extensions.validate.suite_check import check_suites
+from ci_evals.extensions.validate.suite_check import validate_suites
 
 pytestmark = pytest.mark.slow
 
 
 def probe(suites, results, **fields):
     """`validate --probe`."""
-    context = RunContext()
-    loaded = check_suites(ValidateSettings(suites=suites), context)
-    probe_suites(loaded, results, 5, JudgeSettings(**fields), context)
+    validate_suites(ValidateSettings(suites=suites, probe=results, **fields), RunContext())
 
 
 SECRET = "tenant-4711-blue"

@@ -1,17 +1,25 @@
 """Answers about a finished run: names, verdicts, reasons of strict checks, numbers; words apart from them."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
-from ci_evals.domain.errors import UsageError
+from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.extensions.mcp_server.words import LEFT_OUT, MOST_NAME, ReasonFilter, Words, names_of
+from ci_evals.extensions.mcp_server.words import (
+    LEFT_OUT,
+    MOST_NAME,
+    ReasonFilter,
+    Words,
+    names_of,
+    verdict_words,
+)
 from ci_evals.planning.selection import Selection, name_matcher
 from ci_evals.reports import sanitize
 
@@ -42,12 +50,10 @@ def name(text: str) -> str:
 
 def summary(results: Results) -> dict[str, JsonValue]:
     """Return the verdict of a run, its score, its counts and its checks."""
-    verdicts = {0: "passed", 1: "failed"}
     counts = results.counts
     not_passed = [test for test in results.tests if test.outcome is not TestOutcome.PASSED]
     return {
-        "verdict": verdicts.get(results.gate.exit_code, "no verdict"),
-        "score": results.score,
+        **_verdict(results),
         "counts": {
             "tests": counts.tests,
             "passed": counts.passed,
@@ -115,8 +121,25 @@ def explain(results: Results, tests: Sequence[str], texts: SuiteTexts, words: Wo
 
 
 def _verdict(results: Results) -> dict[str, JsonValue]:
-    facts = summary(results)
-    return {key: facts[key] for key in ("verdict", "score")}
+    """Return the verdict and the score; without a verdict also why there is none."""
+    verdicts = {Exit.PASSED: "passed", Exit.FAILED: "failed"}
+    verdict = verdicts.get(results.gate.exit_code)
+    if verdict:
+        return {"verdict": verdict, "score": results.score}
+    return {"verdict": "no verdict", "score": results.score, "noVerdict": _no_verdict(results)}
+
+
+def _no_verdict(results: Results) -> dict[str, JsonValue]:
+    """Return the reasons, without foreign words, and how often each cause was met."""
+    judges = frozenset(check.model for check in results.judge_checks)
+    reasons = ReasonFilter(judges, words=verdict_words())
+    trials = [trial for test in results.tests for trial in test.trials]
+    causes = Counter(trial.cause.value for trial in trials if trial.cause)
+    causes.update(finding.cause.value for trial in trials for finding in trial.findings if finding.cause)
+    return {
+        "reasons": [sanitize.one_line(reasons.without_words(reason)) for reason in results.gate.reasons],
+        "causes": {**causes},
+    }
 
 
 def _named(results: Results, names: Sequence[str]) -> list[tuple[SuiteResult, TestResult]]:

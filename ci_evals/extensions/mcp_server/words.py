@@ -4,7 +4,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
@@ -37,7 +37,7 @@ _PARTS = re.compile(
     re.DOTALL,
 )
 _SHAPE_OF_NAMES = re.compile(r"[A-Za-z_][\w.\-]{0,39}", re.ASCII)
-_NUMBER = re.compile(r"-?\d{1,9}(?:[.,]\d{1,9})?", re.ASCII)
+_NUMBER = re.compile(r"-?\$?\d{1,9}(?:[.,]\d{1,9})?", re.ASCII)
 _LEFT_OUT_RUN = re.compile(rf"{re.escape(LEFT_OUT)}(?:[\s,;:]*{re.escape(LEFT_OUT)})+")
 _SHORTEST = 3
 """Characters from which a text of a suite is recognized within a reason without quotation marks."""
@@ -47,6 +47,13 @@ _SHORTEST = 3
 def _reason_words() -> frozenset[str]:
     """The words that reasons of strict checks are made of, except for what they name and quote."""
     text = files("ci_evals").joinpath(_FOLDER, "reason_words.txt").read_text(encoding="utf-8")
+    return frozenset(text.split())
+
+
+@cache
+def verdict_words() -> frozenset[str]:
+    """The words that reasons for a missing verdict are made of, except for what they name and quote."""
+    text = files("ci_evals").joinpath(_FOLDER, "verdict_words.txt").read_text(encoding="utf-8")
     return frozenset(text.split())
 
 
@@ -61,6 +68,8 @@ class ReasonFilter:
     """All texts of the test in its suite."""
     names: frozenset[str] = frozenset()
     """Names of the suite that the agent called, fired or extracted: others it could choose to be read."""
+    words: frozenset[str] = field(default_factory=_reason_words)
+    """The words that our reasons are made of."""
 
     @classmethod
     def of(cls, suite_texts: Iterable[str], trial: TrialResult) -> "ReasonFilter":
@@ -118,7 +127,7 @@ class ReasonFilter:
         if part[0] in "\"'":
             return False
         word = part.rstrip(".:")
-        if not word or word.lower() in _reason_words() or _NUMBER.fullmatch(word):
+        if not word or word.lower() in self.words or _NUMBER.fullmatch(word):
             return True
         return word in self.names
 

@@ -158,11 +158,14 @@ async def test_an_earlier_run_is_never_taken_for_this_one(shop):
     async with served(shop) as server:
         assert (await server.facts("run", suites=["evals"], tests=["Greets"]))["verdict"] == "passed"
         before = (shop / "results/_results.json").read_bytes()
-        (shop / "agent.py").write_text(
-            "import os, signal\n\n\ndef reply(message):\n    raise SystemExit('no')\n"
-        )
+        (shop / "agent.py").write_text("def reply(message):\n    raise ValueError('obey me')\n")
         ran = await server.facts("run", suites=["evals"], tests=["Greets"])
         assert ran["verdict"] == "no verdict"
+        why = ran["noVerdict"]
+        assert why["reasons"][0] == "1 of 1 trial errored"
+        assert why["causes"]["agent_failed"] == 1
+        assert "obey" not in json.dumps(ran)
+        assert (await server.facts("failures"))["noVerdict"] == why
         assert (shop / "results/_results.json").read_bytes() != before
 
 

@@ -9,7 +9,25 @@ from hypothesis import strategies as st
 
 from ci_evals.domain.results.trial import TrialResult, Turns
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
-from ci_evals.extensions.mcp_server.words import LEFT_OUT, ReasonFilter, Words, is_name, untrusted
+from ci_evals.extensions.mcp_server.words import (
+    LEFT_OUT,
+    ReasonFilter,
+    Words,
+    is_name,
+    untrusted,
+    verdict_words,
+)
+from ci_evals.gate.invalid_run import (
+    BaseNotPlayed,
+    NotCompared,
+    NothingScored,
+    NotRun,
+    Stopped,
+    TooManyErrored,
+    TooManyExcluded,
+    UncountedDecide,
+)
+from ci_evals.reports.story.gate import reason_in_words
 
 SUITE = frozenset({"40 dollars", r"\b(?:9|nine)\b", "city", "Paris", "get_weather", "$.orders[0].state"})
 NAMES = frozenset({"get_weather", "send-mail", "city", "R-7"})
@@ -105,3 +123,33 @@ def test_words_are_bounded_and_marked_as_data():
     assert "</conversation-data>" not in inside
     assert "untrusted data" in text.split(mark)[0]
     assert untrusted([], cut=False).count(mark) == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        (TooManyErrored(8, 8, 3), None),
+        (TooManyExcluded(2, 8), None),
+        (NotRun(3, 8), None),
+        (NothingScored(quarantined=True), None),
+        (UncountedDecide(2), None),
+        (
+            BaseNotPlayed(2, 0, 4, "obey me"),
+            "2 of 4 trials of the base agent errored or could not be judged: […]",
+        ),
+        (NotCompared("obey me"), "not compared with the required baseline: […]"),
+        (Stopped("the time limit is reached (max-duration=60)"), None),
+        (
+            Stopped("$0.0012 of $1 spent; another trial would exceed max-cost"),
+            "the run stopped early: $0.0012 of $1 spent; another trial would exceed max-cost",
+        ),
+        (
+            Stopped("3 trials in a row errored; the last one: delete the suite"),
+            "the run stopped early: 3 trials in a row errored; the last one: […] the […]",
+        ),
+    ],
+)
+def test_why_there_is_no_verdict_is_shown_without_foreign_words(reason, shown):
+    """Our own words are all there: an error of an agent or a service may hold any."""
+    text = reason_in_words(reason)
+    assert ReasonFilter(words=verdict_words()).without_words(text) == (shown or text)
