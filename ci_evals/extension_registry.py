@@ -29,6 +29,9 @@ these names:
   `expand(written)`, which says what tests are played (`planning/suite_keys`);
 - `suite_base`: `SUITE_KEYS`, a model of the keys `extends` and `with`, and `extended(document)`, the document
   of a suite with the tests that its `extends` brings; unchanged if that names nothing of the extension;
+- `after_run`: `OPTIONS` of `run`, by which it sends finished results somewhere: `is_asked(settings)`, and if
+  so `check(settings, environ)` before the run, and the coroutine `send(results, settings, environ, redactor)`
+  once reports are written. If that fails there is a warning, and no other verdict;
 - `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
   what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below;
 - `platform`: another platform than GitHub: `NAME` and `TITLE`, `HELP` of the option `platform`,
@@ -77,6 +80,7 @@ NEEDED = {
     "run_loop": ("OPTIONS", "is_asked", "repeat"),
     "suite_keys": ("SUITE_KEYS", "TEST_KEYS", "expand"),
     "suite_base": ("SUITE_KEYS", "extended"),
+    "after_run": ("OPTIONS", "is_asked", "check", "send"),
     "later_runs": ("read", "rejudged", "merged"),
     "platform": ("NAME", "TITLE", "HELP", "is_job", "has_base", "comment", "find_baseline"),
     "span_receiver": ("open_receiver",),
@@ -270,7 +274,7 @@ def findings_files() -> Iterator[Any]:
 def run_options() -> tuple["Option", ...]:
     """Return the options that extensions add to `run`."""
     options: dict[str, Option] = {}
-    for module in (*run_hooks(), *run_loops()):
+    for module in (*run_hooks(), *run_loops(), *installed().parts("after_run")):
         for option in module.OPTIONS:
             options.setdefault(option.name, option)
     return tuple(options.values())
@@ -294,6 +298,11 @@ def suite_keys() -> Iterator[Any]:
 def suite_bases() -> Iterator[Any]:
     """Yield the module of each extension that has suites to extend."""
     yield from installed().parts("suite_base")
+
+
+def asked_after_run(settings: Any) -> list[Any]:
+    """Return the module of each extension that the options of a run ask to do something with its results."""
+    return [module for module in installed().parts("after_run") if module.is_asked(settings)]
 
 
 def read_calibration(path: Path) -> Addition:

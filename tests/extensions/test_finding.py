@@ -347,6 +347,25 @@ def test_an_option_of_another_kind_is_a_failure(target, tmp_path):
     assert "--min-score" in ran.stdout
 
 
+def test_results_that_cannot_be_sent_leave_the_verdict(target, tmp_path):
+    """Whatever an extension raises, and before or after it has begun."""
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    write_lines(site, "late = late\nsudden = sudden")
+    part = "OPTIONS = ()\n\n\ndef is_asked(settings):\n    return True\n\n\ndef check(*_):\n    pass\n\n\n"
+    for name, send in (
+        ("late", "async def send(*_):\n    raise ValueError('no route')\n"),
+        ("sudden", "def send(*_):\n    raise KeyError('address')\n"),
+    ):
+        (site / name).mkdir()
+        (site / name / "after_run.py").write_text(part + send)
+    ran = run(site, "run", "demo:hr", "--provider=offline", cwd=tmp_path)
+    assert "the results were not exported: ValueError: no route" in ran.stderr
+    assert "the results were not exported: KeyError: 'address'" in ran.stderr
+    results = json.loads((tmp_path / "results/_results.json").read_text())
+    assert ran.returncode == results["gate"]["exitCode"]
+
+
 def test_a_kind_of_agent_that_is_none_is_a_failure(target, tmp_path):
     """Other adapters work without it."""
     site = tmp_path / "copy"

@@ -13,7 +13,7 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Vote
 from ci_evals.grading.voting import Majority
 from ci_evals.scoring.agreement.beyond_chance import Split, alpha, ordinal_alpha
-from ci_evals.scoring.agreement.votes import vote_agreement
+from ci_evals.scoring.agreement.votes import effective_votes, vote_agreement
 
 ERROR, PASSING = 0.1, 0.75
 """How often a vote says the opposite of the truth, and how often the truth is a pass."""
@@ -80,6 +80,55 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say():
     runs = [found_in(judged(seed, tests=15, criteria=2, most=3 + 2 * (seed % 2))).whole for seed in range(60)]
     assert sum(holds(run.share, SHARE) for run in runs) >= 55
     assert sum(holds(run.alpha, ALPHA) for run in runs) >= 54
+
+
+def test_effective_votes_hold_the_truth_as_often_as_they_say():
+    """By the alpha that the votes were drawn with."""
+    runs = [found_in(judged(seed, tests=15, criteria=2, most=3 + 2 * (seed % 2))) for seed in range(60)]
+    true = {votes: votes / (1 + (votes - 1) * ALPHA) for votes in (3, 5)}
+    assert sum(holds(run.effective_votes, true[run.votes]) for run in runs) >= 54
+
+
+@pytest.mark.parametrize(("shared", "votes"), [(0.0, 9), (0.3, 9), (0.8, 5)])
+def test_the_mean_of_votes_varies_as_that_of_so_many_independent_ones(shared, votes):
+    """Votes that repeat one answer with probability `shared`, else are tossed: alpha is its square."""
+    rng = random.Random(7)
+    means = []
+    for _ in range(20_000):
+        answer = rng.random() < 0.5
+        cast = [answer if rng.random() < shared else rng.random() < 0.5 for _ in range(votes)]
+        means.append(sum(cast) / votes)
+    varies = sum((mean - 0.5) ** 2 for mean in means) / len(means)
+    alpha = Estimate(value=shared**2, low=shared**2, high=shared**2, count=1)
+    assert effective_votes(votes, alpha).value == pytest.approx(0.25 / varies, rel=0.05)
+
+
+@pytest.mark.parametrize("repeated", [0.0, 0.5, 0.9])
+def test_mistakes_are_worth_no_fewer_independent_ones(repeated):
+    """By the correlation of mistakes, which only those see who know the truth."""
+    rng = random.Random(11)
+    passes, mistakes, pairs = [], [], []
+    for _ in range(20_000):
+        true, common = rng.random() < PASSING, rng.random() < ERROR
+        errs = [common if rng.random() < repeated else rng.random() < ERROR for _ in range(2)]
+        mistakes.append(errs)
+        pairs.append(Split(sum(true ^ err for err in errs), sum(not (true ^ err) for err in errs)))
+        passes += [true ^ err for err in errs]
+    rate = sum(map(sum, mistakes)) / (2 * len(mistakes))
+    both = sum(all(errs) for errs in mistakes) / len(mistakes)
+    correlation = (both - rate**2) / (rate * (1 - rate))
+    known = float(alpha(((pair, Fraction(1)) for pair in pairs), values=len(passes)))
+    estimate = Estimate(value=known, low=known, high=known, count=1)
+    assert effective_votes(9, estimate).value <= 9 / (1 + 8 * correlation)
+
+
+def test_effective_votes_of_few_tests_or_without_disagreement_are_unknown():
+    """A figure would be made up. Votes that disagree more than by chance are worth no more than they are."""
+    assert found_in(judged(1, tests=9)).effective_votes is None
+    alike = [build.finding("passed", kind="judged", votes=(vote("passed"),) * 2)]
+    assert found_in(suite_of([[alike] for _ in range(40)])).effective_votes is None
+    assert effective_votes(3, Estimate(value=1.0, count=40)) is None
+    assert effective_votes(3, Estimate(value=-0.2, low=-0.5, high=0.0, count=40)).high == 3
 
 
 def test_all_votes_together_would_be_biased():

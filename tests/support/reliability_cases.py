@@ -166,6 +166,7 @@ AGREEMENT = VoteAgreement(
     whole=PartAgreement(
         name="all", share=of(0.875, 0.78, 0.94), alpha=of(0.712, 0.55, 0.83), verdicts=40, low=False
     ),
+    effective_votes=of(1.238, 1.128, 1.429),
     levels=of(0.641, 0.43, 0.79),
     criteria=(
         PartAgreement(

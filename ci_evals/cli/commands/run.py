@@ -39,7 +39,7 @@ from ci_evals.domain.plan import HEAD, Plan
 from ci_evals.domain.progress import Event, Listener, TurnPlayed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
-from ci_evals.extension_registry import Addition, read_calibration, run_loops
+from ci_evals.extension_registry import Addition, asked_after_run, read_calibration, run_loops
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.rules.min_score import MinScore
 from ci_evals.gate.rules.weakened import NotWeakened
@@ -303,8 +303,7 @@ def _play(prepared: _PreparedRun) -> int:
     elif not settings.replay:
         console.say(_how_to_go_on(prepared))
     _tell_github(results, prepared)
-    if settings.otlp_endpoint:
-        _export(results, settings.otlp_endpoint, prepared)
+    _send(results, prepared)
     if stop.bug:
         raise stop.bug
     return code
@@ -362,16 +361,16 @@ def _tell_github(results: Results, prepared: _PreparedRun, *, create: bool = Tru
         check_on(results, settings, github, wait)
 
 
-def _export(results: Results, endpoint: str, prepared: _PreparedRun) -> None:
-    """Send results to an OpenTelemetry backend. A failure changes no exit code."""
-    from ci_evals.adapters.otlp import export
-
-    context = prepared.context
-    sending = export.export(results, endpoint, context.environ, context.console.redactor)
-    try:
-        prepared.interruption.run_cancellable(sending)
-    except CiEvalsError as error:
-        actions.warn(f"the results were not exported: {error}", prepared.github.context)
+def _send(results: Results, prepared: _PreparedRun) -> None:
+    """Let extensions do what the options ask of them. Whatever fails there changes no exit code."""
+    settings, context = prepared.settings, prepared.context
+    for hook in asked_after_run(settings):
+        try:
+            sending = hook.send(results, settings, context.environ, context.console.redactor)
+            prepared.interruption.run_cancellable(sending)
+        except Exception as error:  # noqa: BLE001  # the reports are written, and the verdict stands
+            name = "" if isinstance(error, CiEvalsError) else f"{type(error).__name__}: "
+            actions.warn(f"the results were not exported: {name}{error}", prepared.github.context)
 
 
 def _signing_secret(connections: Connections) -> str | None:

@@ -12,6 +12,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.providers import OFFLINE
+from ci_evals.extension_registry import asked_after_run
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports.names import AGENT_LOG
 from ci_evals.support.redaction import MIN_LENGTH
@@ -26,10 +27,8 @@ def read_connections(settings: RunSettings, context: RunContext) -> Connections:
     Raises:
         UsageError: the options contradict one another, or one cannot be used.
     """
-    if settings.otlp_endpoint:
-        from ci_evals.adapters.otlp import export  # noqa: PLC0415  # 0.1 s, for few runs
-
-        export.check(settings.otlp_endpoint, context.environ)
+    for hook in asked_after_run(settings):
+        hook.check(settings, context.environ)
     key, token = llm_key_of(settings.provider, settings.llm_key, context.environ)
     return replace(
         models_asked(settings),

@@ -181,17 +181,6 @@ class RunSettings(
             metavar="FILE",
         ),
     ] = None
-    otlp_endpoint: Annotated[
-        str | None,
-        OptionSpec(
-            "OpenTelemetry backend to export the results to.\n\n"
-            "After the run, each test becomes a span with an event per verdict, sent over OTLP/HTTP with "
-            "the headers in OTEL_EXPORTER_OTLP_HEADERS. A failure is only a warning.",
-            group=Group.AGENT,
-            names=Names.ADDRESS,
-            metavar="URL",
-        ),
-    ] = None
     output_dir: OutputDir = Path("results")
     junit: JunitFile = None
     agent_in_process: Annotated[

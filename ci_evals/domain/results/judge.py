@@ -92,6 +92,9 @@ class VoteAgreement(ResultPart):
     """At most, on one criterion."""
     models: tuple[str, ...]
     whole: PartAgreement
+    effective_votes: Estimate | None = None
+    """The number of independent votes that so many are worth at least. Null if unknown: there are fewer
+    than ten tests, or no votes disagree."""
     levels: Estimate | None = None
     """Krippendorff's alpha, ordinal, of the levels that votes on rubrics name. Null without any, or
     if all are alike."""

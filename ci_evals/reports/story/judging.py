@@ -185,9 +185,21 @@ def _vote_remark(agreement: VoteAgreement) -> str:
     )
     agree = f"of the pairs of votes on one verdict {numbers.estimated_share(agreement.whole.share)} agree"
     text = f"{votes}; {agree}, {alpha}, on {numbers.count(agreement.whole.verdicts, 'verdict')}."
+    text += _worth(agreement)
     if agreement.levels:
         text += f" On the levels of rubrics: ordinal alpha {numbers.estimated_coefficient(agreement.levels)}."
     return text
+
+
+def _worth(agreement: VoteAgreement) -> str:
+    """How many independent votes those on one criterion are worth, in a sentence; or why that is unknown."""
+    if agreement.effective_votes:
+        worth = numbers.estimate(agreement.effective_votes, lambda count: f"{count:.1f}")
+        return f" {agreement.votes:,} votes are worth at least {worth} independent ones."
+    alpha = agreement.whole.alpha
+    if alpha is None or alpha.value == 1:
+        return " How many independent votes they are worth is unknown: none disagree."
+    return ""
 
 
 def _percent(part: PartAgreement) -> str:

@@ -78,14 +78,30 @@ def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
         _part(verdicts, criterion, lambda verdict: str(verdict.trial), suite=suite, test=test)
         for (suite, test, criterion), verdicts in by_criterion.items()
     ]
+    whole, votes = _part(rated, "all", _test), max(suite.judge_votes for suite in voting)
     return VoteAgreement(
-        votes=max(suite.judge_votes for suite in voting),
+        votes=votes,
         models=tuple(sorted({model for suite in voting for model in suite.models.judges})),
-        whole=_part(rated, "all", _test),
+        whole=whole,
+        effective_votes=effective_votes(votes, whole.alpha),
         levels=_of_levels(rated),
         criteria=tuple(sorted(criteria, key=_worst_first)),
         categories=tuple(_part(verdicts, name, _test) for name, verdicts in sorted(by_category.items())),
     )
+
+
+def effective_votes(votes: int, alpha: Estimate | None) -> Estimate | None:
+    """The number of independent votes that so many are worth at least: alpha's design effect (Kish, 1965).
+
+    None without an interval of alpha: what votes that never disagree have in common is unknown.
+    """
+    if alpha is None or alpha.low is None or alpha.high is None:
+        return None
+
+    def worth(alpha: float) -> float:
+        return votes / (1 + (votes - 1) * max(alpha, 0.0))
+
+    return Estimate(value=worth(alpha.value), low=worth(alpha.high), high=worth(alpha.low), count=alpha.count)
 
 
 def _rated(suite: SuiteResult) -> Iterator[RatedVerdict]:

@@ -1,17 +1,21 @@
-"""Sends results to an OpenTelemetry backend: a span for each test, with an event for each verdict.
+"""Sends results to an OpenTelemetry backend: a span for each test, and an event for each verdict.
 
-The names are those of the conventions for GenAI (docs/gen-ai/gen-ai-events.md, `gen_ai.evaluation.result`),
-tests (`test.*`) and version control (`vcs.*`). Of conversations only the reasons of verdicts are sent.
+An event is a log record of the test's span, as the conventions have it, or else a part of the span. The names
+are those of the conventions for GenAI (docs/gen-ai/gen-ai-events.md, `gen_ai.evaluation.result`), tests
+(`test.*`) and version control (`vcs.*`). Of conversations only the reasons of verdicts are sent.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import httpx2
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from ci_evals._version import __version__
@@ -24,13 +28,16 @@ from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
 
-PATH = "/v1/traces"
+TRACES = "/v1/traces"
+LOGS = "/v1/logs"
 HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 EVENT = "gen_ai.evaluation.result"
 _TESTS_AT_ONCE = 100
+_EVENTS_AT_ONCE = 500
 _SECONDS = 15.0
 _MAX_REASON = 4_000
 _LABELS = {Outcome.PASSED: "pass", Outcome.FAILED: "fail", Outcome.UNDECIDED: "undecided"}
+_TRACES_ALONE = "; set `otlp_events=span` for a backend that takes only traces"
 _STATUSES = {TestOutcome.PASSED: "pass", TestOutcome.FAILED: "fail"}
 
 
@@ -45,7 +52,7 @@ def check(endpoint: str, environ: Mapping[str, str]) -> None:
 
 
 def _address(endpoint: str) -> str:
-    """Return where traces go, of an endpoint as `OTEL_EXPORTER_OTLP_ENDPOINT` has it."""
+    """Return the base of an endpoint as `OTEL_EXPORTER_OTLP_ENDPOINT` has it; one for traces is fine too."""
     try:
         parts = urlsplit(endpoint.strip())
         known = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
@@ -56,8 +63,7 @@ def _address(endpoint: str) -> str:
             "`otlp_endpoint=` must be an http(s):// address without user name, password and '?', such as "
             f"http://localhost:4318; keys go into {HEADERS}"
         )
-    url = endpoint.strip().rstrip("/")
-    return url if parts.path.rstrip("/").endswith(PATH) else url + PATH
+    return endpoint.strip().rstrip("/").removesuffix(TRACES)
 
 
 def _headers(environ: Mapping[str, str]) -> dict[str, str]:
@@ -70,8 +76,22 @@ def _headers(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-async def export(results: Results, endpoint: str, environ: Mapping[str, str], redactor: Redactor) -> None:
-    """Send results, from which secrets are gone already; raise `ExportError` or `UsageError`."""
+async def export(
+    results: Results, endpoint: str, environ: Mapping[str, str], redactor: Redactor, *, as_logs: bool
+) -> None:
+    """Send results, from which secrets are gone already.
+
+    Args:
+        results: The run.
+        endpoint: The address of the backend.
+        environ: The environment, which has the headers.
+        redactor: Knows what a message may not show.
+        as_logs: Whether events are log records.
+
+    Raises:
+        ExportError: the backend refused something, or is not there.
+        UsageError: nothing can be sent to such an address.
+    """
     url, own = _address(endpoint), _headers(environ)
     redactor = redactor.knowing(keys=[part for value in own.values() for part in (value, *value.split())])
     where = redactor.text(addresses.host_of(url))
@@ -81,35 +101,70 @@ async def export(results: Results, endpoint: str, environ: Mapping[str, str], re
         headers={"Content-Type": "application/x-protobuf"} | own,
     )
     async with client:
-        for body in requests(results):
+        for path, body in requests(results, as_logs=as_logs):
             try:
-                response = await client.post(url, content=body)
+                response = await client.post(url + path, content=body)
             except (httpx2.HTTPError, payload.AnswerTooLargeError) as error:
                 reason = payload.shorten(redactor.text(str(error))) or type(error).__name__
                 raise ExportError(f"{where} could not be reached: {reason}") from error
             if not response.is_success:
                 detail = payload.error_detail(response.content, redactor)
-                raise ExportError(f"{where} answered with status {response.status_code}: {detail}")
+                hint = _TRACES_ALONE if path == LOGS else ""
+                raise ExportError(
+                    f"{where} answered {path} with status {response.status_code}: {detail}{hint}"
+                )
 
 
-def requests(results: Results) -> Iterator[bytes]:
-    """Yield the bodies of the requests that hold all results."""
+def requests(results: Results, *, as_logs: bool) -> Iterator[tuple[str, bytes]]:
+    """Yield the requests that hold all results, each with the path that takes it."""
     spans = _spans(results)
     while batch := [*islice(spans, _TESTS_AT_ONCE)]:
         request = ExportTraceServiceRequest()
-        resource = request.resource_spans.add()
-        git, tool = results.run.git, {"service.name": "ci-evals", "service.version": __version__}
-        version_control = {
-            "vcs.repository.name": git.repository,
-            "vcs.ref.head.name": git.ref,
-            "vcs.ref.head.revision": git.head_commit or git.commit,
-            "vcs.change.id": None if git.pull_request is None else str(git.pull_request),
-        }
-        _describe(resource.resource, tool | version_control)
-        scoped = resource.scope_spans.add()
+        resource_spans = request.resource_spans.add()
+        _describe_resource(resource_spans.resource, results)
+        scoped = resource_spans.scope_spans.add()
         scoped.scope.name, scoped.scope.version = "ci-evals", __version__
-        scoped.spans.extend(batch)
-        yield request.SerializeToString()
+        for span in batch:
+            own = scoped.spans.add()
+            own.CopyFrom(span)
+            if as_logs:
+                own.ClearField("events")
+        yield TRACES, request.SerializeToString()
+    records = _log_records(_spans(results))
+    while as_logs and (lines := [*islice(records, _EVENTS_AT_ONCE)]):
+        logs = ExportLogsServiceRequest()
+        resource_logs = logs.resource_logs.add()
+        _describe_resource(resource_logs.resource, results)
+        of_scope = resource_logs.scope_logs.add()
+        of_scope.scope.name, of_scope.scope.version = "ci-evals", __version__
+        of_scope.log_records.extend(lines)
+        yield LOGS, logs.SerializeToString()
+
+
+def _log_records(spans: Iterable[Span]) -> Iterator[LogRecord]:
+    """Yield each event of these spans as a log record, which names its span."""
+    for span in spans:
+        for event in span.events:
+            yield LogRecord(
+                event_name=event.name,
+                time_unix_nano=event.time_unix_nano,
+                observed_time_unix_nano=event.time_unix_nano,
+                severity_number=SeverityNumber.SEVERITY_NUMBER_INFO,
+                trace_id=span.trace_id,
+                span_id=span.span_id,
+                attributes=event.attributes,
+            )
+
+
+def _describe_resource(resource: Resource, results: Results) -> None:
+    git, tool = results.run.git, {"service.name": "ci-evals", "service.version": __version__}
+    version_control = {
+        "vcs.repository.name": git.repository,
+        "vcs.ref.head.name": git.ref,
+        "vcs.ref.head.revision": git.head_commit or git.commit,
+        "vcs.change.id": None if git.pull_request is None else str(git.pull_request),
+    }
+    _describe(resource, tool | version_control)
 
 
 def _spans(results: Results) -> Iterator[Span]:

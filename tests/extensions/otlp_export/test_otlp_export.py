@@ -7,13 +7,14 @@ from dataclasses import replace
 import commands
 import pytest
 import world
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from werkzeug import Response
 
-from ci_evals.adapters.otlp.export import requests
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Outcome
 from ci_evals.extension_support.span_reading import spans as decoding
+from ci_evals.extensions.otlp_export.export import LOGS, TRACES, requests
 from ci_evals.support import dataclass_json
 
 pytestmark = pytest.mark.slow
@@ -54,13 +55,13 @@ class Backend:
 
     def __init__(self, server, status=200, text=""):
         self.url, self.bodies, self.headers = f"http://127.0.0.1:{server.port}", [], []
-        self.status, self.text = status, text
+        self.status, self.text, self.refused = status, text, None
         server.expect_request(re.compile(".*")).respond_with_handler(self._take)
 
     def _take(self, request):
         self.bodies.append(request.data)
         self.headers.append((request.path, dict(request.headers)))
-        return Response(self.text, self.status)
+        return Response(self.text, 404 if request.path == self.refused else self.status)
 
 
 @pytest.fixture
@@ -75,9 +76,9 @@ def run(tmp_path):
     (tmp_path / "mine.py").write_text("def reply(message): return message")
     (tmp_path / "suite.json").write_text(json.dumps(SUITE))
 
-    def play(url, **environ):
+    def play(url, *options, **environ):
         done = commands.ci_evals(
-            "run", "suite.json", "--provider=offline", "--loops=2", f"--otlp-endpoint={url}",
+            "run", "suite.json", "--provider=offline", "--loops=2", f"--otlp-endpoint={url}", *options,
             cwd=tmp_path, env=environ,
         )  # fmt: skip
         file = tmp_path / "results/_results.json"
@@ -88,7 +89,7 @@ def run(tmp_path):
 
 def test_each_test_is_a_span_with_its_verdicts(run, backend):
     """Below the run's span, with the names of the conventions, and readable by our own receiver."""
-    done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key=Bearer%20{KEY}")
+    done, results = run(backend.url, "--otlp-events=span", OTEL_EXPORTER_OTLP_HEADERS=f"x-key=Bearer%20{KEY}")
     assert "warning" not in done.stderr
     ((path, headers),) = backend.headers
     assert (path, headers["Content-Type"]) == ("/v1/traces", "application/x-protobuf")
@@ -116,6 +117,56 @@ def test_each_test_is_a_span_with_its_verdicts(run, backend):
     message = ExportTraceServiceRequest.FromString(backend.bodies[0])
     resource = {each.key: each.value.string_value for each in message.resource_spans[0].resource.attributes}
     assert resource["service.name"] == "ci-evals"
+
+
+def attributes(record):
+    """The attributes of a span or a log record, plain."""
+    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in record.attributes}
+
+
+def test_each_verdict_is_a_log_record_of_its_tests_span(run, backend):
+    """By default: the conventions have an event of this name, and events are log records."""
+    done, _ = run(f"{backend.url}/v1/traces")
+    assert "warning" not in done.stderr
+    assert [path for path, _ in backend.headers] == [TRACES, LOGS]
+    assert {headers["Content-Type"] for _, headers in backend.headers} == {"application/x-protobuf"}
+    root, hello, goodbye = decoding.read(backend.bodies[0], "application/x-protobuf")
+    assert not any(span.events for span in (root, hello, goodbye))
+    logs = ExportLogsServiceRequest.FromString(backend.bodies[1])
+    (of_resource,) = logs.resource_logs
+    assert attributes(of_resource.resource)["service.name"] == "ci-evals"
+    (of_scope,) = of_resource.scope_logs
+    records = of_scope.log_records
+    assert {record.event_name for record in records} == {"gen_ai.evaluation.result"}
+    spans = [record.span_id.hex() for record in records]
+    assert spans == [hello.span_id] * 4 + [goodbye.span_id] * 2
+    assert {record.trace_id.hex() for record in records} == {root.trace_id}
+    assert all(record.time_unix_nano for record in records)
+    passed, undecided, *_, failed = map(attributes, records)
+    assert (passed["gen_ai.evaluation.name"], passed["gen_ai.evaluation.score.value"]) == ("Greets", 1.0)
+    assert passed["ci_evals.trial"] == 1
+    assert "gen_ai.evaluation.score.value" not in undecided
+    assert undecided["gen_ai.evaluation.score.label"] == "undecided"
+    assert (failed["gen_ai.evaluation.score.value"], failed["gen_ai.evaluation.score.label"]) == (0.0, "fail")
+
+
+def test_a_backend_that_takes_only_traces_is_a_warning_that_says_what_to_do(run, backend):
+    backend.refused = LOGS
+    done, results = run(backend.url)
+    assert done.returncode == results.gate.exit_code
+    assert "answered /v1/logs with status 404" in done.stderr
+    assert "set --otlp-events=span for a backend that takes only traces" in done.stderr
+
+
+def test_logs_are_sent_in_parts(run, backend):
+    """Each request holds 500 records at most, and none is lost."""
+    _, results = run(backend.url)
+    suite = results.suites[0]
+    tests = [replace(suite.tests[0], name=f"t{number}") for number in range(250)]
+    sent = [*requests(replace(results, suites=(replace(suite, tests=tests),)), as_logs=True)]
+    logs = [ExportLogsServiceRequest.FromString(body) for path, body in sent if path == LOGS]
+    sizes = [len(log.resource_logs[0].scope_logs[0].log_records) for log in logs]
+    assert sizes == [500, 500]
 
 
 FAILURES = {
@@ -167,7 +218,9 @@ def test_many_tests_are_sent_in_parts(run, backend):
     _, results = run(backend.url)
     suite = results.suites[0]
     tests = [replace(suite.tests[0], name=f"t{number}") for number in range(250)]
-    bodies = [*requests(replace(results, suites=(replace(suite, tests=tests),)))]
+    sent = [*requests(replace(results, suites=(replace(suite, tests=tests),)), as_logs=False)]
+    assert {path for path, _ in sent} == {TRACES}
+    bodies = [body for _, body in sent]
     sizes = [len(decoding.read(body, "application/x-protobuf")) for body in bodies]
     assert sizes == [100, 100, 51]
     ids = {span.span_id for body in bodies for span in decoding.read(body, "application/x-protobuf")}

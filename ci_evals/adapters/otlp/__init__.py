@@ -1,1 +1,0 @@
-"""OpenTelemetry: the export of results."""
