@@ -122,7 +122,7 @@ def explain(results: Results, tests: Sequence[str], texts: SuiteTexts, words: Wo
 
 def _verdict(results: Results) -> dict[str, JsonValue]:
     """Return the verdict and the score; without a verdict also why there is none."""
-    verdicts = {Exit.PASSED: "passed", Exit.FAILED: "failed"}
+    verdicts: dict[int, str] = {Exit.PASSED: "passed", Exit.FAILED: "failed"}
     verdict = verdicts.get(results.gate.exit_code)
     if verdict:
         return {"verdict": verdict, "score": results.score}

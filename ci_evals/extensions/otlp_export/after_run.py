@@ -39,6 +39,7 @@ OPTIONS = (
         "`log`: a log record each, sent to `/v1/logs`. `span`: an event of the test's span, for backends "
         "that take only traces.",
         group=Group.AGENT,
+        recorded=False,
     ),
 )
 
