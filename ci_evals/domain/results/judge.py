@@ -93,7 +93,7 @@ class VoteAgreement(ResultPart):
     models: tuple[str, ...]
     whole: PartAgreement
     effective_votes: Estimate | None = None
-    """The number of independent votes that so many are worth at least. Null if unknown: there are fewer
+    """The number of independent votes that N votes are worth at least. Null if unknown: there are fewer
     than ten tests, or no votes disagree."""
     levels: Estimate | None = None
     """Krippendorff's alpha, ordinal, of the levels that votes on rubrics name. Null without any, or

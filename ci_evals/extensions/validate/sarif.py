@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from ci_evals._version import __version__
 from ci_evals.domain.suite import is_bundled
-from ci_evals.extensions.validate.findings import Rule, SuiteFinding
+from ci_evals.extensions.validate.suite_findings import Rule, SuiteFinding
 from ci_evals.reports import sanitize
 from ci_evals.support import documentation
 

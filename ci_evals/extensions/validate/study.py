@@ -18,9 +18,9 @@ from ci_evals.extension_support.asking import Asking, spread_evenly
 from ci_evals.extension_support.conversations import JudgedConversation, check_judged, conversations_of
 from ci_evals.extension_support.judging import judging
 from ci_evals.extension_support.settings import JudgeSettings
-from ci_evals.extensions.validate.findings import Rule, SuiteFinding
 from ci_evals.extensions.validate.result import Probe, Probed
 from ci_evals.extensions.validate.settings import ValidateSettings
+from ci_evals.extensions.validate.suite_findings import Rule, SuiteFinding
 from ci_evals.grading.grade import grade
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports import sanitize

@@ -11,10 +11,10 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit, UsageError
-from ci_evals.extensions.validate.findings import Rule, SuiteFinding, messages_of, problems_of
 from ci_evals.extensions.validate.quality import weaknesses
 from ci_evals.extensions.validate.sarif import SarifLog
 from ci_evals.extensions.validate.settings import ValidateFormat, ValidateSettings
+from ci_evals.extensions.validate.suite_findings import Rule, SuiteFinding, messages_of, problems_of
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports import sanitize
 from ci_evals.scoring.null_score import in_words, null_score

@@ -91,7 +91,7 @@ def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
 
 
 def effective_votes(votes: int, alpha: Estimate | None) -> Estimate | None:
-    """The number of independent votes that so many are worth at least: alpha's design effect (Kish, 1965).
+    """The independent votes that these are worth at least, by the design effect of alpha (Kish, 1965).
 
     None without an interval of alpha: what votes that never disagree have in common is unknown.
     """

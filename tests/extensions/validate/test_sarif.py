@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from ci_evals.domain.errors import Problem
-from ci_evals.extensions.validate.findings import Rule, SuiteFinding
 from ci_evals.extensions.validate.sarif import SarifLog
+from ci_evals.extensions.validate.suite_findings import Rule, SuiteFinding
 
 SCHEMA = Path(__file__).parents[2] / "reports/schemas/sarif-2.1.0.json"
 BROKEN = """name: Shop
