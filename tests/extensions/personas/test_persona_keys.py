@@ -166,12 +166,12 @@ def test_persona_needs_a_message_to_write():
     assert problem.startswith("tests[0].personas: all messages of this test are fixed, so a persona would ")
     loaded = read(suite_of(fixed, a_test("Other"), personaMatrix=True))
     assert [test.name for test in loaded.suite.tests] == ["Refund", "Other", "Other (rushed)", "Other (rude)"]
-    assert "It is played without personas." in loaded.warnings[0]
+    assert "It is played without personas." in str(loaded.warnings[0])
 
 
 def test_persona_that_no_test_names_is_warned_of():
     (warning,) = read(suite_of(a_test(personas=["rude"]))).warnings
-    assert "no test is played with this persona" in warning
+    assert "no test is played with this persona" in str(warning)
 
 
 def test_tests_of_personas_point_at_the_test_in_the_file():
