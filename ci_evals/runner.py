@@ -24,7 +24,7 @@ from ci_evals.domain.results.process import Times
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.results.usage import RoleUsage
-from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS
+from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, PlannedTurn
 from ci_evals.domain.transcript import EndState, Transcript, Turns
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.grade import NO_JUDGE, grade
@@ -205,8 +205,6 @@ def _play_order(plan: Plan, done: Container[Trial], parallel: int) -> list[int]:
     return sorted(order, key=place)
 
 
-_WITHOUT_WORLD: dict[str, object] = {"setup": (), "probes": {}, "teardown": ()}
-"""An agent may be anybody's code: addresses and passwords of databases are not for it."""
 _RUN_ENDED = Verdict.undecided(Cause.JUDGE_ERROR, "the run was ended before the model had answered")
 
 
@@ -256,13 +254,11 @@ class LocalPlayer:
         canaries = draw(test.canaries) if who.canaries is None else who.canaries
         test = filled(test, canaries)
         # An agent may be anybody's code: what it does with its user's data reaches no other trial.
-        test = test.model_copy(update=_WITHOUT_WORLD | {"user_info": deepcopy(test.user_info)})
+        # Nor are addresses and passwords of databases for it.
+        test = test.copy_with(setup=(), probes={}, teardown=(), user_info=deepcopy(test.user_info))
         world = WorldPlayer(self.plan.world_of(trial), who.world, self.stop)
-        patience = {"timeout": self.options.agent_timeout}
-        turns = [
-            turn if "timeout" in turn.model_fields_set else turn.model_copy(update=patience)
-            for turn in self.plan.suites[trial.suite].suite.turns_of(test)
-        ]
+        planned_turns = self.plan.suites[trial.suite].suite.turns_of(test)
+        turns = [self._with_timeout(turn) for turn in planned_turns]
         attempts: list[Attempt] = []
         while True:
             conversation = ConversationPlayer(
@@ -275,8 +271,8 @@ class LocalPlayer:
             else:
                 user_audit = audit.check_script(test, transcript)
             if user_audit and not user_audit.valid:
-                invalid = {"status": EndState.INVALID_USER, "error": audit.reason(user_audit)}
-                transcript = transcript.model_copy(update=invalid)
+                reason = audit.reason(user_audit)
+                transcript = transcript.copy_with(status=EndState.INVALID_USER, error=reason)
             if isinstance(end.failure, AgentAccessError | LLMAccessError):
                 self.stop.request(str(end.failure), outage=True)
             attempt = Attempt(status=transcript.status, error=transcript.error, cause=transcript.cause)
@@ -297,6 +293,11 @@ class LocalPlayer:
             call_function=who.call_function,
         )
         return partial(self._grade, trial, finished)
+
+    def _with_timeout(self, turn: PlannedTurn) -> PlannedTurn:
+        if "timeout" in turn.model_fields_set:
+            return turn
+        return turn.copy_with(timeout=self.options.agent_timeout)
 
     def _retries(self, earlier: Sequence[Attempt], status: EndState) -> bool:
         """Return whether a trial that ended like this is retried; if its user broke character, once."""
@@ -328,9 +329,9 @@ class LocalPlayer:
             findings = await self.stop.run_until_stopped(grading)
             if findings is None:  # what needs no model is decided all the same
                 findings = await grade(test, turns, transcript, _RUN_ENDED, _RUN_ENDED)
-                transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
+                transcript = transcript.copy_with(status=EndState.INTERRUPTED)
         if transcript.status is EndState.INTERRUPTED:
-            transcript = transcript.model_copy(update={"error": interruption(self.stop)})
+            transcript = transcript.copy_with(error=interruption(self.stop))
         for meter in finished.meters:
             if meter.refusal:
                 self.stop.request(meter.refusal, outage=True)

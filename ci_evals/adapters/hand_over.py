@@ -38,7 +38,7 @@ def with_tools(reply: Reply, tools: Collection[str], *, reported: bool) -> Reply
     by_tool = hand_over((call.name for call in reply.tool_calls or ()), tools, all_known=all_known)
     if reported and by_tool is False:
         return reply
-    return reply.model_copy(update={"handed_over": by_tool, "handed_over_apart": True})
+    return reply.copy_with(handed_over=by_tool, handed_over_apart=True)
 
 
 def hands_over(names: Iterable[str], tools: Collection[str]) -> bool:

@@ -63,7 +63,7 @@ def _with_result(call: ToolCall, messages: list[dict[str, JsonValue]]) -> ToolCa
     if mine is None:
         return call
     messages.remove(mine)
-    return call.model_copy(update={"result": returned(mine.get("content")), "status": _status(mine)})
+    return call.copy_with(result=returned(mine.get("content")), status=_status(mine))
 
 
 def returned(content: JsonValue) -> JsonValue:
@@ -124,7 +124,11 @@ class _Reader:
             return ToolCall(name=name, not_captured=NAME_ONLY)
         custom = call is item.get("custom")
         written = _first(call, _ARGUMENTS)
-        arguments, reason = ({"input": written}, None) if custom and written else self._arguments(written)
+        arguments: dict[str, JsonValue] | None
+        if custom and written:
+            arguments, reason = {"input": written}, None
+        else:
+            arguments, reason = self._arguments(written)
         fields = {**item, **call}
         return ToolCall(
             id=next((text for key in call_pieces.ID_KEYS if (text := _text(fields.get(key)))), None),

@@ -117,7 +117,7 @@ class ServerAgent(ABC, Generic[OptionsT, SessionT]):
         """Send a message, and whatever the agent asks for until it replies."""
         turn = Turn(timeout)
         reply = await self._send(session, text, turn)
-        return reply.model_copy(update={"raw": turn.raw}) if self._settings.debug else reply
+        return reply.copy_with(raw=turn.raw) if self._settings.debug else reply
 
     async def close(self, session: SessionT) -> None:
         """Close the connections. What the server keeps stays, so that probes and people can look at it."""

@@ -128,13 +128,13 @@ class ConversationPlayer:
         reply = with_calls(bounded(await self._agent.send_message(session, text, timeout=planned.timeout)))
         self.session_id = id_of(session)  # some agents name it with their first answer
         # Traces and raw bodies are large, and were validated when the reply was created.
-        large = {"trace": reply.trace, "raw": reply.raw}
+        small = reply.copy_with(trace=None, raw=None)
         turn = Turn(
-            **vars(reply) | dict.fromkeys(large),
+            **vars(small),
             index=len(self.turns) + 1,
             user=text,
             user_source=UserSource.AUTO if planned.auto else UserSource.FIXED,
-        ).model_copy(update=large)
+        ).copy_with(trace=reply.trace, raw=reply.raw)
         self.turns.append(turn)
         self.unanswered = None
         self._listen(turn.index)
@@ -166,8 +166,11 @@ def bounded(reply: Reply) -> Reply:
         raise AgentError(
             f"what the agent says it did for one reply is longer than {MAX_CHARACTERS:,} characters"
         )
-    long = [name for name in ("trace", "raw") if _json_length(getattr(reply, name)) > MAX_CHARACTERS]
-    return reply.model_copy(update=dict.fromkeys(long, TOO_LONG)) if long else reply
+    if _json_length(reply.trace) > MAX_CHARACTERS:
+        reply = reply.copy_with(trace=TOO_LONG)
+    if _json_length(reply.raw) > MAX_CHARACTERS:
+        reply = reply.copy_with(raw=TOO_LONG)
+    return reply
 
 
 TOO_LONG = f"(not kept: longer than {MAX_CHARACTERS:,} characters)"

@@ -148,11 +148,11 @@ def with_calls(reply: Reply) -> Reply:
     if reply.tool_calls_partial:
         return reply
     if reply.tool_calls is not None:
-        return reply.model_copy(update=views_of(reply.tool_calls, reply.workflows, reply.params))
+        return reply.copy_with(**views_of(reply.tool_calls, reply.workflows, reply.params))
     calls = calls_of(reply)
     if not calls.complete:
         return reply
-    return reply.model_copy(update={"tool_calls": calls.seen, "tool_calls_derived": True})
+    return reply.copy_with(tool_calls=calls.seen, tool_calls_derived=True)
 
 
 def own_calls(reply: Reply) -> tuple[ToolCall, ...] | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
 from pydantic.alias_generators import to_camel
@@ -22,6 +22,10 @@ class _Value(BaseModel):
         allow_inf_nan=False,
         defer_build=True,  # at the first use: a run begins before it needs most of them
     )
+
+    def copy_with(self, **changes: Any) -> Self:
+        """Return a copy with other values of these fields, which mypy checks (`mypy_plugin.py`)."""
+        return self.model_copy(update=changes)
 
     def _compact(self, given: set[str]) -> None:
         """Take half the memory: values that are set one by one share a table of names (PEP 412)."""

@@ -262,7 +262,7 @@ class Turns(Sequence[Turn], redaction.Redactable):
     def without_traces(self) -> tuple[Turn, ...]:
         """The same for who does not look at traces: these make up most of what there is to unpack."""
         if self._packed is None:
-            return tuple(item.model_copy(update={"trace": None}) for item in self._items)
+            return tuple(item.copy_with(trace=None) for item in self._items)
         return _read(self._rest)
 
     def with_trace_texts(self) -> tuple[tuple[Turn, str | None], ...]:

@@ -16,7 +16,7 @@ from math import ceil
 from typing import Any, Literal
 
 from ci_evals.domain.checks.evaluation import ClaimsBacked, Judged
-from ci_evals.domain.suite import Test
+from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import UNUSABLE, Cause, Outcome, Verdict
 from ci_evals.grading import claims, judge
@@ -152,8 +152,8 @@ def _conversation(number: int, turns: Sequence[Any], criteria: Sequence[Judged])
     test = Test(
         name=f"Control conversation {number}",
         guidelines="",
-        turns=[{"user": turn["user"]} for turn in turns],
-        evaluations=criteria,
+        turns=tuple(PlannedTurn(user=turn["user"]) for turn in turns),
+        evaluations=tuple(criteria),
     )
     played = tuple(
         Turn(index=index, user_source=UserSource.FIXED, latency_seconds=0, **turn)

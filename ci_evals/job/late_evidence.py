@@ -92,11 +92,10 @@ def with_gaps(test: Test, result: TrialResult, gaps: Mapping[int, str]) -> Trial
 def _incomplete(turn: Turn, gap: str | None) -> Turn:
     if gap is None:
         return turn
-    update = {
-        "tool_calls_partial": True,
-        "trace_missing": gap,
+    return turn.copy_with(
+        tool_calls_partial=True,
+        trace_missing=gap,
         # A tool may hand over to a person: that no call did so is not known any more.
-        "handed_over": turn.handed_over or None,
-        "handed_over_apart": True,
-    }
-    return turn.model_copy(update=update)
+        handed_over=turn.handed_over or None,
+        handed_over_apart=True,
+    )

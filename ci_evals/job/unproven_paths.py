@@ -5,9 +5,9 @@ in another turn of the same agent. That is decided on all trials of a run, so th
 matter.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.domain.plan import Plan, Trial
@@ -18,14 +18,23 @@ from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.job.less_evidence import with_turns
 from ci_evals.support.json_text import canonical
 
-_FIELDS = {
-    "toolCalls": "tool_calls",
-    "workflows": "workflows",
-    "params": "params",
-    "rules": "rules",
-    "integrations": "integrations",
-    "escalated": "handed_over",
-    "error": "error_response",
+_EVIDENCE: Mapping[str, Callable[[Turn], object]] = {
+    "toolCalls": lambda turn: turn.tool_calls,
+    "workflows": lambda turn: turn.workflows,
+    "params": lambda turn: turn.params,
+    "rules": lambda turn: turn.rules,
+    "integrations": lambda turn: turn.integrations,
+    "escalated": lambda turn: turn.handed_over,
+    "error": lambda turn: turn.error_response,
+}
+_WITHOUT: Mapping[str, Callable[[Turn], Turn]] = {
+    "toolCalls": lambda turn: turn.copy_with(tool_calls=None, tool_calls_partial=False),
+    "workflows": lambda turn: turn.copy_with(workflows=None),
+    "params": lambda turn: turn.copy_with(params=None),
+    "rules": lambda turn: turn.copy_with(rules=None),
+    "integrations": lambda turn: turn.copy_with(integrations=None),
+    "escalated": lambda turn: turn.copy_with(handed_over=None),
+    "error": lambda turn: turn.copy_with(error_response=None),
 }
 """The field of a turn that each path fills."""
 _Identity = tuple[int, str | None, str | None, str]
@@ -97,7 +106,7 @@ def _paths(suite: Suite) -> dict[str, str]:
     """Return the paths of an agent's evidence, by key."""
     kind = AGENT_KINDS.get(suite.adapter)
     paths = kind.paths_in(suite.adapter_options or {}) if kind else {}
-    return {key: paths[key] for key in _FIELDS if key in paths}
+    return {key: paths[key] for key in _EVIDENCE if key in paths}
 
 
 def _unproven(agent: _Agent, results: Iterable[TrialResult]) -> dict[str, str]:
@@ -115,7 +124,7 @@ def _unproven(agent: _Agent, results: Iterable[TrialResult]) -> dict[str, str]:
 
 def _found(turn: Turn, key: str) -> bool:
     """Return whether the path of a key found something in a turn. An empty value does not prove a filter."""
-    value = getattr(turn, _FIELDS[key]) or (key == "params" and turn.named_params)
+    value = _EVIDENCE[key](turn) or (key == "params" and turn.named_params)
     return bool(value) and not (key in turn.unproven or key in turn.not_found)
 
 
@@ -132,17 +141,17 @@ def _unknown(agent: _Agent, turn: Turn, reasons: Mapping[str, str]) -> Turn:
     keys = turn.unproven.keys() & reasons.keys()
     if not keys:
         return turn
-    update: dict[str, Any] = {_FIELDS[key]: None for key in keys}
+    unknown = set(keys)
     if "toolCalls" in keys:
-        update |= {"tool_calls_partial": False}
         # Without a path of their own these are views of the calls.
-        update |= {view: None for view in ("workflows", "params") if view not in agent.keys}
+        unknown |= {"workflows", "params"} - agent.keys
     elif keys & {"workflows", "params"} and turn.tool_calls is not None:
-        update |= {"tool_calls_partial": True}
+        turn = turn.copy_with(tool_calls_partial=True)
+    for key in unknown:
+        turn = _WITHOUT[key](turn)
     kept = {key: path for key, path in turn.unproven.items() if key not in keys}
     told = {key: reason for key, reason in reasons.items() if key in keys}
-    update |= {"unproven": kept, "not_found": {**turn.not_found, **told}}
-    return turn.model_copy(update=update)
+    return turn.copy_with(unproven=kept, not_found={**turn.not_found, **told})
 
 
 def _reason(agent: _Agent, key: str, path: str) -> str:

@@ -181,7 +181,7 @@ def _with_agent(planned: PlannedSuite, arm: Arm, *, unasked: bool) -> PlannedSui
         option = "`against=`" if arm.name == BASE else f"`arms=`: {arm.name}"
         raise UsageError(f"{option}: {error}") from None
     if arm.model:
-        suite = suite.model_copy(update={"model": arm.model})
+        suite = suite.copy_with(model=arm.model)
     return replace(
         planned,
         suite=suite,

@@ -19,6 +19,7 @@ from ci_evals.extension_registry import suite_bases, suite_keys
 from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.validation import problems_in
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
 
 
@@ -62,8 +63,8 @@ class AddedKeys:
         if isinstance(value, dict):
             self._added = [self._taken(module, value, redactor) for module in suite_keys()]
 
-    def _taken(self, module: ModuleType, value: dict[str, Any], redactor: Redactor) -> _Added:
-        def read(model: type[BaseModel], owner: dict[str, Any], under: Path) -> BaseModel:
+    def _taken(self, module: ModuleType, value: JsonObject, redactor: Redactor) -> _Added:
+        def read(model: type[BaseModel], owner: JsonObject, under: Path) -> BaseModel:
             own = {key: owner.pop(key) for key in _names(model) if key in owner}
             try:
                 return model.model_validate_json(json.dumps(own), strict=True, by_alias=True, by_name=False)
@@ -90,7 +91,7 @@ class AddedKeys:
             expansion = added.module.expand(WrittenSuite(suite, added.suite, test_keys, document, reading))
             self.problems += expansion.problems
             warnings += expansion.warnings
-            suite = suite.model_copy(update={"tests": tuple(test for _, test in expansion.tests)})
+            suite = suite.copy_with(tests=tuple(test for _, test in expansion.tests))
             places = tuple(places[index] for index, _ in expansion.tests)
         return suite, places, tuple(warnings)
 
@@ -100,7 +101,7 @@ def _names(model: type[BaseModel]) -> Iterator[str]:
         yield info.alias or name
 
 
-def schema_with_added_keys() -> dict[str, Any]:
+def schema_with_added_keys() -> JsonObject:
     """The JSON Schema of a suite, with the keys of extensions."""
     schema = suite_schema()
     for module in suite_keys():

@@ -3,7 +3,7 @@
 A floor that such an agent reaches guards nothing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -97,7 +97,7 @@ def _score(test: Test, words: str) -> Fraction | None:
     return passed_share(findings)
 
 
-def _turns(test: Test, words: str) -> Sequence[Turn]:
+def _turns(test: Test, words: str) -> tuple[Turn, ...]:
     """Return the turns of an agent that reports everything, and did nothing."""
     return tuple(
         Turn(

@@ -364,7 +364,8 @@ class _Search:
         if run is None or run.event not in TRUSTED_EVENTS:
             return False
         in_queue = self._is_queued(listed) and run.event != _QUEUE_EVENT
-        return not in_queue and run.model_copy(update={"event": listed.event}) == listed
+        is_as_listed = run.model_dump(exclude={"event"}) == listed.model_dump(exclude={"event"})
+        return is_as_listed and not in_queue
 
     async def _content(self, artifact: _Artifact) -> bytes | None:
         path = f"{self._repository}/actions/artifacts/{artifact.id}/zip"

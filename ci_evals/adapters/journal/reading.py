@@ -289,7 +289,7 @@ class Recording:
     def trial(self, key: TrialKey) -> RecordedTrial | None:
         """Return a trial, or None if it is not in the recording."""
         suite = self.suite(key.file, key.suite)
-        place = self._places.get(key.model_copy(update={"file": suite.file})) if suite else None
+        place = self._places.get(key.copy_with(file=suite.file)) if suite else None
         if place is None:
             return None
         answers = self._load(JournalEntry, self._answers[place]).answers

@@ -120,8 +120,8 @@ def _answers_of(recorded: RecordedTrial) -> TrialAnswers:
     attempts = []
     for attempt in recorded.answers.attempts:
         answers = tuple(_with_gap(answer, gaps) for answer in attempt.answers)
-        attempts.append(attempt.model_copy(update={"answers": answers}))
-    return recorded.answers.model_copy(update={"attempts": tuple(attempts)})
+        attempts.append(attempt.copy_with(answers=answers))
+    return recorded.answers.copy_with(attempts=tuple(attempts))
 
 
 def _with_gap(answer: ReplyRecord, gaps: Mapping[str, Turn]) -> ReplyRecord:
@@ -130,9 +130,12 @@ def _with_gap(answer: ReplyRecord, gaps: Mapping[str, Turn]) -> ReplyRecord:
     turn = gaps.get(reply.traceparent or "") if isinstance(reply, Reply) else None
     if turn is None or not isinstance(reply, Reply):
         return answer
-    fields = ("tool_calls_partial", "trace_missing", "handed_over_apart")
-    gap = {name: getattr(turn, name) for name in fields}
-    return answer.model_copy(update={"answer": reply.model_copy(update=gap)})
+    incomplete = reply.copy_with(
+        tool_calls_partial=turn.tool_calls_partial,
+        trace_missing=turn.trace_missing,
+        handed_over_apart=turn.handed_over_apart,
+    )
+    return answer.copy_with(answer=incomplete)
 
 
 def _outcomes_of(recorded: RecordedTrial) -> dict[str, Outcome]:

@@ -153,7 +153,7 @@ def read_reply(
         output_tokens=token_count(message.get("output_tokens")),
     )
     # Parsed JSON already: to validate each value again would take as long as all the rest.
-    return reply.model_copy(update={"trace": trace, "raw": body if keep_raw else None})
+    return reply.copy_with(trace=trace, raw=body if keep_raw else None)
 
 
 def _message(body: JsonValue) -> dict[str, JsonValue]:

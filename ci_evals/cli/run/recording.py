@@ -94,8 +94,8 @@ def with_recorded_agents(planned: Plan, recording: Recording | None, redactor: R
             suites.append(item)
             continue
         any_recorded = True
-        agent = {"adapter": then.adapter, "agent_id": then.agent_id, "model": then.model}
-        suites.append(replace(item, suite=item.suite.model_copy(update=agent)))
+        suite = item.suite.copy_with(adapter=then.adapter, agent_id=then.agent_id, model=then.model)
+        suites.append(replace(item, suite=suite))
         now = redactor.text(item.suite.agent_id or "")
         if then.agent_id and now and MASK not in now and now != then.agent_id:
             warnings.append(

@@ -107,8 +107,7 @@ class A2aAgent(ServerAgent[A2aOptions, _Session]):
             self._options.escalation_tools,
             all_known=reply.tool_calls is not None and not reply.tool_calls_partial,
         )
-        update = {"first_token_seconds": turn.first_token_seconds, "handed_over": handed_over}
-        return reply.model_copy(update=update)
+        return reply.copy_with(first_token_seconds=turn.first_token_seconds, handed_over=handed_over)
 
     async def _read_card(self, client: AgentClient) -> Interface:
         path = f"{urlsplit(self._card_url).path}{self._options.card}"

@@ -177,7 +177,7 @@ class AgUiAgent(ServerAgent[AgUiOptions, _AgUiSession]):
             }
             for call in run.calls or ():
                 result = given.get(call.id, later.get(call.id or "")) if call.id in waiting else call.result
-                calls.append(call.model_copy(update={"result": result}))
+                calls.append(call.copy_with(result=result))
         return tuple(calls)
 
 

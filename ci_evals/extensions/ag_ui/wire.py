@@ -327,7 +327,7 @@ def _seen(message: Message) -> Seen:
 
 def _without_arguments(call: ToolCall) -> ToolCall:
     reason = "they had not finished when the run ended"
-    return call.model_copy(update={"arguments": None, "not_captured": reason})
+    return call.copy_with(arguments=None, not_captured=reason)
 
 
 def _id(value: JsonValue) -> str:

@@ -46,8 +46,8 @@ class Attack:
         turns = list(transcript.turns)
         index = 0 if self.reply == "first" else len(turns) - 1
         agent = f"{turns[index].agent}\n\n{self.text}"
-        turns[index] = turns[index].model_copy(update={"agent": agent})
-        return transcript.model_copy(update={"turns": tuple(turns)})
+        turns[index] = turns[index].copy_with(agent=agent)
+        return transcript.copy_with(turns=tuple(turns))
 
 
 def attacks() -> Sequence[Attack]:

@@ -122,7 +122,7 @@ class ChatParts:
     def test(self) -> Test:
         """The test that the agent is told of, without keys: nobody else may change its data."""
         test = self.redactor.only_keys.model(self.loaded.suite.tests[0])
-        return test.model_copy(update={"user_info": deepcopy(test.user_info)})
+        return test.copy_with(user_info=deepcopy(test.user_info))
 
 
 class Chat:

@@ -41,7 +41,7 @@ def load_chat(settings: ChatSettings, trust: FileTrust) -> LoadedSuite:
         if len(suites) > 1:
             files = ", ".join(one.file for one in suites[:10])
             raise UsageError(f"{settings.suite}: stands for {len(suites)} suites. Name one: {files}.")
-        return _with_test(suites[0], suites[0].suite.tests[0].model_copy(update=_as_fields()))
+        return _with_test(suites[0], Test.model_validate(_NOTHING))
     found = [(one, test) for one in suites for test in one.suite.tests if test.name == settings.test]
     part = settings.test.casefold()
     found = found or [
@@ -55,11 +55,5 @@ def load_chat(settings: ChatSettings, trust: FileTrust) -> LoadedSuite:
     return _with_test(*found[0])
 
 
-def _as_fields() -> dict[str, object]:
-    """Return all fields of a test that says nothing of the user."""
-    blank = Test.model_validate(_NOTHING)
-    return {name: getattr(blank, name) for name in Test.model_fields}
-
-
 def _with_test(loaded: LoadedSuite, test: Test) -> LoadedSuite:
-    return replace(loaded, suite=loaded.suite.model_copy(update={"tests": (test,)}), test_lines=(1,))
+    return replace(loaded, suite=loaded.suite.copy_with(tests=(test,)), test_lines=(1,))

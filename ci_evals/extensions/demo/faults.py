@@ -170,16 +170,14 @@ def opening_of(agent_id: str, text: str, variables: Mapping[str, JsonValue]) -> 
 def _with_other_calls(playbook: Playbook) -> Playbook:
     """Return the playbook with every call replaced by one that succeeds, and its results assumed."""
     integrations = {
-        code: item.model_copy(update={"failures": ()}) if isinstance(item, RestIntegration) else item
+        code: item.copy_with(failures=()) if isinstance(item, RestIntegration) else item
         for code, item in playbook.integrations.items()
     }
     statuses = {code: 200 for code, item in integrations.items() if isinstance(item, RestIntegration)}
-    return playbook.model_copy(
-        update={
-            "variables": {**playbook.variables, **statuses},
-            "integrations": integrations,
-            "workflows": tuple(_calling_others(item, playbook) for item in playbook.workflows),
-        }
+    return playbook.copy_with(
+        variables={**playbook.variables, **statuses},
+        integrations=integrations,
+        workflows=tuple(_calling_others(item, playbook) for item in playbook.workflows),
     )
 
 
@@ -191,12 +189,10 @@ def _calling_others(workflow: Workflow, playbook: Playbook) -> Workflow:
         return (others or [code for code in playbook.integrations if code != call] or [call])[0]
 
     steps = [
-        step.model_copy(update={"call": other(step.call), "books": None})
-        if isinstance(step, CallStep)
-        else step
+        step.copy_with(call=other(step.call), books=None) if isinstance(step, CallStep) else step
         for step in workflow.steps
     ]
-    return workflow.model_copy(update={"steps": tuple(steps)})
+    return workflow.copy_with(steps=tuple(steps))
 
 
 def _handed_over(playbook: Playbook, move: Move) -> Move:

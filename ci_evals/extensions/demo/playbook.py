@@ -5,7 +5,7 @@ Tests check that the names in it are known and that its workflows end with a rep
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
@@ -33,6 +33,10 @@ Phrases = tuple[Phrase, ...]
 
 class _PlaybookEntry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def copy_with(self, **changes: Any) -> Self:
+        """Return a copy with other values of these fields, which mypy checks (`mypy_plugin.py`)."""
+        return self.model_copy(update=changes)
 
 
 class ValueCheck(_PlaybookEntry):

@@ -120,14 +120,13 @@ class Reader:
         )
         not_found = self._not_found(reply, matches, body, redactor)
         unproven = self._unproven(matches, body)
-        update: dict[str, Any] = {"not_found": not_found, "unproven": unproven}
         if said.doubt:
             not_found["toolCalls"] = said.doubt
-            update["tool_calls_partial"] = calls is not None
+            reply = reply.copy_with(tool_calls_partial=calls is not None)
         if said.unread:
             not_found[UNREAD_WORDS] = said.unread
         if not_found or unproven:
-            reply = reply.model_copy(update=update)
+            reply = reply.copy_with(not_found=not_found, unproven=unproven)
         return with_tools(reply, self._escalation_tools, reported="escalated" in self._paths)
 
     def messages(self, body: JsonValue) -> list[Seen]:

@@ -140,7 +140,7 @@ def with_only(test: Test, evaluation: Judged | StrictCheck) -> Test:
         for other in test.evaluations
         if isinstance(other, StrictCheck) and other.expects_end is not None
     ]
-    return test.model_copy(update={"evaluations": (evaluation, *ending)})
+    return test.copy_with(evaluations=(evaluation, *ending))
 
 
 async def plant_all(
@@ -174,9 +174,9 @@ def _conversation(
     test: Test, trial: TrialResult, planned: Sequence[PlannedTurn], others: OtherTests
 ) -> Conversation:
     transcript = transcript_of(trial)
-    turns = tuple(turn.model_copy(update={"trace": None, "raw": None}) for turn in transcript.turns)
+    turns = tuple(turn.copy_with(trace=None, raw=None) for turn in transcript.turns)
     return Conversation(
-        transcript.model_copy(update={"turns": turns}),
+        transcript.copy_with(turns=turns),
         planned,
         test.user_info,
         trial.probes_before,

@@ -205,15 +205,15 @@ def _played(
 ) -> PlannedSuite:
     """A suite of these tests alone, which are of one."""
     planned = tests[0].planned
-    suite = planned.suite.model_copy(update={"judge_model": judge, "user_model": user})
+    suite = planned.suite.copy_with(judge_model=judge, user_model=user)
     if hold:
-        suite = suite.model_copy(update={"name": suite.name + FIXED_SUFFIX})
+        suite = suite.copy_with(name=suite.name + FIXED_SUFFIX)
     return replace(
         planned,
         suite=suite,
         tests=tuple(
-            (_held(suite, one.test, tuple(one.sampled.recorded.turns)) if hold else one.test).model_copy(
-                update={"loops": loops}
+            (_held(suite, one.test, tuple(one.sampled.recorded.turns)) if hold else one.test).copy_with(
+                loops=loops
             )
             for one in tests
         ),
@@ -237,7 +237,7 @@ def _held(suite: Suite, test: Test, turns: Sequence[Turn]) -> Test:
         _recorded(planned, turn) if planned.auto else planned
         for planned, turn in zip(suite.turns_of(test), turns, strict=False)
     )
-    return test.model_copy(update={"turns": planned_turns, "max_turns": len(planned_turns)})
+    return test.copy_with(turns=planned_turns, max_turns=len(planned_turns))
 
 
 def _recorded(planned: PlannedTurn, turn: Turn) -> RecordedTurn:

@@ -120,7 +120,7 @@ def results(
     Raise `AgentError` if a tool is not among `tool_results`.
     """
     calls = [
-        call if call.id else call.model_copy(update={"id": f"call-{number}"})
+        call if call.id else call.copy_with(id=f"call-{number}")
         for number, call in enumerate(answer.calls or (), 1)
     ]
     returned = returned_texts(calls, tool_results, redactor or Redactor())
@@ -199,17 +199,15 @@ def offers_tools(options: ChatOptions) -> bool:
 
 def with_results(calls: tuple[ToolCall, ...] | None, options: ChatOptions) -> tuple[ToolCall, ...] | None:
     """Return the calls of a message, each with the result that it was given, if any."""
-    return calls and tuple(
-        call.model_copy(
-            update={
-                "result": (result := options.tool_results[call.name]),
-                "status": ToolStatus.ERROR if tool_calls.is_error(result) else ToolStatus.OK,
-            }
-        )
-        if call.name in options.tool_results
-        else call
-        for call in calls
-    )
+    return calls and tuple(_with_result(call, options.tool_results) for call in calls)
+
+
+def _with_result(call: ToolCall, results: Mapping[str, JsonValue]) -> ToolCall:
+    if call.name not in results:
+        return call
+    result = results[call.name]
+    status = ToolStatus.ERROR if tool_calls.is_error(result) else ToolStatus.OK
+    return call.copy_with(result=result, status=status)
 
 
 def _all_calls(rounds: Sequence[ChatAnswer], *, offered: bool) -> tuple[ToolCall, ...] | None:

@@ -84,7 +84,7 @@ class _Expander:
                 yield index, test
                 continue
             cluster = test.cluster or f"{suite.name}: {test.name}"
-            yield index, test.model_copy(update={"cluster": cluster})
+            yield index, test.copy_with(cluster=cluster)
             for name in names:
                 variant = _with_persona(test, name, personas[name], cluster)
                 if variant.name in places:
@@ -159,11 +159,10 @@ def _with_persona(test: Test, name: str, persona: Persona, cluster: str) -> Test
     if persona.note:
         parts.append(persona.note)
     audited = any(TRAITS[trait].audited for trait in persona.traits)
-    update = {
-        "name": f"{test.name} ({name})",
-        "guidelines": "\n\n".join(parts),
-        "tags": (*test.tags, f"{PERSONA_TAG}{name}"),
-        "cluster": cluster,
-        "audit_user": test.audit_user or audited,
-    }
-    return test.model_copy(update=update)
+    return test.copy_with(
+        name=f"{test.name} ({name})",
+        guidelines="\n\n".join(parts),
+        tags=(*test.tags, f"{PERSONA_TAG}{name}"),
+        cluster=cluster,
+        audit_user=test.audit_user or audited,
+    )

@@ -94,7 +94,7 @@ class TracedAgent:
         turn = context.headers["traceparent"]
         if reply.tool_calls is not None or reply.workflows is not None:
             session.trace.report_turn(reply)
-            return reply.model_copy(update={"traceparent": turn})
+            return reply.copy_with(traceparent=turn)
         self._name(session)
         await self._wait(session.trace, context)
         return self._with(reply, session.trace.settle(), turn)
@@ -137,15 +137,21 @@ class TracedAgent:
         """Return the reply with the evidence; what the agent itself reports stays."""
         if evidence is None:
             reason = _NOTHING_CAME.format(endpoint=self._receiver.endpoint)
-            return reply.model_copy(update={"trace_missing": reason, "traceparent": turn})
-        update: dict[str, Any] = {"traceparent": turn}
-        update |= {"trace": evidence.spans} if reply.trace is None else {}
-        update |= {k: v for k, v in views_of(evidence.calls).items() if getattr(reply, k) is None}
-        # A tool may hand over to a person, whatever its name: tools are no evidence that none did.
-        update |= {"handed_over_apart": True}
+            return reply.copy_with(trace_missing=reason, traceparent=turn)
+        views = views_of(evidence.calls)
+        traced = reply.copy_with(
+            traceparent=turn,
+            trace=evidence.spans if reply.trace is None else reply.trace,
+            tool_calls=views["tool_calls"],
+            workflows=views["workflows"],
+            params=views["params"] if reply.params is None else reply.params,
+            # A tool may hand over to a person, whatever its name: tools are no evidence that none did.
+            handed_over_apart=True,
+        )
         if evidence.missing:
-            update |= {"tool_calls_partial": True, "trace_missing": evidence.missing}
+            traced = traced.copy_with(tool_calls_partial=True, trace_missing=evidence.missing)
         if reply.input_tokens is None and reply.output_tokens is None:
-            update |= {"input_tokens": evidence.input_tokens, "output_tokens": evidence.output_tokens}
-        traced = reply.model_copy(update=update)
+            traced = traced.copy_with(
+                input_tokens=evidence.input_tokens, output_tokens=evidence.output_tokens
+            )
         return with_tools(traced, self._escalation_tools, reported=reply.handed_over is not None)

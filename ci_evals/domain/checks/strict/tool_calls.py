@@ -111,7 +111,7 @@ class ToolCalled(StrictCheck):
         if isinstance(turns, Verdict):
             return turns
         unanswered = transcript.unanswered if self.turn == "any" else None
-        in_range = transcript.model_copy(update={"turns": tuple(turns), "unanswered": unanswered})
+        in_range = transcript.copy_with(turns=tuple(turns), unanswered=unanswered)
         calls = calls_in(in_range)
         of_tool = [seen for seen in calls if names.same(seen.call.name, self.tool_name)]
         search = PatternSearch()

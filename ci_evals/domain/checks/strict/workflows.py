@@ -128,4 +128,4 @@ def _before(limit: int, transcript: Transcript) -> Transcript:
     if unanswered is not None and unanswered >= limit:
         unanswered = None
     turns = tuple(turn for turn in transcript.turns if turn.index < limit)
-    return transcript.model_copy(update={"turns": turns, "unanswered": unanswered})
+    return transcript.copy_with(turns=turns, unanswered=unanswered)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -14,7 +14,15 @@ from ci_evals.domain.actions import (
     views_of,
     with_calls,
 )
-from ci_evals.domain.transcript import ESCALATION, Integration, ToolCall, ToolStatus, Transcript, Turn
+from ci_evals.domain.transcript import (
+    ESCALATION,
+    Integration,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+    Turn,
+    UserSource,
+)
 from ci_evals.extensions.mutate.faults import end_state
 from ci_evals.extensions.mutate.faults.changed_values import changed
 from ci_evals.extensions.mutate.faults.conversation import Conversation
@@ -76,7 +84,7 @@ def call_forbidden(conversation: Conversation) -> Transcript | None:
     The tool is one that another test of the suite has seen, with the arguments that it had there.
     """
     own = {_as_call(site.call).name for site in _sites(conversation)}
-    others = Conversation(conversation.transcript.model_copy(update={"turns": conversation.others.turns}), ())
+    others = Conversation(conversation.transcript.copy_with(turns=conversation.others.turns), ())
     added = next((site.call for site in _sites(others) if _as_call(site.call).name not in own), None)
     if added is None:
         return None
@@ -99,18 +107,29 @@ def call_failed(conversation: Conversation) -> Transcript | None:
 
 def without_calls(turn: Turn) -> Turn:
     """Return a turn in which the agent did nothing, as far as it reports what it does."""
-    nothing: dict[str, Any] = {"named_params": (), "tool_calls_derived": False}
-    for name in ("workflows", "rules", "integrations", "tool_calls"):
-        nothing[name] = None if getattr(turn, name) is None else ()
-    nothing["params"] = None if turn.params is None else {}
-    if turn.tool_calls_derived:
-        nothing["tool_calls"] = None
-    return _with_derived_calls(turn.model_copy(update=nothing | _NO_TRACE))
+    nothing = without_trace(turn).copy_with(
+        named_params=(),
+        tool_calls_derived=False,
+        workflows=_emptied(turn.workflows),
+        rules=_emptied(turn.rules),
+        integrations=_emptied(turn.integrations),
+        tool_calls=None if turn.tool_calls_derived else _emptied(turn.tool_calls),
+        params=None if turn.params is None else {},
+    )
+    return _with_derived_calls(nothing)
 
 
-_DERIVED = ("tool_calls", "tool_calls_derived", "workflows", "params")
-_NO_TRACE: dict[str, Any] = {"trace": None, "raw": None}
-"""The raw trace of a changed turn is left out: it would contradict what is read from it."""
+def without_trace(turn: Turn) -> Turn:
+    """Return a turn without its raw trace: in a changed turn it would contradict what is read from it."""
+    return turn.copy_with(trace=None, raw=None)
+
+
+_Item = TypeVar("_Item")
+
+
+def _emptied(items: tuple[_Item, ...] | None) -> tuple[_Item, ...] | None:
+    """Return no items where some were reported; None, which is unknown, stays."""
+    return None if items is None else ()
 
 
 def _sites(conversation: Conversation) -> Iterator[_Site]:
@@ -133,14 +152,15 @@ def _as_call(call: ToolCall | Integration) -> ToolCall:
 
 
 def _reply_with(call: Integration) -> Turn:
-    blank: dict[str, Any] = {
-        "agent": "",
-        "latency_seconds": 0,
-        "index": 1,
-        "user": "",
-        "user_source": "fixed",
-    }
-    return Turn(**blank, workflows=(), integrations=(call,))
+    return Turn(
+        agent="",
+        latency_seconds=0,
+        index=1,
+        user="",
+        user_source=UserSource.FIXED,
+        workflows=(),
+        integrations=(call,),
+    )
 
 
 def _calls_like(turn: Turn, call: ToolCall | Integration) -> Sequence[ToolCall | Integration] | None:
@@ -162,50 +182,61 @@ def with_calls_of(turn: Turn, calls: Sequence[ToolCall | Integration]) -> Turn:
     """Return a turn with these calls, and with everything that follows from them."""
     own = tuple(call for call in calls if isinstance(call, ToolCall))
     if own_calls(turn) is None:
-        return with_integrations(turn, tuple(call for call in calls if isinstance(call, Integration)))
+        integrations = tuple(call for call in calls if isinstance(call, Integration))
+        return with_calls_derived_again(turn.copy_with(integrations=integrations))
+    turn = without_trace(turn)
     if turn.tool_calls_partial:
-        return turn.model_copy(update={"tool_calls": own} | _NO_TRACE)
+        return turn.copy_with(tool_calls=own)
     params = None if params_are_arguments(turn) else turn.params
-    return turn.model_copy(update={**views_of(own, other_workflows(turn), params)} | _NO_TRACE)
+    return turn.copy_with(**views_of(own, other_workflows(turn), params))
 
 
-def with_integrations(turn: Turn, integrations: tuple[Integration, ...] | None, **update: Any) -> Turn:
-    """Return a turn of an agent that reports integrations, with its tool calls derived again."""
-    derived = {"tool_calls": None, "tool_calls_derived": False} if turn.tool_calls_derived else {}
-    changes: dict[str, Any] = {"integrations": integrations} | derived | update | _NO_TRACE
-    return _with_derived_calls(turn.model_copy(update=changes))
+def with_calls_derived_again(turn: Turn) -> Turn:
+    """Return a changed turn of an agent that reports integrations, with its tool calls derived again."""
+    if turn.tool_calls_derived:
+        turn = turn.copy_with(tool_calls=None, tool_calls_derived=False)
+    return _with_derived_calls(without_trace(turn))
 
 
 def _with_derived_calls(turn: Turn) -> Turn:
     """Return the turn with what follows from its calls."""
     reply = with_calls(turn)
-    return turn.model_copy(update={name: getattr(reply, name) for name in _DERIVED})
+    return turn.copy_with(
+        tool_calls=reply.tool_calls,
+        tool_calls_derived=reply.tool_calls_derived,
+        workflows=reply.workflows,
+        params=reply.params,
+    )
 
 
 def _with_wrong_argument(call: ToolCall | Integration) -> ToolCall | Integration | None:
     """Return the call with another value of one argument; None if no argument can be changed."""
     if isinstance(call, Integration) and call.tools:
         first, *others = call.tools
-        tool = _with_wrong_argument(first)
-        if tool is None:
+        arguments = _with_wrong_value(first.arguments)
+        if arguments is None:
             return None
-        return call.model_copy(update={"tools": (tool, *others)})
-    arguments = call.arguments or {}
-    for name, value in arguments.items():
+        return call.copy_with(tools=(first.copy_with(arguments=arguments, result=None), *others))
+    arguments = _with_wrong_value(call.arguments)
+    if arguments is None:
+        return None
+    if isinstance(call, ToolCall):
+        return call.copy_with(arguments=arguments, result=None)
+    return call.copy_with(arguments=arguments)
+
+
+def _with_wrong_value(arguments: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+    """Return the arguments with another value of one; None if none can be changed."""
+    for name, value in (arguments or {}).items():
         other = changed(value)
         if other is not None:
-            update: dict[str, JsonValue] = {"arguments": arguments | {name: other}}
-            if isinstance(call, ToolCall):
-                update["result"] = None
-            return call.model_copy(update=update)
+            return {**(arguments or {}), name: other}
     return None
 
 
 def _as_failed(call: ToolCall | Integration) -> ToolCall | Integration:
     if isinstance(call, ToolCall):
-        return call.model_copy(update={"status": ToolStatus.ERROR, "result": None})
-    tools = call.tools and tuple(
-        tool.model_copy(update={"status": ToolStatus.ERROR, "result": None}) for tool in call.tools
-    )
+        return call.copy_with(status=ToolStatus.ERROR, result=None)
+    tools = call.tools and tuple(tool.copy_with(status=ToolStatus.ERROR, result=None) for tool in call.tools)
     status = None if call.status is None else _SERVER_ERROR
-    return call.model_copy(update={"status": status, "error": "internal error", "tools": tools})
+    return call.copy_with(status=status, error="internal error", tools=tools)

@@ -37,7 +37,7 @@ class Conversation:
     def with_turn(self, position: int, turn: Turn) -> Transcript:
         """Return the transcript with another turn of the same words, after which the user says the same."""
         turns = (*self.turns[:position], turn, *self.turns[position + 1 :])
-        return self.transcript.model_copy(update={"turns": turns})
+        return self.transcript.copy_with(turns=turns)
 
     def with_words(self, position: int, words: str) -> Transcript:
         """Return the transcript in which the agent says something else in one turn.
@@ -45,12 +45,13 @@ class Conversation:
         A fixed next message stays. One that a model writes could be another: there the conversation stops,
         and what its rest could decide is not known.
         """
-        turn = self.turns[position].model_copy(update={"agent": words, "trace": None, "raw": None})
+        turn = self.turns[position].copy_with(agent=words, trace=None, raw=None)
         for later in range(position + 1, len(self.turns)):
             if self.planned[later].auto:
                 changed = self.with_turn(position, turn)
-                update = {"turns": changed.turns[:later], "unanswered": later + 1}
-                return changed.model_copy(update=update | {"status": EndState.COMPLETED})
+                return changed.copy_with(
+                    turns=changed.turns[:later], unanswered=later + 1, status=EndState.COMPLETED
+                )
         return self.with_turn(position, turn)
 
     def texts(self) -> Iterator[str]:

@@ -20,14 +20,14 @@ def state_unchanged(conversation: Conversation) -> Transcript | None:
     changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}
     if not any(before[name].error is None for name in changed):
         return None
-    return conversation.transcript.model_copy(update={"probes": after | {n: before[n] for n in changed}})
+    return conversation.transcript.copy_with(probes=after | {n: before[n] for n in changed})
 
 
 def with_state_before(conversation: Conversation, transcript: Transcript) -> Transcript:
     """Return the transcript with the end state of an agent that did nothing; unknown if none was taken."""
     unknown = ProbeResult(error="the state before the conversation was not taken")
     probes = {name: conversation.before.get(name, unknown) for name in transcript.probes}
-    return transcript.model_copy(update={"probes": probes})
+    return transcript.copy_with(probes=probes)
 
 
 def without_effect(conversation: Conversation, call: ToolCall, transcript: Transcript) -> Transcript:
@@ -42,7 +42,7 @@ def without_effect(conversation: Conversation, call: ToolCall, transcript: Trans
         name: _without_effect(conversation.before.get(name), after, names, shared=shared)
         for name, after in transcript.probes.items()
     }
-    return transcript.model_copy(update={"probes": probes})
+    return transcript.copy_with(probes=probes)
 
 
 def with_unknown_effect(conversation: Conversation, call: ToolCall, transcript: Transcript) -> Transcript:
@@ -53,7 +53,7 @@ def with_unknown_effect(conversation: Conversation, call: ToolCall, transcript: 
         before = conversation.before.get(name)
         untouched = before is not None and before == after and not _mentions(after.value, names)
         probes[name] = after if untouched else _UNKNOWN
-    return transcript.model_copy(update={"probes": probes})
+    return transcript.copy_with(probes=probes)
 
 
 def with_effect_of_other(

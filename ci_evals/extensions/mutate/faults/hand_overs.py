@@ -1,7 +1,7 @@
 """Faults of hand-overs to a person."""
 
 from ci_evals.domain.transcript import ESCALATION, EndState, Transcript, Turn
-from ci_evals.extensions.mutate.faults.calls import with_integrations
+from ci_evals.extensions.mutate.faults.calls import with_calls_derived_again
 from ci_evals.extensions.mutate.faults.conversation import Conversation
 
 
@@ -14,7 +14,7 @@ def hand_over_dropped(conversation: Conversation) -> Transcript | None:
     if status is EndState.ESCALATED:
         is_whole = len(turns) == len(conversation.planned)
         status = EndState.COMPLETED if is_whole else EndState.STOPPED
-    return conversation.transcript.model_copy(update={"turns": turns, "status": status})
+    return conversation.transcript.copy_with(turns=turns, status=status)
 
 
 def hand_over_added(conversation: Conversation) -> Transcript | None:
@@ -25,8 +25,8 @@ def hand_over_added(conversation: Conversation) -> Transcript | None:
     if first.handed_over is None:
         turn = _with_workflows(first, (*(first.workflows or ()), ESCALATION))
     else:
-        turn = first.model_copy(update={"handed_over": True, "trace": None, "raw": None})
-    return conversation.transcript.model_copy(update={"turns": (turn,), "status": EndState.ESCALATED})
+        turn = first.copy_with(handed_over=True, trace=None, raw=None)
+    return conversation.transcript.copy_with(turns=(turn,), status=EndState.ESCALATED)
 
 
 def _without_hand_over(turn: Turn) -> Turn:
@@ -34,13 +34,12 @@ def _without_hand_over(turn: Turn) -> Turn:
     kept = tuple(name for name in turn.workflows or () if not name.startswith(ESCALATION))
     calls = tuple(call for call in turn.tool_calls or () if not call.name.startswith(ESCALATION))
     turn = _with_workflows(turn, None if turn.workflows is None else kept)
-    update: dict[str, object] = {}
     if turn.tool_calls is not None and not turn.tool_calls_derived:
-        update["tool_calls"] = calls
+        turn = turn.copy_with(tool_calls=calls)
     if turn.handed_over is not None:
-        update["handed_over"] = False
-    return turn.model_copy(update=update)
+        turn = turn.copy_with(handed_over=False)
+    return turn
 
 
 def _with_workflows(turn: Turn, workflows: tuple[str, ...] | None) -> Turn:
-    return with_integrations(turn, turn.integrations, workflows=workflows)
+    return with_calls_derived_again(turn.copy_with(workflows=workflows))

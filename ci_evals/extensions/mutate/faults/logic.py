@@ -22,10 +22,10 @@ def rule_dropped(conversation: Conversation) -> Transcript | None:
     for turn in conversation.turns:
         if turn.rules and fired[0] in turn.rules:
             rules = tuple(rule for rule in turn.rules if rule != fired[0])
-            turns.append(turn.model_copy(update={"rules": rules, "trace": None, "raw": None}))
+            turns.append(turn.copy_with(rules=rules, trace=None, raw=None))
         else:
             turns.append(turn)
-    return conversation.transcript.model_copy(update={"turns": tuple(turns)})
+    return conversation.transcript.copy_with(turns=tuple(turns))
 
 
 def param_changed(conversation: Conversation) -> Transcript | None:
@@ -60,23 +60,30 @@ class _WrongParam:
         if calls is not None:
             turn = with_calls_of(turn, tuple(map(self.in_call, calls)))
         params = (turn.params or {}) | {self.name: self.other}
-        return turn.model_copy(update={"params": params, "trace": None, "raw": None})
+        return turn.copy_with(params=params, trace=None, raw=None)
 
     def in_call(self, call: ToolCall | Integration) -> ToolCall | Integration:
         """Return the call with the other value."""
-        update: dict[str, object] = {}
-        if isinstance(call, Integration) and call.tools:
-            update["tools"] = tuple(map(self.in_call, call.tools))
-        arguments = call.arguments or {}
-        if self.name in arguments and arguments[self.name] == self.value:
-            update["arguments"] = arguments | {self.name: self.other}
-            if isinstance(call, ToolCall):
-                update["result"] = None
-        return call.model_copy(update=update)
+        if isinstance(call, ToolCall):
+            return self._in_tool_call(call)
+        tools = call.tools and tuple(map(self._in_tool_call, call.tools))
+        return call.copy_with(tools=tools, arguments=self._in_arguments(call.arguments))
+
+    def _in_tool_call(self, call: ToolCall) -> ToolCall:
+        arguments = self._in_arguments(call.arguments)
+        if arguments is call.arguments:
+            return call
+        return call.copy_with(arguments=arguments, result=None)
+
+    def _in_arguments(self, arguments: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+        """Return the arguments with the other value; the same object if they do not have the right one."""
+        if arguments is None or self.name not in arguments or arguments[self.name] != self.value:
+            return arguments
+        return arguments | {self.name: self.other}
 
     def with_effects(self, conversation: Conversation, turns: tuple[Turn, ...]) -> Transcript:
         """Return the transcript with these turns, and the end state after calls with the other value."""
-        transcript = conversation.transcript.model_copy(update={"turns": turns})
+        transcript = conversation.transcript.copy_with(turns=turns)
         for turn in conversation.turns:
             for call in turn.tool_calls or ():
                 other = self.in_call(call)

@@ -86,19 +86,20 @@ def _saying_only(conversation: Conversation, words: str) -> Transcript:
         if number <= len(conversation.turns):
             turn = _doing_nothing(conversation.turns[number - 1], words)
         else:  # the agent had ended the conversation before this line
-            update = {"index": number, "user": planned.user, "user_source": UserSource.FIXED}
-            turn = turns[-1].model_copy(update=update)
+            turn = turns[-1].copy_with(index=number, user=planned.user, user_source=UserSource.FIXED)
         turns.append(turn)
     ended = EndState.COMPLETED if len(turns) == len(conversation.planned) else EndState.STOPPED
-    update = {"turns": tuple(turns), "status": ended, "error": None, "cause": None}
-    return with_state_before(conversation, conversation.transcript.model_copy(update=update))
+    transcript = conversation.transcript.copy_with(turns=tuple(turns), status=ended, error=None, cause=None)
+    return with_state_before(conversation, transcript)
 
 
 def _doing_nothing(turn: Turn, words: str) -> Turn:
-    update: dict[str, object] = {"agent": words, "error_detail": None}
-    for name in ("handed_over", "error_response"):
-        update[name] = None if getattr(turn, name) is None else False
-    return without_calls(turn).model_copy(update=update)
+    return without_calls(turn).copy_with(
+        agent=words,
+        error_detail=None,
+        handed_over=None if turn.handed_over is None else False,
+        error_response=None if turn.error_response is None else False,
+    )
 
 
 def _data_of(user_info: Mapping[str, JsonValue]) -> dict[str, str]:
