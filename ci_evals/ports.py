@@ -167,7 +167,7 @@ class Prompt:
 
     system: str
     text: str
-    schema: dict[str, Any] | None = None
+    schema: dict[str, object] | None = None
     schema_name: str = "answer"
     sample_id: str = ""
     """Distinguishes questions in the same words that are each answered by themselves, such as votes."""

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ci_evals.support.json_text import JsonObject
 
 _FIELD = re.compile(r"\{\{(\w+)\}\}")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|[“„][^”“\n]*[”“]|«[^»\n]*»|(?<!\w)['‘][^'\n]*'(?!\w)|`[^`\n]*`")
@@ -176,7 +178,7 @@ def _filled(pattern: str) -> str:
 
 
 @cache
-def _vocabulary() -> dict[str, Any]:
+def _vocabulary() -> JsonObject:
     # Imported and compiled only when the first conversation has ended: nobody waits for it.
     import tomllib  # noqa: PLC0415
 

@@ -24,6 +24,7 @@ from ci_evals.domain.canaries import CanaryKind
 from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.world import Step, World
 from ci_evals.support.documentation import address
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.text import is_blank
 
 DEFAULT_MAX_TURNS = 7
@@ -164,7 +165,7 @@ def unsent_lines(turns: Sequence[PlannedTurn], sent: int) -> range:
     return range(sent + 1, last + 1)
 
 
-def history(turns: Sequence[Line]) -> list[dict[str, Any]]:
+def history(turns: Sequence[Line]) -> list[JsonObject]:
     """Return the messages before a test, `{"role": "user" or "assistant", "content": text}`, oldest first."""
     return [
         {"role": "user", "content": turn.user}
@@ -307,7 +308,7 @@ class Test(Model):
         return planned_turns(self.turns)
 
     @property
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[JsonObject]:
         """The messages before the test, `{"role": "user" or "assistant", "content": text}`, oldest first."""
         return history(self.turns)
 
@@ -397,7 +398,7 @@ class Suite(Model):
             teardown=self.teardown + test.teardown,
         )
 
-    def worlds(self) -> dict[str, Any]:
+    def worlds(self) -> JsonObject:
         """All steps and probes, of the suite and its tests, as they stand in its text."""
         return self.model_dump(by_alias=True, include=_STEPS | {"tests": {"__all__": _STEPS}})
 
@@ -419,7 +420,7 @@ class Suite(Model):
         return len(test.planned_turns)
 
 
-def suite_schema() -> dict[str, Any]:
+def suite_schema() -> JsonObject:
     """The JSON Schema of a suite, open for `$schema` and `x-…` keys."""
     schema = JSON_SCHEMA | Suite.model_json_schema(mode="validation", by_alias=True)
     for item in (schema, *schema["$defs"].values()):

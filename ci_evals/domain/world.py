@@ -1,13 +1,13 @@
 """The world of a test: what is done before and after its conversation, and what is looked up there."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.transcript import ProbeResult
-from ci_evals.support.json_text import written
+from ci_evals.support.json_text import JsonObject, written
 
 STEP_SECONDS = 30.0
 KINDS = ("http", "sql", "command", "python", "file")
@@ -22,7 +22,7 @@ MAX_PROBE_CHARACTERS = 50_000
 SESSION_ID = "session.id"
 """Known once the agent has opened a session, so not in a setup."""
 
-Names = dict[str, Any]
+Names = JsonObject
 """The values of the `{{names}}`: `userInfo`, `trial`, `session` and `canary`, each an object."""
 
 

@@ -12,6 +12,7 @@ from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.documents.document import Path
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.documents.yaml_document import Loader
+from ci_evals.support.json_text import JsonObject
 
 
 def literal(value: Any) -> Any:
@@ -35,9 +36,7 @@ def is_yaml(file: str) -> bool:
     return PurePath(file).suffix.lower() in {".yaml", ".yml"}
 
 
-def write(
-    value: dict[str, Any], file: str, *, comment: str = "", notes: Mapping[Path, str] | None = None
-) -> str:
+def write(value: JsonObject, file: str, *, comment: str = "", notes: Mapping[Path, str] | None = None) -> str:
     """Return `value` as text in the format of `file`: YAML for `.yaml` and `.yml`, else JSON.
 
     Args:
@@ -87,7 +86,7 @@ def _with_comments(text: str, file: str, notes: Mapping[Path, str]) -> str:
     return "".join(lines)
 
 
-def _reads_back(text: str, file: str, value: dict[str, Any]) -> bool:
+def _reads_back(text: str, file: str, value: JsonObject) -> bool:
     try:
         return bool(read(text, file).value == value)
     except SuiteError:
@@ -98,7 +97,7 @@ _WIDTH, _ENDLESS = 110, 10**9
 _COMMAND = re.compile(r"^[^\S\n]*(?:::|##\[)", re.MULTILINE)
 
 
-def _yaml(value: dict[str, Any], dumper: type[yaml.SafeDumper], width: int) -> str:
+def _yaml(value: JsonObject, dumper: type[yaml.SafeDumper], width: int) -> str:
     return yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=width)
 
 

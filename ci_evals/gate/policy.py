@@ -94,7 +94,7 @@ class Policy:
         return replace(self, rules=tuple(rule.redacted(redact) for rule in self.rules))
 
 
-def _changed(rules: Iterable[Rule], limits: dict[str, Any]) -> Iterator[Rule]:
+def _changed(rules: Iterable[Rule], limits: dict[str, object]) -> Iterator[Rule]:
     """Yield the rules with these limits instead of theirs."""
     for rule in rules:
         own = {field.name for field in fields(rule)} & limits.keys()

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -87,7 +86,7 @@ def _prompt(context: JudgeContext, criterion: str, rubric: Rubric, rotation: int
     )
 
 
-def _prompt_data(dimension: RubricDimension, *, best_first: bool) -> dict[str, Any]:
+def _prompt_data(dimension: RubricDimension, *, best_first: bool) -> dict[str, object]:
     """Return a dimension for the judge, who is not shown weights and scores."""
     return {
         "dimension": dimension.name,
@@ -104,7 +103,7 @@ def _levels(dimension: RubricDimension, *, best_first: bool) -> Sequence[Level]:
     return dimension.levels if best_first else dimension.levels[::-1]
 
 
-def _schema(dimensions: Sequence[RubricDimension], *, best_first: bool) -> dict[str, Any]:
+def _schema(dimensions: Sequence[RubricDimension], *, best_first: bool) -> dict[str, object]:
     """Return the schema of an answer. Only `read` checks which level belongs to which dimension."""
     names = [level.name for dimension in dimensions for level in _levels(dimension, best_first=best_first)]
     dimension = {

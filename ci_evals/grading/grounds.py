@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,11 +22,11 @@ NOT_EVERY_TURN = (
 )
 CONTRADICTION = 'the judge contradicted itself: its verdict is {verdict!r}, and "met" is {met}'
 
-CITATIONS_SCHEMA: dict[str, Any] = {
+CITATIONS_SCHEMA: dict[str, object] = {
     "type": "array",
     "items": strict_object({"turn": {"type": "integer"}, "quote": {"type": "string"}}),
 }
-GROUNDS_SCHEMA: dict[str, Any] = {
+GROUNDS_SCHEMA: dict[str, object] = {
     "rests_on": {"type": "string", "enum": ["quotes", "absence"]},
     "looked_at": {"type": "array", "items": {"type": "integer"}},
 }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from ci_evals.domain.checks.evaluation import ClaimsBacked, Judged
 from ci_evals.domain.criterion import Criterion
@@ -13,6 +13,7 @@ from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict, Vote
 from ci_evals.grading import grounds, transcript_view
 from ci_evals.grading.grounds import Citation, Grounds, StatedGrounds
+from ci_evals.grading.transcript_view import ConversationView
 from ci_evals.grading.voting import JudgePanel, Majority, VoidAnswerError
 from ci_evals.ports import LEAST_SHARED, LLM, Prompt
 from ci_evals.support.json_text import strict_object
@@ -94,14 +95,13 @@ class JudgeContext:
         background = transcript_view.background(self.test)
         return {
             "background": as_data(self.redactor.json(background)),
-            "conversation": as_data(self._conversation),
+            "conversation": as_data(self._conversation.listed()),
         }
 
     @cached_property
-    def _conversation(self) -> list[dict[str, Any]]:
-        shown = transcript_view.conversation(self.turns, self.transcript, actions=self.actions)
-        clean: list[dict[str, Any]] = self.redactor.json(shown)
-        return clean
+    def _conversation(self) -> ConversationView:
+        view = transcript_view.conversation(self.turns, self.transcript, actions=self.actions)
+        return ConversationView(self.redactor.json(view.turns), self.redactor.json(view.end))
 
     @cached_property
     def texts(self) -> Mapping[int, Sequence[str]]:
@@ -111,7 +111,7 @@ class JudgeContext:
     @cached_property
     def replies(self) -> Mapping[int, str]:
         """The agent's reply of each turn as a judge is shown it."""
-        return {turn["turn"]: turn["agent"] for turn in self._conversation[:-1]}
+        return {turn["turn"]: turn["agent"] for turn in self._conversation.turns}
 
     @property
     def shown(self) -> str:
@@ -181,7 +181,7 @@ class JudgeContext:
         return grounds.check(stated, citations, self.texts)
 
 
-def _schema(verdicts: Sequence[str]) -> dict[str, Any]:
+def _schema(verdicts: Sequence[str]) -> dict[str, object]:
     """Return the schema of an answer. The order of its properties is the order of writing."""
     return strict_object(
         {

@@ -1,8 +1,8 @@
 """A conversation as a judge sees it: messages, expectations, agent actions, and why it ended."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, NotRequired, TypedDict
 
 from pydantic import JsonValue
 
@@ -22,84 +22,126 @@ from ci_evals.support.json_text import written
 
 def background(test: Test | TestResult) -> dict[str, JsonValue]:
     """Return what a judge is told of a test beside its conversation. Secrets are still there."""
-    shown: dict[str, JsonValue] = {"user_info": test.user_info, "guidelines": test.guidelines}
+    facts: dict[str, JsonValue] = {"user_info": test.user_info, "guidelines": test.guidelines}
     if given := history(test.turns):
-        shown[_GIVEN] = [*map(dict[str, JsonValue], given)]
-    return shown
+        facts[_GIVEN] = [*given]
+    return facts
 
 
 _GIVEN = "history_that_the_agent_was_given_and_that_is_not_to_be_judged"
 
 
+class TurnView(TypedDict):
+    """A turn as a judge is shown it; its keys are those in the prompt."""
+
+    turn: int
+    user: str
+    agent: str
+    expected: NotRequired[str]
+    did: NotRequired[dict[str, object]]
+
+
+class UnsentLine(TypedDict):
+    """A line of the test that was never sent."""
+
+    turn: int
+    user: str
+
+
+class EndView(TypedDict):
+    """The end of a conversation as a judge is shown it."""
+
+    end: str
+    lines_never_sent: NotRequired[list[UnsentLine]]
+    closing_remark_of_the_user: NotRequired[str]
+    state_of_the_systems_after_the_conversation: NotRequired[dict[str, JsonValue]]
+
+
+class ConversationView(NamedTuple):
+    """A conversation as a judge is shown it."""
+
+    turns: list[TurnView]
+    end: EndView
+
+    def listed(self) -> list[TurnView | EndView]:
+        """Return the turns and the end as the one list that the prompt has."""
+        return [*self.turns, self.end]
+
+
 def conversation(
     planned_turns: Sequence[PlannedTurn], transcript: Transcript, *, actions: bool = False
-) -> list[dict[str, Any]]:
+) -> ConversationView:
     """Return the turns, with the agent's actions on request, how they ended, and the state of the world then.
 
     Secrets are still there.
     """
-    turns: list[dict[str, Any]] = []
+    turns: list[TurnView] = []
     for turn in transcript.turns:
-        shown: dict[str, Any] = {"turn": turn.index, "user": turn.user, "agent": turn.agent}
+        view = TurnView(turn=turn.index, user=turn.user, agent=turn.agent)
         if expectation := planned_turns[turn.index - 1].expectation:
-            shown["expected"] = expectation
+            view["expected"] = expectation
         if actions and (did := agent_actions(turn)):
-            shown["did"] = did
-        turns.append(shown)
-    end: dict[str, Any] = {"end": END_REASONS[transcript.status]}
+            view["did"] = did
+        turns.append(view)
+    end = EndView(end=END_REASONS[transcript.status])
     if unsent := lines_never_sent(planned_turns, transcript):
         end["lines_never_sent"] = unsent
     if transcript.closing_remark:
         end["closing_remark_of_the_user"] = transcript.closing_remark
-    if state := {name: _shown(one.value) for name, one in transcript.probes.items() if one.error is None}:
-        end[_STATE] = state
-    return [*turns, end]
+    probed = {name: probe.value for name, probe in transcript.probes.items() if probe.error is None}
+    if probed:
+        end["state_of_the_systems_after_the_conversation"] = {
+            name: _bounded(value) for name, value in probed.items()
+        }
+    return ConversationView(turns, end)
 
 
-def lines_never_sent(
-    planned_turns: Sequence[PlannedTurn], transcript: Transcript
-) -> list[dict[str, JsonValue]]:
+def lines_never_sent(planned_turns: Sequence[PlannedTurn], transcript: Transcript) -> list[UnsentLine]:
     """Return the test's own lines that a conversation ended before, each with the number of its turn."""
     if transcript.status not in ENDED_BY_A_SPEAKER:
         return []
-    numbered = (
-        (line, planned_turns[line - 1]) for line in unsent_lines(planned_turns, len(transcript.turns))
-    )
-    return [{"turn": line, "user": planned.user} for line, planned in numbered if planned.fixed]
+    lines = []
+    for number in unsent_lines(planned_turns, len(transcript.turns)):
+        planned = planned_turns[number - 1]
+        if planned.fixed:
+            lines.append(UnsentLine(turn=number, user=planned.user))
+    return lines
 
 
-_STATE = "state_of_the_systems_after_the_conversation"
 _MOST_OF_STATE = 10_000
 """Characters of a probe's result: a judge can make little of more."""
 
 
-def _shown(value: JsonValue) -> JsonValue:
+def _bounded(value: JsonValue) -> JsonValue:
     length = len(written(value))
     return value if length <= _MOST_OF_STATE else f"(not shown: {length:,} characters)"
 
 
-def texts_by_turn(shown: Sequence[dict[str, Any]]) -> dict[int, list[str]]:
+def texts_by_turn(view: ConversationView) -> dict[int, list[str]]:
     """Return the texts of each turn that a judge may quote; what comes after the last turn counts to that.
 
     Actions and state may be quoted as they stand in the prompt, or on one line.
     """
-    *turns, end = shown
-    texts = {turn["turn"]: [turn["user"], turn["agent"]] for turn in turns}
-    for turn in turns:
+    texts: dict[int, list[str]] = {}
+    for turn in view.turns:
+        texts[turn["turn"]] = [turn["user"], turn["agent"]]
         if did := turn.get("did"):
-            texts[turn["turn"]] += (
-                json.dumps(did, ensure_ascii=False, indent=indent) for indent in (1, None)
-            )
-    if texts and "closing_remark_of_the_user" in end:
-        texts[max(texts)].append(end["closing_remark_of_the_user"])
-    if texts and _STATE in end:
-        texts[max(texts)] += (
-            json.dumps(end[_STATE], ensure_ascii=False, indent=indent) for indent in (1, None)
-        )
+            texts[turn["turn"]] += _as_quoted(did)
+    if texts:
+        last = texts[max(texts)]
+        if "closing_remark_of_the_user" in view.end:
+            last.append(view.end["closing_remark_of_the_user"])
+        if state := view.end.get("state_of_the_systems_after_the_conversation"):
+            last += _as_quoted(state)
     return texts
 
 
-def agent_actions(reply: Reply) -> dict[str, Any] | None:
+def _as_quoted(value: Mapping[str, object]) -> list[str]:
+    """Return JSON in both forms in which a judge may quote it."""
+    return [json.dumps(value, ensure_ascii=False, indent=indent) for indent in (1, None)]
+
+
+def agent_actions(reply: Reply) -> dict[str, object] | None:
     """Return the actions that a reply reports, in the words of the prompt; None if it reports none.
 
     Unknown kinds of action are left out, so that it does not look as if nothing had happened.

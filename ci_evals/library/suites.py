@@ -86,6 +86,6 @@ def validate_suite(
     return ()
 
 
-def suite_schema() -> dict[str, Any]:
+def suite_schema() -> dict[str, object]:
     """Return the JSON Schema (draft 2020-12) of a suite, as `ci-evals schema` prints it."""
     return schema_with_added_keys()

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 from pydantic.alias_generators import to_snake
 
 from ci_evals.agent_registry import AGENT_KINDS, AgentKind, KeyNeed
@@ -112,17 +111,7 @@ def chosen_agent(
             f"`adapter={adapter}` is the embedded agent, which has no `base_url=`; "
             f"use `adapter={DEFAULT_ADAPTER}`"
         )
-    changes: dict[str, Any] = {"adapter": adapter}
-    if choice.options:
-        changes["adapter_options"] = choice.options.checked(adapter)
-    elif adapter != suite.adapter:
-        changes["adapter_options"] = None  # they were meant for the other one
-    changes |= {"agent_id": choice.agent_id} if choice.agent_id else {}
-    changes |= {"api_key": choice.agent_key} if choice.agent_key else {}
-    changes |= {"base_url": choice.base_url} if choice.base_url else {}
-    changes |= {"start": choice.start} if choice.start else {}
-    changes |= {"wait_for": choice.wait_for} if choice.wait_for else {}
-    chosen = _changed(suite, changes)
+    chosen = _validated(_changed(suite, choice, adapter))
     problems = [document.problem(path, message) for path, message in _missing(chosen)]
     if not choice.base_url and adapter in AGENT_KINDS and not _is_address(chosen.base_url or "http://"):
         problems.append(document.problem(("baseUrl",), "must begin with http:// or https://"))
@@ -131,15 +120,35 @@ def chosen_agent(
     return chosen
 
 
-def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:
-    """Return the suite with the values of options.
+def _changed(suite: Suite, choice: AgentChoice, adapter: str) -> Suite:
+    """Return the suite with the values of options, which are not validated yet."""
+    changed = suite.copy_with(adapter=adapter)
+    if choice.agent_id:
+        changed = changed.copy_with(agent_id=choice.agent_id)
+    if choice.agent_key:
+        changed = changed.copy_with(api_key=SecretStr(choice.agent_key))
+    if choice.base_url:
+        changed = changed.copy_with(base_url=choice.base_url)
+    if choice.start:
+        changed = changed.copy_with(start=choice.start)
+    if choice.wait_for:
+        changed = changed.copy_with(wait_for=choice.wait_for)
+    if choice.options:
+        changed = changed.copy_with(adapter_options=choice.options.checked(adapter))
+    elif adapter != suite.adapter:
+        changed = changed.copy_with(adapter_options=None)  # they were meant for the other one
+    return changed
+
+
+def _validated(suite: Suite) -> Suite:
+    """Return the suite, whose values from options are validated.
 
     Raises:
         UsageError: an option is invalid for any suite.
     """
     try:
-        same = suite.model_dump(exclude_unset=True, exclude={"tests"}) | {"tests": suite.tests}
-        return Suite.model_validate(same | changes)
+        values = suite.model_dump(exclude_unset=True, exclude={"tests"}) | {"tests": suite.tests}
+        return Suite.model_validate(values)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         setting = to_snake(str(fault["loc"][0]))

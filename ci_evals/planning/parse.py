@@ -24,6 +24,7 @@ from ci_evals.planning.suite_keys import AddedKeys
 from ci_evals.planning.validation import problems_in
 from ci_evals.planning.worlds import canary_problems, secrets_in_worlds, world_problems
 from ci_evals.support import json_schema
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.secrets import in_addresses
 
@@ -130,7 +131,7 @@ _AGENT_KEYS = frozenset(
 _ONE_TEST = {"name": "-", "guidelines": "-", "turns": [{"user": "-"}], "evaluations": [{"criterion": "-"}]}
 
 
-def _agent_part(value: dict[str, Any]) -> Suite | None:
+def _agent_part(value: JsonObject) -> Suite | None:
     """Return a suite with the keys that say which agent it is for, without those that are wrong.
 
     None if the adapter is: nobody knows what it would need.
@@ -174,7 +175,7 @@ def _secrets_in(value: Any) -> Iterator[str]:
 
 
 def _adapter_problems(
-    document: Document, value: dict[str, Any], reading: Reading, redactor: Redactor
+    document: Document, value: JsonObject, reading: Reading, redactor: Redactor
 ) -> Iterator[Problem]:
     adapter, options = value.get("adapter", DEFAULT_ADAPTER), value.get("adapterOptions")
     if reading.distrusted:
@@ -192,7 +193,7 @@ def _adapter_problems(
         yield from option_problems(adapter, options, document, redactor, ("adapterOptions",))
 
 
-def _strict_checks(value: Any) -> Iterator[tuple[dict[str, Any], Path]]:
+def _strict_checks(value: Any) -> Iterator[tuple[JsonObject, Path]]:
     """Yield each strict check of a known kind with its path."""
     tests = value.get("tests") if isinstance(value, dict) else None
     for i, test in enumerate(tests if isinstance(tests, list) else ()):
@@ -215,7 +216,7 @@ def _read_schemas(document: Document, value: Any, reading: Reading) -> Iterator[
             yield document.problem((*path, "schema"), f"{short(name)!r} {error}")
 
 
-def _schema(name: str, reading: Reading) -> dict[str, Any]:
+def _schema(name: str, reading: Reading) -> JsonObject:
     if reading.read_beside is None:
         raise UsageError("is a path, but this suite was not read from a file; write the schema inline")
     text = reading.read_beside(name)

@@ -20,8 +20,8 @@ SECTIONS = ("setup", "probes", "teardown")
 class _Step(NamedTuple):
     section: str
     path: Path
-    value: dict[str, Any]
-    tests: Sequence[dict[str, Any]]
+    value: dict[str, object]
+    tests: Sequence[dict[str, object]]
     """The tests that it is done for."""
 
 
@@ -49,13 +49,13 @@ def secrets_in_worlds(suite: Mapping[str, Any]) -> Iterator[str]:
                 yield from secrets_of(options)
 
 
-def _tests(value: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+def _tests(value: Mapping[str, Any]) -> list[tuple[int, dict[str, object]]]:
     tests = value.get("tests")
     listed = tests if isinstance(tests, list | tuple) else ()
     return [(index, test) for index, test in enumerate(listed) if isinstance(test, dict)]
 
 
-def _worlds(value: dict[str, Any]) -> Iterator[Path]:
+def _worlds(value: dict[str, object]) -> Iterator[Path]:
     yield from ((section,) for section in SECTIONS if value.get(section))
     for index, test in _tests(value):
         yield from (("tests", index, section) for section in SECTIONS if test.get(section))
@@ -68,7 +68,7 @@ def _steps(value: Mapping[str, Any]) -> Iterator[_Step]:
         yield from _steps_of(test, ("tests", index), [test])
 
 
-def _steps_of(owner: Mapping[str, Any], path: Path, tests: Sequence[dict[str, Any]]) -> Iterator[_Step]:
+def _steps_of(owner: Mapping[str, Any], path: Path, tests: Sequence[dict[str, object]]) -> Iterator[_Step]:
     for section in SECTIONS:
         match owner.get(section):
             case dict() as probes:
@@ -153,7 +153,7 @@ def _has(value: Any, steps: Sequence[str]) -> bool:
     return False
 
 
-def _unknown_probes(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
+def _unknown_probes(document: Document, value: dict[str, object]) -> Iterator[Problem]:
     """Yield `state` checks of a probe that neither the suite nor the test has."""
     for i, test in _tests(value):
         known = [AGENT_STATE, *(name for owner in (value, test) for name in _probes(owner))]
@@ -170,6 +170,6 @@ def _unknown_probes(document: Document, value: dict[str, Any]) -> Iterator[Probl
                 yield document.problem(path, f"{short(probe)!r} is not a probe of this test{hint}")
 
 
-def _probes(owner: dict[str, Any]) -> Sequence[str]:
+def _probes(owner: dict[str, object]) -> Sequence[str]:
     probes = owner.get("probes")
     return [*probes] if isinstance(probes, dict) else ()

@@ -19,6 +19,7 @@ from ci_evals.reports.ctrf_form import Head, Status
 from ci_evals.reports.names import PAGE
 from ci_evals.reports.story import failures, wording
 from ci_evals.reports.story.story import Story
+from ci_evals.support.json_text import JsonObject
 
 _NO_TESTS = '"tests": []'
 _PAGE = {"name": "Conversations", "contentType": "text/html", "path": PAGE}
@@ -60,7 +61,7 @@ def _json(test: Mapping[str, Any]) -> str:
     return "      " + json.dumps(test, ensure_ascii=False)
 
 
-def _tests(story: Story, endings: Iterable[_Ending]) -> Iterator[dict[str, Any]]:
+def _tests(story: Story, endings: Iterable[_Ending]) -> Iterator[JsonObject]:
     ends = iter(endings)
     names = case_texts.class_names([row.suite for row in story.suites])
     for suite_row, name in zip(story.suites, names, strict=True):
@@ -122,12 +123,12 @@ def _messages(
     return messages
 
 
-def _place(suite: SuiteResult, test: TestResult) -> dict[str, Any]:
+def _place(suite: SuiteResult, test: TestResult) -> JsonObject:
     file = wording.file_of(suite)
     return {"filePath": case_texts.name_line(file), "line": test.line} if file else {}
 
 
-def _retries(test: TestResult) -> dict[str, Any]:
+def _retries(test: TestResult) -> JsonObject:
     """Return the attempts at trials that were rerun: each ended with an error and decided nothing."""
     attempts = [(trial, attempt) for trial in test.trials for attempt in trial.attempts[:-1]]
     if not attempts:
@@ -144,7 +145,7 @@ def _retries(test: TestResult) -> dict[str, Any]:
     return {"retries": len(earlier), "retryAttempts": earlier}
 
 
-def _step(trial: TrialResult) -> dict[str, Any]:
+def _step(trial: TrialResult) -> JsonObject:
     """Return one trial of a test."""
     outcomes = {finding.outcome for finding in trial.findings}
     if not trial.counts:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from ci_evals.domain.errors import Exit
@@ -13,6 +12,7 @@ from ci_evals.domain.results.comparison import Baseline
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import RunInfo, Tool
 from ci_evals.reports import sanitize
+from ci_evals.support.json_text import JsonObject
 
 _VERSION = "0.0.0"
 _RUN = "urn:ci-evals:run:"
@@ -40,7 +40,7 @@ class Head:
     baseline: Baseline | None
 
 
-def document(head: Head, statuses: Iterable[Status], flaky: int = 0) -> dict[str, Any]:
+def document(head: Head, statuses: Iterable[Status], flaky: int = 0) -> JsonObject:
     """Return the document of a run, with an empty list of tests.
 
     Args:
@@ -87,7 +87,7 @@ def milliseconds(seconds: float) -> int:
     return round(1000 * seconds)
 
 
-def run_failure(name: str, message: str) -> dict[str, Any]:
+def run_failure(name: str, message: str) -> JsonObject:
     """Return a failed test of the run as a whole, for readers that look at tests alone."""
     return {
         "name": name,
@@ -116,7 +116,7 @@ def _report_id(run_id: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"{_RUN}{_line(run_id)}"))
 
 
-def _environment(head: Head) -> dict[str, Any]:
+def _environment(head: Head) -> JsonObject:
     git = head.info.git
     facts = {
         "commit": git.head_commit or git.commit,
@@ -127,7 +127,7 @@ def _environment(head: Head) -> dict[str, Any]:
     return {**known, "healthy": head.gate.exit_code == Exit.PASSED}
 
 
-def _baseline(baseline: Baseline) -> dict[str, Any]:
+def _baseline(baseline: Baseline) -> JsonObject:
     facts = {"reportId": _report_id(baseline.run_id), "timestamp": _time(baseline.at)}
     if baseline.commit:
         facts["commit"] = _line(baseline.commit)

@@ -73,7 +73,7 @@ def check(value: object) -> None:
     from_value(value.__class__, to_plain(value))
 
 
-def schemas(*kinds: type) -> tuple[dict[type, JsonSchemaValue], dict[str, Any]]:
+def schemas(*kinds: type) -> tuple[dict[type, JsonSchemaValue], dict[str, JsonSchemaValue]]:
     """Return the JSON Schema of each kind as it is written, and the definitions that they share.
 
     The docstrings of fields describe them.

@@ -102,7 +102,7 @@ def _unevaluated_properties(validator: Any, wanted: Any, value: Any, schema: Any
         yield _error(f"Unevaluated properties are not allowed ({_named(extra)} unexpected)")
 
 
-def _evaluated(validator: Any, value: dict[str, Any], schema: Any) -> set[str]:
+def _evaluated(validator: Any, value: dict[str, object], schema: Any) -> set[str]:
     """Return the names that keywords of a schema, and of those which it applies, have looked at."""
     if not isinstance(schema, dict):
         return set()
@@ -116,7 +116,9 @@ def _evaluated(validator: Any, value: dict[str, Any], schema: Any) -> set[str]:
     return names
 
 
-def _applied(validator: Any, value: dict[str, Any], schema: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+def _applied(
+    validator: Any, value: dict[str, object], schema: Mapping[str, Any]
+) -> Iterator[tuple[Any, Any]]:
     """Yield the schemas in this one under which the value is valid too, each with its validator."""
     yield from _referenced(validator, schema)
     for name, applied in schema.get("dependentSchemas", {}).items():

@@ -2,10 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, JsonValue
 from pydantic_core import to_json
+
+JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object in a form of somebody else's: a request or answer of a service, a file, a schema.
+
+Mypy checks none of its keys. What only we read is a dataclass, a `TypedDict` or a `dict[str, object]`.
+"""
 
 
 def written(value: object, indent: int | None = None) -> str:
@@ -19,7 +25,7 @@ def written(value: object, indent: int | None = None) -> str:
         return json.dumps(value, ensure_ascii=False, indent=indent, default=_plain)
 
 
-def _plain(model: BaseModel) -> dict[str, Any]:
+def _plain(model: BaseModel) -> dict[str, object]:
     return model.model_dump(mode="json")
 
 
@@ -36,7 +42,7 @@ def _evened(value: JsonValue) -> JsonValue:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def strict_object(properties: Mapping[str, Any]) -> dict[str, object]:
     """Return the JSON Schema of an object with exactly these properties, as all providers enforce it."""
     return {
         "type": "object",

@@ -33,7 +33,7 @@ _WORKFLOW_BOT = "github-actions[bot]"
 _MAX_DISTANCE = 1_000_000_000
 """Maximum distance between this run's id and a newer run's if runs cannot be read: some 50 days."""
 
-Author = dict[str, Any]
+Author = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class _Thread:
         same = other is not None and other.get("workflow_id") == known.get("workflow_id")
         return same and isinstance(attempts, int) and newer.attempt <= attempts
 
-    async def _run(self, run: WorkflowRun) -> dict[str, Any] | None:
+    async def _run(self, run: WorkflowRun) -> dict[str, object] | None:
         try:
             data = await self._hub.get(f"{self._runs}/{run.id}", needs="actions: read")
         except GitHubError:

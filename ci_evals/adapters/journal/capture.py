@@ -26,6 +26,7 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import ProbeResult, Reply
 from ci_evals.domain.world import Names, World
 from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt, WorldSteps, read_state
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
 
 T = TypeVar("T")
@@ -37,13 +38,13 @@ class TrialCapture:
 
     def __init__(self, redactor: Redactor) -> None:
         self.redactor = redactor
-        self.attempts: list[dict[str, Any]] = []
-        self.questions: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.attempts: list[JsonObject] = []
+        self.questions: dict[str, list[JsonObject]] = defaultdict(list)
         """By role; each with its answer, as soon as there is one."""
 
-    def answers(self) -> dict[str, Any]:
+    def answers(self) -> JsonObject:
         """Return the answers so far, without questions that have none yet."""
-        answered: dict[str, Any] = {"attempts": self.attempts}
+        answered: JsonObject = {"attempts": self.attempts}
         for role in ("user", "auditor", "judge", "embedder"):
             answered[role] = [question for question in self.questions[role] if "answer" in question]
         return answered
@@ -52,7 +53,7 @@ class TrialCapture:
         self, role: str, question_digest: str, call: Callable[[], Awaitable[T]], kept: _Kept[T]
     ) -> T:
         """Ask a model, and keep the answer in the order of the questions, which is not that of answers."""
-        question: dict[str, Any] = {"question": question_digest}
+        question: JsonObject = {"question": question_digest}
         self.questions[role].append(question)
         await asyncio.sleep(0)  # questions sent together come before any answer, as in a replay
         try:
@@ -105,7 +106,7 @@ class RecordedAgent:
 
     async def open_session(self, test: Test) -> Any:
         """Open a session: a new attempt."""
-        attempt: dict[str, Any] = {"answers": []}
+        attempt: JsonObject = {"answers": []}
         self._capture.attempts.append(attempt)
         try:
             return await self._agent.open_session(test)

@@ -1,7 +1,7 @@
 """Anthropic's models."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import JsonValue
 
@@ -9,6 +9,7 @@ from ci_evals.adapters.models.answer_formats import AnswerFormat
 from ci_evals.adapters.models.sdk_llm import SdkLLM, Vendor, explanation, tokens
 from ci_evals.domain.errors import Paid
 from ci_evals.ports import LEAST_SHARED, Prompt
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.model_answer import is_object
 
 MAX_TOKENS = 4096
@@ -42,8 +43,8 @@ class AnthropicLLM(SdkLLM):
 
     formats = (AnswerFormat.JSON_SCHEMA, AnswerFormat.TEXT)
 
-    def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
-        body: dict[str, Any] = {
+    def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> JsonObject:
+        body: JsonObject = {
             "max_tokens": MAX_TOKENS,
             "messages": [{"role": "user", "content": _content(prompt)}],
         }
@@ -88,7 +89,7 @@ def _texts(blocks: Sequence[JsonValue], kind: str) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _content(prompt: Prompt) -> str | list[dict[str, Any]]:
+def _content(prompt: Prompt) -> str | list[JsonObject]:
     """The question, in two blocks if further prompts begin with the same one."""
     if len(prompt.system) + prompt.shared < LEAST_SHARED or not prompt.shared:
         return prompt.text

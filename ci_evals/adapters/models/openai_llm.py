@@ -13,6 +13,7 @@ from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import Paid, UsageError
 from ci_evals.ports import Prompt
 from ci_evals.support import payload
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.model_answer import is_object
 
 _BROKEN_OFF = {
@@ -45,11 +46,11 @@ class OpenAILLM(SdkLLM):
         at_azure = environ.get(AzureOpenAILLM.vendor.address) and not environ.get(cls.vendor.address)
         return AzureOpenAILLM if at_azure else cls
 
-    def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
+    def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> JsonObject:
         # No temperature, which newer models refuse; no limit of tokens, which compatible servers name in
         # their own ways.
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
-        body: dict[str, Any] = {"messages": [*messages, {"role": "user", "content": prompt.text}]}
+        body: JsonObject = {"messages": [*messages, {"role": "user", "content": prompt.text}]}
         match answer_format:
             case AnswerFormat.JSON_SCHEMA:
                 schema = {"name": prompt.schema_name, "schema": prompt.schema, "strict": True}

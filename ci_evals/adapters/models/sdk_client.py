@@ -16,6 +16,7 @@ from ci_evals.adapters.transport import http_client
 from ci_evals.adapters.transport.addresses import split_proxy
 from ci_evals.adapters.transport.aiohttp_errors import network_error
 from ci_evals.adapters.transport.network import Answer, NetworkError, certificates
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.payload import MAX_ANSWER_MB, AnswerTooLargeError
 
 
@@ -45,7 +46,7 @@ class SdkClient:
             base_url=base_url, max_retries=0, timeout=None, http_client=http, **key
         )
 
-    async def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+    async def send(self, method: str, path: str, body: JsonObject | None = None) -> Answer:
         """Make one request, and return its answer, also one with an error status.
 
         Raises:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import JsonValue
 
@@ -26,6 +26,7 @@ from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support import payload
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
 from ci_evals.threads import in_thread
@@ -177,7 +178,7 @@ class SdkLLM(ABC):
                 return self._completion(answer)
         raise AssertionError("plain text is answered or raises")
 
-    async def post(self, path: str, body: dict[str, Any]) -> dict[str, JsonValue]:
+    async def post(self, path: str, body: JsonObject) -> dict[str, JsonValue]:
         """Send a request, and return the object in its answer; raise `LLMError` if there is none."""
         return self._object(await self._send(path, body), _MAX_NUMBERS)
 
@@ -192,7 +193,7 @@ class SdkLLM(ABC):
             await client.close()
 
     @abstractmethod
-    def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
+    def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> JsonObject:
         """Return the body of a request, without the model's name."""
 
     @abstractmethod
@@ -213,7 +214,7 @@ class SdkLLM(ABC):
             self._client = client_class(vendor.module, vendor.client, self.address, self._proxy, **key)
         return self._client
 
-    async def _key_refusal(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer | None:
+    async def _key_refusal(self, method: str, path: str, body: JsonObject | None = None) -> Answer | None:
         """Return the answer to a request that costs nothing, if it shows that the key is refused."""
         client = await self._connect()
         try:
@@ -223,11 +224,11 @@ class SdkLLM(ABC):
             return None
         return answer if refusals.refuses_key(answer.status, answer.body) else None
 
-    async def _send(self, path: str, body: dict[str, Any]) -> Answer:
+    async def _send(self, path: str, body: JsonObject) -> Answer:
         client = await self._connect()
         return await self.limiter.send(lambda attempt: self._attempt(client, path, body, attempt))
 
-    async def _attempt(self, client: "SdkClient", path: str, body: dict[str, Any], attempt: int) -> Answer:
+    async def _attempt(self, client: "SdkClient", path: str, body: JsonObject, attempt: int) -> Answer:
         try:
             async with asyncio.timeout(self._timeout):
                 answer = await client.send("post", path, {"model": self.model, **body})

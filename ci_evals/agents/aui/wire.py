@@ -5,7 +5,6 @@ about evidence: a trace field that cannot be read is null (*no evidence*), never
 """
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 from pydantic import JsonValue
@@ -18,6 +17,7 @@ from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ESCALATION, Reply
 from ci_evals.support import payload
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
 
 MESSAGE_PATH = "/message"
@@ -52,9 +52,9 @@ def external_url(base_url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}{_PREFIX}"
 
 
-def task_body(user_id: str, agent_id: str | None, options: AuiOptions) -> dict[str, Any]:
+def task_body(user_id: str, agent_id: str | None, options: AuiOptions) -> JsonObject:
     """Return the body that creates a task."""
-    body: dict[str, Any] = {"user_id": user_id, "task_origin_type": options.task_origin_type}
+    body: JsonObject = {"user_id": user_id, "task_origin_type": options.task_origin_type}
     if agent_id and options.agent_id_in in (AgentIdLocation.TOP, AgentIdLocation.BOTH):
         body["agent_id"] = agent_id
     if agent_id and options.agent_id_in in (AgentIdLocation.NESTED, AgentIdLocation.BOTH):
@@ -62,7 +62,7 @@ def task_body(user_id: str, agent_id: str | None, options: AuiOptions) -> dict[s
     return body
 
 
-def message_body(task_id: str, text: str, variables: Mapping[str, JsonValue]) -> dict[str, Any]:
+def message_body(task_id: str, text: str, variables: Mapping[str, JsonValue]) -> JsonObject:
     """Return the body that sends a message. The agent keeps no variables: all are sent every time."""
     return {"task_id": task_id, "text": text, "agent_variables": dict(variables)}
 

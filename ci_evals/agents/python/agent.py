@@ -236,7 +236,7 @@ class Conversation:
     """The messages before this one, `{"role": "user" or "assistant", "content": text}`, oldest first."""
     trace_headers: dict[str, str] = field(default_factory=dict)
     """The headers `traceparent` and `baggage` for requests to other services, if spans are received."""
-    state: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, object] = field(default_factory=dict)
     """Values that the function keeps for the next message of this conversation."""
 
 

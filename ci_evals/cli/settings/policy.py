@@ -72,7 +72,7 @@ def recorded_options(settings: GateSettings) -> dict[str, str | int | float | bo
     return recorded
 
 
-def recorded_limits(config: Mapping[str, Any]) -> dict[str, Any]:
+def recorded_limits(config: Mapping[str, Any]) -> dict[str, object]:
     """Return the gate of a saved run, as far as verdicts decide it.
 
     Only what an option could say is believed.
@@ -85,7 +85,7 @@ def recorded_limits(config: Mapping[str, Any]) -> dict[str, Any]:
     return recorded
 
 
-def limits_in(settings: object) -> dict[str, Any]:
+def limits_in(settings: object) -> dict[str, object]:
     """Return the limits that the options of `odds_options` change."""
     values = {option.name: getattr(settings, option.name) for option in odds_options()}
     return {name: value for name, value in values.items() if value is not None}

@@ -154,7 +154,7 @@ class Conditions(Model):
     @model_serializer(mode="wrap")
     def _as_written(self, written: SerializerFunctionWrapHandler) -> Any:
         """Leave out conditions that were not given: null is a value to be equal to."""
-        fields: dict[str, Any] = written(self)
+        fields: dict[str, object] = written(self)
         for name, key in zip(Conditions.model_fields, KEYS, strict=True):
             if name not in self.model_fields_set:
                 fields.pop(name, None)

@@ -1,6 +1,6 @@
 """Results of schema version 2, read as those of this version."""
 
-from typing import Any
+from ci_evals.support.json_text import JsonObject
 
 VERSION = 2
 _QUARTER = (
@@ -9,7 +9,7 @@ _QUARTER = (
 )
 
 
-def upgrade(data: dict[str, Any]) -> dict[str, Any]:
+def upgrade(data: JsonObject) -> JsonObject:
     """Return a document of version 2 as one of version 3, as far as its form can be trusted.
 
     Trials that were played to confirm a result count as all others do, and so do those of the tests that

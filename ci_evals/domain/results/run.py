@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import JsonValue
 
@@ -32,6 +32,7 @@ from ci_evals.domain.results.suite import OWN_RESULTS, ScoreSummary, SuiteResult
 from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.domain.results.weakened import Weakened
 from ci_evals.support import dataclass_json
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Clean
 
 S = TypeVar("S", bound=Study)
@@ -341,10 +342,10 @@ class Results(ScoreSummary, _RunFields):
         return replace(self, studies=kept + studies)
 
 
-def results_schema(studies: Mapping[str, type[Study]]) -> dict[str, Any]:
+def results_schema(studies: Mapping[str, type[Study]]) -> JsonObject:
     """The JSON Schema of a `_results.json`, with these types of studies by their keys."""
     references, definitions = dataclass_json.schemas(Results, *studies.values())
-    results: dict[str, Any] = definitions.pop(references[Results]["$ref"].rpartition("/")[2])
+    results = definitions.pop(references[Results]["$ref"].rpartition("/")[2])
     results["properties"]["studies"] |= {
         "properties": {key: references[kind] for key, kind in studies.items()},
         "additionalProperties": True,

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -16,10 +15,8 @@ from ci_evals.extension_support.drafting.conversation import RecordedConversatio
 from ci_evals.extension_support.drafting.given_values import GivenValues
 from ci_evals.planning.documents.document import Path
 from ci_evals.reports import sanitize
-from ci_evals.support.json_text import canonical, written
+from ci_evals.support.json_text import JsonObject, canonical, written
 from ci_evals.support.typography import names
-
-JsonObject = dict[str, Any]
 
 SAYS_ITS_LINES = "You say the planned lines and nothing else."
 """Guidelines of a test whose lines are all fixed."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import yaml
 
@@ -14,8 +13,8 @@ from ci_evals.planning.documents.json_document import span_of
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.documents.yaml_document import Loader
 from ci_evals.planning.parse import load
+from ci_evals.support.json_text import JsonObject
 
-JsonObject = dict[str, Any]
 _MOST_PROBLEMS = 5
 
 

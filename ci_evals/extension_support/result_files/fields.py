@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from ci_evals.domain.transcript import ToolCall
 from ci_evals.extension_support.result_files.result_rows import Message, Undecided
+from ci_evals.support.json_text import JsonObject
 
 _MOST_OF_TEXT = 20_000
 _MOST_MESSAGES = 400
@@ -90,7 +91,7 @@ def truth(value: Any, what: str) -> bool:
     return value
 
 
-def table(value: Any, what: str) -> dict[str, Any]:
+def table(value: Any, what: str) -> JsonObject:
     """Return a JSON object.
 
     Raises:
@@ -101,7 +102,7 @@ def table(value: Any, what: str) -> dict[str, Any]:
     return value
 
 
-def tables(value: Any, what: str) -> list[dict[str, Any]]:
+def tables(value: Any, what: str) -> list[JsonObject]:
     """Return a list of JSON objects.
 
     Raises:

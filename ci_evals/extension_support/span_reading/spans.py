@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.support import payload
+from ci_evals.support.json_text import JsonObject
 
 MAX_BYTES = 16_000_000
 """Limit of a request, without its compression."""
@@ -265,12 +266,12 @@ def _read_json(body: bytes, max_other_text: int) -> Iterator[Span]:
                 )
 
 
-def _objects(holder: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
+def _objects(holder: JsonObject, key: str) -> Iterator[JsonObject]:
     items = holder.get(key)
     yield from (item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
 
 
-def _id(span: dict[str, Any], key: str, size: int) -> str:
+def _id(span: JsonObject, key: str, size: int) -> str:
     """Return an id of `size` bytes in hexadecimal; some exporters write it in base 64."""
     value = span.get(key)
     text = value.lower() if isinstance(value, str) else ""
@@ -282,12 +283,12 @@ def _id(span: dict[str, Any], key: str, size: int) -> str:
     return text
 
 
-def _name(holder: dict[str, Any]) -> str:
+def _name(holder: JsonObject) -> str:
     value = holder.get("name")
     return value[:MAX_OTHER_TEXT] if isinstance(value, str) else ""
 
 
-def _time(holder: dict[str, Any], key: str) -> int:
+def _time(holder: JsonObject, key: str) -> int:
     return min(max(0, _integer(holder.get(key)) or 0), _MAX_TIME)
 
 
@@ -299,7 +300,7 @@ def _integer(value: object) -> int | None:
     return number if number is not None and abs(number) <= _MAX_INTEGER else None
 
 
-def _json_attributes(holder: dict[str, Any], max_other_text: int) -> tuple[Attributes, int]:
+def _json_attributes(holder: JsonObject, max_other_text: int) -> tuple[Attributes, int]:
     items = islice(_objects(holder, "attributes"), MAX_ATTRIBUTES)
     return _bounded(
         {

@@ -4,7 +4,6 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -14,6 +13,7 @@ from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ToolCall
 from ci_evals.support import payload
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
 
 _ASKS = "adk_request_"
@@ -191,7 +191,7 @@ class _Reader:
             told = {"code": event["errorCode"], "message": event.get("errorMessage")}
             self._run.problem = payload.shorten(payload.explain(self._redactor.json(told)) or "unknown")
 
-    def _read_parts(self, event: dict[str, Any]) -> str:
+    def _read_parts(self, event: JsonObject) -> str:
         """Take over an event's calls and responses, and return its words."""
         parts = payload.member(event.get("content"), "parts")
         words: list[str] = []
@@ -209,7 +209,7 @@ class _Reader:
                 self._respond(response)
         return "".join(words) if event.get("author") != "user" else ""
 
-    def _call(self, call: dict[str, Any], event: dict[str, Any]) -> None:
+    def _call(self, call: JsonObject, event: JsonObject) -> None:
         name = payload.name(call.get("name")) or ""
         if name.startswith(_ASKS):
             self._run.asked.append(call)
@@ -225,7 +225,7 @@ class _Reader:
             long_running=isinstance(long_running, list) and call.get("id") in long_running,
         )
 
-    def _respond(self, response: dict[str, Any]) -> None:
+    def _respond(self, response: JsonObject) -> None:
         made, call_id = self._run.made, payload.name(response.get("id"))
         if call_id is None:
             same = self._open.get(payload.name(response.get("name")) or "", deque())
@@ -248,7 +248,7 @@ class _Reader:
             self._run.output_tokens = (self._run.output_tokens or 0) + (written or 0) + thoughts
 
 
-def _of_tool(part: dict[str, Any], of_agent: str, of_model: str) -> dict[str, Any] | None:
+def _of_tool(part: JsonObject, of_agent: str, of_model: str) -> JsonObject | None:
     """Return a call or response of a tool of the agent or of the model, such as `google_search_web`."""
     if isinstance(own := part.get(of_agent), dict):
         return own

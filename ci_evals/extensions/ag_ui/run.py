@@ -1,16 +1,16 @@
 """A run of an agent that speaks AG-UI, as `wire` reads it."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
 from ci_evals.domain.transcript import ToolCall
+from ci_evals.support.json_text import JsonObject
 
 NO_STATE = "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
 
-Message = dict[str, Any]
+Message = JsonObject
 
 
 @dataclass

@@ -40,7 +40,7 @@ def read_gates(path: Path) -> dict[str, Gate]:
 
 def _gate(options: Mapping[str, Any], where: str) -> Gate:
     known = {option.kebab: option for option in backtest_options()}
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     history: int | None = None
     for name, value in options.items():
         if name == HISTORY:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ci_evals.cli.terminal.display import WorkProgress
 from ci_evals.domain.results.gate import CheckKind
@@ -59,11 +58,16 @@ class BacktestStudy:
             name: self._decided(self.gate.changed(one), pull_requests) for name, one in self.gates.items()
         }
         same = [pair.same_commit for pair in self.pairs]
+        alarms = _alarms_of(own)
         return Backtest(
             branch=branch,
             runs=len(runs),
             pairs=len(self.pairs),
-            **_fields(_alarms_of(own)),
+            false_alarms=alarms.false_alarms,
+            no_verdict=alarms.no_verdict,
+            predicted=alarms.predicted,
+            predicted_at_most=alarms.predicted_at_most,
+            checks=alarms.checks,
             same_commit=_alarms([one for one, is_same in zip(own.pairs, same, strict=True) if is_same]),
             other_commit=_alarms([one for one, is_same in zip(own.pairs, same, strict=True) if not is_same]),
             options=self.gate.as_json(),
@@ -120,11 +124,6 @@ def _checks(verdicts: Sequence[Verdict], predictions: Sequence[Prediction]) -> I
             yield CheckAlarms(kind=kind, count=count, predicted=predicted)
 
 
-def _fields(alarms: GateAlarms) -> dict[str, Any]:
-    names = ("false_alarms", "no_verdict", "predicted", "predicted_at_most", "checks")
-    return {name: getattr(alarms, name) for name in names}
-
-
 def _setting(name: str, gate: Gate, decided: _Decided, own: _Decided) -> SettingResult:
     both = [
         (mine.failed, before.failed)
@@ -134,10 +133,15 @@ def _setting(name: str, gate: Gate, decided: _Decided, own: _Decided) -> Setting
     more = sum(mine is True and before is False for mine, before in both)
     fewer = sum(mine is False and before is True for mine, before in both)
     verdicts = [one.failed for one in decided.pull_requests if one.failed is not None]
+    alarms = _alarms_of(decided)
     return SettingResult(
         name=name,
         options=gate.as_json(),
-        **_fields(_alarms_of(decided)),
+        false_alarms=alarms.false_alarms,
+        no_verdict=alarms.no_verdict,
+        predicted=alarms.predicted,
+        predicted_at_most=alarms.predicted_at_most,
+        checks=alarms.checks,
         only_here=more,
         only_before=fewer,
         p=sign_test(fewer, more),

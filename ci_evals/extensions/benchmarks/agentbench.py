@@ -26,7 +26,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     lines = file.json_lines()
     if lines is None:
         return None
-    runs: list[dict[str, Any]] = []
+    runs: list[dict[str, object]] = []
     for line in lines:
         if not isinstance(line, dict) or not {"index", "output", "time"} <= line.keys():
             if runs:

@@ -25,7 +25,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     lines = file.json_lines()
     if lines is None:
         return None
-    submitted: dict[str, Any] = {}
+    submitted: dict[str, object] = {}
     for line in lines:
         if not isinstance(line, dict) or not {"task_id", "model_answer"} <= line.keys():
             if submitted:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ci_evals.adapters import files
 from ci_evals.adapters.suite_paths import ENDINGS
@@ -20,6 +19,7 @@ from ci_evals.extensions.chat.settings import ChatSettings
 from ci_evals.planning.documents.document import Path as KeyPath
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.parse import LoadedSuite
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
 
 TAGS = ("chat",)
@@ -29,8 +29,6 @@ _OF_THE_AGENT = (
 )  # fmt: skip
 _OF_THE_WORLD = ("setup", "probes", "teardown", "lock")
 _VARIABLE = "${"
-
-JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True)

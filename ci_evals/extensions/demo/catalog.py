@@ -56,8 +56,8 @@ def _shared() -> Mapping[str, Any]:
     return _parse(_folder().joinpath("_shared.yaml").read_text(encoding="utf-8"))
 
 
-def _parse(text: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe
+def _parse(text: str) -> dict[str, object]:
+    content: dict[str, object] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe
     return content
 
 

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import threading
-from typing import Any, get_args
+from typing import get_args
 
 from ci_evals.extensions.demo.playbook import Table
 from ci_evals.extensions.demo.reply import DemoReply, IntegrationCall
@@ -34,7 +34,7 @@ class DemoWorld:
                     (task, change.row, json.dumps(change.values)),
                 )
 
-    def of(self, task: str) -> dict[str, Any]:
+    def of(self, task: str) -> dict[str, object]:
         """Return the rows that a task has changed, by table and id."""
         with self._lock:
             return {

@@ -1,6 +1,6 @@
 """Replies and tasks in the format of the AUI task API. Optional fields are left out, never null."""
 
-from typing import Any, assert_never
+from typing import assert_never
 
 from ci_evals.extensions.demo.playbook import McpIntegration, Playbook, RagIntegration, RestIntegration
 from ci_evals.extensions.demo.reply import (
@@ -16,7 +16,7 @@ from ci_evals.extensions.demo.reply import (
     WorkflowStarted,
 )
 
-Body = dict[str, Any]
+Body = dict[str, object]
 AGENT = "intelligent-agent"
 
 

@@ -17,6 +17,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.scoring.scores import deciding
+from ci_evals.support.json_text import JsonObject
 
 FORMAT = "eee"
 SUMMARY = "records of Every Eval Ever in eee/data"
@@ -84,9 +85,9 @@ def _aggregate(results: Results, suite: SuiteResult, path: str) -> Iterator[str]
     yield json.dumps(record, ensure_ascii=False, indent=2) + "\n"
 
 
-def _result(results: Results, suite: SuiteResult) -> dict[str, Any]:
+def _result(results: Results, suite: SuiteResult) -> JsonObject:
     scored = [test for test in deciding(suite.tests) if test.score is not None]
-    uncertainty: dict[str, Any] = {"num_samples": len(scored)}
+    uncertainty: JsonObject = {"num_samples": len(scored)}
     if suite.interval:
         uncertainty["confidence_interval"] = {
             "lower": suite.interval.low / 100,
@@ -117,7 +118,7 @@ def _samples(results: Results, suite: SuiteResult) -> Iterator[str]:
             yield json.dumps(_sample(results, suite, test, trial), ensure_ascii=False) + "\n"
 
 
-def _sample(results: Results, suite: SuiteResult, test: TestResult, trial: TrialResult) -> dict[str, Any]:
+def _sample(results: Results, suite: SuiteResult, test: TestResult, trial: TrialResult) -> JsonObject:
     turns = tuple(trial.turns)
     messages = list(_messages(turns))
     calls = sum(len(message.get("tool_calls") or ()) for message in messages)
@@ -148,7 +149,7 @@ def _sample(results: Results, suite: SuiteResult, test: TestResult, trial: Trial
     }
 
 
-def _messages(turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
+def _messages(turns: Iterable[Turn]) -> Iterator[JsonObject]:
     for number, turn in enumerate(turns):
         yield {"turn_idx": 2 * number, "role": "user", "content": turn.user}
         calls = [

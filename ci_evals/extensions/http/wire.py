@@ -6,7 +6,7 @@ evidence that nothing happened.
 
 import json
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
@@ -17,7 +17,7 @@ from ci_evals.adapters.hand_over import hands_over, with_tools
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents import chat_messages
 from ci_evals.agents.chat_thread import Seen, Thread
-from ci_evals.domain.actions import views_of
+from ci_evals.domain.actions import CallViews, views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import UNREAD_WORDS, Reply, ToolCall
 from ci_evals.extension_support.missing_values import why_not_found
@@ -101,11 +101,14 @@ class Reader:
                 raise self._no_words(said.lacking, body, redactor)
             text = ""
         params, named_params = self._params(matches["params"])
+        workflows = values.names_in(matches["workflows"])
+        lacks_view = self._lacks("workflows", workflows) or self._lacks("params", params)
         reply = Reply(
             agent=text,
             latency_seconds=seconds,
             first_token_seconds=first_token_seconds,
-            **self._views(calls, values.names_in(matches["workflows"]), params),
+            **self._views(calls, workflows, params),
+            tool_calls_partial=calls is not None and lacks_view,
             handed_over=escalated,
             handed_over_apart="escalated" in self._paths or "workflows" not in self._paths,
             named_params=named_params,
@@ -193,18 +196,18 @@ class Reader:
         calls: tuple[ToolCall, ...] | None,
         workflows: tuple[str, ...] | None,
         params: dict[str, JsonValue] | None,
-    ) -> dict[str, Any]:
+    ) -> CallViews:
         """Return the calls and what follows from them, but for what has a path of its own and is unknown."""
-        lacking = {
-            name: None
-            for name, value in (("workflows", workflows), ("params", params))
-            if name in self._paths and value is None
-        }
-        return {
-            **views_of(calls, workflows, params),
-            **lacking,
-            "tool_calls_partial": bool(calls is not None and lacking),
-        }
+        views = views_of(calls, workflows, params)
+        if self._lacks("workflows", workflows):
+            views["workflows"] = None
+        if self._lacks("params", params):
+            views["params"] = None
+        return views
+
+    def _lacks(self, name: str, value: object) -> bool:
+        """Return whether a value that has a path of its own is unknown."""
+        return name in self._paths and value is None
 
     def is_last(self, event: Event) -> bool:
         """Return whether an event completes a streamed answer, by the path in `until`."""

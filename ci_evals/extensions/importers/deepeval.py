@@ -11,10 +11,11 @@ from typing import Any
 
 from ci_evals.domain.suite import AUTO
 from ci_evals.extension_support.drafting.draft import ANSWERS, SAYS_ITS_LINES, fixed
-from ci_evals.extensions.importers.imported import ImportedSuite, JsonObject, turns_at_most
+from ci_evals.extensions.importers.imported import ImportedSuite, turns_at_most
 from ci_evals.extensions.importers.importer import Importer
 from ci_evals.extensions.importers.other_files import OtherFiles
 from ci_evals.extensions.importers.records import ImportedRecord, kind_of, records
+from ci_evals.support.json_text import JsonObject
 
 _HOLDERS = ("goldens", "conversational_goldens", "conversationalGoldens", "test_cases", "testCases")
 _NESTED = (

@@ -6,10 +6,11 @@ answer` (`?` in the test split, whose answers are private), `file_name`. `Annota
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_support.drafting.draft import SAYS_ITS_LINES, fixed
-from ci_evals.extensions.importers.imported import ImportedSuite, JsonObject
+from ci_evals.extensions.importers.imported import ImportedSuite
 from ci_evals.extensions.importers.importer import Importer
 from ci_evals.extensions.importers.other_files import OtherFiles
 from ci_evals.extensions.importers.records import ImportedRecord, records
+from ci_evals.support.json_text import JsonObject
 
 NEEDS_FILE = "needs-file"
 _PRIVATE = "?"

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any
 
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import MOST_TURNS
@@ -14,9 +13,7 @@ from ci_evals.extension_support.suite_writing import literal, write
 from ci_evals.planning.documents.document import Path
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
-
-JsonObject = dict[str, Any]
-"""An object of a suite or of a foreign file."""
+from ci_evals.support.json_text import JsonObject
 
 
 @dataclass

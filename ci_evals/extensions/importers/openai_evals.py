@@ -11,12 +11,13 @@ from typing import Any
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_support.drafting.draft import ANSWERS, SAYS_ITS_LINES, fixed
-from ci_evals.extensions.importers.imported import ImportedSuite, JsonObject, turns_at_most
+from ci_evals.extensions.importers.imported import ImportedSuite, turns_at_most
 from ci_evals.extensions.importers.importer import Importer
 from ci_evals.extensions.importers.other_files import OtherFiles
 from ci_evals.extensions.importers.promptfoo import reader as promptfoo
 from ci_evals.extensions.importers.records import JSON_LINES, ImportedRecord, kind_of, records
 from ci_evals.support.digest import digest
+from ci_evals.support.json_text import JsonObject
 
 _USER = (
     "input",

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.documents.reader import read
+from ci_evals.support.json_text import JsonObject
 
 MOST_TESTS = 10_000
 
@@ -21,7 +22,7 @@ JSON_LINES = (".jsonl", ".ndjson")
 class ImportedRecord:
     """An object of a foreign file, and its position."""
 
-    values: dict[str, Any]
+    values: JsonObject
     document: Document
     path: Path = ()
 

@@ -76,7 +76,7 @@ def _home(folder: Path, suites: list[Path]) -> Path:
     return folder / HOME
 
 
-def _suites(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+def _suites(folder: Path) -> Iterator[tuple[Path, dict[str, object]]]:
     for path in list(_candidates(folder))[:_MAX_FILES]:
         with suppress(OSError, UnicodeDecodeError, SuiteError):
             if path.stat().st_size > _MAX_BYTES:

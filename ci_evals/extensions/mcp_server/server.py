@@ -27,7 +27,7 @@ from ci_evals.extensions.mcp_server.words import untrusted
 from ci_evals.reports import sanitize
 from ci_evals.support import templates
 from ci_evals.support.documentation import extra
-from ci_evals.support.json_text import written
+from ci_evals.support.json_text import JsonObject, written
 
 try:
     import mcp_types as types
@@ -149,10 +149,10 @@ class _Handlers:
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
 
 
-def declared_tools() -> dict[str, Any]:
+def declared_tools() -> JsonObject:
     """Return the tools as they are declared, by their names."""
     text = files("ci_evals").joinpath(_FOLDER, "tools.yaml").read_text(encoding="utf-8")
-    tools: dict[str, Any] = yaml.safe_load(text)["tools"]
+    tools: JsonObject = yaml.safe_load(text)["tools"]
     return tools
 
 

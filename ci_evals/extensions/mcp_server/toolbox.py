@@ -178,7 +178,7 @@ class Toolbox:
             limit = f"${left:.4f} of ${self._settings.max_cost:g} are left (--max-cost)"
             raise ToolError(f"Refused: {limit}. {estimated} {hint}")
 
-    def _played(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _played(self, arguments: Mapping[str, Any]) -> dict[str, object]:
         """Return the options that select and play tests."""
         options = {option: getattr(self._settings, option) for option in AGENT_OPTIONS}
         provider = str(self._settings.provider)  # its type is made anew in each process

@@ -89,8 +89,8 @@ def _shows_the_fault(planting: Planting, question: _Question) -> bool:
         return True
     actions = isinstance(evaluation, Graded) and evaluation.whole_rubric.steps
     planned = planting.trial.conversation.planned
-    shown = [transcript_view.conversation(planned, one, actions=actions) for one in (before, after)]
-    return shown[0] != shown[1]
+    shown_before = transcript_view.conversation(planned, before, actions=actions)
+    return shown_before != transcript_view.conversation(planned, after, actions=actions)
 
 
 def _calls(transcript: Transcript) -> list[object]:

@@ -13,6 +13,7 @@ from ci_evals.planning.documents.document import Document
 from ci_evals.planning.documents.json_document import span_of
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.documents.yaml_document import Loader
+from ci_evals.support.json_text import JsonObject
 
 _NO_WRAP = 10**6
 
@@ -36,7 +37,7 @@ def with_evaluations(text: str, file: str, suggestions: Sequence[Suggestion]) ->
     raise UsageError(f"{file}: the checks cannot be added to this layout. Add suggestions.yaml by hand.")
 
 
-def _with_evaluation(text: str, file: str, place: int, evaluation: dict[str, Any]) -> str:
+def _with_evaluation(text: str, file: str, place: int, evaluation: JsonObject) -> str:
     if is_yaml(file):
         return _with_yaml(text, place, evaluation)
     return _with_json(text, read(text, file), place, evaluation)
@@ -46,7 +47,7 @@ def _place_of(name: str, suite: Any) -> int:
     return next(place for place, test in enumerate(suite["tests"]) if test["name"] == name)
 
 
-def _with_json(text: str, document: Document, place: int, evaluation: dict[str, Any]) -> str:
+def _with_json(text: str, document: Document, place: int, evaluation: JsonObject) -> str:
     last = len(document.value["tests"][place]["evaluations"]) - 1
     start, end = span_of(("tests", place, "evaluations", last), document, text)
     old = text[start:end]
@@ -61,7 +62,7 @@ def _with_json(text: str, document: Document, place: int, evaluation: dict[str, 
     return f"{text[:end]},\n{indent}{written}{text[end:]}"
 
 
-def _with_yaml(text: str, place: int, evaluation: dict[str, Any]) -> str:
+def _with_yaml(text: str, place: int, evaluation: JsonObject) -> str:
     root: Any = yaml.compose(text, Loader)
     sequence = _value(_value(root, "tests").value[place], "evaluations")
     last = sequence.value[-1]

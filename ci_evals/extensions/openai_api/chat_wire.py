@@ -20,6 +20,7 @@ from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus
 from ci_evals.extensions.openai_api.options import ChatOptions
 from ci_evals.support import payload
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
 
@@ -28,7 +29,7 @@ WITHHELD = "the endpoint's content filter withheld it"
 
 _USER_INFO = "extensions/openai_api/user_info.md.j2"
 
-Message = dict[str, Any]
+Message = JsonObject
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ them. Items of unknown types whose name ends like that of a call count as one.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -21,6 +20,7 @@ from ci_evals.extensions.openai_api import chat_wire
 from ci_evals.extensions.openai_api.chat_wire import Message
 from ci_evals.extensions.openai_api.options import ChatOptions
 from ci_evals.support import payload
+from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
 
 PATH = "/responses"
@@ -189,7 +189,7 @@ def _all_calls(rounds: Sequence[Answer], options: ChatOptions) -> tuple[ToolCall
     return tuple(calls) if calls or offered else None
 
 
-def _plain_calls(items: Sequence[dict[str, Any]]) -> list[dict[str, JsonValue]]:
+def _plain_calls(items: Sequence[JsonObject]) -> list[dict[str, JsonValue]]:
     """Return the calls among items in the form that `tool_calls` reads."""
     outputs = {
         item.get("call_id"): item
@@ -203,7 +203,7 @@ def _plain_calls(items: Sequence[dict[str, Any]]) -> list[dict[str, JsonValue]]:
     ]
 
 
-def _plain(item: dict[str, Any], output: dict[str, Any] | None) -> dict[str, JsonValue]:
+def _plain(item: JsonObject, output: JsonObject | None) -> dict[str, JsonValue]:
     kind = str(item["type"])
     source = output if output is not None else item
     result = next((source[key] for key in _RESULTS if source.get(key) is not None), None)
@@ -224,7 +224,7 @@ def _plain(item: dict[str, Any], output: dict[str, Any] | None) -> dict[str, Jso
     }
 
 
-def _arguments(item: dict[str, Any]) -> JsonValue:
+def _arguments(item: JsonObject) -> JsonValue:
     if "arguments" in item or "input" in item:
         given: JsonValue = item.get("arguments", item.get("input"))
         return given
@@ -235,7 +235,7 @@ def _arguments(item: dict[str, Any]) -> JsonValue:
     return {key: item[key] for key in _OTHER_ARGUMENTS if item.get(key) is not None} or None
 
 
-def _text(item: dict[str, Any]) -> str:
+def _text(item: JsonObject) -> str:
     """Return the words of an item, if it is a message of the agent."""
     if item.get("type") != "message" or item.get("role", "assistant") != "assistant":
         return ""

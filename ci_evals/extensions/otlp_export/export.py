@@ -227,7 +227,7 @@ def _test_span(suite: SuiteResult, test: TestResult) -> Span:
     return span
 
 
-def _verdict(finding: Finding) -> dict[str, Any]:
+def _verdict(finding: Finding) -> dict[str, object]:
     decided = finding.outcome is not Outcome.UNDECIDED
     score = finding.grade.score if finding.grade else float(finding.outcome is Outcome.PASSED)
     return {

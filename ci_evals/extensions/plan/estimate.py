@@ -248,8 +248,9 @@ def _judged_turn(*, actions: bool) -> int:
     """Return what a wordless turn adds to a judge's prompt, whatever the test and the criterion."""
     planned = (PlannedTurn(user=AUTO),) * 2
     transcripts = (Transcript(turns=_wordless(turns), status=EndState.COMPLETED) for turns in (1, 2))
-    one, two = (as_data(transcript_view.conversation(planned, each, actions=actions)) for each in transcripts)
-    return len(two) - len(one)
+    views = (transcript_view.conversation(planned, each, actions=actions) for each in transcripts)
+    one_turn, two_turns = (as_data(view.listed()) for view in views)
+    return len(two_turns) - len(one_turn)
 
 
 @cache

@@ -78,7 +78,7 @@ class ConversationPair:
 
     @cached_property
     def _conversations(self) -> Sequence[Data]:
-        shown = (conversation(each.turns, each.transcript) for each in (self.one, self.other))
+        shown = (conversation(each.turns, each.transcript).listed() for each in (self.one, self.other))
         return [as_data(self.redactor.json(turns)) for turns in shown]
 
     @property

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.suite import Test
 from ci_evals.extensions.python_frameworks.framework import FrameworkAgent, jsonable, waiting
+from ci_evals.support.json_text import JsonObject
 
 _USER = "ci-evals"
 _REQUEST = "adk_request_"
@@ -43,7 +44,7 @@ class AdkAgent(FrameworkAgent):
             await self._runner.session_service.append_event(session, self._event(message))
         return _Session(session.id)
 
-    def _event(self, message: dict[str, Any]) -> Any:
+    def _event(self, message: JsonObject) -> Any:
         """Return a message before a test as ADK keeps it."""
         types: Any = import_module("google.genai.types")
         said, part = message["role"] == "user", types.Part(text=message["content"])
@@ -109,9 +110,9 @@ def _asked(events: list[Any]) -> Iterator[str]:
                 yield original.get("name") or call.name
 
 
-def _calls(events: list[Any]) -> Iterator[dict[str, Any]]:
+def _calls(events: list[Any]) -> Iterator[JsonObject]:
     parts = [(event, part) for event in events for part in _parts(event)]
-    by_id: dict[str, Any] = {}
+    by_id: JsonObject = {}
     by_name: dict[str, deque[Any]] = defaultdict(deque)  # those without an id, as of hosted tools
     for _, part in parts:
         if returned := part.function_response or getattr(part, "tool_response", None):

@@ -108,7 +108,7 @@ class FrameworkAgent(ABC):
     def _reply(
         self,
         text: str,
-        calls: Iterable[dict[str, Any]],
+        calls: Iterable[dict[str, object]],
         tokens: Iterable[tuple[object, object]],
         *,
         error: str | None = None,

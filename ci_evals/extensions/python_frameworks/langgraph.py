@@ -19,6 +19,7 @@ from ci_evals.extensions.python_frameworks.framework import (
     jsonable,
     waiting,
 )
+from ci_evals.support.json_text import JsonObject
 
 _CHANNEL = "messages"
 _INTERRUPT = "__interrupt__"
@@ -28,13 +29,13 @@ _AI = ("ai", "AIMessageChunk")
 @dataclass
 class _Session:
     graph: Any
-    given: dict[str, Any]
-    opening: list[dict[str, Any]]
+    given: JsonObject
+    opening: list[JsonObject]
     """Messages before the user's first one."""
     id: str = field(default_factory=lambda: f"ci-evals-{uuid4()}")
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> JsonObject:
         return {"configurable": {"thread_id": self.id}}
 
 
@@ -57,7 +58,7 @@ class LangGraphAgent(FrameworkAgent):
             )
 
     async def _opened(self, test: Test) -> _Session:
-        graph, given = self._target, dict[str, Any]()
+        graph, given = self._target, JsonObject()
         if not graph.checkpointer:
             saver = import_module("langgraph.checkpoint.memory").InMemorySaver()
             graph = graph.copy({"checkpointer": saver})
@@ -108,8 +109,8 @@ class _NewMessages:
     def __init__(self) -> None:
         self._began: set[tuple[str, ...]] = set()
         self._old: set[str] = set()
-        self._new: dict[str, Any] = {}
-        self._own: dict[str, Any] = {}
+        self._new: JsonObject = {}
+        self._own: JsonObject = {}
 
     @property
     def everything(self) -> list[Any]:
@@ -144,7 +145,7 @@ def _text(message: Any) -> str:
     return str(text() if callable(text) and not isinstance(text, str) else text)
 
 
-def _calls(messages: list[Any]) -> Iterator[dict[str, Any]]:
+def _calls(messages: list[Any]) -> Iterator[JsonObject]:
     results = {message.tool_call_id: message for message in messages if message.type == "tool"}
     for message in messages:
         for call in (*(getattr(message, "tool_calls", ())), *(getattr(message, "invalid_tool_calls", ()))):

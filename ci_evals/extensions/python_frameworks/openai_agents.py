@@ -16,6 +16,7 @@ from ci_evals.extensions.python_frameworks.framework import (
     waiting,
 )
 from ci_evals.support import payload
+from ci_evals.support.json_text import JsonObject
 
 _OF_ITSELF = {"id", "type", "status", "results", "outputs", "output", "call_id"}
 """Keys of a hosted tool's call that are not its arguments."""
@@ -65,7 +66,7 @@ def _texts(items: list[Any]) -> Iterator[str]:
             yield payload.joined(_raw(item).get("content"), "text", "refusal")
 
 
-def _calls(items: list[Any]) -> Iterator[dict[str, Any]]:
+def _calls(items: list[Any]) -> Iterator[JsonObject]:
     results: dict[object, object] = {}
     for item in items:
         if item.type == "tool_call_output_item":
@@ -82,7 +83,7 @@ def _calls(items: list[Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _call(raw: dict[str, Any]) -> dict[str, Any]:
+def _call(raw: JsonObject) -> JsonObject:
     """Return the call in a Responses item: of a function, or of a tool that the API runs itself."""
     arguments = next((raw[key] for key in ("arguments", "input") if raw.get(key) is not None), None)
     name = raw.get("name")
@@ -98,6 +99,6 @@ def _call(raw: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _raw(item: Any) -> dict[str, Any]:
+def _raw(item: Any) -> JsonObject:
     plain = jsonable(item.raw_item)
     return plain if isinstance(plain, dict) else {}

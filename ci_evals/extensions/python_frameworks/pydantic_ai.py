@@ -24,7 +24,7 @@ _STATUSES = {"success": "ok", "retried": "error", "failed": "error", "denied": "
 
 @dataclass
 class _Session:
-    given: dict[str, Any]
+    given: dict[str, object]
     history: list[Any] = field(default_factory=list)
     id: str = field(default_factory=lambda: f"ci-evals-{uuid4()}")
 
@@ -50,7 +50,7 @@ class PydanticAiAgent(FrameworkAgent):
             ) from None
 
     async def _opened(self, test: Test) -> _Session:
-        given: dict[str, Any] = {}
+        given: dict[str, object] = {}
         if self._model:
             given["model"] = self._model
         if test.system_prompt:
@@ -79,7 +79,7 @@ class PydanticAiAgent(FrameworkAgent):
         return self._reply(all_words(_texts(messages), result.output), calls, _tokens(messages))
 
 
-def _messages(history: list[dict[str, Any]]) -> Iterator[Any]:
+def _messages(history: list[dict[str, object]]) -> Iterator[Any]:
     """Yield the messages before a test as pydantic-ai has them."""
     kinds: Any = import_module("pydantic_ai.messages")
     for message in history:
@@ -96,7 +96,7 @@ def _texts(messages: list[Any]) -> Iterator[str]:
             yield "".join(part.content for part in message.parts if part.part_kind == "text")
 
 
-def _calls(messages: list[Any]) -> Iterator[dict[str, Any]]:
+def _calls(messages: list[Any]) -> Iterator[dict[str, object]]:
     parts = [part for message in messages for part in message.parts if getattr(part, "tool_name", None)]
     returns = {part.tool_call_id: part for part in parts if not part.part_kind.endswith("tool-call")}
     for part in parts:

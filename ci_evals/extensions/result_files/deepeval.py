@@ -91,7 +91,7 @@ def _contradictions(run: Mapping[str, Any], cases: Sequence[Mapping[str, Any]]) 
                 yield f"metricsScores[{i}].{key} is {stated:,}, and the test cases have {found_of[key]:,}."
 
 
-def _metrics(case: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _metrics(case: Mapping[str, Any]) -> list[dict[str, object]]:
     return fields.tables(case.get("metricsData") or [], "metricsData")
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ci_evals.adapters import input_files
 from ci_evals.adapters.suites import read_text
@@ -128,7 +128,7 @@ def _named(patterns: Iterable[str]) -> list[Path]:
 
 
 def _read(names: Sequence[Path], settings: GateFilesSettings) -> list[FileResults]:
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     form = settings.format
     if settings.map:
         if form not in {AUTO, ROWS}:
@@ -142,7 +142,7 @@ def _read(names: Sequence[Path], settings: GateFilesSettings) -> list[FileResult
     return with_directions(with_arms([_read_one(name, form, options) for name in names]))
 
 
-def _read_one(path: Path, form: str, options: dict[str, Any]) -> FileResults:
+def _read_one(path: Path, form: str, options: dict[str, object]) -> FileResults:
     data = _bytes(path)
     reader, sets = read_file(SourceFile(path.as_posix(), data, options), form)
     content = sha256(data.translate(None, b" \t\r\n")).hexdigest()

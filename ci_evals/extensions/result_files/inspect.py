@@ -19,6 +19,7 @@ from ci_evals.extension_support.result_files.result_rows import Check, ResultSet
 from ci_evals.extension_support.result_files.source import Member, SourceFile
 from ci_evals.extensions.result_files import inspect_totals
 from ci_evals.support.digest import digest
+from ci_evals.support.json_text import JsonObject
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -191,17 +192,17 @@ def _check(name: str, value: float | None, reason: str) -> Check:
     return Check(name, passed=score == 1, score=score, reason=reason)
 
 
-def _numbers(models: list[dict[str, Any]], key: str) -> list[float]:
+def _numbers(models: list[JsonObject], key: str) -> list[float]:
     return [number for one in models if (number := fields.amount(one.get(key))) is not None]
 
 
-def _total(models: list[dict[str, Any]], key: str) -> int | None:
+def _total(models: list[JsonObject], key: str) -> int | None:
     found = [number for one in models if (number := fields.count(one.get(key))) is not None]
     return sum(found) if found else None
 
 
 def _with_messages(
-    rows: list[Row], samples: list[dict[str, Any]], members: Mapping[str, Member] | None
+    rows: list[Row], samples: list[JsonObject], members: Mapping[str, Member] | None
 ) -> Iterator[Row]:
     """Add the messages, from the sample itself or from its member, as long as they are not too large."""
     budget = _MOST_OF_CONVERSATIONS

@@ -13,6 +13,7 @@ from ci_evals.extension_support.result_files.reader import Reader
 from ci_evals.extension_support.result_files.result_rows import Check, Message, ResultSet, Row, Undecided
 from ci_evals.extension_support.result_files.source import SourceFile
 from ci_evals.support import dataclass_json
+from ci_evals.support.json_text import JsonObject
 
 
 def read(file: SourceFile) -> Sequence[ResultSet] | None:
@@ -74,7 +75,7 @@ def _sets(suites: Iterable[Mapping[str, Any]], arm: str | None, *, offline: bool
 
 def _rows(test: Mapping[str, Any], *, offline: bool) -> Iterator[Row]:
     name, groups, digest = test["name"], tuple(test["tags"]), test["digest"]
-    rules: dict[str, Any] = {"critical": bool(test.get("critical")), "min_score": _floor(test)}
+    rules: JsonObject = {"critical": bool(test.get("critical")), "min_score": _floor(test)}
     if test.get("quarantine"):
         yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest)
         return

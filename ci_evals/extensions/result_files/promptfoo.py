@@ -17,6 +17,7 @@ from ci_evals.extension_support.result_files.reader import Reader
 from ci_evals.extension_support.result_files.result_rows import Check, Message, ResultSet, Row
 from ci_evals.extension_support.result_files.source import SourceFile
 from ci_evals.support.digest import digest
+from ci_evals.support.json_text import JsonObject
 
 _ERROR = 2
 _RULE = "A row that broke counts as a failure, and one without assertions as a pass."
@@ -25,7 +26,7 @@ _RULE = "A row that broke counts as a failure, and one without assertions as a p
 def read(file: SourceFile) -> Sequence[ResultSet] | None:
     """Read the results of one evaluation: an arm for each pair of a prompt and a provider."""
     document = file.json()
-    results: dict[str, Any] = {}
+    results: JsonObject = {}
     if isinstance(document, dict) and _is_row(document):
         document = None
     if document is None:
@@ -38,7 +39,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     if rows is None:
         return None
     several = len({_provider(row) for row in rows}) > 1, len({row["prompt"].get("label") for row in rows}) > 1
-    arms: dict[str, list[dict[str, Any]]] = {}
+    arms: dict[str, list[JsonObject]] = {}
     for row in rows:
         arms.setdefault(_arm(row, *several), []).append(row)
     found = [_arm_results(suite or "promptfoo", arm, of_arm) for arm, of_arm in arms.items()]
@@ -122,7 +123,7 @@ def _is_row(value: Any) -> bool:
     )
 
 
-def _of_document(document: Any) -> tuple[list[dict[str, Any]] | None, str]:
+def _of_document(document: Any) -> tuple[list[JsonObject] | None, str]:
     results = document.get("results") if isinstance(document, dict) else None
     if not isinstance(results, dict) or "evalId" not in document or "results" not in results:
         return None, ""
@@ -136,8 +137,8 @@ def _of_document(document: Any) -> tuple[list[dict[str, Any]] | None, str]:
     return rows, fields.words(config.get("description"))[:200] if isinstance(config, dict) else ""
 
 
-def _of_lines(lines: Iterable[Any]) -> list[dict[str, Any]] | None:
-    rows: list[dict[str, Any]] = []
+def _of_lines(lines: Iterable[Any]) -> list[JsonObject] | None:
+    rows: list[JsonObject] = []
     for line in lines:
         if not _is_row(line):
             if rows:

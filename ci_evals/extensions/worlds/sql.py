@@ -12,6 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from ci_evals.support import payload
 from ci_evals.support.documentation import extra
+from ci_evals.support.json_text import JsonObject
 
 MOST_ROWS = 10_000
 _SQLITE = "sqlite:///"
@@ -57,7 +58,7 @@ class Statement:
         if self._canceled:
             self.cancel()
 
-    def _sqlite(self) -> list[dict[str, Any]]:
+    def _sqlite(self) -> list[JsonObject]:
         path = unquote(self._url.removeprefix(_SQLITE).partition("?")[0])
         try:
             with closing(sqlite3.connect(path, timeout=self._seconds)) as connection, connection:
@@ -69,7 +70,7 @@ class Statement:
         except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:
             raise SqlError(f"was refused by {path or 'sqlite'}: {error}") from None
 
-    def _sqlalchemy(self) -> list[dict[str, Any]]:
+    def _sqlalchemy(self) -> list[JsonObject]:
         try:
             import sqlalchemy  # noqa: PLC0415  # an extra
         except ImportError:

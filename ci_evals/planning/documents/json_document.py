@@ -28,7 +28,7 @@ def read(text: str, document: Document) -> None:
     locator = _Locator(text, document)
     repeated_keys = False
 
-    def to_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def to_object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
         nonlocal repeated_keys
         value = dict(pairs)
         repeated_keys |= len(value) < len(pairs)
@@ -120,7 +120,7 @@ def _is_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _items(part: dict[str, Any] | list[Any]) -> Iterable[Any]:
+def _items(part: dict[str, object] | list[Any]) -> Iterable[Any]:
     return part.values() if isinstance(part, dict) else part
 
 

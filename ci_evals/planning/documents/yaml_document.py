@@ -173,8 +173,8 @@ class _YamlWalker:
             raise refuse(self.document, *position, f"not YAML: {match[0]!r} cannot stand here")
         return position
 
-    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
-        value: dict[str, Any] = {}
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, object]:
+        value: dict[str, object] = {}
         merged: list[yaml.Node] = []
         for key_node, item in node.value:
             if key_node.value == "<<" and not key_node.style:
@@ -197,7 +197,7 @@ class _YamlWalker:
                     self._count(position)
                     yield pair
 
-    def _add(self, mapping: dict[str, Any], key_node: yaml.Node, item: yaml.Node, path: Path) -> None:
+    def _add(self, mapping: dict[str, object], key_node: yaml.Node, item: yaml.Node, path: Path) -> None:
         key, position = self._key(key_node)
         self.document.note_key((*path, key), position)
         mapping[key] = self.value(item, (*path, key))

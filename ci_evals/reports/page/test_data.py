@@ -6,7 +6,7 @@ with an empty one, are left out.
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ci_evals.domain import numbers
 from ci_evals.domain.actions import AgentAction
@@ -22,10 +22,10 @@ from ci_evals.reports.story.changes import UNTRACED
 from ci_evals.reports.story.turns import HANDED_OVER
 from ci_evals.reports.story.wording import CAUSES, ENDINGS, ROLES
 from ci_evals.scoring.comparison.divergence import TracedConversation
-from ci_evals.support.json_text import written
+from ci_evals.support.json_text import JsonObject, written
 from ci_evals.support.text import visible
 
-Data: TypeAlias = dict[str, Any]
+Data: TypeAlias = JsonObject
 """A JSON object of the page."""
 
 _SHORT = 60

@@ -9,7 +9,6 @@ import regex
 from ci_evals.domain.checks.evaluation import STRICT_KINDS
 from ci_evals.domain.checks.strict_check import PositiveCheck
 from ci_evals.domain.errors import SuiteError
-from ci_evals.extensions.importers.imported import JsonObject
 from ci_evals.extensions.importers.promptfoo import trajectories
 from ci_evals.extensions.importers.promptfoo.values import (
     UnmappedError,
@@ -21,6 +20,7 @@ from ci_evals.extensions.importers.promptfoo.values import (
 )
 from ci_evals.planning.documents.reader import read
 from ci_evals.support import json_schema
+from ci_evals.support.json_text import JsonObject
 
 NOT = "not-"
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ci_evals.extensions.importers.imported import ImportedSuite, JsonObject
+from ci_evals.extensions.importers.imported import ImportedSuite
 from ci_evals.extensions.importers.promptfoo.configuration import Configuration
 from ci_evals.extensions.importers.promptfoo.places import Place
 from ci_evals.extensions.importers.promptfoo.sources import FILE, Located, Sources
 from ci_evals.extensions.importers.records import MOST_TESTS, kind_of
+from ci_evals.support.json_text import JsonObject
 
 _TEMPLATES = "#/assertionTemplates/"
 _MERGED = ("vars", "options", "metadata")

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
-from ci_evals.extensions.importers.imported import ImportedSuite, JsonObject
+from ci_evals.extensions.importers.imported import ImportedSuite
 from ci_evals.extensions.importers.promptfoo.places import Place
 from ci_evals.extensions.importers.promptfoo.sources import Located, Sources, as_tests, content_of
 from ci_evals.extensions.importers.records import JSON_LINES, kind_of, whole_document
 from ci_evals.planning.documents.document import Document
+from ci_evals.support.json_text import JsonObject
 
 _OF_SUITE = {"description", "prompts", "tests", "scenarios", "defaultTest", "providers", "targets", "$schema"}
 _OF_SUITE |= {"evaluateOptions", "assertionTemplates"}

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ci_evals.extensions.importers.imported import JsonObject
 from ci_evals.extensions.importers.promptfoo.sources import FILE
 from ci_evals.extensions.importers.promptfoo.values import templates_in
+from ci_evals.support.json_text import JsonObject
 
 _VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
 _HISTORY = "_conversation"

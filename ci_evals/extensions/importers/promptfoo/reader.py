@@ -14,7 +14,7 @@ from typing import Any
 from ci_evals.domain.checks.evaluation import STRICT_KINDS
 from ci_evals.domain.suite import AUTO, MOST_LOOPS
 from ci_evals.extension_support.drafting.draft import ANSWERS, SAYS_ITS_LINES, fixed, short_name
-from ci_evals.extensions.importers.imported import ImportedSuite, JsonObject, turns_at_most
+from ci_evals.extensions.importers.imported import ImportedSuite, turns_at_most
 from ci_evals.extensions.importers.importer import Importer
 from ci_evals.extensions.importers.other_files import OtherFiles
 from ci_evals.extensions.importers.promptfoo.assertions import ReplySelector, map_assertion
@@ -35,6 +35,7 @@ from ci_evals.extensions.importers.promptfoo.places import Place
 from ci_evals.extensions.importers.promptfoo.sources import FILE, Sources
 from ci_evals.extensions.importers.promptfoo.values import UnmappedError, templates_in
 from ci_evals.extensions.importers.records import kind_of
+from ci_evals.support.json_text import JsonObject
 
 SIMULATED = "promptfoo:simulated-user"
 _DEFAULT_MAX_TURNS = 10

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ci_evals.extensions.importers.imported import JsonObject
 from ci_evals.extensions.importers.promptfoo.values import UnmappedError, number_in, split_at_commas
+from ci_evals.support.json_text import JsonObject
 
 _TYPES = (
     "agent-rubric|answer-relevance|bleu|classifier|contains|contains-all|contains-any|contains-html|contains-json|"

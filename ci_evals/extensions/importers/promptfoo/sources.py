@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from ci_evals.extensions.importers.imported import ImportedSuite, JsonObject
+from ci_evals.extensions.importers.imported import ImportedSuite
 from ci_evals.extensions.importers.other_files import PROMPTS, NotReadError, OtherFile, OtherFiles
 from ci_evals.extensions.importers.promptfoo import rows
 from ci_evals.extensions.importers.promptfoo.places import Place
 from ci_evals.extensions.importers.records import JSON_LINES, ImportedRecord, kind_of, records, whole_document
 from ci_evals.extensions.importers.records import rows as table_rows
+from ci_evals.support.json_text import JsonObject
 
 FILE = "file://"
 _DEEPEST = 5

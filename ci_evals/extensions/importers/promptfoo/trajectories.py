@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ci_evals.extensions.importers.imported import JsonObject
 from ci_evals.extensions.importers.promptfoo.values import UnmappedError, number_of, templates_in, text_of
+from ci_evals.support.json_text import JsonObject
 
 _MOST = 1_000_000
 
