@@ -8,11 +8,12 @@ from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import failures, wording
+from ci_evals.reports.story import failures, test_words
 from ci_evals.reports.story.failures import Became, FailedTest
+from ci_evals.reports.story.outcome_labels import OUTCOMES, RunOutcome
+from ci_evals.reports.story.phrases import NO_REASON, capitalized, sentence
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.tables import TestRow
-from ci_evals.reports.story.wording import NO_REASON, OUTCOMES, RunOutcome, capitalized, sentence
 
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800
@@ -133,7 +134,7 @@ def _annotation(
     suite: SuiteResult | None = None,
     test: TestResult | None = None,
 ) -> Annotation:
-    file = wording.file_of(suite) if suite else None
+    file = test_words.file_of(suite) if suite else None
     return Annotation(
         severity=severity,
         title=sanitize.log_line(title, _TITLE_LIMIT),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from ci_evals.domain import numbers
 from ci_evals.reports.names import BADGE, BADGE_DATA
+from ci_evals.reports.story.outcome_labels import UNFINISHED, RunOutcome
 from ci_evals.reports.story.story import Story
-from ci_evals.reports.story.wording import UNFINISHED, RunOutcome
 from ci_evals.support.templates import render as fill
 
 LABEL = "evals"

@@ -10,11 +10,13 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import failures, wording
+from ci_evals.reports.story import failures, phrases, set_aside_tests, test_words, verdict_words
 from ci_evals.reports.story.failures import Became, FailedCriterion
+from ci_evals.reports.story.outcome_labels import OUTCOMES, RunOutcome
+from ci_evals.reports.story.phrases import NO_REASON
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.tables import TestRow
-from ci_evals.reports.story.wording import NO_REASON, OUTCOMES, RunOutcome
+from ci_evals.reports.story.verdict_words import verdict_details, verdict_kind
 
 _MESSAGE_LIMIT = 500
 """Characters: readers show messages in a list, on one line each."""
@@ -73,10 +75,10 @@ def reason_line(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
             text += f" (and {rest})" if len(reasons) > 1 else ""
         case "not_run":
             text = "not run"
-        case "undecided" if wording.only_judge_missing(test):
-            text = f"no judge ({wording.tally(f for trial in test.trials for f in trial.findings)})"
+        case "undecided" if test_words.only_judge_missing(test):
+            text = f"no judge ({verdict_words.tally(f for trial in test.trials for f in trial.findings)})"
         case _:
-            ended = [(wording.spaced(trial.status), failures.trial_error(trial)) for trial in test.trials]
+            ended = [(phrases.spaced(trial.status), failures.trial_error(trial)) for trial in test.trials]
             reasons = [f"{status}: {why}" for status, why in ended if why]
             reasons += [
                 f"undecided: {finding.criterion}: {finding.reason}"
@@ -84,7 +86,7 @@ def reason_line(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
                 for finding in trial.findings
                 if finding.outcome is Outcome.UNDECIDED
             ]
-            reasons += [wording.spaced(trial.status) for trial in test.trials if not trial.scored]
+            reasons += [phrases.spaced(trial.status) for trial in test.trials if not trial.scored]
             text = reasons[0] if reasons else "the test could not be decided"
     return message_line(text)
 
@@ -101,7 +103,7 @@ def name_line(text: str) -> str:
 
 def set_aside(test: TestResult) -> str | None:
     """Return why a test decides nothing: it is in quarantine, or no simulated user stayed in character."""
-    if quarantine := wording.quarantine(test):
+    if quarantine := set_aside_tests.quarantine(test):
         return f"{OUTCOMES[test.outcome].words}; {quarantine}"
     if {trial.status for trial in test.trials} != {EndState.INVALID_USER} or test.not_run:
         return None
@@ -117,7 +119,7 @@ def trial_text(
     warnings: Mapping[str, str],
 ) -> str:
     """Return one trial: why it ended early, its verdicts, and the turns that failed ones rest on."""
-    head = f"Trial {trial.index}: {wording.spaced(trial.status)}"
+    head = f"Trial {trial.index}: {phrases.spaced(trial.status)}"
     why = failures.trial_error(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
     if early_end := failures.early_end(test, trial):
@@ -135,8 +137,6 @@ def verdict_text(finding: Finding, warnings: Mapping[str, str]) -> str:
     """Return a verdict with its reason and details."""
     weight = "" if finding.weight == 1 else f", weight {numbers.plain(finding.weight)}"
     reason = sanitize.cut(finding.reason or NO_REASON, _REASON_BYTES)
-    head = (
-        f"{finding.outcome.upper()}  {finding.criterion} ({wording.verdict_kind(finding)}{weight}): {reason}"
-    )
-    details = wording.verdict_details(finding, warnings.get(finding.criterion))
+    head = f"{finding.outcome.upper()}  {finding.criterion} ({verdict_kind(finding)}{weight}): {reason}"
+    details = verdict_details(finding, warnings.get(finding.criterion))
     return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in details)])

@@ -17,7 +17,7 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import case_texts, ctrf_form, sanitize
 from ci_evals.reports.ctrf_form import Head, Status
 from ci_evals.reports.names import PAGE
-from ci_evals.reports.story import failures, wording
+from ci_evals.reports.story import failures, phrases, set_aside_tests, test_words
 from ci_evals.reports.story.story import Story
 from ci_evals.support.json_text import JsonObject
 
@@ -95,7 +95,7 @@ def _ending(test: TestResult, not_tested: str | None) -> _Ending:
         return _Ending(Status.SKIPPED if test.quarantine else Status.OTHER, aside)
     match test.outcome:
         case "passed":
-            source = wording.taken_from(test)
+            source = set_aside_tests.taken_from(test)
             return _Ending(Status.SKIPPED, f"passed; {source}") if source else _Ending(Status.PASSED)
         case "failed":
             return _Ending(Status.FAILED)
@@ -114,7 +114,7 @@ def _messages(
     if ending.status is Status.PASSED:
         return {}
     failed = failures.failed_criteria(test)
-    parts = [wording.taken_from(test), note]
+    parts = [set_aside_tests.taken_from(test), note]
     parts += [case_texts.trial_text(test, trial, failed, warnings) for trial in test.trials]
     text = sanitize.xml("\n\n".join(filter(None, parts)))
     messages = {"message": case_texts.reason_line(test, failed)}
@@ -124,7 +124,7 @@ def _messages(
 
 
 def _place(suite: SuiteResult, test: TestResult) -> JsonObject:
-    file = wording.file_of(suite)
+    file = test_words.file_of(suite)
     return {"filePath": case_texts.name_line(file), "line": test.line} if file else {}
 
 
@@ -137,7 +137,7 @@ def _retries(test: TestResult) -> JsonObject:
         {
             "attempt": number,
             "status": Status.OTHER.value,
-            "message": case_texts.message_line(attempt.error or wording.spaced(attempt.status)),
+            "message": case_texts.message_line(attempt.error or phrases.spaced(attempt.status)),
             "extra": {"trial": trial.index},
         }
         for number, (trial, attempt) in enumerate(attempts, 1)
@@ -156,5 +156,5 @@ def _step(trial: TrialResult) -> JsonObject:
         status = Status.PASSED
     else:
         status = Status.OTHER
-    name = f"Trial {trial.index}: {wording.spaced(trial.status)}"
+    name = f"Trial {trial.index}: {phrases.spaced(trial.status)}"
     return {"name": name, "status": status.value, "extra": {"score": trial.score}}

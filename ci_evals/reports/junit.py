@@ -19,7 +19,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import case_texts, sanitize
-from ci_evals.reports.story import failures, properties, wording
+from ci_evals.reports.story import failures, phrases, properties, set_aside_tests, test_words, verdict_words
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.tables import SuiteRow, TestRow
 
@@ -126,7 +126,7 @@ def _properties(story: Story, row: SuiteRow) -> dict[str, str]:
 
 
 def _case(row: TestRow, class_name: str, notes: _RunNotes) -> Any:
-    test, file, warnings = row.test, wording.file_of(row.suite), notes.warnings(row)
+    test, file, warnings = row.test, test_words.file_of(row.suite), notes.warnings(row)
     case = TestCase(
         case_texts.name_line(test.name),
         classname=class_name,
@@ -141,23 +141,23 @@ def _case(row: TestRow, class_name: str, notes: _RunNotes) -> Any:
         case.add_skipped_info(case_texts.message_line(aside))
         return case
     if test.outcome == "passed":
-        if source := wording.taken_from(test):
+        if source := set_aside_tests.taken_from(test):
             case.add_skipped_info(case_texts.message_line(f"passed; {source}"))
         return case
     failed = failures.failed_criteria(test)  # once for a test, as it looks through all trials
     message = case_texts.reason_line(test, failed)
-    parts = [wording.taken_from(test), case_texts.passed_before(row, notes.story)]
+    parts = [set_aside_tests.taken_from(test), case_texts.passed_before(row, notes.story)]
     parts += [case_texts.trial_text(test, trial, failed, warnings) for trial in test.trials]
     text = sanitize.xml("\n\n".join(filter(None, parts)))
     match test.outcome:
         case "failed":
-            kind = wording.verdict_kind(failed[0].finding) if failed else "failed"
+            kind = verdict_words.verdict_kind(failed[0].finding) if failed else "failed"
             case.add_failure_info(message, text or message, case_texts.name_line(kind))
         case "error":
             case.add_error_info(message, text or message, "error")
         case "not_run" if test.not_run:
             case.add_error_info(message, text or message, "not run")
-        case "undecided" if not wording.only_judge_missing(test):
+        case "undecided" if not test_words.only_judge_missing(test):
             case.add_error_info(message, text or message, "undecided")
         case "undecided" | "not_run":
             case.add_skipped_info(message, text or None)
@@ -184,9 +184,9 @@ def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
     rows = tuple(
         (
             str(trial.index),
-            wording.spaced(trial.status),
+            phrases.spaced(trial.status),
             numbers.score(trial.score),
-            wording.tally(trial.findings),
+            verdict_words.tally(trial.findings),
             numbers.duration(trial.duration_seconds),
         )
         for trial in test.trials

@@ -31,7 +31,7 @@ from ci_evals.reports.names import (
     unique,
 )
 from ci_evals.reports.page import page
-from ci_evals.reports.story import changes, wording
+from ci_evals.reports.story import changes, listed_tests
 from ci_evals.reports.story.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.story.story import story_of
 from ci_evals.scoring import suite_results
@@ -77,7 +77,7 @@ def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
 
     Of many results of other tools there are none: a file for each of them would help nobody.
     """
-    if wording.lists_some_tests(results):
+    if listed_tests.lists_some_tests(results):
         return
     for suite, found in zip(results.suites, changes.of_suites(results), strict=True):
         own = suite_results.of_suite(results, suite, found)

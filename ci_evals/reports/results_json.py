@@ -12,7 +12,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turns
-from ci_evals.reports.story import wording
+from ci_evals.reports.story import listed_tests
 from ci_evals.support import dataclass_json
 from ci_evals.support.text import whole
 
@@ -22,7 +22,7 @@ _NO_TURNS = Turns()
 
 def render(results: Results) -> Iterator[str]:
     """The text, in parts. What `layout.load` reads from it is rendered to the same bytes."""
-    test = _line_of_test if wording.lists_some_tests(results) else _test
+    test = _line_of_test if listed_tests.lists_some_tests(results) else _test
     suites = (_suite(suite, 2, test) for suite in results.suites)
     yield from _filled(results, depth=0, arms=map(_arm, results.arms), suites=suites)
     yield "\n"

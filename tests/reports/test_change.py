@@ -20,7 +20,7 @@ from ci_evals.domain.results.comparison import (
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports.story import certainty, changes, wording
+from ci_evals.reports.story import certainty, changes, phrases
 from ci_evals.scoring import suite_results
 
 BOUNDS = Interval(low=79.04, high=91)
@@ -344,7 +344,7 @@ def test_time_in_another_zone_is_shown_in_utc():
     there = timezone(timedelta(hours=2))
     results = compared(baseline={"at": datetime(2026, 11, 20, 11, 30, tzinfo=there)})
     assert changes.age(results, results.comparison) == "1 day before this run"
-    assert wording.moment(results.comparison.baseline.at) == "2026-11-20 09:30 UTC"
+    assert phrases.moment(results.comparison.baseline.at) == "2026-11-20 09:30 UTC"
 
 
 def test_what_both_runs_took_stands_in_one_line():

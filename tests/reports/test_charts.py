@@ -20,8 +20,8 @@ from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.outcome_labels import RunOutcome
 from ci_evals.reports.story.story import story_of
-from ci_evals.reports.story.wording import RunOutcome
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.usage import latency_of
 

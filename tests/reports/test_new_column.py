@@ -13,7 +13,9 @@ import ci_evals
 pytestmark = pytest.mark.slow
 
 _TABLES = "reports/story/tables.py"
-_BEFORE = '    Column("result", words=True, marked=True, show=lambda row: wording.test_result(row.test)),\n'
+_BEFORE = (
+    '    Column("result", words=True, marked=True, show=lambda row: test_words.test_result(row.test)),\n'
+)
 _NEW = '    Column("line", show=lambda row: f"L{row.test.line}"),\n'
 _SHOW = """
 import builders as build

@@ -20,8 +20,8 @@ from ci_evals.reports.page import embedded_data, page
 from ci_evals.reports.page.overview import test_table
 from ci_evals.reports.story.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.failures import Became
+from ci_evals.reports.story.outcome_labels import RunOutcome
 from ci_evals.reports.story.story import story_of
-from ci_evals.reports.story.wording import RunOutcome
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 RUNS = {**{name: cases.made(name) for name in cases.CASES}, "skipped": comment_cases.skipped()}

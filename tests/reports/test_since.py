@@ -10,7 +10,7 @@ from ci_evals.domain.results.run import Git, Origin
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports.story import since
 from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.reports.story.wording import RunOutcome
+from ci_evals.reports.story.outcome_labels import RunOutcome
 
 TEST = ("Refunds", "Refund too late", "d" * 64)
 SIGNS = {

@@ -21,8 +21,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports.markdown import comment
 from ci_evals.reports.names import SUMMARY
 from ci_evals.reports.story import verdict
+from ci_evals.reports.story.outcome_labels import RunOutcome
 from ci_evals.reports.story.story import Story, story_of
-from ci_evals.reports.story.wording import RunOutcome
 
 _POST_SECONDS = 90.0
 

@@ -19,7 +19,7 @@ from ci_evals.domain.suite import Suite, Test
 from ci_evals.gate.rules.weakened import NotWeakened
 from ci_evals.job import Job, not_played
 from ci_evals.planning import paths
-from ci_evals.reports.story import wording
+from ci_evals.reports.story import phrases
 from ci_evals.wiring.connections import Connections
 
 _ASK_SECONDS = 60.0
@@ -156,7 +156,7 @@ def _only_weakened(gate: Decision) -> bool:
 def _standing(earlier: Results, spell: Callable[[str], str], *, enforced: bool) -> Results:
     """Return the earlier run with its decision, and a warning that nothing was played since."""
     note = (
-        f"nothing was played: every test passed in the run of {wording.moment(earlier.run.started_at)}, "
+        f"nothing was played: every test passed in the run of {phrases.moment(earlier.run.started_at)}, "
         "whose decision stands (`only_failed=`)"
     )
     gate, run = earlier.gate, earlier.run
@@ -191,7 +191,7 @@ def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:
 
 def _commit_in_words(git: Git) -> str:
     commit = git.head_commit or git.commit
-    return f"commit {commit[:12]}{wording.with_changes(git)}" if commit else "an unknown commit"
+    return f"commit {commit[:12]}{phrases.with_changes(git)}" if commit else "an unknown commit"
 
 
 class _Changes(NamedTuple):

@@ -7,8 +7,9 @@ from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.calibration.result import Calibration, OldCalibration, Rater
 from ci_evals.reports.story.judging import StudyReport, criterion_name, listed_criteria
+from ci_evals.reports.story.outcome_labels import Tone
+from ci_evals.reports.story.phrases import capitalized, sentence
 from ci_evals.reports.story.table import BLANK, Column, Table, table_of
-from ci_evals.reports.story.wording import Tone, capitalized, sentence
 
 RANK = 10
 """Its place among the reports of all extensions."""

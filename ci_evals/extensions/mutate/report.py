@@ -5,8 +5,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.extensions.mutate.faults import KINDS
 from ci_evals.extensions.mutate.result import FaultResult, IdleCriterion, Mutations, TestResult
 from ci_evals.reports.story.judging import StudyReport
+from ci_evals.reports.story.outcome_labels import Tone
 from ci_evals.reports.story.table import NO_COUNT, Column, Room, Table, table_of
-from ci_evals.reports.story.wording import Tone
 
 RANK = 60
 """Its place among the reports of all extensions."""

@@ -4,8 +4,8 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.noise.result import SOURCES, Noise, Remedy
 from ci_evals.reports.story.judging import StudyReport, other_judge
+from ci_evals.reports.story.phrases import capitalized, sentence
 from ci_evals.reports.story.table import BLANK, Column, Table, table_of
-from ci_evals.reports.story.wording import capitalized, sentence
 
 RANK = 20
 """Its place among the reports of all extensions."""

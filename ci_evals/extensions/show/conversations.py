@@ -12,8 +12,9 @@ from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import wrapped
-from ci_evals.reports.story import failures, turns, wording
-from ci_evals.reports.story.wording import CAUSES, NO_REASON, OUTCOMES, Tone
+from ci_evals.reports.story import failures, phrases, test_words, turns
+from ci_evals.reports.story.outcome_labels import CAUSES, OUTCOMES, Tone
+from ci_evals.reports.story.phrases import NO_REASON
 
 _NAME, _REASON, _MESSAGE = 200, 600, 4_000
 """Characters of a name and of a reason; bytes of a message."""
@@ -51,12 +52,12 @@ def _head(shown: ShownTest, *, color: bool) -> Iterator[str]:
     name = sanitize.log_line(f"{shown.suite.name} › {test.name}", _NAME)
     trials = numbers.count(len(test.trials) + test.not_run, "trial")
     yield f"{sign} {name}"
-    yield f"  {wording.test_result(test)}, score {numbers.score(test.score)}, {trials}"
+    yield f"  {test_words.test_result(test)}, score {numbers.score(test.score)}, {trials}"
 
 
 def _trial(test: TestResult, trial: TrialResult, *, color: bool) -> Iterator[str]:
     score = numbers.score(trial.score)
-    yield f"  Trial {trial.index}: {wording.spaced(trial.status)}, score {score}"
+    yield f"  Trial {trial.index}: {phrases.spaced(trial.status)}, score {score}"
     if early_end := failures.early_end(test, trial):
         yield f"    {early_end}"
     if error := failures.trial_error(trial):

@@ -12,8 +12,8 @@ from ci_evals.reports.story.judging import (
     listed_criteria,
     other_judge,
 )
+from ci_evals.reports.story.outcome_labels import Tone
 from ci_evals.reports.story.table import BLANK, NO_COUNT, Column, Table, table_of
-from ci_evals.reports.story.wording import Tone
 
 RANK = 50
 """Its place among the reports of all extensions."""

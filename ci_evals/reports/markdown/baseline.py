@@ -7,7 +7,7 @@ from ci_evals.domain.results.comparison import TestChange
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.failures import name_of, names
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing
-from ci_evals.reports.story import changes, wording
+from ci_evals.reports.story import changes, listed_tests
 from ci_evals.reports.story.groups import Kind
 from ci_evals.reports.story.story import Story
 
@@ -70,7 +70,7 @@ def differing(story: Story) -> Section | None:
     counts = ", ".join(f"{len(one.tests)} {one.title}" for one in found)
     named = ((name, one.title) for one in found for name in one.tests)
     rows = tuple(
-        f"- {sanitize.inline(name, 260)} ({title})" for name, title in islice(named, wording.MOST_TESTS)
+        f"- {sanitize.inline(name, 260)} ({title})" for name, title in islice(named, listed_tests.MOST_TESTS)
     )
     unlisted = sum(len(one.tests) for one in found) - len(rows)
     whole = Section("the tests not compared", "", Rank.LISTS, rows, unlisted=unlisted)

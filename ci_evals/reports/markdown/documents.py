@@ -23,7 +23,7 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     truncated,
 )
-from ci_evals.reports.story import failures, tables, turns, wording
+from ci_evals.reports.story import failures, tables, test_words, turns
 from ci_evals.reports.story import process as steps
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
@@ -79,7 +79,7 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
         *run_summary.numbers_behind(story),
         process.measures(story),
         baseline.differing(story),
-        *run_summary.run_facts(story),
+        *run_summary.run_facts(story, alone=True),
     )
     return joined(sections)
 
@@ -119,7 +119,7 @@ def test_report(story: Story, suite: SuiteResult, test: TestResult) -> Iterator[
         test=test,
         origin=story.notices.origin,
         trials=table_text(tables.trials(test)),
-        repeated=len(wording.pass_hat_k(test)) > 1,
+        repeated=len(test_words.pass_hat_k(test)) > 1,
         most_k=_MOST_K,
         user_info=_json_block(test.user_info) if test.user_info else None,
     )

@@ -8,7 +8,8 @@ from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import Rank, Section, SummaryContext, listing, section
 from ci_evals.reports.story import changes
 from ci_evals.reports.story.failures import FailedTest
-from ci_evals.reports.story.wording import NO_REASON, OUTCOMES
+from ci_evals.reports.story.outcome_labels import OUTCOMES
+from ci_evals.reports.story.phrases import NO_REASON
 
 _CRITERIA = 3
 """Failed criteria of a test that are shown; its own report has all."""

@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 from ci_evals.domain import numbers
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import certainty, wording
+from ci_evals.reports.story import certainty, outcome_labels, phrases, set_aside_tests, test_words
 from ci_evals.reports.story.table import Heading, Row, Table
 from ci_evals.support.templates import render
 
@@ -23,6 +23,15 @@ OPEN = 5
 _NAMED = 5
 """Sections that the note on what is left out names."""
 _LIMITS = SimpleNamespace(reason_limit=REASON_LIMIT, said_limit=300, listed=OPEN, named=80)
+_WORDS = SimpleNamespace(
+    COMMIT=phrases.COMMIT,
+    NO_REASON=phrases.NO_REASON,
+    OUTCOMES=outcome_labels.OUTCOMES,
+    set_aside_facts=set_aside_tests.facts,
+    spaced=phrases.spaced,
+    test_result=test_words.test_result,
+)
+"""The words that templates use."""
 _BLANK_LINES = re.compile(r"\n\n\n+")  # `\n{3,}` begins with no text to look for, and takes ten times as long
 """Blank lines that conditions in a template leave behind. Foreign text, in quotes and code, has none."""
 _NUMBER = re.compile(r"[+−±]?\d[\d.,]*( (%|of|to|s|ms|m|points) ?[+−±]?[\d.,]*)?")
@@ -129,7 +138,7 @@ def section(template: str, **values: object) -> str:
     shared = {
         "n": numbers,
         "s": sanitize,
-        "w": wording,
+        "w": _WORDS,
         "t": certainty,
         "v": _LIMITS,
     }

@@ -23,18 +23,13 @@ from ci_evals.reports.story import tables
 from ci_evals.reports.story.advice import PartKind, StepPart
 from ci_evals.reports.story.failures import TrialErrors
 from ci_evals.reports.story.groups import FailedGroup, Kind
+from ci_evals.reports.story.outcome_labels import UNFINISHED, RunOutcome
+from ci_evals.reports.story.phrases import COMMIT, capitalized, sentence, with_changes
+from ci_evals.reports.story.run_facts import TESTED
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 from ci_evals.reports.story.tables import SuiteRow
 from ci_evals.reports.story.verdict import Trust
-from ci_evals.reports.story.wording import (
-    COMMIT,
-    UNFINISHED,
-    RunOutcome,
-    capitalized,
-    sentence,
-    with_changes,
-)
 
 _SUITES = 15
 """Suites that the first table shows; the others are folded."""
@@ -203,12 +198,16 @@ def numbers_behind(story: Story) -> tuple[Section, ...]:
     return tuple(_grid(grid) for grid in story.judging.tables if not grid.in_remark)
 
 
-def run_facts(story: Story) -> tuple[Section, ...]:
-    """Calls, cost and latency, and what identifies the run."""
+def run_facts(story: Story, *, alone: bool = False) -> tuple[Section, ...]:
+    """Calls, cost and latency, and what identifies the run.
+
+    What was tested is left out unless it stands `alone`: the foot has it, as far as it is believed.
+    """
     grids = [table for table in (story.tables.usage, story.tables.latency) if table]
+    known = [fact for fact in story.run.facts if alone or fact[0] not in TESTED]
     shown = [
         f"{label.lower() if at else label} {sanitize.sentence(value, 200)}"
-        for at, (label, value) in enumerate(story.run.facts)
+        for at, (label, value) in enumerate(known)
     ]
     unknown = " ".join(sanitize.inline(why, 400) for why in story.run.unknown_costs)
     text = "\n\n".join(filter(None, [unknown, f"<sub>{' · '.join(shown)}</sub>"]))

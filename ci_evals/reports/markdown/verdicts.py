@@ -7,9 +7,10 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import DimensionGrade, Finding, Quote, Vote
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import REASON_BYTES, section, table_text
-from ci_evals.reports.story import failures, wording
+from ci_evals.reports.story import failures, verdict_words
+from ci_evals.reports.story.outcome_labels import CAUSES, OUTCOMES
+from ci_evals.reports.story.phrases import NO_REASON
 from ci_evals.reports.story.table import Column, table_of
-from ci_evals.reports.story.wording import CAUSES, NO_REASON, OUTCOMES
 
 _QUOTE_BYTES = 2_048
 _DIMENSIONS: tuple[Column[DimensionGrade], ...] = (
@@ -31,7 +32,7 @@ def _facts(finding: Finding, warnings: Mapping[str, str]) -> Iterator[str]:
     cause = f" ({CAUSES[finding.cause]})" if finding.cause else ""
     sign = OUTCOMES[finding.outcome].sign
     yield f"{sign} **{sanitize.inline(finding.criterion)}**: {finding.outcome.value}{cause}"
-    yield sanitize.inline(wording.verdict_kind(finding))
+    yield sanitize.inline(verdict_words.verdict_kind(finding))
     yield f"weight {numbers.plain(finding.weight)}"
     if finding.category:
         yield f"category {sanitize.code(finding.category)}"
@@ -62,7 +63,7 @@ def details(finding: Finding) -> str:
         grade=finding.grade,
         dimensions=table_text(table_of("", _DIMENSIONS, finding.grade.dimensions)) if finding.grade else "",
         votes=[(_vote(vote), _reason(vote.reason)) for vote in votes],
-        tally=wording.vote_tally(votes),
+        tally=verdict_words.vote_tally(votes),
         unusable=[sanitize.code_block(text) for text in unusable],
     )
 

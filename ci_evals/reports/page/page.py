@@ -10,9 +10,10 @@ from ci_evals.reports.content_policy import policy_of
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import overview
-from ci_evals.reports.story import wording
+from ci_evals.reports.story import listed_tests
+from ci_evals.reports.story.outcome_labels import OUTCOMES
+from ci_evals.reports.story.phrases import NO_REASON
 from ci_evals.reports.story.story import Story
-from ci_evals.reports.story.wording import NO_REASON, OUTCOMES
 from ci_evals.support.templates import render as fill
 from ci_evals.support.text import visible_for_scripts
 
@@ -44,7 +45,7 @@ def render(story: Story) -> Iterator[str]:
     text = fill(
         "reports/page/templates/page.html.j2",
         **overview.values_of(story, tests),
-        most=wording.MOST_TESTS,
+        most=listed_tests.MOST_TESTS,
         policy=policy_of(style, script),
         style=style,
         script=script,

@@ -17,10 +17,11 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, GivenReply
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
-from ci_evals.reports.story import changes, failures, process, turns, wording
+from ci_evals.reports.story import changes, failures, phrases, process, set_aside_tests, turns, verdict_words
 from ci_evals.reports.story.changes import UNTRACED
+from ci_evals.reports.story.outcome_labels import CAUSES, ENDINGS
+from ci_evals.reports.story.phrases import ROLES
 from ci_evals.reports.story.turns import HANDED_OVER
-from ci_evals.reports.story.wording import CAUSES, ENDINGS, ROLES
 from ci_evals.scoring.comparison.divergence import TracedConversation
 from ci_evals.support.json_text import JsonObject, written
 from ci_evals.support.text import visible
@@ -43,7 +44,7 @@ def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool)
         score=" → ".join([*scores, numbers.score(test.score)]),
         marks=[
             *(mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds),
-            *wording.set_aside_marks(test),
+            *set_aside_tests.marks(test),
         ],
         difficulty=test.difficulty,
         tags=test.tags,
@@ -64,7 +65,7 @@ def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool)
 
 
 def _notice(test: TestResult, *, differs: bool) -> str | None:
-    sentences = [*wording.set_aside_facts(test), *([_DIFFERENT_TEST] if differs else [])]
+    sentences = [*set_aside_tests.facts(test), *([_DIFFERENT_TEST] if differs else [])]
     return " ".join(sentences) or None
 
 
@@ -72,7 +73,7 @@ def of_trial(trial: TrialResult, outcome: TestOutcome, doubts: Mapping[str, str]
     """One of this run's trials, without its conversation."""
     violations = trial.user_audit.violations if trial.user_audit else ()
     attempts = ", then ".join(
-        wording.spaced(attempt.status) + (f" ({attempt.error})" if attempt.error else "")
+        phrases.spaced(attempt.status) + (f" ({attempt.error})" if attempt.error else "")
         for attempt in trial.attempts
     )
     turns, took = numbers.count(len(trial.turns), "turn"), numbers.duration(trial.duration_seconds)
@@ -225,7 +226,7 @@ def _audit(trial: TrialResult) -> str | None:
 def _violation(violation: Violation) -> Data:
     return {
         "turn": violation.turn,
-        "rule": wording.spaced(violation.rule),
+        "rule": phrases.spaced(violation.rule),
         "reason": violation.reason,
         "text": violation.text,
     }
@@ -242,7 +243,7 @@ def _finding(finding: Finding, doubt: str | None) -> Data:
         restsOn=on,
         doubt=doubt,
         votes=[_known(model=vote.model, **_verdict(vote)) for vote in finding.votes or ()],
-        tally=wording.vote_tally(finding.votes) if finding.votes else None,
+        tally=verdict_words.vote_tally(finding.votes) if finding.votes else None,
     )
 
 
@@ -267,7 +268,7 @@ def _traits(finding: Finding) -> Iterator[list[object]]:
     if finding.kind == "strict":
         yield ["strict", [finding.strict or ""]]
     else:
-        yield [wording.verdict_kind(finding), []]
+        yield [verdict_words.verdict_kind(finding), []]
     yield [f"weight {numbers.plain(finding.weight)}", []]
     if finding.category:
         yield ["category", [finding.category]]

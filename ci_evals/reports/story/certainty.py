@@ -18,7 +18,7 @@ from ci_evals.gate.rules.changes import CLOSE
 from ci_evals.reports.story import changes, gate
 from ci_evals.reports.story.advice import SPOT_CHECK
 from ci_evals.reports.story.failures import News
-from ci_evals.reports.story.wording import capitalized
+from ci_evals.reports.story.phrases import capitalized
 from ci_evals.scoring.scores import ScoreRule, Validity, validity
 from ci_evals.scoring.statistics import ALPHA
 from ci_evals.scoring.usage import agent_models

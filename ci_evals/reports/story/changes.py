@@ -17,8 +17,8 @@ from ci_evals.domain.results.comparison import (
     TestChange,
 )
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.story import wording
-from ci_evals.reports.story.wording import capitalized, sentence
+from ci_evals.reports.story import phrases
+from ci_evals.reports.story.phrases import capitalized, sentence
 from ci_evals.scoring.statistics import ALPHA
 
 _SHOWN_REASONS = 3
@@ -81,7 +81,7 @@ def shown_reasons(comparison: Comparison) -> tuple[str, ...]:
 
 def age(results: Results, comparison: Comparison) -> str:
     """The baseline's age relative to the run: `2 days before this run`."""
-    started, at = wording.utc(results.run.started_at), wording.utc(comparison.baseline.at)
+    started, at = phrases.utc(results.run.started_at), phrases.utc(comparison.baseline.at)
     seconds = (started - at).total_seconds()
     return f"{numbers.age(abs(seconds))} {'before' if seconds >= 0 else 'after'} this run"
 
@@ -97,9 +97,9 @@ def baseline(results: Results) -> str:
     if comparison.method == "both-sides":
         return ""
     run = comparison.baseline
-    commit = wording.commit_name(run)
+    commit = phrases.commit_name(run)
     which = f"commit {commit}" if commit else f"run {run.run_id[:_RUN_ID]}"
-    when = f"{wording.moment(run.at)}, {age(results, comparison)}"
+    when = f"{phrases.moment(run.at)}, {age(results, comparison)}"
     text = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
     if comparison.delta is None:
         text += "; not compared with this run"
@@ -111,7 +111,7 @@ def baseline(results: Results) -> str:
 def passed_before(results: Results) -> str:
     """The sentence on a test that newly fails."""
     run = results.comparison.baseline if results.comparison else None
-    commit = f" (commit {run.commit}{wording.with_changes(run)})" if run and run.commit else ""
+    commit = f" (commit {run.commit}{phrases.with_changes(run)})" if run and run.commit else ""
     return f"It passed in the baseline{commit}."
 
 

@@ -8,7 +8,7 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports.story import gate
-from ci_evals.reports.story.wording import RunOutcome
+from ci_evals.reports.story.outcome_labels import RunOutcome
 from ci_evals.scoring.usage import agent_models, cost_of_trial
 
 

@@ -15,9 +15,10 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import planned_turns
 from ci_evals.domain.transcript import END_REASONS, EndState, FailureCause, Turn
 from ci_evals.domain.verdict import Cause, Finding, Outcome
-from ci_evals.reports.story import changes, gate, wording
+from ci_evals.reports.story import changes, gate, test_words
 from ci_evals.reports.story.judging import CriterionWarnings
-from ci_evals.reports.story.wording import AT_FAULT, CAUSES, ERRORS, OUTCOMES, RunOutcome, spaced
+from ci_evals.reports.story.outcome_labels import AT_FAULT, CAUSES, ERRORS, OUTCOMES, RunOutcome
+from ci_evals.reports.story.phrases import spaced
 
 CONFIRMED = "confirmed"
 """The first word of the remark on a confirmed drop."""
@@ -125,7 +126,7 @@ class FailedTest:
         test = self.test
         if test is None or len(test.trials) == 1 or self.outcome is not TestOutcome.FAILED:
             return ""
-        return f"{wording.passes(test)} trials passed"
+        return f"{test_words.passes(test)} trials passed"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -215,7 +216,7 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
                 became.name,
                 result,
                 became,
-                file=wording.file_of(of) if of else None,
+                file=test_words.file_of(of) if of else None,
                 warnings=warned,
                 of_other_tool=of is not None and of.of_other_tool,
                 base=changes.compared_with(results),
@@ -233,13 +234,13 @@ def other_failed(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedT
             suite.name,
             test.name,
             test,
-            file=wording.file_of(suite),
+            file=test_words.file_of(suite),
             warnings=warnings.of_test(suite.name, test.name),
             of_other_tool=suite.of_other_tool,
             base=changes.compared_with(results),
             in_failed_run=gate.run_outcome(results) is RunOutcome.FAILED,
         )
-        for suite, test in wording.tests_of(results, TestOutcome.FAILED)
+        for suite, test in test_words.tests_of(results, TestOutcome.FAILED)
         if id(test) not in known
     )
 

@@ -33,7 +33,7 @@ from ci_evals.gate.rule import wanting
 from ci_evals.gate.rules import rule_of
 from ci_evals.reports.story import changes
 from ci_evals.reports.story.advice import DECIDE_ANYWAY, NAME_A_BASELINE, OTHER_JUDGE
-from ci_evals.reports.story.wording import RunOutcome
+from ci_evals.reports.story.outcome_labels import RunOutcome
 
 _ORDER = {False: 0, None: 1, True: 2}
 _NAMED = 2

@@ -7,7 +7,7 @@ from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.story import changes, gate, verdict
 from ci_evals.reports.story.failures import FailedTest, News
-from ci_evals.reports.story.wording import UNFINISHED
+from ci_evals.reports.story.outcome_labels import UNFINISHED
 from ci_evals.scoring.comparison.compare import SUSPECT
 
 

@@ -15,8 +15,9 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.extension_registry import study_reports
 from ci_evals.reports import sanitize
 from ci_evals.reports.story.advice import FIX_GUIDELINES
+from ci_evals.reports.story.outcome_labels import Tone
+from ci_evals.reports.story.phrases import spaced
 from ci_evals.reports.story.table import BLANK, Column, Table, table_of
-from ci_evals.reports.story.wording import Tone, spaced
 from ci_evals.scoring.agreement.judges import judge_of, unlike
 
 _NAMED_CRITERIA = 2

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import PooledRun, Results, UnpooledRun
 from ci_evals.reports.story import gate
-from ci_evals.reports.story.wording import RunOutcome, capitalized, sentence
+from ci_evals.reports.story.outcome_labels import RunOutcome
+from ci_evals.reports.story.phrases import capitalized, sentence
 
 _SHOWN = 3
 """Attempts that are not pooled and that reports name; of more their number is given."""

@@ -7,10 +7,12 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Baseline
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Git, Results, RunInfo, Tool
-from ci_evals.reports.story import changes, gate, verdict, wording
-from ci_evals.reports.story.wording import COMMIT, sentence
+from ci_evals.reports.story import changes, gate, phrases, verdict
+from ci_evals.reports.story.phrases import COMMIT, sentence
 from ci_evals.scoring.usage import agent_models
 
+TESTED = frozenset({"Commit", "Branch", "Tag", "Pull request"})
+"""The labels of facts on what was tested."""
 _FEW = 5
 """Suite files and models that are named."""
 
@@ -81,7 +83,7 @@ def _facts(results: Results, judges: dict[str, None]) -> Iterator[tuple[str, str
     run, suites = results.run, results.suites
     users = dict.fromkeys(suite.user_model for suite in suites if suite.user_model)
     commit = run.git.head_commit or run.git.commit
-    yield "Commit", commit[:COMMIT] + wording.with_changes(run.git) if commit else None
+    yield "Commit", commit[:COMMIT] + phrases.with_changes(run.git) if commit else None
     yield _ref(run.git)
     yield "Pull request", str(run.git.pull_request) if run.git.pull_request else None
     yield (
@@ -91,7 +93,7 @@ def _facts(results: Results, judges: dict[str, None]) -> Iterator[tuple[str, str
     yield "Agent's models", numbers.listed(agent_models(results.usage), _FEW)
     yield "Judge", numbers.listed([*judges], _FEW)
     yield "Simulated user", numbers.listed([*users], _FEW)
-    yield "Started", wording.moment(run.started_at)
+    yield "Started", phrases.moment(run.started_at)
     yield "Took", numbers.duration(run.duration_seconds) if run.duration_seconds else None
     yield "Trials", f"{results.counts.played_trials:,}"
     yield "Cost", numbers.money(results.usage.cost_usd) if verdict.paid(results) else None

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ci_evals.domain.results.comparison import Baseline
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.reports.story import wording
+from ci_evals.reports.story import phrases
 from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 
 _BRANCH = "refs/heads/"
@@ -65,5 +65,5 @@ def sentence(
 
 def moment(run: ComparisonRun | Baseline) -> str:
     """The time and the commit of a run: `2026-11-20 09:30 UTC (1aaaaaa)`."""
-    commit = wording.commit_name(run)
-    return f"{wording.moment(run.at)} ({commit})" if commit else wording.moment(run.at)
+    commit = phrases.commit_name(run)
+    return f"{phrases.moment(run.at)} ({commit})" if commit else phrases.moment(run.at)

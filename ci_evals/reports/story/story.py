@@ -17,15 +17,16 @@ from ci_evals.reports.story import (
     gate,
     groups,
     judging,
+    listed_tests,
     properties,
     reruns,
     run_facts,
     scores,
     since,
     tables,
+    test_words,
     verdict,
     weakened,
-    wording,
 )
 from ci_evals.reports.story.advice import NextStep
 from ci_evals.reports.story.changes import Difference
@@ -33,14 +34,16 @@ from ci_evals.reports.story.comparison_runs import ALONE, ComparisonRun, Compari
 from ci_evals.reports.story.failures import Became, News, TrialErrors
 from ci_evals.reports.story.groups import ChangedGroup, FailedGroup
 from ci_evals.reports.story.judging import CriterionWarnings, Remark
+from ci_evals.reports.story.listed_tests import ListedTests
+from ci_evals.reports.story.outcome_labels import RunOutcome
 from ci_evals.reports.story.process import ProcessStory, process
 from ci_evals.reports.story.run_facts import RunStory
 from ci_evals.reports.story.scores import Scored
 from ci_evals.reports.story.table import Table
 from ci_evals.reports.story.tables import SuiteRow
+from ci_evals.reports.story.test_words import FlakyTests
 from ci_evals.reports.story.verdict import Numbers, Trust
 from ci_evals.reports.story.weakened import WeakenedStory
-from ci_evals.reports.story.wording import FlakyTests, ListedTests, RunOutcome
 from ci_evals.scoring.scores import ScoreRule, outcome_of
 from ci_evals.scoring.statistics import ALPHA
 
@@ -284,7 +287,7 @@ def story_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Story
         ),
         errors=failures.errors_by_cause(results.suites),
         suites=suites,
-        listed=wording.listed_tests(results),
+        listed=listed_tests.of_run(results),
         tables=RunTables(
             suites=tables.suites(suites),
             checks=tables.checks(results),
@@ -303,7 +306,7 @@ def story_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Story
             cached_answers=judging.cached_answers(results),
         ),
         process=process(results, base_run),
-        flaky=wording.flaky(results.suites),
+        flaky=test_words.flaky(results.suites),
         properties=properties.of_run(results),
         rerun=reruns.headline(results),
         drop_suspected=_drop_suspected(results),

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Generic, TypeVar
 
 from ci_evals.domain import numbers
-from ci_evals.reports.story.wording import Tone
+from ci_evals.reports.story.outcome_labels import Tone
 
 R = TypeVar("R")
 BLANK = frozenset({""})

@@ -17,10 +17,11 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Latency, RoleUsage
-from ci_evals.reports.story import certainty, changes, gate, wording
+from ci_evals.reports.story import certainty, changes, gate, phrases, test_words, verdict_words
 from ci_evals.reports.story.failures import Became, FailedTest
+from ci_evals.reports.story.outcome_labels import OUTCOMES, UNFINISHED, Tone
+from ci_evals.reports.story.phrases import ROLES
 from ci_evals.reports.story.table import BLANK, NO_COUNT, UNKNOWN, Column, Mark, Room, Table, table_of
-from ci_evals.reports.story.wording import OUTCOMES, ROLES, UNFINISHED, Tone
 from ci_evals.scoring import scores
 
 _SAME = 1e-6
@@ -108,7 +109,7 @@ SUITE_COLUMNS: tuple[Column[SuiteRow], ...] = (
         show=lambda row: row.of_change(_change_interval),
     ),
     Column("p", says_nothing=BLANK, show=lambda row: row.of_change(_chance)),
-    Column("tests passed", unbroken=True, show=lambda row: wording.passed_of(row.suite.counts)),
+    Column("tests passed", unbroken=True, show=lambda row: test_words.passed_of(row.suite.counts)),
 )
 
 
@@ -155,7 +156,7 @@ def suites_in_brief(rows: Sequence[SuiteRow], base: str) -> Table:
         Column("Score", show=_brief_score),
         Column(base, limit=40, show=_brief_base),
         Column("Change", show=_brief_change),
-        Column("Tests passed", show=lambda row: wording.passed_of(row.suite.counts)),
+        Column("Tests passed", show=lambda row: test_words.passed_of(row.suite.counts)),
     )
     if not any(row.became and row.became.delta is not None for row in rows):
         columns = tuple(column for column in columns if column.title not in {base, "Change"})
@@ -302,7 +303,7 @@ class TestRow:
     @property
     def spread(self) -> bool:
         """True if several of its trials were scored, so that they have a spread."""
-        return len(wording.pass_hat_k(self.test)) > 1
+        return len(test_words.pass_hat_k(self.test)) > 1
 
 
 def _test_score(row: TestRow) -> str:
@@ -322,13 +323,13 @@ def _extent(row: TestRow) -> str:
 
 
 def _all_pass(row: TestRow) -> str:
-    chances = wording.pass_hat_k(row.test)
+    chances = test_words.pass_hat_k(row.test)
     return numbers.percent(chances[max(chances)]) if row.spread else ""
 
 
 TEST_COLUMNS: tuple[Column[TestRow], ...] = (
     Column("test", words=True, limit=160, show=lambda row: row.test.name),
-    Column("result", words=True, marked=True, show=lambda row: wording.test_result(row.test)),
+    Column("result", words=True, marked=True, show=lambda row: test_words.test_result(row.test)),
     Column("suite", words=True, says_nothing=BLANK, room=Room.MUCH, show=lambda row: row.suite_shown),
     Column("score", show=_test_score, key=lambda row: row.test.score),
     Column(
@@ -345,7 +346,7 @@ TEST_COLUMNS: tuple[Column[TestRow], ...] = (
     ),
     Column(
         "trials passed",
-        show=lambda row: wording.trial_counts(row.test),
+        show=lambda row: test_words.trial_counts(row.test),
         key=lambda row: row.test.pass_rate,
     ),
     Column(
@@ -417,9 +418,9 @@ def mark_of(outcome: TestOutcome) -> Mark:
 
 TRIAL_COLUMNS: tuple[Column[TrialResult], ...] = (
     Column("trial", show=lambda trial: str(trial.index)),
-    Column("ended", words=True, show=lambda trial: wording.spaced(trial.status)),
+    Column("ended", words=True, show=lambda trial: phrases.spaced(trial.status)),
     Column("score", show=lambda trial: numbers.score(trial.score)),
-    Column("verdicts", words=True, show=lambda trial: wording.tally(trial.findings)),
+    Column("verdicts", words=True, show=lambda trial: verdict_words.tally(trial.findings)),
     Column("turns", show=lambda trial: str(len(trial.turns))),
     Column("time", show=lambda trial: numbers.duration(trial.duration_seconds)),
 )

@@ -14,7 +14,16 @@ from ci_evals.domain.results.suite import ScoreSummary, SuiteResult, TestOutcome
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.gate.rule import Nature, wanting
 from ci_evals.gate.rules import rule_of
-from ci_evals.reports.story import advice, certainty, changes, failures, gate, reruns, wording
+from ci_evals.reports.story import (
+    advice,
+    certainty,
+    changes,
+    failures,
+    gate,
+    phrases,
+    reruns,
+    set_aside_tests,
+)
 from ci_evals.reports.story.advice import (
     FIX_FAILURES,
     MERGE,
@@ -26,7 +35,8 @@ from ci_evals.reports.story.advice import (
     StepPart,
 )
 from ci_evals.reports.story.failures import FailedTest, News
-from ci_evals.reports.story.wording import UNFINISHED, RunOutcome, capitalized, sentence
+from ci_evals.reports.story.outcome_labels import UNFINISHED, RunOutcome
+from ci_evals.reports.story.phrases import capitalized, sentence
 from ci_evals.scoring import null_score
 from ci_evals.scoring.scores import deciding
 
@@ -293,7 +303,7 @@ def in_numbers(results: Results, news: News) -> Numbers:
     score = too_little[0].upper() + too_little[1:] if too_little else _score_of_100(results)
     by_outcome = Counter(test.outcome for test in deciding(results.tests))
     others = [f"{by_outcome[name]:,} {words}" for name, words in _UNSCORED.items() if by_outcome[name]]
-    others += wording.set_aside_counts(counts)
+    others += set_aside_tests.counts(counts)
     noun = "test passes" if counts.passed == counts.deciding == 1 else "tests pass"
     tests = f"{counts.passed:,} of {counts.deciding:,} {noun}"
     undecided = floor if floor and wanting(floor) and not too_little else None
@@ -331,7 +341,7 @@ def origin(run: RunInfo) -> str | None:
     """The origin of conversations that were held earlier, in a sentence; None if they were not."""
     if (earlier := run.origin) is None:
         return _resumed(run.resumed) if run.resumed else None
-    at = wording.moment(earlier.started_at)
+    at = phrases.moment(earlier.started_at)
     match earlier.how:
         case "replay":
             return f"Replayed from a recording of {at}: no agent and no model was called."
@@ -342,7 +352,7 @@ def origin(run: RunInfo) -> str | None:
 def _resumed(part: Resumed) -> str:
     """The part of the run that came from its journal."""
     trials = "1 trial" if part.trials == 1 else f"{part.trials} trials"
-    when = f", the last written {wording.moment(part.written_at)}" if part.written_at else ""
+    when = f", the last written {phrases.moment(part.written_at)}" if part.written_at else ""
     where = f", begun in attempt {part.attempt}" if part.attempt else ""
     return f"Resumed: {trials} came from the journal of this run{where}{when}."
 
@@ -363,7 +373,7 @@ def notes(results: Results) -> tuple[str, ...]:
     return (
         *out,
         *reruns.notes(results),
-        *wording.set_aside_notes(results),
+        *set_aside_tests.notes(results),
         *official_scores(results),
         *results.run.warnings,
         *_floors_that_guard_nothing(results),

@@ -7,7 +7,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.weakened import Weakened, Weakening, WeakeningKind
-from ci_evals.reports.story.wording import capitalized, sentence
+from ci_evals.reports.story.phrases import capitalized, sentence
 
 APPROVE = "/evals approve suite"
 """The command that approves weakened suites, as a comment in the pull request: followed by their code."""

@@ -11,7 +11,7 @@ import pytest
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.reports import console, junit, report_files, results_json
-from ci_evals.reports.story import wording
+from ci_evals.reports.story import listed_tests
 from ci_evals.reports.story.story import story_of
 
 MOST = 30
@@ -30,7 +30,7 @@ def written(name: str, passed: list[Any]) -> str:
 def gated(tmp_path, monkeypatch, capsys):
     """Gates these outcomes against those of a baseline, and returns what is printed."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(wording, "MOST_TESTS", MOST)
+    monkeypatch.setattr(listed_tests, "MOST_TESTS", MOST)
 
     def run(head: list[Any], base: list[Any]) -> str:
         files = written("head.jsonl", head), f"--baseline={written('base.jsonl', base)}"

@@ -12,8 +12,8 @@ from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
 from ci_evals.reports.story.comparison_runs import ComparisonRun
+from ci_evals.reports.story.outcome_labels import RunOutcome
 from ci_evals.reports.story.story import THIS, Story
-from ci_evals.reports.story.wording import RunOutcome
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 8.0, 50.0, 230.0, 270.0
 _FAR = 30

@@ -9,10 +9,10 @@ from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.quality import score_scale
 from ci_evals.reports.page.charts.scale import Scale
-from ci_evals.reports.story import wording
+from ci_evals.reports.story import phrases
 from ci_evals.reports.story.comparison_runs import ComparisonRun
+from ci_evals.reports.story.outcome_labels import RunOutcome
 from ci_evals.reports.story.story import THIS, Story
-from ci_evals.reports.story.wording import RunOutcome
 
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
 _FEWEST = 3
@@ -43,7 +43,7 @@ def figure(story: Story) -> Figure | None:
             (
                 f"{run.at:%Y-%m-%d %H:%M} UTC",
                 run.label,
-                wording.commit_name(run),
+                phrases.commit_name(run),
                 numbers.score(run.score),
                 numbers.interval(run.interval),
                 run.run_outcome.value.words,

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.reports.story.advice import NextStep
+from ci_evals.reports.story.outcome_labels import RunOutcome, Tone
+from ci_evals.reports.story.phrases import capitalized, sentence
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.verdict import Numbers, Trust
-from ci_evals.reports.story.wording import RunOutcome, Tone, capitalized, sentence
 
 _CHECKS = 4
 """Checks that the head shows."""

@@ -8,11 +8,12 @@ from ci_evals.domain.results.comparison import TestChange
 from ci_evals.reports import sanitize
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview.test_links import TestLink, TestLinks
-from ci_evals.reports.story import changes, since, wording
+from ci_evals.reports.story import changes, since, verdict_words
 from ci_evals.reports.story.failures import FailedCriterion, FailedTest, Quotation, TrialErrors
 from ci_evals.reports.story.groups import FailedGroup, Kind
+from ci_evals.reports.story.outcome_labels import UNFINISHED, RunOutcome
+from ci_evals.reports.story.phrases import NO_REASON
 from ci_evals.reports.story.story import Story
-from ci_evals.reports.story.wording import NO_REASON, UNFINISHED, RunOutcome
 
 _WHOLE = 3
 """Failed tests that are shown whole; the others have a line each."""
@@ -63,7 +64,7 @@ class WholeTest:
     def kind(self, criterion: FailedCriterion) -> str:
         """The kind of a criterion, and how often it failed."""
         finding = criterion.finding
-        parts = [] if self.failed.of_other_tool else [wording.verdict_kind(finding).replace("_", " ")]
+        parts = [] if self.failed.of_other_tool else [verdict_words.verdict_kind(finding).replace("_", " ")]
         parts += [f"weight {numbers.plain(finding.weight)}"] if finding.weight != 1 else []
         parts += [finding.category] if finding.category else []
         if criterion.trials > 1:

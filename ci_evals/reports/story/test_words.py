@@ -1,0 +1,99 @@
+"""A test in words: its result, its trials, its file. Not yet sanitized."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ci_evals.domain import numbers
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import Counts, SuiteResult, TestResult
+from ci_evals.domain.suite import is_bundled
+from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.reports.story import set_aside_tests
+from ci_evals.reports.story.outcome_labels import OUTCOMES
+from ci_evals.scoring import scores
+
+
+def file_of(suite: SuiteResult) -> str | None:
+    """The suite's file; None of a bundled suite or another tool's results, which no repository has."""
+    return None if is_bundled(suite.file) or suite.of_other_tool else suite.file
+
+
+def only_judge_missing(test: TestResult) -> bool:
+    """Return whether only a judge was missing to decide this test."""
+    undecided = [f for trial in test.trials for f in trial.findings if f.outcome is Outcome.UNDECIDED]
+    return test.outcome == "undecided" and {finding.cause for finding in undecided} == {Cause.NO_JUDGE}
+
+
+def test_result(test: TestResult) -> str:
+    """A test's outcome with what else is to be said of it: `failed (critical test, flaky)`."""
+    findings = [finding for trial in test.trials for finding in trial.findings]
+    causes = [finding.cause for finding in findings if finding.outcome is Outcome.UNDECIDED]
+    marks = [mark for mark, holds in (("critical test", test.critical), ("flaky", test.flaky)) if holds]
+    if causes and test.outcome == "passed":
+        # As with the provider offline, where a missing judge is no fault of the test.
+        became = "not judged" if set(causes) == {Cause.NO_JUDGE} else "undecided"
+        marks.append(f"{numbers.count(len(causes), 'criterion', 'criteria')} {became}")
+    marks += set_aside_tests.marks(test)
+    words = "not scored" if test.outcome == "passed" and test.score is None else OUTCOMES[test.outcome].words
+    return f"{words} ({', '.join(marks)})" if marks else words
+
+
+def trial_counts(test: TestResult) -> str:
+    """The number of its trials that passed, and of those that decide nothing: `1 of 3, 2 errored`."""
+    counted = sum(trial.counts for trial in test.trials)
+    excluded = sum(trial.excluded for trial in test.trials)
+    failed = sum(trial.counts and scores.failed(trial) for trial in test.trials)
+    others = (
+        (max(0, counted - _passed(test) - failed), "undecided"),
+        (len(test.trials) - counted - excluded, "errored"),
+        (excluded, "excluded"),
+        (test.not_run, "not run"),
+    )
+    return ", ".join([trials_passed(test), *(f"{number} {words}" for number, words in others if number)])
+
+
+def trials_passed(test: TestResult) -> str:
+    """The number of all its trials that passed: `1 of 3`."""
+    return f"{_passed(test)} of {len(test.trials) + test.not_run}"
+
+
+def _passed(test: TestResult) -> int:
+    return round((test.pass_rate or 0) * sum(trial.scored for trial in test.trials))
+
+
+def passes(test: TestResult) -> str:
+    """The number of scored trials that passed every evaluation: `2 of 3`."""
+    return f"{_passed(test)} of {sum(trial.scored for trial in test.trials)}"
+
+
+class FlakyTests(NamedTuple):
+    """The tests whose trials disagree."""
+
+    title: str
+    tests: tuple[tuple[TestResult, str], ...]
+    """Each with how often it passed."""
+
+
+def flaky(suites: Iterable[SuiteResult]) -> FlakyTests:
+    """Return the tests whose trials disagree."""
+    tests = [test for suite in suites for test in suite.tests if test.flaky]
+    title = f"{numbers.count(len(tests), 'flaky test')}: not all trials agree"
+    return FlakyTests(title, tuple((test, f"{passes(test)} trials passed") for test in tests))
+
+
+def pass_hat_k(test: TestResult) -> dict[int, float]:
+    """By k how likely all of k trials pass."""
+    return test.statistics.pass_hat_k if test.statistics else {}
+
+
+def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, TestResult]]:
+    """The tests with one of these outcomes, in the order of the run, without those in quarantine."""
+    for suite in results.suites:
+        for test in scores.deciding(suite.tests):
+            if test.outcome in outcomes:
+                yield suite, test
+
+
+def passed_of(counts: Counts) -> str:
+    """The tests that passed, of those that could: `6 of 8`."""
+    return f"{counts.passed:,} of {counts.deciding:,}"
