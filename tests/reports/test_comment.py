@@ -148,11 +148,8 @@ class Drawn:
 @cache
 def drawn(name: str) -> Drawn:
     """That of one of the huge results."""
-    results = HUGE[name]()
-    return Drawn(
-        summary.sections(story_of(results), comment_cases.CONTEXT),
-        comment.render(story_of(results), comment_cases.CONTEXT),
-    )
+    story = story_of(HUGE[name]())
+    return Drawn(summary.sections(story, comment_cases.CONTEXT), comment.render(story, comment_cases.CONTEXT))
 
 
 @pytest.mark.parametrize("name", HUGE)

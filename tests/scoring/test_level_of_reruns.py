@@ -96,6 +96,7 @@ def test_every_table_of_reruns(heading, cells):
     assert [100 * share for share in figures(TIMES, *cells[:keys])] == pytest.approx(promised, abs=0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [0])
 def test_reruns_add_few_false_alarms(points):
     """Each attempt alone adds one after the other; all of them together hardly any."""
@@ -106,6 +107,7 @@ def test_reruns_add_few_false_alarms(points):
     assert alone[1] > together[1]
 
 
+@pytest.mark.slow
 def test_a_broken_agent_is_rerun_to_green_alone_and_not_by_all_trials():
     """By each attempt alone it nearly always is, after ten reruns."""
     alone = green_after(Commits("heavy", 20, REPLACE, broken="a fifth of the tests", times=30), (0, 10))

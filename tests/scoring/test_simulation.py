@@ -192,6 +192,7 @@ def test_text_on_stale_baselines_agrees_with_its_table():
 # -- part of them, at every change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tests", "trials"), [(5, 3), (8, 1), (20, 3)])
 def test_the_interval_of_a_score_holds_the_true_one(tests, trials):
     """In 95 % of runs; the textbook's, which takes trials for independent, in fewer: it would be noticed."""
@@ -214,6 +215,7 @@ def test_an_unchanged_agent_is_called_worse_in_one_comparison_of_twenty(tests):
     assert abs(fell(Setting(tests, times=500), unchanged) - 0.5) <= error(0.5, 500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tests", [8, 20])
 @pytest.mark.parametrize("damage", ["spread", "concentrated"])
 def test_drops_are_found_as_often_as_the_docs_say(damage, tests):
@@ -225,6 +227,7 @@ def test_drops_are_found_as_often_as_the_docs_say(damage, tests):
     assert abs(fell(setting, DAMAGES[damage], 5) - five) <= error(five, 200, 10_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tests", "damage", "times"),
     [(8, "none", 600), (8, "spread", 600), (8, "concentrated", 600), (20, "concentrated", 400)],
@@ -239,6 +242,7 @@ def test_with_single_trials_the_interval_of_a_change_is_wider():
     assert covers_change(Setting(8, 1, 1, times=1_000), concentrated) > 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "base", "tests", "times"),
     [(3, 3, 8, 300), (7, 3, 20, 200), (7, 7, 8, 100)],
@@ -260,6 +264,7 @@ def test_harder_agents_have_the_mean_that_is_taken_for_true(kind):
     assert abs(fmean(scores) - MEANS[kind]) <= 3 * stdev(scores) / sqrt(len(scores))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("heading", "kind", "tests", "times"),
     [
@@ -297,6 +302,7 @@ def test_what_the_docs_say_of_harder_agents():
         assert same <= 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tests", "trials"), [(8, 1), (20, 3)])
 def test_how_often_an_unchanged_agent_fails_a_gate(tests, trials):
     """The table by which one chooses."""
@@ -308,6 +314,7 @@ def test_how_often_an_unchanged_agent_fails_a_gate(tests, trials):
     assert abs(newly_failing(setting) - newly) <= error(newly, 500, 4_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tests", "trials", "agents"), [(8, 3, 150)])
 def test_the_proposed_floor_is_seldom_missed(tests, trials, agents):
     """In fewer than 8 % of further runs: 5 %, and what the recorded run had of luck."""
@@ -315,6 +322,7 @@ def test_the_proposed_floor_is_seldom_missed(tests, trials, agents):
     assert abs(fmean(missed) - 0.06) <= 0.02 + 3 * stdev(missed) / sqrt(agents) < 0.06
 
 
+@pytest.mark.slow
 def test_odds_come_true():
     """Of floors that are told to be missed in 2 to 40 % of runs, so many are, over all agents."""
     off = [
@@ -326,6 +334,7 @@ def test_odds_come_true():
     assert abs(fmean(off)) <= 0.02 + 3 * stdev(off) / sqrt(len(off))
 
 
+@pytest.mark.slow
 def test_odds_of_newly_failing_tests_come_true():
     """Nearly: they are told a little lower than what happens."""
     texts, happens = odds_of_newly_failing(Setting(8, times=60)), newly_failing(Setting(8, times=1_000))

@@ -83,7 +83,9 @@ def changed(run, data, into):
     return other
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", ["rounds", *(pytest.param(way, marks=pytest.mark.slow) for way in WAYS if way != "rounds")]
+)
 @settings(max_examples=examples(150))
 @given(runs=st.sampled_from([0, 1, 4]), both_sides=st.sampled_from(BothSides), data=st.data())
 def test_no_worse_verdict_opens_the_gate(way, runs, both_sides, data):
@@ -96,6 +98,7 @@ def test_no_worse_verdict_opens_the_gate(way, runs, both_sides, data):
     assert before.gate.passed or not after.gate.passed
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(head=runs_of(MOST), base=runs_of(MOST, st.booleans()), data=st.data())
 def test_no_better_base_agent_opens_the_gate(head, base, data):
@@ -108,6 +111,7 @@ def test_no_better_base_agent_opens_the_gate(head, base, data):
     assert before.gate.passed or not after.gate.passed
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), earlier=runs_of(RECORDED, st.booleans()))
 def test_other_arms_are_no_part_of_the_gate(head, other, earlier):
@@ -118,6 +122,7 @@ def test_other_arms_are_no_part_of_the_gate(head, other, earlier):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), data=st.data())
 def test_a_worse_arm_is_never_called_better(head, other, data):

@@ -20,7 +20,7 @@ def test_interval_is_that_of_clopper_and_pearson(count, of, low, high):
     assert exact_interval(count, of) == pytest.approx((low, high), abs=1e-6)
 
 
-@pytest.mark.parametrize("of", [1, 3, 20, 200])
+@pytest.mark.parametrize("of", [1, 3, 20, pytest.param(200, marks=pytest.mark.slow)])
 def test_interval_covers_every_share_in_at_least_95_of_100(of):
     """Summed over all counts, so no chance is involved."""
     bounds = [exact_interval(count, of) for count in range(of + 1)]
