@@ -124,6 +124,24 @@ def test_a_command_plays_what_failed_and_updates_the_comment(with_baseline):
     assert results["comparison"]["tests"] == tests - taken
 
 
+def test_a_rerun_of_the_job_adds_to_its_first_attempt(with_baseline):
+    """The artifact that the first one left has its trials; comment and summary say what all of them show."""
+    actions, api = with_baseline, with_baseline.api
+    run = api.add_run(HEAD, event="pull_request", head_branch="topic")
+    with agent(broken=["RETURN_REQUEST"]) as inputs:
+        inputs |= {"max-drop": "5"}
+        first = actions.of_pull_request(7, HEAD, MERGE, run=run, inputs=inputs)
+        actions.upload(first, run, "ci-evals-attempt-default-1")
+        second = actions.of_pull_request(7, HEAD, MERGE, run=run, inputs=inputs, GITHUB_RUN_ATTEMPT="2")
+    assert (first.done.returncode, second.done.returncode) == (1, 1), second.done.stderr
+    alone, together = (json.loads(step.results_file.read_text()) for step in (first, second))
+    assert together["counts"]["trials"] == 2 * alone["counts"]["trials"]
+    assert [(pooled["attempt"], pooled["passed"]) for pooled in together["run"]["pooled"]] == [(1, False)]
+    (comment,) = api.comments[7]
+    assert "Rerun 1 of this commit: " in comment["body"]
+    assert "Rerun 1 of this commit: " in second.step.summary
+
+
 def test_a_late_writer_changes_nothing(with_baseline):
     """A run that began earlier and ends later leaves the newer run's comment alone."""
     actions, api = with_baseline, with_baseline.api

@@ -1,17 +1,28 @@
-"""The level of attempts at one commit, against agents whose scores are known: tables of docs/reruns.md."""
+"""The level of attempts at one commit, against agents with known scores: tables of docs/statistics.md."""
 
-from math import sqrt
+from math import pi, sqrt
 
+import numpy as np
 import pytest
 from doc_pages import page, table
-from reruns_simulation import POOL, REPLACE, SQUARES, Commits, called_worse_by, green_after
+from reruns_simulation import (
+    MANY,
+    POOL,
+    REPLACE,
+    SQUARES,
+    Attempts,
+    Commits,
+    called_worse_by,
+    green_after,
+)
 
 from ci_evals.scoring.comparison.reruns import level, share_of_level, with_share
 from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
-from ci_evals.scoring.statistics import ALPHA
+from ci_evals.scoring.statistics import ALPHA, ScorePair, chance_of_drop
 
-DOCS = page("reruns.md")
-POLICIES = {
+DOCS = page("statistics.md")
+TIMES = 2_000
+GATES = {
     "each attempt alone": {"policy": REPLACE},
     "all trials, level 6 / (π² k²)": {"policy": SQUARES},
     "all trials": {"policy": POOL},
@@ -19,7 +30,14 @@ POLICIES = {
     "all trials, `--against`": {"both_sides": True},
     "all trials, both options": {"rounds": True, "both_sides": True},
 }
-TIMES = 200
+DAMAGES = {
+    "5 points, spread": {"points": 5.0},
+    "10 points, spread": {"points": 10.0},
+    "a fifth of the tests": {"broken": "a fifth of the tests"},
+    "one test": {"broken": "one test"},
+}
+RERUNS = (0, 1, 2, 5, 20)
+UNTIL_GREEN = (0, 1, 2, 5, 10)
 
 
 def test_levels_of_attempts_that_find_nothing_add_up_to_the_level():
@@ -63,54 +81,107 @@ def test_looks_of_rounds_use_the_same_part_of_their_levels():
 # -- the tables of the docs
 
 
-def _commits(name: str, times: int, **fields) -> Commits:
-    return Commits("heavy", 20, times=times, **POLICIES[name], **fields)
+def _percent(shares) -> list[float]:
+    return [100 * share for share in shares]
 
 
 def _of_unchanged(times, name, points):
-    return called_worse_by(_commits(name, times, session_points=float(points)), (0, 1, 2, 5, 20))
+    return called_worse_by(Commits(times=times, drift=float(points), **GATES[name]), RERUNS)
 
 
-def _of_broken(times, name):
-    return green_after(_commits(name, times, broken="a fifth of the tests"), (0, 1, 2, 5, 10))
+def _of_other_kinds(times, kind, tests):
+    return called_worse_by(Commits(kind, int(tests), times=times), RERUNS)
+
+
+def _of_broken(times, damage, name):
+    return green_after(Commits(times=times, **GATES[name], **DAMAGES[damage]), UNTIL_GREEN)
 
 
 def _of_cleared(times, name):
-    return green_after(_commits(name, times), (0, 1, 2, 5, 10))
+    return green_after(Commits(times=times, **GATES[name]), UNTIL_GREEN)
+
+
+def _of_single_looks(times, damage):
+    found = []
+    for share in (1.0, share_of_level([]), 6 / pi**2):
+        commits = Commits(policy=REPLACE, level=share, times=times, **DAMAGES[damage])
+        found += called_worse_by(commits, (0,))
+    return found
 
 
 TABLES = {
-    "unchanged agent": (_of_unchanged, 2),
-    "broken agent": (_of_broken, 1),
-    "unchanged agent, rerun until green": (_of_cleared, 1),
+    "unchanged agent": (_of_unchanged, 2, TIMES),
+    "unchanged agent of the kind": (_of_other_kinds, 2, TIMES),
+    "broken agent": (_of_broken, 2, TIMES // 4),
+    "unchanged agent, rerun until green": (_of_cleared, 1, TIMES),
+    "drop found by one run": (_of_single_looks, 1, TIMES),
 }
+"""The figures of a row, the cells that name it, and how many commits it is of."""
 ROWS = [(heading, cells) for heading in TABLES for cells in table(heading, DOCS)]
 
 
 @pytest.mark.simulate
 @pytest.mark.parametrize(("heading", "cells"), ROWS)
 def test_every_table_of_reruns(heading, cells):
-    """The same dice come to the same figures."""
-    figures, keys = TABLES[heading]
+    """The same dice come to the same figures, but for the last digit."""
+    figures, keys, times = TABLES[heading]
     promised = [float(cell.removesuffix(" %")) for cell in cells[keys:]]
-    assert [100 * share for share in figures(TIMES, *cells[:keys])] == pytest.approx(promised, abs=0.6)
+    assert _percent(figures(times, *cells[:keys])) == pytest.approx(promised, abs=0.25)
+
+
+def _figures(cells) -> list[float]:
+    return [float(cell.removesuffix(" %")) for cell in cells[2:]]
+
+
+UNCHANGED = table("unchanged agent", DOCS)
+ALONE = {cells[1]: _figures(cells) for cells in UNCHANGED if cells[0] == "each attempt alone"}
+
+
+@pytest.mark.parametrize("cells", [cells for cells in UNCHANGED if cells[0].startswith("all trials")])
+def test_the_docs_show_that_reruns_add_few_false_alarms(cells):
+    """At most 5 % if both sides have the same conditions; else a tenth of what attempts alone add."""
+    first, *later = _figures(cells)
+    error = 100 * sqrt(ALPHA * (1 - ALPHA) / TIMES)
+    if cells[1] == "0" or cells[0].endswith(("`--against`", "both options")):
+        assert later[-1] <= 100 * ALPHA + 2 * error
+    alone = ALONE[cells[1]]
+    assert later[-1] - first <= (alone[-1] - alone[0]) / 10
+
+
+# -- a small form of the same
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("points", [0])
-def test_reruns_add_few_false_alarms(points):
+@pytest.mark.parametrize("gate", [{}, {"rounds": True}, {"rounds": True, "both_sides": True}])
+def test_the_simulated_test_is_that_of_a_run(gate):
+    """The p of arrays and of `chance_of_drop`, of pooled trials too; the approximation errs by little."""
+    attempts = Attempts(Commits(times=4, points=5.0, **gate))
+    everyone = np.ones(4, dtype=bool)
+    for _ in range(2):
+        attempts.attempt(everyone)
+        rough = attempts.approximate_p()
+        for commit in range(4):
+            head, base = attempts.of_head.of(commit), attempts.other.of(commit)
+            pairs = [ScorePair(tuple(own), tuple(other)) for own, other in zip(head, base, strict=True)]
+            p = chance_of_drop(pairs, "seed").p
+            error = sqrt(p * (1 - p) / MANY)
+            assert attempts.p(commit) == pytest.approx(p, abs=6 * error + 0.001)
+            assert rough[commit] == pytest.approx(p, abs=6 * error + 0.01)
+
+
+def test_reruns_add_few_false_alarms():
     """Each attempt alone adds one after the other; all of them together hardly any."""
-    times = 60
-    alone = called_worse_by(_commits("each attempt alone", times, session_points=points), (0, 5))
-    together = called_worse_by(_commits("all trials", times, session_points=points), (0, 5))
+    times = 200
+    alone = called_worse_by(Commits(policy=REPLACE, times=times), (0, 5))
+    together = called_worse_by(Commits(times=times), (0, 5))
     assert together[1] <= ALPHA + 3 * sqrt(ALPHA * (1 - ALPHA) / times)
     assert alone[1] > together[1]
 
 
-@pytest.mark.slow
 def test_a_broken_agent_is_rerun_to_green_alone_and_not_by_all_trials():
     """By each attempt alone it nearly always is, after ten reruns."""
-    alone = green_after(Commits("heavy", 20, REPLACE, broken="a fifth of the tests", times=30), (0, 10))
-    together = green_after(Commits("heavy", 20, POOL, broken="a fifth of the tests", times=30), (0, 10))
+    damage = DAMAGES["a fifth of the tests"]
+    alone = green_after(Commits(policy=REPLACE, times=100, **damage), (0, 10))
+    together = green_after(Commits(times=100, **damage), (0, 10))
     assert alone[1] > 0.5
     assert together[1] <= together[0] + 0.2

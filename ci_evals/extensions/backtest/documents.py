@@ -34,8 +34,11 @@ def summary(found: Backtest, width: int | None) -> str:
         tables.append(wording.setting_table(found))
     if found.checks:
         tables.append(wording.check_table(found))
+    sentences = _sentences(found)
+    if found.left_out:
+        sentences.append(f"Left out: {len(found.left_out):,} (see {MARKDOWN}).")
     parts = [_plain(table, width) for table in tables]
-    parts.append("\n".join(map(sanitize.log_line, _sentences(found))))
+    parts.append("\n".join(map(sanitize.log_line, sentences)))
     return "\n\n".join(parts)
 
 
@@ -47,8 +50,6 @@ def _sentences(found: Backtest) -> list[str]:
         wording.commits(found),
         wording.pull_requests(found),
     ]
-    if found.left_out:
-        sentences.append(f"Left out: {len(found.left_out):,} (see {MARKDOWN}).")
     return [sentence for sentence in sentences if sentence]
 
 
