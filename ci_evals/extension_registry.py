@@ -12,6 +12,7 @@ these names:
 - `result`: `KINDS`, the types of what it keeps in the results of a run;
 - `report`: `report(results)`, the `StudyReport` of what results hold of it, or None, and its `RANK` among the
   reports of all extensions;
+- `run_report`: the same for an extension that reports on runs in whose results it keeps nothing;
 - `providers`: `PROVIDERS`, rows of providers of models (`domain/providers`);
 - `python_objects`: `adapter_of(target, name, settings)`, an object with the methods of an adapter if `target`
   is an agent of a type that it knows, else None; and `FORM`, a few words on these types for messages;
@@ -71,6 +72,7 @@ NEEDED = {
     "commands": ("COMMANDS",),
     "result": ("KINDS",),
     "report": ("report", "RANK"),
+    "run_report": ("report", "RANK"),
     "providers": ("PROVIDERS",),
     "python_objects": ("adapter_of", "FORM"),
     "readers": ("READERS",),
@@ -208,7 +210,10 @@ def study_kinds() -> dict[str, type["Study"]]:
 
 def study_reports(results: "Results") -> Iterator[Any]:
     """Yield the `StudyReport` of each extension on these results, in the order of their ranks."""
-    for module in sorted(installed().parts("report"), key=lambda module: module.RANK):
+    modules = [*installed().parts("run_report")]
+    if results.studies:
+        modules += installed().parts("report")
+    for module in sorted(modules, key=lambda module: module.RANK):
         if report := module.report(results):
             yield report
 

@@ -145,6 +145,8 @@ def _suite_keys(schema: Schema) -> Iterator[str]:
     yield from _keys("## A given reply", parts["GivenReply"])
     yield from _keys("## A quarantine", parts["Quarantine"])
     yield from _keys("## When to play", parts["When"])
+    if "Persona" in parts:
+        yield from _keys("## A persona", parts["Persona"])
     yield from _keys("## A step or probe", parts["Step"])
     for kind, name in (("http", "HttpCall"), ("sql", "SqlQuery"), ("file", "FileRead")):
         yield from _keys(f"### `{kind}`", parts[name])

@@ -188,21 +188,21 @@ def with_suite_numbers(suite: SuiteResult, numbers: SuiteNumbers) -> SuiteResult
 def _category_groups(tests: Sequence[TestResult], rule: ScoreRule) -> tuple[ScoreGroup, ...]:
     groups = []
     for name, having in _by_name(tests, _categories).items():
-        groups.append(_group(name, having, replace(rule, finding_filter=scores.of_category(name))))
+        groups.append(group_of(name, having, replace(rule, finding_filter=scores.of_category(name))))
     return tuple(groups)
 
 
 def _logic_groups(tests: Sequence[TestResult], rule: ScoreRule) -> tuple[ScoreGroup, ...]:
     groups = []
     for name, having in _by_name(tests, _logic).items():
-        groups.append(_group(name, having, replace(rule, finding_filter=scores.of_logic(name))))
+        groups.append(group_of(name, having, replace(rule, finding_filter=scores.of_logic(name))))
     return tuple(groups)
 
 
 def _groups(
     tests: Sequence[TestResult], rule: ScoreRule, names: Callable[[TestResult], Iterable[str]]
 ) -> tuple[ScoreGroup, ...]:
-    return tuple(_group(name, having, rule) for name, having in _by_name(tests, names).items())
+    return tuple(group_of(name, having, rule) for name, having in _by_name(tests, names).items())
 
 
 def _by_name(
@@ -234,7 +234,8 @@ def _difficulty(test: TestResult) -> Iterable[str]:
         yield test.difficulty
 
 
-def _group(name: str, tests: Sequence[TestResult], rule: ScoreRule) -> ScoreGroup:
+def group_of(name: str, tests: Sequence[TestResult], rule: ScoreRule) -> ScoreGroup:
+    """The score of some tests, and the outcomes of their verdicts."""
     having = 0
     outcomes: Counter[Outcome] = Counter()
     for test in tests:

@@ -1,5 +1,6 @@
 """The keys `personas` and `personaMatrix`: each test also with each of its personas."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -9,13 +10,15 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import Suite, Test
-from ci_evals.extensions.personas.traits import TRAITS, instructions
+from ci_evals.extensions.personas.traits import TRAITS, in_language, instructions
 from ci_evals.planning.documents.document import Path, short
 from ci_evals.planning.suite_keys import Expansion, WrittenSuite
 from ci_evals.planning.validation import nearest
 
 PERSONA_TAG = "persona:"
 """The beginning of the tag of a persona's tests."""
+LANGUAGE_TAG = "language:"
+"""The same of a persona with a language."""
 _LONGEST_NAME = 40
 _NOT_IN_NAMES = frozenset("(),\n\r\t")
 
@@ -29,11 +32,33 @@ def _is_trait(name: str) -> str:
 TraitName = Annotated[str, AfterValidator(_is_trait), WithJsonSchema({"enum": [*TRAITS]})]
 
 
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+"""A language as BCP 47 names it."""
+
+
+def _is_language(code: str) -> str:
+    if not _LANGUAGE.fullmatch(code):
+        raise ValueError("is not the code of a language, such as de or pt-BR")
+    return code
+
+
+LanguageCode = Annotated[
+    str,
+    AfterValidator(_is_language),
+    WithJsonSchema({"type": "string", "pattern": f"^{_LANGUAGE.pattern}$"}),
+]
+
+
 class Persona(Model):
     """A user who makes a test harder."""
 
     traits: tuple[TraitName, ...] = Field(
         default=(), description=f"How this user acts: {', '.join(f'`{name}`' for name in TRAITS)}."
+    )
+    language: LanguageCode | None = Field(
+        default=None,
+        description="The language in which this user writes, such as `de` or `pt-BR`. Only for tests without "
+        "fixed lines.",
     )
     note: NonBlank | None = Field(
         default=None, description="More about this user, in your own words, for the simulated user."
@@ -105,8 +130,9 @@ class _Expander:
             if not name.strip() or len(name) > _LONGEST_NAME or not _NOT_IN_NAMES.isdisjoint(name):
                 rule = f"use up to {_LONGEST_NAME} characters, without parentheses, commas and line breaks"
                 self._problem(path, f"{short(name)!r} cannot be a persona's name: {rule}")
-            if not persona.traits and not persona.note:
-                self._problem(path, "has neither 'traits' nor a 'note', so it would change nothing")
+            if not persona.traits and not persona.note and not persona.language:
+                message = "has no 'traits', no 'language' and no 'note', so it would change nothing"
+                self._problem(path, message)
             if not keys.persona_matrix and name not in named:
                 message = "no test is played with this persona; name it in 'personas' of a test"
                 self._warn(path, message)
@@ -127,7 +153,21 @@ class _Expander:
         if names and not _user_speaks(self.written.suite, test):
             self._refuse_silent_user(index, own)
             return ()
-        return [*dict.fromkeys(names)]
+        return [name for name in dict.fromkeys(names) if self._may_speak(name, index, own)]
+
+    def _may_speak(self, name: str, index: int, own: Sequence[str]) -> bool:
+        """Return whether the test has no fixed line that would be in another language."""
+        language = self.written.keys.personas[name].language
+        fixed = any(not turn.auto for turn in self.written.suite.tests[index].planned_turns)
+        if language is None or not fixed:
+            return True
+        message = f"has fixed lines, which {short(name)!r} would not say in the language {language}"
+        if name in own:
+            path: Path = ("tests", index, "personas", own.index(name))
+            self._problem(path, f"{message}; write a test with its lines, or make them 'auto'")
+        else:
+            self._warn(("tests", index), f"{message}. It is played without this persona.")
+        return False
 
     def _refuse_silent_user(self, index: int, own: Sequence[str]) -> None:
         message = (
@@ -156,13 +196,17 @@ def _with_persona(test: Test, name: str, persona: Persona, cluster: str) -> Test
     parts = [test.guidelines]
     if persona.traits:
         parts.append(instructions(persona.traits))
+    tags = [*test.tags, f"{PERSONA_TAG}{name}"]
+    if persona.language:
+        parts.append(in_language(persona.language))
+        tags.append(f"{LANGUAGE_TAG}{persona.language}")
     if persona.note:
         parts.append(persona.note)
     audited = any(TRAITS[trait].audited for trait in persona.traits)
     return test.copy_with(
         name=f"{test.name} ({name})",
         guidelines="\n\n".join(parts),
-        tags=(*test.tags, f"{PERSONA_TAG}{name}"),
+        tags=tuple(tags),
         cluster=cluster,
         audit_user=test.audit_user or audited,
     )

@@ -38,6 +38,11 @@ TRAITS = {
 }
 
 
+def in_language(code: str) -> str:
+    """Return what a simulated user is told who writes in a language."""
+    return render(_PROMPTS.format("language"), language=code).strip()
+
+
 def instructions(traits: tuple[str, ...]) -> str:
     """Return what a simulated user with these traits is told."""
     heading = render(_PROMPTS.format("heading")).strip()

@@ -314,7 +314,7 @@ def warnings(results: Results) -> tuple[str, ...]:
 
 def studies(results: Results) -> tuple[StudyReport, ...]:
     """The report of each study on this run."""
-    return tuple(study_reports(results)) if results.studies else ()
+    return tuple(study_reports(results))
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def test_name_of_another_test_is_no_name_of_a_pair():
         ({"": {"traits": ["terse"]}}, "cannot be a persona's name"),
         ({"a, b": {"traits": ["terse"]}}, "cannot be a persona's name"),
         ({"x" * 41: {"traits": ["terse"]}}, "cannot be a persona's name"),
-        ({"calm": {}}, "has neither 'traits' nor a 'note', so it would change nothing"),
+        ({"calm": {}}, "has no 'traits', no 'language' and no 'note', so it would change nothing"),
         ({}, "personaMatrix: needs 'personas', which this suite does not have"),
     ],
 )
@@ -197,3 +197,28 @@ def test_schema_for_editors_has_the_keys():
     assert schema.is_valid(suite_of(a_test(personas=["rude"]), personaMatrix=True))
     assert not schema.is_valid(suite_of(a_test(), personas={"rude": {"traits": ["impatint"]}}))
     assert not schema.is_valid(suite_of(a_test(personas="rude")))
+
+
+def test_persona_with_a_language_writes_in_it():
+    suite = suite_of(a_test(personas=["hans"]), personas={"hans": {"language": "de"}})
+    _, german = read(suite).suite.tests
+    assert 'in the language with the code "de"' in german.guidelines
+    assert german.tags == ("persona:hans", "language:de")
+
+
+def test_fixed_lines_are_never_sent_in_another_language_than_the_persona_s():
+    fixed = a_test(turns=[{"user": "Hello"}, {"user": "auto"}])
+    personas = {"hans": {"language": "de"}, "rushed": {"traits": ["terse"]}}
+    (problem,) = problems(suite_of(fixed | {"personas": ["hans"]}, personas=personas))
+    assert problem.startswith(
+        "tests[0].personas[0]: has fixed lines, which 'hans' would not say in the language de"
+    )
+    loaded = read(suite_of(fixed, personas=personas, personaMatrix=True))
+    assert [test.name for test in loaded.suite.tests] == ["Refund", "Refund (rushed)"]
+    assert "It is played without this persona." in str(loaded.warnings[0])
+
+
+@pytest.mark.parametrize("code", ["German", "d", "de_AT", ""])
+def test_language_is_a_code(code):
+    (problem,) = problems(suite_of(a_test(), personas={"hans": {"language": code}}, personaMatrix=True))
+    assert problem == f"personas.hans.language: {code!r} is not the code of a language, such as de or pt-BR"
