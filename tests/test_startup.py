@@ -30,6 +30,21 @@ sys.addaudithook(tell)
 runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
 """
 
+FORKED_FOR_EACH = """
+import json, sys
+import ci_evals.cli.commands.run, ci_evals.job, ci_evals.runner, ci_evals.wiring
+import aiohttp
+
+print("\\n" + " ".join(sys.modules), flush=True)
+for command in json.loads(sys.argv[1]):
+    if not os.fork():
+        sys.argv[1:] = command
+        sys.addaudithook(tell)
+        runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
+    os.wait()
+"""
+"""What all runs import, then each run in a fork: it tells at its first request."""
+
 LATE = {
     "openai": "its models",
     "anthropic": "its models",
@@ -64,8 +79,8 @@ LATE = {
 """What is imported only for what is named beside it."""
 
 
-def imported(code: str, *args: str, **env: str) -> set[str]:
-    """All modules and packages that are there when the code tells of them."""
+def printed(code: str, *args: str, **env: str) -> list[str]:
+    """The lines that the code prints."""
     ran = subprocess.run(
         [sys.executable, "-c", code, *args],
         env=CLEAN | env,
@@ -76,7 +91,12 @@ def imported(code: str, *args: str, **env: str) -> set[str]:
     )
     assert ran.stdout, ran.stderr
     assert "error: " not in ran.stderr
-    return set(ran.stdout.splitlines()[-1].split())
+    return ran.stdout.splitlines()
+
+
+def imported(code: str, *args: str, **env: str) -> set[str]:
+    """All modules and packages that are there when the code tells of them."""
+    return set(printed(code, *args, **env)[-1].split())
 
 
 def packages(modules: set[str]) -> set[str]:
@@ -187,23 +207,32 @@ ADAPTERS = {
 """The modules of each adapter. Two read lists of integrations and parameters by `aui_trace`."""
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
-def test_a_run_imports_the_adapter_of_its_suite_alone(tmp_path, name):
-    """Of each adapter only its own modules are there, and those that speak HTTP for all of them."""
+@pytest.fixture(scope="module")
+def modules_of_adapters(tmp_path_factory):
+    """The modules of a run of each adapter, and under "" those that no run has asked for."""
+    folder = tmp_path_factory.mktemp("adapters")
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
+    common = {"agentId": "a", "apiKey": "agent-key-1", "baseUrl": "http://127.0.0.1:9", "tests": [test]}
     options = {"responses": {"api": "responses"}, "http": SENDS}
-    suite = {
-        "name": "s",
-        "adapter": "openai" if name == "responses" else name,
-        "agentId": "a",
-        "apiKey": "agent-key-1",
-        "baseUrl": "http://127.0.0.1:9",
-        "tests": [test],
-        **({"adapterOptions": options[name]} if name in options else {}),
-    }
-    (tmp_path / "suite.json").write_text(json.dumps(suite))
-    command = ("run", str(tmp_path / "suite.json"), "--provider=offline", f"--output-dir={tmp_path / 'r'}")
-    modules = imported(TOLD_AT_THE_FIRST_REQUEST, *command)
+    commands = []
+    for name in ADAPTERS:
+        suite = {"name": name, "adapter": "openai" if name == "responses" else name, **common}
+        if name in options:
+            suite["adapterOptions"] = options[name]
+        (folder / f"{name}.json").write_text(json.dumps(suite))
+        results = f"--output-dir={folder / name}"
+        commands.append(["run", str(folder / f"{name}.json"), "--provider=offline", results])
+    tell = TOLD_AT_THE_FIRST_REQUEST.partition("sys.addaudithook")[0]
+    lines = printed(tell + FORKED_FOR_EACH, json.dumps(commands))
+    modules = [set(line.split()) for line in lines if line.startswith("sys ")]
+    return dict(zip(["", *ADAPTERS], modules, strict=True))
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_a_run_imports_the_adapter_of_its_suite_alone(modules_of_adapters, name):
+    """Of each adapter only its own modules are there, and those that speak HTTP for all of them."""
+    assert not agent_modules(modules_of_adapters[""]) & ADAPTERS[name]
+    modules = modules_of_adapters[name]
     assert agent_modules(modules) == SHARED | ADAPTERS[name]
     rooms = (
         "ci_evals.extensions.worlds.",
