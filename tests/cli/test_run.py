@@ -324,12 +324,15 @@ SLOW_SDK = """import pathlib, time
 pathlib.Path("importing").touch()
 time.sleep(1)
 """
+IMPORTED_FIRST = "import ci_evals.library.runs, jinja2\n"
+"""What writes reports: a busy machine may need more seconds to import it than an interrupted run has."""
 
 
 def test_an_interruption_while_the_sdk_is_imported(tmp_path):
     """The agent is spoken to meanwhile; what had begun is told of when the import is over."""
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow/openai.py").write_text(SLOW_SDK)
+    (tmp_path / "slow/sitecustomize.py").write_text(IMPORTED_FIRST)
 
     def hang(heard):
         for _ in range(30_000):
