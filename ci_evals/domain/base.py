@@ -1,5 +1,6 @@
 """Base classes and types of all values of the domain."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -80,6 +81,16 @@ _MOST_TOKENS = 10**9
 def token_count(value: object) -> int | None:
     """A count of tokens that somebody reports; None for what cannot be one."""
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+
+
+_LONGEST_MODEL = 200
+"""The most characters of a model's name: a longer text is none."""
+
+
+def model_names(values: Iterable[object]) -> tuple[str, ...]:
+    """The names of models that somebody reports, each once; what cannot be a name is left out."""
+    texts = (value.strip() for value in values if isinstance(value, str))
+    return tuple(dict.fromkeys(text for text in texts if 0 < len(text) <= _LONGEST_MODEL))
 
 
 NonBlank = Annotated[str, StringConstraints(pattern=r"\S")]

@@ -143,6 +143,7 @@ class Reply(Record):
         default=None, description="Tokens that the agent says it read for it."
     )
     output_tokens: Amount | None = Field(default=None, description="Tokens that it says it wrote.")
+    models: tuple[str, ...] = Field(default=(), description="Models that it says answered.")
     trace: JsonValue = Field(default=None, description="The trace as the agent sent it.")
     raw: JsonValue = Field(
         default=None, description="The whole reply as the agent sent it; only with `debug`."
@@ -179,10 +180,10 @@ class Turns(Sequence[Turn], redaction.Redactable):
     """The turns of a trial that has ended.
 
     Packed they take a small part of the memory, and are unpacked whenever they are read, except
-    `latencies`, `first_tokens` and `tokens`. What is read from JSON is packed at once.
+    `latencies`, `first_tokens`, `models` and `tokens`. What is read from JSON is packed at once.
     """
 
-    __slots__ = ("_items", "_json", "_packed", "first_tokens", "latencies", "tokens")
+    __slots__ = ("_items", "_json", "_packed", "first_tokens", "latencies", "models", "tokens")
 
     def __init__(self, items: Iterable[Turn] = ()) -> None:
         self._items: tuple[Turn, ...] = tuple(items)
@@ -201,6 +202,10 @@ class Turns(Sequence[Turn], redaction.Redactable):
             if item.input_tokens is not None or item.output_tokens is not None
         )
         """Read and written, of those whose agent tells."""
+        self.models: Sequence[str] = tuple(
+            dict.fromkeys(name for item in self._items for name in item.models)
+        )
+        """The models that answered, of an agent that tells."""
 
     def packed(self) -> "Turns":
         """The same in less memory."""
@@ -213,7 +218,7 @@ class Turns(Sequence[Turn], redaction.Redactable):
         traces = _END.join([trace for trace, _, _ in parts]) if traced else b""
         small._packed = zlib.compress(rest, level=1), traces and zlib.compress(traces, level=1)
         small.latencies, small.tokens = self.latencies, self.tokens
-        small.first_tokens = self.first_tokens
+        small.first_tokens, small.models = self.first_tokens, self.models
         return small
 
     def changed(self, change: Callable[[Turn], Turn]) -> "Turns":

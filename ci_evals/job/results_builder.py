@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -36,6 +36,7 @@ from ci_evals.job.conclude import Conclusion
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.unproven_paths import Settled
+from ci_evals.planning import model_family
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring import tool_names
 from ci_evals.scoring.comparison.reruns import level, share_of_level, with_share
@@ -239,9 +240,19 @@ class ResultsBuilder:
             *([resumed] if resumed else ()),
             *(self.judge_checks.warnings() if self.judge_checks else ()),
             *map(self._job.redactor.text, tool_names.warnings(plan, settled.results)),
+            *map(self._job.redactor.text, model_family.warnings(self._reported_models(plan, settled))),
             *map(self._job.redactor.text, settled.warnings),
             *self._notes(),
         )
+
+    def _reported_models(self, plan: Plan, settled: Settled) -> Iterator[tuple[str, str]]:
+        """Yield each judge with each model that answered it, as replies report it and nothing else does."""
+        for trial, result in zip(plan.trials, settled.results, strict=False):
+            if result is None or not any(finding.kind == "judged" for finding in result.findings):
+                continue
+            if model_family.may_be_reported(plan.suites[trial.suite].suite):
+                judges = self._facts[trial.suite].models.judges
+                yield from ((judge, model) for model in result.turns.models for judge in judges)
 
     @cached_property
     def _null_scores(self) -> NullScores:

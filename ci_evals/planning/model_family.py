@@ -43,6 +43,11 @@ def agents_model(suite: Suite) -> str | None:
     return suite.model
 
 
+def may_be_reported(suite: Suite) -> bool:
+    """Return whether only an agent's replies can say which family it is of: no option and no suite does."""
+    return family(agents_model(suite) or "") is None
+
+
 def warnings(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return one warning, or none, about judges and the agents' models that they judge."""
     related = dict.fromkeys(pair for pair in pairs if family(pair[0]) == family(pair[1]) is not None)

@@ -46,6 +46,20 @@ _TOKENS_WRITTEN = (
 _TOKENS = frozenset(_TOKENS_READ + _TOKENS_WRITTEN)
 
 
+_MODELS = (
+    "gen_ai.response.model",
+    "gen_ai.request.model",
+    "llm.model_name",
+    "ai.response.model",
+    "ai.model.id",
+)
+
+
+def model_of(span: Span) -> str | None:
+    """Return the model that answered, or else the one that was asked."""
+    return span.text(*_MODELS)
+
+
 def requested_calls(span: Span) -> tuple[Called, ...]:
     """Return the tool calls in a model's answer, in its order."""
     if not span.events and not any(map(_is_of_answers, span.attributes)):

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.domain.base import instant
+from ci_evals.domain.base import instant, model_names
 from ci_evals.domain.transcript import ToolCall, ToolStatus
 from ci_evals.extension_support.span_reading.arguments import content_switch
 from ci_evals.extension_support.span_reading.belonging import ancestors
 from ci_evals.extension_support.span_reading.dialects import (
     agent_name,
     hides_calls,
+    model_of,
     requested_calls,
     shows_answer,
     tokens,
@@ -43,6 +44,8 @@ class TurnEvidence:
     """Why a call may be of any tool; None if each has a name."""
     input_tokens: int | None
     output_tokens: int | None
+    models: tuple[str, ...]
+    """The models that answered."""
     spans: JsonValue
     """The spans for people to read."""
 
@@ -109,6 +112,7 @@ def read(spans: Iterable[Span], missing: str | None = None) -> TurnEvidence:
         unnamed=_unnamed(calls),
         input_tokens=_sum(pair[0] for pair in used),
         output_tokens=_sum(pair[1] for pair in used),
+        models=model_names(model_of(span) for group in models for span in group),
         spans=for_people(ordered),
     )
 

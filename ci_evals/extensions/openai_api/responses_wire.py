@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.hand_over import hand_over
 from ci_evals.domain.actions import views_of
-from ci_evals.domain.base import token_count
+from ci_evals.domain.base import model_names, token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply, ToolCall
@@ -166,6 +166,7 @@ def reply(rounds: Sequence[Answer], seconds: float, options: ChatOptions) -> Rep
         error_detail=last.error or (chat_wire.WITHHELD if withheld else None),
         input_tokens=chat_wire.total(answer.input_tokens for answer in rounds),
         output_tokens=chat_wire.total(answer.output_tokens for answer in rounds),
+        models=model_names(payload.member(answer.body, "model") for answer in rounds),
     )
 
 

@@ -147,6 +147,7 @@ class TracedAgent:
             params=views["params"] if reply.params is None else reply.params,
             # A tool may hand over to a person, whatever its name: tools are no evidence that none did.
             handed_over_apart=True,
+            models=reply.models or evidence.models,
         )
         if evidence.missing:
             traced = traced.copy_with(tool_calls_partial=True, trace_missing=evidence.missing)

@@ -23,6 +23,7 @@ def test_the_calls_of_a_real_agent(file):
     found = evidence.read(turn)
     assert found.missing is None
     assert [(call.name, call.arguments) for call in found.calls] == CALLS
+    assert found.models == (("function:respond:",) if file.stem == "pydantic-ai" else ())
     if file.stem in {"sdk", "pydantic-ai"}:
         assert {call.agent for call in found.calls} == {"refunds"}
 
