@@ -76,7 +76,6 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> list[Step]:
     return [Step(Path(file).relative_to(PACKAGE).as_posix(), name) for file, name in lines]
 
 
-@pytest.mark.end_to_end
 @pytest.mark.parametrize("walk", [FROM_A_CHECK, FROM_AN_INPUT])
 def test_a_run_takes_every_step_in_this_order(calls, walk):
     steps = walks()[walk]
