@@ -36,7 +36,7 @@ from ci_evals.extensions.mutate.judged import Asked, ask_again
 from ci_evals.extensions.mutate.result import JudgeQuestions, Mutations, Suggestion
 from ci_evals.extensions.mutate.settings import MutateSettings
 from ci_evals.extensions.mutate.study import MutationStudy, Planted, conclude, plant_in
-from ci_evals.extensions.mutate.suite_edit import with_evaluations
+from ci_evals.extensions.mutate.suite_edit import with_evaluations, written_tests
 from ci_evals.gate.policy import Policy
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.scoring.usage import usage_of_roles
@@ -223,11 +223,18 @@ def _nothing_planted(run: SavedRun, context: RunContext) -> int:
 
 def _apply(file: str, found: Sequence[Suggestion], context: RunContext) -> bool:
     """Show what becomes of a suite file with the checks suggested for it, and write it if there are any."""
-    suggestions = [one for one in found if one.suite == file]
+    old = read_text(Path(file), file)
+    written = written_tests(old, file)
+    of_file = [one for one in found if one.suite == file]
+    suggestions = [one for one in of_file if one.test in written]
+    for name in dict.fromkeys(one.test for one in of_file if one.test not in written):
+        context.show(
+            f"{file}: {name!r} is not written there, so its checks are not added. If it has a persona "
+            "or is of a pack, add them from suggestions.yaml to the test that it comes from."
+        )
     if not suggestions:
         context.show(f"{file}: there is nothing to add")
         return False
-    old = read_text(Path(file), file)
     new = with_evaluations(old, file, suggestions)
     difference = unified_diff(old.splitlines(), new.splitlines(), file, file, lineterm="")
     context.show("\n".join(difference), exact=True)

@@ -37,6 +37,11 @@ def with_evaluations(text: str, file: str, suggestions: Sequence[Suggestion]) ->
     raise UsageError(f"{file}: the checks cannot be added to this layout. Add suggestions.yaml by hand.")
 
 
+def written_tests(text: str, file: str) -> frozenset[str]:
+    """Return the names of the tests in a suite's text, without those that a persona or a pack adds."""
+    return frozenset(test["name"] for test in read(text, file).value.get("tests", ()))
+
+
 def _with_evaluation(text: str, file: str, place: int, evaluation: JsonObject) -> str:
     if is_yaml(file):
         return _with_yaml(text, place, evaluation)

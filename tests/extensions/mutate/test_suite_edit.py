@@ -6,7 +6,7 @@ import pytest
 
 from ci_evals import UsageError
 from ci_evals.extensions.mutate.result import Suggestion
-from ci_evals.extensions.mutate.suite_edit import with_evaluations
+from ci_evals.extensions.mutate.suite_edit import with_evaluations, written_tests
 
 CHECK = {"criterion": "Refunds", "strict": "tool_called", "toolName": "refund", "args": {"order": "4711"}}
 
@@ -102,3 +102,8 @@ tests:
     suggestion = Suggestion(suite="s.yaml", test="Two", kinds=("call_dropped",), evaluation=CHECK)
     with pytest.raises(UsageError, match="cannot be added to this layout"):
         with_evaluations(text, "s.yaml", [suggestion])
+
+
+def test_tests_of_personas_are_not_written_in_the_file():
+    text = "personas: {rude: {traits: [hostile]}}\ntests:\n  - {name: One, personas: [rude]}\n"
+    assert written_tests(text, "shop.yaml") == {"One"}
