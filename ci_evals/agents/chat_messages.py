@@ -151,12 +151,14 @@ def _continues(message: Object, first: Object) -> bool:
 def _joined(pieces: Sequence[Object]) -> Object:
     """Return the message that pieces make: their texts in a row, and the pieces of all calls."""
     calls = [call for piece in pieces for call in _listed_calls(piece)]
-    shown = any(map(_shows_calls, pieces))
     texts = [_text(piece) for piece in pieces]
     parts = [part for piece in pieces for part in _parts(piece) if part.get("type") != "text"]
     content: JsonValue = [{"type": "text", "text": "".join(texts)}, *parts]
     plain = {key: value for key, value in pieces[0].items() if key not in _CALL_KEYS}
-    return {**plain, "content": content, **({"tool_calls": calls} if shown else {})}
+    message: Object = {**plain, "content": content}
+    if any(map(_shows_calls, pieces)):
+        message["tool_calls"] = calls
+    return message
 
 
 def _seen(message: Object) -> Seen:

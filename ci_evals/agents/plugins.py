@@ -18,9 +18,11 @@ def names() -> frozenset[str]:
 def named(name: str) -> EntryPoint:
     """The entry point of that name; raise `UsageError` if there is none, or several packages bring one."""
     entries = _entries(name)
-    if len(entries) != 1:
+    if not entries:
+        raise UsageError(f"adapter {name!r} is not installed")
+    if len(entries) > 1:
         several = f"is provided by more than one package, {packages(*entries)}: uninstall all but one"
-        raise UsageError(f"adapter {name!r} {several if entries else 'is not installed'}")
+        raise UsageError(f"adapter {name!r} {several}")
     return entries[0]
 
 
@@ -38,7 +40,8 @@ def packages(*entries: EntryPoint) -> str:
     names = sorted(
         {f"{entry.dist.name!r} {entry.dist.version}" if entry.dist else "unknown" for entry in entries}
     )
-    return f"the package{'s' if len(names) > 1 else ''} {' and '.join(names)}"
+    noun = "packages" if len(names) > 1 else "package"
+    return f"the {noun} {' and '.join(names)}"
 
 
 def _entries(name: str) -> tuple[EntryPoint, ...]:

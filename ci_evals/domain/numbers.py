@@ -57,7 +57,11 @@ def points_changed(base: float | None, head: float | None) -> str:
     if base is None or head is None:
         return NONE
     change = points_between(base, head)
-    return f"{'+' if change > 0 else _MINUS if change < 0 else '±'}{abs(change)}"
+    if change > 0:
+        return f"+{change}"
+    if change < 0:
+        return f"{_MINUS}{-change}"
+    return "±0"
 
 
 def points_between(base: float, head: float) -> int:
@@ -312,7 +316,9 @@ def extent(low: float, high: float, show: Callable[[float], str]) -> str:
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things: `1 test`, `2 tests`, `3 criteria`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    if number != 1:
+        noun = plural or f"{noun}s"
+    return f"{number:,} {noun}"
 
 
 def up_to(fewest: int, most: int, noun: str = "") -> str:
@@ -324,8 +330,10 @@ def up_to(fewest: int, most: int, noun: str = "") -> str:
 def listed(names: Sequence[str], most: int, noun: str | None = None) -> str:
     """The first names, and the number of the others: `A; B; and 3 more tests`."""
     others = len(names) - most
+    if others <= 0:
+        return "; ".join(names)
     more = count(others, f"more {noun}") if noun else f"{others:,} more"
-    return "; ".join([*names[:most], *([f"and {more}"] if others > 0 else [])])
+    return "; ".join([*names[:most], f"and {more}"])
 
 
 @cache

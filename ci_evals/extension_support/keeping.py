@@ -38,16 +38,20 @@ def text_of(results: Results, study: Study, width: int | None, *, warnings: bool
     report: StudyReport
     (report,) = study_reports(replace(results, studies=(study,)))
     blocks = [_table(table, width) for table in report.tables if table.rows]
-    sentences = (report.remark, *(report.warnings if warnings else ()))
+    sentences = [report.remark]
+    if warnings:
+        sentences += report.warnings
     return "\n\n".join([*blocks, *map(sanitize.log_line, sentences)]) + "\n"
 
 
 def _table(table: Table, width: int | None) -> str:
     rows = table.rows[:_MAX_ROWS] if table.long else table.rows
     cells = [[sanitize.log_line(cell, _MAX_CELL) for cell in row.cells] for row in rows]
+    lines = [table.title, "", columns.table(table.titles, cells, width)]
     more = len(table.rows) - len(rows)
-    text = columns.table(table.titles, cells, width)
-    return "\n".join([table.title, "", text, *([f"and {more:,} more"] if more else [])])
+    if more:
+        lines.append(f"and {more:,} more")
+    return "\n".join(lines)
 
 
 def keep(results: Results, file: Path, context: RunContext) -> None:

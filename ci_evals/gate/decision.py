@@ -52,12 +52,12 @@ def decide(given: GateInput, policy: Policy, ending: RunEnding) -> GateDecision:
     else:
         checks = _settled_in_any_case(given, policy, checks_of(given, policy))
         reasons = reasons or tuple(_uncounted_decide(given, policy, checks_of))
-        if policy.baseline_required:
-            why = why_not_compared(given)
-            checks = checks if why else _blocking(checks)
-            reasons = (*reasons, *([NotCompared(why)] if why else _not_checked(checks)))
+        why_not = why_not_compared(given) if policy.baseline_required else ""
+        if why_not:
+            reasons = (*reasons, NotCompared(why_not))
         else:
-            checks = _blocking(checks) if policy.baseline_named else checks
+            if policy.baseline_required or policy.baseline_named:
+                checks = _blocking(checks)
             reasons = (*reasons, *_not_checked(checks))
         if given.results.score is None and _none_fails(checks):
             reasons = reasons or (NothingScored(),)
@@ -70,8 +70,10 @@ def decide(given: GateInput, policy: Policy, ending: RunEnding) -> GateDecision:
         code = Exit.INTERRUPTED
     elif reasons:
         code = Exit.INVALID
+    elif passed or not policy.enforced:
+        code = Exit.PASSED
     else:
-        code = Exit.PASSED if passed or not policy.enforced else Exit.FAILED
+        code = Exit.FAILED
     return GateDecision(passed, code, checks, reasons)
 
 
@@ -94,19 +96,27 @@ def decide_skipped(given: GateInput, policy: Policy, ending: RunEnding) -> GateD
 def decide_change(given: GateInput, policy: Policy) -> GateDecision:
     """Decide by the checks against the baseline alone. One that cannot be made leaves no verdict."""
     checks = _blocking(changes_of(given, policy))
-    undecided: tuple[InvalidRunReason, ...] = tuple(_uncounted_decide(given, policy, changes_of))
     run = given.results.run
-    unfinished = () if run.status == "completed" else (Stopped(run.stopped_because or run.status),)
-    reasons = (
-        *unfinished,
-        *(undecided if given.results.score is not None else (NothingScored(),)),
-        *_not_checked(checks),
-    )
+    reasons: list[InvalidRunReason] = []
+    if run.status != "completed":
+        reasons.append(Stopped(run.stopped_because or run.status))
+    if given.results.score is None:
+        reasons.append(NothingScored())
+    else:
+        reasons += _uncounted_decide(given, policy, changes_of)
+    reasons += _not_checked(checks)
     if checks and _none_fails(checks):
-        reasons = (*reasons, *unread_attempts(given.results))
+        reasons += unread_attempts(given.results)
     passed = _none_fails(checks) and not reasons
-    code = Exit.INVALID if checks and reasons else Exit.PASSED if passed or not checks else Exit.FAILED
-    return GateDecision(passed, code, checks, reasons)
+    if not checks:
+        code = Exit.PASSED
+    elif reasons:
+        code = Exit.INVALID
+    elif passed:
+        code = Exit.PASSED
+    else:
+        code = Exit.FAILED
+    return GateDecision(passed, code, checks, tuple(reasons))
 
 
 def open_checks(decision: Decision) -> tuple[GateCheck, ...]:

@@ -58,8 +58,9 @@ def _verdict(function: str, returned: JsonValue) -> Verdict:
         reason = None
     match value:
         case bool():
-            decided = Verdict.passed if value else Verdict.failed
-            return decided(reason or f"{function} returned {'true' if value else 'false'}")
+            if value:
+                return Verdict.passed(reason or f"{function} returned true")
+            return Verdict.failed(reason or f"{function} returned false")
         case int() | float() if 0 <= value <= 1:
             told = reason or f"{function} returned {value:g}"
             part = DimensionGrade(name=function, level=f"{value:g}", score=value, reason=told)

@@ -88,15 +88,19 @@ def _prompt(context: JudgeContext, criterion: str, rubric: Rubric, rotation: int
 
 def _prompt_data(dimension: RubricDimension, *, best_first: bool) -> dict[str, object]:
     """Return a dimension for the judge, who is not shown weights and scores."""
-    return {
-        "dimension": dimension.name,
-        **({"description": dimension.description} if dimension.description else {}),
-        **({"judged_by": "did"} if dimension.steps else {}),
-        "levels": [
-            {"level": level.name} | ({"description": level.description} if level.description else {})
-            for level in _levels(dimension, best_first=best_first)
-        ],
-    }
+    data: dict[str, object] = {"dimension": dimension.name}
+    if dimension.description:
+        data["description"] = dimension.description
+    if dimension.steps:
+        data["judged_by"] = "did"
+    data["levels"] = [_level_data(level) for level in _levels(dimension, best_first=best_first)]
+    return data
+
+
+def _level_data(level: Level) -> dict[str, str]:
+    if level.description:
+        return {"level": level.name, "description": level.description}
+    return {"level": level.name}
 
 
 def _levels(dimension: RubricDimension, *, best_first: bool) -> Sequence[Level]:

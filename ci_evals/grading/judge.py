@@ -205,8 +205,9 @@ def parts_of(rotation: int) -> Sequence[str]:
     The criterion comes last in all of them, so that what is before it is the same for all criteria, and a
     provider reads it once.
     """
-    evidence = ("background", "conversation")
-    return (*(evidence[::-1] if rotation % 2 else evidence), "criterion")
+    if rotation % 2:
+        return ("conversation", "background", "criterion")
+    return ("background", "conversation", "criterion")
 
 
 def rotated(parts: Sequence[T], rotation: int) -> Sequence[T]:

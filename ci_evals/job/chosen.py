@@ -89,7 +89,10 @@ def _user_prompt(models: Iterable[SuiteModels], audited: bool, auditors: Collect
     """A digest of the prompts, and of auditors that are named: else a simulated user's own model audits."""
     if all(suite.user is None for suite in models):
         return digest("scripted")
-    prompts = templates.digest(*simulated_user.TEMPLATES, *(audit.TEMPLATES if audited else ()))
+    names: tuple[str, ...] = simulated_user.TEMPLATES
+    if audited:
+        names += audit.TEMPLATES
+    prompts = templates.digest(*names)
     return digest([prompts, *sorted(auditors)]) if auditors else prompts
 
 

@@ -68,7 +68,8 @@ async def evaluate(
     async with _players(job, chosen, stop) as (players, elsewhere):
 
         def notes() -> tuple[str, ...]:
-            return (*players.notes(), *(elsewhere.notes() if elsewhere else ()))
+            here = players.notes()
+            return (*here, *elsewhere.notes()) if elsewhere else here
 
         builder = ResultsBuilder(job, models, stop, now, notes=notes)
         done = _resume(job, builder, listen)

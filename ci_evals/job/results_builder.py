@@ -233,17 +233,18 @@ class ResultsBuilder:
         )
 
     def _warnings(self, plan: Plan, settled: Settled) -> tuple[str, ...]:
+        facts, redact = self._job.facts, self._job.redactor.text
+        warnings = [*facts.warnings]
         past = self._job.journal.past if self._job.journal else None
-        resumed = self._job.facts.identity.caution(past.header.context) if past else None
-        return (
-            *self._job.facts.warnings,
-            *([resumed] if resumed else ()),
-            *(self.judge_checks.warnings() if self.judge_checks else ()),
-            *map(self._job.redactor.text, tool_names.warnings(plan, settled.results)),
-            *map(self._job.redactor.text, model_family.warnings(self._reported_models(plan, settled))),
-            *map(self._job.redactor.text, settled.warnings),
-            *self._notes(),
-        )
+        if past and (resumed := facts.identity.caution(past.header.context)):
+            warnings.append(resumed)
+        if self.judge_checks:
+            warnings += self.judge_checks.warnings()
+        warnings += map(redact, tool_names.warnings(plan, settled.results))
+        warnings += map(redact, model_family.warnings(self._reported_models(plan, settled)))
+        warnings += map(redact, settled.warnings)
+        warnings += self._notes()
+        return tuple(warnings)
 
     def _reported_models(self, plan: Plan, settled: Settled) -> Iterator[tuple[str, str]]:
         """Yield each judge with each model that answered it, as replies report it and nothing else does."""

@@ -78,19 +78,19 @@ def _character(character: str, times: int) -> str:
     # Half of a surrogate pair has no bytes, and no place in an address.
     data = character.encode(errors="replace")
     names = (f"#0*{code}", f"#[xX]0*{_hex(f'{code:x}')}", _ENTITIES.get(code))
-    return "(?:{})".format(
-        "|".join(
-            (
-                re.escape(character),
-                rf"\\\\{{0,7}}(?:{'|'.join(_escapes(character))})",
-                "".join(f"%(?:25){{0,2}}{_hex(f'{byte:02x}')}" for byte in data),
-                *([f"%(?:25){{0,2}}{_hex(f'{code:02x}')}"] if 0x80 <= code < 0x100 else []),
-                rf"&(?:amp;){{0,3}}(?:{'|'.join(filter(None, names))});",
-                *([r"'(?:\\{1,8}'|\"'\")'"] if character == "'" else []),  # as in a shell
-                *(["\ufffd"] if 0xD800 <= code <= 0xDFFF else []),
-            )
-        )
-    )
+    forms = [
+        re.escape(character),
+        rf"\\\\{{0,7}}(?:{'|'.join(_escapes(character))})",
+        "".join(f"%(?:25){{0,2}}{_hex(f'{byte:02x}')}" for byte in data),
+    ]
+    if 0x80 <= code < 0x100:
+        forms.append(f"%(?:25){{0,2}}{_hex(f'{code:02x}')}")
+    forms.append(rf"&(?:amp;){{0,3}}(?:{'|'.join(filter(None, names))});")
+    if character == "'":
+        forms.append(r"'(?:\\{1,8}'|\"'\")'")  # as in a shell
+    if 0xD800 <= code <= 0xDFFF:
+        forms.append("\ufffd")
+    return f"(?:{'|'.join(forms)})"
 
 
 def _escapes(character: str) -> Iterator[str]:

@@ -113,7 +113,10 @@ class RunModels:
         return tuple(note for note in notes if note)
 
     def _remote(self) -> list[ProviderLLM]:
-        return [*self._llms.values(), *([self._embedding_api] if self._embedding_api else [])]
+        models = [*self._llms.values()]
+        if self._embedding_api:
+            models.append(self._embedding_api)
+        return models
 
     def _over_sdk(self, model: str) -> SdkLLM:
         """A model whose SDK is imported when it is first asked."""

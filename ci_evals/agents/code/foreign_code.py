@@ -242,7 +242,9 @@ def message_of(error: BaseException) -> ForeignMessage:
         error = error.exceptions[0]
     message, location = text_of(error)[:_MAX_CHARACTERS], _location(error)
     kind = type.__dict__["__name__"].__get__(type(error))  # a metaclass may answer by code of its own
-    return ForeignMessage(f"{kind}{': ' if message else ''}", message, f" ({location})" if location else "")
+    if message:
+        kind += ": "
+    return ForeignMessage(kind, message, f" ({location})" if location else "")
 
 
 def text_of(error: BaseException) -> str:

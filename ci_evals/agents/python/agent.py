@@ -200,7 +200,8 @@ class ObjectAgent(CodeAgent):
             callable_as(target.send_message, "send_message(session, text)", name, None, "")
 
     async def _opened(self, caller: CodeCaller, test: Test) -> Any:
-        return await caller.call(self._target.open_session, *((test,) if self._wants_test else ()))
+        arguments = (test,) if self._wants_test else ()
+        return await caller.call(self._target.open_session, *arguments)
 
     async def _answer(self, session: CodeSession, text: str, timeout: float) -> Any:  # noqa: ASYNC109  # as above
         options = {"timeout": timeout} if self._wants_timeout else {}
@@ -257,12 +258,8 @@ class FunctionAgent(CodeAgent):
         super().__init__(name, settings, **how)
         self._function = function
         self._wants_session = self.takes_history = _wants_session(function)
-        callable_as(
-            function,
-            "reply(message) or reply(message, session)",
-            name,
-            *(("", None) if self._wants_session else ("",)),
-        )
+        arguments = ("", None) if self._wants_session else ("",)
+        callable_as(function, "reply(message) or reply(message, session)", name, *arguments)
 
     async def send_message(self, session: Any, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Call the function, and add message and reply to the history."""
@@ -302,7 +299,8 @@ class FunctionAgent(CodeAgent):
 async def call_close(target: Any, caller: CodeCaller, session: Any) -> None:
     """Call an object's `close`, if it has one, with the session that it has given, if it takes one."""
     if callable(close := getattr(target, "close", None)):
-        await caller.call(close, *((session,) if takes(close, None) else ()))
+        arguments = (session,) if takes(close, None) else ()
+        await caller.call(close, *arguments)
 
 
 def callable_as(function: Any, form: str, name: str, *args: Any) -> None:

@@ -257,10 +257,8 @@ def reply(
             "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"
         )
     if not words and not failed:
-        raise AgentError(
-            f"the agent gave an empty reply: its {'task' if answer.message is None else 'message'} "
-            "has no text and no data"
-        )
+        empty = "task" if answer.message is None else "message"
+        raise AgentError(f"the agent gave an empty reply: its {empty} has no text and no data")
     calls, not_found = None, {}
     if path is not None:
         added = answer.new(seen)

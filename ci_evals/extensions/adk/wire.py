@@ -116,28 +116,30 @@ def read(events: Sequence[Event], redactor: Redactor) -> Run:
 
 def calls_of(runs: Sequence[Run]) -> tuple[ToolCall, ...] | None:
     """Return the calls of the runs for one message in order; None if one cannot be read."""
-    responses = {key: response for run in runs for key, response in run.responses.items()}
-    made = [
-        (
-            key,
-            replace(
-                one, response=responses.get(key, one.response), answered=one.answered or key in responses
-            ),
-        )
-        for run in runs
-        for key, one in run.made.items()
-    ]
-    return tool_calls.read_all(
-        {
-            "id": key,
-            "name": one.name,
-            "arguments": one.arguments,
-            "agent": one.agent,
-            "result": one.response,
-            **({"status": "error" if tool_calls.is_error(one.response) else "ok"} if one.answered else {}),
-        }
-        for key, one in made
-    )
+    responses: dict[str, JsonValue] = {}
+    for run in runs:
+        responses |= run.responses
+    calls = []
+    for run in runs:
+        for key, call in run.made.items():
+            response = responses.get(key, call.response)
+            answered = call.answered or key in responses
+            calls.append(_call_fields(key, replace(call, response=response, answered=answered)))
+    return tool_calls.read_all(calls)
+
+
+def _call_fields(key: str, call: _Made) -> dict[str, JsonValue]:
+    """Return a call as `tool_calls` reads it."""
+    fields: dict[str, JsonValue] = {
+        "id": key,
+        "name": call.name,
+        "arguments": call.arguments,
+        "agent": call.agent,
+        "result": call.response,
+    }
+    if call.answered:
+        fields["status"] = "error" if tool_calls.is_error(call.response) else "ok"
+    return fields
 
 
 def state_of(session: JsonValue, redactor: Redactor) -> JsonValue:

@@ -44,14 +44,16 @@ class OpenCall:
 
     def plain(self) -> dict[str, JsonValue]:
         """Return it as `tool_calls` reads it."""
-        return {
+        call: dict[str, JsonValue] = {
             "id": self.id,
             "name": self.name,
             "arguments": "".join(self.arguments),
             "result": self.result,
             "agent": self.agent,
-            **({"status": "error"} if self.failed or tool_calls.is_error(self.result) else {}),
         }
+        if self.failed or tool_calls.is_error(self.result):
+            call["status"] = "error"
+        return call
 
 
 @dataclass

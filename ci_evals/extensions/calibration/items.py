@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.domain.checks.rubric import WHOLE, Rubric
+from ci_evals.domain.checks.rubric import WHOLE, Level, Rubric
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
@@ -185,10 +185,7 @@ def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
 def _rubric(rubric: Rubric | None) -> Iterator[Part]:
     """The rubric of a graded criterion: its levels, their scores, and the score to pass."""
     for dimension in rubric.dimensions if rubric else ():
-        levels = [
-            f"{level.name} ({level.score:g}){f': {level.description}' if level.description else ''}"
-            for level in dimension.levels
-        ]
+        levels = [_level(level) for level in dimension.levels]
         told = [dimension.description, *levels] if dimension.description else levels
         head = (
             "Levels"
@@ -201,11 +198,17 @@ def _rubric(rubric: Rubric | None) -> Iterator[Part]:
         yield Part("background", "When to pass", f"{least} Of several dimensions the weighted mean counts.")
 
 
+def _level(level: Level) -> str:
+    name = f"{level.name} ({level.score:g})"
+    return f"{name}: {level.description}" if level.description else name
+
+
 def _listed(values: dict[str, JsonValue]) -> str:
-    return "\n".join(
-        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in values.items()
-    )
+    return "\n".join(f"{name}: {_as_text(value)}" for name, value in values.items())
+
+
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _digest(value: object) -> str:

@@ -92,6 +92,10 @@ def _left_out(found: Calibration) -> Iterable[str]:
         (found.ties, "verdict", "has as many labels for as against", "have as many labels for as against"),
         (found.unknown, "label", "matches nothing in this run", "match nothing in this run"),
     )
-    told = [f"{numbers.count(n, noun)} {one if n == 1 else many}" for n, noun, one, many in words if n]
-    if told:
-        yield f"Left out: {'; '.join(told)}"
+    left_out = []
+    for number, noun, singular, plural in words:
+        if number:
+            verb = singular if number == 1 else plural
+            left_out.append(f"{numbers.count(number, noun)} {verb}")
+    if left_out:
+        yield f"Left out: {'; '.join(left_out)}"

@@ -177,7 +177,8 @@ class HttpAgent:
         except UsageError as error:  # because of a long message, for example
             raise AgentError(str(error)) from None
         headers = session.headers or self._session_headers(session)
-        keys = f"baseUrl and adapterOptions.{'open' if template is self._options.open else 'send'}"
+        option = "open" if template is self._options.open else "send"
+        keys = f"baseUrl and adapterOptions.{option}"
         return AgentRequest(
             template.method, url, timeout, idempotent, body, headers, template=template.path, keys=keys
         )

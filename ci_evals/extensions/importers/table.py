@@ -93,7 +93,9 @@ def _at_header(row: ImportedRecord, message: str) -> SuiteError:
 
 def _test(record: ImportedRecord) -> JsonObject:
     first = record.text("user")
-    lines = [*([first] if first else []), *_cell(record, "turns")]
+    lines = _cell(record, "turns")
+    if first:
+        lines = [first, *lines]
     guidelines = record.text("guidelines")
     if not lines and not guidelines:
         raise record.fault("user", "the row is empty: it needs 'user', 'turns' or 'guidelines'")

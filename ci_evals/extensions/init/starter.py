@@ -196,7 +196,9 @@ def _next(starter: Starter) -> str:
 
 def _steps_of_server(starter: Starter) -> tuple[str, str]:
     agent = starter.agent
-    fields = dict.fromkeys([*agent.needs, *(["baseUrl"] if agent.own_server else [])])
+    fields = dict.fromkeys(agent.needs)
+    if agent.own_server:
+        fields["baseUrl"] = None
     named = " and ".join(fields)
     if agent.keyed and agent.own_server:
         named += " (if it needs a key, also apiKey, and export AGENT_KEY)"

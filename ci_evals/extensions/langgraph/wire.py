@@ -261,10 +261,9 @@ def _calls(written: Sequence[_Message], answers: Sequence[_Message]) -> tuple[To
             return None
         broken = message.get("invalid_tool_calls")
         by = payload.name(message.get("name")) or agent
-        items += [
-            {**item, "agent": by} if isinstance(item, dict) else item
-            for item in [*listed, *(broken if isinstance(broken, list) else ())]
-        ]
+        if isinstance(broken, list):
+            listed = [*listed, *broken]
+        items += [{**item, "agent": by} if isinstance(item, dict) else item for item in listed]
     calls = tool_calls.read_all(items) if answers else None
     results = [message.value for message in written if _type(message.value) in _TOOL]
     return calls and tool_calls.with_results(calls, results)

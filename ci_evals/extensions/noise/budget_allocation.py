@@ -108,10 +108,12 @@ def _why(
     if best == "tests":
         return "Trials of one test do not vary, so more loops and votes remove no noise."
     main = max(found.parts, key=lambda part: part.variance.value)
-    told = f"{_much(main.share.value if main.share else 0.0)} of the noise is {_WHOSE[main.source]}"
-    if len([part for part in found.parts if part.variance.value > 0]) == 1:
-        told = f"All of the noise is {_WHOSE[main.source]}"
-    return f"{told}, and {_compared(gains, best, per)}.{_in_general(in_general, best)}"
+    share = main.share.value if main.share else 0.0
+    amount = _much(share)
+    if sum(part.variance.value > 0 for part in found.parts) == 1:
+        amount = "All"
+    largest = f"{amount} of the noise is {_WHOSE[main.source]}"
+    return f"{largest}, and {_compared(gains, best, per)}.{_in_general(in_general, best)}"
 
 
 def _compared(gains: dict[Remedy, float], best: Remedy, per: str) -> str:

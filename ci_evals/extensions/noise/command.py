@@ -67,7 +67,8 @@ def _finish(study: NoiseStudy, measurement: NoiseMeasurement, stop: Stop, contex
         + (f", {numbers.money(cost)}" if cost is not None else "")
     )
     if stop.interrupted or stop.bug:
-        console.say(f"{'Interrupted' if stop.interrupted else 'Ended'}: nothing is saved. {spent}")
+        ending = "Interrupted" if stop.interrupted else "Ended"
+        console.say(f"{ending}: nothing is saved. {spent}")
         if stop.bug:
             raise stop.bug
         return Exit.INTERRUPTED

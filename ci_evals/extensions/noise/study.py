@@ -129,7 +129,10 @@ def _measured(study: NoiseStudy, played: Results, rejudged: Results | None, at: 
     sample_plan, judged_suites = study.sample_plan, rejudged.suites if rejudged else ()
     fresh, fixed = _scores(played.suites, sample_plan.fresh), _scores(played.suites, sample_plan.fixed)
     judged = _scores(judged_suites, sample_plan.rejudged)
-    usage = summed([played.usage, *([rejudged.usage] if rejudged else [])])
+    usages = [played.usage]
+    if rejudged:
+        usages.append(rejudged.usage)
+    usage = summed(usages)
     plays = sum(1 for _ in _trials(played.suites))
     judgments = sum(any(used.role == "judge" for used in trial.usage) for trial in _trials(judged_suites))
     tests = [

@@ -59,8 +59,10 @@ class ResponsesAgent(EndpointAgent[_ResponsesSession]):
 
     async def _ask_with(self, session: _ResponsesSession, turn: Turn, new: list[JsonValue]) -> Answer:
         """Send new items after those before them."""
-        session.items += [] if self._endpoint_keeps else new
-        body: Message = {**session.base, "input": [*(new if self._endpoint_keeps else session.items)]}
+        if not self._endpoint_keeps:
+            session.items += new
+            new = session.items
+        body: Message = {**session.base, "input": [*new]}
         if session.previous is not None:
             body["previous_response_id"] = session.previous
         request = self._request(turn, self._url, body)

@@ -214,15 +214,18 @@ def _plain(item: JsonObject, output: JsonObject | None) -> dict[str, JsonValue]:
     status = payload.name(source.get("status"))
     failed = bool(item.get("error")) or status in _FAILED
     # The status of a call that the client answers is only that of its arguments.
-    ended = "error" if failed else "ok" if status == _OK and not is_clients else None
-    return {
+    call: dict[str, JsonValue] = {
         "id": item.get("call_id") or item.get("id"),
         "name": item.get("name") if kind in _CLIENTS or kind == "mcp_call" else kind.removesuffix(_CALL),
         "arguments": _arguments(item),
         "result": item.get("error") or result,
-        **({"status": ended} if ended else {}),
         "is_clients": is_clients,
     }
+    if failed:
+        call["status"] = "error"
+    elif status == _OK and not is_clients:
+        call["status"] = "ok"
+    return call
 
 
 def _arguments(item: JsonObject) -> JsonValue:

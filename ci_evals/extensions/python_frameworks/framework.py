@@ -172,7 +172,8 @@ def all_words(before: Iterable[str], output: Any) -> str:
 def waiting(tools: Iterable[object], what: str) -> NoAnswerError:
     """Return the error of a run that stopped for a person; `what` is a clause to go before the tools."""
     names = ", ".join(sorted({repr(str(tool)) for tool in tools}))
+    if names:
+        what += f" {names}"
     return NoAnswerError(
-        f"is no text: {what}{' ' if names else ''}{names}. ci-evals answers no such request; {_OWN_FUNCTION} "
-        "that answers it"
+        f"is no text: {what}. ci-evals answers no such request; {_OWN_FUNCTION} that answers it"
     )

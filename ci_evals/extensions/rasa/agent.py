@@ -92,7 +92,9 @@ class RasaAgent(ServerAgent[RasaOptions, _Conversation]):
 
     async def _conversation(self, session: _Conversation, path: str, body: JsonValue = None) -> JsonValue:
         """Ask for the conversation, or add events to it."""
-        query = {**self._query, **({} if body else {"include_events": "ALL"})}
+        query = {**self._query}
+        if not body:
+            query["include_events"] = "ALL"
         url = self._server.at(f"/conversations/{session.id}{path}", query)
         method = "POST" if body else "GET"
         try:

@@ -14,6 +14,8 @@ if no known way of counting leads to it:
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ci_evals.domain import numbers
+
 _KEYS = ("tests", "failures", "errors", "skipped", "disabled")
 _OF_PYTEST = ["errors", "failures", "skipped", "tests", "time", "timestamp", "hostname"]
 """The attributes of a suite as pytest writes them, in this order, after its name."""
@@ -75,11 +77,12 @@ class Totals:
         if tests is None:
             return None
         if tests > self.cases + (self.errors if self.of_pytest else 0):
-            return f"counts {_number(tests, 'test')}, but has {_number(self.cases, 'test case')}. " + (
-                _SUBTESTS if self.of_pytest else "The file may be cut off."
+            return (
+                f"counts {numbers.count(tests, 'test')}, but has {numbers.count(self.cases, 'test case')}. "
+                + (_SUBTESTS if self.of_pytest else "The file may be cut off.")
             )
         if self._counts_all and self.passed > tests:
-            return f"counts {_number(tests, 'test')}, but {self.passed:,} of its test cases passed."
+            return f"counts {numbers.count(tests, 'test')}, but {self.passed:,} of its test cases passed."
         return None
 
     def _broken(self) -> str | None:
@@ -97,7 +100,7 @@ class Totals:
         stated = self.stated.get("skipped", 0) + self.stated.get("disabled", 0)
         fewer = self._counts_all and "skipped" in self.stated and self.not_run - self.broken > stated
         if stated > self.not_run or fewer:
-            counted = _number(stated, "skipped test")
+            counted = numbers.count(stated, "skipped test")
             return f"counts {counted}, but {self.not_run:,} of its test cases are skipped."
         return None
 
@@ -117,7 +120,3 @@ def totals_of(tag: str, attributes: Mapping[str, str], line: int) -> Totals:
 def _count(text: str) -> int | None:
     text = text.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST else None
-
-
-def _number(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -58,7 +58,8 @@ def _tests(results: Results, settings: ShowSettings) -> list[ShownTest]:
 
 
 def _are(trials: int) -> str:
-    return f"{'is' if trials == 1 else 'are'} {numbers.count(trials, 'trial')}"
+    verb = "is" if trials == 1 else "are"
+    return f"{verb} {numbers.count(trials, 'trial')}"
 
 
 def _named(results: Results, names: Sequence[str]) -> list[ShownTest]:

@@ -94,7 +94,9 @@ class Receiver:
     def endpoint(self) -> str:
         """The address of this receiver for an agent on this machine."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)  # noqa: S104  # compared, not bound
-        return f"http://{f'[{host}]' if ':' in host else host}:{self._port}"
+        if ":" in host:
+            host = f"[{host}]"
+        return f"http://{host}:{self._port}"
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return `environ` for an agent that we start: its exporter sends spans to us, and soon."""

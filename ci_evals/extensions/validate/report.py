@@ -37,9 +37,10 @@ def _warnings(found: Probe) -> Iterator[str]:
     if empty := found.vacuous:
         named = listed_criteria([criterion_name(one.criterion, one.test) for one in empty])
         criteria = numbers.count(len(empty), "criterion measures", "criteria measure")
+        them = "it" if len(empty) == 1 else "them"
         yield (
-            f"{criteria} nothing, since conversations of other tests pass too: {named}. Word "
-            f"{'it' if len(empty) == 1 else 'them'} so that the situation must arise, or add a strict check."
+            f"{criteria} nothing, since conversations of other tests pass too: {named}. "
+            f"Word {them} so that the situation must arise, or add a strict check."
         )
 
 

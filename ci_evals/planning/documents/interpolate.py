@@ -107,8 +107,9 @@ class _Interpolation:
         if default is not None and not value:
             return default
         if value is None and not self.reading.masked:
-            default = f", or write a default: ${{{parts['plain'] or ''}{name}:-…}}"
-            hint = f"set it{'' if path[-1:] == ('apiKey',) else default}"
+            hint = "set it"
+            if path[-1:] != ("apiKey",):
+                hint += f", or write a default: ${{{parts['plain'] or ''}{name}:-…}}"
             message = f"the environment variable {name} is not set; {hint}"
             return self._problem(self._unresolved(parts), path, message)
         secret = parts["plain"] is None

@@ -187,11 +187,9 @@ def _user_variable(texts: list[str], variables: JsonObject) -> str | None:
     alone = [found[1] for text in texts if (found := _VARIABLE.fullmatch(text.strip()))]
     named = {name for text in texts for name in _VARIABLE.findall(text)} & set(candidates)
     usual = [name for last in _USUAL_NAMES for name in named or candidates if name.rpartition(".")[2] == last]
-    likely = [
-        *(name for name in alone if name in candidates),
-        *usual,
-        *(candidates if not texts else []),
-    ]
+    likely = [name for name in alone if name in candidates] + usual
+    if not texts:
+        likely += candidates
     return likely[0] if likely and (alone or usual or len(candidates) == 1) else None
 
 

@@ -77,8 +77,9 @@ def _args_match(value: Any, *, negated: bool) -> list[JsonObject]:
         raise UnmappedError(f"holds a template that cannot be filled: {templates_in(written)}")
     shown = json.dumps(args, ensure_ascii=False)
     shown = shown if len(shown) <= 60 else shown[:59] + "…"
+    called = "not called" if negated else "called"
     check: JsonObject = {
-        "criterion": f"{name} is {'not ' if negated else ''}called with {shown}",
+        "criterion": f"{name} is {called} with {shown}",
         "strict": "tool_called",
         "toolName": name,
         "args": wanted,
