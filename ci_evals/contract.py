@@ -110,8 +110,12 @@ class AgentContract:
         _expect(isinstance(reply, Reply), f"the reply is a {type(reply).__name__}")
         seconds = reply.latency_seconds
         _expect(math.isfinite(seconds) and 0 <= seconds <= self.patience, f"it took {seconds} s")
-        for name in ("workflows", "rules", "integrations"):
-            value = getattr(reply, name)
+        evidence = {
+            "workflows": reply.workflows,
+            "rules": reply.rules,
+            "integrations": reply.integrations,
+        }
+        for name, value in evidence.items():
             _expect(value is None or isinstance(value, tuple), f"{name} is {value!r}")
         _expect(not reply.escalated, "it hands over to a person where nobody asked for one")
         _expect(not reply.error_response, "it calls an ordinary reply an error")

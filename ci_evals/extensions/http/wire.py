@@ -5,7 +5,7 @@ evidence that nothing happened.
 """
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -28,16 +28,16 @@ from ci_evals.support import payload
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.redaction import Redactor
 
-_EVIDENCE = {
-    "tool_calls": "tool_calls",
-    "workflows": "workflows",
-    "params": "params",
-    "rules": "rules",
-    "integrations": "integrations",
-    "escalated": "handed_over",
-    "error": "error_response",
+_EVIDENCE: Mapping[str, Callable[[Reply], object]] = {
+    "tool_calls": lambda reply: reply.tool_calls,
+    "workflows": lambda reply: reply.workflows,
+    "params": lambda reply: reply.params,
+    "rules": lambda reply: reply.rules,
+    "integrations": lambda reply: reply.integrations,
+    "escalated": lambda reply: reply.handed_over,
+    "error": lambda reply: reply.error_response,
 }
-"""Paths to what checks rest on, and the fields of a reply that are null where one finds nothing."""
+"""Paths to what checks rest on, and that part of a reply, which is null where one finds nothing."""
 _LISTS = ("tool_calls", "workflows", "params", "rules", "integrations")
 """Paths to lists, of which every entry must be readable."""
 _ENTRY_NAMES = frozenset({*NAMES, *NAME_KEYS})
@@ -176,8 +176,8 @@ class Reader:
     ) -> dict[str, str]:
         """Return why evidence is unknown that has a path, by the path's key."""
         not_found = {}
-        for name, field in _EVIDENCE.items():
-            if name in self._paths and getattr(reply, field) is None:
+        for name, evidence in _EVIDENCE.items():
+            if name in self._paths and evidence(reply) is None:
                 key, path = to_camel(name), self._paths[name].text
                 hint = "" if matches[name] is None else _UNREADABLE.get(name, "Correct the path")
                 not_found[key] = why_not_found(path, f"reply.{key}", body, redactor, hint)

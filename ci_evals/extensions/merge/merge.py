@@ -1,6 +1,6 @@
 """Merge shards into one run: its suites whole again, every number computed again from the trials."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import PurePath
@@ -27,18 +27,18 @@ from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import MASK
 
 _SHOWN = 3
-_ALIKE: dict[str, str] = {
-    "digest": "text",
-    "adapter": "adapter",
-    "agent_id": "agent",
-    "judge_model": "judge",
-    "judge_panel": "panel of judges",
-    "judge_votes": "number of votes",
-    "user_model": "simulated user",
-    "embedding_model": "embedding model",
-    "min_score": "minScore",
+_SAME_IN_ALL: Mapping[str, Callable[[SuiteResult], object]] = {
+    "text": lambda suite: suite.digest,
+    "adapter": lambda suite: suite.adapter,
+    "agent": lambda suite: suite.agent_id,
+    "judge": lambda suite: suite.judge_model,
+    "panel of judges": lambda suite: suite.judge_panel,
+    "number of votes": lambda suite: suite.judge_votes,
+    "simulated user": lambda suite: suite.user_model,
+    "embedding model": lambda suite: suite.embedding_model,
+    "minScore": lambda suite: suite.min_score,
 }
-"""Facts that must agree if a suite is in two shards, and its name in a message."""
+"""Facts that must agree if a suite is in two shards, by their names in a message."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _unlike_suites(parts: Sequence[_SuitePart]) -> Iterator[str]:
         )
     whole = parts[0].suite
     for part in parts[1:] if not twice else ():
-        unlike = [word for name, word in _ALIKE.items() if getattr(whole, name) != getattr(part.suite, name)]
+        unlike = [name for name, fact in _SAME_IN_ALL.items() if fact(whole) != fact(part.suite)]
         if unlike:
             yield (
                 f"the suite {suite} does not have the same {', '.join(unlike)} in {parts[0].run.file} and "
@@ -280,8 +280,8 @@ def _only(values: Iterable[_Known | None]) -> _Known | None:
 def _digests(runs: Sequence[Results], suites: Sequence[SuiteResult]) -> Digests:
     """The digests that one run of all shards would have, as far as they can be known."""
 
-    def common(name: str) -> str:
-        digests = sorted({getattr(run.run.digests, name) for run in runs})
+    def common(read: Callable[[Digests], str]) -> str:
+        digests = sorted({read(run.run.digests) for run in runs})
         return digests[0] if len(digests) == 1 else digest(digests)
 
     provider = runs[0].run.provider
@@ -290,12 +290,12 @@ def _digests(runs: Sequence[Results], suites: Sequence[SuiteResult]) -> Digests:
     counted = all(_loops(run.suites) == run.run.digests.loops for run in runs)
     return Digests(
         suites=of_tests(test.digest for suite in suites for test in suite.tests),
-        agents=common("agents"),
-        models=_models(provider, suites) if known else common("models"),
-        judge_prompt=common("judge_prompt"),
-        user_prompt=common("user_prompt"),
-        loops=_loops(suites) if counted else common("loops"),
-        scoring=common("scoring"),
+        agents=common(lambda digests: digests.agents),
+        models=_models(provider, suites) if known else common(lambda digests: digests.models),
+        judge_prompt=common(lambda digests: digests.judge_prompt),
+        user_prompt=common(lambda digests: digests.user_prompt),
+        loops=_loops(suites) if counted else common(lambda digests: digests.loops),
+        scoring=common(lambda digests: digests.scoring),
     )
 
 

@@ -91,7 +91,9 @@ def preference(
     grouped = groupby(pairs, key=lambda pair: (pair.suite, pair.test))
     pairs_by_test = [tuple(of_test) for _, of_test in grouped]
     tests = tuple(map(_preferred, pairs_by_test))
-    wins, losses, ties = (sum(getattr(test, name) for test in tests) for name in ("wins", "losses", "ties"))
+    wins = sum(test.wins for test in tests)
+    losses = sum(test.losses for test in tests)
+    ties = sum(test.ties for test in tests)
     return Preference(
         judge=judge,
         at=at,

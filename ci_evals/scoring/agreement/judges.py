@@ -101,6 +101,11 @@ def judge_of(results: Results) -> JudgeUsed | None:
 
 def unlike(judge: JudgeUsed, other: JudgeUsed) -> str | None:
     """In what two judges differ, in words; None where what is known of the one holds for the other."""
-    words = {"provider": "the provider", "models": "the model", "votes": "the votes", "prompt": "the prompt"}
-    changed = [word for name, word in words.items() if getattr(judge, name) != getattr(other, name)]
+    facts = (
+        ("the provider", judge.provider, other.provider),
+        ("the model", judge.models, other.models),
+        ("the votes", judge.votes, other.votes),
+        ("the prompt", judge.prompt, other.prompt),
+    )
+    changed = [name for name, mine, theirs in facts if mine != theirs]
     return f"another judge: {' and '.join(changed)} changed" if changed else None

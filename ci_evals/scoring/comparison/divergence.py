@@ -148,8 +148,10 @@ def _passed(trial: TrialResult, rule: ScoreRule) -> bool:
 
 def _is_unknown(mine: Turn, theirs: Turn) -> bool:
     """Return whether one of two replies reports a kind that the other does not, or neither reports any."""
-    kinds = [
-        {name for name in ("workflows", "params", "rules", "integrations") if getattr(turn, name) is not None}
-        for turn in (mine, theirs)
-    ]
-    return kinds[0] != kinds[1] or not kinds[0]
+    reported = _reported_kinds(mine)
+    return reported != _reported_kinds(theirs) or not any(reported)
+
+
+def _reported_kinds(turn: Turn) -> list[bool]:
+    evidence = (turn.workflows, turn.params, turn.rules, turn.integrations)
+    return [part is not None for part in evidence]
