@@ -52,15 +52,14 @@ class TrialNoise:
     """The noise of a run's tests, and runs drawn from it: each list has a value for each run."""
 
     def __init__(self, results: Results) -> None:
-        run, suites = results.run, results.suites
-        deciding = [
-            (suite, test, (number, index))
-            for number, suite in enumerate(suites, start=1)
-            for index, test in enumerate(suite.tests, start=1)
-            if test.quarantine is None
-        ]
-        self.tests = [(suite.name, test) for suite, test, _ in deciding]
-        self.numbers = [place for _, _, place in deciding]
+        run = results.run
+        self.tests: list[tuple[str, TestResult]] = []
+        self.numbers: list[tuple[int, int]] = []
+        for suite_number, suite in enumerate(results.suites, start=1):
+            for test_number, test in enumerate(suite.tests, start=1):
+                if test.quarantine is None:
+                    self.tests.append((suite.name, test))
+                    self.numbers.append((suite_number, test_number))
         self.planned = [_planned(run, test) for _, test in self.tests]
         self._seed = run.id
         self._shown = ScoreRule(offline=run.offline)
@@ -70,15 +69,16 @@ class TrialNoise:
     def about(self, check: CheckId) -> tuple[int, ...]:
         """The places of the tests that a check is about."""
         selector = Selector.read(check.selector or "")
-        return tuple(
-            position
-            for position, ((suite, test), (number, index)) in enumerate(
-                zip(self.tests, self.numbers, strict=True)
-            )
-            if (check.suite_number or number, check.test_number or index) == (number, index)
-            and check.test in {None, test.name}
-            and (selector is None or selector.takes(suite, test))
-        )
+        places = []
+        for place, ((suite, test), numbers) in enumerate(zip(self.tests, self.numbers, strict=True)):
+            suite_number, test_number = numbers
+            if check.suite_number not in {None, 0, suite_number}:
+                continue
+            if check.test_number not in {None, 0, test_number}:
+                continue
+            if check.test in {None, test.name} and (selector is None or selector.takes(suite, test)):
+                places.append(place)
+        return tuple(places)
 
     def _scores(self, places: tuple[int, ...], part: Selector | None) -> DrawnScores | None:
         """The scores of this part of some tests; None where there are none."""
@@ -126,21 +126,24 @@ class TrialNoise:
     @cached_property
     def _counts(self) -> list[_Count]:
         """For each test, how many of its scored trials passed and how many did not."""
-        passed = [
-            [scores.all_passed(trial, self._shown) for trial in test.trials if trial.scored]
-            for _, test in self.tests
-        ]
-        return [(sum(passes), len(passes) - sum(passes)) for passes in passed]
+        counts = []
+        for _, test in self.tests:
+            passes = [scores.all_passed(trial, self._shown) for trial in test.trials if trial.scored]
+            counts.append((sum(passes), len(passes) - sum(passes)))
+        return counts
 
     @cached_property
     def _beliefs(self) -> list[int]:
         """The places of beliefs, each drawn as often as the recorded trials make it likely."""
         counts = Counter(self._counts)
-        logs = [
-            sum(times * (_log_beta(yes + a, no + b) - _log_beta(a, b)) for (yes, no), times in counts.items())
-            for a, b in _BELIEFS
-        ]
-        weights = [math.exp(log - max(logs)) for log in logs]
+        logs = []
+        for a, b in _BELIEFS:
+            prior = _log_beta(a, b)
+            logs.append(
+                sum(times * (_log_beta(yes + a, no + b) - prior) for (yes, no), times in counts.items())
+            )
+        likeliest = max(logs)
+        weights = [math.exp(log - likeliest) for log in logs]
         return self._rng("beliefs").choices(range(len(weights)), weights, k=DRAWS)
 
     def _drawn_moves(self, index: int) -> Sequence[float]:

@@ -1,7 +1,7 @@
 """Coverage of the agent's logic: the parts that fired, are wanted, or fired in the baseline."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import comb
 
@@ -52,6 +52,10 @@ class _Count:
     """The complete ones among them: what did not fire there is no matter of an early end."""
     traced: int = 0
 
+    def trials_of(self, kinds: Container[LogicKind]) -> dict[LogicPart, int]:
+        """Return the trials in which each part of these kinds fired."""
+        return {part: number for part, number in self.trials.items() if part[0] in kinds}
+
     def add(self, test: TestResult) -> None:
         """Count the trials of a test."""
         if not _is_traced(test):
@@ -99,11 +103,11 @@ def coverage_of(suites: Sequence[SuiteResult], parts: frozenset[LogicPart]) -> C
     parts = frozenset(_as_fired(part, count.trials) for part in parts)
     for kind, name in sorted({*count.trials, *parts}, key=_order):
         part = kind, name
+        reach = Reach(kind=kind, name=name, trials=None, tests=None, wanted=part in parts or name in logic)
         # What was seen is known, whatever other replies leave out.
-        known = kind in count.reporting or part in count.trials
-        trials, tests = (count.trials[part], count.tests[part]) if known else (None, None)
-        wanted = part in parts or name in logic
-        reaches.append(Reach(kind=kind, name=name, trials=trials, tests=tests, wanted=wanted))
+        if kind in count.reporting or part in count.trials:
+            reach = replace(reach, trials=count.trials[part], tests=count.tests[part])
+        reaches.append(reach)
     return Coverage(traced_trials=count.traced, logic=tuple(reaches))
 
 
@@ -133,7 +137,8 @@ def compared(coverage: Coverage, pairs: Iterable[TestPair]) -> Coverage:
 
     A test counts for a kind if both of its sides have a complete trial whose trace reports it.
     """
-    head, base, known = Counter[LogicPart](), Counter[LogicPart](), set[LogicKind]()
+    head, base = Counter[LogicPart](), Counter[LogicPart]()
+    compared_kinds: set[LogicKind] = set()
     chance: dict[LogicPart, float] = {}
     for pair in pairs:
         if not _is_traced(pair.head) and not _is_traced(pair.base):
@@ -142,26 +147,28 @@ def compared(coverage: Coverage, pairs: Iterable[TestPair]) -> Coverage:
         here.add(pair.head)
         there.add(pair.base)
         both = {kind for kind in LogicKind if here.complete[kind] and there.complete[kind]}
-        known |= both
+        compared_kinds |= both
         for part in there.trials:
             before, now, many = there.reporting[part[0]], here.complete[part[0]], there.in_reporting[part]
             if part[0] in both:
                 # Of all ways in which these trials may be the baseline's or this run's.
                 chance[part] = chance.get(part, 1.0) * (comb(before, many) / comb(before + now, many))
-        for sums, count in ((head, here), (base, there)):
-            sums.update({part: many for part, many in count.trials.items() if part[0] in both})
-    own = {(reach.kind, reach.name): reach for reach in coverage.logic if reach.wanted or reach.trials}
+        head.update(here.trials_of(both))
+        base.update(there.trials_of(both))
+    of_this_run = {
+        (reach.kind, reach.name): reach for reach in coverage.logic if reach.wanted or reach.trials
+    }
     reaches = []
-    for part in sorted({*own, *base}, key=_order):
+    for part in sorted({*of_this_run, *base}, key=_order):
+        kind, name = part
         # What the baseline alone knows fired in no trial of this run.
-        reach = own.get(part) or Reach(kind=part[0], name=part[1], trials=0, tests=0, wanted=False)
-        compared_reach = replace(
-            reach,
-            compared_trials=head[part] if part[0] in known else None,
-            base_trials=base[part] if part[0] in known else None,
-            by_chance=chance[part] if base[part] and not head[part] else None,
-        )
-        reaches.append(compared_reach)
+        reach = of_this_run.get(part) or Reach(kind=kind, name=name, trials=0, tests=0, wanted=False)
+        if kind in compared_kinds:
+            reach = replace(reach, compared_trials=head[part], base_trials=base[part])
+        else:
+            reach = replace(reach, compared_trials=None, base_trials=None)
+        is_lost = base[part] and not head[part]
+        reaches.append(replace(reach, by_chance=chance[part] if is_lost else None))
     return replace(coverage, logic=tuple(reaches))
 
 

@@ -80,9 +80,10 @@ def _once(reported: Sequence[tuple[AgentAction, ...] | None]) -> tuple[str, ...]
     known = [actions for actions in reported if actions is not None]
     if not known:
         return None
-    return _interned(
-        dict.fromkeys(action.name for actions in known for action in actions if not action.is_empty)
-    )
+    names: dict[str, None] = {}
+    for actions in known:
+        names |= {action.name: None for action in actions if not action.is_empty}
+    return _interned(names)
 
 
 def _interned(names: Iterable[str]) -> tuple[str, ...]:
@@ -96,21 +97,24 @@ def _process(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> TrialPr
     calls = _all_calls(turns, actions) if in_full else None
     if workflows is None and calls is None:
         return None
-    walk, none = _Walk(), [()] * len(turns)
-    integrations = [tuple(call for call in called if not call.tool) for called in calls or none]
-    for turn, ran, called in zip(turns, workflows or none, integrations, strict=True):
-        walk.take(turn, ran, called)
-    others = [call.name for called in integrations for call in called]
-    made = [call for called in calls or () for call in called]
-    left = workflows is not None and (walk.left or not any(call.tool for call in made))
+    none_reported = [()] * len(turns)
+    walk = _Walk()
+    integration_names: list[str] = []
+    all_calls: list[AgentAction] = []
+    for turn, ran, turn_calls in zip(turns, workflows or none_reported, calls or none_reported, strict=True):
+        integrations = [call for call in turn_calls if not call.tool]
+        walk.take(turn, ran, integrations)
+        integration_names += [call.name for call in integrations]
+        all_calls += turn_calls
+    shows_backtracks = workflows is not None and (walk.left or not any(call.tool for call in all_calls))
     return TrialProcess(
-        steps=len(walk.begun) + len(others),
-        tools=len(set(walk.begun)) + len(set(others)),
+        steps=len(walk.begun) + len(integration_names),
+        tools=len(set(walk.begun)) + len(set(integration_names)),
         begun=None if workflows is None else _interned(walk.begun),
         repeated=walk.repeated if walk.params_known else None,
-        calls=None if calls is None else len(made),
-        failed_calls=None if calls is None else sum(call.failed for call in made),
-        backtracks=walk.backtracks if left else None,
+        calls=None if calls is None else len(all_calls),
+        failed_calls=None if calls is None else sum(call.failed for call in all_calls),
+        backtracks=walk.backtracks if shows_backtracks else None,
     )
 
 
@@ -120,13 +124,11 @@ def _all_calls(
     """The calls of tools and integrations by turn; None if a reply reports neither."""
     if any(own_calls(turn) is None and turn.integrations is None for turn in turns) or not turns:
         return None
-    return [
-        (
-            *(action for action in by_kind[LogicKind.WORKFLOW] or () if action.tool),
-            *(by_kind[LogicKind.INTEGRATION] or ()),
-        )
-        for by_kind in actions
-    ]
+    calls = []
+    for by_kind in actions:
+        tools = [action for action in by_kind[LogicKind.WORKFLOW] or () if action.tool]
+        calls.append((*tools, *(by_kind[LogicKind.INTEGRATION] or ())))
+    return calls
 
 
 def _all_reported(kind: LogicKind, actions: Sequence[ActionsByKind]) -> list[tuple[AgentAction, ...]] | None:
@@ -296,15 +298,17 @@ def of_tests(tests: Sequence[TestResult], rule: ScoreRule) -> ProcessSummary:
     return summary(trials, len(trials) + sum(test.not_run for test in tests), rule)
 
 
-def of_run(whole: ProcessSummary, score: float | None, usage: Usage, trials: int) -> ProcessSummary:
+def of_run(
+    summary_of_trials: ProcessSummary, score: float | None, usage: Usage, trials: int
+) -> ProcessSummary:
     """The summary of a run, with what a trial of it cost, and what that takes from its score."""
-    each = cost_of_trial(usage, trials)
-    if each is None:
-        return whole
-    penalty = min(each / ACCEPTABLE_COST, MOST_TIMES) * COST_WEIGHT
+    cost_usd = cost_of_trial(usage, trials)
+    if cost_usd is None:
+        return summary_of_trials
+    penalty = min(cost_usd / ACCEPTABLE_COST, MOST_TIMES) * COST_WEIGHT
     return replace(
-        whole,
-        cost_usd_per_trial=each,
+        summary_of_trials,
+        cost_usd_per_trial=cost_usd,
         cost_adjusted_score=None if score is None else max(0.0, score - penalty),
     )
 

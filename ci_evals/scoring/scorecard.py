@@ -87,17 +87,17 @@ def score(
         if result is not None:
             played_trials.append(result)
     suites = []
-    for s, (planned, fact) in enumerate(zip(plan.suites, facts, strict=True)):
-        own = [
-            _TestTrials.of(taken[planned.file, test.name])
-            if test.name in planned.reused
-            else _TestTrials.with_pooled(
-                trials.get((s, t), ()), plan.played_of(planned, test), pooled.get((s + 1, t + 1), ())
-            )
-            for t, test in enumerate(planned.tests)
-        ]
-        tests = tuple(_test(planned, t, own[t], rule) for t in range(len(own)))
-        suites.append(_suite(planned, fact, tests, rule))
+    for s, (planned, suite_facts) in enumerate(zip(plan.suites, facts, strict=True)):
+        tests = []
+        for t, test in enumerate(planned.tests):
+            if test.name in planned.reused:
+                test_trials = _TestTrials.of(taken[planned.file, test.name])
+            else:
+                planned_number = plan.played_of(planned, test)
+                more = pooled.get((s + 1, t + 1), ())
+                test_trials = _TestTrials.with_pooled(trials.get((s, t), ()), planned_number, more)
+            tests.append(_test(planned, t, test_trials, rule))
+        suites.append(_suite(planned, suite_facts, tuple(tests), rule))
     usage = usage_of((result for result in played if result is not None), prices)
     return total(suites, usage, rule, wanted_parts(plan, shown))
 
@@ -168,10 +168,10 @@ class _TestTrials(NamedTuple):
         return cls((*played, *numbered), planned + len(pooled))
 
 
-def _test(planned: PlannedSuite, index: int, own: _TestTrials, rule: ScoreRule) -> TestResult:
+def _test(planned: PlannedSuite, index: int, test_trials: _TestTrials, rule: ScoreRule) -> TestResult:
     test = planned.tests[index]
-    trials = _compared(own.played, test.optimal_tools)
-    counted = numbers.of_test(trials, own.planned, rule)
+    trials = _compared(test_trials.played, test.optimal_tools)
+    counted = numbers.of_test(trials, test_trials.planned, rule)
     rubrics = {}
     for number, evaluation in enumerate(test.evaluations, 1):
         if isinstance(evaluation, Graded):
@@ -184,7 +184,7 @@ def _test(planned: PlannedSuite, index: int, own: _TestTrials, rule: ScoreRule) 
         critical=test.critical,
         min_score=test.min_score,
         quarantine=test.quarantine,
-        taken_from=own.source,
+        taken_from=test_trials.source,
         line=planned.test_lines[index],
         digest=planned.test_digests[index],
         user_info=test.user_info,
@@ -200,7 +200,7 @@ def _test(planned: PlannedSuite, index: int, own: _TestTrials, rule: ScoreRule) 
         statistics=counted.statistics,
         process=counted.process,
         trials=trials,
-        not_run=own.planned - len(trials),
+        not_run=test_trials.planned - len(trials),
     )
 
 

@@ -36,11 +36,10 @@ def agent_models(usage: Usage) -> tuple[str, ...]:
 
 def usage_of_roles(usages: Iterable[RoleUsage], prices: PriceTable) -> Usage:
     """Calls, tokens and cost of models, by role and model."""
-    by_role = tuple(
-        _priced(_total(same), _known_cost(same), prices)
-        for _, same in sorted(_by_model(usages).items(), key=lambda item: item[0])
-        if any(_is_used(usage) for usage in same)
-    )
+    by_role = []
+    for _, of_model in sorted(_by_model(usages).items(), key=lambda item: item[0]):
+        if any(map(_is_used, of_model)):
+            by_role.append(_priced(_total(of_model), _known_cost(of_model), prices))
     unknown = (usage.model or usage.role for usage in by_role if usage.cost_usd is None)
     return _whole(by_role, prices.as_of, unpriced(unknown, prices))
 
@@ -108,11 +107,12 @@ def _was_answered(usage: RoleUsage) -> bool:
 
 def _known_cost(usages: Iterable[RoleUsage]) -> float | None:
     """The cost that the provider reports, unless it is missing for an answer that was paid for."""
-    paid = [
-        usage.cost_usd
-        for usage in usages
-        if not _all_cached(usage) and (_was_answered(usage) or usage.cost_usd is not None)
-    ]
+    paid = []
+    for usage in usages:
+        if _all_cached(usage):
+            continue
+        if _was_answered(usage) or usage.cost_usd is not None:
+            paid.append(usage.cost_usd)
     return _added(paid) if paid else None
 
 
@@ -126,11 +126,12 @@ def _cost(usage: RoleUsage, known_cost: float | None, prices: PriceTable) -> flo
     price = prices.price_of(usage.model) if usage.model and known_cost is None else None
     if price is None:
         return known_cost
-    counted = usage.input_tokens or usage.output_tokens
-    free = not (price.input or price.output)
-    known = free or (counted and not usage.uncounted)
+    is_free = not (price.input or price.output)
+    is_counted = (usage.input_tokens or usage.output_tokens) and not usage.uncounted
+    if not (is_free or is_counted):
+        return None
     cached, kept = usage.cached_input_tokens, usage.cache_write_tokens
-    return _added([price.cost(usage.input_tokens, usage.output_tokens, cached, kept)]) if known else None
+    return _added([price.cost(usage.input_tokens, usage.output_tokens, cached, kept)])
 
 
 def cost_of(usage: RoleUsage, prices: PriceTable) -> float | None:
@@ -150,7 +151,9 @@ def unmeasured(usage: RoleUsage, limit: float) -> str:
 
 def cost_of_trial(usage: Usage, trials: int) -> float | None:
     """US dollars a trial, in the mean of so many; None of none, and where the cost is not known."""
-    return None if usage.cost_usd is None or not trials else usage.cost_usd / trials
+    if usage.cost_usd is None or not trials:
+        return None
+    return usage.cost_usd / trials
 
 
 def summed(parts: Sequence[Usage]) -> Usage:

@@ -5,6 +5,7 @@ that nothing happened.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from pydantic import JsonValue
 
@@ -18,6 +19,7 @@ Trace = dict[str, JsonValue]
 _PARAM_KEYS = ("extracted_params", "extractedParams", "parameters_extracted", "parametersExtracted")
 _PARAM_NAMES = ("code", "param", "name", "key")
 _PARAM_NOTES = frozenset({*_PARAM_NAMES, "value", "title", "type", "scope"})
+_ACTIVATES = ("activate_tool", "activate_sub_tool")
 _POSITIVE = frozenset({"true", "triggered", "fired"})
 
 
@@ -34,8 +36,10 @@ def params(trace: Trace) -> dict[str, JsonValue] | None:
         elif not all(payload.name(item, _PARAM_NAMES) for item in value if item is not None):
             return None  # an unreadable one may be the one that matters
         else:
-            entries = (item for item in value if isinstance(item, dict) and "value" in item)
-            read |= {name: item["value"] for item in entries if (name := payload.name(item, _PARAM_NAMES))}
+            for item in value:
+                name = payload.name(item, _PARAM_NAMES)
+                if name and isinstance(item, dict) and "value" in item:
+                    read[name] = item["value"]
     return read
 
 
@@ -44,8 +48,9 @@ def named_params(trace: Trace) -> tuple[str, ...]:
     lists = [value for value in _param_values(trace) if isinstance(value, list)]
     if isinstance(computed := trace.get("computed_parameters"), list):
         lists.append(computed)
-    bare = (i for items in lists for i in items if not (isinstance(i, dict) and "value" in i))
-    return _unique(name for item in bare if (name := payload.name(item, _PARAM_NAMES)))
+    items = chain.from_iterable(lists)
+    bare = [item for item in items if not (isinstance(item, dict) and "value" in item)]
+    return _unique(filter(None, (payload.name(item, _PARAM_NAMES) for item in bare)))
 
 
 def activated(trace: Trace) -> tuple[str, ...] | None:
@@ -53,21 +58,15 @@ def activated(trace: Trace) -> tuple[str, ...] | None:
     decisions = _decisions(trace)
     if decisions is None:
         return None
-    tools = (
-        payload.name(d.get("tool"))
-        for d in decisions
-        if d.get("type") in ("activate_tool", "activate_sub_tool")
-    )
-    return _unique(tool for tool in tools if tool)
+    made = [decision for decision in decisions if decision.get("type") in _ACTIVATES]
+    return _unique(filter(None, (payload.name(decision.get("tool")) for decision in made)))
 
 
 def rules(trace: Trace) -> tuple[str, ...] | None:
     """Return the codes of the rules that fired. `rules_evaluations` also lists others, and is never read."""
-    evaluated = [
-        holder["rules_evaluated"]
-        for holder in (trace, payload.filled(trace.get("understanding")))
-        if holder and isinstance(holder.get("rules_evaluated"), list)
-    ]
+    holders = (trace, payload.filled(trace.get("understanding")))
+    lists = [holder.get("rules_evaluated") for holder in holders if holder]
+    evaluated = [value for value in lists if isinstance(value, list)]
     decisions = _decisions(trace)
     if decisions is None and not evaluated:
         return None
@@ -82,10 +81,12 @@ def integrations(trace: Trace) -> tuple[Integration, ...] | None:
     decisions = _decisions(trace)
     if decisions is None:
         return None
-    calls = (payload.filled(decision.get("integration")) for decision in decisions)
-    return tuple(
-        _integration(call, code) for call in calls if call and (code := payload.name(call, ("code", "name")))
-    )
+    calls = []
+    for decision in decisions:
+        call = payload.filled(decision.get("integration"))
+        if call and (code := payload.name(call, ("code", "name"))):
+            calls.append(_integration(call, code))
+    return tuple(calls)
 
 
 def error_response(trace: Trace) -> bool | None:
@@ -160,9 +161,9 @@ def _results(items: JsonValue) -> Iterator[tuple[str, bool | None]]:
 
 
 def _integration(call: dict[str, JsonValue], code: str) -> Integration:
-    status = next(
-        (s for key in ("status_code", "statusCode") if (s := status_of(call.get(key))) is not None), None
-    )
+    status = status_of(call.get("status_code"))
+    if status is None:
+        status = status_of(call.get("statusCode"))
     error = call.get("error_message") or call.get("errorMessage")
     return Integration(
         code=code,

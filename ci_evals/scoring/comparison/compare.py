@@ -19,7 +19,7 @@ from ci_evals.domain.results.comparison import (
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, points
-from ci_evals.domain.verdict import Outcome
+from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import scores, statistics
 from ci_evals.scoring.clusters import clusters_of_pairs, merged_pairs
 from ci_evals.scoring.comparison import divergence
@@ -150,10 +150,12 @@ class RunComparer:
 
     def _reasons_of_suites(self) -> Iterator[str]:
         """The suites' own reasons, each with its suite unless all share it."""
-        for reason in dict.fromkeys(reason for suite in self.suites for reason in suite.reasons):
+        for reason in dict.fromkeys(chain.from_iterable(suite.reasons for suite in self.suites)):
             having = [suite.name for suite in self.suites if reason in suite.reasons]
-            shared = len(having) == len(self.suites)
-            yield from [reason] if shared else [f"{name}: {reason}" for name in having]
+            if len(having) == len(self.suites):
+                yield reason
+            else:
+                yield from (f"{name}: {reason}" for name in having)
 
     def comparison(self) -> Comparison:
         """The comparison as it stands in the results."""
@@ -295,20 +297,26 @@ def _in_binary(exact: tuple[Fraction, ...]) -> tuple[float, ...]:
 
 def _evidence(test: TestResult, rule: ScoreRule) -> Evidence | None:
     """The first verdict that failed, or else the first that could not be reached."""
-    verdicts = [(trial, finding) for trial in _complete_trials(test) for finding in trial.findings]
-    failed = [(trial, finding) for trial, finding in verdicts if finding.outcome is Outcome.FAILED]
-    missing = [(trial, finding) for trial, finding in verdicts if scores.undecided(finding, rule)]
-    for trial, finding in [*failed, *missing]:
-        turn = trial.turn_of(finding)
-        return Evidence(
-            criterion=finding.criterion,
-            reason=finding.reason if failed else f"undecided: {finding.reason}",
-            trial=trial.index,
-            turn=turn.index if turn else None,
-            user=turn.user if turn else None,
-            agent=turn.agent if turn else None,
-        )
-    return None
+    first_undecided: Evidence | None = None
+    for trial in _complete_trials(test):
+        for finding in trial.findings:
+            if finding.outcome is Outcome.FAILED:
+                return _evidence_in(trial, finding, finding.reason)
+            if first_undecided is None and scores.undecided(finding, rule):
+                first_undecided = _evidence_in(trial, finding, f"undecided: {finding.reason}")
+    return first_undecided
+
+
+def _evidence_in(trial: TrialResult, finding: Finding, reason: str) -> Evidence:
+    turn = trial.turn_of(finding)
+    return Evidence(
+        criterion=finding.criterion,
+        reason=reason,
+        trial=trial.index,
+        turn=turn.index if turn else None,
+        user=turn.user if turn else None,
+        agent=turn.agent if turn else None,
+    )
 
 
 def _efficiency(run: Results) -> Efficiency:
