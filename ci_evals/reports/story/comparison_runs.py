@@ -40,8 +40,8 @@ class ComparisonRun:
     """The outcome of each test, by suite, name and digest: one that was defined differently is another."""
 
     @classmethod
-    def of(cls, results: Results, label: str) -> "ComparisonRun":
-        """The row that a results file makes."""
+    def of(cls, results: Results, label: str, *, outcomes: bool = True) -> "ComparisonRun":
+        """The row that a results file makes; `outcomes`: whether it has those of all tests."""
         git = results.run.git
         return cls(
             label=label,
@@ -58,7 +58,7 @@ class ComparisonRun:
             original=results.run.origin is None,
             outcomes={
                 (suite.name, test.name, test.digest): test.outcome
-                for suite in results.suites
+                for suite in (results.suites if outcomes else ())
                 for test in suite.tests
             },
         )

@@ -311,7 +311,7 @@ def story_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Story
         rerun=reruns.headline(results),
         drop_suspected=_drop_suspected(results),
         latency=tuple(_latency(results, base_run)),
-        this_run=ComparisonRun.of(results, THIS),
+        this_run=ComparisonRun.of(results, THIS, outcomes=False),
         other_runs=comparison_runs.others,
         earlier_runs=since.earlier(results, comparison_runs),
         base_suites=beside.suites if beside else (),
