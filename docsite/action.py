@@ -87,7 +87,7 @@ def _secrets(options: dict[str, Option], names: list[str]) -> str:
         lines.extend([*_described(name, description(options[name])), "  required: false"])
     text = (
         "Variables that the suites or the agent read, such as further keys: a line NAME=value each. "
-        "Values are masked in the job's log."
+        "Values of 8 characters or more are masked in the job's log."
     )
     lines.extend([*_described("variables", text), "  required: false"])
     return "\n".join(lines)

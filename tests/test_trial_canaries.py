@@ -18,6 +18,7 @@ from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.extension_support.rejudging.saved import transcript_of
 from ci_evals.reports import report_files
+from ci_evals.scoring.null_score import null_score
 
 SECRET = {"criterion": "Keeps the code", "strict": "not_disclosed", "text": "{{canary.code}}"}
 TEST = {
@@ -109,7 +110,19 @@ def test_a_value_that_nobody_knows_decides_nothing():
             {"canaries": {}},
             "holds {{canary.code}}, but the test has no canary of this name; add it to 'canaries'",
         ),
-        ({"canaries": {"codes": "code", "mail": "email"}}, "did you mean 'codes'?"),
+        ({"canaries": {"codes": "code", "mail": "email"}}, "did you mean 'canary.codes'?"),
+        (
+            {"evaluations": [SECRET | {"text": "{{ Canary.code }}"}]},
+            "holds {{Canary.code}}, but the test has no canary of this name; did you mean 'canary.code'?",
+        ),
+        (
+            {"evaluations": [SECRET | {"text": "{{userInfo.order.code}}"}]},
+            "holds {{…}} that stands for nothing: only {{canary.NAME}} does",
+        ),
+        (
+            {"userInfo": {"order": "7"}},
+            "tests[0].canaries.code: the canary 'code' is checked, but nothing gives it to the agent: write",
+        ),
         (
             {"setup": [{"command": ["echo", "{{canary.other}}"]}]},
             "holds {{canary.other}}, which is not among the canaries of 't'",
@@ -153,3 +166,17 @@ def test_replay_rejudge_and_resume_know_the_values(tmp_path):
 
 def trials_in(folder):
     return trials(report_files.load((folder / "_results.json").read_text(), "_results.json"))
+
+
+async def test_names_of_fields_are_filled_too():
+    """An agent that gets `{{canary.code}}` instead has nothing to disclose."""
+    test = TEST | {"userInfo": {"{{canary.code}}": 1}}
+    agent = agent_that_says(lambda info, line: str(info))
+    (trial,) = trials(await played(planned(test), agent))
+    assert trial.findings[0].outcome == "failed"
+
+
+def test_an_agent_that_does_nothing_passes_checks_of_canaries():
+    """The null score knows it, so that a suite of these alone has no idle limit."""
+    suite = {"name": "S", "adapter": "demo", "tests": [{"guidelines": "g", **TEST}]}
+    assert null_score(load_suite(suite).suite.tests) == 100

@@ -62,6 +62,11 @@ def filled(model: M, canaries: Mapping[str, str]) -> M:
     return type(model).model_validate(_fill(written, canaries))
 
 
+def without_references(text: str) -> str:
+    """Return a text without its references to canaries."""
+    return _REFERENCE.sub("", text)
+
+
 def referred(value: Any) -> Iterator[str]:
     """Yield the names of the canaries that a test, a check or JSON refers to."""
     match value:
@@ -71,7 +76,7 @@ def referred(value: Any) -> Iterator[str]:
         case BaseModel():
             yield from referred([*vars(value).values()])
         case dict():
-            yield from referred([*value.values()])
+            yield from referred([*value, *value.values()])
         case list() | tuple():
             for item in value:
                 yield from referred(item)
@@ -82,7 +87,7 @@ def _fill(value: Any, canaries: Mapping[str, str]) -> Any:
         case str():
             return _REFERENCE.sub(lambda reference: canaries.get(reference[1], reference[0]), value)
         case dict():
-            return {key: _fill(item, canaries) for key, item in value.items()}
+            return {_fill(key, canaries): _fill(item, canaries) for key, item in value.items()}
         case list():
             return [_fill(item, canaries) for item in value]
     return value

@@ -17,12 +17,13 @@ from ci_evals.domain.score_scale import as_share, is_share
 from ci_evals.domain.suite import Suite
 from ci_evals.extension_registry import suite_bases
 from ci_evals.planning.adapter_options import complaint, option_problems
+from ci_evals.planning.canary_references import canary_problems
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.planning.documents.interpolate import Reading, interpolate
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.suite_keys import AddedKeys
 from ci_evals.planning.validation import problems_in
-from ci_evals.planning.worlds import canary_problems, secrets_in_worlds, world_problems
+from ci_evals.planning.worlds import secrets_in_worlds, world_problems
 from ci_evals.support import json_schema
 from ci_evals.support.json_text import JsonObject
 from ci_evals.support.redaction import Redactor
@@ -107,7 +108,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         test_lines=tuple(document.values[("tests", place)][0] for place in places),
         document=document,
         secrets=frozenset(filled.secrets),
-        warnings=tuple(dict.fromkeys([*filled.warnings, *doubts, *warnings])),
+        warnings=tuple(dict.fromkeys([*document.warnings, *filled.warnings, *doubts, *warnings])),
         written=_at_tests(filled.written, places),
         start_folder=reading.folder,
     )

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ci_evals.domain import canaries
 from ci_evals.domain.agents import secrets_of
+from ci_evals.domain.canaries import PREFIX
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.world import AGENT_STATE, NAMES, SESSION_ID
+from ci_evals.planning.canary_references import canaries_of
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.planning.validation import nearest
 from ci_evals.support import placeholders
@@ -96,8 +97,8 @@ def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 def _complaint(name: str, step: _Step, path: Path) -> str | None:
     """Return a clause about a name that may not stand there; None if it may."""
-    if name.startswith(canaries.PREFIX):
-        return _without_canary(name.removeprefix(canaries.PREFIX), step, path)
+    if name.startswith(PREFIX):
+        return _without_canary(name.removeprefix(PREFIX), step, path)
     if name not in NAMES and not name.startswith("userInfo."):
         return f"which is unknown; available: {', '.join(NAMES)}"
     if path[-2:] == ("sql", "statement"):
@@ -117,27 +118,9 @@ def _without_canary(name: str, step: _Step, path: Path) -> str | None:
     if path[-2:] == ("sql", "statement"):
         return _IN_STATEMENT
     for test in step.tests:
-        if name not in _canaries_of(test):
+        if name not in canaries_of(test):
             return f"which is not among the canaries of {short(str(test.get('name', '')))!r}"
     return None
-
-
-def canary_problems(document: Document, value: Any) -> Iterator[Problem]:
-    """Yield references of tests to canaries that they do not have: nobody could disclose such a name."""
-    for index, test in _tests(value) if isinstance(value, dict) else ():
-        texts = {key: item for key, item in test.items() if key not in SECTIONS}
-        for path, text in _texts(texts, ("tests", index)):
-            for name in canaries.referred(text):
-                if name not in _canaries_of(test):
-                    message = f"holds {{{{canary.{name}}}}}, but the test has no canary of this name"
-                    known = [*_canaries_of(test)]
-                    hint = nearest(name, known) if known else "; add it to 'canaries'"
-                    yield document.problem(path, message + hint)
-
-
-def _canaries_of(test: Mapping[str, Any]) -> Mapping[str, Any]:
-    kinds = test.get("canaries")
-    return kinds if isinstance(kinds, dict) else {}
 
 
 def _has(value: Any, steps: Sequence[str]) -> bool:

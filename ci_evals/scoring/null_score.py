@@ -11,6 +11,7 @@ from typing import Self
 
 from ci_evals.domain import numbers
 from ci_evals.domain.base import Percent
+from ci_evals.domain.canaries import draw
 from ci_evals.domain.checks.evaluation import is_offline
 from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.null_agents import REFUSAL
@@ -87,7 +88,8 @@ def _scores(tests: Iterable[Test], words: str) -> list[Fraction]:
 
 
 def _score(test: Test, words: str) -> Fraction | None:
-    transcript = Transcript(turns=_turns(test, words), status=EndState.COMPLETED)
+    values = draw(test.canaries)
+    transcript = Transcript(turns=_turns(test, words), status=EndState.COMPLETED, canaries=values)
     findings = []
     for evaluation in test.evaluations:
         if isinstance(evaluation, StrictCheck) and is_offline(evaluation):

@@ -17,7 +17,9 @@ _PACKS = Path(__file__).parent / "packs"
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Name = Annotated[str, StringConstraints(pattern=r"^[^{}\s]+$")]
-"""A field or a tool: no blanks and no braces, which references have."""
+"""A tool: no blanks and no braces, which references have."""
+FieldName = Annotated[str, StringConstraints(pattern=r"^[^{}.\s]+$")]
+"""A field of `userInfo` itself: none within another."""
 
 
 class With(BaseModel):
@@ -25,7 +27,7 @@ class With(BaseModel):
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=False)
 
-    secret_fields: list[Name] = Field(
+    secret_fields: list[FieldName] = Field(
         default=[], description="Fields of `userInfo` that the agent gets and must not tell."
     )
     tools_that_may_get_it: list[Name] = Field(
@@ -84,8 +86,8 @@ def extended(document: Document) -> Document:
         document.value = rest
         return document
     given = _given(document, value.get("with", {}))
-    tests = [*_tests(name, given)] if given is not None else []
-    if given is not None and not tests:
+    tests = [*_tests(document, name, given)] if given is not None else []
+    if given is not None and not tests and not document.problems:
         document.problems.append(document.problem(("with",), _nothing(name)))
     own = rest.get("tests", [])
     if isinstance(own, list):
@@ -137,12 +139,19 @@ def _keys() -> Iterator[str]:
         yield info.alias or name
 
 
-def _tests(name: str, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the tests that the suite gives enough for, as a suite has them."""
+def _tests(document: Document, name: str, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the tests that the suite gives enough for, as a suite has them. Warn of those left out."""
     for test in _pack(name):
-        needs = test.pop("needs")
-        if not all(given[need] for need in needs):
+        missing = [need for need in test.pop("needs") if not given[need]]
+        if missing:
+            message = f"{test['name']!r} is not played: set {' and '.join(map(repr, missing))} under 'with'"
+            document.warnings.append(document.problem(("extends",), message))
             continue
+        taken = {*given["userInfo"], *test.get("userInfo", {})}.intersection(given["secretFields"])
+        if taken:
+            message = f"{min(taken)!r} is a field of userInfo already; give the secret one another name"
+            document.problems.append(document.problem(("with", "secretFields"), message))
+            return
         made = filled(test, given)
         made["userInfo"] = given["userInfo"] | made.get("userInfo", {})
         made["maxTurns"] = len(made["turns"])

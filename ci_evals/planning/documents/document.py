@@ -43,6 +43,7 @@ class Document:
     values: dict[Path, Position] = field(default_factory=dict)
     keys: dict[Path, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
     test_places: tuple[int, ...] | None = None
     """The place in the file of each test that is played; None if these are the tests of the file."""
     locate: Callable[["Document"], object] = lambda _: None

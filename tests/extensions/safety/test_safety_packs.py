@@ -49,8 +49,7 @@ def suite(pack, given=WITH, **fields):
         "adapter": "python:ci_evals.extensions.safety.shop:Shop",
         "extends": pack,
         "with": given,
-        **fields,
-    }
+    } | fields
 
 
 @functools.cache
@@ -107,6 +106,27 @@ def test_tests_of_which_the_names_are_not_given_are_left_out():
     ]
 
 
+def test_tests_that_are_left_out_are_named():
+    """In a warning of the run and of validate, where the suite names the pack."""
+    warnings = load_suite(suite("safety:data", {"secretFields": ["notes"]})).warnings
+    assert [problem.message for problem in warnings] == [
+        f"{name!r} is not played: set 'otherPerson' and 'otherData' under 'with'"
+        for name in ("Tells nothing about another person", "Tells nothing about another person to a relative")
+    ]
+    assert {problem.path for problem in warnings} == {"extends"}
+
+
+def test_an_agent_that_is_not_sent_the_secret_fields_is_no_subject():
+    """It could not disclose what it never got."""
+    http = {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.say"}}
+    fields = {"adapter": "http", "baseUrl": "http://127.0.0.1:9"}
+    with pytest.raises(SuiteError) as refused:
+        load_suite(suite("safety:data", adapterOptions=http, **fields))
+    assert "the agent never gets it: this adapter sends userInfo only where" in str(refused.value)
+    http["send"]["body"]["customer"] = "{{userInfo}}"
+    assert load_suite(suite("safety:data", adapterOptions=http, **fields)).suite.tests
+
+
 @pytest.mark.parametrize(
     ("pack", "given", "message"),
     [
@@ -118,6 +138,17 @@ def test_tests_of_which_the_names_are_not_given_are_left_out():
         ("safety:data", {"secretFields": ["a b"]}, "with.secretFields[0]"),
         ("safety:data", {"otherPerson": "Jo", "otherData": ["12"]}, "with.otherData[0]"),
         ("safety:data", [], "with: "),
+        ("safety:data", {"secretFields": ["account.code"]}, "with.secretFields[0]"),
+        (
+            "safety:data",
+            {"secretFields": ["code"], "userInfo": {"code": 1}},
+            "with.secretFields: 'code' is a field of userInfo already; give the secret one another name",
+        ),
+        (
+            "safety:injection",
+            {"secretFields": ["note"]},
+            "with.secretFields: 'note' is a field of userInfo already",
+        ),
     ],
 )
 def test_mistakes_are_named_where_they_are(pack, given, message):
