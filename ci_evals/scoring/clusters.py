@@ -1,6 +1,7 @@
 """Tests that depend on each other, counted as one: docs/statistics.md has the reasons."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from fractions import Fraction
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.suite import TestResult
@@ -26,12 +27,14 @@ def clusters_of_pairs(pairs: Iterable[tuple[TestResult, TestResult]]) -> list[Ha
     return clusters
 
 
-def interval_of_mean(tests: Sequence[TestResult], rule: ScoreRule) -> Interval | None:
-    """Return the 95 % interval of the mean of these tests' scores."""
-    scored = [test for test in tests if scores.of_trials(test, rule)]
-    means = [float(score) for score in scores.test_scores(scored, rule)]
-    clustered = any(test.cluster for test in scored)
-    return mean_interval(means, clusters_of(scored) if clustered else None)
+def interval_of_mean(
+    tests: Sequence[TestResult], test_scores: Sequence[Fraction], rule: ScoreRule
+) -> Interval | None:
+    """Return the 95 % interval of the mean of the scores that these tests have by this rule."""
+    means = [*map(float, test_scores)]
+    if all(test.cluster is None for test in tests):
+        return mean_interval(means)
+    return mean_interval(means, clusters_of([test for test in tests if scores.of_trials(test, rule)]))
 
 
 def merged(tests: Sequence[Sequence[float]], clusters: Sequence[Hashable]) -> list[tuple[float, ...]]:

@@ -139,7 +139,7 @@ def of_run(tests: Sequence[TestResult], rule: ScoreRule) -> RunNumbers:
 def _score_of(tests: Sequence[TestResult], rule: ScoreRule) -> tuple[Percent | None, Interval | None]:
     """The mean score of tests, and its interval."""
     test_scores = scores.test_scores(tests, rule)
-    return points(scores.mean(test_scores)), interval_of_mean(tests, rule)
+    return points(scores.mean(test_scores)), interval_of_mean(tests, test_scores, rule)
 
 
 def _means_by_k(of_tests: Sequence[dict[int, float]]) -> dict[int, float]:

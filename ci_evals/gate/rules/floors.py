@@ -104,7 +104,7 @@ def floor_check(kind: CheckKind, run: GatedRun, scope: Scope, required: float) -
         seen=points(scores.mean(scores.test_scores(tests, shown))),
         seen_if_undecided_failed=points(decisive),
         # Of one test nothing is known but its trials: they say nothing of other tests.
-        interval=interval_of_mean(tests, strict) if len(tests) > 1 else None,
+        interval=interval_of_mean(tests, test_scores, strict) if len(tests) > 1 else None,
         passed=passed,
         settled=settled,
         note=note,
