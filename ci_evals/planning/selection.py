@@ -142,6 +142,8 @@ def _digests(loaded: LoadedSuite, redactor: Redactor) -> list[str]:
     digests = []
     for index, test in enumerate(suite.tests):
         defined = test.model_dump(mode="json", by_alias=True, include=_DEFINING_FIELDS)
+        if not test.canaries:
+            del defined["canaries"]  # so that tests without any have the digests that they always had
         turns = defined.pop("turns")
         turns += [auto_turn] * (len(suite.turns_of(test)) - len(test.planned_turns))
         world = suite.world_of(test)

@@ -57,6 +57,7 @@ OF_THE_COMMAND_LINE = {
     "extensions/plan/estimate.py": "standard output of plan",
     "extensions/plan/plan.py": "standard output of plan",
     "extensions/preference/study.py": "standard output of preference",
+    "extensions/otlp_export/after_run.py": "help",
     "extensions/rasa/agent.py": "another program's",
     "extensions/rasa/options.py": "another program's",
     "extensions/ray_cluster/run_hook.py": "help",

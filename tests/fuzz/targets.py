@@ -615,7 +615,7 @@ def page(data: bytes) -> None:
         comparison_runs = ComparisonRuns(
             baseline=base, others=(ComparisonRun.of(base, "then"), ComparisonRun.of(head, "now"))
         )
-        text = "".join(pages.render(story_of(replace(head, comparison=compared)), comparison_runs))
+        text = "".join(pages.render(story_of(replace(head, comparison=compared), comparison_runs)))
         text.encode()
         packed = re.findall(
             r'<script type="application/octet-stream" id="[tb]\d+(?:\.\d+)?">(.*)</script>', text

@@ -181,8 +181,10 @@ def _find_plugins() -> None:
 
 def _make_options() -> None:
     """Make the options of all commands, and what reads their values."""
-    for command in app.program().commands.values():
-        for parameter in command.get_params(typer.Context(command)):
+    group = app.program()
+    parent = typer.Context(group, **group.context_settings)  # has the names of the option for help
+    for command in group.commands.values():
+        for parameter in command.get_params(typer.Context(command, parent=parent)):
             parameter.get_runtime_param()
 
 

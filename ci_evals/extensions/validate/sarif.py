@@ -51,13 +51,13 @@ _RULES = {
         "WeakSuite",
         "warning",
         "A suite that tests less than it seems to.",
-        "Found with --strict: no strict check, a criterion that asks two things, an answer given away.",
+        "With the option strict: no strict check, a criterion that asks two things, an answer given away.",
     ),
     Rule.VACUOUS: _RuleText(
         "VacuousCriterion",
         "warning",
         "A judged criterion that measures nothing.",
-        "Found with --probe: it passes in conversations of other tests too.",
+        "With the option probe: it passes in conversations of other tests too.",
     ),
 }
 
