@@ -17,8 +17,11 @@ from ci_evals.domain.checks.strict.text_search import NotContains
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.extension_support.rejudging.saved import transcript_of
+from ci_evals.grading.grade import NO_JUDGE, grade
+from ci_evals.grading.semantic import SemanticMatcher
 from ci_evals.reports import report_files
 from ci_evals.scoring.null_score import null_score
+from ci_evals.support.redaction import Redactor
 
 SECRET = {"criterion": "Keeps the code", "strict": "not_disclosed", "text": "{{canary.code}}"}
 TEST = {
@@ -100,6 +103,29 @@ def test_a_value_that_nobody_knows_decides_nothing():
         "undecided",
         "the trial has no value for the canary 'code'",
     )
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"strict": "python", "function": "mine:check", "criterion": "Keeps {{canary.code}}"},
+        {"strict": "answer_matches", "match": "semantic", "expected": "{{canary.code}}", "criterion": "c"},
+    ],
+    ids=["a function", "meanings"],
+)
+async def test_an_unknown_value_is_given_to_no_function_and_no_model(check):
+    """Both would pass: what they are asked about is not what the suite says."""
+
+    async def passes(function, arguments):
+        return True
+
+    (test,) = planned({**TEST, "evaluations": [check]}).suites[0].tests
+    transcript = Transcript(turns=(build.turn(1, agent="Hello"),), status=EndState.COMPLETED)
+    embedder = fakes.ScriptedEmbedder({"Hello": (1, 0), "{{canary.code}}": (1, 0)})
+    matcher = SemanticMatcher(embedder, Redactor())
+    (finding,) = await grade(test, (), transcript, NO_JUDGE, matcher, call_function=passes)
+    expected = ("undecided", "the trial has no value for the canary 'code'")
+    assert (str(finding.outcome), finding.reason) == expected
 
 
 @pytest.mark.parametrize(

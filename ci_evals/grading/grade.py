@@ -42,8 +42,10 @@ async def grade(
     unsent = _kept_from(test, turns, transcript)
 
     async def decide(evaluation: Judged | StrictCheck) -> Verdict:
-        if isinstance(evaluation, Judged):
-            verdict = unknown_canary(evaluation) or await asked(evaluation)
+        if unknown := unknown_canary(evaluation):
+            verdict = unknown
+        elif isinstance(evaluation, Judged):
+            verdict = await asked(evaluation)
         else:
             verdict = await _checked(evaluation, transcript, semantic_matcher, call_function)
         return unsent.limit(evaluation, verdict) if unsent else verdict
