@@ -5,6 +5,7 @@ are those of the conventions for GenAI (docs/gen-ai/gen-ai-events.md, `gen_ai.ev
 (`test.*`) and version control (`vcs.*`). Of conversations only the reasons of verdicts are sent.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import islice
@@ -12,14 +13,22 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import httpx2
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from ci_evals._version import __version__
 from ci_evals.adapters.transport import addresses, http_client
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import CiEvalsError, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
@@ -38,6 +47,7 @@ _SECONDS = 15.0
 _MAX_REASON = 4_000
 _LABELS = {Outcome.PASSED: "pass", Outcome.FAILED: "fail", Outcome.UNDECIDED: "undecided"}
 _TRACES_ALONE = "; set `otlp_events=span` for a backend that takes only traces"
+_NOUNS = {TRACES: "span", LOGS: "log record"}
 _STATUSES = {TestOutcome.PASSED: "pass", TestOutcome.FAILED: "fail"}
 
 
@@ -89,7 +99,8 @@ async def export(
         as_logs: Whether events are log records.
 
     Raises:
-        ExportError: the backend refused something, or is not there.
+        ExportError: the backend refused something, or is not there. What it rejects of a request that it
+            accepts keeps nothing else from being sent.
         UsageError: nothing can be sent to such an address.
     """
     url, own = _address(endpoint), _headers(environ)
@@ -100,6 +111,8 @@ async def export(
         timeout=_SECONDS,
         headers={"Content-Type": "application/x-protobuf"} | own,
     )
+    rejected: Counter[str] = Counter()
+    why = ""
     async with client:
         for path, body in requests(results, as_logs=as_logs):
             try:
@@ -113,6 +126,26 @@ async def export(
                 raise ExportError(
                     f"{where} answered {path} with status {response.status_code}: {detail}{hint}"
                 )
+            number, reason = _rejected(path, response.content)
+            rejected[_NOUNS[path]] += number
+            why = why or payload.shorten(redactor.text(reason))
+    lost = [numbers.count(number, noun) for noun, number in rejected.items() if number > 0]
+    if lost:
+        raise ExportError(f"{where} rejected {' and '.join(lost)}: {why or 'it does not say why'}")
+
+
+def _rejected(path: str, answer: bytes) -> tuple[int, str]:
+    """Return how much a backend rejects of a request that it accepted (`partial_success`), and why."""
+    try:
+        if path == TRACES:
+            spans = ExportTraceServiceResponse.FromString(answer).partial_success
+            number, reason = spans.rejected_spans, spans.error_message
+        else:
+            logs = ExportLogsServiceResponse.FromString(answer).partial_success
+            number, reason = logs.rejected_log_records, logs.error_message
+    except DecodeError:  # a text, such as "ok"
+        return 0, ""
+    return number, reason
 
 
 def requests(results: Results, *, as_logs: bool) -> Iterator[tuple[str, bytes]]:

@@ -7,8 +7,14 @@ from dataclasses import replace
 import commands
 import pytest
 import world
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from werkzeug import Response
 
 from ci_evals.domain.results.run import Results
@@ -51,17 +57,21 @@ KEY = "export-key-7710fe2c"
 
 
 class Backend:
-    """A collector: keeps the bodies and headers of exports, and answers with `status`."""
+    """A collector: keeps the bodies and headers of exports, and answers with `status` and a text.
+
+    To a path of `answers` it answers with those bytes.
+    """
 
     def __init__(self, server, status=200, text=""):
         self.url, self.bodies, self.headers = f"http://127.0.0.1:{server.port}", [], []
-        self.status, self.text, self.refused = status, text, None
+        self.status, self.text, self.refused, self.answers = status, text, None, {}
         server.expect_request(re.compile(".*")).respond_with_handler(self._take)
 
     def _take(self, request):
         self.bodies.append(request.data)
         self.headers.append((request.path, dict(request.headers)))
-        return Response(self.text, 404 if request.path == self.refused else self.status)
+        body = self.answers.get(request.path, self.text)
+        return Response(body, 404 if request.path == self.refused else self.status)
 
 
 @pytest.fixture
@@ -156,6 +166,37 @@ def test_a_backend_that_takes_only_traces_is_a_warning_that_says_what_to_do(run,
     assert done.returncode == results.gate.exit_code
     assert "answered /v1/logs with status 404" in done.stderr
     assert "set --otlp-events=span for a backend that takes only traces" in done.stderr
+
+
+REJECTED = {
+    TRACES: ExportTraceServiceResponse(
+        partial_success={"rejected_spans": 2, "error_message": f"too old, says {KEY}"}
+    ),
+    LOGS: ExportLogsServiceResponse(partial_success={"rejected_log_records": 1}),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [(TRACES, "rejected 2 spans: too old, says ***"), (LOGS, "rejected 1 log record: it does not say why")],
+)
+def test_a_backend_that_accepts_only_a_part_is_a_warning(path, words, run, backend):
+    """It answers with status 200 all the same. The rest is still sent."""
+    backend.answers = {path: REJECTED[path].SerializeToString()}
+    done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
+    assert done.returncode == results.gate.exit_code
+    assert "warning: the results were not exported: 127.0.0.1:" in done.stderr
+    assert words in done.stderr
+    assert KEY not in done.stdout + done.stderr
+    assert [path for path, _ in backend.headers] == [TRACES, LOGS]
+
+
+@pytest.mark.parametrize("answer", [b"", b"{}", b"ok", ExportTraceServiceResponse().SerializeToString()])
+def test_a_backend_that_rejects_nothing_is_no_warning(answer, run, backend):
+    """Whatever it answers with status 200, such as a text."""
+    backend.answers = {TRACES: answer, LOGS: answer}
+    done, _ = run(backend.url)
+    assert "warning" not in done.stderr
 
 
 def test_logs_are_sent_in_parts(run, backend):
