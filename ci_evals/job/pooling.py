@@ -3,7 +3,8 @@
 A rerun adds evidence and does not replace it. An attempt is pooled only if nothing that scores depend on
 differs. Of its trials those are taken that say something about the agent; errored ones are replaced by the
 new ones. A trial is taken once, also if a later attempt had pooled it. If the artifact of an attempt is lost,
-its trials are taken from a later one that pooled them.
+its trials are taken from a later one that pooled them. Of several lost artifacts of one attempt nobody knows
+which was pooled: as many runs must have been.
 """
 
 from collections import Counter
@@ -57,10 +58,18 @@ def pooled(job: Job, chosen: Chosen, reruns: Reruns) -> Job:
     others = compared | ({own} if own else set())
     trials = _trials(job, head, fit, others)
     runs = tuple(sorted(_runs(fit, trials, others), key=lambda run: run.started_at))
-    read = {attempt.results.run.id for attempt in fit}
-    known = {source_of(run.ci_run, run.attempt) for run in runs if run.run not in read and run.attempt}
-    lost = [attempt for attempt in reruns.not_pooled if attempt.source not in known]
+    lost = _lost(reruns, runs)
     return replace(job, pool=Pool(reruns, runs, trials, (*lost, *not_pooled)))
+
+
+def _lost(reruns: Reruns, pooled_runs: Iterable[PooledRun]) -> list[UnpooledRun]:
+    """Return the attempts without results, except where a run is pooled for each artifact that is lost."""
+    read = {attempt.results.run.id for attempt in reruns.attempts}
+    known = Counter(
+        source_of(run.ci_run, run.attempt) for run in pooled_runs if run.run not in read and run.attempt
+    )
+    lost = Counter(attempt.source for attempt in reruns.not_pooled)
+    return [attempt for attempt in reruns.not_pooled if known[attempt.source] < lost[attempt.source]]
 
 
 def _lacks(job: Job, head: Results, there: Results) -> bool:

@@ -421,6 +421,31 @@ def test_an_expired_attempt_that_no_later_one_pooled_is_not_forgotten(pull):
         assert (code, "has expired" in later["gate"]["reasons"][0]) == (3, True), pull.log
 
 
+def test_one_pooled_file_of_an_attempt_does_not_stand_for_two_that_expired(pull):
+    """Two jobs of one key each left one, and only one of them was pooled: the other may be red."""
+    pull.attempt(1, failures=6)
+    red = pull.api.artifacts.pop()
+    pull.attempt(1)
+    pull.attempt(2)
+    pull.api.artifacts[0]["expired"] = True
+    assert pull.attempt(3, leaves=False)[0] == 0
+    pull.api.artifacts.append({**red, "expired": True})
+    code, third = pull.attempt(3, leaves=False)
+    assert (code, "has expired" in third["gate"]["reasons"][0]) == (3, True), pull.log
+
+
+def test_a_file_that_can_be_read_does_not_stand_for_one_that_expired(pull):
+    """Although an attempt pooled the one that other settings keep from being pooled by this one."""
+    _, first = pull.attempt(1)
+    pull.attempt(2)
+    first["run"]["reruns"]["setup"] = "0" * 64
+    pull.api.blobs[pull.api.artifacts[0]["id"]] = github_api.zip_of({"_results.json": json.dumps(first)})
+    assert pull.attempt(3, leaves=False)[0] == 0
+    pull.keep(pull.run, 1, b"nothing")["expired"] = True
+    code, third = pull.attempt(3)
+    assert (code, "has expired" in third["gate"]["reasons"][0]) == (3, True), pull.log
+
+
 def test_a_rerun_does_not_pass_if_github_does_not_list_its_attempts(pull):
     """A first attempt does: nothing shows that there is an earlier one."""
     pull.api.fail("GET .*/actions/runs/", Answer(422, {"message": "No"}))
