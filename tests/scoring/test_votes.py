@@ -131,6 +131,15 @@ def test_effective_votes_of_few_tests_or_without_disagreement_are_unknown():
     assert effective_votes(3, Estimate(value=-0.2, low=-0.5, high=0.0, count=40)).high == 3
 
 
+def test_effective_votes_of_suites_with_different_numbers_of_votes_are_unknown():
+    """One figure would be wrong for one of them. Suites without several votes do not count."""
+    three, five = judged(1), judged(2, most=5)
+    agreement = found_in(three, five)
+    assert (agreement.votes, agreement.effective_votes) == (5, None)
+    assert found_in(three, judged(2)).effective_votes
+    assert found_in(three, judged(2, most=1)).effective_votes == found_in(three).effective_votes
+
+
 def test_all_votes_together_would_be_biased():
     """A third vote comes only where two disagree: counted too, it makes agreement look worse."""
     findings = [

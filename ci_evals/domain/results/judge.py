@@ -94,7 +94,7 @@ class VoteAgreement(ResultPart):
     whole: PartAgreement
     effective_votes: Estimate | None = None
     """The number of independent votes that N votes are worth at least. Null if unknown: there are fewer
-    than ten tests, or no votes disagree."""
+    than ten tests, no votes disagree, or suites have different numbers of votes."""
     levels: Estimate | None = None
     """Krippendorff's alpha, ordinal, of the levels that votes on rubrics name. Null without any, or
     if all are alike."""

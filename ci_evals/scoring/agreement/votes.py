@@ -78,12 +78,14 @@ def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
         _part(verdicts, criterion, lambda verdict: str(verdict.trial), suite=suite, test=test)
         for (suite, test, criterion), verdicts in by_criterion.items()
     ]
-    whole, votes = _part(rated, "all", _test), max(suite.judge_votes for suite in voting)
+    whole = _part(rated, "all", _test)
+    numbers = {suite.judge_votes for suite in voting}
+    votes = max(numbers)
     return VoteAgreement(
         votes=votes,
         models=tuple(sorted({model for suite in voting for model in suite.models.judges})),
         whole=whole,
-        effective_votes=effective_votes(votes, whole.alpha),
+        effective_votes=effective_votes(votes, whole.alpha) if len(numbers) == 1 else None,
         levels=_of_levels(rated),
         criteria=tuple(sorted(criteria, key=_worst_first)),
         categories=tuple(_part(verdicts, name, _test) for name, verdicts in sorted(by_category.items())),
