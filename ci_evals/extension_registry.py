@@ -352,6 +352,11 @@ def platform_of(environ: Mapping[str, str]) -> Any | None:
     return next((module for module in platforms() if module.is_job(environ)), None)
 
 
+def lacks_gitlab(environ: Mapping[str, str]) -> bool:
+    """Return whether this is a job of GitLab, and no installed extension knows GitLab."""
+    return bool(environ.get("GITLAB_CI")) and "gitlab" not in platform_words()
+
+
 def platform_words() -> list[str]:
     """Return the values of the option `platform`."""
     return ["auto", "github", *(module.NAME for module in platforms())]

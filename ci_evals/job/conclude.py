@@ -48,6 +48,8 @@ class BaselineResults:
     """The newest runs of the base branch, oldest first, `results` among them."""
     may_have_baseline: bool = False
     """True if there is none here, but the base branch may have left one that was not found or not read."""
+    blocks_verdict: bool = False
+    """True if checks that need a baseline leave no verdict without one, as if the run named it."""
     approvals: tuple[Approval, ...] = ()
     """Comments that approve weakened suites, by people with write access."""
     of_base_commit: bool = False
@@ -199,6 +201,8 @@ def conclude(
     if info.shard:
         baseline = BaselineResults(missing=_LEFT_TO_MERGE)
         policy = replace(policy, baseline_required=False, baseline_named=False)
+    elif baseline.blocks_verdict:
+        policy = replace(policy, baseline_named=True)
     skipped = info.status == "skipped"
     if policy.warnings:
         info = replace(info, warnings=tuple(dict.fromkeys((*policy.warnings, *info.warnings))))

@@ -44,11 +44,14 @@ commands = [
 ]
 if "report" in installed().names():
     commands.append(["report", "saved"])
-for command in commands:
+def code_of(command, environ):
     try:
-        code = invoke(command, RunContext({}))
+        return invoke(command, RunContext(environ))
     except SystemExit as end:
-        code = end.code
+        return end.code
+
+for command in commands:
+    code = code_of(command, {})
     assert not code, (command, code)
 # No run goes on without what it was asked for.
 refused = {
@@ -63,6 +66,13 @@ for name in refused.keys() - installed().names():
         assert why in str(error)
     else:
         raise AssertionError(f"it ran without {name}")
+# Nor does one pass that is to be compared, and cannot find its baseline.
+if "gitlab" not in installed().names():
+    for options, expected in (([], 0), (["--max-drop=5"], 3), (["--max-drop=5", "--baseline=none"], 0)):
+        job = {"GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "7"}
+        code = code_of(["run", "suite.yaml", "--provider=offline", *options], job)
+        reasons = load_results(Path("results")).gate.reasons
+        assert (code, "not installed" in str(reasons)) == (expected, expected == 3), (options, code, reasons)
 saved = load_results(Path("saved"))
 Path("again.json").write_text(dump(saved))
 Path("summary.md").write_text(documents.summary(story_of(saved)))

@@ -18,7 +18,7 @@ from ci_evals.cli.settings.shared import BaselineSettings, HistorySettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import PlatformError, UsageError
 from ci_evals.domain.results.run import Git, Results
-from ci_evals.extension_registry import platform_of
+from ci_evals.extension_registry import lacks_gitlab, platform_of
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.library.runs import finished, load_results
 from ci_evals.reports import report_files
@@ -60,6 +60,10 @@ def _baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | Non
 
 def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> BaselineResults:
     """Find the baseline that a run of the base branch left; a failure becomes the note."""
+    if lacks_gitlab(github.context.environ):
+        why = "this is a job of GitLab, and the extension `gitlab` of ci-evals is not installed"
+        github.context.console.say(f"warning: a baseline cannot be found: {why}")
+        return BaselineResults(missing=why, may_have_baseline=True, blocks_verdict=True)
     platform = platform_of(github.context.environ)
     if github.missing and platform is None:
         return _none(NoBaseline(github.missing))

@@ -21,7 +21,7 @@ from ci_evals.cli.settings.shared import (
     PullRequestSettings,
 )
 from ci_evals.domain.results.run import Git
-from ci_evals.extension_registry import platform_of
+from ci_evals.extension_registry import lacks_gitlab, platform_of
 
 if TYPE_CHECKING:
     from ci_evals.adapters.github.api import GitHub
@@ -108,6 +108,8 @@ def baseline_option(settings: BaselineSettings, github: GitHubJob) -> str:
 
 def _has_base(github: GitHubJob) -> bool:
     environ = github.context.environ
+    if lacks_gitlab(environ) and environ.get("CI_MERGE_REQUEST_IID"):
+        return True
     platform = platform_of(environ)
     return github.event.compared_with_base() or (platform is not None and platform.has_base(environ))
 
