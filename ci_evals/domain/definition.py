@@ -30,6 +30,8 @@ class TestDefinition(ResultPart):
     critical: bool = False
     quarantined: bool = False
     cluster: str | None = None
+    user: tuple[str, ...] = ()
+    """The traits and the language that make its simulated user a harder one."""
     min_score: float | None = None
     when: tuple[str, ...] | None = None
     """The paths that it depends on, by its own `when` or that of its suite. Null if it is always played."""

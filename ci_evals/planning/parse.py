@@ -46,6 +46,8 @@ class LoadedSuite:
     """The strings with such values as they are written, with the names of the variables, by their places."""
     start_folder: str | None = None
     """The folder in which `start` runs; None for the current one."""
+    users: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The traits of simulated users, by the names of tests."""
 
 
 class BrokenSuiteError(SuiteError):
@@ -93,8 +95,9 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         problems += _ended_quarantines(document, suite, reading.today)
     places: tuple[int, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    users: Mapping[str, tuple[str, ...]] = {}
     if suite and not added.problems:
-        suite, places, warnings = added.expand(suite, reading)
+        suite, places, warnings, users = added.expand(suite, reading)
     problems += added.problems
     if problems or suite is None:
         redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
@@ -111,6 +114,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         warnings=tuple(dict.fromkeys([*document.warnings, *filled.warnings, *doubts, *warnings])),
         written=_at_tests(filled.written, places),
         start_folder=reading.folder,
+        users=users,
     )
 
 

@@ -203,6 +203,7 @@ def _test_definition(loaded: LoadedSuite, index: int, redactor: Redactor) -> Tes
         critical=test.critical,
         quarantined=test.quarantine is not None,
         cluster=test.cluster,
+        user=loaded.users.get(test.name, ()),
         min_score=test.min_score,
         when=when.paths if when else None,
         criteria=criteria,

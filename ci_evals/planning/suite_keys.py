@@ -6,10 +6,10 @@ suites and tests, each with a default, and `expand(written)`, which takes a `Wri
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -44,6 +44,19 @@ class Expansion:
     tests: tuple[tuple[int, Test], ...] = ()
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    users: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The traits of the simulated user, by the name of a test: each makes the test harder."""
+
+
+class ExpandedSuite(NamedTuple):
+    """A suite with the tests that are played."""
+
+    suite: Suite
+    places: tuple[int, ...]
+    """The place in the file of each test."""
+    warnings: tuple[Problem, ...]
+    users: Mapping[str, tuple[str, ...]]
+    """The traits of simulated users, by the names of tests."""
 
 
 @dataclass
@@ -81,19 +94,21 @@ class AddedKeys:
             added.tests.append(read(module.TEST_KEYS, owner, ("tests", index)))
         return added
 
-    def expand(self, suite: Suite, reading: Reading) -> tuple[Suite, tuple[int, ...], tuple[Problem, ...]]:
-        """Return the suite with the tests that are played, their places in the file, and warnings."""
+    def expand(self, suite: Suite, reading: Reading) -> ExpandedSuite:
+        """Apply the keys of each extension to what those before it made of the suite."""
         places = tuple(range(len(suite.tests)))
         warnings: list[Problem] = []
+        users: dict[str, tuple[str, ...]] = {}
         for added in self._added:
             document = replace(self._document, test_places=places)
             test_keys = [added.tests[place] for place in places]
             expansion = added.module.expand(WrittenSuite(suite, added.suite, test_keys, document, reading))
             self.problems += expansion.problems
             warnings += expansion.warnings
+            users |= expansion.users
             suite = suite.copy_with(tests=tuple(test for _, test in expansion.tests))
             places = tuple(places[index] for index, _ in expansion.tests)
-        return suite, places, tuple(warnings)
+        return ExpandedSuite(suite, places, tuple(warnings), users)
 
 
 def _names(model: type[BaseModel]) -> Iterator[str]:

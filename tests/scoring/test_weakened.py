@@ -270,6 +270,11 @@ IN_TEST = "“t” of the suite “S”"
             {"suite": "S", "test": "t"},
             f"Depends on fewer paths (when): {IN_TEST}.",
         ),
+        (
+            "test_lost_trait",
+            {"suite": "S", "test": "t", "before": "hostile, terse", "now": "terse"},
+            f"Traits of the user of {IN_TEST}: hostile, terse before, terse now.",
+        ),
         ("test_left_part", {"suite": "S", "test": "t", "option": "tag:x"}, f"No longer in tag:x: {IN_TEST}."),
         (
             "weight_lowered",
@@ -430,6 +435,34 @@ def test_it_does_not_apply_to_results_of_other_tools():
         check for check in checks_of(GateInput(results), Policy(weakened=FAIL)) if check.kind == "weakened"
     ]
     assert (check.passed, check.note) == (None, "results of other tools do not say what their tests require")
+
+
+HOSTILE = {"traits": ["hostile", "terse"], "language": "de"}
+
+
+@pytest.mark.parametrize(
+    ("now", "user"),
+    [
+        ({"note": "Be nice."}, None),
+        ({"traits": ["terse"], "language": "de"}, "terse, language de"),
+        ({"traits": ["hostile", "terse"], "language": "fr"}, "hostile, terse, language fr"),
+        ({"traits": ["hostile", "terse"]}, "hostile, terse"),
+    ],
+)
+def test_a_persona_does_not_lose_a_trait_unseen(now, user):
+    """Under its name it may be any user. The test without it is the same."""
+    asked = a_test("a", turns=[{"user": "auto"}], personas=["p"])
+    before, after = (a_suite(asked, personas={"p": persona}) for persona in (HOSTILE, now))
+    lost = ("test_lost_trait", "a (p)", None, "hostile, terse, language de", user)
+    assert found([before], [after]) == [lost]
+
+
+def test_a_persona_may_get_a_trait():
+    """It is a harder user then. Other words about it require no less that anybody could say."""
+    asked = a_test("a", turns=[{"user": "auto"}], personas=["p"])
+    harder = {"traits": ["impatient", "terse", "hostile"], "language": "de", "note": "Lives in Bonn."}
+    before, after = (a_suite(asked, personas={"p": persona}) for persona in (HOSTILE, harder))
+    assert found([before], [after]) == []
 
 
 def test_tests_that_were_independent_must_not_become_one():

@@ -22,6 +22,8 @@ class WeakeningKind(StrEnum):
     TEST_NOT_CRITICAL = "test_not_critical"
     TEST_JOINED_CLUSTER = "test_joined_cluster"
     """A test counts as one with another that it was independent of, so a drop of theirs proves less."""
+    TEST_LOST_TRAIT = "test_lost_trait"
+    """The simulated user of a test lost a trait of its persona, or writes in another language."""
     TEST_LEFT_PART = "test_left_part"
     """A test lost the tag, the difficulty, the name or the suite that a limit of the gate is about."""
     TEST_WHEN_NARROWED = "test_when_narrowed"

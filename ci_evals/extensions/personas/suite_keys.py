@@ -64,6 +64,12 @@ class Persona(Model):
         default=None, description="More about this user, in your own words, for the simulated user."
     )
 
+    @property
+    def harder_by(self) -> tuple[str, ...]:
+        """What makes tests harder, as far as two personas can be compared by it: traits and language."""
+        language = (f"language {self.language}",) if self.language else ()
+        return (*self.traits, *language)
+
 
 class SUITE_KEYS(Model):  # noqa: N801  # the name of a part of an extension
     """Keys of a suite."""
@@ -90,7 +96,7 @@ def expand(written: WrittenSuite) -> Expansion:
     """Return each test as it is written, and after it the same test with each of its personas."""
     expander = _Expander(written)
     tests = tuple(expander.tests())
-    return Expansion(tests, tuple(expander.problems), tuple(expander.warnings))
+    return Expansion(tests, tuple(expander.problems), tuple(expander.warnings), expander.users)
 
 
 @dataclass
@@ -98,6 +104,7 @@ class _Expander:
     written: WrittenSuite
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    users: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def tests(self) -> Iterator[tuple[int, Test]]:
         suite, personas = self.written.suite, self.written.keys.personas
@@ -118,6 +125,7 @@ class _Expander:
                         f"{short(name)!r}; rename the test or the persona"
                     )
                     self._problem(("tests", places[variant.name], "name"), message)
+                self.users[variant.name] = personas[name].harder_by
                 yield index, variant
 
     def _check_personas(self) -> None:

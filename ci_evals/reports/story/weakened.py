@@ -27,6 +27,11 @@ _CHANGED = (
         "{} tests count as one with others",
     ),
     (
+        WeakeningKind.TEST_LOST_TRAIT,
+        "1 simulated user lost a trait",
+        "{} simulated users lost a trait",
+    ),
+    (
         WeakeningKind.TEST_LEFT_PART,
         "1 test left a part of the run with its own limit",
         "{} tests left a part of the run with its own limit",
@@ -47,6 +52,7 @@ _LABELS = {
     WeakeningKind.TEST_QUARANTINED: "In quarantine",
     WeakeningKind.TEST_NOT_CRITICAL: "No longer critical",
     WeakeningKind.TEST_JOINED_CLUSTER: "Joined a cluster",
+    WeakeningKind.TEST_LOST_TRAIT: "Traits of the user",
     WeakeningKind.TEST_LEFT_PART: "No longer in",
     WeakeningKind.TEST_WHEN_NARROWED: "Depends on fewer paths (when)",
     WeakeningKind.WEIGHT_LOWERED: "Weight",

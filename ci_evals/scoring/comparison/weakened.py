@@ -101,6 +101,14 @@ def _of_test(suite: str, base: TestDefinition, head: TestDefinition) -> Iterator
         yield Weakening(kind=WeakeningKind.TEST_NOT_CRITICAL, suite=suite, test=base.name)
     if head.when is not None and (base.when is None or set(base.when) - set(head.when)):
         yield Weakening(kind=WeakeningKind.TEST_WHEN_NARROWED, suite=suite, test=base.name)
+    if set(base.user) - set(head.user):
+        yield Weakening(
+            kind=WeakeningKind.TEST_LOST_TRAIT,
+            suite=suite,
+            test=base.name,
+            before=", ".join(base.user),
+            now=", ".join(head.user) or None,
+        )
     if (base.min_score or 0) > (head.min_score or 0):
         yield Weakening(
             kind=WeakeningKind.MIN_SCORE_LOWERED,
