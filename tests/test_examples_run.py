@@ -60,9 +60,15 @@ class Use:
 
 
 def uses(file: Path) -> list[Use]:
-    """Return the steps of an example that use our action, a job of a matrix once for each shard."""
+    """Return the steps of an example that use our action, a job of a matrix once for each shard.
+
+    A job that calls our workflow gives its step the same.
+    """
     found: list[Use] = []
     for job in yaml.safe_load(file.read_text())["jobs"].values():
+        if "uses" in job:
+            found.append(Use(job["with"] | job["secrets"]))
+            continue
         shards = job.get("strategy", {}).get("matrix", {}).get("shard", [1])
         for shard in shards:
             steps = [step for step in job["steps"] if step.get("uses", "").startswith(OURS)]

@@ -227,10 +227,15 @@ def files_in(folder: Path) -> dict[str, bytes]:
 def holders(file: Path) -> list[Path]:
     """Return the descriptors of processes that have the file open."""
     found = []
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if link.readlink() == file:
-                found.append(link)
-        except OSError:
+            links = [*(process / "fd").iterdir()]
+        except OSError:  # it has ended
             continue
+        for link in links:
+            try:
+                if link.readlink() == file:
+                    found.append(link)
+            except OSError:
+                continue
     return found
