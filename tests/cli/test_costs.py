@@ -81,7 +81,7 @@ def test_one_answer_of_unknown_cost_leaves_the_whole_unknown(tmp_path, models, p
     (judge,) = usage["byRole"]
     assert (judge["calls"], judge["uncounted"], judge["costUsd"]) == (TESTS, 1, None)
     assert "The cost of judge is unknown: 1 of 30 answers without a usable count of tokens." in ran.stdout
-    assert "cost of `judge` unknown" in (tmp_path / "results/summary.md").read_text()
+    assert "The cost of judge is unknown" in (tmp_path / "results/summary.md").read_text()
 
 
 def test_free_models_cost_nothing(tmp_path, models):

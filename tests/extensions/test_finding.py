@@ -76,7 +76,7 @@ def target(tmp_path_factory):
     root = tmp_path_factory.mktemp("target")
     (root / "ci_evals").symlink_to(Path(ci_evals.__file__).parent)
     (root / "suites").symlink_to(Path(ci_evals.__file__).parents[1] / "suites")
-    ours = [f"{name} = ci_evals.extensions.{name}" for name in ("demo", "noise", "validate")]
+    ours = [f"{name} = ci_evals.extensions.{name}" for name in ("demo", "noise", "validate", "worlds")]
     write_lines(root, "\n".join(ours), "ci_evals-0.1.0.dist-info")
     return root
 
@@ -155,7 +155,8 @@ def test_the_page_shows_one_that_works(target, tmp_path):
     (site / line[1]).mkdir()
     for name, text in re.findall(r'^```python title="(.*?)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL):
         (site / name).write_text(text)
-    run(site, "run", "demo:hr", "--provider=offline", "--no-gate", "--quiet", cwd=tmp_path)
+    first = run(site, "run", "demo:hr", "--provider=offline", "--no-gate", "--quiet", cwd=tmp_path)
+    assert first.returncode == 0, first.stdout + first.stderr
     ran = run(site, "score", "results", cwd=tmp_path)
     assert (ran.stdout, ran.stderr) == ("100.0\n", "")
     suite = {"name": "s", "adapter": "acme", "apiKey": endpoints.KEY, "tests": [TEST]}
