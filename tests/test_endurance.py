@@ -129,7 +129,8 @@ def _lasting(value: Any) -> Any:
 
 def _same(text: str) -> str:
     """The text without times and ids, and without what was resumed."""
-    text = re.sub(r"\d[\d.]* (s|min|h)\b", "N s", text)
+    text = re.sub(r"\d[\d.]* (s|min|h)\b( \(\d+ %\))?", "N s", text)
+    text = re.sub(r"started [^·]+ · |run `[0-9a-f]{32}`", "", text)
     text = re.sub(r"^Of the time of all trials, .*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"the slowest reply, in turn \d+", "the slowest reply", text)
     text = re.sub(r'\b(time|timestamp)="[^"]*"', "", text)
