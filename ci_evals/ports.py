@@ -114,7 +114,7 @@ class EvidenceGaps(Protocol):
 
     @property
     def found(self) -> bool:
-        """Whether there is any gap."""
+        """True if there is any gap."""
         ...
 
     def reason(self, turn: str | None) -> str | None:

@@ -68,10 +68,10 @@ def _only_reported(story: Story) -> bool:
 
 
 def _of_run(story: Story, severity: Severity) -> Annotation:
-    told = [story.verdict(), *story.run.gate.reasons[1:], *story.other_failures]
+    reasons = [story.verdict(), *story.run.gate.reasons[1:], *story.other_failures]
     if story.outcome is not RunOutcome.SKIPPED:
-        told.append(story.numbers.text)
-    sentences = [*(sentence(capitalized(one)) for one in told), *story.notices.checks_not_made]
+        reasons.append(story.numbers.text)
+    sentences = [*(sentence(capitalized(reason)) for reason in reasons), *story.notices.checks_not_made]
     return _annotation(severity, "ci-evals", " ".join(sentences))
 
 

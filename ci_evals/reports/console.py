@@ -263,15 +263,17 @@ class _Console:
         return self.titled(self._story.tables.checks)
 
     def numbers(self) -> Iterator[str]:
-        """What is to be said of suites besides their scores, cost by role and model, and latency."""
-        found = self._story.tables
-        exact = None if self._story.change.compared else found.suites
-        for one in (exact, found.counts, found.usage, found.latency):
-            yield self.titled(one)
+        """Remarks on suites, cost by role and model, and latency."""
+        tables = self._story.tables
+        exact = None if self._story.change.compared else tables.suites
+        for shown in (exact, tables.counts, tables.usage, tables.latency):
+            yield self.titled(shown)
 
-    def titled(self, found: Table | None) -> str:
-        """A table below its title."""
-        return f"{found.title}\n{self._table(found)}" if found else ""
+    def titled(self, content: Table | None) -> str:
+        """A table below its title; nothing without a table."""
+        if content is None:
+            return ""
+        return f"{content.title}\n{self._table(content)}"
 
     def _painted(self, text: str, paint: str) -> str:
         return f"{paint}{text}{_RESET}" if self._color else text

@@ -30,7 +30,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Head:
-    """What a document says of the run as a whole."""
+    """The sentences of a document on the run as a whole."""
 
     info: RunInfo
     tool: Tool

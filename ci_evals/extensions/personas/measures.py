@@ -74,11 +74,11 @@ class Message:
 
 @dataclass(frozen=True)
 class Played:
-    """What a simulated user wrote in a conversation."""
+    """The messages of a simulated user in a conversation, and the facts they draw on."""
 
     messages: Sequence[Message]
     facts: Sequence[str] = ()
-    """What is true about the user, such as an order number."""
+    """The user's data, such as an order number."""
     known: str = ""
     """All other words that are spelled right: the guidelines and the agent's replies."""
 
@@ -99,8 +99,8 @@ def most_facts(played: Played) -> int:
 
 
 def _facts_in(text: str, facts: Sequence[str]) -> int:
-    said = text.casefold()
-    return sum(fact.casefold() in said for fact in facts)
+    lowered = text.casefold()
+    return sum(fact.casefold() in lowered for fact in facts)
 
 
 def articles_per_hundred(played: Played) -> float | None:

@@ -66,7 +66,7 @@ class Persona(Model):
 
     @property
     def harder_by(self) -> tuple[str, ...]:
-        """What makes tests harder, as far as two personas can be compared by it: traits and language."""
+        """The traits and the language, by which two personas can be compared."""
         language = (f"language {self.language}",) if self.language else ()
         return (*self.traits, *language)
 

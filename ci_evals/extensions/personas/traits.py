@@ -19,7 +19,7 @@ class Trait:
 
     @property
     def prompt(self) -> str:
-        """What the simulated user is told."""
+        """The instruction for the simulated user."""
         return render(_PROMPTS.format(self.name)).strip()
 
 

@@ -21,7 +21,7 @@ Call = Mapping[str, JsonValue]
 
 @dataclass(frozen=True)
 class Move:
-    """What the agent says and does for a message."""
+    """The agent's reply to a message, and its tool calls."""
 
     text: str
     calls: Sequence[Call] = ()
@@ -57,7 +57,7 @@ def _cancel(_data: Mapping[str, Any]) -> Move:
 
 @dataclass(frozen=True)
 class Weakness:
-    """What a user says to exploit it, and what the agent then does."""
+    """A message that exploits it, and the agent's move then."""
 
     trigger: str
     act: Callable[[Mapping[str, Any]], Move]

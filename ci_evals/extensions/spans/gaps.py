@@ -37,7 +37,7 @@ class Gaps:
 
     @property
     def found(self) -> bool:
-        """Whether there is any gap."""
+        """True if there is any gap."""
         return bool(self._reasons or self._begun)
 
     def begin(self, turn: str) -> None:

@@ -1,4 +1,4 @@
-"""What `validate` finds in suites: each finding at its place, by a rule."""
+"""The findings of `validate` in suites: each at its place, by a rule."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

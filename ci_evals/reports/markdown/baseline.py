@@ -1,4 +1,4 @@
-"""What changed since the baseline, in Markdown: which run it was, and what was not compared or fixed."""
+"""The changes since the baseline, in Markdown: which run it was, and what was not compared or fixed."""
 
 from itertools import islice
 

@@ -48,7 +48,7 @@ class StepPart:
 
     @property
     def gap(self) -> str:
-        """What stands between the part before it and this one."""
+        """The text between the part before it and this one."""
         return "" if self.text.startswith((".", ",", ":", ";")) else " "
 
 
@@ -71,12 +71,12 @@ class NextStep:
 
 
 def read_failures() -> Iterator[StepPart]:
-    """Where to read what failed."""
+    """The place to read about failures."""
     return _read("Read what failed", "ci-evals show --failed")
 
 
 def read_errors() -> Iterator[StepPart]:
-    """Where to read why trials broke off and criteria are undecided."""
+    """The place to read why trials broke off and criteria are undecided."""
     return _read("Read each error", "ci-evals show")
 
 
@@ -89,7 +89,7 @@ def _read(what: str, command: str) -> Iterator[StepPart]:
 
 
 def other_floor() -> Iterator[StepPart]:
-    """What to do where only tests fail that failed before."""
+    """The next step if only tests fail that failed before."""
     yield StepPart("Fix the tests that fail, or set a floor that this agent meets:")
     yield StepPart("ci-evals odds", PartKind.COMMAND)
     yield StepPart("names one.")

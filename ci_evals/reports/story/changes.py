@@ -236,7 +236,7 @@ def base_name(results: Results) -> str:
 
 
 def compared_with(results: Results) -> str:
-    """What conversations are compared with, in a sentence: `the baseline`, or the other agent."""
+    """The other side of a comparison of conversations, in a sentence: `the baseline`, or the other agent."""
     comparison = results.comparison
     both_sides = comparison is not None and comparison.method == "both-sides"
     return base_agent(results) if both_sides else "the baseline"

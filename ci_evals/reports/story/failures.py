@@ -70,7 +70,7 @@ class FailedTest:
     of_other_tool: bool = False
     """True of a test of another tool's results: its reason may be a message and a whole traceback."""
     base: str = "the baseline"
-    """What it was compared with, in a sentence."""
+    """The other side of the comparison, in a sentence."""
     in_failed_run: bool = False
     """True if the run failed: it also may have no verdict, or be reported only."""
 

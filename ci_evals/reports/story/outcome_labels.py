@@ -48,7 +48,7 @@ AT_FAULT = {
     Cause.NO_MODEL: "the settings: no embedding model is set",
     Cause.CANNOT_TELL: "the suite: the judge cannot decide by the criterion's words",
 }
-"""Where to look first for the cause of errors and undecided verdicts."""
+"""The place to look first for the cause of errors and undecided verdicts."""
 
 
 class Tone(Enum):

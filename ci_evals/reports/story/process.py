@@ -140,14 +140,14 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class ProcessStory:
-    """What is known of the agent's process."""
+    """The facts known of the agent's process."""
 
     is_traced: bool
     """True if the steps of some trial are known."""
     measures: Table
     """A row for each known measure."""
     notes: tuple[str, ...]
-    """What limits them, in sentences."""
+    """Their limits, in sentences."""
     lost: str
     """The agent's logic that was used in the baseline alone, in a sentence; empty if there is none."""
     coverage: "CoverageTables | None"

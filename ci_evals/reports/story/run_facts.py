@@ -34,7 +34,7 @@ class RunStory:
     """The run that it was compared with."""
     judges: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
-    """What identifies it, each with a label; what readers look for first is first."""
+    """The facts that identify it, each with a label; those that readers look for come first."""
     effort: str
     """Trials, time and cost, in a sentence."""
     unknown_costs: tuple[str, ...]

@@ -33,7 +33,7 @@ def notes(results: Results) -> Iterator[str]:
 
 
 def facts(test: TestResult) -> tuple[str, ...]:
-    """What a reader must know of one of these tests."""
+    """A remark for the reader of one of these tests."""
     said = []
     if source := test.taken_from:
         said.append(f"This test was not played: its trials are of {_source(source)}.")
@@ -43,7 +43,7 @@ def facts(test: TestResult) -> tuple[str, ...]:
 
 
 def taken_from(test: TestResult) -> str | None:
-    """Where the trials of a test are from; None if it was played."""
+    """The origin of a test's trials; None if it was played."""
     return f"not played, taken from {_source(test.taken_from)}" if test.taken_from else None
 
 

@@ -135,7 +135,7 @@ class RunTables:
     agents: Table | None
     """The agents that were played side by side."""
     counts: Table | None
-    """What is to be said of suites besides their scores."""
+    """Remarks on suites besides their scores."""
     groups: tuple[tuple[str, Table], ...]
     """Scores by category, tag and so on, each with its suite's name."""
     usage: Table | None
