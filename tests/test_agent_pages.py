@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 from commands import CLEAN, ci_evals, write_suite
-from doc_pages import ROOT, blocks, code, table
+from doc_pages import ROOT, blocks, code, table, without_times
 
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.python.agent import Conversation
@@ -32,20 +32,16 @@ def commands(page):
     return [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
 
 
-def plain(line):
-    return " ".join(re.sub(r"\d+\.\d s", "0.0 s", line).split())
-
-
 def test_a_function_from_nothing_to_a_green_run(tmp_path):
     """The page's two files and its command print what the page shows."""
     write_files(PYTHON, tmp_path)
     (command,) = [words for words in commands(PYTHON) if words[0] == "ci-evals"]
     ran = ci_evals(*command[1:], cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr + ran.stdout
-    printed = [plain(line) for line in ran.stdout.splitlines()]
+    printed = [without_times(line) for line in ran.stdout.splitlines()]
     (shown,) = blocks("text", PYTHON)
     for line in shown.splitlines():
-        assert plain(line) in printed, ran.stdout
+        assert without_times(line) in printed, ran.stdout
 
 
 def test_the_suite_notices_an_agent_that_got_worse(tmp_path):
@@ -116,7 +112,7 @@ def test_every_trouble_is_on_the_page(error_messages, place):
     """In the words of the program, and the first six of the rows are those of exit code 2."""
     exit_code, text = error_messages[place]
     rows = [code(message) for message, _ in table("message", PYTHON)]
-    found = [number for number, row in enumerate(rows) if re.search(pattern(row), plain(text))]
+    found = [number for number, row in enumerate(rows) if re.search(pattern(row), without_times(text))]
     assert found, text
     assert (exit_code, exit_code == 2) == (2 if found[0] < 6 else 3, found[0] < 6)
 
@@ -124,7 +120,8 @@ def test_every_trouble_is_on_the_page(error_messages, place):
 def test_every_row_is_a_real_trouble(error_messages):
     """None is made up."""
     for message, _ in table("message", PYTHON):
-        assert any(re.search(pattern(code(message)), plain(text)) for _, text in error_messages), message
+        texts = [without_times(text) for _, text in error_messages]
+        assert any(re.search(pattern(code(message)), text) for text in texts), message
 
 
 def pattern(row):

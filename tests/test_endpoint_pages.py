@@ -13,7 +13,7 @@ import endpoints
 import pytest
 import yaml
 from commands import CLEAN, ci_evals, results_in, write_suite
-from doc_pages import ROOT, blocks, code, table
+from doc_pages import ROOT, blocks, code, table, without_times
 from endpoints import calls, completion
 from world import Fault
 
@@ -36,10 +36,6 @@ def write_files(page, folder, port):
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.replace("8000", str(port)))
-
-
-def plain(line):
-    return " ".join(re.sub(r"\d+\.\d s", "0.0 s", line).split())
 
 
 @contextmanager
@@ -81,10 +77,10 @@ def test_from_nothing_to_a_green_run(page, tmp_path):
     with started(page, tmp_path) as command:
         ran = ci_evals(*command, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr + ran.stdout
-    printed = [plain(line) for line in ran.stdout.splitlines()]
+    printed = [without_times(line) for line in ran.stdout.splitlines()]
     (shown,) = blocks("text", page)
     for line in shown.splitlines():
-        assert plain(line) in printed, ran.stdout
+        assert without_times(line) in printed, ran.stdout
     worse = page.replace('"name": "refund_order"', '"name": "close_account"')
     with started(worse, tmp_path) as command:
         assert ci_evals(*command, cwd=tmp_path).returncode == 1
@@ -251,9 +247,9 @@ def test_the_troubles_on_the_page_are_the_real_ones(name, tmp_path):
     rows = [code(message) for message, _ in table("message", PAGES[name])]
     for number, row in enumerate(rows):
         texts = before if number < len(before) else during
-        assert any(re.search(pattern(row), plain(text)) for text in texts), (row, texts)
+        assert any(re.search(pattern(row), without_times(text)) for text in texts), (row, texts)
     for text in [*before, *during]:
-        assert any(re.search(pattern(row), plain(text)) for row in rows), text
+        assert any(re.search(pattern(row), without_times(text)) for row in rows), text
 
 
 def test_the_versions_on_the_page_are_those_that_are_tested():

@@ -7,8 +7,8 @@ import sys
 import pytest
 import yaml
 from commands import ci_evals, results_in
-from doc_pages import blocks, page
-from test_endpoint_pages import plain, write_files
+from doc_pages import blocks, page, without_times
+from test_endpoint_pages import write_files
 
 pytestmark = pytest.mark.slow
 
@@ -42,9 +42,9 @@ def test_from_nothing_to_a_run(tmp_path):
     write_files(PAGE, tmp_path, port)
     ran = ci_evals(*command.split()[1:], cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    printed = [plain(line) for line in ran.stdout.splitlines()]
+    printed = [without_times(line) for line in ran.stdout.splitlines()]
     shown = next(block for block in blocks("text", PAGE) if block.startswith("Starter"))
-    assert [line for line in shown.splitlines() if plain(line) not in printed] == []
+    assert [line for line in shown.splitlines() if without_times(line) not in printed] == []
     write_files(PAGE.replace('{"order": "A-1001"}', '{"order": "A-1002"}'), tmp_path, port)
     ci_evals(*command.split()[1:], cwd=tmp_path, env=env)
     tests = {test["name"]: test["trials"][0] for test in results_in(tmp_path)["suites"][0]["tests"]}
