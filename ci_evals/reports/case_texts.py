@@ -1,11 +1,13 @@
-"""The words of a test in reports for programs: one line of why it did not pass, and its trials."""
+"""The cases of reports for programs: how each test ended, one line of why, and its trials."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
@@ -39,9 +41,76 @@ def class_names(suites: Sequence[SuiteResult]) -> list[str]:
     return [sanitize.xml(name) for name in unique_names]
 
 
-def passed_before(row: TestRow, story: Story) -> str | None:
-    """Return the note on a test that newly fails."""
-    return story.change.passed_before if row.became in {Became.BROKE, Became.UNJUDGED} else None
+class Ending(Enum):
+    """The end of a test, as far as formats for programs differ on it."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    """Errored, undecided, or not run."""
+    OPEN = "open"
+    """Undecided for lack of a judge, or excluded: whoever counts errors must not see one."""
+    SKIPPED = "skipped"
+    """Not played on purpose, or in quarantine."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test, sanitized for XML and JSON."""
+
+    ending: Ending
+    message: str = ""
+    """Why it did not pass, in one line; empty if it did."""
+    text: str = ""
+    """The same in full; may be empty."""
+    kind: str = ""
+    """The kind of the criterion that failed first, or of the error."""
+
+
+def ending_of(row: TestRow, story: Story) -> Ending:
+    """Return how a test ended, without the texts of its case."""
+    test = row.test
+    if story.outcome is RunOutcome.SKIPPED or test.quarantine:
+        return Ending.SKIPPED
+    if _set_aside(test) or test_words.only_judge_missing(test):
+        return Ending.OPEN
+    match test.outcome:
+        case TestOutcome.PASSED:
+            return Ending.SKIPPED if test.taken_from else Ending.PASSED
+        case TestOutcome.FAILED:
+            return Ending.FAILED
+        case TestOutcome.NOT_RUN if not test.not_run:
+            return Ending.SKIPPED
+        case _:
+            return Ending.ERROR
+
+
+def case_of(row: TestRow, story: Story) -> Case:
+    """Return the case of a test."""
+    test, ending = row.test, ending_of(row, story)
+    if ending is Ending.PASSED:
+        return Case(ending)
+    if story.outcome is RunOutcome.SKIPPED:
+        return Case(ending, message_line(story.verdict()))
+    source = set_aside_tests.taken_from(test)
+    brief = f"passed; {source}" if test.outcome is TestOutcome.PASSED else ""
+    if brief := _set_aside(test) or brief:
+        return Case(ending, message_line(brief))
+    failed = failures.failed_criteria(test)  # once for a test, as it looks through all trials
+    warnings = warnings_of(row, story)
+    newly = row.became in {Became.BROKE, Became.UNJUDGED}
+    parts = [source, story.change.passed_before if newly else None]
+    parts += [_trial_text(test, trial, failed, warnings) for trial in test.trials]
+    text = sanitize.xml("\n\n".join(filter(None, parts)))
+    kind = phrases.spaced(test.outcome)
+    if failed and ending is Ending.FAILED:
+        kind = name_line(verdict_kind(failed[0].finding))
+    return Case(ending, _reason_line(test, failed), text, kind)
+
+
+def warnings_of(row: TestRow, story: Story) -> dict[str, str]:
+    """Return why criteria of a test are less reliable, by criterion."""
+    return story.judging.of_criteria.of_test(row.suite.name, row.test.name)
 
 
 def run_failure(story: Story, *, shown: bool) -> tuple[str, str] | None:
@@ -58,14 +127,7 @@ def run_failure(story: Story, *, shown: bool) -> tuple[str, str] | None:
     return "gate", message_line("; ".join([story.verdict(), *story.run.gate.reasons[1:]]))
 
 
-def not_tested(story: Story) -> str | None:
-    """Return why no test was played; None if the run was not skipped."""
-    if story.outcome is not RunOutcome.SKIPPED:
-        return None
-    return message_line(story.verdict())
-
-
-def reason_line(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
+def _reason_line(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
     """Return why a test did not pass in one line, never empty: readers drop a failure without one."""
     match test.outcome:
         case "failed":
@@ -101,7 +163,7 @@ def name_line(text: str) -> str:
     return sanitize.xml(sanitize.one_line(text))
 
 
-def set_aside(test: TestResult) -> str | None:
+def _set_aside(test: TestResult) -> str | None:
     """Return why a test decides nothing: it is in quarantine, or no simulated user stayed in character."""
     if quarantine := set_aside_tests.quarantine(test):
         return f"{OUTCOMES[test.outcome].words}; {quarantine}"
@@ -112,7 +174,7 @@ def set_aside(test: TestResult) -> str | None:
     return f"{trials} excluded: {reason}"
 
 
-def trial_text(
+def _trial_text(
     test: TestResult,
     trial: TrialResult,
     all_failed: Sequence[FailedCriterion],

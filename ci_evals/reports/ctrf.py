@@ -7,17 +7,18 @@ were rerun after an error, not the trials of a test.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
-from ci_evals.reports import case_texts, ctrf_form, sanitize
+from ci_evals.reports import case_texts, ctrf_form
+from ci_evals.reports.case_texts import Ending
 from ci_evals.reports.ctrf_form import Head, Status
 from ci_evals.reports.names import PAGE
-from ci_evals.reports.story import failures, phrases, set_aside_tests, test_words
+from ci_evals.reports.story import phrases, test_words
 from ci_evals.reports.story.story import Story
 from ci_evals.support.json_text import JsonObject
 
@@ -25,19 +26,19 @@ _NO_TESTS = '"tests": []'
 _PAGE = {"name": "Conversations", "contentType": "text/html", "path": PAGE}
 
 
-class _Ending(NamedTuple):
-    """The status of a test, and why the status is none of its verdicts."""
-
-    status: Status
-    why: str = ""
+_STATUSES = {
+    Ending.PASSED: Status.PASSED,
+    Ending.FAILED: Status.FAILED,
+    Ending.ERROR: Status.OTHER,
+    Ending.OPEN: Status.OTHER,
+    Ending.SKIPPED: Status.SKIPPED,
+}
 
 
 def render(story: Story) -> Iterator[str]:
     """Yield the whole file, a test at a time."""
-    not_tested = case_texts.not_tested(story)
     rows = [row for suite in story.suites for row in suite.tests]
-    endings = [_ending(row.test, not_tested) for row in rows]
-    statuses = [ending.status for ending in endings]
+    statuses = [_STATUSES[case_texts.ending_of(row, story)] for row in rows]
     no_verdict = story.run.gate.exit_code == Exit.INVALID
     own = case_texts.run_failure(story, shown=Status.FAILED in statuses and not no_verdict)
     if own:
@@ -49,7 +50,7 @@ def render(story: Story) -> Iterator[str]:
     head, _, tail = document.partition(_NO_TESTS)
     yield f'{head}"tests": ['
     separator = "\n"
-    for test in _tests(story, endings):
+    for test in _tests(story):
         yield f"{separator}{_json(test)}"
         separator = ",\n"
     if own:
@@ -61,21 +62,19 @@ def _json(test: Mapping[str, Any]) -> str:
     return "      " + json.dumps(test, ensure_ascii=False)
 
 
-def _tests(story: Story, endings: Iterable[_Ending]) -> Iterator[JsonObject]:
-    ends = iter(endings)
+def _tests(story: Story) -> Iterator[JsonObject]:
     names = case_texts.class_names([row.suite for row in story.suites])
     for suite_row, name in zip(story.suites, names, strict=True):
         suite = suite_row.suite
         for row in suite_row.tests:
-            test, ending = row.test, next(ends)
-            note = case_texts.passed_before(row, story)
-            warnings = story.judging.of_criteria.of_test(suite.name, test.name)
+            test, shown = row.test, case_texts.case_of(row, story)
+            messages = {"message": shown.message, "trace": shown.text}
             yield {
                 "name": case_texts.name_line(test.name),
-                "status": ending.status.value,
+                "status": _STATUSES[shown.ending].value,
                 "duration": ctrf_form.milliseconds(sum(trial.duration_seconds for trial in test.trials)),
                 "suite": [name],
-                **_messages(test, ending, note, warnings),
+                **{key: text for key, text in messages.items() if text},
                 **_place(suite, test),
                 "rawStatus": test.outcome.value,
                 "type": "eval",
@@ -86,41 +85,6 @@ def _tests(story: Story, endings: Iterable[_Ending]) -> Iterator[JsonObject]:
                 "steps": [_step(trial) for trial in test.trials],
                 "extra": {"score": test.score, "passRate": test.pass_rate, "critical": test.critical},
             }
-
-
-def _ending(test: TestResult, not_tested: str | None) -> _Ending:
-    if not_tested:
-        return _Ending(Status.SKIPPED, not_tested)
-    if aside := case_texts.set_aside(test):
-        return _Ending(Status.SKIPPED if test.quarantine else Status.OTHER, aside)
-    match test.outcome:
-        case "passed":
-            source = set_aside_tests.taken_from(test)
-            return _Ending(Status.SKIPPED, f"passed; {source}") if source else _Ending(Status.PASSED)
-        case "failed":
-            return _Ending(Status.FAILED)
-        case "not_run" if not test.not_run:
-            return _Ending(Status.SKIPPED)
-        case _:
-            return _Ending(Status.OTHER)
-
-
-def _messages(
-    test: TestResult, ending: _Ending, note: str | None, warnings: Mapping[str, str]
-) -> dict[str, str]:
-    """Return why a test did not pass, in one line and in full."""
-    if ending.why:
-        return {"message": case_texts.message_line(ending.why)}
-    if ending.status is Status.PASSED:
-        return {}
-    failed = failures.failed_criteria(test)
-    parts = [set_aside_tests.taken_from(test), note]
-    parts += [case_texts.trial_text(test, trial, failed, warnings) for trial in test.trials]
-    text = sanitize.xml("\n\n".join(filter(None, parts)))
-    messages = {"message": case_texts.reason_line(test, failed)}
-    if text:
-        messages["trace"] = text
-    return messages
 
 
 def _place(suite: SuiteResult, test: TestResult) -> JsonObject:

@@ -7,7 +7,7 @@ without a message, loses line breaks in attributes, and fails on characters that
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
@@ -19,7 +19,8 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import case_texts, sanitize
-from ci_evals.reports.story import failures, phrases, properties, set_aside_tests, test_words, verdict_words
+from ci_evals.reports.case_texts import Ending
+from ci_evals.reports.story import phrases, properties, test_words, verdict_words
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.tables import SuiteRow, TestRow
 
@@ -34,18 +35,8 @@ _AT_ONCE = 500
 _MOST_OUTPUTS = 5_000
 
 
-class _RunNotes(NamedTuple):
-    """The story, and what its tests share."""
-
-    story: Story
-    not_tested: str | None
-    """The reason if no test was played."""
-    outputs: dict[tuple[object, ...], str]
-    """The trials of tests as text, by what it shows: in a large run most show what others do."""
-
-    def warnings(self, row: TestRow) -> dict[str, str]:
-        """Return why criteria of a test are less reliable."""
-        return self.story.judging.of_criteria.of_test(row.suite.name, row.test.name)
+_Outputs = dict[tuple[object, ...], str]
+"""The trials of tests as text, by what it shows: in a large run most show what others do."""
 
 
 def render(story: Story) -> Iterator[str]:
@@ -56,7 +47,7 @@ def render(story: Story) -> Iterator[str]:
     one, and so has one that failed if no test did: whoever counts must not take it for a pass.
     """
     root = ET.Element("testsuites", name="ci-evals")
-    notes = _RunNotes(story, case_texts.not_tested(story), {})
+    outputs: _Outputs = {}
     cases: list[list[str]] = []
     names = case_texts.class_names([row.suite for row in story.suites])
     for row, name in zip(story.suites, names, strict=True):
@@ -64,7 +55,7 @@ def render(story: Story) -> Iterator[str]:
             "utf-8"
         )
         parts = (row.tests[start : start + _AT_ONCE] for start in range(0, len(row.tests), _AT_ONCE))
-        cases.append([text for tests in parts for text in _cases(whole, tests, notes)])
+        cases.append([text for tests in parts for text in _cases(whole, tests, story, outputs)])
         whole.set("time", _time([row.suite.tests]))
         ET.SubElement(whole, _CASES)
         root.append(whole)
@@ -95,10 +86,10 @@ def _run_error(name: str, message: str) -> ET.Element:
     return element
 
 
-def _cases(whole: ET.Element, rows: Sequence[TestRow], notes: _RunNotes) -> Iterator[str]:
+def _cases(whole: ET.Element, rows: Sequence[TestRow], story: Story, outputs: _Outputs) -> Iterator[str]:
     """Yield the text of each test's element after its name; the suite's element counts them."""
     name = whole.get("name", "")
-    some = TestSuite(name, [_case(row, name, notes) for row in rows]).build_xml_doc("utf-8")
+    some = TestSuite(name, [_case(row, name, story, outputs) for row in rows]).build_xml_doc("utf-8")
     for case, row in zip(some, rows, strict=True):
         case.set("time", _time([[row.test]]))  # the library leaves out zeros, which some readers take for NaN
         for count in ("tests", *(_COUNTS[part.tag] for part in case if part.tag in _COUNTS)):
@@ -125,46 +116,26 @@ def _properties(story: Story, row: SuiteRow) -> dict[str, str]:
     return {case_texts.name_line(name): case_texts.name_line(value) for name, value in facts.items() if value}
 
 
-def _case(row: TestRow, class_name: str, notes: _RunNotes) -> Any:
-    test, file, warnings = row.test, test_words.file_of(row.suite), notes.warnings(row)
+def _case(row: TestRow, class_name: str, story: Story, outputs: _Outputs) -> Any:
+    test, file, shown = row.test, test_words.file_of(row.suite), case_texts.case_of(row, story)
     case = TestCase(
         case_texts.name_line(test.name),
         classname=class_name,
         file=case_texts.name_line(file) if file else None,
         line=str(test.line) if file else None,
-        stdout=_output(test, warnings, notes),
+        stdout=_output(test, case_texts.warnings_of(row, story), outputs),
     )
-    if notes.not_tested:
-        case.add_skipped_info(notes.not_tested)
-        return case
-    if aside := case_texts.set_aside(test):
-        case.add_skipped_info(case_texts.message_line(aside))
-        return case
-    if test.outcome == "passed":
-        if source := set_aside_tests.taken_from(test):
-            case.add_skipped_info(case_texts.message_line(f"passed; {source}"))
-        return case
-    failed = failures.failed_criteria(test)  # once for a test, as it looks through all trials
-    message = case_texts.reason_line(test, failed)
-    parts = [set_aside_tests.taken_from(test), case_texts.passed_before(row, notes.story)]
-    parts += [case_texts.trial_text(test, trial, failed, warnings) for trial in test.trials]
-    text = sanitize.xml("\n\n".join(filter(None, parts)))
-    match test.outcome:
-        case "failed":
-            kind = verdict_words.verdict_kind(failed[0].finding) if failed else "failed"
-            case.add_failure_info(message, text or message, case_texts.name_line(kind))
-        case "error":
-            case.add_error_info(message, text or message, "error")
-        case "not_run" if test.not_run:
-            case.add_error_info(message, text or message, "not run")
-        case "undecided" if not test_words.only_judge_missing(test):
-            case.add_error_info(message, text or message, "undecided")
-        case "undecided" | "not_run":
-            case.add_skipped_info(message, text or None)
+    match shown.ending:
+        case Ending.FAILED:
+            case.add_failure_info(shown.message, shown.text or shown.message, shown.kind)
+        case Ending.ERROR:
+            case.add_error_info(shown.message, shown.text or shown.message, shown.kind)
+        case Ending.OPEN | Ending.SKIPPED:
+            case.add_skipped_info(shown.message, shown.text or None)
     return case
 
 
-def _output(test: TestResult, warnings: Mapping[str, str], notes: _RunNotes) -> str:
+def _output(test: TestResult, warnings: Mapping[str, str], outputs: _Outputs) -> str:
     if any(trial.turns for trial in test.trials):
         return sanitize.xml(_trials(test, warnings))
     shown = [
@@ -172,11 +143,11 @@ def _output(test: TestResult, warnings: Mapping[str, str], notes: _RunNotes) -> 
         for trial in test.trials
     ]
     key = test.outcome, test.score, test.pass_rate, *shown, *warnings.items()
-    if key not in notes.outputs:
-        if len(notes.outputs) >= _MOST_OUTPUTS:
-            notes.outputs.clear()
-        notes.outputs[key] = sanitize.xml(_trials(test, warnings))
-    return notes.outputs[key]
+    if key not in outputs:
+        if len(outputs) >= _MOST_OUTPUTS:
+            outputs.clear()
+        outputs[key] = sanitize.xml(_trials(test, warnings))
+    return outputs[key]
 
 
 def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:

@@ -57,7 +57,7 @@ def test_words_votes_grades_and_violations_stand_where_they_belong(trusted):
     assert violation.endswith("I sent the jacket back nine days ago")
     assert page.locator("#trial > .violation").inner_text().startswith("The simulated user broke character")
     page.evaluate("(at) => { location.hash = at; }", GRADED)
-    page.get_by_text("Grade 0.75 of 1; passes at 0.7 or more.").wait_for()
+    page.get_by_text("Graded 0.75 of 1; passed from 0.7 on.").wait_for()
     cells = page.locator("#test .verdict .table td").all_inner_texts()
     assert cells[:4] == ["right", "1.00", "2", "The amount is right."]
     texts = ["Within  five - “sure” **days**", 'within five \u2013 "Sure" ... days']

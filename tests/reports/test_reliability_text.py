@@ -22,7 +22,7 @@ from ci_evals.domain.progress import TrialFinished
 from ci_evals.extensions.calibration.result import OldCalibration
 from ci_evals.reports import console
 from ci_evals.reports.annotations import Severity, annotations
-from ci_evals.reports.markdown import comment, documents, summary, verdicts
+from ci_evals.reports.markdown import comment, documents, summary
 from ci_evals.reports.markdown.sections import truncated
 from ci_evals.reports.names import JUNIT
 from ci_evals.reports.story import failures, judging
@@ -51,6 +51,13 @@ def everywhere(results) -> dict[str, str]:
 
 
 TEXTS = everywhere(RUN)
+
+
+def own_report(name: str) -> str:
+    """The report of one test of the run."""
+    suite = RUN.suites[0]
+    test = next(test for test in suite.tests if test.name == name)
+    return "".join(documents.test_report(story_of(RUN), suite, test))
 
 
 @pytest.mark.parametrize("place", TEXTS)
@@ -213,8 +220,7 @@ def test_warnings_say_what_to_do_and_are_short():
 
 def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     """With the words that show it, and on a log line."""
-    trial = reliability_cases.left_out()
-    message = verdicts.violations(trial)
+    message = own_report(reliability_cases.LOST)
     assert "- repeats in turn 2: it says again what it said in turn 1" in message
     assert "> As an AI language model" in message
     assert "meta text on leaving" in message
@@ -247,17 +253,16 @@ def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
 
 def test_a_graded_verdict_shows_its_dimensions_as_a_table():
     """Level, score, weight and reason; what the grade is held against beside it."""
-    message = verdicts.details(reliability_cases.GRADED)
+    message = own_report(reliability_cases.IN_TIME)
     assert "Graded 0.75 of 1; passed from 0.7 on." in message
     assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", message)
     assert "The day is named &#124; late." in message
 
 
 def test_votes_are_told_with_model_outcome_and_reason():
-    rude = RUN.suites[0].tests[1].trials[0].findings[1]
-    message = verdicts.details(rude)
+    message = own_report(reliability_cases.TOO_LATE)
     assert "3 votes: 1 passed, 2 failed" in message
-    assert "- ✅ passed, `gpt-5-mini`, rests on 1" in message
+    assert "- ✅ passed, `gpt-5-mini`, rests on turn 1" in message
     assert "> You could have read that on our page." in message
 
 

@@ -1,20 +1,23 @@
 """Results as Markdown: the run's summary, a suite's summary, and the whole story of one test."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
+from ci_evals.domain import numbers
 from ci_evals.domain.actions import AgentAction
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
+from ci_evals.domain.verdict import Finding, Vote
 from ci_evals.reports import sanitize
-from ci_evals.reports.markdown import baseline, process, verdicts
+from ci_evals.reports.markdown import baseline, process
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import (
     NO_CONTEXT,
+    REASON_BYTES,
     REASON_LIMIT,
     Section,
     SummaryContext,
@@ -23,15 +26,19 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     truncated,
 )
-from ci_evals.reports.story import failures, tables, test_words, turns
+from ci_evals.reports.story import failures, tables, test_words, turns, verdict_words
 from ci_evals.reports.story import process as steps
+from ci_evals.reports.story.outcome_labels import OUTCOMES
+from ci_evals.reports.story.phrases import NO_REASON
 from ci_evals.reports.story.story import Story
-from ci_evals.reports.story.table import Room, Table
+from ci_evals.reports.story.table import Room, Table, table_of
+from ci_evals.reports.story.verdict_words import DIMENSIONS
 
 _MOST_K = 10
 """Numbers of trials for which a test's own report tells how likely some and all of them pass."""
 _ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
 _ON_MANY_LINES = json.JSONEncoder(ensure_ascii=False, indent=2)
+_QUOTE_BYTES = 2_048
 _STEP_ELSEWHERE = "The <code>summary.md</code> of this run has everything."
 
 
@@ -131,8 +138,8 @@ def test_report(story: Story, suite: SuiteResult, test: TestResult) -> Iterator[
             several=len(test.trials) > 1,
             error=failures.trial_error(trial),
             process=" · ".join(_process(trial)),
-            violations=verdicts.violations(trial),
-            verdicts=[verdicts.shown(finding, warnings) for finding in trial.findings],
+            violations=_violations(trial),
+            verdicts=[_verdict(finding, warnings) for finding in trial.findings],
             conversation=[(turn, _shown(turn)) for turn in trial.turns.without_traces()],
             state=[
                 (name, probe.error, None if probe.error else _json_block(probe.value))
@@ -191,3 +198,72 @@ def _action(action: AgentAction) -> str:
 
 def _json_block(value: JsonValue) -> str:
     return sanitize.code_block(_ON_MANY_LINES.encode(value))
+
+
+def _verdict(finding: Finding, warnings: Mapping[str, str]) -> tuple[str, str, str]:
+    """The facts of a verdict, its reason, and its details; `warnings`: why criteria are less reliable."""
+    return " · ".join(_facts(finding, warnings)), _reason(finding.reason), _details(finding)
+
+
+def _facts(finding: Finding, warnings: Mapping[str, str]) -> Iterator[str]:
+    sign = OUTCOMES[finding.outcome].sign
+    yield f"{sign} **{sanitize.inline(finding.criterion)}**: {verdict_words.outcome_words(finding)}"
+    yield sanitize.inline(verdict_words.verdict_kind(finding))
+    yield f"weight {numbers.plain(finding.weight)}"
+    if finding.category:
+        yield f"category {sanitize.code(finding.category)}"
+    if finding.aui_logic:
+        yield f"AUI logic {', '.join(map(sanitize.code, finding.aui_logic))}"
+    if on := verdict_words.rests_on(finding):
+        yield f"rests on {on}"
+    if warning := warnings.get(finding.criterion):
+        yield f"⚠️ {sanitize.inline(warning)}"
+
+
+def _reason(text: str) -> str:
+    """The reason of a verdict or a vote as a quotation."""
+    return sanitize.quote(sanitize.cut(text or NO_REASON, REASON_BYTES))
+
+
+def _details(finding: Finding) -> str:
+    """The quotes, grade and votes behind a verdict; empty if there is only its reason."""
+    votes, grade = finding.votes or (), finding.grade
+    unusable = [text for one in votes or (finding,) for text in one.unusable or ()]
+    if not (finding.quotes or grade or votes or unusable):
+        return ""
+    return section(
+        "verdict_details",
+        quotes=[(quote.turn, _words(quote.text)) for quote in verdict_words.quotes_of(finding)],
+        grade=verdict_words.grade_words(grade) if grade else None,
+        dimensions=table_text(table_of("", DIMENSIONS, grade.dimensions)) if grade else "",
+        votes=[(_vote(vote), _reason(vote.reason)) for vote in votes],
+        tally=verdict_words.vote_tally(votes),
+        unusable=[sanitize.code_block(text) for text in unusable],
+    )
+
+
+def _vote(vote: Vote) -> str:
+    parts = [verdict_words.outcome_words(vote)]
+    if vote.grade:
+        parts.append(f"{numbers.grade(vote.grade.score, vote.grade.pass_at)} of 1")
+    parts.append(sanitize.code(vote.model))
+    if on := verdict_words.rests_on(vote):
+        parts.append(f"rests on {on}")
+    return f"{OUTCOMES[vote.outcome].sign} {', '.join(parts)}"
+
+
+def _violations(trial: TrialResult) -> str:
+    """Places where the trial's simulated user broke character, with the words that show it; may be empty."""
+    found = trial.user_audit.violations if trial.user_audit else ()
+    if not found:
+        return ""
+    shown = []
+    for one in found:
+        what = sanitize.inline(f"{failures.violation(one, trial)}: {one.reason}", 600)
+        shown.append((what, _words(one.text) if one.text.strip() else ""))
+    return section("violations", violations=shown)
+
+
+def _words(text: str) -> str:
+    """Words of the conversation, set off as a quotation."""
+    return sanitize.quote(sanitize.cut(text, _QUOTE_BYTES))

@@ -20,7 +20,8 @@ from ci_evals.domain.verdict import Finding, Grade, Vote
 from ci_evals.reports.story import changes, failures, phrases, process, set_aside_tests, turns, verdict_words
 from ci_evals.reports.story.changes import UNTRACED
 from ci_evals.reports.story.outcome_labels import CAUSES, ENDINGS
-from ci_evals.reports.story.phrases import ROLES
+from ci_evals.reports.story.phrases import NO_REASON, ROLES
+from ci_evals.reports.story.table import table_of
 from ci_evals.reports.story.turns import HANDED_OVER
 from ci_evals.scoring.comparison.divergence import TracedConversation
 from ci_evals.support.json_text import JsonObject, written
@@ -248,16 +249,12 @@ def _finding(finding: Finding, doubt: str | None) -> Data:
 
 
 def _verdict(verdict: Finding | Vote) -> Data:
-    """The data that a finding and a vote share. An empty quote stands for something absent."""
+    """The data that a finding and a vote share."""
     return _known(
         outcome=verdict.outcome,
         cause=CAUSES[verdict.cause] if verdict.cause else None,
-        reason=verdict.reason or "no reason was given",
-        quotes=[
-            {"turn": quote.turn, "text": quote.text}
-            for quote in verdict.quotes
-            if visible(quote.text).strip()
-        ],
+        reason=verdict.reason or NO_REASON,
+        quotes=[{"turn": quote.turn, "text": quote.text} for quote in verdict_words.quotes_of(verdict)],
         grade=_grade(verdict.grade) if verdict.grade else None,
         unusable=verdict.unusable,
     )
@@ -277,14 +274,8 @@ def _traits(finding: Finding) -> Iterator[list[object]]:
 
 
 def _grade(grade: Grade) -> Data:
-    passes = "" if grade.pass_at is None else f"; passes at {numbers.plain(grade.pass_at)} or more"
-    return {
-        "text": f"Grade {numbers.grade(grade.score)} of 1{passes}.",
-        "rows": [
-            [one.name, one.level, numbers.grade(one.score), numbers.plain(one.weight), one.reason]
-            for one in grade.dimensions
-        ],
-    }
+    rows = table_of("", verdict_words.DIMENSIONS, grade.dimensions).rows
+    return {"text": f"Graded {verdict_words.grade_words(grade)}.", "rows": [row.cells for row in rows]}
 
 
 def _usage(usage: RoleUsage) -> list[str]:

@@ -365,12 +365,9 @@ def _drop_suspected(results: Results) -> bool:
 
 def check_title(story: Story, trust: Trust = Trust.OWN) -> str:
     """The verdict with score and change, which the verdict of a failed run leaves out; not yet sanitized."""
-    verdict, shown = story.verdict(trust), story.numbers
+    verdict = story.verdict(trust)
     if story.outcome is RunOutcome.SKIPPED:
         return verdict
-    score = "" if shown.score_in_heading else shown.score
-    change = f"{shown.change} against {shown.base_name}" if shown.base else ""
-    numbers = ", ".join(filter(None, [score, change]))
     suspected = conclusion(story, trust) is Conclusion.NEUTRAL and story.drop_suspected
     drop = "a drop is suspected" if suspected else ""
-    return " · ".join(filter(None, [verdict, numbers, drop, story.rerun]))
+    return " · ".join(filter(None, [verdict, story.numbers.beside_verdict, drop, story.rerun]))

@@ -232,101 +232,80 @@ def _below(floor: GateCheck, results: Results) -> str:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of a run as text. What is not known is empty."""
+    """The line of numbers, such as `78 / 100 (85 required), main has 94 (−16). 6 of 8 tests pass.`.
 
-    score: str
-    """`78 / 100`, or why there is none; empty if nothing was scored."""
-    if_undecided_failed: str
-    """The score that decides, where undecided verdicts make a difference: `76`."""
+    It leaves out what the heading has.
+    """
+
+    lead: str
+    """The score at its start; empty if the heading has it."""
+    rest: str
+    """The line behind its lead."""
     base_name: str
     """`main`, `the baseline`."""
-    base: str
-    """The baseline's score over the compared tests: `94`."""
-    change: str
-    """`−16`, `+2`, `±0`."""
-    compared: str
-    """The part that was compared, where it is not all: `12 of 17 tests`."""
-    compared_score: str
-    """This run's score over that part."""
-    required: str
-    """The floor of the whole run, unless it passed: `85`."""
-    tests: str
-    """`6 of 8 tests pass`, with the number of those that were not scored."""
-    score_in_heading: bool
-    """True if `verdict` has the score and its floor."""
-    change_in_heading: bool
-    """True if `verdict` has the change since the baseline."""
-    only: str = ""
-    """The whole line of a run without a verdict, or of one that was skipped."""
-
-    @property
-    def lead(self) -> str:
-        """The score at the start of the line; empty if the heading has it."""
-        return "" if self.score_in_heading or self.only else self.score
-
-    @property
-    def rest(self) -> str:
-        """The line behind its lead."""
-        if self.only:
-            return self.only
-        base = f"{self.base_name} has {self.base} ({self.change})" if self.base else ""
-        if self.compared and base:
-            base = f"compared on {self.compared}: {self.compared_score}, {base}"
-        elif self.change_in_heading:
-            base = ""
-        beside = [
-            f"{self.required} required" if self.required else "",
-            f"{self.if_undecided_failed} if undecided counts as failed" if self.if_undecided_failed else "",
-        ]
-        remarks = "; ".join(remark for remark in beside if remark)
-        parts = [f"{self.lead}{f' ({remarks})' if remarks else ''}" if self.lead else "", base]
-        first = ", ".join(part for part in parts if part)
-        sentences = [f"{first[:1].upper()}{first[1:]}." if first else "", f"{self.tests}."]
-        return " ".join(part for part in sentences if part)[len(self.lead) :]
+    beside_verdict: str
+    """Score and change for a title with nothing but the verdict: `78 / 100, −16 against main`."""
 
     @property
     def text(self) -> str:
-        """The whole line, such as `78 / 100 (85 required), main has 94 (−16). 6 of 8 tests pass.`.
-
-        It leaves out what the heading has.
-        """
+        """The whole line."""
         return f"{self.lead}{self.rest}"
 
 
 def in_numbers(results: Results, news: News) -> Numbers:
     """The numbers of a run."""
-    comparison, floor, counts = results.comparison, gate.run_floor(results), results.counts
-    outcome = gate.run_outcome(results)
+    comparison, floor, outcome = results.comparison, gate.run_floor(results), gate.run_outcome(results)
     passed = outcome in {RunOutcome.PASSED, RunOutcome.UNCHECKED}
     too_little = certainty.too_little_decided(results)
+    score, tests = _shown_score(results), _tests_that_pass(results)
+    is_floor_missed = outcome is RunOutcome.FAILED and floor and _deciding(results, news) is floor
+    if is_floor_missed or (passed and not too_little):  # the heading has it
+        score = ""
+    base_name, change = changes.base_name(results), ""
     compared = comparison if comparison and comparison.delta is not None and not too_little else None
-    score = too_little[0].upper() + too_little[1:] if too_little else _score_of_100(results)
+    if compared:
+        change = numbers.points_changed(compared.base, compared.head)
+    beside = ", ".join(filter(None, [score, f"{change} against {base_name}" if change else ""]))
+    if only := _without_numbers(results, tests):
+        return Numbers("", only, base_name, beside)
+    remarks = []
+    if floor and floor.required and not passed:
+        remarks.append(f"{numbers.plain(floor.required)} required")
+    if floor and wanting(floor) and not too_little:
+        decisive = numbers.points(floor.seen_if_undecided_failed)
+        remarks.append(f"{decisive} if undecided counts as failed")
+    parts = [f"{score} ({'; '.join(remarks)})" if score and remarks else score]
+    if compared:
+        base = f"{base_name} has {numbers.points(compared.base)} ({change})"
+        if part := changes.compared_part(results, compared):
+            parts.append(f"compared on {part}: {numbers.points(compared.head)}, {base}")
+        elif not passed or news.broke:
+            parts.append(base)
+    first = capitalized(", ".join(filter(None, parts)))
+    line = f"{first}. {tests}." if first else f"{tests}."
+    return Numbers(score, line.removeprefix(score), base_name, beside)
+
+
+def _shown_score(results: Results) -> str:
+    """`78 / 100`, or why there is none; empty if nothing was scored."""
+    if too_little := certainty.too_little_decided(results):
+        return capitalized(too_little)
+    return "" if results.score is None else _score_of_100(results)
+
+
+def _tests_that_pass(results: Results) -> str:
+    """`6 of 8 tests pass`, with the number of those that were not scored."""
+    counts = results.counts
+    noun = "test passes" if counts.passed == counts.deciding == 1 else "tests pass"
     by_outcome = Counter(test.outcome for test in deciding(results.tests))
     others = [f"{by_outcome[name]:,} {words}" for name, words in _UNSCORED.items() if by_outcome[name]]
     others += set_aside_tests.counts(counts)
-    noun = "test passes" if counts.passed == counts.deciding == 1 else "tests pass"
-    tests = f"{counts.passed:,} of {counts.deciding:,} {noun}"
-    undecided = floor if floor and wanting(floor) and not too_little else None
-    return Numbers(
-        score="" if results.score is None else score,
-        if_undecided_failed=numbers.points(undecided.seen_if_undecided_failed) if undecided else "",
-        base_name=changes.base_name(results),
-        base=numbers.points(compared.base) if compared else "",
-        change=numbers.points_changed(compared.base, compared.head) if compared else "",
-        compared=changes.compared_part(results, compared) if compared else "",
-        compared_score=numbers.points(compared.head) if compared else "",
-        required=numbers.plain(floor.required) if floor and floor.required and not passed else "",
-        tests=", ".join([tests, *others]),
-        score_in_heading=(passed and not too_little)
-        or (outcome is RunOutcome.FAILED and floor is not None and _deciding(results, news) is floor),
-        change_in_heading=passed and not news.broke,
-        only=_without_numbers(results, ", ".join([tests, *others]), "" if results.score is None else score),
-    )
+    return ", ".join([f"{counts.passed:,} of {counts.deciding:,} {noun}", *others])
 
 
-def _without_numbers(results: Results, tests: str, score: str) -> str:
+def _without_numbers(results: Results, tests: str) -> str:
     """The line where score and change would mislead; empty where they do not."""
-    outcome = gate.run_outcome(results)
+    outcome, score = gate.run_outcome(results), _shown_score(results)
     if outcome is RunOutcome.SKIPPED:
         push = "To test this pull request, push its branch to this repository once you have read it."
         return f"{numbers.count(results.counts.tests, 'test')} did not run. {push}"

@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ci_evals.domain import numbers
-from ci_evals.domain.verdict import Finding, Outcome, Vote
+from ci_evals.domain.verdict import DimensionGrade, Finding, Grade, Outcome, Quote, Vote
 from ci_evals.reports import sanitize
+from ci_evals.reports.story.outcome_labels import CAUSES
+from ci_evals.reports.story.table import Column
+from ci_evals.support.text import visible
 
 _SHORT_BYTES = 1_024
 """Bytes of a vote's reason, or of a quote, in a log."""
@@ -31,18 +34,51 @@ def vote_tally(found: Sequence[Vote]) -> str:
     return f"{numbers.count(len(found), 'vote')}: {tally(found)}"
 
 
+def outcome_words(verdict: Finding | Vote) -> str:
+    """Its outcome, with the cause of one that is undecided: `undecided (no judge)`."""
+    return f"{verdict.outcome} ({CAUSES[verdict.cause]})" if verdict.cause else verdict.outcome.value
+
+
+def rests_on(verdict: Finding | Vote) -> str:
+    """The turns that it rests on: `turns 1, 3`, `what is absent from turn 2`; empty if it names none."""
+    if not verdict.evidence:
+        return ""
+    noun = "turn" if len(verdict.evidence) == 1 else "turns"
+    absent = "what is absent from " if verdict.rests_on == "absence" else ""
+    return f"{absent}{noun} {', '.join(map(str, verdict.evidence))}"
+
+
+def quotes_of(verdict: Finding | Vote) -> tuple[Quote, ...]:
+    """The words that it rests on. An empty quote stands for something absent."""
+    return tuple(quote for quote in verdict.quotes if visible(quote.text).strip())
+
+
+def grade_words(grade: Grade) -> str:
+    """`0.75 of 1; passed from 0.7 on`."""
+    floor = "" if grade.pass_at is None else f"; passed from {numbers.plain(grade.pass_at)} on"
+    return f"{numbers.grade(grade.score, grade.pass_at)} of 1{floor}"
+
+
+DIMENSIONS: tuple[Column[DimensionGrade], ...] = (
+    Column("dimension", words=True, limit=160, show=lambda one: one.name),
+    Column("level", words=True, limit=160, show=lambda one: one.level),
+    Column("score", show=lambda one: numbers.grade(one.score)),
+    Column("weight", show=lambda one: numbers.plain(one.weight)),
+    Column("reason", words=True, limit=400, show=lambda one: one.reason),
+)
+"""The grades of a rubric's dimensions."""
+
+
 def verdict_details(finding: Finding, warning: str | None) -> Iterator[str]:
     """The details of a verdict in lines for a log; `warning`: why the criterion is less reliable."""
     if warning:
         yield f"! {warning}"
     if finding.rests_on == "absence":
-        yield f"rests on what is absent from turn {', '.join(map(str, finding.evidence))}"
-    for quote in finding.quotes:
-        if quote.text.strip():
-            yield f"turn {quote.turn}: “{_short(quote.text)}”"
+        yield f"rests on {rests_on(finding)}"
+    for quote in quotes_of(finding):
+        yield f"turn {quote.turn}: “{_short(quote.text)}”"
     if grade := finding.grade:
-        floor = "" if grade.pass_at is None else f", passed from {numbers.plain(grade.pass_at)} on"
-        yield f"graded {numbers.grade(grade.score, grade.pass_at)}{floor}"
+        yield f"graded {grade_words(grade)}"
         for one in grade.dimensions:
             yield f"{one.name}: {one.level} ({numbers.grade(one.score)}): {_short(one.reason)}"
     if finding.votes:
