@@ -12,7 +12,8 @@ these names:
 - `result`: `KINDS`, the types of what it keeps in the results of a run;
 - `report`: `report(results)`, the `StudyReport` of what results hold of it, or None, and its `RANK` among the
   reports of all extensions;
-- `run_report`: the same for an extension that reports on runs in whose results it keeps nothing;
+- `run_study`: `study(results)`, what it keeps in the results of each run as soon as it is scored: a `Study`
+  that follows from these results alone, or None;
 - `providers`: `PROVIDERS`, rows of providers of models (`domain/providers`);
 - `python_objects`: `adapter_of(target, name, settings)`, an object with the methods of an adapter if `target`
   is an agent of a type that it knows, else None; and `FORM`, a few words on these types for messages;
@@ -72,7 +73,7 @@ NEEDED = {
     "commands": ("COMMANDS",),
     "result": ("KINDS",),
     "report": ("report", "RANK"),
-    "run_report": ("report", "RANK"),
+    "run_study": ("study",),
     "providers": ("PROVIDERS",),
     "python_objects": ("adapter_of", "FORM"),
     "readers": ("READERS",),
@@ -210,12 +211,17 @@ def study_kinds() -> dict[str, type["Study"]]:
 
 def study_reports(results: "Results") -> Iterator[Any]:
     """Yield the `StudyReport` of each extension on these results, in the order of their ranks."""
-    modules = [*installed().parts("run_report")]
-    if results.studies:
-        modules += installed().parts("report")
+    modules = installed().parts("report") if results.studies else ()
     for module in sorted(modules, key=lambda module: module.RANK):
         if report := module.report(results):
             yield report
+
+
+def run_studies(results: "Results") -> Iterator["Study"]:
+    """Yield what extensions keep in the results of a run that was just scored."""
+    for module in installed().parts("run_study"):
+        if study := module.study(results):
+            yield study
 
 
 def providers() -> dict[str, Provider]:

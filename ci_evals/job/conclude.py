@@ -12,6 +12,7 @@ from ci_evals.domain.results.judge import worst_check
 from ci_evals.domain.results.run import Results, RunInfo, Status, Tool
 from ci_evals.domain.results.weakened import Approval, Weakened
 from ci_evals.domain.run_ending import RunEnding
+from ci_evals.extension_registry import run_studies
 from ci_evals.gate import weakened
 from ci_evals.gate.decision import GateDecision, decide, decide_skipped
 from ci_evals.gate.gate_input import GateInput
@@ -273,5 +274,6 @@ def conclude(
         odds=noise,
         coverage=compared(card.coverage, comparer.pairs) if comparer else card.coverage,
     )
+    results = results.with_studies(*run_studies(results))
     results_check.check(results)
     return results

@@ -1,6 +1,7 @@
 """Results for a terminal or a log: the tables, then the news as the comment has it, and what failed."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import TestChange
@@ -46,6 +47,7 @@ def render(story: Story, *, width: int | None = None, color: bool = False, verbo
             console.weakened(),
             *console.suites(),
             console.titled(story.tables.agents),
+            *console.studies(),
             *(details if verbose else []),
             console.verdict(console.news_lines()),
             *console.tests(),
@@ -239,6 +241,14 @@ class _Console:
         """The facts about judge and simulated user."""
         remarks = [f"{remark.topic}: {remark.text}" for remark in self._story.judging.remarks]
         return "\n".join(["Judge and simulated user", self.lines(remarks)]) if remarks else ""
+
+    def studies(self) -> Iterator[str]:
+        """The tables of studies that are worth a place here, each with its first rows."""
+        for found in self._story.judging.tables:
+            if found.in_console:
+                text = self.titled(replace(found, rows=found.rows[:_SHOWN]))
+                more = len(found.rows) - _SHOWN
+                yield f"{text}\n  and {more:,} more" if more > 0 else text
 
     def comparison(self) -> str:
         """The comparison of the suites with the baseline, and what was not compared."""

@@ -23,6 +23,7 @@ from ci_evals.extensions.mutate.result import (
     TestResult,
 )
 from ci_evals.extensions.noise.result import Noise, NoiseShare
+from ci_evals.extensions.personas.result import Personas, SuitePersonas, TraitCount, UserScore
 from ci_evals.extensions.preference.result import Preference, Preferred
 from ci_evals.extensions.validate.result import Probe, Probed
 
@@ -334,6 +335,28 @@ MUTATIONS = Mutations(
     null_agents=NullAgents(refuses=26.5, claims=31.0),
     suggestions=(),
 )
+PERSONAS = Personas(
+    suites=(
+        SuitePersonas(
+            suite="Refunds",
+            personas=(
+                UserScore(
+                    name="rude",
+                    score=75.0,
+                    interval=None,
+                    tests=2,
+                    passed=1,
+                    failed=0,
+                    undecided=1,
+                    traits=(TraitCount(trait="hostile", conversations=6, shown=5),),
+                ),
+            ),
+            languages=(
+                UserScore(name="de", score=None, interval=None, tests=1, passed=0, failed=0, undecided=1),
+            ),
+        ),
+    )
+)
 USED = Usage(
     calls=140,
     tokens=Tokens(input=90_000, output=9_100),
@@ -364,7 +387,7 @@ def trusted(**fields) -> Results:
         "usage": USED,
         "vote_agreement": AGREEMENT,
         "user_checks": USER_CHECKS,
-        "studies": (CALIBRATION, NOISE, PREFERENCE, ATTACKS, PROBE, MUTATIONS),
+        "studies": (CALIBRATION, NOISE, PREFERENCE, ATTACKS, PROBE, MUTATIONS, PERSONAS),
         "gate": build.decision(
             build.check(name="min-score", required=70, seen=75.0, passed=True),
             build.check(name="max-invalid-users", required=1, seen=3, passed=False),

@@ -92,6 +92,8 @@ class Table:
     """True if the remark on its topic has all of it."""
     long: bool = False
     """True if it has a row for each criterion or test."""
+    in_console: bool = False
+    """True if the console shows it without being asked for more."""
 
     @property
     def titles(self) -> tuple[str, ...]:

@@ -2,14 +2,19 @@
 
 import json
 from dataclasses import replace
+from datetime import date
 
 import builders as build
 import report_texts
+from jsonschema import Draft202012Validator
 
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.run import Results, results_schema
+from ci_evals.domain.suite import Quarantine
 from ci_evals.domain.transcript import UserSource
-from ci_evals.extension_registry import study_reports
+from ci_evals.domain.verdict import Cause
+from ci_evals.extension_registry import run_studies, study_kinds, study_reports
 from ci_evals.extensions.personas.traits import instructions
+from ci_evals.reports import console
 from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.page import page
 from ci_evals.reports.story.story import story_of
@@ -35,10 +40,17 @@ def a_run(*, failing: tuple[str, ...] = (), offline: bool = False) -> Results:
         for user, traits in (("rushed", ("impatient", "terse")), ("rude", ("hostile",))):
             name = f"{task} ({user})"
             tests.append(a_test(name, passed=name not in failing, user=user, traits=traits))
-    return build.results(
-        build.suite_result("S", *tests),
-        run=build.run_info(config={"provider": "offline" if offline else "openai"}),
+    return scored(
+        build.results(
+            build.suite_result("S", *tests),
+            run=build.run_info(config={"provider": "offline" if offline else "openai"}),
+        )
     )
+
+
+def scored(results: Results) -> Results:
+    """With what a run has as soon as it is scored."""
+    return results.with_studies(*run_studies(results))
 
 
 def personas_in(results: Results):
@@ -46,6 +58,7 @@ def personas_in(results: Results):
 
 
 def test_runs_without_personas_have_no_such_part():
+    assert [*run_studies(build.results())] == []
     assert personas_in(build.results()) is None
 
 
@@ -75,8 +88,77 @@ def test_table_says_how_often_the_users_showed_their_traits():
     ]
 
 
-def test_offline_run_says_that_nobody_played_its_personas():
-    assert personas_in(a_run(offline=True)).remark.startswith("Nobody played these users")
+def test_offline_run_warns_that_nobody_played_its_personas():
+    """A score of theirs would be that of the scripted user."""
+    results = a_run(offline=True)
+    report = personas_in(results)
+    assert report.remark.startswith("Nobody played the personas of this run")
+    assert report.warnings == (report.remark,)
+    assert report.tables == ()
+    as_written, *personas = keys_of(results)["personas"]
+    assert (as_written["name"], as_written["score"]) == (None, 100)
+    for persona in personas:
+        assert (persona["score"], persona["interval"], persona["traits"]) == (None, None, [])
+    assert "! Nobody played the personas of this run" in console.render(story_of(results))
+
+
+def keys_of(results: Results) -> dict:
+    (suite,) = json.loads(report_texts.dump(results))["studies"]["personas"]["suites"]
+    return suite
+
+
+def test_results_file_has_a_score_for_each_persona():
+    suite = keys_of(a_run(failing=("Refund (rude)",)))
+    as_written, rushed, rude = suite["personas"]
+    assert (suite["suite"], suite["languages"], as_written["name"]) == ("S", [], None)
+    assert (rushed["name"], rushed["score"], rushed["tests"], rushed["passed"]) == ("rushed", 100, 2, 2)
+    assert (rude["name"], rude["score"], rude["passed"], rude["failed"]) == ("rude", 50, 1, 1)
+    assert rude["traits"] == [{"trait": "hostile", "conversations": 2, "shown": 0}]
+    Draft202012Validator(results_schema(study_kinds())).validate(
+        json.loads(report_texts.dump(a_run(failing=("Refund (rude)",))))
+    )
+
+
+def test_persona_that_nobody_could_judge_has_no_score():
+    undecided = build.finding("undecided", cause=Cause.VOID_ANSWER)
+    trial = build.trial_result(findings=(undecided,))
+    rude = replace(build.test_result("Refund (rude)", trials=(trial,)), tags=("persona:rude",))
+    (persona,) = keys_of(scored(build.results(build.suite_result("S", rude))))["personas"]
+    assert (persona["score"], persona["passed"], persona["failed"], persona["undecided"]) == (None, 0, 0, 1)
+
+
+def test_personas_in_quarantine_have_no_score():
+    quarantine = Quarantine(reason="It is flaky.", until=date(2100, 1, 1))
+    rude = replace(a_test("Refund (rude)", passed=False, user="rude"), quarantine=quarantine)
+    assert [*run_studies(build.results(build.suite_result("S", rude)))] == []
+
+
+def test_console_shows_the_scores_in_the_width_of_the_terminal():
+    text = console.render(story_of(a_run(failing=("Refund (rude)",))), width=60)
+    assert "Personas\n" in text
+    (row,) = [line for line in text.splitlines() if line.startswith("  rude ")]
+    assert row.split()[:2] == ["rude", "50.0"]
+    assert "1 of 2" in row
+    assert max(map(len, text.splitlines())) <= 60
+    assert "Personas" not in console.render(story_of(build.results()))
+
+
+def test_console_shows_the_first_of_many_personas():
+    tests = [a_test(f"Refund (u{number})", passed=True, user=f"u{number}") for number in range(45)]
+    text = console.render(story_of(scored(build.results(build.suite_result("S", *tests)))))
+    table = text[text.index("Personas\n") :].partition("\n\n")[0].splitlines()
+    assert table[-1] == "  and 25 more"
+    assert len(table) == 24
+
+
+def test_names_with_markup_stay_text():
+    name = "<img src=x>\x1b[31m|`::error::"
+    tests = [a_test(f"Refund ({name})", passed=False, user=name)]
+    results = scored(build.results(build.suite_result("S", *tests)))
+    story = story_of(results)
+    assert "\x1b[31m" not in console.render(story)
+    for text in (comment.render(story, comment.SummaryContext()), "".join(page.render(story))):
+        assert "<img src=x>" not in text
 
 
 def test_comment_summary_and_page_say_which_user_the_agent_failed():
@@ -94,6 +176,7 @@ def test_comment_summary_and_page_say_which_user_the_agent_failed():
 
 def test_languages_have_scores_too():
     german = replace(a_test("Refund (hans)", passed=False, user="hans"), tags=("persona:hans", "language:de"))
-    results = build.results(build.suite_result("S", a_test("Refund", passed=True, user=None), german))
+    suite = build.suite_result("S", a_test("Refund", passed=True, user=None), german)
+    results = scored(build.results(suite))
     _, table = personas_in(results).tables
     assert [row.cells[:2] for row in table.rows] == [("as written", "100.0"), ("de", "0.0")]

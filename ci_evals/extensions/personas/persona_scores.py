@@ -1,0 +1,87 @@
+"""The scores of a run by persona and language, and how often its users showed their traits."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.transcript import UserSource
+from ci_evals.extensions.personas.measures import Message, Played, shows
+from ci_evals.extensions.personas.result import Personas, SuitePersonas, TraitCount, UserScore
+from ci_evals.extensions.personas.suite_keys import LANGUAGE_TAG, PERSONA_TAG
+from ci_evals.extensions.personas.traits import TRAITS
+from ci_evals.scoring import numbers
+from ci_evals.scoring.scores import ScoreRule, deciding
+
+_MOST_CONVERSATIONS = 200
+"""Conversations in which a trait is looked for: enough for a share."""
+
+
+def persona_scores(results: Results) -> Personas | None:
+    """The scores by persona; None if all tests that have any are in quarantine."""
+    suites = []
+    for suite in results.suites:
+        personas = _scores_by_tag(suite, PERSONA_TAG, offline=results.run.offline)
+        languages = _scores_by_tag(suite, LANGUAGE_TAG, offline=results.run.offline)
+        if personas:
+            suites.append(SuitePersonas(suite=suite.name, personas=personas, languages=languages))
+    return Personas(suites=tuple(suites)) if suites else None
+
+
+def _scores_by_tag(suite: SuiteResult, prefix: str, *, offline: bool) -> tuple[UserScore, ...]:
+    """Return the scores by tags with this beginning, and first that of the same tests as they are written."""
+    tests = deciding(suite.tests)
+    by_user: dict[str, list[TestResult]] = {}
+    for test in tests:
+        for tag in dict.fromkeys(test.tags):
+            if tag.startswith(prefix):
+                by_user.setdefault(tag.removeprefix(prefix), []).append(test)
+    clusters = {test.cluster for own in by_user.values() for test in own}
+    varied = {id(test) for own in by_user.values() for test in own}
+    plain = [test for test in tests if test.cluster and test.cluster in clusters and id(test) not in varied]
+    scores = [_score_of(None, plain, offline=offline)] if by_user and plain else []
+    for user, own in by_user.items():
+        scores.append(_score_of(user, own, offline=offline, of_personas=prefix == PERSONA_TAG))
+    return tuple(scores)
+
+
+def _score_of(
+    name: str | None, tests: list[TestResult], *, offline: bool, of_personas: bool = False
+) -> UserScore:
+    group = numbers.group_of(name or "", tests, ScoreRule(offline=offline))
+    nobody_played = offline and name is not None
+    passed = sum(test.passed for test in tests)
+    failed = sum(test.outcome is TestOutcome.FAILED for test in tests)
+    return UserScore(
+        name=name,
+        score=None if nobody_played else group.score,
+        interval=None if nobody_played else group.interval,
+        tests=len(tests),
+        passed=passed,
+        failed=failed,
+        undecided=len(tests) - passed - failed,
+        traits=tuple(_trait_counts(tests)) if of_personas and not offline else (),
+    )
+
+
+def _trait_counts(tests: Iterable[TestResult]) -> Iterator[TraitCount]:
+    for name, trait in TRAITS.items():
+        having = [test for test in tests if trait.prompt in test.guidelines]
+        trials = ((test, trial) for test in having for trial in test.trials if trial.counts)
+        verdicts = [shows(name, _played(test, trial)) for test, trial in islice(trials, _MOST_CONVERSATIONS)]
+        known = [verdict for verdict in verdicts if verdict is not None]
+        if verdicts:
+            yield TraitCount(trait=name, conversations=len(known), shown=sum(known))
+
+
+def _played(test: TestResult, trial: TrialResult) -> Played:
+    messages = []
+    before = ""
+    for turn in trial.turns:
+        if turn.user_source is UserSource.AUTO:
+            messages.append(Message(turn.user, before))
+        before = turn.agent
+    facts = [str(value) for value in test.user_info.values() if isinstance(value, str | int | float)]
+    replies = [turn.agent for turn in trial.turns]
+    return Played(messages, [fact for fact in facts if len(fact) > 1], " ".join([test.guidelines, *replies]))

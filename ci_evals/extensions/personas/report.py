@@ -1,0 +1,86 @@
+"""The part of reports about personas."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ci_evals.domain import numbers
+from ci_evals.domain.results.run import Results
+from ci_evals.extensions.personas.result import Personas, UserScore
+from ci_evals.reports.story.judging import StudyReport
+from ci_evals.reports.story.outcome_labels import Tone
+from ci_evals.reports.story.table import BLANK, UNKNOWN, Column, Table, table_of
+
+RANK = 5
+"""Its place among the reports of all extensions."""
+
+NOBODY_PLAYED = (
+    "Nobody played the personas of this run: the scripted user of an offline run has no traits and knows one "
+    "language. Their tests were played with that user, so the personas have no score. Use a model "
+    "(--provider) to play them."
+)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A user with the suite's name, which is empty if the run has no other."""
+
+    suite: str
+    user: UserScore
+
+
+def report(results: Results) -> StudyReport | None:
+    """The report on personas, if the run has any."""
+    found = results.study(Personas)
+    if found is None:
+        return None
+    if results.run.offline:
+        return StudyReport(topic="Personas", remark=NOBODY_PLAYED, warnings=(NOBODY_PLAYED,))
+    personas, languages = [], []
+    for suite in found.suites:
+        name = suite.suite if len(found.suites) > 1 else ""
+        personas += [_Row(name, user) for user in suite.personas]
+        languages += [_Row(name, user) for user in suite.languages]
+    return StudyReport(topic="Personas", remark=_remark(personas), tables=tuple(_tables(personas, languages)))
+
+
+def _remark(rows: Sequence[_Row]) -> str:
+    users = [row.user for row in rows if row.user.name is not None]
+    failing = [user for user in users if user.passed < user.tests]
+    if not failing:
+        return f"The agent passed with {numbers.count(len(users), 'persona')}."
+    named = [f"“{user.name}” ({user.tests - user.passed:,} of {user.tests:,} tests)" for user in failing]
+    return f"The agent did not pass with {numbers.listed(named, 5)}."
+
+
+def _traits_shown(row: _Row) -> str:
+    counts = row.user.traits
+    return ", ".join(f"{one.trait} {one.shown:,} of {one.conversations:,}" for one in counts)
+
+
+_FIGURES: tuple[Column[_Row], ...] = (
+    Column("suite", words=True, says_nothing=BLANK, show=lambda row: row.suite),
+    Column("score", show=lambda row: numbers.score(row.user.score)),
+    Column("95 %", unbroken=True, says_nothing=UNKNOWN, show=lambda row: numbers.interval(row.user.interval)),
+    Column("passed", show=lambda row: f"{row.user.passed:,} of {row.user.tests:,}"),
+)
+
+
+def _name(row: _Row) -> str:
+    return "as written" if row.user.name is None else row.user.name
+
+
+_TRAITS: Column[_Row] = Column(
+    "conversations with the trait", words=True, says_nothing=BLANK, show=_traits_shown
+)
+
+
+def _tables(personas: Sequence[_Row], languages: Sequence[_Row]) -> Iterator[Table]:
+    columns = (Column("user", words=True, show=_name), *_FIGURES, _TRAITS)
+    yield replace(table_of("Personas", columns, personas, tone=_tone), in_console=True)
+    if languages:
+        columns = (Column("language", words=True, show=_name), *_FIGURES)
+        yield replace(table_of("Languages", columns, languages, tone=_tone), in_console=True)
+
+
+def _tone(row: _Row) -> Tone | None:
+    return Tone.BAD if row.user.passed < row.user.tests else None

@@ -1,0 +1,54 @@
+"""Runs with personas on the command line: what the results keep of them."""
+
+import json
+
+import pytest
+from commands import ci_evals
+
+pytestmark = pytest.mark.slow
+
+SUITE = """
+name: Shop
+adapter: python:agent:reply
+personaMatrix: true
+personas:
+  rushed: { traits: [impatient] }
+tests:
+  - name: Refund
+    guidelines: You want a refund.
+    turns: [{ user: auto }]
+    evaluations: [{ criterion: It answers, strict: contains, text: refund }]
+  - name: Address
+    guidelines: You want to change your address.
+    turns: [{ user: auto }]
+    evaluations: [{ criterion: It answers, strict: contains, text: refund }]
+"""
+
+
+def counts_in(folder):
+    (suite,) = json.loads((folder / "_results.json").read_text())["studies"]["personas"]["suites"]
+    assert [user["score"] for user in suite["personas"] if user["name"]] == [None] * (
+        len(suite["personas"]) - 1
+    )
+    return {user["name"]: (user["tests"], user["passed"]) for user in suite["personas"]}
+
+
+def test_merged_shards_have_the_personas_of_all_tests(tmp_path):
+    """And reports that are written again keep them."""
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    (tmp_path / "agent.py").write_text("def reply(message): return 'Your refund is on its way.'")
+    whole = ci_evals("run", "suite.yaml", "--provider=offline", cwd=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    assert "Nobody played the personas of this run" in whole.stdout
+    expected = {None: (2, 2), "rushed": (2, 2)}
+    assert counts_in(tmp_path / "results") == expected
+    for shard in ("1", "2"):
+        options = (f"--shard={shard}/2", f"--output-dir=shard{shard}")
+        played = ci_evals("run", "suite.yaml", "--provider=offline", *options, cwd=tmp_path)
+        assert played.returncode == 0, played.stderr
+    merged = ci_evals("merge", "shard1", "shard2", "--output-dir=merged", cwd=tmp_path)
+    assert merged.returncode == 0, merged.stderr
+    assert counts_in(tmp_path / "merged") == expected
+    again = ci_evals("report", "merged", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "Nobody played the personas of this run" in (tmp_path / "merged/summary.md").read_text()
