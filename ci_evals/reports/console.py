@@ -143,7 +143,8 @@ class _Console:
             cells.append(texts)
         right = [at for at, heading in enumerate(found.headings) if not heading.words]
         titles = [_name(title) for title in found.titles]  # the names of agents are among them
-        return table(titles, cells, self._width, right=right)
+        text = table(titles, cells, self._width, right=right)
+        return f"{text}\n{self.lines([found.remark])}" if found.remark else text
 
     def tests(self) -> Iterator[str]:
         """The tests that failed and why, grouped by their change since the baseline."""

@@ -50,7 +50,7 @@ def test_every_agent_is_played_and_compared_with_the_first(tmp_path):
     for report in (ran.stdout, (tmp_path / "results/summary.md").read_text()):
         assert all(name in report for name in ("today", "alike", "broken"))
         assert "Agents" in report
-    assert "(72 of other agents)" in ran.stdout
+    assert "(36 of “alike”)" in ran.stdout
     assert 'name="arm: broken"' in (tmp_path / "results/junit.xml").read_text()
     assert 'id="_agents-title">Agents<' in (tmp_path / "results/report.html").read_text()
 

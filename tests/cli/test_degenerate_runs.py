@@ -126,7 +126,7 @@ def test_all_scores_alike_are_no_drop(folder, agent, path):
     assert shows(folder, f"{decided} to .+: no sign of a drop\\.") == (path in {"rounds", "both sides"})
     played = {"rounds": "2 of at most 7", "both sides": "3 of at most 7"}.get(path, "3")
     assert f"{played} trials per test; {'drops below' if score else f'the {name} scores'}" in comparison
-    assert ("36 trials (18 of the base agent), " in comparison) == (path == "both sides")
+    assert ("36 trials (18 of the tested agent), " in comparison) == (path == "both sides")
 
 
 @pytest.mark.parametrize("path", ["recorded", "rounds", "history", "both sides"])

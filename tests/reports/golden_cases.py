@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from datetime import timedelta
 
 import builders as build
 import cases
@@ -16,6 +17,7 @@ from ci_evals.extensions.result_files.row_results import FileResults, scorecard
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.scoring.usage import summed
 from ci_evals.support.redaction import Redactor
 
 _FILE = "out/promptfoo.json"
@@ -42,7 +44,10 @@ def _gated(results: Sequence[Row], baseline: BaselineResults, policy: Policy, **
 
 def files() -> Results:
     """The results of another tool: one more of its five tests fails than in the file of the baseline."""
-    earlier = _gated(_rows("Gift cards"), BaselineResults(), Policy(), id="earlier")
+    day = timedelta(days=1)
+    earlier = _gated(
+        _rows("Gift cards"), BaselineResults(), Policy(), id="main-41", started_at=build.STARTED_AT - day
+    )
     baseline = BaselineResults(earlier, "Baseline: main/promptfoo.json")
     policy = Policy(min_score=80, regression=Regression.ANY)
     return _gated(_rows("Gift cards", "Refund policy"), baseline, policy, id="files")
@@ -55,12 +60,15 @@ def arms() -> Results:
         comment_cases.run(comment_cases.suites(refunds, {}, {"Asks in Spanish": spanish}))
         for refunds, spanish in (({}, "hpp"), (lost, "php"), ({"Refund in time": "php"}, "hpp"))
     )
+    roles = [replace(role, cost_usd=(role.cost_usd or 0) / 3) for role in cheap.usage.by_role]
+    third = replace(cheap.usage, cost_usd=(cheap.usage.cost_usd or 0) / 3, by_role=tuple(roles))
     played = (
         build.arm("today", today),
         build.arm("candidate", candidate, gated=True),
-        build.arm("cheap", replace(cheap, usage=replace(cheap.usage, cost_usd=0.1))),
+        build.arm("cheap", replace(cheap, usage=third)),
     )
-    own = build.completed(replace(candidate, arms=played))
+    own = build.completed(candidate)
+    own = replace(own, arms=played, usage=summed([arm.usage for arm in played]))
     card = Scorecard(**{field.name: getattr(own, field.name) for field in fields(Scorecard)})
     info = replace(own.run, git=Git(commit=comment_cases.HEAD), baseline_note=None)
     return conclude(card, info, Policy(regression=Regression.SIGNIFICANT), RunEnding())

@@ -8,6 +8,7 @@ from pathlib import Path
 import builders as build
 import cases
 import comment_cases
+import golden_cases
 import pytest
 
 from ci_evals.domain.suite import PlannedTurn
@@ -16,6 +17,7 @@ from ci_evals.reports import console, junit
 from ci_evals.reports.annotations import annotations
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.page import page
+from ci_evals.reports.story.comparison_runs import ComparisonRun
 from ci_evals.reports.story.story import story_of
 from ci_evals.reports.story.verdict import Trust
 
@@ -110,3 +112,15 @@ def test_reports_read_the_story_alone():
     templates = [path for path in folder.rglob("*.j2") if re.search(r"\bresults\.", path.read_text("utf-8"))]
     assert touching == []
     assert templates == []
+
+
+def test_a_trial_costs_what_the_tested_agent_costs_where_several_agents_were_played():
+    """The run's cost is that of all agents; that of a trial is compared with the baseline's."""
+    results = golden_cases.arms()
+    own = next(arm for arm in results.arms if arm.gated)
+    each = own.usage.cost_usd / own.counts.played_trials
+    assert results.comparison.head_efficiency.cost_usd_per_trial == pytest.approx(each)
+    assert ComparisonRun.of(results, "this").cost_usd == pytest.approx(each)
+    assert story_of(results).run.effort.startswith(
+        "153 trials (51 of “candidate”), 5 m 12 s, $0.73 ($0.31 of "
+    )

@@ -310,6 +310,11 @@ class Results(ScoreSummary, _RunFields):
         names = [arm.name for arm in self.arms]
         return self.of_arm(BASE if BASE in names else names[0]) if names else None
 
+    @property
+    def own_usage(self) -> Usage:
+        """The usage of the agent that the gate is about; `usage` is that of all agents."""
+        return next((arm.usage for arm in self.arms if arm.gated), self.usage)
+
     def of_arm(self, name: str) -> "Results | None":
         """The run as if it had played this other agent alone; None if it did not, or the gate is about it."""
         arm = next((arm for arm in self.arms if arm.name == name and not arm.gated), None)

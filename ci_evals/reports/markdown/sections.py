@@ -184,7 +184,8 @@ def tabled(inner: Section, table: Table) -> Section:
     """The section with a table, whose rows are those of the list."""
     headers, line, *rows = table_text(table).split("\n")
     titles = f"{_PADDING.sub(' ', headers)}\n{_DASHES.sub('---', line)}"
-    return replace(inner, titles=titles, rows=tuple(_PADDING.sub(" ", row) for row in rows))
+    tail = "\n\n".join(filter(None, [inner.tail, sanitize.inline(table.remark, 900)]))
+    return replace(inner, titles=titles, rows=tuple(_PADDING.sub(" ", row) for row in rows), tail=tail)
 
 
 def table_text(table: Table) -> str:

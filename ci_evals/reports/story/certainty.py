@@ -371,7 +371,7 @@ def _earlier_runs(history: HistoryComparison, comparison: Comparison) -> Iterato
 def _spot_check(results: Results, comparison: Comparison) -> Iterator[str]:
     """Advice where the agent has another model, whose style the judge may like more or less."""
     before = comparison.baseline.agent_models
-    now = agent_models(next((arm.usage for arm in results.arms if arm.gated), results.usage))
+    now = agent_models(results.own_usage)
     judged = any(suite.judge_model for suite in results.suites)
     if judged and before and now and before != now:
         was, is_now = (numbers.listed(models, _NAMED) for models in (before, now))

@@ -51,7 +51,7 @@ class ComparisonRun:
             uncommitted_changes=git.uncommitted_changes,
             score=results.score,
             interval=results.interval,
-            cost_usd=cost_of_trial(results.usage, results.counts.played_trials),
+            cost_usd=cost_of_trial(results.own_usage, results.counts.played_trials),
             run_outcome=gate.run_outcome(results),
             models=_models(results),
             ref=git.ref,

@@ -95,8 +95,8 @@ def _facts(results: Results, judges: dict[str, None]) -> Iterator[tuple[str, str
     yield "Simulated user", numbers.listed([*users], _FEW)
     yield "Started", phrases.moment(run.started_at)
     yield "Took", numbers.duration(run.duration_seconds) if run.duration_seconds else None
-    yield "Trials", f"{results.counts.played_trials:,}"
-    yield "Cost", numbers.money(results.usage.cost_usd) if verdict.paid(results) else None
+    yield "Trials", f"{_played(results):,}{_own_trials(results)}"
+    yield "Cost", _cost(results)
     yield "Run", run.id
     yield "Made by", f"{results.tool.name} {results.tool.version}"
 
@@ -110,18 +110,39 @@ def _ref(git: Git) -> tuple[str, str | None]:
 
 
 def _effort(results: Results) -> str:
-    counts = results.counts
-    beside = sum(arm.counts.played_trials for arm in results.arms if not arm.gated)
-    agents = "other agents" if changes.other_arms(results) else "the base agent"
-    played = numbers.count(counts.played_trials + beside, "trial")
-    effort = [f"{played} ({beside:,} of {agents})" if beside else played]
+    effort = [f"{numbers.count(_played(results), 'trial')}{_own_trials(results)}"]
     if results.run.duration_seconds:
         effort.append(numbers.duration(results.run.duration_seconds))
-    if verdict.paid(results):
-        effort.append(numbers.money(results.usage.cost_usd))
-    if counts.flaky:
-        effort.append(numbers.count(counts.flaky, "flaky test"))
+    if cost := _cost(results):
+        effort.append(cost)
+    if results.counts.flaky:
+        effort.append(numbers.count(results.counts.flaky, "flaky test"))
     return sentence(", ".join(effort))
+
+
+def _played(results: Results) -> int:
+    """The trials of all agents."""
+    beside = sum(arm.counts.played_trials for arm in results.arms if not arm.gated)
+    return results.counts.played_trials + beside
+
+
+def _own_trials(results: Results) -> str:
+    """` (51 of “candidate”)`: those of the agent that decides; empty if there was no other."""
+    own = results.counts.played_trials
+    return f" ({own:,} of {_gated_agent(results)})" if own < _played(results) else ""
+
+
+def _cost(results: Results) -> str | None:
+    """`$0.72 ($0.31 of “candidate”)`; None if it is not known or nothing was paid."""
+    if not verdict.paid(results):
+        return None
+    cost = numbers.money(results.usage.cost_usd)
+    own = results.own_usage.cost_usd if results.arms else None
+    return cost if own is None else f"{cost} ({numbers.money(own)} of {_gated_agent(results)})"
+
+
+def _gated_agent(results: Results) -> str:
+    return f"“{changes.gated_arm(results)}”" if changes.other_arms(results) else "the tested agent"
 
 
 def _unknown_costs(results: Results) -> Iterator[str]:

@@ -94,6 +94,8 @@ class Table:
     """True if it has a row for each criterion or test."""
     in_console: bool = False
     """True if the console shows it without being asked for more."""
+    remark: str = ""
+    """The sentences below it, which a reader needs to read its cells."""
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -112,6 +114,7 @@ def table_of(
     note: Callable[[R], str] | None = None,
     in_remark: bool = False,
     long: bool = False,
+    remark: str = "",
 ) -> Table:
     """Lay out items by columns.
 
@@ -125,6 +128,7 @@ def table_of(
         note: Further words below its name.
         in_remark: Whether the remark on its topic has all of it.
         long: Whether it has a row for each criterion or test.
+        remark: The sentences below it.
     """
     items = list(items)
     kept: list[Column[R]] = []
@@ -149,7 +153,7 @@ def table_of(
             )
         )
     headings = tuple(column.heading for column in kept)
-    return Table(title, headings, tuple(rows), in_remark=in_remark, long=long)
+    return Table(title, headings, tuple(rows), in_remark=in_remark, long=long, remark=remark)
 
 
 def _key(column: Column[R], item: R) -> float | None:

@@ -3,7 +3,7 @@
 A new column is one line here, and every report shows it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -23,6 +23,7 @@ from ci_evals.reports.story.outcome_labels import OUTCOMES, UNFINISHED, Tone
 from ci_evals.reports.story.phrases import ROLES
 from ci_evals.reports.story.table import BLANK, NO_COUNT, UNKNOWN, Column, Mark, Room, Table, table_of
 from ci_evals.scoring import scores
+from ci_evals.scoring.statistics import ALPHA
 
 _SAME = 1e-6
 """Points: what differs by less is equal, but for the arithmetic."""
@@ -468,7 +469,7 @@ CHECK_COLUMNS: tuple[Column[GateCheck], ...] = (
 def checks(results: Results) -> Table | None:
     """The checks of the gate, first those that failed; None if there are none.
 
-    Without a verdict no check has passed: what it requires was met so far.
+    Without a verdict no check has passed: what it requires was met as far as is known.
     """
     found = gate.in_order(results)
     if not found:
@@ -491,7 +492,7 @@ def checks(results: Results) -> Table | None:
 
 
 def _so_far(check: GateCheck) -> str:
-    return "met so far" if check.passed else gate.decision(check)
+    return "met, as far as known" if check.passed else gate.decision(check)
 
 
 # Agents that were played side by side
@@ -503,18 +504,19 @@ def agents(results: Results) -> Table | None:
     if not compared:
         return None
     first = results.arms[0]
+    corrected = ", corrected" if len(compared) > 1 else ""
     columns: tuple[Column[Arm], ...] = (
         Column("agent", words=True, show=_arm_name),
         Column("score", show=lambda arm: numbers.score(arm.score)),
         Column("95 % interval", unbroken=True, says_nothing=BLANK, show=_arm_interval),
         Column(
-            f"change from {first.name}",
+            f"change from “{first.name}”",
             says_nothing=BLANK,
             show=lambda arm: "" if arm is first else _arm_change(arm, first),
         ),
-        Column("95 % interval of it", unbroken=True, says_nothing=BLANK, show=_arm_change_interval),
+        Column("95 % interval of the change", unbroken=True, says_nothing=BLANK, show=_arm_change_interval),
         Column(
-            "p",
+            f"p (two-sided{corrected})",
             says_nothing=BLANK,
             show=lambda arm: "" if arm.p_adjusted is None else numbers.chance(arm.p_adjusted),
         ),
@@ -534,11 +536,33 @@ def agents(results: Results) -> Table | None:
         columns,
         (first, *compared),
         tone=lambda arm: Tone.BAD if arm is not first and changes.is_worse_arm(arm) else None,
+        remark=" ".join(_of_agents(first, compared)),
     )
 
 
+def _of_agents(first: Arm, compared: Sequence[Arm]) -> Iterator[str]:
+    """Yield which agent decides, what the others show, and what their p is."""
+    for arm in (first, *compared):
+        if arm.gated:
+            beside = "" if arm is first else f", compared with “{first.name}”, played in the same run"
+            yield f"“{arm.name}” decides this check{beside}."
+    for arm in compared:
+        if not arm.gated:
+            yield f"“{arm.name}” does not count for this check: {_shown_change(arm, first)}."
+    many = f" and is corrected for {len(compared)} comparisons" if len(compared) > 1 else ""
+    yield f"p counts changes in both directions here{many}; the check's own p is that of a drop alone."
+
+
+def _shown_change(arm: Arm, first: Arm) -> str:
+    if arm.p_adjusted is None:
+        return f"not compared with “{first.name}”"
+    if arm.p_adjusted > ALPHA:
+        return f"no change from “{first.name}” is proven"
+    return f"it scores {'lower' if (arm.delta or 0) < 0 else 'higher'} than “{first.name}”, which is proven"
+
+
 def _arm_name(arm: Arm) -> str:
-    return f"{arm.name} (gated)" if arm.gated else arm.name
+    return f"{arm.name} (decides this check)" if arm.gated else arm.name
 
 
 def _arm_interval(arm: Arm) -> str:

@@ -320,9 +320,10 @@ def _evidence_in(trial: TrialResult, finding: Finding, reason: str) -> Evidence:
 
 
 def _efficiency(run: Results) -> Efficiency:
-    tokens, trials = run.usage.tokens, run.counts.played_trials
+    usage, trials = run.own_usage, run.counts.played_trials
+    tokens = usage.tokens
     return Efficiency(
-        cost_usd_per_trial=cost_of_trial(run.usage, trials),
+        cost_usd_per_trial=cost_of_trial(usage, trials),
         tokens_per_trial=(tokens.input + tokens.output) / trials if trials else None,
         median_latency_seconds=run.latency.median,
         p95_latency_seconds=run.latency.p95,
