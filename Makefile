@@ -37,7 +37,7 @@ help:
 	@echo 'make pictures  draw the pictures of README again; needs Chromium'
 	@echo 'make bench   measure speed and memory for bench/README.md; half an hour, on an idle machine'
 	@echo 'make simulate  the tables of docs/statistics.md and docs/rounds.md again, in full; takes many minutes'
-	@echo 'make endurance  thousands of trials through faults and kills; takes some minutes'
+	@echo 'make endurance  thousands of trials through faults and kills, and all of the bench in small; takes some minutes'
 	@echo 'make frameworks  test agents of real frameworks, in environments of their own; takes some minutes'
 	@echo 'make cluster  test real Ray clusters, in an environment of its own; takes some minutes'
 	@echo 'make image   build the container image ci-evals'

@@ -6,10 +6,10 @@ import subprocess  # of ci-evals itself
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ci_evals.adapters.suite_paths import fixed_folder
 from ci_evals.cli.run_context import RunContext
@@ -34,7 +34,38 @@ _SHOWN = 3
 """Changed files that are named."""
 
 
-def watch(settings: RunSettings, context: RunContext) -> int:
+class RunProcess(Protocol):
+    """A run under way, as `subprocess.Popen` has it."""
+
+    def poll(self) -> int | None:
+        """Return its exit code, or None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit code once it has ended."""
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+
+StartRun = Callable[[Mapping[str, Any]], RunProcess]
+
+
+def start_run(options: Mapping[str, Any]) -> RunProcess:
+    """Start a run with these values of its settings, with the terminal's output and without its keys."""
+    command = [sys.executable, "-P", "-m", "ci_evals.extensions.watch.one_run"]
+    # In a group of its own, so that Ctrl-C does not reach it twice.
+    group: dict[str, Any] = {} if sys.platform == "win32" else {"process_group": 0}
+    run: subprocess.Popen[bytes] = subprocess.Popen(command, stdin=subprocess.PIPE, **group)  # noqa: S603  # ourselves
+    if run.stdin:
+        with suppress(OSError), run.stdin as stdin:  # it has ended at once, which is seen later
+            stdin.write(pickle.dumps(options))
+    return run
+
+
+def watch(settings: RunSettings, context: RunContext, start: StartRun = start_run) -> int:
     """Run until `q` or Ctrl-C, and return the exit code of the last whole run.
 
     Raises:
@@ -49,7 +80,7 @@ def watch(settings: RunSettings, context: RunContext) -> int:
     for option in (option for option, given in refused.items() if given):
         raise UsageError(f"`watch=`, {option}: with `watch=` there are many runs. Omit one of them.")
     with keys() as pressed:
-        loop = _Loop(settings, context, pressed)
+        loop = _Loop(settings, context, pressed, start)
         try:
             return loop.go_on()
         except KeyboardInterrupt:
@@ -82,12 +113,13 @@ def watched_files(settings: Any, context: RunContext) -> WatchedFiles:
 class _Loop:
     """The run under way, the files as they were when it began, and which tests are played."""
 
-    def __init__(self, settings: Any, context: RunContext, pressed: Keys) -> None:
+    def __init__(self, settings: Any, context: RunContext, pressed: Keys, start: StartRun) -> None:
         self._settings, self._console, self._keys = settings, context.console, pressed
+        self._start = start
         self._files = watched_files(settings, context)
         self._seen: Snapshot = {}
         self._between = _BETWEEN_LOOKS
-        self._run: subprocess.Popen[bytes] | None = None
+        self._run: RunProcess | None = None
         self._failed_only = False
         self._last_code: int = Exit.INTERRUPTED
         self._cut_off: Counter[Path] = Counter()
@@ -127,15 +159,7 @@ class _Loop:
             run.wait()
 
     def _begin(self) -> None:
-        """Start a run, with the terminal's output and without its keys."""
-        options = self._options()
-        command = [sys.executable, "-P", "-m", "ci_evals.extensions.watch.one_run"]
-        # In a group of its own, so that Ctrl-C does not reach it twice.
-        group: dict[str, Any] = {} if sys.platform == "win32" else {"process_group": 0}
-        self._run = subprocess.Popen(command, stdin=subprocess.PIPE, **group)  # noqa: S603  # ourselves
-        if self._run.stdin:
-            with suppress(OSError), self._run.stdin as stdin:  # it has ended at once, which is seen below
-                stdin.write(pickle.dumps(options))
+        self._run = self._start(self._options())
 
     def _options(self) -> dict[str, Any]:
         """Return the values of the settings of the next run."""

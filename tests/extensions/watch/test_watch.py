@@ -13,6 +13,10 @@ from pathlib import Path
 import pytest
 from commands import CLEAN, holders, results_in
 
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.run_command import RunSettings
+from ci_evals.extensions.watch.watching import watch
+
 pytestmark = pytest.mark.slow
 pty = pytest.importorskip("pty")
 termios = pytest.importorskip("termios")
@@ -31,10 +35,6 @@ class Agent(BaseHTTPRequestHandler):
         with open("asked", "a") as file:
             print(asked, file=file)
         if asked == "hang" and not os.path.exists("mended"):
-            time.sleep(300)
-        if asked == "write":
-            with open("evals/shop.db", "a") as file:
-                print(asked, file=file)
             time.sleep(300)
         self.send_response(200)
         self.end_headers()
@@ -203,16 +203,26 @@ def test_a_change_runs_again_and_keys_choose_the_tests(shop, watching):
 
 
 def test_a_change_during_a_run_stops_it_and_starts_the_next(shop, watching):
-    """Nobody waits for what is out of date; the stopped run's agent is gone before the next one starts."""
+    """Nobody waits for what is out of date; the stopped run's agent is gone before the next one starts.
+
+    Quitting has the exit code of the last whole run: a script must not take a failed run for a passed one.
+    """
     shop.write("hang")
     run = watching()
     wait_until(lambda: "hang" in shop.asked())
     (shop.folder / "mended").touch()
-    shop.write("hang", "Hello")
+    shop.write("hang", "Bye")
     run.wait_for(r"suite\.yaml changed: running again")
     run.wait_for(NEXT)
-    assert results_in(shop.folder)["gate"]["passed"]
+    results = results_in(shop.folder)
+    assert (results["run"]["status"], results["gate"]["passed"]) == ("completed", False)
     assert shop.asked().count("hang") == 2
+    (shop.folder / "mended").unlink()
+    shop.write("hang")
+    wait_until(lambda: shop.asked().count("hang") == 3)
+    run.press(b"q")
+    assert run.end() == 1
+    assert shop.is_gone
 
 
 def test_ctrl_c_ends_the_run_and_its_agent(shop, watching):
@@ -229,7 +239,10 @@ def test_ctrl_c_ends_the_run_and_its_agent(shop, watching):
 
 
 def test_a_broken_suite_shows_its_problem_and_is_waited_for(shop, watching):
-    """Without a terminal there are no keys, and SIGTERM ends it."""
+    """Without a terminal there are no keys, and SIGTERM ends it.
+
+    Files that are saved together start one run, or two if the machine is busy; not one for each.
+    """
     suite = shop.folder / "evals/suite.yaml"
     suite.write_text("name: [")
     run = watching(terminal=False)
@@ -237,44 +250,57 @@ def test_a_broken_suite_shows_its_problem_and_is_waited_for(shop, watching):
     run.wait_for(NEXT)
     assert "Keys" not in run.shown
     assert shop.asked() == []
+    for number in range(20):
+        Path(shop.folder, f"evals/{number}.md").write_text("x")
     shop.write()
     run.wait_for("Evals passed")
-    run.wait_for(NEXT)
+    run.wait_for("Watching 21 files")
+    assert shop.asked().count("greet") <= 3
     run.process.send_signal(signal.SIGTERM)
     assert run.end() == 130
 
 
-def test_quitting_has_the_exit_code_of_the_last_whole_run(shop, watching):
-    """A script that goes on after it must not take a failed run for a passed one."""
-    shop.write(text="Bye")
-    run = watching()
-    run.wait_for(NEXT)
-    shop.write("hang")
-    wait_until(lambda: "hang" in shop.asked())
-    run.press(b"q")
-    assert run.end() == 1
-    assert shop.is_gone
+class WritingRun:
+    """A run that never ends, whose agent writes next to its suite."""
+
+    def __init__(self, shown):
+        self._shown = shown
+        with Path("evals/shop.db").open("a") as file:
+            file.write("written")
+
+    def poll(self):
+        """Return that it still runs; edit the suite once its own changes are told to start no run."""
+        if "Its changes start no run" in self._shown():
+            Path("evals/suite.yaml").write_text("name: Edited")
+        return
+
+    def wait(self, timeout=None):
+        return 0
+
+    def terminate(self):
+        pass
+
+    def kill(self):
+        pass
 
 
-def test_an_agent_that_writes_next_to_its_suite_is_not_run_for_ever(shop, watching):
-    """Each run would stop itself, and cost money all night."""
-    shop.write("write")
-    run = watching()
-    for _ in range(5):
-        run.wait_for(r"shop\.db changed: running again")
-    run.wait_for(r"shop\.db changed in each of the last 5 runs")
-    assert shop.asked().count("write") == 6
-    shop.write()
-    run.wait_for(NEXT.replace("1 file", "2 files"))
-    assert results_in(shop.folder)["gate"]["passed"]
+def test_an_agent_that_writes_next_to_its_suite_is_not_run_for_ever(shop, monkeypatch, capsys):
+    """Each run would stop itself, and cost money all night. Other changes still start runs."""
+    monkeypatch.chdir(shop.folder)
+    shown, starts = [], []
 
+    def all_shown():
+        shown.append(capsys.readouterr().err)
+        return " ".join("".join(shown).split())
 
-def test_several_files_that_are_saved_together_start_one_run(shop, watching):
-    """Or two, where the machine is busy; not one for each."""
-    run = watching(terminal=False)
-    run.wait_for(NEXT)
-    for number in range(20):
-        Path(shop.folder, f"evals/{number}.md").write_text("x")
-    run.wait_for("changed: running again")
-    run.wait_for("Watching 21 files")
-    assert shop.asked().count("greet") <= 4
+    def start(options):
+        starts.append(options)
+        if "Its changes start no run" in all_shown():
+            raise KeyboardInterrupt
+        return WritingRun(all_shown)
+
+    assert watch(RunSettings(suites=["evals"], watch=True), RunContext({}), start) == 130
+    assert len(starts) == 7
+    assert all_shown().count("shop.db changed: running again") == 5
+    assert "shop.db changed in each of the last 5 runs" in all_shown()
+    assert all_shown().endswith("suite.yaml changed: running again.")
