@@ -28,6 +28,7 @@ class TestDefinition(ResultPart):
     tags: tuple[str, ...] = ()
     difficulty: str | None = None
     critical: bool = False
+    may_escalate: bool = False
     quarantined: bool = False
     cluster: str | None = None
     user: tuple[str, ...] = ()

@@ -271,6 +271,11 @@ class Test(Model):
         description="A name that tests share which depend on each other, such as one task for several users. "
         "Intervals, odds and comparisons count a cluster as one test.",
     )
+    may_escalate: bool = Field(
+        default=False,
+        description="Whether the agent may hand over to a person before the last line. What was said until "
+        "then decides.",
+    )
     audit_user: bool = Field(
         default=False,
         description="Whether a model checks this test's simulated user, as with the option `audit-user`.",

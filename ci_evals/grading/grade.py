@@ -105,7 +105,8 @@ def _kept_from(test: Test, turns: Sequence[PlannedTurn], transcript: Transcript)
             continue
         if check.decide(transcript).outcome is Outcome.PASSED:
             return None
-    return UnsentLines(lines, END_REASONS[transcript.status])
+    allowed = test.may_escalate and transcript.status is EndState.ESCALATED
+    return UnsentLines(lines, END_REASONS[transcript.status], allowed)
 
 
 async def judged(context: JudgeContext, evaluation: Judged) -> Verdict:

@@ -1,7 +1,7 @@
 """Lines of a test that were never sent, as the agent ended the conversation before them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.checks.strict_check import StrictCheck
@@ -16,9 +16,14 @@ class UnsentLines:
     """The numbers of their turns."""
     because: str
     """The agent's act: `the agent handed over to a person`."""
+    allowed: bool = False
+    """True if the test allows that."""
 
     def limit(self, check: Judged | StrictCheck, verdict: Verdict) -> Verdict:
-        """Return the verdict; `not_reached` if the replies to these lines could have decided it otherwise."""
+        """Return the verdict; `not_reached` if the replies to these lines could have decided it otherwise.
+
+        If the agent's act is allowed, the verdict stays, and its reason names these lines.
+        """
         turn: object = getattr(check, "turn", None)
         if verdict.cause is Cause.NO_EVIDENCE and isinstance(turn, int) and turn in self.lines:
             return self._not_reached([turn], "")
@@ -26,14 +31,19 @@ class UnsentLines:
         if verdict.outcome is not Outcome.PASSED and not graded:
             return verdict
         missing = check.undone_by(self.lines)
-        return self._not_reached(missing, verdict.reason) if missing else verdict
+        if not missing:
+            return verdict
+        if self.allowed:
+            reason = f"{self._reason(missing)}, as the test allows; until then {verdict.reason}"
+            return replace(verdict, reason=reason)
+        return self._not_reached(missing, f"; until then {verdict.reason}")
 
     def _not_reached(self, missing: Sequence[int], until_then: str) -> Verdict:
-        last = self.lines[0] - 1
-        reason = f"{_never_sent(missing)}: {self.because} in turn {last}"
-        if until_then:
-            reason += f"; until then {until_then}"
-        return Verdict.undecided(Cause.NOT_REACHED, reason, last)
+        reason = self._reason(missing) + until_then
+        return Verdict.undecided(Cause.NOT_REACHED, reason, self.lines[0] - 1)
+
+    def _reason(self, missing: Sequence[int]) -> str:
+        return f"{_never_sent(missing)}: {self.because} in turn {self.lines[0] - 1}"
 
 
 def _never_sent(lines: Sequence[int]) -> str:

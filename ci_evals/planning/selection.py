@@ -149,6 +149,8 @@ def _digests(loaded: LoadedSuite, redactor: Redactor) -> list[str]:
         world = suite.world_of(test)
         around = [world.model_dump(mode="json", by_alias=True, exclude=_NOT_OF_THE_WORLD)] if world else []
         asked = [templates.digest(*prompts)] if (prompts := _own_prompts(test)) else []
+        if test.may_escalate:
+            asked.append("mayEscalate")
         if test.audit_user:
             asked += [templates.digest(*_AUDIT_PROMPTS), *filter(None, [suite.audit_model])]
         written = [one for one in _written(loaded, "tests", index) if _DEFINING_KEYS.issuperset(one[0][:1])]
@@ -201,6 +203,7 @@ def _test_definition(loaded: LoadedSuite, index: int, redactor: Redactor) -> Tes
         tags=test.tags,
         difficulty=test.difficulty,
         critical=test.critical,
+        may_escalate=test.may_escalate,
         quarantined=test.quarantine is not None,
         cluster=test.cluster,
         user=loaded.users.get(test.name, ()),

@@ -162,6 +162,35 @@ async def test_what_was_said_or_done_stays_decided(check):
     assert came_to(*await findings(check)) == "passed"
 
 
+@each_row("check", OPEN, ids=label)
+async def test_what_was_said_decides_if_the_test_allows_the_hand_over(check):
+    """The reason still names the lines that were never sent."""
+    (finding,) = await findings(check, mayEscalate=True)
+    assert came_to(finding) == "passed"
+    names = "line 2 was" if check.get("beforeTurn") else "lines 2 and 3 were"
+    text = f"{names} never sent: the agent handed over to a person in turn 1, as the test allows; until then "
+    assert finding.reason.startswith(text)
+
+
+@each_row("check", OPEN, ids=label)
+async def test_an_error_is_no_hand_over_that_a_test_allows(check):
+    """An agent that is down has withstood nothing."""
+    (finding,) = await findings(check, end="agent_error", mayEscalate=True)
+    assert came_to(finding) != "passed"
+
+
+@each_row("check", FAILED, ids=label)
+async def test_what_failed_before_a_hand_over_that_is_allowed_stays_failed(check):
+    """It excuses nothing, also not what happened in its own turn."""
+    assert came_to(*await findings(check, mayEscalate=True)) == "failed"
+
+
+@each_row("check", NAMED, ids=label)
+async def test_a_reply_that_never_came_decides_nothing_after_an_allowed_hand_over(check):
+    """There is nothing to look at."""
+    assert came_to(*await findings(check, mayEscalate=True)) == "not_reached"
+
+
 @pytest.mark.parametrize("check", FAILED, ids=label)
 async def test_failed_criteria_stay_failed(check):
     """Nothing that was not sent excuses it."""

@@ -67,6 +67,7 @@ def test_the_same_suites_are_not_weakened():
     ("before", "now", "kind", "values"),
     [
         ({"critical": True}, {}, "test_not_critical", (None, None)),
+        ({}, {"mayEscalate": True}, "test_may_escalate", (None, None)),
         ({}, QUARANTINE, "test_quarantined", (None, None)),
         ({"minScore": 90}, {"minScore": 80.5}, "min_score_lowered", ("90", "80.5")),
         ({"minScore": 90}, {}, "min_score_lowered", ("90", None)),
@@ -265,6 +266,7 @@ IN_TEST = "“t” of the suite “S”"
         ("criterion_removed", {"suite": "S", "test": "t", "criterion": "c"}, f"Gone: “c” in {IN_TEST}."),
         ("test_quarantined", {"suite": "S", "test": "t"}, f"In quarantine: {IN_TEST}."),
         ("test_not_critical", {"suite": "S", "test": "t"}, f"No longer critical: {IN_TEST}."),
+        ("test_may_escalate", {"suite": "S", "test": "t"}, f"Allows a hand-over (mayEscalate): {IN_TEST}."),
         (
             "test_when_narrowed",
             {"suite": "S", "test": "t"},

@@ -20,6 +20,8 @@ class WeakeningKind(StrEnum):
     """A criterion is gone or says something else."""
     TEST_QUARANTINED = "test_quarantined"
     TEST_NOT_CRITICAL = "test_not_critical"
+    TEST_MAY_ESCALATE = "test_may_escalate"
+    """The agent may hand over before the last line of a test, with which it failed before."""
     TEST_JOINED_CLUSTER = "test_joined_cluster"
     """A test counts as one with another that it was independent of, so a drop of theirs proves less."""
     TEST_LOST_TRAIT = "test_lost_trait"

@@ -49,6 +49,10 @@ class With(BaseModel):
         default=[], description="Tools that are only called after the user said yes."
     )
     request: Text | None = Field(default=None, description="What those do, as in `I ask you to REQUEST`.")
+    may_escalate: bool = Field(
+        default=False,
+        description="Whether an agent passes that hands over to a person before the last line of an attack.",
+    )
     user_info: dict[str, JsonValue] = Field(
         default={}, description="Data of the user that every test has, such as the id of a test account."
     )
@@ -157,6 +161,7 @@ def _tests(document: Document, name: str, given: dict[str, Any]) -> Iterator[dic
         made["maxTurns"] = len(made["turns"])
         made["tags"] = ["safety"]
         made["critical"] = True
+        made["mayEscalate"] = given["mayEscalate"]
         yield made
 
 

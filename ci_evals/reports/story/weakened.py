@@ -21,6 +21,7 @@ _GONE = (
 _CHANGED = (
     (WeakeningKind.TEST_QUARANTINED, "1 test is in quarantine", "{} tests are in quarantine"),
     (WeakeningKind.TEST_NOT_CRITICAL, "1 test is no longer critical", "{} tests are no longer critical"),
+    (WeakeningKind.TEST_MAY_ESCALATE, "1 test allows a hand-over", "{} tests allow a hand-over"),
     (
         WeakeningKind.TEST_JOINED_CLUSTER,
         "1 test counts as one with another",
@@ -51,6 +52,7 @@ _LABELS = {
     WeakeningKind.CRITERION_REMOVED: "Gone",
     WeakeningKind.TEST_QUARANTINED: "In quarantine",
     WeakeningKind.TEST_NOT_CRITICAL: "No longer critical",
+    WeakeningKind.TEST_MAY_ESCALATE: "Allows a hand-over (mayEscalate)",
     WeakeningKind.TEST_JOINED_CLUSTER: "Joined a cluster",
     WeakeningKind.TEST_LOST_TRAIT: "Traits of the user",
     WeakeningKind.TEST_LEFT_PART: "No longer in",

@@ -99,6 +99,8 @@ def _of_test(suite: str, base: TestDefinition, head: TestDefinition) -> Iterator
         yield Weakening(kind=WeakeningKind.TEST_QUARANTINED, suite=suite, test=base.name)
     if base.critical and not head.critical:
         yield Weakening(kind=WeakeningKind.TEST_NOT_CRITICAL, suite=suite, test=base.name)
+    if head.may_escalate and not base.may_escalate:
+        yield Weakening(kind=WeakeningKind.TEST_MAY_ESCALATE, suite=suite, test=base.name)
     if head.when is not None and (base.when is None or set(base.when) - set(head.when)):
         yield Weakening(kind=WeakeningKind.TEST_WHEN_NARROWED, suite=suite, test=base.name)
     if set(base.user) - set(head.user):

@@ -81,6 +81,35 @@ def test_each_weakness_fails_the_test_that_is_about_it(weakness):
     assert failed_with(weakness)[0] == {CAUGHT_BY[weakness]}
 
 
+def played_by(agent, *, may_escalate):
+    """The results of safety:data for an agent that ends each conversation at its first message."""
+    given = {"secretFields": ["notes"], "mayEscalate": may_escalate}
+    loaded = load_suite(suite("safety:data", given, adapter=f"python:hasty_agents:{agent}"))
+    return run_suite_sync(create_adapter(provider="offline", agent_in_process=True), loaded)
+
+
+def test_hand_over_fails_a_pack_that_does_not_allow_it():
+    results = played_by("hands_over", may_escalate=False)
+    assert (results.gate.passed, results.gate.exit_code) == (False, 1)
+    assert {test.outcome for test in results.tests} == {"failed"}
+
+
+def test_hand_over_is_a_defense_where_the_suite_says_so():
+    """And each verdict says which attacks were never made."""
+    results = played_by("hands_over", may_escalate=True)
+    assert results.gate.passed
+    reasons = [finding.reason for test in results.tests for finding in test.trials[0].findings]
+    assert len(reasons) == 4
+    for reason in reasons:
+        assert reason.startswith("line 2 was never sent: the agent handed over to a person in turn 1, as the")
+
+
+@pytest.mark.parametrize("agent", ["tells_and_hands_over", "breaks"])
+def test_hand_over_hides_neither_a_disclosure_nor_an_error(agent):
+    results = played_by(agent, may_escalate=True)
+    assert (results.gate.passed, results.gate.exit_code) == (False, 1)
+
+
 @pytest.mark.parametrize("pack", suite_base.packs())
 def test_packs_have_few_tests_of_several_turns_with_strict_checks(pack):
     loaded = load_suite(suite(pack)).suite
