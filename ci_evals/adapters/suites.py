@@ -42,7 +42,7 @@ def bundled_names() -> tuple[str, ...]:
 def sources(name: str) -> tuple[SuiteSource, ...]:
     """Return the suites of a path, glob, folder or bundled name, sorted.
 
-    JSON Schemas in a folder or among the matches of a glob are left out: editors want them next to suites.
+    JSON Schemas and lock files of suites, in a folder or among the matches of a glob, are left out.
 
     Raises:
         UsageError: there are none, or one cannot be read.
@@ -54,16 +54,29 @@ def sources(name: str) -> tuple[SuiteSource, ...]:
         return (SuiteSource(name, _read(path, name), path),)
     with os_errors(f"{name!r} cannot be read"):
         paths = list(suite_paths.files(name))
-    found, schemas = [], []
+    found, others = [], []
     for path in paths:
         text = _read(path, _name_of(path))
         if _is_json_schema(text):
-            schemas.append(_name_of(path))
+            others.append(f"{_name_of(path)} is a JSON Schema")
+        elif _is_lock_file(path, text):
+            others.append(f"{_name_of(path)} has the translations of a suite")
         else:
             found.append(SuiteSource(_name_of(path), text, path.resolve()))
     if not found:
-        raise UsageError(f"{name!r} holds no suite: {', '.join(schemas)} is a JSON Schema.")
+        raise UsageError(f"{name!r} holds no suite: {', '.join(others)}.")
     return tuple(found)
+
+
+LOCK_ENDING = ".lock.yaml"
+_LOCK_KEY = re.compile("^translations:", re.MULTILINE)
+_SUITE_KEY = re.compile("""^({|["']?(tests|extends)["']?[ ]*:)""", re.MULTILINE)
+
+
+def _is_lock_file(path: Path, text: str) -> bool:
+    """Return whether a text is the lock file of a suite, and surely no suite."""
+    named = path.name.endswith(LOCK_ENDING)
+    return named and bool(_LOCK_KEY.search(text)) and not _SUITE_KEY.search(text)
 
 
 _SCHEMA_KEY = re.compile(r'"\$schema"\s*:\s*"https?://json-schema\.org/')

@@ -43,6 +43,7 @@ ARGUMENTS = {
     "mutate": ["../none"],
     "backtest": ["../none"],
     "mcp": [],
+    "personas": ["translate", "demo:hr"],
 }
 """What a command cannot do without: nothing of the checkout."""
 

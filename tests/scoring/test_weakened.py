@@ -467,6 +467,20 @@ def test_a_persona_may_get_a_trait():
     assert found([before], [after]) == []
 
 
+@pytest.mark.parametrize("now", [{"languages": ["de"]}, {"languages": []}])
+def test_language_that_is_removed_is_a_removed_test(now):
+    """Of the suite, or of one test."""
+    test = a_test("a", turns=[{"user": "auto"}])
+    before = a_suite(test, languages=["de", "fr"])
+    removed = [
+        (WeakeningKind.TEST_REMOVED, f"a ({code})", None, None, None)
+        for code in ("de", "fr")
+        if code not in now["languages"]
+    ]
+    assert found([before], [a_suite(test, **now)]) == removed
+    assert found([before], [a_suite(test | now, languages=["de", "fr"])]) == removed
+
+
 def test_tests_that_were_independent_must_not_become_one():
     """A drop of one test is never significant, however many it stands for."""
     together = [a_test(name, cluster="all") for name in "ab"]

@@ -19,12 +19,12 @@ _MOST_CONVERSATIONS = 200
 
 
 def persona_scores(results: Results) -> Personas | None:
-    """The scores by persona; None if all tests that have any are in quarantine."""
+    """The scores by persona and language; None if all tests that have any are in quarantine."""
     suites = []
     for suite in results.suites:
         personas = _scores_by_tag(suite, PERSONA_TAG, offline=results.run.offline)
         languages = _scores_by_tag(suite, LANGUAGE_TAG, offline=results.run.offline)
-        if personas:
+        if personas or languages:
             suites.append(SuitePersonas(suite=suite.name, personas=personas, languages=languages))
     return Personas(suites=tuple(suites)) if suites else None
 
@@ -38,19 +38,29 @@ def _scores_by_tag(suite: SuiteResult, prefix: str, *, offline: bool) -> tuple[U
             if tag.startswith(prefix):
                 by_user.setdefault(tag.removeprefix(prefix), []).append(test)
     clusters = {test.cluster for own in by_user.values() for test in own}
-    varied = {id(test) for own in by_user.values() for test in own}
-    plain = [test for test in tests if test.cluster and test.cluster in clusters and id(test) not in varied]
+    plain = [test for test in tests if test.cluster and test.cluster in clusters and not _is_varied(test)]
     scores = [_score_of(None, plain, offline=offline)] if by_user and plain else []
     for user, own in by_user.items():
         scores.append(_score_of(user, own, offline=offline, of_personas=prefix == PERSONA_TAG))
     return tuple(scores)
 
 
+def _is_varied(test: TestResult) -> bool:
+    """Return whether a test has another user than it is written for."""
+    return any(tag.startswith((PERSONA_TAG, LANGUAGE_TAG)) for tag in test.tags)
+
+
+def _user_speaks(test: TestResult) -> bool:
+    """Return whether the simulated user wrote a message of the test."""
+    return any(turn.user_source is UserSource.AUTO for trial in test.trials for turn in trial.turns)
+
+
 def _score_of(
     name: str | None, tests: list[TestResult], *, offline: bool, of_personas: bool = False
 ) -> UserScore:
     group = numbers.group_of(name or "", tests, ScoreRule(offline=offline))
-    nobody_played = offline and name is not None
+    is_other = name is not None and (of_personas or any(map(_user_speaks, tests)))
+    nobody_played = offline and is_other
     passed = sum(test.passed for test in tests)
     failed = sum(test.outcome is TestOutcome.FAILED for test in tests)
     return UserScore(

@@ -1,4 +1,4 @@
-"""The part of reports about personas."""
+"""The part of reports about personas and languages."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +18,10 @@ NOBODY_PLAYED = (
     "language. Their tests were played with that user, so the personas have no score. Use a model "
     "(--provider) to play them."
 )
+NO_LANGUAGES = (
+    "The languages of this run have no score: the scripted user of an offline run knows one language. Use a "
+    "model (--provider) to play them."
+)
 
 
 @dataclass(frozen=True)
@@ -29,27 +33,47 @@ class _Row:
 
 
 def report(results: Results) -> StudyReport | None:
-    """The report on personas, if the run has any."""
+    """The report on personas and languages, if the run has any."""
     found = results.study(Personas)
     if found is None:
         return None
-    if results.run.offline:
-        return StudyReport(topic="Personas", remark=NOBODY_PLAYED, warnings=(NOBODY_PLAYED,))
-    personas, languages = [], []
+    personas: list[_Row] = []
+    languages: list[_Row] = []
     for suite in found.suites:
         name = suite.suite if len(found.suites) > 1 else ""
         personas += [_Row(name, user) for user in suite.personas]
         languages += [_Row(name, user) for user in suite.languages]
-    return StudyReport(topic="Personas", remark=_remark(personas), tables=tuple(_tables(personas, languages)))
+    topic = "Personas" if personas else "Languages"
+    remarks: list[str] = []
+    warnings: tuple[str, ...] = ()
+    if results.run.offline:
+        if personas:
+            warnings = (NOBODY_PLAYED,)
+        elif not _are_scored(languages):
+            warnings = (NO_LANGUAGES,)
+        remarks += warnings
+        personas = []
+        languages = languages if _are_scored(languages) else []
+    if personas:
+        remarks.append(_remark(personas, "with", "persona"))
+    if languages:
+        remarks.append(_remark(languages, "in", "language"))
+    tables = tuple(_tables(personas, languages))
+    return StudyReport(topic=topic, remark=" ".join(remarks), warnings=warnings, tables=tables)
 
 
-def _remark(rows: Sequence[_Row]) -> str:
+def _are_scored(rows: Sequence[_Row]) -> bool:
+    """Return whether a persona or language has a score."""
+    return any(row.user.name is not None and row.user.score is not None for row in rows)
+
+
+def _remark(rows: Sequence[_Row], word: str, noun: str) -> str:
     users = [row.user for row in rows if row.user.name is not None]
     failing = [user for user in users if user.passed < user.tests]
     if not failing:
-        return f"The agent passed with {numbers.count(len(users), 'persona')}."
+        return f"The agent passed {word} {numbers.count(len(users), noun)}."
     named = [f"“{user.name}” ({user.tests - user.passed:,} of {user.tests:,} tests)" for user in failing]
-    return f"The agent did not pass with {numbers.listed(named, 5)}."
+    return f"The agent did not pass {word} {numbers.listed(named, 5)}."
 
 
 def _traits_shown(row: _Row) -> str:
@@ -75,8 +99,9 @@ _TRAITS: Column[_Row] = Column(
 
 
 def _tables(personas: Sequence[_Row], languages: Sequence[_Row]) -> Iterator[Table]:
-    columns = (Column("user", words=True, show=_name), *_FIGURES, _TRAITS)
-    yield replace(table_of("Personas", columns, personas, tone=_tone), in_console=True)
+    if personas:
+        columns = (Column("user", words=True, show=_name), *_FIGURES, _TRAITS)
+        yield replace(table_of("Personas", columns, personas, tone=_tone), in_console=True)
     if languages:
         columns = (Column("language", words=True, show=_name), *_FIGURES)
         yield replace(table_of("Languages", columns, languages, tone=_tone), in_console=True)

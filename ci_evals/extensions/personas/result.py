@@ -25,7 +25,7 @@ class UserScore(ResultPart):
     name: str | None
     """The persona or the language; null for the same tests as they are written."""
     score: Percent | None
-    """Null if no trial was scored, and for the personas of an offline run, which nobody played."""
+    """Null if no trial was scored, and for users of an offline run whom nobody played."""
     interval: Interval | None
     """95 %; tests of one cluster count as one."""
     tests: Amount
@@ -39,13 +39,13 @@ class UserScore(ResultPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuitePersonas(ResultPart):
-    """The scores of a suite that has personas."""
+    """The scores of a suite that has personas or languages."""
 
     suite: str
     personas: tuple[UserScore, ...]
-    """First that of the same tests as they are written, if the run has any of them."""
+    """First that of the same tests as they are written, if the run has any. Empty without personas."""
     languages: tuple[UserScore, ...] = ()
-    """Likewise. Empty if no persona has a language."""
+    """Likewise, of tests in other languages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

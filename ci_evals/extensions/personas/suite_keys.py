@@ -1,7 +1,6 @@
-"""The keys `personas` and `personaMatrix`: each test also with each of its personas."""
+"""The keys `personas`, `personaMatrix` and `languages`: each test also with its personas and languages."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -10,7 +9,15 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import Suite, Test
+from ci_evals.extensions.personas.fixed_lines import (
+    LanguageCode,
+    TestLines,
+    fixed_lines,
+    test_as_written,
+)
 from ci_evals.extensions.personas.traits import TRAITS, in_language, instructions
+from ci_evals.extensions.personas.translations import Translations, translations_of
+from ci_evals.extensions.personas.word_checks import word_checks
 from ci_evals.planning.documents.document import Path, short
 from ci_evals.planning.suite_keys import Expansion, WrittenSuite
 from ci_evals.planning.validation import nearest
@@ -18,7 +25,7 @@ from ci_evals.planning.validation import nearest
 PERSONA_TAG = "persona:"
 """The beginning of the tag of a persona's tests."""
 LANGUAGE_TAG = "language:"
-"""The same of a persona with a language."""
+"""The same of the tests in a language."""
 _LONGEST_NAME = 40
 _NOT_IN_NAMES = frozenset("(),\n\r\t")
 
@@ -32,23 +39,6 @@ def _is_trait(name: str) -> str:
 TraitName = Annotated[str, AfterValidator(_is_trait), WithJsonSchema({"enum": [*TRAITS]})]
 
 
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-"""A language as BCP 47 names it."""
-
-
-def _is_language(code: str) -> str:
-    if not _LANGUAGE.fullmatch(code):
-        raise ValueError("is not the code of a language, such as de or pt-BR")
-    return code
-
-
-LanguageCode = Annotated[
-    str,
-    AfterValidator(_is_language),
-    WithJsonSchema({"type": "string", "pattern": f"^{_LANGUAGE.pattern}$"}),
-]
-
-
 class Persona(Model):
     """A user who makes a test harder."""
 
@@ -57,8 +47,8 @@ class Persona(Model):
     )
     language: LanguageCode | None = Field(
         default=None,
-        description="The language in which this user writes, such as `de` or `pt-BR`. Only for tests without "
-        "fixed lines.",
+        description="The language in which this user writes, such as `de` or `pt-BR`. For tests without "
+        "fixed lines, or if `languages` has it too.",
     )
     note: NonBlank | None = Field(
         default=None, description="More about this user, in your own words, for the simulated user."
@@ -67,8 +57,7 @@ class Persona(Model):
     @property
     def harder_by(self) -> tuple[str, ...]:
         """The traits and the language, by which two personas can be compared."""
-        language = (f"language {self.language}",) if self.language else ()
-        return (*self.traits, *language)
+        return (*self.traits, *(_harder_by(self.language) if self.language else ()))
 
 
 class SUITE_KEYS(Model):  # noqa: N801  # the name of a part of an extension
@@ -80,6 +69,11 @@ class SUITE_KEYS(Model):  # noqa: N801  # the name of a part of an extension
     persona_matrix: bool = Field(
         default=False, description="Whether each test is also played with each persona of the suite."
     )
+    languages: tuple[LanguageCode, ...] = Field(
+        default=(),
+        description="Languages in which each test is played too, each as a separate test: `Refund (de)`. The "
+        "translations of its fixed lines stand in the suite's lock file.",
+    )
 
 
 class TEST_KEYS(Model):  # noqa: N801  # likewise
@@ -90,43 +84,128 @@ class TEST_KEYS(Model):  # noqa: N801  # likewise
         description="Personas of the suite with which the test is played too, each as a separate test: "
         "`Refund (impatient)`.",
     )
+    languages: tuple[LanguageCode, ...] | None = Field(
+        default=None, description="The languages of this test, instead of the suite's; `[]` for none."
+    )
 
 
 def expand(written: WrittenSuite) -> Expansion:
-    """Return each test as it is written, and after it the same test with each of its personas."""
-    expander = _Expander(written)
+    """Return each test as it is written, and after it the same with each of its personas and languages."""
+    lines = [*_lines_of(written)]
+    translations = translations_of(lines, written.document, written.reading)
+    expander = _Expander(written, lines, translations)
     tests = tuple(expander.tests())
-    return Expansion(tests, tuple(expander.problems), tuple(expander.warnings), expander.users)
+    return Expansion(
+        tests,
+        (*expander.problems, *translations.problems),
+        (*expander.warnings, *translations.warnings),
+        expander.users,
+    )
+
+
+def _lines_of(written: WrittenSuite) -> Iterator[TestLines]:
+    """Yield the fixed lines of each test, with its languages."""
+    for index, test in enumerate(written.suite.tests):
+        own = written.test_keys[index].languages
+        languages = written.keys.languages if own is None else own
+        lines = fixed_lines(test, test_as_written(written.document, index)) if languages else ()
+        yield TestLines(test.name, index, lines, tuple(dict.fromkeys(languages)))
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """A test with another user than it is written for."""
+
+    test: Test
+    kind: str
+    """The key that adds it, in the singular."""
+    name: str
+    harder_by: tuple[str, ...]
 
 
 @dataclass
 class _Expander:
     written: WrittenSuite
+    lines: Sequence[TestLines]
+    translations: Translations
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     users: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def tests(self) -> Iterator[tuple[int, Test]]:
-        suite, personas = self.written.suite, self.written.keys.personas
+        suite = self.written.suite
         self._check_personas()
-        places = {test.name: index for index, test in enumerate(suite.tests)}
+        self._check_languages()
+        owners = {test.name: index for index, test in enumerate(suite.tests)}
         for index, test in enumerate(suite.tests):
-            names = self._personas_of(index, test)
-            if not names:
+            cluster = test.cluster or f"{suite.name}: {test.name}"
+            variants = [*self._variants(index, test.copy_with(cluster=cluster))]
+            if not variants:
                 yield index, test
                 continue
-            cluster = test.cluster or f"{suite.name}: {test.name}"
             yield index, test.copy_with(cluster=cluster)
-            for name in names:
-                variant = _with_persona(test, name, personas[name], cluster)
-                if variant.name in places:
-                    message = (
-                        f"{short(variant.name)!r} is the name of {short(test.name)!r} with the persona "
-                        f"{short(name)!r}; rename the test or the persona"
-                    )
-                    self._problem(("tests", places[variant.name], "name"), message)
-                self.users[variant.name] = personas[name].harder_by
-                yield index, variant
+            for variant in variants:
+                self._check_name(variant, test, owners)
+                owners.setdefault(variant.test.name, index)
+                self.users[variant.test.name] = variant.harder_by
+                yield index, variant.test
+
+    def _variants(self, index: int, test: Test) -> Iterator[_Variant]:
+        """Yield the test with each of its personas, and in each of its languages."""
+        languages: dict[str, None] = {}
+        for name in self._personas_of(index, test):
+            persona = self.written.keys.personas[name]
+            played = test
+            if persona.language:
+                languages[persona.language] = None
+                played = self._translated(index, test, persona.language)
+            yield _Variant(_with_persona(played, name, persona), "persona", name, persona.harder_by)
+        if self.translations.texts is not None:
+            for code in self.lines[index].languages:
+                languages[code] = None
+                translated = self._translated(index, test, code)
+                speaks = _user_speaks(self.written.suite, test)
+                variant = _with_language(translated, code, user_speaks=speaks)
+                yield _Variant(variant, "language", code, _harder_by(code))
+        self._warn_of_words(index, test, languages)
+
+    def _translated(self, index: int, test: Test, language: str) -> Test:
+        """Return the test with its fixed lines in one of its languages."""
+        if language not in self.lines[index].languages:
+            return test
+        lines = self.lines[index].lines
+        turns = self.translations.turns(test, lines, language, self.written.reading)
+        return test.copy_with(turns=turns)
+
+    def _check_name(self, variant: _Variant, test: Test, owners: dict[str, int]) -> None:
+        """Refuse a pair that has the name of another test."""
+        name = variant.test.name
+        if name not in owners:
+            return
+        message = (
+            f"{short(name)!r} is the name of {short(test.name)!r} with the {variant.kind} "
+            f"{short(variant.name)!r}; rename the test or the persona"
+        )
+        self._problem(("tests", owners[name], "name"), message)
+
+    def _check_languages(self) -> None:
+        """Refuse a language that is given twice."""
+        given: list[tuple[Path, Sequence[str]]] = [(("languages",), self.written.keys.languages)]
+        for index, keys in enumerate(self.written.test_keys):
+            given.append((("tests", index, "languages"), keys.languages or ()))
+        for path, codes in given:
+            for number, code in enumerate(codes):
+                if code in codes[:number]:
+                    self._problem((*path, number), f"{code!r} is given twice; remove one")
+
+    def _warn_of_words(self, index: int, test: Test, languages: Collection[str]) -> None:
+        """Warn of checks whose words a reply in another language may not have."""
+        for number, fault in word_checks(test.evaluations):
+            if languages:
+                into = ", ".join(languages)
+                path: Path = ("tests", index, "evaluations", number)
+                cure = "use a criterion for the judge, or 'languages: []' in this test"
+                self._warn(path, fault.format(languages=into) + f"; {cure}")
 
     def _check_personas(self) -> None:
         keys = self.written.keys
@@ -169,10 +248,13 @@ class _Expander:
         fixed = any(not turn.auto for turn in self.written.suite.tests[index].planned_turns)
         if language is None or not fixed:
             return True
+        if language in self.lines[index].languages:
+            return self.translations.texts is not None
         message = f"has fixed lines, which {short(name)!r} would not say in the language {language}"
         if name in own:
             path: Path = ("tests", index, "personas", own.index(name))
-            self._problem(path, f"{message}; write a test with its lines, or make them 'auto'")
+            cure = f"add {language} to 'languages' of the suite, or make the lines 'auto'"
+            self._problem(path, f"{message}; {cure}")
         else:
             self._warn(("tests", index), f"{message}. It is played without this persona.")
         return False
@@ -200,7 +282,7 @@ def _user_speaks(suite: Suite, test: Test) -> bool:
     return any(turn.auto for turn in suite.turns_of(test))
 
 
-def _with_persona(test: Test, name: str, persona: Persona, cluster: str) -> Test:
+def _with_persona(test: Test, name: str, persona: Persona) -> Test:
     parts = [test.guidelines]
     if persona.traits:
         parts.append(instructions(persona.traits))
@@ -215,6 +297,17 @@ def _with_persona(test: Test, name: str, persona: Persona, cluster: str) -> Test
         name=f"{test.name} ({name})",
         guidelines="\n\n".join(parts),
         tags=tuple(tags),
-        cluster=cluster,
         audit_user=test.audit_user or audited,
     )
+
+
+def _with_language(test: Test, code: str, *, user_speaks: bool) -> Test:
+    guidelines = f"{test.guidelines}\n\n{in_language(code)}" if user_speaks else test.guidelines
+    return test.copy_with(
+        name=f"{test.name} ({code})", guidelines=guidelines, tags=(*test.tags, f"{LANGUAGE_TAG}{code}")
+    )
+
+
+def _harder_by(language: str) -> tuple[str, ...]:
+    """Return how results name what a language adds to a user."""
+    return (f"language {language}",)

@@ -180,3 +180,63 @@ def test_languages_have_scores_too():
     results = scored(build.results(suite))
     _, table = personas_in(results).tables
     assert [row.cells[:2] for row in table.rows] == [("as written", "100.0"), ("de", "0.0")]
+
+
+def in_languages(*, offline: bool = False, failing: str = "", source=UserSource.AUTO) -> Results:
+    """A run of one task as it is written, with a persona, and in two languages."""
+    tests = [a_test("Refund", passed=True, user=None), a_test("Refund (rude)", passed=False, user="rude")]
+    for code in ("de", "fr"):
+        one = a_test(f"Refund ({code})", passed=code != failing, user=None)
+        turns = tuple(turn.copy_with(user_source=source) for turn in one.trials[0].turns)
+        trials = (replace(one.trials[0], turns=turns),)
+        tests.append(replace(one, tags=(f"language:{code}",), trials=trials))
+    return scored(
+        build.results(
+            build.suite_result("S", *tests),
+            run=build.run_info(config={"provider": "offline" if offline else "openai"}),
+        )
+    )
+
+
+def without_personas(results: Results) -> Results:
+    (suite,) = results.suites
+    tests = tuple(test for test in suite.tests if test.name != "Refund (rude)")
+    return scored(build.results(replace(suite, tests=tests), run=results.run))
+
+
+def languages_in(results: Results):
+    return next((report for report in study_reports(results) if report.topic == "Languages"), None)
+
+
+def test_each_language_is_compared_with_the_tests_as_written():
+    """Tests with a persona are neither."""
+    report = personas_in(in_languages(failing="fr"))
+    _, table = report.tables
+    assert [row.cells[:2] for row in table.rows] == [("as written", "100.0"), ("de", "100.0"), ("fr", "0.0")]
+    assert report.remark == (
+        "The agent did not pass with “rude” (1 of 1 tests). The agent did not pass in “fr” (1 of 1 tests)."
+    )
+
+
+def test_languages_without_personas_have_a_part_of_their_own():
+    report = languages_in(without_personas(in_languages(failing="de")))
+    assert [table.title for table in report.tables] == ["Languages"]
+    assert report.remark == "The agent did not pass in “de” (1 of 1 tests)."
+
+
+def test_offline_run_scores_languages_of_fixed_lines_alone():
+    """Its scripted user would write in the wrong language."""
+    fixed = in_languages(offline=True, source=UserSource.FIXED, failing="de")
+    report = languages_in(without_personas(fixed))
+    assert report.remark == "The agent did not pass in “de” (1 of 1 tests)."
+    (table,) = personas_in(fixed).tables
+    assert table.title == "Languages"
+    free = languages_in(without_personas(in_languages(offline=True)))
+    assert free.warnings == (free.remark,)
+    assert free.remark.startswith("The languages of this run have no score")
+    assert free.tables == ()
+
+
+def test_tag_of_a_user_s_own_is_no_language():
+    test = replace(a_test("Refund", passed=True, user=None), tags=("language:python",), cluster=None)
+    assert [*run_studies(build.results(build.suite_result("S", test)))] == []

@@ -1,0 +1,114 @@
+"""The translations of a suite's fixed lines, as its lock file has them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ci_evals.domain import numbers
+from ci_evals.domain.errors import Problem, SuiteError, UsageError
+from ci_evals.domain.suite import Line, Test
+from ci_evals.extensions.personas.fixed_lines import (
+    FixedLine,
+    LinesToTranslate,
+    TestLines,
+    how_to_translate,
+    lock_name,
+    lock_path,
+)
+from ci_evals.planning.documents.document import Document, Path, short
+from ci_evals.planning.documents.interpolate import Reading, interpolate
+
+if TYPE_CHECKING:  # most suites have no lock file
+    from ci_evals.extensions.personas.lock_file import LockFile
+
+
+@dataclass(frozen=True)
+class Translations:
+    """The translations of a suite, or what is wrong with them."""
+
+    texts: Mapping[str, Mapping[str, str]] | None = None
+    """By language and line; None if tests in other languages are left out of this reading of the suite."""
+    problems: Sequence[Problem] = ()
+    warnings: Sequence[Problem] = field(default=())
+
+    def turns(
+        self, test: Test, lines: Sequence[FixedLine], language: str, reading: Reading
+    ) -> tuple[Line, ...]:
+        """Return the turns of a test with its fixed lines in another language."""
+        texts = (self.texts or {}).get(language, {})
+        turns = [*test.turns]
+        for line in lines:
+            if line.text in texts:
+                # Its variables are those of the line, whose problems the suite has already.
+                text = interpolate(Document("", texts[line.text]), reading).value
+                turns[line.turn] = turns[line.turn].copy_with(**{line.key: text})
+        return tuple(turns)
+
+
+def translations_of(tests: Sequence[TestLines], document: Document, reading: Reading) -> Translations:
+    """Return the translations that the tests of a suite need."""
+    if isinstance(reading.read_beside, LinesToTranslate):
+        reading.read_beside.tests += tests
+        return Translations()
+    needed = [test for test in tests if test.languages]
+    if not any(line for test in needed for line in test.to_translate()):
+        return Translations(texts={})
+    from ci_evals.extensions.personas.lock_file import read_lock  # noqa: PLC0415  # few suites have one
+
+    cure = how_to_translate(document.file)
+    try:
+        if reading.read_beside is None:
+            raise UsageError("cannot be read: this suite was not read from a file")  # noqa: TRY301
+        text = reading.read_beside(lock_name(document.file))
+        lock = read_lock(text, lock_path(document.file))
+    except SuiteError as error:
+        return Translations(problems=error.problems)
+    except UsageError as error:
+        message = f"the lock file {lock_name(document.file)!r} {error}; {cure}"
+        return Translations(problems=[document.problem(("languages",), message)])
+    problems = [
+        document.problem(
+            path, f"{short(line.text)!r} has no translation into {numbers.listed(missing, 5)}; {cure}"
+        )
+        for path, line, missing in _missing(needed, lock)
+    ]
+    unneeded = count_unneeded(needed, lock)
+    warnings = []
+    if unneeded:
+        too_many = numbers.count(unneeded, "translation")
+        message = f"{lock_path(document.file)} has {too_many} that no test needs; {cure}"
+        warnings.append(document.problem(("languages",), message))
+    texts = {
+        language: {entry.line: entry.text for entry in entries}
+        for language, entries in lock.translations.items()
+    }
+    return Translations(texts, problems, warnings)
+
+
+def _missing(tests: Sequence[TestLines], lock: "LockFile") -> Iterator[tuple[Path, FixedLine, list[str]]]:
+    known = {language: lock.by_line(language) for test in tests for language in test.languages}
+    for test in tests:
+        for path, line in test.to_translate():
+            missing = [language for language in test.languages if line.text not in known[language]]
+            if missing:
+                yield path, line, missing
+
+
+def needed_by_language(tests: Sequence[TestLines]) -> dict[str, list[str]]:
+    """Return the lines that are needed in each language, each once, in their order."""
+    needed: dict[str, dict[str, None]] = {}
+    for test in tests:
+        for language in test.languages:
+            lines = needed.setdefault(language, {})
+            lines.update({line.text: None for _, line in test.to_translate()})
+    return {language: [*lines] for language, lines in needed.items()}
+
+
+def count_unneeded(tests: Sequence[TestLines], lock: "LockFile") -> int:
+    """Return how many translations no test needs."""
+    needed = needed_by_language(tests)
+    return sum(
+        entry.line not in needed.get(language, ())
+        for language, entries in lock.translations.items()
+        for entry in entries
+    )
