@@ -12,7 +12,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import failures, phrases, set_aside_tests, test_words, verdict_words
+from ci_evals.reports.story import failures, phrases, test_words, verdict_words
 from ci_evals.reports.story.failures import Became, FailedCriterion
 from ci_evals.reports.story.outcome_labels import OUTCOMES, RunOutcome
 from ci_evals.reports.story.phrases import NO_REASON
@@ -92,7 +92,7 @@ def case_of(row: TestRow, story: Story) -> Case:
         return Case(ending)
     if story.outcome is RunOutcome.SKIPPED:
         return Case(ending, message_line(story.verdict()))
-    source = set_aside_tests.taken_from(test)
+    source = test_words.taken_from(test)
     brief = f"passed; {source}" if test.outcome is TestOutcome.PASSED else ""
     if brief := _set_aside(test) or brief:
         return Case(ending, message_line(brief))
@@ -165,7 +165,7 @@ def name_line(text: str) -> str:
 
 def _set_aside(test: TestResult) -> str | None:
     """Return why a test decides nothing: it is in quarantine, or no simulated user stayed in character."""
-    if quarantine := set_aside_tests.quarantine(test):
+    if quarantine := test_words.quarantine(test):
         return f"{OUTCOMES[test.outcome].words}; {quarantine}"
     if {trial.status for trial in test.trials} != {EndState.INVALID_USER} or test.not_run:
         return None

@@ -11,11 +11,11 @@ from ci_evals.reports.columns import table, wrapped
 from ci_evals.reports.story import changes, tables
 from ci_evals.reports.story.advice import MORE_LINES
 from ci_evals.reports.story.failures import CONFIRMED, FailedCriterion, FailedTest
-from ci_evals.reports.story.groups import Kind
 from ci_evals.reports.story.outcome_labels import OUTCOMES, RunOutcome, Tone
 from ci_evals.reports.story.phrases import NO_REASON, capitalized, sentence
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
+from ci_evals.reports.story.verdict import Kind
 
 _NAME, _TEXT, _VERDICT = 200, 600, 2_000
 """Characters of a name, of a text, and of the verdict."""

@@ -29,8 +29,8 @@ OTHER_PROGRAMS = {
 """Modules that name options of other programs."""
 TO_TYPE = {
     "reports/page/test_data.py": "the command that repeats a test",
-    "reports/story/advice.py": "the commands that show failures and draw a sheet",
-    "reports/story/verdict.py": "the command that repeats a test",
+    "reports/story/advice.py": "the commands that join shards and draw a sheet",
+    "reports/story/next_step.py": "the commands that show failures and repeat a test",
 }
 """Modules that name a whole command, for somebody to type."""
 OF_THE_COMMAND_LINE = {

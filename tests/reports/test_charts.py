@@ -17,8 +17,8 @@ from ci_evals.domain.results.process import ProcessSummary, Times
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import ScoreGroup
 from ci_evals.domain.results.usage import RoleUsage, Usage
-from ci_evals.reports.page.charts import figures
-from ci_evals.reports.page.charts.figure import Figure
+from ci_evals.reports.page.charts.frame import Figure
+from ci_evals.reports.page.overview import overview
 from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.outcome_labels import RunOutcome
 from ci_evals.reports.story.story import story_of
@@ -55,7 +55,7 @@ def drawn(
     if base:
         comparison = RunComparer(head, base).comparison()
         head = replace(head, comparison=comparison)
-    made = figures.of_run(story_of(head, ComparisonRuns(base, others)))
+    made = overview.figures(story_of(head, ComparisonRuns(base, others)))
     for figure in made:
         check(figure)
     assert len({figure.id for figure in made}) == len(made)

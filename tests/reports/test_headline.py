@@ -15,8 +15,9 @@ from ci_evals.domain.verdict import Cause
 from ci_evals.gate.policy import Policy
 from ci_evals.reports.markdown.documents import summary
 from ci_evals.reports.story import certainty, failures, gate, verdict
-from ci_evals.reports.story.advice import FIX_FAILURES, PartKind
+from ci_evals.reports.story.advice import FIX_FAILURES
 from ci_evals.reports.story.failures import Became
+from ci_evals.reports.story.next_step import PartKind
 from ci_evals.reports.story.story import story_of
 from ci_evals.reports.story.verdict import Trust
 
@@ -24,6 +25,11 @@ MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
 PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)
 
 _READ = "Read what failed in the report, or by ci-evals show --failed."
+
+
+def became(results: Results) -> dict[tuple[str, str], Became]:
+    """The tests whose outcome changed."""
+    return failures.became(results, failures.news(results))
 
 
 def compared(
@@ -220,7 +226,7 @@ def test_every_test_is_in_one_list():
     assert [test.name for test in found.fixed] == ["Test 4"]
     assert not found.failed
     assert not found.dropped
-    assert story_of(compared("fuhpf", "pphfh")).change.became == {
+    assert became(compared("fuhpf", "pphfh")) == {
         ("Refunds", "Test 1"): Became.BROKE,
         ("Refunds", "Test 2"): Became.UNJUDGED,
         ("Refunds", "Test 4"): Became.FIXED,
@@ -234,7 +240,7 @@ def test_without_a_baseline_all_that_fail_are_failed():
     assert [test.name for test in found.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]
     assert {test.file for test in found.failed} == {"evals/refunds.yaml", "evals/handover.yaml"}
     assert not found.broke
-    assert story_of(comment_cases.no_baseline()).change.became == {}
+    assert became(comment_cases.no_baseline()) == {}
 
 
 DECIDED = "A critical test failed and a score is below its minimum, so the run fails in any case."

@@ -7,7 +7,7 @@ import builders as build
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach, Times, TrialProcess
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.markdown import documents, process
+from ci_evals.reports.markdown import baseline, documents
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import Rank
 from ci_evals.reports.story import process as steps
@@ -58,7 +58,7 @@ def run(**fields) -> Results:
 
 def test_the_measures_of_a_run():
     """A row for each measure with its meaning, a column for each suite; then traces and coverage."""
-    section = process.measures(story_of(run()))
+    section = run_summary.process_measures(story_of(run()))
     assert section.rank is Rank.DETAILS
     head, *rows = [line for line in section.text.split("\n") if line.startswith("|") and "---" not in line]
     assert head == "| measure | this run | One | Two |"
@@ -89,19 +89,19 @@ def test_a_run_of_many_suites_shows_the_whole_alone():
     one = build.results(build.suite_result("One", process=UNTOLD), process=WHOLE)
     many = replace(one, suites=one.suites * 6)
     for results in (one, many, replace(one, suites=())):
-        assert "| measure | this run |\n" in process.measures(story_of(results)).text
+        assert "| measure | this run |\n" in run_summary.process_measures(story_of(results)).text
 
 
 def test_without_a_trace_no_step_is_shown():
     suite = build.suite_result("One", process=UNTOLD)
     story = story_of(build.results(suite, process=UNTOLD, coverage=Coverage()))
-    assert process.measures(story) is None
+    assert run_summary.process_measures(story) is None
     assert [row.cells[0] for row in story.process.measures.rows][:2] == ["Completion rate", "Success rate"]
 
 
 def test_logic_that_stopped_firing_is_shown_unfolded():
     """After all that fails; not what chance may well have lost. The page says the same."""
-    section = process.lost(story_of(run()))
+    section = baseline.lost(story_of(run()))
     assert section.rank > Rank.REST
     assert section.text == (
         "Look here first: these parts of the agent's logic were used in the baseline and no longer in the "
@@ -113,8 +113,8 @@ def test_logic_that_stopped_firing_is_shown_unfolded():
 def test_without_a_loss_nothing_is_open():
     """Nor of a run that played nothing."""
     kept = Coverage(traced_trials=1, logic=(reach("a", 3, compared_trials=3, base_trials=3),))
-    assert process.lost(story_of(run(coverage=kept))) is None
-    assert process.measures(story_of(build.results(process=ProcessSummary()))) is None
+    assert baseline.lost(story_of(run(coverage=kept))) is None
+    assert run_summary.process_measures(story_of(build.results(process=ProcessSummary()))) is None
 
 
 def test_a_trial_shows_its_steps_and_its_time():

@@ -8,7 +8,7 @@ import pytest
 
 from ci_evals.domain.results.run import Git, Origin
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.reports.story import since
+from ci_evals.reports.story import comparison_runs
 from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.outcome_labels import RunOutcome
 
@@ -69,18 +69,18 @@ def runs(drawing):
 )
 def test_unbroken_row_of_failures_is_shown(drawing, sentence):
     """Runs that do not know the test, or could not tell, neither break the row nor make it longer."""
-    assert since.sentence(TEST, runs(drawing)) == sentence
+    assert comparison_runs.failing_since(TEST, runs(drawing)) == sentence
 
 
 @pytest.mark.parametrize("drawing", ["", ".", "eu"])
 def test_without_a_run_that_knows_the_test_nothing_is_said(drawing):
     """A test of another digest is another test."""
-    assert since.sentence(TEST, runs(drawing)) is None
-    assert since.sentence((*TEST[:2], "e" * 64), runs("fp")) is None
+    assert comparison_runs.failing_since(TEST, runs(drawing)) is None
+    assert comparison_runs.failing_since((*TEST[:2], "e" * 64), runs("fp")) is None
 
 
 def test_the_baseline_is_named_as_such():
-    found = since.sentence(TEST, runs("p"), baseline="past-1")
+    found = comparison_runs.failing_since(TEST, runs("p"), baseline="past-1")
     assert found == "First failed in this run; last passed in the baseline, 2026-11-20 09:30 UTC (1aaaaaa)."
 
 
@@ -89,13 +89,13 @@ def test_only_earlier_runs_count_each_once_the_newest_first():
     past = runs("fpf")
     later = build.results(run=build.run_info(id="later", started_at=build.STARTED_AT + timedelta(days=1)))
     baseline = build.results(run=build.run_info(id="past-2", started_at=past[1].at))
-    comparison_runs = ComparisonRuns(
+    beside = ComparisonRuns(
         baseline=baseline, others=(past[2], ComparisonRun.of(later, "later"), past[1], past[0])
     )
-    found = since.earlier(build.results(), comparison_runs)
+    found = comparison_runs.earlier(build.results(), beside)
     assert [run.id for run in found] == ["past-1", "past-2", "past-3"]
     own = ComparisonRun.of(build.results(run=build.run_info(started_at=past[0].at)), "the same run")
-    assert since.earlier(build.results(), ComparisonRuns(others=(own,))) == ()
+    assert comparison_runs.earlier(build.results(), ComparisonRuns(others=(own,))) == ()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_runs_of_other_branches_tell_nothing_of_this_one(here, base, ages):
     past = tuple(replace(run, ref=ref) for run, ref in zip(runs("fffff"), refs, strict=True))
     results = build.results(run=build.run_info(git=Git(ref=here)))
     baseline = build.results(run=build.run_info(id="past-1", started_at=past[0].at, git=Git(ref=base)))
-    found = since.earlier(results, ComparisonRuns(baseline if base else None, past))
+    found = comparison_runs.earlier(results, ComparisonRuns(baseline if base else None, past))
     assert [run.id for run in found] == [f"past-{age}" for age in ages]
 
 
@@ -123,8 +123,11 @@ def test_conversations_that_were_held_once_count_once():
     past = runs("ff")
     origin = Origin(how="rejudge", run="past-1", started_at=past[0].at)
     again = build.run_info(id="again", started_at=past[0].at + timedelta(hours=1), origin=origin)
-    comparison_runs = ComparisonRuns(others=(*past, ComparisonRun.of(build.results(run=again), "again")))
-    assert [run.id for run in since.earlier(build.results(), comparison_runs)] == ["past-1", "past-2"]
-    assert [run.id for run in since.earlier(build.results(run=again), ComparisonRuns(others=past))] == [
-        "past-2"
+    beside = ComparisonRuns(others=(*past, ComparisonRun.of(build.results(run=again), "again")))
+    assert [run.id for run in comparison_runs.earlier(build.results(), beside)] == [
+        "past-1",
+        "past-2",
     ]
+    assert [
+        run.id for run in comparison_runs.earlier(build.results(run=again), ComparisonRuns(others=past))
+    ] == ["past-2"]

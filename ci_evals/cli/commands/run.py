@@ -229,7 +229,7 @@ def _with_earlier_attempts(prepared: _PreparedRun) -> Job:
         return prepared.job
     from ci_evals.cli.github.reruns import reruns_of
     from ci_evals.job.pooling import pooled
-    from ci_evals.reports.story.reruns import not_pooled
+    from ci_evals.reports.story.notes import not_pooled
 
     reruns = reruns_of(settings, github, prepared.interruption.run_cancellable)
     if reruns is None:

@@ -7,8 +7,7 @@ from ci_evals.extensions.backtest.binomial import exact_interval
 from ci_evals.extensions.backtest.figures import Backtest, CheckAlarms, GateAlarms
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
-from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.charts.frame import SCORES, Entry, TrackRow
+from ci_evals.reports.page.charts.frame import SCORES, Entry, Figure, TrackRow
 from ci_evals.reports.story.table import Table
 
 _KEY = (Entry("observed", "head"), Entry("95 % interval", "interval"), Entry("predicted", "floor"))

@@ -8,8 +8,8 @@ from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.failures import name_of, names
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing
 from ci_evals.reports.story import changes, listed_tests
-from ci_evals.reports.story.groups import Kind
 from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.verdict import Kind
 
 
 def line(story: Story) -> Section | None:
@@ -60,6 +60,12 @@ def failed_before(story: Story) -> Section | None:
             listed = numbers.listed([_became(test, story) for test in group.tests], 5, "test")
             lines.append(f"**{group.title}**: {listed}.")
     return Section("what failed before", "\n\n".join(lines), Rank.TELLING) if lines else None
+
+
+def lost(story: Story) -> Section | None:
+    """The logic used in the baseline and no longer in the same tests; None if there is none."""
+    text = sanitize.inline(story.process.lost)
+    return Section("the logic that is no longer used", text, Rank.DETAILS) if text else None
 
 
 def differing(story: Story) -> Section | None:

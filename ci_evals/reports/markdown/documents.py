@@ -13,7 +13,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding, Vote
 from ci_evals.reports import sanitize
-from ci_evals.reports.markdown import baseline, process
+from ci_evals.reports.markdown import baseline
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import (
     NO_CONTEXT,
@@ -26,8 +26,7 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     truncated,
 )
-from ci_evals.reports.story import failures, tables, test_words, turns, verdict_words
-from ci_evals.reports.story import process as steps
+from ci_evals.reports.story import failures, process, tables, test_words, turns, verdict_words
 from ci_evals.reports.story.outcome_labels import OUTCOMES
 from ci_evals.reports.story.phrases import NO_REASON
 from ci_evals.reports.story.story import Story
@@ -71,7 +70,7 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
         *run_summary.what_failed(story),
         *baseline.fixed(story),
         baseline.failed_before(story),
-        process.lost(story),
+        baseline.lost(story),
         Section(
             "the tests",
             f"### Tests\n\n{_linked(tables.tests('Tests', story.suites[0].tests, Room.SOME), stems)}",
@@ -84,7 +83,7 @@ def suite_summary(story: Story, suite: SuiteResult, stems: Sequence[str]) -> str
         ),
         *run_summary.how_sure(story),
         *run_summary.numbers_behind(story),
-        process.measures(story),
+        run_summary.process_measures(story),
         baseline.differing(story),
         *run_summary.run_facts(story, alone=True),
     )
@@ -106,7 +105,7 @@ def comparison(story: Story) -> str:
         *run_summary.what_failed(story),
         *baseline.fixed(story),
         baseline.failed_before(story),
-        process.lost(story),
+        baseline.lost(story),
         run_summary.checks(story),
         baseline.pace(story),
         baseline.differing(story),
@@ -161,7 +160,7 @@ def _linked(table: Table, stems: Sequence[str]) -> str:
 
 def _process(trial: TrialResult) -> Iterator[str]:
     """How the agent proceeded in a trial, and how the time was spent."""
-    for label, value in (*steps.of_trial(trial), *steps.time_of_trial(trial)):
+    for label, value in (*process.of_trial(trial), *process.time_of_trial(trial)):
         yield f"{label} {sanitize.inline(value, REASON_LIMIT)}"
 
 

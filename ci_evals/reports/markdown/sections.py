@@ -10,7 +10,7 @@ from tabulate import tabulate
 
 from ci_evals.domain import numbers
 from ci_evals.reports import sanitize
-from ci_evals.reports.story import certainty, outcome_labels, phrases, set_aside_tests, test_words
+from ci_evals.reports.story import certainty, outcome_labels, phrases, test_words
 from ci_evals.reports.story.table import Heading, Row, Table
 from ci_evals.support.templates import render
 
@@ -27,7 +27,7 @@ _WORDS = SimpleNamespace(
     COMMIT=phrases.COMMIT,
     NO_REASON=phrases.NO_REASON,
     OUTCOMES=outcome_labels.OUTCOMES,
-    set_aside_facts=set_aside_tests.facts,
+    set_aside_facts=test_words.set_aside_facts,
     spaced=phrases.spaced,
     test_result=test_words.test_result,
 )

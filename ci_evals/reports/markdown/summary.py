@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ci_evals.domain import numbers
 from ci_evals.reports import sanitize
-from ci_evals.reports.markdown import baseline, process
+from ci_evals.reports.markdown import baseline
 from ci_evals.reports.markdown.failures import failed, names
 from ci_evals.reports.markdown.sections import (
     NO_CONTEXT,
@@ -20,16 +20,15 @@ from ci_evals.reports.markdown.sections import (
     tabled,
 )
 from ci_evals.reports.story import tables
-from ci_evals.reports.story.advice import PartKind, StepPart
 from ci_evals.reports.story.failures import TrialErrors
-from ci_evals.reports.story.groups import FailedGroup, Kind
+from ci_evals.reports.story.next_step import PartKind, StepPart
 from ci_evals.reports.story.outcome_labels import UNFINISHED, RunOutcome
 from ci_evals.reports.story.phrases import COMMIT, capitalized, sentence, with_changes
 from ci_evals.reports.story.run_facts import TESTED
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.table import Room, Table
 from ci_evals.reports.story.tables import SuiteRow
-from ci_evals.reports.story.verdict import Trust
+from ci_evals.reports.story.verdict import FailedGroup, Kind, Trust
 
 _SUITES = 15
 """Suites that the first table shows; the others are folded."""
@@ -219,6 +218,19 @@ def run_facts(story: Story, *, alone: bool = False) -> tuple[Section, ...]:
     return (*sections, facts)
 
 
+def process_measures(story: Story) -> Section | None:
+    """The measures of the process, folded; None if no trial has a trace."""
+    found = story.process
+    if not found.is_traced:
+        return None
+    parts = [sanitize.inline(note) for note in found.notes]
+    if found.coverage:
+        parts.append(f"Coverage of {found.coverage.parts}: {sanitize.inline(found.coverage.says)}")
+        parts += [f"**{table.title}**\n\n{table_text(table)}" for table in found.coverage.open]
+    inner = Section("the process", "", Rank.DETAILS, noun="measure", tail="\n\n".join(parts))
+    return folded(found.measures.title, tabled(inner, found.measures))
+
+
 def _bullets(texts: Iterable[str], sign: str = "") -> tuple[str, ...]:
     return tuple(f"- {sign}{sanitize.inline(text, 600)}" for text in texts)
 
@@ -333,12 +345,12 @@ def _details(story: Story, context: SummaryContext, *, passed: bool) -> tuple[Se
         *(() if story.outcome in UNFINISHED else causes(story.errors, "Errors and undecided")),
         *(section for group in allowed for section in _failed(story, group, context)),
         *sure,
-        process.lost(story),
+        baseline.lost(story),
         baseline.pace(story),
         _counts(story),
         *numbers_behind(story),
         *(_groups(row.suite.name, story) for row in story.suites),
-        process.measures(story),
+        process_measures(story),
         baseline.differing(story),
         *run_facts(story),
     )

@@ -17,7 +17,7 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, GivenReply
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
-from ci_evals.reports.story import changes, failures, phrases, process, set_aside_tests, turns, verdict_words
+from ci_evals.reports.story import changes, failures, phrases, process, test_words, turns, verdict_words
 from ci_evals.reports.story.changes import UNTRACED
 from ci_evals.reports.story.outcome_labels import CAUSES, ENDINGS
 from ci_evals.reports.story.phrases import NO_REASON, ROLES
@@ -45,7 +45,7 @@ def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool)
         score=" → ".join([*scores, numbers.score(test.score)]),
         marks=[
             *(mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds),
-            *set_aside_tests.marks(test),
+            *test_words.set_aside_marks(test),
         ],
         difficulty=test.difficulty,
         tags=test.tags,
@@ -66,7 +66,7 @@ def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool)
 
 
 def _notice(test: TestResult, *, differs: bool) -> str | None:
-    sentences = [*set_aside_tests.facts(test), *([_DIFFERENT_TEST] if differs else [])]
+    sentences = [*test_words.set_aside_facts(test), *([_DIFFERENT_TEST] if differs else [])]
     return " ".join(sentences) or None
 
 

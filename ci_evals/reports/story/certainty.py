@@ -1,7 +1,6 @@
 """How sure the result is: what chance explains, what the run could notice, and how it came to decide."""
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from math import comb
 
 from ci_evals.domain import numbers
@@ -162,7 +161,7 @@ def brief(results: Results, *, why_not: bool = True) -> str:
     return (
         f"{score}{compared}, baseline {numbers.score(comparison.base)}, "
         f"change {numbers.changed(comparison.base, comparison.head)}{interval}{chance}: "
-        f"{significance_of(results, comparison)}."
+        f"{significance(comparison, flawless=_flawless(results))}."
     )
 
 
@@ -176,11 +175,6 @@ def too_little_decided(scored: Results | SuiteResult) -> str | None:
         return None
     decided = numbers.percent(scored.decided_share)
     return f"too little was decided for a score ({decided} of the criteria's weight)"
-
-
-def significance_of(results: Results, comparison: Comparison) -> str:
-    """The significance of the change: `a drop that may be chance`."""
-    return significance(comparison, flawless=_flawless(results))
 
 
 def detectable_drop(comparison: Comparison) -> str | None:
@@ -206,7 +200,7 @@ def confirmed(comparison: Comparison) -> str:
 def trials_to_prove(comparison: Comparison, results: Results) -> str | None:
     """The number of trials that would prove a drop of this size; None if it is proven, or none would."""
     needed = comparison.trials_needed
-    most = max((len(test.trials) for suite in results.suites for test in suite.tests), default=0)
+    _, most = _trials_per_test(results)
     if not shows_p(comparison) or needed is None or not most < needed <= _MOST_TRIALS:
         return None
     drop = numbers.score(-(comparison.delta or 0))
@@ -422,13 +416,13 @@ def certainty(results: Results, news: News) -> str:
         some = f"Passed in some trials, and may pass in a rerun: {numbers.listed(flaky, _FLAKY_NAMED)}"
         return f"{sure}. {some}" if flaky and proven(comparison) else sure
     if comparison is None or comparison.delta is None:
-        more = "" if _least_trials(results) > 1 else ": a rerun may differ"
+        more = "" if _trials_per_test(results)[0] > 1 else ": a rerun may differ"
         return f"{trials}{more}"
     return f"{trials}; {_sure_of_change(results, comparison)}"
 
 
 def _trials_played(results: Results) -> str:
-    least, most = _least_trials(results), _most_trials(results)
+    least, most = _trials_per_test(results)
     rounds = results.run.rounds
     played = f"{least} to {most}" if least < most else f"{most}"
     if rounds and rounds.played < rounds.looks[-1]:
@@ -470,7 +464,7 @@ def _sure_of_change(results: Results, comparison: Comparison, drop: str = "the d
     if proven(comparison) or rose(comparison):
         return f"the {'rise' if (comparison.delta or 0) > 0 else 'drop'} is larger than chance explains"
     fell = (comparison.delta or 0) < 0
-    if fell and _most_trials(results) == 1 and comparison.interval and comparison.delta is not None:
+    if fell and _trials_per_test(results)[1] == 1 and comparison.interval and comparison.delta is not None:
         low, high = comparison.interval.low, comparison.interval.high
         spread = max(comparison.delta - low, high - comparison.delta)
         if spread > 0:
@@ -502,19 +496,13 @@ def fails_mostly(results: Results) -> bool:
 
 
 def _large_enough(results: Results) -> bool:
-    return results.counts.tests >= _ODDS_TESTS and _least_trials(results) >= _ODDS_TRIALS
+    return results.counts.tests >= _ODDS_TESTS and _trials_per_test(results)[0] >= _ODDS_TRIALS
 
 
-def _numbers_of_trials(results: Results) -> Sequence[int]:
-    return [len(test.trials) for test in chain.from_iterable(suite.tests for suite in results.suites)]
-
-
-def _least_trials(results: Results) -> int:
-    return min(_numbers_of_trials(results), default=0)
-
-
-def _most_trials(results: Results) -> int:
-    return max(_numbers_of_trials(results), default=0)
+def _trials_per_test(results: Results) -> tuple[int, int]:
+    """The least and the most trials of a test."""
+    found = [len(test.trials) for suite in results.suites for test in suite.tests] or [0]
+    return min(found), max(found)
 
 
 def odds_sentence(odds: Odds) -> str:

@@ -7,7 +7,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Baseline
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Git, Results, RunInfo, Tool
-from ci_evals.reports.story import changes, gate, phrases, verdict
+from ci_evals.reports.story import changes, gate, phrases
 from ci_evals.reports.story.phrases import COMMIT, sentence
 from ci_evals.scoring.usage import agent_models
 
@@ -134,7 +134,7 @@ def _own_trials(results: Results) -> str:
 
 def _cost(results: Results) -> str | None:
     """`$0.72 ($0.31 of “candidate”)`; None if it is not known or nothing was paid."""
-    if not verdict.paid(results):
+    if results.usage.cost_usd is None or not results.usage.calls:
         return None
     cost = numbers.money(results.usage.cost_usd)
     own = results.own_usage.cost_usd if results.arms else None

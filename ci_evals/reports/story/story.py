@@ -13,28 +13,27 @@ from ci_evals.gate.rules.changes import CLOSE
 from ci_evals.reports.story import (
     certainty,
     changes,
+    comparison_runs,
     failures,
     gate,
-    groups,
     judging,
     listed_tests,
+    next_step,
+    notes,
     properties,
-    reruns,
     run_facts,
     scores,
-    since,
     tables,
     test_words,
     verdict,
     weakened,
 )
-from ci_evals.reports.story.advice import NextStep
 from ci_evals.reports.story.changes import Difference
 from ci_evals.reports.story.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
-from ci_evals.reports.story.failures import Became, News, TrialErrors
-from ci_evals.reports.story.groups import ChangedGroup, FailedGroup
+from ci_evals.reports.story.failures import News, TrialErrors
 from ci_evals.reports.story.judging import CriterionWarnings, Remark
 from ci_evals.reports.story.listed_tests import ListedTests
+from ci_evals.reports.story.next_step import NextStep
 from ci_evals.reports.story.outcome_labels import RunOutcome
 from ci_evals.reports.story.process import ProcessStory, process
 from ci_evals.reports.story.run_facts import RunStory
@@ -42,7 +41,7 @@ from ci_evals.reports.story.scores import Scored
 from ci_evals.reports.story.table import Table
 from ci_evals.reports.story.tables import SuiteRow
 from ci_evals.reports.story.test_words import FlakyTests
-from ci_evals.reports.story.verdict import Numbers, Trust
+from ci_evals.reports.story.verdict import ChangedGroup, FailedGroup, Numbers, Trust
 from ci_evals.reports.story.weakened import WeakenedStory
 from ci_evals.scoring.scores import ScoreRule, outcome_of
 from ci_evals.scoring.statistics import ALPHA
@@ -57,16 +56,8 @@ class ChangeStory:
 
     news: News
     """The tests worth showing."""
-    became: Mapping[tuple[str, str], Became]
-    """The tests whose outcome changed, by suite and name."""
     in_base: str
     """The baseline as a place: `on main`."""
-    since: str
-    """The words that say what tests broke in: `in this PR`."""
-    broke: str
-    """`2 tests broke in this PR`."""
-    broke_title: str
-    """The title over these tests."""
     not_compared: str | None
     """Why there is no change to show, if nothing else says it."""
     compared: bool
@@ -236,21 +227,20 @@ class Story:
         return outcome_of((trial,), 1, self.base_rule if in_base else self.rule)
 
 
-def story_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Story:
+def story_of(results: Results, runs: ComparisonRuns = ALONE) -> Story:
     """Compute the story of a run from its results, their comparison, and the runs beside it."""
-    comparison, base_run = results.comparison, comparison_runs.baseline
+    comparison, base_run = results.comparison, runs.baseline
     # Of a run that played the base agent too, that one's conversations stand beside.
     beside = results.base_side or base_run
     news = failures.news(results)
-    became = failures.became(results, news)
-    suites = tables.suite_rows(results, became)
+    suites = tables.suite_rows(results, failures.became(results, news))
     return Story(
         run=run_facts.of_run(results),
         outcome=gate.run_outcome(results),
         own_verdict=verdict.verdict(results, news),
         numbers=verdict.in_numbers(results, news),
         other_failures=verdict.other_failures(results, news),
-        next_step=verdict.what_to_do(results, news),
+        next_step=next_step.what_to_do(results, news),
         certainty=CertaintyStory(
             sentence=certainty.certainty(results, news),
             too_little=certainty.too_little_decided(results),
@@ -263,16 +253,12 @@ def story_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Story
         ),
         change=ChangeStory(
             news=news,
-            became=became,
             in_base=changes.in_base(results),
-            since=changes.since(results),
-            broke=verdict.broke(results, news),
-            broke_title=verdict.broke_title(results),
             not_compared=verdict.not_compared(results),
             compared=comparison is not None and comparison.delta is not None,
             both_sides=comparison is not None and comparison.method == "both-sides",
-            failed=groups.failed(results, news),
-            changed=groups.changed(results, news),
+            failed=verdict.failed_groups(results, news),
+            changed=verdict.changed_groups(results, news),
             baseline=changes.baseline(results),
             reasons=changes.shown_reasons(comparison) if comparison else (),
             differences=changes.differences(comparison) if comparison else (),
@@ -281,8 +267,8 @@ def story_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Story
         ),
         notices=Notices(
             weakened=weakened.of_run(results),
-            origin=verdict.origin(results.run),
-            notes=verdict.notes(results),
+            origin=notes.origin(results.run),
+            notes=notes.notes(results),
             checks_not_made=gate.warnings(results),
         ),
         errors=failures.errors_by_cause(results.suites),
@@ -308,12 +294,12 @@ def story_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Story
         process=process(results, base_run),
         flaky=test_words.flaky(results.suites),
         properties=properties.of_run(results),
-        rerun=reruns.headline(results),
+        rerun=notes.rerun(results),
         drop_suspected=_drop_suspected(results),
         latency=tuple(_latency(results, base_run)),
         this_run=ComparisonRun.of(results, THIS, outcomes=False),
-        other_runs=comparison_runs.others,
-        earlier_runs=since.earlier(results, comparison_runs),
+        other_runs=runs.others,
+        earlier_runs=comparison_runs.earlier(results, runs),
         base_suites=beside.suites if beside else (),
         rule=ScoreRule(offline=results.run.offline),
         base_rule=ScoreRule(offline=(beside or results).run.offline),

@@ -65,10 +65,6 @@ class SuiteRow:
         outcomes = {test.outcome for test in scores.deciding(self.suite.tests)}
         return next((outcome for outcome in _WORST if outcome in outcomes), TestOutcome.PASSED)
 
-    def of_change(self, show: Callable[[SuiteComparison], str]) -> str:
-        """A fact of its comparison; empty if there is none."""
-        return show(self.compared) if self.compared else ""
-
 
 _WORST = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.UNDECIDED, TestOutcome.NOT_RUN)
 
@@ -88,30 +84,16 @@ def _compared_part(row: SuiteRow) -> str:
     return f"{score} ({found.tests} of {tests})" if is_part else ""
 
 
-SUITE_COLUMNS: tuple[Column[SuiteRow], ...] = (
-    Column("suite", words=True, limit=_NAME, show=lambda row: row.suite.name),
-    Column("score", show=lambda row: numbers.NONE if row.too_little else numbers.score(row.suite.score)),
-    Column("95 % interval", unbroken=True, says_nothing=BLANK, show=_suite_interval),
-    Column("compared tests", unbroken=True, says_nothing=BLANK, show=_compared_part),
-    Column(
-        "baseline",
+def _of_change(
+    title: str, show: Callable[[SuiteComparison], str], *, unbroken: bool = False
+) -> Column[SuiteRow]:
+    """A column on a suite's comparison, empty where there is none."""
+    return Column(
+        title,
+        unbroken=unbroken,
         says_nothing=BLANK,
-        show=lambda row: row.of_change(lambda found: numbers.score(found.base)),
-    ),
-    Column(
-        "change",
-        says_nothing=BLANK,
-        show=lambda row: row.of_change(lambda found: numbers.changed(found.base, found.head)),
-    ),
-    Column(
-        "95 % interval of the change",
-        unbroken=True,
-        says_nothing=BLANK,
-        show=lambda row: row.of_change(_change_interval),
-    ),
-    Column("p", says_nothing=BLANK, show=lambda row: row.of_change(_chance)),
-    Column("tests passed", unbroken=True, show=lambda row: test_words.passed_of(row.suite.counts)),
-)
+        show=lambda row: show(row.compared) if row.compared else "",
+    )
 
 
 def _change_interval(found: SuiteComparison) -> str:
@@ -122,6 +104,19 @@ def _change_interval(found: SuiteComparison) -> str:
 
 def _chance(found: SuiteComparison) -> str:
     return numbers.chance(found.p) if certainty.shows_p(found) else ""
+
+
+SUITE_COLUMNS: tuple[Column[SuiteRow], ...] = (
+    Column("suite", words=True, limit=_NAME, show=lambda row: row.suite.name),
+    Column("score", show=lambda row: numbers.NONE if row.too_little else numbers.score(row.suite.score)),
+    Column("95 % interval", unbroken=True, says_nothing=BLANK, show=_suite_interval),
+    Column("compared tests", unbroken=True, says_nothing=BLANK, show=_compared_part),
+    _of_change("baseline", lambda found: numbers.score(found.base)),
+    _of_change("change", lambda found: numbers.changed(found.base, found.head)),
+    _of_change("95 % interval of the change", _change_interval, unbroken=True),
+    _of_change("p", _chance),
+    Column("tests passed", unbroken=True, show=lambda row: test_words.passed_of(row.suite.counts)),
+)
 
 
 def suite_rows(results: Results, became: Mapping[tuple[str, str], Became]) -> tuple[SuiteRow, ...]:
@@ -202,15 +197,13 @@ def suites_in_counts(found: Sequence[SuiteResult]) -> Table | None:
         _count("flaky tests", lambda suite: suite.counts.flaky),
     ]
     if most > 1:
-        columns.append(Column("trials passed", show=lambda suite: numbers.percent(suite.pass_hat_k.get(1))))
-        columns.append(
-            Column(
-                f"all {most} trials passed",
-                show=lambda suite: numbers.percent(suite.pass_hat_k.get(most)),
-            )
-        )
+        columns += [_all_passed("trials passed", 1), _all_passed(f"all {most} trials passed", most)]
     table = table_of("More on the suites", columns, found)
     return table if len(table.headings) > 1 else None
+
+
+def _all_passed(title: str, trials: int) -> Column[SuiteResult]:
+    return Column(title, show=lambda suite: numbers.percent(suite.pass_hat_k.get(trials)))
 
 
 def _count(title: str, number: Callable[[SuiteResult], int]) -> Column[SuiteResult]:
@@ -328,6 +321,11 @@ def _all_pass(row: TestRow) -> str:
     return numbers.percent(chances[max(chances)]) if row.spread else ""
 
 
+def _detail(title: str, show: Callable[[TestRow], str]) -> Column[TestRow]:
+    """A column of words that the page shows on request."""
+    return Column(title, words=True, extra=True, says_nothing=BLANK, room=Room.MUCH, show=show)
+
+
 TEST_COLUMNS: tuple[Column[TestRow], ...] = (
     Column("test", words=True, limit=160, show=lambda row: row.test.name),
     Column("result", words=True, marked=True, show=lambda row: test_words.test_result(row.test)),
@@ -361,30 +359,9 @@ TEST_COLUMNS: tuple[Column[TestRow], ...] = (
     Column("sd", extra=True, says_nothing=BLANK, room=Room.SOME, show=_deviation),
     Column("min to max", extra=True, unbroken=True, says_nothing=BLANK, room=Room.SOME, show=_extent),
     Column("all trials passed", extra=True, says_nothing=BLANK, room=Room.SOME, show=_all_pass),
-    Column(
-        "difficulty",
-        words=True,
-        extra=True,
-        says_nothing=BLANK,
-        room=Room.MUCH,
-        show=lambda row: row.test.difficulty or "",
-    ),
-    Column(
-        "tags",
-        words=True,
-        extra=True,
-        says_nothing=BLANK,
-        room=Room.MUCH,
-        show=lambda row: ", ".join(row.test.tags),
-    ),
-    Column(
-        "categories",
-        words=True,
-        extra=True,
-        says_nothing=BLANK,
-        room=Room.MUCH,
-        show=lambda row: ", ".join(row.categories),
-    ),
+    _detail("difficulty", lambda row: row.test.difficulty or ""),
+    _detail("tags", lambda row: ", ".join(row.test.tags)),
+    _detail("categories", lambda row: ", ".join(row.categories)),
     Column(
         "median reply",
         extra=True,

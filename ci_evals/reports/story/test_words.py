@@ -1,16 +1,21 @@
-"""A test in words: its result, its trials, its file. Not yet sanitized."""
+"""A test in words: its result, its trials, and why it counts otherwise than the rest. Not yet sanitized."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ci_evals.domain import numbers
+from ci_evals.domain.results.reused import TakenFrom
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import Counts, SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.reports.story import set_aside_tests
 from ci_evals.reports.story.outcome_labels import OUTCOMES
+from ci_evals.reports.story.phrases import commit_name, moment
 from ci_evals.scoring import scores
+
+_MOST_SET_ASIDE = 5
+"""Tests that have a sentence each."""
 
 
 def file_of(suite: SuiteResult) -> str | None:
@@ -33,7 +38,7 @@ def test_result(test: TestResult) -> str:
         # As with the provider offline, where a missing judge is no fault of the test.
         became = "not judged" if set(causes) == {Cause.NO_JUDGE} else "undecided"
         marks.append(f"{numbers.count(len(causes), 'criterion', 'criteria')} {became}")
-    marks += set_aside_tests.marks(test)
+    marks += set_aside_marks(test)
     words = "not scored" if test.outcome == "passed" and test.score is None else OUTCOMES[test.outcome].words
     return f"{words} ({', '.join(marks)})" if marks else words
 
@@ -97,3 +102,79 @@ def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, Te
 def passed_of(counts: Counts) -> str:
     """The tests that passed, of those that could: `6 of 8`."""
     return f"{counts.passed:,} of {counts.deciding:,}"
+
+
+def set_aside_marks(test: TestResult) -> tuple[str, ...]:
+    """The words to follow a test's outcome."""
+    words = (("in quarantine", test.quarantine), ("not played", test.taken_from))
+    return tuple(mark for mark, holds in words if holds)
+
+
+def set_aside_counts(found: Counts) -> tuple[str, ...]:
+    """How many tests of a run count otherwise."""
+    numbered = ((found.quarantined, "in quarantine"), (found.taken, "not played"))
+    return tuple(f"{number:,} {words}" for number, words in numbered if number)
+
+
+def set_aside_notes(results: Results) -> Iterator[str]:
+    """Yield what a reader must know of these tests."""
+    yield from _taken_notes(results)
+    yield from _quarantine_notes(results)
+
+
+def set_aside_facts(test: TestResult) -> tuple[str, ...]:
+    """A remark for the reader of one of these tests."""
+    said = []
+    if source := test.taken_from:
+        said.append(f"This test was not played: its trials are of {_source(source)}.")
+    if why := quarantine(test):
+        said.append(f"This test is {why}.")
+    return tuple(said)
+
+
+def taken_from(test: TestResult) -> str | None:
+    """The origin of a test's trials; None if it was played."""
+    return f"not played, taken from {_source(test.taken_from)}" if test.taken_from else None
+
+
+def quarantine(test: TestResult) -> str | None:
+    """Until when a test is in quarantine, and why; None for one that decides."""
+    if (why := test.quarantine) is None:
+        return None
+    owner = f" (owner: {why.owner})" if why.owner else ""
+    return f"in quarantine until {why.until}, so it decides nothing: {why.reason.rstrip('.')}{owner}"
+
+
+def _taken_notes(results: Results) -> Iterator[str]:
+    counted = Counter(test.taken_from for test in results.tests if test.taken_from)
+    whole = numbers.count(results.counts.tests, "test")
+    for source, number in counted.items():
+        were, they, depend = "were", "they", "depend"
+        if number == 1:
+            were, they, depend = "was", "it", "depends"
+        not_played = f"{number:,} of {whole} {were} not played"
+        taken = f"taken from {_source(source)}"
+        match source.reason:
+            case "passed":
+                looks = "A flaky test that is rerun until it passes looks sound."
+                yield f"{not_played}: {taken}, in which {they} passed. {looks}"
+            case "unchanged":
+                yield f"{not_played}, since no change touches what {they} {depend} on: {taken}."
+
+
+def _source(source: TakenFrom) -> str:
+    commit, began = commit_name(source), moment(source.started_at)
+    return f"the run of {began} (commit {commit})" if commit else f"the run of {began}"
+
+
+def _quarantine_notes(results: Results) -> Iterator[str]:
+    found = [
+        (f"{suite.name} › {test.name}" if len(results.suites) > 1 else test.name, test)
+        for suite in results.suites
+        for test in suite.tests
+        if test.quarantine
+    ]
+    for name, test in found[:_MOST_SET_ASIDE]:
+        yield f"“{name}” ({OUTCOMES[test.outcome].words}) is {quarantine(test)}."
+    if (more := len(found) - _MOST_SET_ASIDE) > 0:
+        yield f"{numbers.count(more, 'more test')} {'is' if more == 1 else 'are'} in quarantine."

@@ -1,43 +1,21 @@
-"""The verdict in words, the numbers below it, notes on both, and what to do next. Not yet sanitized."""
+"""The verdict in words, the numbers below it, and the tests worth showing. Not yet sanitized."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from ci_evals.domain import numbers
-from ci_evals.domain.providers import OPENAI
+from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.gate import CheckKind, GateCheck
-from ci_evals.domain.results.run import Results, Resumed, RunInfo
-from ci_evals.domain.results.suite import ScoreSummary, SuiteResult, TestOutcome
-from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.gate.rule import Nature, wanting
 from ci_evals.gate.rules import rule_of
-from ci_evals.reports.story import (
-    advice,
-    certainty,
-    changes,
-    failures,
-    gate,
-    phrases,
-    reruns,
-    set_aside_tests,
-)
-from ci_evals.reports.story.advice import (
-    FIX_FAILURES,
-    MERGE,
-    NO_JUDGE,
-    REPLAYED,
-    REPORT_ONLY,
-    NextStep,
-    PartKind,
-    StepPart,
-)
+from ci_evals.reports.story import certainty, changes, failures, gate, test_words
 from ci_evals.reports.story.failures import FailedTest, News
 from ci_evals.reports.story.outcome_labels import UNFINISHED, RunOutcome
 from ci_evals.reports.story.phrases import capitalized, sentence
-from ci_evals.scoring import null_score
+from ci_evals.scoring.comparison.compare import SUSPECT
 from ci_evals.scoring.scores import deciding
 
 _UNSCORED = {
@@ -45,26 +23,6 @@ _UNSCORED = {
     TestOutcome.ERROR: "errored",
     TestOutcome.NOT_RUN: "not run",
 }
-_MOST_OFFICIAL = 10
-"""Suites whose scores are shown."""
-_SAME = 0.05
-"""Points: what differs by less reads the same."""
-_ENOUGH_TRIALS = 3
-"""Trials of a test from which on a rerun shows nothing new if none passed."""
-_SAFE = re.compile(r"(?!.*(?:::|##|  ))[\w./](?:[\w ./:;'()#@+=,?&-]*[\w./)])?")
-"""Texts that a shell takes between double quotes as they are, and that no report has to change."""
-_SAME_AGENT = {
-    "adapter": "--adapter",
-    "agentId": "--agent-id",
-    "baseUrl": "--base-url",
-    "start": "--start",
-    "provider": "--provider",
-    "userModel": "--user-model",
-    "judgeModel": "--judge-model",
-}
-"""Options by their key in the run's config, without which another agent or judge would be asked."""
-_OTHER_AGENT = ("adapterOptions", "arms", "against", "replay", "judgePanel", "embeddingModel", "waitFor")
-"""Keys of options that do the same, and are more than a word."""
 
 
 class Trust(Enum):
@@ -299,7 +257,7 @@ def _tests_that_pass(results: Results) -> str:
     noun = "test passes" if counts.passed == counts.deciding == 1 else "tests pass"
     by_outcome = Counter(test.outcome for test in deciding(results.tests))
     others = [f"{by_outcome[name]:,} {words}" for name, words in _UNSCORED.items() if by_outcome[name]]
-    others += set_aside_tests.counts(counts)
+    others += test_words.set_aside_counts(counts)
     return ", ".join([f"{counts.passed:,} of {counts.deciding:,} {noun}", *others])
 
 
@@ -316,261 +274,59 @@ def _without_numbers(results: Results, tests: str) -> str:
     return f"{tests}. The part that was judged scores {score}."
 
 
-def origin(run: RunInfo) -> str | None:
-    """The origin of conversations that were held earlier, in a sentence; None if they were not."""
-    if (earlier := run.origin) is None:
-        return _resumed(run.resumed) if run.resumed else None
-    at = phrases.moment(earlier.started_at)
-    match earlier.how:
-        case "replay":
-            return f"Replayed from a recording of {at}: no agent and no model was called."
-        case "rejudge":
-            return f"Judged again: the conversations are from the run of {at}; no agent was called."
+class Kind(Enum):
+    """The kind of a group."""
+
+    BROKE = "broke"
+    UNJUDGED = "unjudged"
+    WORSE = "worse"
+    FAILED = "failed"
+    FAILED_BEFORE = "failed-before"
 
 
-def _resumed(part: Resumed) -> str:
-    """The part of the run that came from its journal."""
-    trials = "1 trial" if part.trials == 1 else f"{part.trials} trials"
-    when = f", the last written {phrases.moment(part.written_at)}" if part.written_at else ""
-    where = f", begun in attempt {part.attempt}" if part.attempt else ""
-    return f"Resumed: {trials} came from the journal of this run{where}{when}."
+@dataclass(frozen=True)
+class FailedGroup:
+    """Tests that fail."""
+
+    kind: Kind
+    title: str
+    tests: tuple[FailedTest, ...]
 
 
-def notes(results: Results) -> tuple[str, ...]:
-    """Notes that a reader needs before the numbers: sentences, the gravest first.
+@dataclass(frozen=True)
+class ChangedGroup:
+    """Tests that changed otherwise."""
 
-    Why a run cannot be trusted is not among them: that is told with the verdict.
+    name: str
+    title: str
+    tests: tuple[TestChange, ...]
+    good: bool
+
+
+def failed_groups(results: Results, news: News) -> tuple[FailedGroup, ...]:
+    """Return the groups of tests that fail, without empty ones.
+
+    Without a verdict the causes of errors name the tests that were not judged.
     """
-    out = []
-    if part := results.run.shard:
-        shard = f"This is shard {part.index} of {part.of}"
-        out.append(f"{shard}. {MERGE}")
-    if gate.only_reported(results):
-        out.append(REPORT_ONLY)
-    if missing := without_judge(results, results.suites):
-        out.append(no_judge(results, missing))
-    return (
-        *out,
-        *reruns.notes(results),
-        *set_aside_tests.notes(results),
-        *official_scores(results),
-        *results.run.warnings,
-        *_floors_that_guard_nothing(results),
+    base = changes.in_base(results)
+    compared = results.comparison is not None and results.comparison.delta is not None
+    unjudged = () if gate.run_outcome(results) in UNFINISHED else news.unjudged
+    new = "New or changed tests that fail" if compared else "Failed"
+    groups = (
+        FailedGroup(Kind.BROKE, broke_title(results), news.broke),
+        FailedGroup(Kind.UNJUDGED, f"Passed {base}, not judged now", unjudged),
+        FailedGroup(Kind.WORSE, f"Failed {base} too, and worse now", news.worse),
+        FailedGroup(Kind.FAILED, new, news.failed),
+        FailedGroup(Kind.FAILED_BEFORE, f"Failed {base} too", news.failed_before),
     )
+    return tuple(group for group in groups if group.tests)
 
 
-def _floors_that_guard_nothing(results: Results) -> Iterator[str]:
-    """Yield a sentence for each floor that an agent reaches that does nothing."""
-    floor = gate.run_floor(results)
-    if floor is None or gate.only_reported(results):
-        return
-    found = [*null_score.reached_floor("min-score", floor.required or 0, results.run.null_score)]
-    for suite in results.suites:
-        score = null_score.mean(test.null_score for test in deciding(suite.tests))
-        name = f"minScore of the suite “{suite.name}”"
-        found += null_score.reached_floor(name, suite.min_score or 0, score)
-    yield from map(sentence, found)
-
-
-def paid(results: Results) -> bool:
-    """Return whether there is a cost to show: it is known, and a model was asked."""
-    return results.usage.cost_usd is not None and results.usage.calls > 0
-
-
-def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
-    """The number of verdicts of these suites that are undecided because no judge was configured.
-
-    Where a judge was wanted (not with the provider offline), those of trials that failed are left out.
-    """
-    offline = results.run.offline
-    return sum(
-        finding.cause is Cause.NO_JUDGE and (offline or trial.complete)
-        for suite in suites
-        for test in suite.tests
-        for trial in test.trials
-        for finding in trial.findings
+def changed_groups(results: Results, news: News) -> tuple[ChangedGroup, ...]:
+    """Return the groups of tests that were fixed or dropped, without empty ones."""
+    fixed = f"Fixed {changes.since(results)}"
+    groups = (
+        ChangedGroup("fixed", fixed, news.fixed, good=True),
+        ChangedGroup("dropped", f"Dropped by {SUSPECT} points or more", news.dropped, good=False),
     )
-
-
-def no_judge(results: Results, missing: int) -> str:
-    """Return what became of the verdicts for which no judge was configured."""
-    criteria = numbers.count(missing, "criterion is", "criteria are")
-    became = "left out of the score" if results.run.offline else "undecided"
-    return f"No judge was configured: {criteria} {became}."
-
-
-def official_scores(results: Results) -> Iterator[str]:
-    """Yield the official score of the run or of each suite, and why ours differs, if it does."""
-    if results.official:
-        yield _official_score("", results)
-        return
-    own = [suite for suite in results.suites if suite.official]
-    for suite in own[:_MOST_OFFICIAL]:
-        yield _official_score(f" of {suite.name}", suite)
-    if len(own) > _MOST_OFFICIAL:
-        yield f"{len(own) - _MOST_OFFICIAL} more suites have official scores, in the JSON."
-
-
-def _official_score(of: str, scored: ScoreSummary) -> str:
-    official = scored.official
-    if official is None:
-        return ""
-    if official.value is None:
-        return f"No official score{of}: the tool computes no {official.name} of these results."
-    value = f"{numbers.score(100 * official.value)} %"
-    counted = f" of {official.of:,}" if official.of else ""  # some tools do not state it
-    power = "^" if official.name.startswith("pass^") else "@"  # all of k trials, or one of them
-    also = ", ".join(
-        f"pass{power}{k} {numbers.score(100 * share)} %" for k, share in (official.pass_at_k or {}).items()
-    )
-    text = f"Official score{of}: {official.name} {value}{counted}" + (f" ({also})." if also else ".")
-    differs = scored.score is None or abs(100 * official.value - scored.score) >= _SAME
-    if not differs:
-        return text
-    return f"{text} Ours is {numbers.score(scored.score)}." + (f" {official.rule}" if official.rule else "")
-
-
-def what_to_do(results: Results, news: News) -> NextStep:
-    """The next step without a verdict, after a failed one, or where tests broke; empty if none is known."""
-    return NextStep(tuple(_next_step(results, news)))
-
-
-def _next_step(results: Results, news: News) -> Iterator[StepPart]:
-    outcome = gate.run_outcome(results)
-    if outcome in UNFINISHED:
-        yield from _without_verdict(results, outcome)
-    elif outcome is RunOutcome.FAILED:
-        yield from _after_failure(results, news)
-        yield from advice.exit_code(results)
-    elif outcome is RunOutcome.PASSED and news.broke:
-        yield from _after_failure(results, news)
-
-
-def _without_verdict(results: Results, outcome: RunOutcome) -> Iterator[StepPart]:
-    if outcome is RunOutcome.INTERRUPTED:
-        yield StepPart("Rerun to get a verdict.")
-        yield from advice.build_fails(results)
-        return
-    at_fault = failures.at_fault(results.suites)
-    if at_fault:
-        yield StepPart(f"Look first at {at_fault}. Fix that and rerun.")
-    elif without_judge(results, results.suites):
-        yield StepPart(NO_JUDGE)
-    else:
-        yield StepPart("Fix the cause and rerun.")
-    if failures.errors_by_cause(results.suites):
-        yield from advice.read_errors()
-    if certainty.too_little_decided(results) or results.score is None:
-        yield from _evidence(results)
-    limit = next((check for check in gate.failing(results) if check.kind is CheckKind.MAX_ERRORS), None)
-    if limit and limit.seen is not None:
-        most = numbers.count(int(limit.required or 0), "errored or undecided trial")
-        was = "was" if limit.seen == 1 else "were"
-        yield StepPart(f"max-errors allows {most}; there {was} {int(limit.seen):,}.")
-    yield from advice.build_fails(results)
-
-
-def _evidence(results: Results) -> Iterator[StepPart]:
-    """What would give the evidence that undecided criteria lack."""
-    causes = {
-        finding.cause
-        for test in results.tests
-        for trial in test.trials
-        if trial.complete
-        for finding in trial.findings
-        if finding.outcome is Outcome.UNDECIDED and finding.cause is not None
-    }
-    if text := advice.evidence_for(causes):
-        yield StepPart(text)
-
-
-def _after_failure(results: Results, news: News) -> Iterator[StepPart]:
-    """What to do about failed tests. Another tool's are not played here."""
-    floor, failing = gate.run_floor(results), gate.failing(results)
-    if any(suite.of_other_tool for suite in results.suites):
-        if news.to_look_at:
-            yield from advice.read_failures()
-            yield StepPart(FIX_FAILURES)
-        return
-    of_rules = [rule_of(check).advice for check in failing]
-    if of_rules and all(of_rules):
-        yield StepPart(of_rules[0])
-        return
-    if floor in failing and certainty.too_little_decided(results):
-        evidence = tuple(_evidence(results))
-        if evidence:
-            yield from evidence
-            return
-    if news.to_look_at:
-        yield from advice.read_failures()
-        yield from _about_failures(results, news)
-    elif news.failed_before and floor in failing:
-        yield from advice.other_floor()
-
-
-def _about_failures(results: Results, news: News) -> Iterator[StepPart]:
-    comparison = results.comparison
-    proven = comparison is not None and certainty.proven(comparison)
-    if proven or all(map(_always_failed, news.to_look_at)):
-        yield StepPart(FIX_FAILURES)
-        return
-    if results.run.origin and results.run.origin.how == "replay":
-        yield StepPart(REPLAYED)
-        return
-    where = " on your machine" if results.run.git.pull_request is not None else ""
-    how = ", with the other options of this run" if _needs_more_options(results) else ""
-    yield StepPart(f"To see whether a test fails again, repeat it{where}{how}:")
-    yield StepPart(rerun_command(results, news), PartKind.COMMAND)
-    yield StepPart(f". If any trial fails, fix it.{_if_all_pass(results)}")
-
-
-def _if_all_pass(results: Results) -> str:
-    if not gate.failing(results):
-        return ""
-    if gate.run_floor(results) in gate.failing(results) and certainty.fails_mostly(results):
-        return (
-            " If all pass, note that a rerun would probably fail again, because the score is too close to "
-            "min-score."
-        )
-    return " If all pass, rerun this check."
-
-
-def rerun_command(results: Results, news: News) -> str:
-    """The command that repeats the first test that failed, which shows how often it does.
-
-    Names that a shell would read otherwise, or that reports would change, are left for the reader to fill in.
-    """
-    first = next(iter(news.to_look_at), None)
-    files = [suite.file for suite in results.suites if first and suite.name == first.suite]
-    file = files[0] if len(files) == 1 and _SAFE.fullmatch(files[0]) and " " not in files[0] else "SUITE"
-    name = first.name if first and _SAFE.fullmatch(first.name) else None
-    options = [
-        f"{option}={_quoted(value)}" for option, value in _same_agent(results) if _SAFE.fullmatch(value)
-    ]
-    return " ".join(
-        ["ci-evals run", file, f"--test={_quoted(name) if name else 'NAME'}", *options, "--loops=10"]
-    )
-
-
-def _same_agent(results: Results) -> Iterator[tuple[str, str]]:
-    for key, option in _SAME_AGENT.items():
-        value = results.run.config.get(key)
-        if isinstance(value, str) and value and value != OPENAI.name:
-            yield option, value
-
-
-def _needs_more_options(results: Results) -> bool:
-    """True if the command of `rerun_command` lacks options that say which agent or judge is asked."""
-    config = results.run.config
-    unsafe = any(not _SAFE.fullmatch(value) for _, value in _same_agent(results))
-    return unsafe or any(map(config.get, _OTHER_AGENT))
-
-
-def _quoted(text: str) -> str:
-    return text if re.fullmatch(r"[\w./:@+=,-]+", text) else f'"{text}"'
-
-
-def _always_failed(failed: FailedTest) -> bool:
-    """True if so many trials failed, and none passed, that a rerun would show nothing new."""
-    test = failed.test
-    return test is not None and test.pass_rate == 0 and len(test.trials) >= _ENOUGH_TRIALS
+    return tuple(group for group in groups if group.tests)

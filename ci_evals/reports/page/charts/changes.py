@@ -6,8 +6,7 @@ from typing import NamedTuple
 from ci_evals.domain import numbers
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
-from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
+from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Figure, TrackRow
 from ci_evals.reports.story.story import Story
 
 _SAME = 0.05

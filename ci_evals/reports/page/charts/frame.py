@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeAlias
 from ci_evals.domain import numbers
 from ci_evals.reports.page.charts import drawing
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.figure import Figure
 from ci_evals.reports.page.charts.scale import Scale, ticks
 
 ROW = 44
@@ -28,10 +27,26 @@ KEY = 13
 """The base line of the key."""
 _TOP = 24
 """Height of the key above rows."""
-STACK = 24
-"""Height of a bar of all parts together, above rows."""
 AXIS = 18
 """Height of the numbers below an axis."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One chart. Its texts are plain, neither sanitized nor escaped."""
+
+    id: str
+    """The id of the element, `chart-scores`."""
+    title: str
+    says: str
+    """A description of it, in one sentence with the numbers that matter."""
+    reading: str
+    """How to read it: what the marks mean."""
+    headers: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    """The drawn numbers as a table."""
+    svg: str = ""
+    """Markup, made by the drawing library."""
 
 
 @dataclass(frozen=True)

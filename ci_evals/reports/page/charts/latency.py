@@ -9,8 +9,7 @@ from typing import NamedTuple
 from ci_evals.domain import numbers
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.charts.frame import Plot
+from ci_evals.reports.page.charts.frame import Figure, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, step, ticks
 from ci_evals.reports.story.story import Story
 

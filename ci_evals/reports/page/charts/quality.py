@@ -8,8 +8,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.charts.frame import Entry, Plot
+from ci_evals.reports.page.charts.frame import Entry, Figure, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
 from ci_evals.reports.story.comparison_runs import ComparisonRun
 from ci_evals.reports.story.outcome_labels import RunOutcome

@@ -5,8 +5,7 @@ from functools import partial
 
 from ci_evals.domain import numbers
 from ci_evals.reports.page.charts import drawing, frame
-from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
+from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Figure, TrackRow
 from ci_evals.reports.story.scores import UNDECIDED_FAILED, Scored
 from ci_evals.reports.story.story import Story
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from ci_evals.domain import numbers
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.figure import Figure
-from ci_evals.reports.page.charts.frame import Entry, Plot
+from ci_evals.reports.page.charts.frame import Entry, Figure, Plot
 from ci_evals.reports.page.charts.quality import score_scale
 from ci_evals.reports.page.charts.scale import Scale
 from ci_evals.reports.story import phrases

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import sanitize
 from ci_evals.reports.page.embedded_data import TestView
-from ci_evals.reports.story import set_aside_tests, tables
+from ci_evals.reports.story import tables, test_words
 from ci_evals.reports.story.failures import Became
 from ci_evals.reports.story.outcome_labels import OUTCOMES
 from ci_evals.reports.story.story import Story
@@ -52,7 +52,7 @@ class PageRow:
     @property
     def other_marks(self) -> tuple[str, ...]:
         """The words for a test that counts otherwise than the rest."""
-        return set_aside_tests.marks(self.view.test)
+        return test_words.set_aside_marks(self.view.test)
 
     @cached_property
     def facets(self) -> dict[str, list[str]]:

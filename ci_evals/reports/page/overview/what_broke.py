@@ -5,21 +5,57 @@ from dataclasses import dataclass
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import TestChange
+from ci_evals.domain.results.suite import TestResult
 from ci_evals.reports import sanitize
 from ci_evals.reports.page.embedded_data import TestView
-from ci_evals.reports.page.overview.test_links import TestLink, TestLinks
-from ci_evals.reports.story import changes, since, verdict_words
+from ci_evals.reports.story import changes, comparison_runs, verdict_words
 from ci_evals.reports.story.failures import FailedCriterion, FailedTest, Quotation, TrialErrors
-from ci_evals.reports.story.groups import FailedGroup, Kind
 from ci_evals.reports.story.outcome_labels import UNFINISHED, RunOutcome
 from ci_evals.reports.story.phrases import NO_REASON
 from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.verdict import FailedGroup, Kind
 
 _WHOLE = 3
 """Failed tests that are shown whole; the others have a line each."""
+_NAME = 160
+"""Characters of a name."""
 _CRITERION = 200
 _REASON = 240
 _NOT_PLAYED = "No trial ran, so no test has a result."
+
+
+@dataclass(frozen=True)
+class TestLink:
+    """A test by its names, and its address on the page; None if the page does not have it."""
+
+    suite: str
+    """Empty if there is only one."""
+    test: str
+    href: str | None
+
+
+class TestLinks:
+    """The tests of a page, found by their results or by their changes."""
+
+    def __init__(self, tests: Sequence[TestView]) -> None:
+        self._many = len({view.suite for view in tests}) > 1
+        self._by_id = {id(view.test): view for view in tests}
+        # Of several with one name the first.
+        self._by_name = {(view.of.name, view.test.name): view for view in reversed(tests)}
+
+    def view(self, test: TestResult | None, change: TestChange | None = None) -> TestView | None:
+        """The test of the page; the first of several with the name of a change."""
+        if test is not None:
+            return self._by_id.get(id(test))
+        return self._by_name.get((change.suite, change.name)) if change else None
+
+    def link(self, test: TestResult | None, change: TestChange | None = None) -> TestLink:
+        """The link to it."""
+        view = self.view(test, change)
+        named = view or change
+        suite = named.suite if named and self._many else ""
+        name = sanitize.one_line(named.name if named else "", _NAME) or "(no name)"
+        return TestLink(sanitize.one_line(suite, _NAME), name, view.address() if view else None)
 
 
 @dataclass(frozen=True)
@@ -186,11 +222,13 @@ class _BrokenSection:
         story, baseline = self._story, self._story.run.baseline
         if view:
             key = (view.of.name, view.test.name, view.test.digest)
-            if known := since.sentence(key, story.earlier_runs, baseline.run_id if baseline else None):
+            if known := comparison_runs.failing_since(
+                key, story.earlier_runs, baseline.run_id if baseline else None
+            ):
                 return known
         newly = (*story.change.news.broke, *story.change.news.unjudged)
         if baseline and not story.change.both_sides and failed in newly:
-            return f"Last passed in the baseline, {since.moment(baseline)}."
+            return f"Last passed in the baseline, {comparison_runs.moment(baseline)}."
         return None
 
     def _line(self, failed: FailedTest) -> TestLine:
