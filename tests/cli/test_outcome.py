@@ -9,6 +9,14 @@ from commands import CLEAN, SCRIPT, ci_evals
 
 pytestmark = pytest.mark.slow
 
+
+def run_program(code, folder, **env):
+    """Run a program in a process of its own."""
+    script = folder / "program.py"
+    script.write_text(code)
+    return ci_evals(cwd=folder, env=env, program=str(script))
+
+
 BUG = """
 from ci_evals.cli.process.guard import run_command
 run_command(lambda: [][1], ["run"])
@@ -19,8 +27,7 @@ def test_bug_of_ours_has_its_own_exit_code(tmp_path):
     """Exit 70, with a traceback, without secrets, and with every output of the action."""
     outputs = tmp_path / "outputs"
     code = BUG.replace("[][1]", '{}["llm-key-7f2d91c4"]')
-    env = CLEAN | {"GITHUB_OUTPUT": str(outputs), "LLM_API_KEY": "llm-key-7f2d91c4"}
-    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    ran = run_program(code, tmp_path, GITHUB_OUTPUT=str(outputs), LLM_API_KEY="llm-key-7f2d91c4")
     assert ran.returncode == 70
     assert "KeyError" in ran.stderr
     assert "This is a bug in ci-evals" in ran.stderr
@@ -28,19 +35,18 @@ def test_bug_of_ours_has_its_own_exit_code(tmp_path):
     assert "invalid" in outputs.read_text()
 
 
-def test_an_error_that_is_not_the_users_is_a_bug():
+def test_an_error_that_is_not_the_users_is_a_bug(tmp_path):
     """Only what was found before anything ran is exit 2."""
     code = BUG.replace("[][1]", "(_ for _ in ()).throw(AgentError('lost'))").replace(
         "from ci_evals.cli", "from ci_evals.domain.errors import AgentError\nfrom ci_evals.cli", 1
     )
-    ran = subprocess.run([sys.executable, "-c", code], env=CLEAN, capture_output=True, text=True, check=False)
-    assert ran.returncode == 70
+    assert run_program(code, tmp_path).returncode == 70
 
 
-def test_an_interrupted_command_exits_130():
+def test_an_interrupted_command_exits_130(tmp_path):
     """As a shell expects it."""
     code = BUG.replace("[][1]", "(_ for _ in ()).throw(KeyboardInterrupt)")
-    assert subprocess.run([sys.executable, "-c", code], env=CLEAN, check=False).returncode == 130
+    assert run_program(code, tmp_path).returncode == 130
 
 
 IMPATIENT = """
@@ -63,13 +69,8 @@ run_command(lambda: app(args=[], standalone_mode=False), ["run"])
 def test_more_signals_do_not_disturb_the_ending(tmp_path):
     """The second one of a cancelled job comes while the outputs are written: there is no traceback."""
     outputs, summary = tmp_path / "outputs", tmp_path / "summary"
-    ran = subprocess.run(
-        [sys.executable, "-c", IMPATIENT],
-        env=CLEAN | {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    files = {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary)}
+    ran = run_program(IMPATIENT, tmp_path, **files)
     assert ran.returncode == 130
     assert ran.stderr == "interrupted: The run was interrupted before there was anything to report.\n"
     assert "invalid" in outputs.read_text()
@@ -178,8 +179,8 @@ def test_bug_is_reported_to_github(tmp_path):
     """As an annotation, and in the summary without the traceback; both without secrets."""
     summary, key = tmp_path / "summary", "llm-key-7f2d91c4"
     code = BUG.replace("[][1]", f'{{}}["{key} ::error::x"]')
-    env = CLEAN | {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary), "LLM_API_KEY": key}
-    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    env = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary), "LLM_API_KEY": key}
+    ran = run_program(code, tmp_path, **env)
     assert ran.returncode == 70
     assert "Traceback" in ran.stderr
     (error,) = [line for line in ran.stderr.splitlines() if line.startswith("::")]
@@ -198,8 +199,7 @@ def test_a_bug_after_the_reports_leaves_them_their_summary(tmp_path):
     write = f'workflow.append_summary(Path({str(summary)!r}), "# Results")'
     code = BUG.replace("[][1]", f"{write} or [][1]")
     code = f"from pathlib import Path\nfrom ci_evals.adapters.github import workflow\n{code}"
-    env = CLEAN | {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
-    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    ran = run_program(code, tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
     assert ran.returncode == 70
     assert "::error" in ran.stderr
     assert summary.read_text() == "# Results"

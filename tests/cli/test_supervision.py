@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, holders, results_in, start, write_suite
+from commands import CLEAN, ci_evals, holders, results_in, start, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -20,16 +20,11 @@ linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks i
 
 
 def run_command(work, tmp_path, command="run", **env):
-    """What comes of a command that does `work`, as a step of GitHub Actions."""
-    env = CLEAN | {"GITHUB_OUTPUT": str(tmp_path / "outputs"), "LLM_API_KEY": KEY} | env
-    return subprocess.run(
-        [sys.executable, "-c", f"{IMPORTS}\ndef work():\n    {work}\nrun_command(work, [{command!r}])"],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    """Run a command that does `work`, as a step of GitHub Actions."""
+    script = tmp_path / "command.py"
+    script.write_text(f"{IMPORTS}\ndef work():\n    {work}\nrun_command(work, [{command!r}])")
+    env = {"GITHUB_OUTPUT": str(tmp_path / "outputs"), "LLM_API_KEY": KEY} | env
+    return ci_evals(cwd=tmp_path, env=env, program=str(script))
 
 
 LOST = {
@@ -101,13 +96,13 @@ def test_nothing_that_it_started_outlives_it(tmp_path, end):
 def test_a_killed_parent_takes_the_work_with_it(tmp_path):
     """Nobody would learn what came of it."""
     work = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    process = subprocess.Popen(
-        [sys.executable, "-c", f"{IMPORTS}\nrun_command(lambda: [exec({work!r})], ['run'])"]
-    )
+    script = tmp_path / "command.py"
+    script.write_text(f"{IMPORTS}\nrun_command(lambda: [exec({work!r})], ['run'])")
+    process = start(cwd=tmp_path, program=str(script))
     pid = int(wait_for(tmp_path / "pid"))
     assert pid != process.pid
     process.kill()
-    process.wait()
+    process.communicate(timeout=300)
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline and Path(f"/proc/{pid}").exists():
         time.sleep(0.01)

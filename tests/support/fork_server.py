@@ -157,8 +157,9 @@ def _end(code: object) -> None:
     threading._shutdown()
     atexit._run_exitfuncs()
     gc.collect()  # what was not closed says so
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if not stream.closed:
+            stream.flush()
     if isinstance(code, int):
         os._exit(code)
     sys.exit(code)
