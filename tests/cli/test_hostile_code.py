@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -95,29 +96,51 @@ TRICKS = {
 }
 
 
+TOGETHER = 8
+"""Tricks of one run: ten trials in a row that error would end it."""
+SHARES = [dict(islice(TRICKS.items(), start, start + TOGETHER)) for start in range(0, len(TRICKS), TOGETHER)]
+
+
 def played(folder, work, *options, tests=1, kind="def"):
     (folder / "agent.py").write_text(f"{HEAD}\n{kind} reply(message):\n    {work}\n")
-    says = {
-        "turns": [{"user": "Hello", "timeout": 2}],
-        "evaluations": [{"criterion": "Greets", "strict": "contains", "text": "Hello"}],
-    }
-    each = [says | {"name": f"test {number}"} for number in range(tests)]
+    names = [f"test {number}" for number in range(tests)]
+    return run_of(folder, dict.fromkeys(names, "Hello"), *options)
+
+
+def run_of(folder, messages, *options):
+    """Run tests of one turn with the agent in a folder; `messages` are their turns by their names."""
+    evaluations = [{"criterion": "Greets", "strict": "contains", "text": "Hello"}]
+    each = [
+        {"name": name, "turns": [{"user": message, "timeout": 2}], "evaluations": evaluations}
+        for name, message in messages.items()
+    ]
     suite = write_suite(folder, *each, adapter="python:agent:reply", agentId=None, apiKey=None)
     given = ("run", suite, "--provider=offline", "--retries=0", *options)
     return ci_evals(*given, cwd=folder, env={"AGENT_KEY": KEY, "GITHUB_ACTIONS": "true"})
 
 
-def first_error(folder):
-    return results_in(folder)["suites"][0]["tests"][0]["trials"][0]["error"]
+def errors_of(folder):
+    """Return the errors of the tests, one trial each, by their names."""
+    tests = results_in(folder)["suites"][0]["tests"]
+    return {test["name"]: test["trials"][0]["error"] for test in tests}
 
 
-@pytest.mark.parametrize("name", TRICKS)
-def test_hostile_agent_code_does_not_end_the_run(tmp_path, name):
-    """Its trial fails with the reason, exit code 3, all reports written, no key and no command in them."""
-    work, reason = TRICKS[name]
-    ran = played(tmp_path, work)
+@pytest.mark.parametrize("tricks", SHARES, ids=lambda tricks: next(iter(tricks)))
+def test_hostile_agent_code_does_not_end_the_run(tmp_path, tricks):
+    """Its trials fail with the reason, exit code 3, all reports written, no key and no command in them."""
+    functions = [
+        f"def trick_{number}(message):\n    {work}" for number, (work, _) in enumerate(tricks.values())
+    ]
+    reply = "def reply(message):\n    return globals()[message](message)"
+    (tmp_path / "agent.py").write_text("\n\n".join([HEAD, *functions, reply]))
+    messages = {name: f"trick_{number}" for number, name in enumerate(tricks)}
+    ran = run_of(tmp_path, messages, "--parallel=1")
     assert ran.returncode == 3, ran.stdout + ran.stderr
-    assert reason in first_error(tmp_path)
+    errors = errors_of(tmp_path)
+    assert errors.keys() == tricks.keys()
+    for name, (_, reason) in tricks.items():
+        assert errors[name], name
+        assert reason in errors[name]
     outputs = {name: data.decode() for name, data in files_in(tmp_path / "results").items()}
     assert {"_results.json", "report.html", "junit.xml", "summary.md"} <= outputs.keys()
     for text in (*outputs.values(), (ran.stdout + ran.stderr).replace(f"::add-mask::{KEY}", "")):
@@ -408,11 +431,11 @@ USURPED = ("jinja2", "junit_xml", "pickle", "six", "svg", "tabulate", "wcwidth",
 """Modules that only reports need."""
 
 
-@pytest.mark.parametrize("where", [".", "libraries"])
-def test_no_module_that_it_writes_is_imported_by_the_run(tmp_path, where):
+def test_no_module_that_it_writes_is_imported_by_the_run(tmp_path):
     """Neither from the folder that is tested nor from Python's path: it would decide the verdict."""
     (tmp_path / "libraries").mkdir()
-    work = f"[open('{where}/' + name + '.py', 'w').write({USURPER!r}) for name in {USURPED}]"
+    work = f"[open(f'{{where}}/{{name}}.py', 'w').write({USURPER!r}) "
+    work += f"for name in {USURPED} for where in ('.', 'libraries')]"
     (tmp_path / "agent.py").write_text(f"def reply(message):\n    {work}\n    return message")
     never = {"evaluations": [{"criterion": "No", "strict": "contains", "text": "Never"}]}
     suite = write_suite(tmp_path, never, adapter="python:agent:reply", agentId=None, apiKey=None)
@@ -425,5 +448,6 @@ def test_no_module_that_it_writes_is_imported_by_the_run(tmp_path, where):
         check=False,
         timeout=300,
     )
-    assert (tmp_path / where / "svg.py").exists()
+    assert (tmp_path / "svg.py").exists()
+    assert (tmp_path / "libraries/svg.py").exists()
     assert ran.returncode == 1, ran.stdout + ran.stderr
