@@ -211,10 +211,17 @@ AGENTS_OF_THEIRS = {
 }
 
 
-@pytest.mark.parametrize("event", ["workflow_dispatch", "pull_request_target", "issue_comment"])
-@pytest.mark.parametrize("options", AGENTS_OF_THEIRS.values(), ids=AGENTS_OF_THEIRS.keys())
-def test_agents_of_a_run_name_nothing_of_a_foreign_checkout(workspace, agent, event, options):
+@pytest.mark.parametrize(
+    ("name", "event"),
+    [
+        *((name, "pull_request_target") for name in AGENTS_OF_THEIRS),
+        ("a file of agents", "workflow_dispatch"),
+        ("a file of agents", "issue_comment"),
+    ],
+)
+def test_agents_of_a_run_name_nothing_of_a_foreign_checkout(workspace, agent, name, event):
     """Such a file says which code runs beside the secrets, and where keys go."""
+    options = AGENTS_OF_THEIRS[name]
     outside = workspace.folder.parent
     (outside / "outside.yaml").write_text("{}")
     (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
@@ -338,29 +345,29 @@ def test_a_file_is_no_bundled_suite_by_its_name(workspace, agent, name):
     refused(workspace.run(suites="."), agent, "a suite may not read the environment in a checkout")
 
 
+SECRETS = {
+    "AGENT_KEY": "{key}",
+    "CI_EVALS_AGENT_KEY": "{key}",
+    "CI_EVALS_LLM_KEY": "sk-5f8a1c0e7d",
+    "ANTHROPIC_API_KEY": "sk-ant-5f8a1c0e7d",
+    "STAGING_PASSWORD": "9f8e7d6c5b-4a",
+    "DATABASE_URL": "postgres://app:9f8e7d6c5b4a@db.example.com/app",
+    "CI_EVALS_AGENT_HEADERS": "Authorization: Bearer 9f8e7d6c5b4a",
+    "CI_EVALS_AGAINST": "agent-key=9f8e7d6c5b4a",
+    "OTEL_EXPORTER_OTLP_HEADERS": "x-team=9f8e7d6c5b4a",
+    "GITHUB_TOKEN": "ghp_9f8e7d6c5b4a",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "9f8e7d6c5b4a",
+}
+
+
 @pytest.mark.parametrize(
-    "variables",
-    [
-        {"AGENT_KEY": "{key}"},
-        {"CI_EVALS_AGENT_KEY": "{key}"},
-        {"CI_EVALS_LLM_KEY": "sk-5f8a1c0e7d"},
-        {"ANTHROPIC_API_KEY": "sk-ant-5f8a1c0e7d"},
-        {"STAGING_PASSWORD": "9f8e7d6c5b-4a"},
-        {"DATABASE_URL": "postgres://app:9f8e7d6c5b4a@db.example.com/app"},
-        {"CI_EVALS_AGENT_HEADERS": "Authorization: Bearer 9f8e7d6c5b4a"},
-        {"CI_EVALS_AGAINST": "agent-key=9f8e7d6c5b4a"},
-        {"OTEL_EXPORTER_OTLP_HEADERS": "x-team=9f8e7d6c5b4a"},
-        {"GITHUB_TOKEN": "ghp_9f8e7d6c5b4a"},
-        {"ACTIONS_ID_TOKEN_REQUEST_TOKEN": "9f8e7d6c5b4a"},
-    ],
-    ids=lambda variables: next(iter(variables)),
+    ("name", "event"),
+    [*((name, "pull_request") for name in SECRETS), ("AGENT_KEY", "pull_request_review")],
 )
-@pytest.mark.parametrize("event", ["pull_request", "pull_request_review"])
-def test_a_fork_is_untrusted_in_every_job_that_has_secrets(workspace, agent, event, variables):
+def test_a_fork_is_untrusted_in_every_job_that_has_secrets(workspace, agent, name, event):
     """Private repositories can pass theirs to pull requests of forks."""
-    secrets = {"AGENT_KEY": ""} | {name: value.format(key=agent.key) for name, value in variables.items()}
+    secrets = {"AGENT_KEY": "", name: SECRETS[name].format(key=agent.key)}
     ran = workspace.run(event=event, head=FORK, **secrets)
-    name = next(iter(variables))
     says = f"pull request 7, which comes from {FORK}, in a job that has secrets ("
     refused(ran, agent, BASE_URL, says)
     assert name in ran.stderr or f"--{name.removeprefix('CI_EVALS_').lower().replace('_', '-')}" in ran.stderr
