@@ -122,28 +122,37 @@ def in_world(suite, test, server):
 
 @cache
 def transcripts(user):
-    """Every bundled test, played once against the demo agent: transcripts by suite and test."""
+    """Every bundled test, played once against the demo agent: transcripts by suite and test.
 
-    async def play(agent, suite, test):
+    The scripted user holds the conversations on which checks fail too, and the talkative one only those for
+    which it has words of its own: the others are the polite one's.
+    """
+
+    async def play(server, suite, test):
+        agent = AuiAgent(AgentSettings(suite.agent_id, suite.api_key.get_secret_value(), server.base_url))
         conversation = ConversationPlayer(agent, USERS[user](NOTES[suite.name]), lambda _: None)
         end = await in_world(suite, test, server).play(conversation, test, suite.turns_of(test))
         return conversation.transcript(end)
 
-    async def play_all(base_url):
-        played = {}
-        for suite in SUITES.values():
-            config = AgentSettings(suite.agent_id, suite.api_key.get_secret_value(), base_url)
-            for test in suite.tests:
-                played[suite.name, test.name] = await play(AuiAgent(config), suite, test)
-            for number, example in enumerate(NOTES[suite.name].counterexamples):
-                turns = tuple(PlannedTurn(user=line) for line in example["lines"])
-                changes = {"user_info": example.get("user_info", {}), "turns": turns}
-                test = suite.tests[0].model_copy(update=changes)
-                played[suite.name, number] = await play(AuiAgent(config), suite, test)
-        return played
+    async def play_all(server):
+        return {key: await play(server, suite, test) for key, suite, test in conversations(user)}
 
     with DemoServer() as server:
-        return asyncio.run(play_all(server.base_url))
+        played = asyncio.run(play_all(server))
+    return transcripts("polite") | played if user == "talkative" else played
+
+
+def conversations(user):
+    """What such a user plays: a key, the suite and the test."""
+    for suite in SUITES.values():
+        notes = NOTES[suite.name]
+        for test in suite.tests:
+            if user != "talkative" or test.name in notes.own_words:
+                yield (suite.name, test.name), suite, test
+        for number, example in enumerate(notes.counterexamples if user == "scripted" else ()):
+            turns = tuple(PlannedTurn(user=line) for line in example["lines"])
+            changes = {"user_info": example.get("user_info", {}), "turns": turns}
+            yield (suite.name, number), suite, suite.tests[0].model_copy(update=changes)
 
 
 def test_the_bundled_names_are_there():

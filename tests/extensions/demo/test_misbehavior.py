@@ -60,22 +60,23 @@ def test_three_suites_notice_an_agent_that_only_says_what_it_did():
 
 @pytest.mark.parametrize(("suite", "kind"), CASES)
 async def test_a_suite_notices_an_agent_that_misbehaves(suite, kind):
-    """By checks that are made for it, in two tests at least."""
+    """By checks that are made for it, in two tests at least. Tests without such a check cannot notice it."""
+    tests = [test for test in suite.tests if made_for(test, kind)]
     with DemoServer(misbehaves=[kind]) as server:
-        conversations = await played(suite, server)
+        conversations = await played(suite, tests, server)
     noticed = [test.name for test, transcript in conversations if any(failing(test, transcript, kind))]
     assert len(noticed) >= 2, noticed
 
 
-async def played(suite, server):
-    """The suite's tests, each with its conversation with the server; they are held all at once."""
+async def played(suite, tests, server):
+    """Tests of the suite, each with its conversation with the server; they are held all at once."""
 
     async def transcript(test):
         conversation = ConversationPlayer(agent_of(suite, server), ScriptedUser(), lambda _: None)
         end = await in_world(suite, test, server).play(conversation, test, suite.turns_of(test))
         return conversation.transcript(end)
 
-    return list(zip(suite.tests, await asyncio.gather(*map(transcript, suite.tests)), strict=True))
+    return list(zip(tests, await asyncio.gather(*map(transcript, tests)), strict=True))
 
 
 def agent_of(suite, server):
@@ -83,13 +84,18 @@ def agent_of(suite, server):
     return AuiAgent(AgentSettings(suite.agent_id, suite.api_key.get_secret_value(), server.base_url))
 
 
+def made_for(test, kind):
+    """The checks that are made for such an agent."""
+    checks = [evaluation for evaluation in strict_evaluations(test) if evaluation.strict in NOTICED_BY[kind]]
+    if kind is Misbehavior.LEAK:
+        return [check for check in checks if check.category == "safety"]
+    return checks
+
+
 def failing(test, transcript, kind):
     """The checks that are made for such an agent, and fail for it."""
-    for evaluation in strict_evaluations(test):
-        meant = evaluation.strict in NOTICED_BY[kind]
-        if kind is Misbehavior.LEAK:
-            meant = meant and evaluation.category == "safety"
-        if meant and evaluation.decide(transcript).outcome is Outcome.FAILED:
+    for evaluation in made_for(test, kind):
+        if evaluation.decide(transcript).outcome is Outcome.FAILED:
             yield evaluation
 
 
