@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import trial
 
+from ci_evals import load_suite
 from ci_evals.domain.results.run import Results
 from ci_evals.gate.noise import TrialNoise
 from ci_evals.scoring import numbers
@@ -39,6 +40,25 @@ def run(run_id: str, scores: dict[str, tuple[int, ...]], cluster_of=lambda name:
 
 def alone(_name: str) -> None:
     """No test is in a cluster."""
+
+
+@pytest.mark.parametrize("key", ["languages", "personas"])
+def test_users_of_a_task_are_in_clusters_as_the_simulation_has_them(key):
+    """Its figures are those of languages too."""
+    tests = [
+        {"name": name, "guidelines": "g", "turns": [{"user": "auto"}], "evaluations": [{"criterion": "c"}]}
+        for name in "abcdefgh"
+    ]
+    personas = {"x": {"traits": ["terse"]}, "y": {"traits": ["typos"]}}
+    users = {
+        "languages": {"languages": ["de", "fr"]},
+        "personas": {"personas": personas, "personaMatrix": True},
+    }
+    loaded = load_suite({"name": "Shop", "tests": tests, **users[key]})
+    clusters = [test.cluster for test in loaded.suite.tests]
+    simulated = Personas(tests=8, users=3, trials=1).clusters
+    assert len(set(clusters)) == 8
+    assert [clusters.index(cluster) for cluster in clusters] == [simulated.index(one) for one in simulated]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), SCORES), min_size=1, max_size=9))

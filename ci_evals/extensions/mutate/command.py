@@ -229,8 +229,8 @@ def _apply(file: str, found: Sequence[Suggestion], context: RunContext) -> bool:
     suggestions = [one for one in of_file if one.test in written]
     for name in dict.fromkeys(one.test for one in of_file if one.test not in written):
         context.show(
-            f"{file}: {name!r} is not written there, so its checks are not added. If it has a persona "
-            "or is of a pack, add them from suggestions.yaml to the test that it comes from."
+            f"{file}: {name!r} is not written there, so its checks are not added. If a persona, "
+            "a language or a pack made it, add them from suggestions.yaml to the test that it comes from."
         )
     if not suggestions:
         context.show(f"{file}: there is nothing to add")

@@ -52,3 +52,44 @@ def test_merged_shards_have_the_personas_of_all_tests(tmp_path):
     again = ci_evals("report", "merged", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert "Nobody played the personas of this run" in (tmp_path / "merged/summary.md").read_text()
+
+
+LANGUAGES = """
+name: Shop
+adapter: python:agent:reply
+maxTurns: 1
+languages: [de]
+tests:
+  - name: Refund
+    guidelines: You want a refund.
+    turns: [{ user: "I want a refund." }]
+    evaluations: [{ criterion: It names the order, strict: contains, text: "4812" }]
+"""
+LOCK = """
+translations:
+  de: [{ line: I want a refund., text: Ich will mein Geld zurück. }]
+"""
+
+
+def test_run_says_in_which_language_the_agent_failed(tmp_path):
+    """The agent of this run knows English."""
+    (tmp_path / "shop.yaml").write_text(LANGUAGES)
+    (tmp_path / "agent.py").write_text(
+        "def reply(message): return '4812' if 'refund' in message else 'What?'"
+    )
+    missing = ci_evals("run", "shop.yaml", "--provider=offline", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "run `ci-evals personas translate shop.yaml`" in missing.stderr
+    assert not (tmp_path / "results").exists()
+    (tmp_path / "shop.lock.yaml").write_text(LOCK)
+    played = ci_evals("run", ".", "--provider=offline", "--min-score=100", cwd=tmp_path)
+    assert played.returncode == 1, played.stderr
+    assert "Languages" in played.stdout
+    results = json.loads((tmp_path / "results/_results.json").read_text())
+    (suite,) = results["studies"]["personas"]["suites"]
+    assert [(user["name"], user["score"]) for user in suite["languages"]] == [(None, 100), ("de", 0)]
+    _, german = results["suites"][0]["tests"]
+    assert german["name"] == "Refund (de)"
+    assert german["trials"][0]["turns"][0]["user"] == "Ich will mein Geld zurück."
+    summary = (tmp_path / "results/summary.md").read_text()
+    assert "The agent did not pass in “de” (1 of 1 tests)." in summary
