@@ -78,6 +78,7 @@ GOLDEN = {
     "failing": comment_cases.bad,
     "passing": comment_cases.passed_example,
     "no-verdict": comment_cases.invalid,
+    "skipped": comment_cases.skipped,
     "files": files,
     "arms": arms,
 }

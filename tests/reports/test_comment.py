@@ -249,15 +249,6 @@ def test_scores_have_whole_points_outside_of_the_folds(story):
     assert re.search(r"\| \d+\.\d", text)
 
 
-def test_checks_that_failed_are_seen_without_unfolding():
-    """In words, unless heading, numbers or tests say them; the fold has all."""
-    text = comment.render(story_of(comment_cases.bad()), comment_cases.CONTEXT)
-    assert "- Also: the score fell by 26, at most 5 allowed." in comment_cases.unfolded(text)
-    assert "| regression | ❌ failed | no significant drop (p above 0.05) | p below 0.001 |" in text
-    assert "| max-cost | ✅ passed |" in text
-    assert "max-cost" not in comment_cases.unfolded(text)
-
-
 @pytest.mark.parametrize(("name", "most"), [("failed-example", 350), ("passed-example", 70)])
 def test_a_comment_is_read_in_seconds(name, most):
     """Of at most so many words before a fold is opened."""
@@ -357,10 +348,3 @@ def test_all_is_told_where_there_is_room():
     text = comment.render(story_of(results), comment.SummaryContext())
     assert text == documents.summary(story_of(results)) == report_texts.files(results)[SUMMARY]
     assert "Left out" not in text
-
-
-def test_a_good_run_is_a_heading_a_line_and_a_fold():
-    """And the commits in small print."""
-    text = comment.render(story_of(comment_cases.good()), comment_cases.CONTEXT)
-    shown = [line for line in comment_cases.unfolded(text).split("\n") if line]
-    assert [line[:9] for line in shown] == ["## ✅ Eval", "16 of 17 ", "<summary>", "</details", "<sub>`5c6"]

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import builders as build
 import cases
-import comment_cases
 import pytest
 from each_row import each_row
 from rich.cells import cell_len
@@ -15,6 +14,7 @@ from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import console
+from ci_evals.reports.markdown import documents
 from ci_evals.reports.story.story import story_of
 
 NO_DROP = "no significant drop (p above 0.05)"
@@ -85,6 +85,9 @@ def test_colours_are_paint_and_nothing_else():
         assert "\x1b" not in plain
         assert painted != plain
         assert re.sub(r"\x1b\[\d+m", "", painted) == plain
+    for make in cases.COMPARED.values():
+        painted = console.comparison(story_of(make()), color=True)
+        assert re.sub(r"\x1b\[\d+m", "", painted) == console.comparison(story_of(make()))
 
 
 def test_an_escape_of_the_agent_is_not_painted():
@@ -278,26 +281,13 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
 
 def test_a_comparison_without_checks_ends_with_the_sentence():
     """`compare` without options asks for nothing, so there is no verdict on the gate."""
-    text = console.comparison(story_of(replace(cases.unsure(), gate=build.decision())))
+    story = story_of(replace(cases.unsure(), gate=build.decision()))
+    text = console.comparison(story)
     assert text.splitlines()[-1].startswith("  Score 90.0 (66.9 to 97.1), baseline 95.8")
     assert "gate" not in text
-
-
-def test_a_comparison_is_painted_like_a_run():
-    """With and without colours the words are the same."""
-    for make in cases.COMPARED.values():
-        painted = console.comparison(story_of(make()), color=True)
-        assert re.sub(r"\x1b\[\d+m", "", painted) == console.comparison(story_of(make()))
-
-
-def test_a_skipped_run_gives_its_reason_and_no_score():
-    """Nothing was played: there is nothing to trust or not to trust, and nothing went wrong."""
-    text = console.render(story_of(comment_cases.skipped()))
-    assert text == (
-        "! Evals skipped: this fork has no secrets (llm-key and agent-key are missing)\n"
-        "  13 tests did not run. To test this pull request, push its branch to this repository once you have "
-        "read it.\n"
-    )
+    markdown = documents.comparison(story)
+    assert markdown.startswith("## Compared with the baseline\n\nScore 90.0 (66.9 to 97.1), baseline 95.8")
+    assert "**Checks**" not in markdown
 
 
 def test_no_comparison_leaves_no_empty_heading():

@@ -120,13 +120,6 @@ def test_commands_are_code_in_what_to_do():
     assert "ci-evals show --failed" in page.text("code")
 
 
-def test_skipped_run_shows_its_reason_and_no_number():
-    found = drawn(comment_cases.skipped())
-    assert "No trial ran, so no test has a result." in found.text("_broken")
-    assert found.text("h1").startswith("Evals skipped: ")
-    assert "/ 100" not in found.text("overview")
-
-
 @pytest.mark.parametrize("name", RUNS)
 def test_no_number_is_missing_without_a_word(name):
     """Nothing is said of NaN, None or a placeholder, every element is closed, and no id appears twice."""

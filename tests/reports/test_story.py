@@ -19,7 +19,6 @@ from ci_evals.reports.markdown import documents
 from ci_evals.reports.page import page
 from ci_evals.reports.story.comparison_runs import ComparisonRun
 from ci_evals.reports.story.story import story_of
-from ci_evals.reports.story.verdict import Trust
 
 
 @pytest.mark.parametrize("make", [comment_cases.bad, comment_cases.passed_example, cases.invalid])
@@ -32,13 +31,6 @@ def test_a_story_does_not_change():
     story = story_of(cases.good())
     with pytest.raises(FrozenInstanceError):
         story.certainty.sentence = "sure"  # type: ignore[misc]
-
-
-def test_the_origin_of_results_stands_in_their_verdict():
-    story = story_of(comment_cases.passed_example())
-    assert story.verdict() == "Evals passed: 93 / 100, same as main"
-    assert story.verdict(Trust.FORK).startswith("Evals passed (reported by the fork, unverified): 93")
-    assert story.verdict(Trust.CONTRADICTORY) == "No verdict: the results contradict their own checks"
 
 
 def test_every_report_says_why_a_conversation_ended_early_before_what_failed():
