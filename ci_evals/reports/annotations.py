@@ -68,10 +68,13 @@ def _only_reported(story: Story) -> bool:
 
 
 def _of_run(story: Story, severity: Severity) -> Annotation:
-    reasons = [story.verdict(), *story.run.gate.reasons[1:], *story.other_failures]
+    reasons = [story.verdict(), *story.run.gate.reasons[1:], story.failed_checks]
     if story.outcome is not RunOutcome.SKIPPED:
         reasons.append(story.numbers.text)
-    sentences = [*(sentence(capitalized(reason)) for reason in reasons), *story.notices.checks_not_made]
+    sentences = [
+        *(sentence(capitalized(reason)) for reason in reasons if reason),
+        *story.notices.checks_not_made,
+    ]
     return _annotation(severity, "ci-evals", " ".join(sentences))
 
 

@@ -24,6 +24,8 @@ _COLORS = {Tone.GOOD: _GREEN, Tone.BAD: _RED, Tone.OPEN: _YELLOW}
 _SIGNS = {Tone.GOOD: "✓", Tone.BAD: "✗", Tone.OPEN: "!"}
 _NAMED = 3
 """Tests of a kind that a line names."""
+_FEW = 3
+"""Failed criteria of a test that are all shown."""
 _SHOWN = 20
 """Tests of a kind that are shown with their evidence."""
 
@@ -104,11 +106,8 @@ class _Console:
             yield why
         yield from (f"! {warning}" for warning in story.judging.warnings)
         yield from story.notices.notes
-        if story.outcome is RunOutcome.FAILED:
-            failing = story.other_failures
-            yield from (sentence(capitalized(failure)) for failure in failing[:_NAMED])
-            if (more := len(failing) - _NAMED) > 0:
-                yield f"{numbers.count(more, 'more check')} failed {MORE_LINES}."
+        if story.failed_checks:
+            yield story.failed_checks
 
     def weakened(self) -> str:
         """The requirements that were dropped since the baseline."""
@@ -179,7 +178,8 @@ class _Console:
         )
         if early_end := test.early_end:
             yield f"    {sanitize.log_line(early_end, _TEXT)}"
-        criteria = test.criteria if self._verbose else test.criteria[:1]
+        few = len(test.criteria) <= _FEW or self._verbose
+        criteria = test.criteria if few else test.criteria[:1]
         for criterion in criteria:
             yield from self._criterion(criterion, test)
         if not criteria and test.first_reason:
@@ -221,6 +221,8 @@ class _Console:
         for errors in self._story.errors:
             why = sanitize.log_line(errors.reason, _TEXT)
             lines.append(f"{self._painted('!', _YELLOW)} {errors.what}: {why}")
+            if errors.by_suite:
+                lines.append(f"    {sanitize.log_line(errors.by_suite, _TEXT)}")
             lines.append(f"    {numbers.listed([*map(_name, errors.tests)], _NAMED, 'test')}")
         return "\n".join(["Errors and undecided", *lines]) if lines else ""
 

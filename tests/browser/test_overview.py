@@ -57,7 +57,7 @@ def test_the_table_is_filtered(look, compared):
     form.get_by_label("Tag").select_option("loyalty")
     assert names(page) == [test.name for test in tests if "loyalty" in test.tags]
     form.get_by_label("Tag").select_option("")
-    form.get_by_label("Changed only").check()
+    form.get_by_label("Changed outcome or score only").check()
     changed = {
         change.name
         for changes in (compared.head.comparison.regressed, compared.head.comparison.fixed)

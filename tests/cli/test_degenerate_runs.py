@@ -71,7 +71,16 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
 @pytest.mark.parametrize(
     ("tests", "trials", "head", "code", "says"),
     [
-        (1, 1, GOOD, 0, ("Evals passed: 100 / 100, same as the baseline", f"One trial per test; {TOO_FEW}")),
+        (
+            1,
+            1,
+            GOOD,
+            0,
+            (
+                "Evals passed: 100 / 100, no change seen against the baseline",
+                f"One trial per test; {TOO_FEW}",
+            ),
+        ),
         (1, 1, BAD, 3, (f"! No verdict: {NOT_CHECKED[:-1]}", "Passed in the baseline, failed now")),
         (
             1,
@@ -117,7 +126,7 @@ def test_all_scores_alike_are_no_drop(folder, agent, path):
     assert (exit_code, results["comparison"]["p"]) == (0, 1), comparison
     score = 100 if agent == GOOD else 0
     name = "base agent" if path == "both sides" else "baseline"
-    assert f"Evals passed: {score} / 100, same as the {name}" in comparison
+    assert f"Evals passed: {score} / 100, no change seen against the {name}" in comparison
     assert (UNSEEN if score else f"the {name} scores too low for a drop to show.") in comparison
     assert results["comparison"]["method"] == path.replace(" ", "-")
     decided = (
@@ -144,12 +153,18 @@ def test_from_100_to_0(folder, path):
         ((), GOOD, 0, None, "regression was not checked: there is no baseline."),
         ((), BAD, 0, None, "regression was not checked: there is no baseline."),
         (("--baseline=required",), GOOD, 3, None, "no baseline"),
-        ((f"--against={GOOD}",), GOOD, 0, "both-sides", "same as the base agent"),
+        ((f"--against={GOOD}",), GOOD, 0, "both-sides", "no change seen against the base agent"),
         ((f"--against={GOOD}",), BAD, 1, "both-sides", "6 tests broke compared with the base agent"),
         (("--baseline=one/0", "--history=0"), BAD, 1, "recorded", "6 tests broke since the baseline"),
-        (("--baseline=one/0", "--history=one"), GOOD, 0, "recorded", "same as the baseline"),
+        (("--baseline=one/0", "--history=one"), GOOD, 0, "recorded", "no change seen against the baseline"),
         (("--baseline=one/0", "--history=one"), BAD, 1, "recorded", "6 tests broke since the baseline"),
-        (("--baseline=one/0", "--history=one", f"--against={GONE}"), GOOD, 0, "recorded", "same as the"),
+        (
+            ("--baseline=one/0", "--history=one", f"--against={GONE}"),
+            GOOD,
+            0,
+            "recorded",
+            "no change seen against the",
+        ),
         (
             ("--baseline=one/0", "--history=one", f"--against={GOOD}"),
             BAD,

@@ -57,7 +57,8 @@ def test_the_verdict_is_the_heading_and_the_numbers():
     """In the words of the comment, with the other checks that failed."""
     verdict = annotations(story_of(cases.unproven()))[0]
     assert verdict.message == (
-        "Evals failed: 1 test broke since the baseline. The score fell by 6, at most 5 allowed. "
+        "Evals failed: 1 test broke since the baseline. "
+        "Failed checks: min-score; max-drop (the score fell by 6, at most 5 allowed). "
         "88 / 100 (90 required), the baseline has 94 (−6). 3 of 6 tests pass."
     )
 

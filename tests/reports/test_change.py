@@ -67,7 +67,7 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, **fields):
     )
 
 
-CAUGHT = "this run would detect a drop of 5.1 points or more 80 % of the time."
+CAUGHT = "this run would detect a drop of 6 points or more 80 % of the time."
 SCORE = "Score 86.4 (79.0 to 91.0), baseline 90.1, change −3.7 (−7.9 to +0.5)"
 RISE = {"head": 92.0, "delta": 1.9, "p": 0.9, "interval": Interval(low=-1.2, high=5), "trials_needed": None}
 NOTHING = {
@@ -189,7 +189,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
             SINGLE,
             (
                 f"{SCORE}, p = 0.12: a drop that may be chance; with so few trials per test, this run would "
-                "detect a drop of 11.9 points or more 80 % of the time."
+                "detect a drop of 12 points or more 80 % of the time."
             ),
         ),
         (
@@ -272,13 +272,13 @@ def test_change_is_described_in_one_sentence(fields, value):
         (
             {},
             "a drop that may be chance",
-            "This run would detect a drop of 5.1 points or more 80 % of the time.",
+            "This run would detect a drop of 6 points or more 80 % of the time.",
         ),
         (
             SINGLE | {"fewest_broken": 5},
             "a drop that may be chance",
             (
-                "With so few trials per test, this run would detect a drop of 11.9 points or more 80 % "
+                "With so few trials per test, this run would detect a drop of 12 points or more 80 % "
                 "of the time. Up to 4 newly failing tests can be chance."
             ),
         ),

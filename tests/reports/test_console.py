@@ -15,6 +15,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
+from ci_evals.reports.story.gate import check_name
 from ci_evals.reports.story.story import story_of
 
 NO_DROP = "no significant drop (p above 0.05)"
@@ -54,7 +55,7 @@ def test_a_pass_without_a_judge_names_what_is_undecided():
 
 def test_the_first_failed_criterion_is_named_and_verbose_names_all():
     """Short by default, complete when asked."""
-    findings = [build.finding("failed", criterion=f"Rule {n}", reason=f"broken {n}") for n in (1, 2, 3)]
+    findings = [build.finding("failed", criterion=f"Rule {n}", reason=f"broken {n}") for n in (1, 2, 3, 4)]
     results = build.results(
         build.suite_result(
             "Refunds", build.test_result("Pays", trials=(build.trial_result(findings=findings),))
@@ -63,8 +64,13 @@ def test_the_first_failed_criterion_is_named_and_verbose_names_all():
     short, long = console.render(story_of(results)), console.render(story_of(results), verbose=True)
     assert "Rule 1" in short
     assert "Rule 2" not in short
-    assert "2 more failed criteria (set verbose to see all)" in short
-    assert all(f"✗ Rule {n}: failed\n      Turn 1: broken {n}" in long for n in (1, 2, 3))
+    assert "3 more failed criteria (set verbose to see all)" in short
+    assert all(f"✗ Rule {n}: failed\n      Turn 1: broken {n}" in long for n in (1, 2, 3, 4))
+    few = build.trial_result(findings=findings[:2])
+    text = console.render(
+        story_of(build.results(build.suite_result("Refunds", build.test_result(trials=(few,)))))
+    )
+    assert all(f"✗ Rule {n}: failed" in text for n in (1, 2))
 
 
 def test_a_failure_is_shown_by_a_trial_that_was_played_to_its_end():
@@ -129,7 +135,7 @@ def gate_row(**fields) -> list[str]:
     """The cells of a check behind its name: the decision, what is required, and what was seen."""
     check = build.check(**{"name": "min-score", "required": 80, "seen": 90, "passed": True} | fields)
     text = console.render(story_of(build.results(gate=build.decision(check))), verbose=True)
-    (row,) = [line for line in text.splitlines() if line.startswith(f"  {check.name}  ")]
+    (row,) = [line for line in text.splitlines() if line.startswith(f"  {check_name(check)}  ")]
     _, *cells = re.split(r"  +", row.strip())
     return cells
 
@@ -153,7 +159,7 @@ def gate_row(**fields) -> list[str]:
             {"name": "max-drop", "required": 5, "seen": -1, "seen_if_undecided_failed": 6.01},
             ["at most 5", "6.1 if undecided counts as failed"],
         ),
-        ({"name": "regression", "required": 0, "seen": 2}, ["at most 0", "2"]),
+        ({"name": "regression", "required": 0, "seen": 2}, ["no newly failing test", "2"]),
         ({"name": "regression", "required": 0.05, "seen": 0.062}, [NO_DROP, "p = 0.06"]),
         ({"name": "regression", "required": 0.05, "seen": 0.0001}, [NO_DROP, "p below 0.001"]),
         ({"name": "regression", "required": 0.05, "seen": None}, [NO_DROP, "n/a"]),
@@ -211,7 +217,7 @@ def test_odds_are_shown_to_those_who_ask_and_of_large_runs_alone(odds, line):
 
 
 def test_the_verdict_names_what_fails():
-    """The heading has one, and lines below it three more, and how many are left; failed ones stand first."""
+    """A line below the heading names five, and how many are left; failed ones stand first in the table."""
     checks = [
         build.check(name=name, required=1, seen=0, passed=passed)
         for name, passed in (
@@ -223,8 +229,8 @@ def test_the_verdict_names_what_fails():
     ]
     results = build.results(gate=build.decision(*checks))
     text = console.render(story_of(results), verbose=True)
-    lines = [f"  The score of the tag “{letter}” is 0, at least 1 required.\n" for letter in "bcd"]
-    assert f"{''.join(lines)}  1 more check failed (set verbose to see all)." in text
+    named = [f"tag:{letter} (the score of the tag “{letter}” is 0, at least 1 required)" for letter in "bcd"]
+    assert f"  Failed checks: max-drop; critical:X; {'; '.join(named)}; and 1 more." in text
     assert text.index("  critical:X  ") < text.index("  min-score  ")
 
 
@@ -274,7 +280,7 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
     assert "Not compared" not in text
     assert (
         "\n\nLook first at the judge's model or its network (2 criteria). Fix that and "
-        "rerun. Read each error in the report, or by ci-evals show. "
+        "rerun. Read each error in report.html, or by ci-evals show. "
         "max-errors allows 0 errored or undecided trials; there were 2."
     ) in text
 
@@ -325,8 +331,8 @@ def test_names_give_way_and_numbers_stay_whole():
         for line in console.render(story_of(results), width=60).splitlines()
         if line.startswith("  Never")
     ]
-    assert row == "  Never tells a custom…  passed  100.0         1 of 1  3.5 s"
-    assert f"  {name}  passed  100.0         1 of 1  3.5 s" in console.render(story_of(results))
+    assert row == "  Never tells a c…  passed  100.0         1 of 1       3.5 s"
+    assert f"  {name}  passed  100.0         1 of 1       3.5 s" in console.render(story_of(results))
 
 
 def test_a_test_that_could_not_be_scored_does_not_read_passed():

@@ -24,7 +24,8 @@ from ci_evals.reports.story.verdict import Trust
 MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
 PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)
 
-_READ = "Read what failed in the report, or by ci-evals show --failed."
+UNCHANGED = "75 / 100, no change seen against main"
+_READ = "Read what failed in report.html, or by ci-evals show --failed."
 
 
 def became(results: Results) -> dict[tuple[str, str], Became]:
@@ -67,7 +68,7 @@ def gated(*checks, **fields) -> Results:
             lambda: compared("pppf", "pppp", min_score=85, of_base_commit=False),
             "Evals failed: 1 test broke since main",
         ),
-        (lambda: compared("pppf", "pppf"), "Evals passed: 75 / 100, same as main"),
+        (lambda: compared("pppf", "pppf"), f"Evals passed: {UNCHANGED}"),
         (lambda: compared("pppp", "pppf"), "Evals passed: 100 / 100, 25 points above main"),
         (lambda: compared("ppff", "pphh"), "Evals passed: 50 / 100, 25 points below main"),
         (lambda: compared("pphf", "pphf", min_score=80), "Evals failed: 62 / 100, 80 required"),
@@ -121,8 +122,14 @@ def test_a_test_that_broke_is_no_reason_where_another_check_failed():
 @pytest.mark.parametrize(
     ("trust", "verdict"),
     [
-        (Trust.FORK, "Evals passed (reported by the fork, unverified): 75 / 100, same as main"),
-        (Trust.OTHER_COMMIT, "Evals passed (results of another commit): 75 / 100, same as main"),
+        (
+            Trust.FORK,
+            f"Evals passed (reported by the fork, unverified): {UNCHANGED}",
+        ),
+        (
+            Trust.OTHER_COMMIT,
+            f"Evals passed (results of another commit): {UNCHANGED}",
+        ),
         (Trust.CONTRADICTORY, "No verdict: the results contradict their own checks"),
     ],
 )
@@ -173,7 +180,7 @@ def test_a_next_step_has_a_link_commands_and_an_exit_code_of_their_own():
     assert show == "ci-evals show --failed"
     assert repeat.startswith("ci-evals run ")
     kinds = {part.kind: part.text for part in step.parts}
-    assert kinds[PartKind.REPORT] == "in the report"
+    assert kinds[PartKind.REPORT] == "in report.html"
     assert kinds[PartKind.EXIT_CODE] == "Exit code 1."
     assert step.text.endswith("Exit code 1.")
 
@@ -238,9 +245,6 @@ def test_without_a_baseline_all_that_fail_are_failed():
     assert became(comment_cases.no_baseline()) == {}
 
 
-DECIDED = "A critical test failed and a score is below its minimum, so the run fails in any case."
-
-
 def in_rounds(most: int) -> Results:
     """A run in rounds of at most so many trials, decided after the second look."""
     results = comment_cases.flaky()
@@ -254,7 +258,7 @@ def in_rounds(most: int) -> Results:
         (
             lambda: compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
             (
-                "A drop of the score is not proven: in a rerun the change may differ by up to 24 points "
+                "That the agent got worse is not proven: in a rerun the change may differ by up to 24 points "
                 "(one trial per test)"
             ),
         ),
@@ -268,11 +272,14 @@ def in_rounds(most: int) -> Results:
         ),
         (
             comment_cases.flaky,
-            f"{DECIDED} A drop of the score is not proven: it may be chance (3 trials per test)",
+            "That the agent got worse is not proven: it may be chance (3 trials per test)",
         ),
         (
             cases.unsure,
-            "A drop of the score is not proven: it may be chance (5 trials per test)",
+            (
+                "That the agent got worse is not proven: it may be chance (5 trials per test). "
+                "To be surer, play 14 trials per test"
+            ),
         ),
         (
             lambda: compared("fppp", "pfff"),
@@ -281,11 +288,11 @@ def in_rounds(most: int) -> Results:
         (comment_cases.no_baseline, "3 trials per test"),
         (
             lambda: in_rounds(7),
-            f"{DECIDED} A drop of the score is not proven: it may be chance (3 of at most 7 trials per test)",
+            "That the agent got worse is not proven: it may be chance (3 of at most 7 trials per test)",
         ),
         (
             lambda: in_rounds(3),
-            f"{DECIDED} A drop of the score is not proven: it may be chance (3 trials per test)",
+            "That the agent got worse is not proven: it may be chance (3 trials per test)",
         ),
     ],
 )

@@ -393,4 +393,4 @@ def test_a_suite_of_which_too_little_was_decided_has_no_score_in_the_first_table
     run = comment_cases.bad()
     open_suite = replace(run.suites[0], decided_share=0.17)
     text = documents.summary(story_of(replace(run, suites=(open_suite, *run.suites[1:]))))
-    assert "| ❌ | Refunds | n/a | 93 | n/a | 2 of 8 |" in text
+    assert "| ❌ 6 failed | Refunds | n/a | 93 | n/a | 2 of 8 |" in text

@@ -123,10 +123,10 @@ class NoRegression(Rule):
 
     @classmethod
     def worded_limit(cls, limit: float) -> str:
-        """`no significant drop (p above 0.05)`, or `at most 0` tests."""
+        """`no significant drop (p above 0.05)`, or `no newly failing test`."""
         if limit:
             return f"no significant drop (p above {numbers.plain(limit)})"
-        return super().worded_limit(limit)
+        return "no newly failing test"
 
     @classmethod
     def seen(cls, check: GateCheck) -> str:

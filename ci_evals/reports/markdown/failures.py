@@ -1,12 +1,12 @@
 """The tests that fail, in Markdown: whole, or in a line each."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import Rank, Section, SummaryContext, listing, section
-from ci_evals.reports.story import changes
 from ci_evals.reports.story.failures import FailedTest
 from ci_evals.reports.story.outcome_labels import OUTCOMES
 from ci_evals.reports.story.phrases import NO_REASON
@@ -81,9 +81,9 @@ def _whole(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
     where = failed.change.first_divergence if failed.change else None
     differs = where is not None and (where.turn is not None or where.agent_differs is not None)
     divergence = ""
-    if where and differs:
-        base = sanitize.inline(failed.base, _NAME)
-        divergence = changes.divergence_sentence(where, lambda name: sanitize.code(name[:_NAME]), base=base)
+    if differs:
+        plain = replace(failed, base=sanitize.inline(failed.base, _NAME))
+        divergence = plain.divergence(lambda name: sanitize.code(name[:_NAME]))
     text = section(
         "failure",
         heading=_heading(failed, many=many, context=context),

@@ -247,9 +247,10 @@ def _head(story: Story, context: SummaryContext) -> Section:
         case RunOutcome.NO_VERDICT:
             reasons = tuple(sentence(capitalized(one)) for one in (why if cut else why[1:]))
         case _:
-            reasons = tuple(sentence(f"Also: {failure}") for failure in story.other_failures)
+            reasons = (story.failed_checks,) if story.failed_checks else ()
     line = " ".join(filter(None, [_line(story), _links(context)]))
-    sure = sanitize.inline(story.certainty.sentence) if story.change.news.broke else ""
+    tells = story.change.news.broke or story.outcome in UNFINISHED
+    sure = sanitize.inline(story.certainty.sentence) if tells else ""
     text = section("head", heading=heading(story, trust), line=line, sure=sure, reasons=reasons)
     return Section("the verdict", text)
 
@@ -276,8 +277,12 @@ def _passing_line(story: Story) -> str:
         f"{names(before)} {'fails' if len(before) == 1 else 'fail'} as {base}" if before else "",
         f"{names(failed)} {'fails' if len(failed) == 1 else 'fail'}" if failed else "",
     ]
-    line = "; ".join(part for part in parts if part)
-    return f"{line}. Fixed: {names(fixed)}." if fixed else f"{line}."
+    sentences = ["; ".join(part for part in parts if part)]
+    if fixed:
+        sentences.append(f"Fixed: {names(fixed)}")
+    if story.certainty.sentence and not news.broke:
+        sentences.append(sanitize.inline(story.certainty.sentence))
+    return " ".join(map(sentence, sentences))
 
 
 def _links(context: SummaryContext) -> str:
@@ -309,7 +314,7 @@ def _step_part(part: StepPart, context: SummaryContext) -> str:
     if part.kind is PartKind.COMMAND:
         return f"`{part.text}`"
     if part.kind is PartKind.REPORT and context.run_url:
-        return f"[{part.text}]({context.run_url}#artifacts)"
+        return f"[{part.text} of the artifacts]({context.run_url}#artifacts)"
     return sanitize.inline(part.text)
 
 
@@ -328,7 +333,8 @@ def _sure_title(story: Story) -> str:
 
 def _details_title(story: Story) -> str:
     """The content of the fold of details."""
-    parts = (story.run.all_tests, "checks", *story.run.cost_beside, "latency")
+    latency = ["latency"] if story.tables.latency else []
+    parts = (story.run.all_tests, "checks", *story.run.cost_beside, *latency)
     return " · ".join(map(sanitize.html_in_markdown, parts))
 
 
@@ -368,10 +374,8 @@ def _foot(story: Story, context: SummaryContext) -> Section:
         against = f"{'against' if commit else 'baseline'} {name}{branch}"
     judges = " and ".join(sanitize.code(name[:80]) for name in run.judges[:2])
     tested = sanitize.code(commit[:COMMIT]) + with_changes(run.info.git) if commit else ""
-    sure = story.certainty.sentence if outcome in _PASSED and not story.change.news.broke else ""
     parts = [
         " ".join(filter(None, [tested, against])),
-        sanitize.inline(sure),
         f"judge {judges}" if judges and outcome not in _WITHOUT_JUDGE else "",
         sanitize.inline(f"{run.tool.name} {run.tool.version}", 80),
     ]
@@ -380,7 +384,8 @@ def _foot(story: Story, context: SummaryContext) -> Section:
 
 def _cause(errors: TrialErrors) -> str:
     tests = numbers.listed([sanitize.inline(name, 80) for name in errors.tests], OPEN, "test")
-    return f"- **{errors.what}**: {sanitize.inline(errors.reason, 600)} ({tests})"
+    where = f". {sanitize.inline(errors.by_suite, 300)}" if errors.by_suite else ""
+    return f"- **{errors.what}**: {sanitize.inline(errors.reason, 600)}{where} ({tests})"
 
 
 def _counts(story: Story) -> Section | None:
@@ -390,7 +395,7 @@ def _counts(story: Story) -> Section | None:
 
 def _all_tests(story: Story, row: SuiteRow) -> Section:
     name = row.suite.name
-    title = f"#### {sanitize.inline(name, 100)}" if story.several_suites else ""
+    title = f"#### {sanitize.inline(name, 100)}"
     rows = [test for test in row.tests if story.listed.has(test.test)]
     unlisted = len(row.tests) - len(rows)
     inner = Section(f"all tests of {sanitize.inline(name, 80)}", title, Rank.LISTS, unlisted=unlisted)

@@ -22,6 +22,10 @@ from ci_evals.scoring.scores import ScoreRule, Validity, validity
 from ci_evals.scoring.statistics import ALPHA
 from ci_evals.scoring.usage import agent_models
 
+_MOST_ADVISED = 20
+"""Trials of each test that a reader is told to play."""
+NOT_FALLEN = "–"
+"""In place of a p where no score fell, or trials are too few for any."""
 _MOST_TRIALS = 100
 """Trials of each test: to say that more would be needed helps nobody."""
 _NAMED = 5
@@ -117,7 +121,7 @@ def _caught(change: Change) -> tuple[str, ...]:
     if change.base is not None and change.detectable > change.base:
         # No score falls so far.
         return ()
-    drop = numbers.least(change.detectable)
+    drop = numbers.at_least(change.detectable)
     noticed = f"this run would detect a drop of {drop} points or more 80 % of the time"
     return (f"with so few trials per test, {noticed}" if change.estimated_from == "tests" else noticed,)
 
@@ -156,10 +160,13 @@ def brief(results: Results, *, why_not: bool = True) -> str:
         return f"{score}; not compared with the baseline: {changes.why_not(comparison)}."
     interval = f" ({_interval(comparison)})" if comparison.interval else ""
     chance = f", {numbers.p_value(comparison.p)}" if shows_p(comparison) else ""
+    base = changes.base_name(results).removeprefix("the ")
     part = changes.compared_part(results, comparison)
+    if part and results.counts.errors:
+        part += ", as far as their trials were scored"
     compared = f"; compared on {part}: {numbers.score(comparison.head)}" if part else ""
     return (
-        f"{score}{compared}, baseline {numbers.score(comparison.base)}, "
+        f"{score}{compared}, {base} {numbers.score(comparison.base)}, "
         f"change {numbers.changed(comparison.base, comparison.head)}{interval}{chance}: "
         f"{significance(comparison, flawless=_flawless(results))}."
     )
@@ -199,13 +206,19 @@ def confirmed(comparison: Comparison) -> str:
 
 def trials_to_prove(comparison: Comparison, results: Results) -> str | None:
     """The number of trials that would prove a drop of this size; None if it is proven, or none would."""
-    needed = comparison.trials_needed
-    _, most = _trials_per_test(results)
-    if not shows_p(comparison) or needed is None or not most < needed <= _MOST_TRIALS:
+    needed = _needed(comparison, results)
+    if needed is None:
         return None
     drop = numbers.score(-(comparison.delta or 0))
     trials = f"{needed} trials per test on each side"
     return f"With {trials}, a run would detect a drop of {drop} points 80 % of the time."
+
+
+def _needed(comparison: Comparison, results: Results) -> int | None:
+    needed, (_, most) = comparison.trials_needed, _trials_per_test(results)
+    if not shows_p(comparison) or needed is None or not most < needed <= _MOST_TRIALS:
+        return None
+    return needed
 
 
 def small_print(results: Results) -> str:
@@ -217,9 +230,13 @@ def small_print(results: Results) -> str:
     if comparison is None or comparison.delta is None:
         return ""
     decided = not results.gate.reasons
-    of_p = "p is the probability that chance alone shows a drop at least this large."
+    of_p = (
+        "p is the probability that chance alone shows a drop at least this large; "
+        f"there is none ({NOT_FALLEN}) where no score fell."
+    )
     sentences = [
         "The numbers in brackets are 95 % intervals, cut at the ends of the scale.",
+        "Scores and shares are rounded down; a change is the difference of the scores shown.",
         of_p if shows_p(comparison) else None,
         # Where earlier runs decide, their own sentence has it.
         detectable_drop(comparison)
@@ -412,6 +429,9 @@ def certainty(results: Results, news: News) -> str:
         return trials
     if comparison and comparison.delta is not None and news.broke:
         sure = f"{_sure_of_broken(results, comparison, news)} ({trials[0].lower()}{trials[1:]})"
+        needed = _needed(comparison, results) or _MOST_ADVISED + 1
+        if not proven(comparison) and needed <= _MOST_ADVISED:
+            sure += f". To be surer, play {needed} trials per test"
         flaky = [one.name for one in news.broke if one.test is not None and one.test.flaky]
         some = f"Passed in some trials, and may pass in a rerun: {numbers.listed(flaky, _FLAKY_NAMED)}"
         return f"{sure}. {some}" if flaky and proven(comparison) else sure
@@ -434,30 +454,13 @@ def _sure_of_broken(results: Results, comparison: Comparison, news: News) -> str
     """What is proven where tests broke, and what is not: a sentence each."""
     if proven(comparison):
         return "Proven: the score fell by more than chance explains"
-    decided = _decided_alone(results)
-    before = f"{decided}. " if decided else ""
     if (comparison.delta or 0) >= 0:
-        return f"{before}The score did not fall, and single tests can fail by chance"
-    sentence = f"{before}A drop of the score is not proven: {_sure_of_change(results, comparison, drop='it')}"
+        return "The score did not fall, and single tests can fail by chance"
+    sentence = f"That the agent got worse is not proven: {_sure_of_change(results, comparison, 'it')}"
     most = (comparison.fewest_broken or 1) - 1
     if most < len(news.broke):
         return sentence
-    return f"{sentence}; up to {numbers.count(most, 'test')} can break by chance"
-
-
-def _decided_alone(results: Results) -> str:
-    """What fails the run whatever chance has to do with the change; empty if nothing does."""
-    failing = gate.failing(results)
-    critical = sum(check.kind is CheckKind.CRITICAL for check in failing)
-    floors = sum(rule_of(check).nature is Nature.FLOOR for check in failing)
-    parts = []
-    if critical:
-        parts.append("a critical test failed" if critical == 1 else f"{critical} critical tests failed")
-    if floors:
-        parts.append(
-            "a score is below its minimum" if floors == 1 else f"{floors} scores are below their minimum"
-        )
-    return capitalized(f"{' and '.join(parts)}, so the run fails in any case") if parts else ""
+    return f"{sentence}, and up to {numbers.count(most, 'test')} can break by chance"
 
 
 def _sure_of_change(results: Results, comparison: Comparison, drop: str = "the drop") -> str:

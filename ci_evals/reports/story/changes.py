@@ -98,7 +98,7 @@ def baseline(results: Results) -> str:
         return ""
     run = comparison.baseline
     commit = phrases.commit_name(run)
-    which = f"commit {commit}" if commit else f"run {run.run_id[:_RUN_ID]}"
+    which = f"commit {commit}" if commit else f"run “{run.run_id[:_RUN_ID]}”"
     when = f"{phrases.moment(run.at)}, {age(results, comparison)}"
     text = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
     if comparison.delta is None:
@@ -235,13 +235,6 @@ def base_name(results: Results) -> str:
     return branch or "the baseline"
 
 
-def compared_with(results: Results) -> str:
-    """The other side of a comparison of conversations, in a sentence: `the baseline`, or the other agent."""
-    comparison = results.comparison
-    both_sides = comparison is not None and comparison.method == "both-sides"
-    return base_agent(results) if both_sides else "the baseline"
-
-
 def in_base(results: Results) -> str:
     """The baseline as a place: `on main`, `in the baseline`, `with the base agent`."""
     comparison = results.comparison
@@ -271,18 +264,21 @@ def divergence_sentence(
     show: Callable[[str], str] = str,
     *,
     trials: bool = True,
+    several: bool = False,
     base: str = "the baseline",
 ) -> str:
     """The agent's different actions, and their turn. `show` writes a name, or a parameter's value.
 
-    `trials`: whether to say which trials they are, unless both are the first; `base`: what it diverges from.
+    `trials`: whether to say which trials they are, unless both are the only ones, that is the first and not
+    of `several`; `base`: what it diverges from.
     """
-    return _of_agent(divergence, show, base, trials=trials) + _of_user(divergence)
+    first = divergence.head_trial == divergence.base_trial == 1
+    return _of_agent(divergence, show, base, trials=trials and (several or not first)) + _of_user(divergence)
 
 
 def _of_agent(divergence: Divergence, show: Callable[[str], str], base: str, *, trials: bool) -> str:
     trial, baseline = "", base
-    if trials and (divergence.head_trial != 1 or divergence.base_trial != 1):
+    if trials:
         trial, baseline = f"Trial {divergence.head_trial} ", f"trial {divergence.base_trial} of {base}"
     actions, base_actions = _actions(divergence.head, show), _actions(divergence.base, show)
     if divergence.turn is None:

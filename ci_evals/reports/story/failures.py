@@ -1,7 +1,7 @@
 """What failed: tests with their criteria, reasons and turns, and the errors of trials. Not yet sanitized."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -22,6 +22,8 @@ from ci_evals.reports.story.phrases import spaced
 
 CONFIRMED = "confirmed"
 """The first word of the remark on a confirmed drop."""
+_MOST_SUITES = 5
+"""Suites that are named with their errors."""
 _Tests = list[tuple[SuiteResult, TestResult]]
 _Error = tuple[EndState, FailureCause | None, str]
 _Undecided = tuple[Cause | None, str]
@@ -109,6 +111,17 @@ class FailedTest:
     def reason(self, finding: Finding) -> str:
         """The reason where there is little room: of another tool's results its first paragraph."""
         return finding.reason.partition("\n\n")[0] if self.of_other_tool else finding.reason
+
+    def divergence(self, show: Callable[[str], str] = str) -> str:
+        """The first divergence of its conversation from the baseline's, in a sentence; empty if unknown.
+
+        `show` writes a name. Of several trials it names those that are compared.
+        """
+        first = self.change.first_divergence if self.change else None
+        if first is None:
+            return ""
+        several = self.test is not None and len(self.test.trials) > 1
+        return changes.divergence_sentence(first, show, several=several, base=self.base)
 
     @property
     def outcome(self) -> TestOutcome:
@@ -219,7 +232,7 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
                 file=test_words.file_of(of) if of else None,
                 warnings=warned,
                 of_other_tool=of is not None and of.of_other_tool,
-                base=changes.compared_with(results),
+                base=changes.base_name(results),
                 in_failed_run=failed_run,
             )
         )
@@ -237,7 +250,7 @@ def other_failed(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedT
             file=test_words.file_of(suite),
             warnings=warnings.of_test(suite.name, test.name),
             of_other_tool=suite.of_other_tool,
-            base=changes.compared_with(results),
+            base=changes.base_name(results),
             in_failed_run=gate.run_outcome(results) is RunOutcome.FAILED,
         )
         for suite, test in test_words.tests_of(results, TestOutcome.FAILED)
@@ -362,6 +375,8 @@ class TrialErrors:
     """`trial` or `criterion`."""
     at_fault: str = ""
     """Where to look first; empty if that is not known."""
+    by_suite: str = ""
+    """`Trials by suite: all 15 of Delivery; none of Refunds`; empty of a single suite."""
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -387,6 +402,7 @@ def errors_by_cause(suites: Sequence[SuiteResult]) -> tuple[TrialErrors, ...]:
             replace(
                 _grouped(tests, "trial", _after_tries(ERRORS[status], own_tries), reason, TestOutcome.ERROR),
                 at_fault=AT_FAULT.get(cause or status, ""),
+                by_suite=_by_suite(tests, suites),
             )
             for ((status, cause, reason), tests), own_tries in zip(
                 errors.items(), tries.values(), strict=True
@@ -403,6 +419,26 @@ def errors_by_cause(suites: Sequence[SuiteResult]) -> tuple[TrialErrors, ...]:
         ),
         *_trials_not_run([(suite, test) for suite in suites for test in suite.tests if test.not_run]),
     )
+
+
+def _by_suite(tests: _Tests, suites: Sequence[SuiteResult]) -> str:
+    """The part of each suite's trials, those first that are affected most; `tests` has one for each trial."""
+    if len(suites) < 2:
+        return ""
+    counts = Counter(id(suite) for suite, _ in tests)
+    found = []
+    for suite in suites:
+        number, played = counts[id(suite)], suite.counts.played_trials
+        if not number:
+            part = "none"
+        elif number == played:
+            part = f"all {played:,}"
+        else:
+            part = f"{number:,} of {played:,}"
+        if played:
+            found.append((number / played, f"{part} of {suite.name}"))
+    found.sort(key=lambda one: -one[0])
+    return f"Trials by suite: {numbers.listed([text for _, text in found], _MOST_SUITES, 'suite')}"
 
 
 def _of_test(test: TestResult) -> tuple[list[tuple[_Error, int]], list[_Undecided]]:

@@ -116,6 +116,13 @@ def _checks_not_made(checks: Sequence[GateCheck]) -> str:
     return f"{', '.join(names)} and {more} more were" if more > 0 else f"{' and '.join(names)} were"
 
 
+def check_name(check: GateCheck) -> str:
+    """The name of a check; `regression` has two meanings, which its option tells apart."""
+    if check.kind is not CheckKind.REGRESSION:
+        return check.name
+    return f"{check.name} ({'significant' if check.required else 'any'})"
+
+
 def decision(check: GateCheck) -> str:
     """The outcome of a check in words."""
     match check.passed:

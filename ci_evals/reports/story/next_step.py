@@ -242,7 +242,7 @@ def _read_errors() -> Iterator[StepPart]:
 
 def _read(what: str, command: str) -> Iterator[StepPart]:
     yield StepPart(what)
-    yield StepPart("in the report", PartKind.REPORT, "below")
+    yield StepPart("in report.html", PartKind.REPORT, "below")
     yield StepPart(", or by")
     yield StepPart(command, PartKind.COMMAND)
     yield StepPart(".")

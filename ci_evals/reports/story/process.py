@@ -262,7 +262,7 @@ _REACH_COLUMNS: tuple[Column[Reach], ...] = (
     Column("trials", show=lambda part: _amount(part.trials)),
     Column("tests", show=lambda part: _amount(part.tests)),
     Column(
-        "trials of compared tests, baseline → now",
+        "trials that used it, baseline → now",
         says_nothing=BLANK,
         show=_before_and_now,
     ),

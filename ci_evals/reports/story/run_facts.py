@@ -86,10 +86,10 @@ def _facts(results: Results, judges: dict[str, None]) -> Iterator[tuple[str, str
     yield "Commit", commit[:COMMIT] + phrases.with_changes(run.git) if commit else None
     yield _ref(run.git)
     yield "Pull request", str(run.git.pull_request) if run.git.pull_request else None
-    yield (
-        "Suite files" if len(suites) > 1 else "Suite file",
-        numbers.listed([suite.file for suite in suites], _FEW),
-    )
+    files = "Suite files" if len(suites) > 1 else "Suite file"
+    if results.of_other_tools:
+        files = "Results from"
+    yield files, numbers.listed([suite.file for suite in suites], _FEW)
     yield "Agent's models", numbers.listed(agent_models(results.usage), _FEW)
     yield "Judge", numbers.listed([*judges], _FEW)
     yield "Simulated user", numbers.listed([*users], _FEW)

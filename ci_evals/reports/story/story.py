@@ -161,8 +161,8 @@ class Story:
     own_verdict: str
     """The verdict in words, as the run itself gives it; `verdict` has that of foreign results."""
     numbers: Numbers
-    other_failures: tuple[str, ...]
-    """The failed checks in clauses, but for those that verdict, numbers or tests that broke make plain."""
+    failed_checks: str
+    """The failed checks in a sentence, with reasons that nothing else gives; empty if the verdict has all."""
     next_step: NextStep
     """The next step, with the command that repeats the first test that failed."""
     certainty: CertaintyStory
@@ -239,7 +239,7 @@ def story_of(results: Results, runs: ComparisonRuns = ALONE) -> Story:
         outcome=gate.run_outcome(results),
         own_verdict=verdict.verdict(results, news),
         numbers=verdict.in_numbers(results, news),
-        other_failures=verdict.other_failures(results, news),
+        failed_checks=verdict.failed_checks(results, news),
         next_step=next_step.what_to_do(results, news),
         certainty=CertaintyStory(
             sentence=certainty.certainty(results, news),

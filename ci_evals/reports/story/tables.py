@@ -60,6 +60,13 @@ class SuiteRow:
         return self.became
 
     @property
+    def base(self) -> float | None:
+        """The baseline's score: of the compared tests, or of all where none was compared."""
+        if self.became is None:
+            return None
+        return self.became.baseline_score if self.became.delta is None else self.became.base
+
+    @property
     def worst(self) -> TestOutcome:
         """The worst outcome of its tests."""
         outcomes = {test.outcome for test in scores.deciding(self.suite.tests)}
@@ -91,7 +98,7 @@ def _of_change(
     return Column(
         title,
         unbroken=unbroken,
-        says_nothing=BLANK,
+        says_nothing=frozenset({"", certainty.NOT_FALLEN}),
         show=lambda row: show(row.compared) if row.compared else "",
     )
 
@@ -103,7 +110,7 @@ def _change_interval(found: SuiteComparison) -> str:
 
 
 def _chance(found: SuiteComparison) -> str:
-    return numbers.chance(found.p) if certainty.shows_p(found) else ""
+    return numbers.chance(found.p) if certainty.shows_p(found) else certainty.NOT_FALLEN
 
 
 SUITE_COLUMNS: tuple[Column[SuiteRow], ...] = (
@@ -111,7 +118,11 @@ SUITE_COLUMNS: tuple[Column[SuiteRow], ...] = (
     Column("score", show=lambda row: numbers.NONE if row.too_little else numbers.score(row.suite.score)),
     Column("95 % interval", unbroken=True, says_nothing=BLANK, show=_suite_interval),
     Column("compared tests", unbroken=True, says_nothing=BLANK, show=_compared_part),
-    _of_change("baseline", lambda found: numbers.score(found.base)),
+    Column(
+        "baseline",
+        says_nothing=BLANK,
+        show=lambda row: "" if row.base is None else numbers.score(row.base),
+    ),
     _of_change("change", lambda found: numbers.changed(found.base, found.head)),
     _of_change("95 % interval of the change", _change_interval, unbroken=True),
     _of_change("p", _chance),
@@ -147,10 +158,10 @@ def suites(rows: Sequence[SuiteRow]) -> Table:
 def suites_in_brief(rows: Sequence[SuiteRow], base: str) -> Table:
     """The suites in whole points, for a first look; `base` is the name of the baseline."""
     columns: tuple[Column[SuiteRow], ...] = (
-        Column("", words=True, marked=True, show=_open_outcome),
+        Column("", words=True, marked=True, show=_brief_outcome),
         Column("Suite", words=True, limit=_NAME, show=lambda row: row.suite.name),
         Column("Score", show=_brief_score),
-        Column(base, limit=40, show=_brief_base),
+        Column(base, limit=40, show=lambda row: numbers.points(row.base)),
         Column("Change", show=_brief_change),
         Column("Tests passed", show=lambda row: test_words.passed_of(row.suite.counts)),
     )
@@ -159,9 +170,13 @@ def suites_in_brief(rows: Sequence[SuiteRow], base: str) -> Table:
     return table_of("Suites", columns, rows, mark=lambda row: mark_of(row.worst))
 
 
-def _open_outcome(row: SuiteRow) -> str:
+def _brief_outcome(row: SuiteRow) -> str:
+    """What its sign is about: `2 failed`, `errored`; nothing if all passed."""
     label = OUTCOMES[row.worst]
-    return label.words if label.tone is Tone.OPEN else ""
+    if label.tone is Tone.OPEN:
+        return label.words
+    failed = sum(test.outcome is TestOutcome.FAILED for test in scores.deciding(row.suite.tests))
+    return f"{failed:,} failed" if failed else ""
 
 
 def _brief_score(row: SuiteRow) -> str:
@@ -171,13 +186,6 @@ def _brief_score(row: SuiteRow) -> str:
     if row.compared and numbers.points(row.compared.head) != score:
         return f"{score} ({numbers.points(row.compared.head)} compared)"
     return score
-
-
-def _brief_base(row: SuiteRow) -> str:
-    if row.became is None:
-        return numbers.NONE
-    is_compared = row.became.delta is not None
-    return numbers.points(row.became.base if is_compared else row.became.baseline_score)
 
 
 def _brief_change(row: SuiteRow) -> str:
@@ -371,7 +379,7 @@ TEST_COLUMNS: tuple[Column[TestRow], ...] = (
         key=lambda row: row.reply,
     ),
     Column(
-        "time",
+        "total time",
         extra=True,
         says_nothing=frozenset({numbers.duration(0)}),
         show=lambda row: numbers.duration(row.seconds),
@@ -430,7 +438,7 @@ def _seen(check: GateCheck) -> str:
 
 
 CHECK_COLUMNS: tuple[Column[GateCheck], ...] = (
-    Column("check", words=True, limit=2 * _NAME, show=lambda check: check.name),
+    Column("check", words=True, limit=2 * _NAME, show=gate.check_name),
     Column("result", words=True, marked=True, show=gate.decision),
     Column("required", words=True, show=gate.required),
     Column("seen", words=True, show=_seen),
@@ -465,7 +473,17 @@ def checks(results: Results) -> Table | None:
         found,
         mark=lambda check: marks[check.passed],
         tone=lambda check: marks[check.passed].tone,
+        remark=_left_out(results) if marks is not _CHECK_MARKS else "",
     )
+
+
+def _left_out(results: Results) -> str:
+    """What the numbers of a run without a verdict leave out, in a sentence; empty if nothing."""
+    lost = sum(not (trial.counts or trial.excluded) for test in results.tests for trial in test.trials)
+    if not lost:
+        return ""
+    trials = numbers.count(lost, "trial")
+    return f"{trials} that errored {'is' if lost == 1 else 'are'} left out of all numbers but max-errors."
 
 
 def _so_far(check: GateCheck) -> str:

@@ -23,6 +23,8 @@ _UNSCORED = {
     TestOutcome.ERROR: "errored",
     TestOutcome.NOT_RUN: "not run",
 }
+_MOST_CHECKS = 5
+"""Failed checks that a sentence names."""
 
 
 class Trust(Enum):
@@ -110,7 +112,7 @@ def _score_of_100(results: Results) -> str:
 
 
 def _relative(results: Results) -> str:
-    """The score relative to the baseline's: `same as main`."""
+    """The score relative to the baseline's: `no change seen against main`."""
     comparison = results.comparison
     if certainty.too_little_decided(results):
         return ""
@@ -121,7 +123,7 @@ def _relative(results: Results) -> str:
         return f"not comparable with {base}"
     difference = numbers.difference(comparison.base, comparison.head)
     if difference == 0:
-        return f"same as {base}"
+        return f"no change seen against {base}"
     points = abs(numbers.points_between(comparison.base, comparison.head))
     amount = numbers.count(points, "point") if points else "less than a point"
     return f"{amount} {'above' if difference > 0 else 'below'} {base}"
@@ -153,7 +155,9 @@ def broke(results: Results, news: News) -> str:
     number = len(news.broke)
     tests = numbers.count(number, "test")
     if certainty.broke_for_sure(results):
-        return f"{tests} broke {changes.since(results)}"
+        flaky = sum(one.test is not None and one.test.flaky for one in news.broke)
+        some = f" ({flaky} of them in some trials only)" if 0 < flaky < number else ""
+        return f"{tests} broke {changes.since(results)}{some}"
     return f"{tests} {'fails' if number == 1 else 'fail'} that passed {changes.in_base(results)}"
 
 
@@ -164,12 +168,21 @@ def broke_title(results: Results) -> str:
     return f"Passed {changes.in_base(results)}, failed now"
 
 
-def other_failures(results: Results, news: News) -> tuple[str, ...]:
-    """The failed checks in clauses, but for those that heading, numbers or tests that broke make plain."""
-    plain = {CheckKind.CRITICAL, CheckKind.REGRESSION}
-    failing = [check for check in gate.failing(results) if check.kind not in plain]
-    told = {id(gate.run_floor(results)), id(_deciding(results, news))}
-    return tuple(gate.failure(check, results) for check in failing if id(check) not in told)
+def failed_checks(results: Results, news: News) -> str:
+    """The failed checks in a sentence: `Failed checks: min-score; max-drop (the score fell by 26, …).`.
+
+    The reason is left out where heading, numbers or tests that broke make it plain. Empty if the heading has
+    all.
+    """
+    failing, told = gate.failing(results), {id(gate.run_floor(results)), id(_deciding(results, news))}
+    if gate.run_outcome(results) is not RunOutcome.FAILED or all(id(check) in told for check in failing):
+        return ""
+    shown = []
+    for check in failing:
+        plain = id(check) in told or check.kind in {CheckKind.CRITICAL, CheckKind.REGRESSION}
+        shown.append(gate.check_name(check) + ("" if plain else f" ({gate.failure(check, results)})"))
+    noun = "check" if len(shown) == 1 else "checks"
+    return f"Failed {noun}: {numbers.listed(shown, _MOST_CHECKS)}."
 
 
 def _deciding(results: Results, news: News) -> GateCheck | None:
@@ -263,15 +276,14 @@ def _tests_that_pass(results: Results) -> str:
 
 def _without_numbers(results: Results, tests: str) -> str:
     """The line where score and change would mislead; empty where they do not."""
-    outcome, score = gate.run_outcome(results), _shown_score(results)
+    outcome = gate.run_outcome(results)
     if outcome is RunOutcome.SKIPPED:
         push = "To test this pull request, push its branch to this repository once you have read it."
         return f"{numbers.count(results.counts.tests, 'test')} did not run. {push}"
     if outcome not in UNFINISHED:
         return ""
-    if not score or certainty.too_little_decided(results):
-        return f"{tests}. {score}.".removesuffix(" .")
-    return f"{tests}. The part that was judged scores {score}."
+    too_little = certainty.too_little_decided(results)
+    return f"{tests}. {capitalized(too_little)}." if too_little else f"{tests}."
 
 
 class Kind(Enum):

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ci_evals.domain import numbers
 from ci_evals.reports.page.charts import changes, latency, quality, scores, trend
 from ci_evals.reports.page.charts.frame import Figure
 from ci_evals.reports.page.embedded_data import TestView
@@ -19,8 +18,6 @@ from ci_evals.reports.story.verdict import Numbers, Trust
 
 _CHARTS = (scores, changes, latency, quality, trend)
 """In the order of reading."""
-_CHECKS = 4
-"""Checks that the head shows."""
 _FEW = 5
 """Suites that it names."""
 
@@ -95,10 +92,8 @@ def _headline(story: Story) -> Headline:
 
 def _reasons(story: Story) -> Iterator[str]:
     outcome = story.outcome
-    failing = story.other_failures if outcome is RunOutcome.FAILED else ()
-    yield from (sentence(capitalized(failure)) for failure in failing[:_CHECKS])
-    if len(failing) > _CHECKS:
-        yield f"{numbers.count(len(failing) - _CHECKS, 'more check')} failed; the gate below has all."
+    if story.failed_checks:
+        yield story.failed_checks
     # The verdict names the first reason of a run without one.
     reasons = story.run.gate.reasons[outcome is RunOutcome.NO_VERDICT :]
     yield from (sentence(capitalized(reason)) for reason in reasons)

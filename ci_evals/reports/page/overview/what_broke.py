@@ -69,12 +69,6 @@ class WholeTest:
     since: str | None
 
     @property
-    def divergence(self) -> str | None:
-        """The first divergence of its conversation from the baseline's, in a sentence."""
-        first = self.failed.change.first_divergence if self.failed.change else None
-        return changes.divergence_sentence(first, base=self.failed.base) if first else None
-
-    @property
     def beside(self) -> str | None:
         """The address of the turn of that divergence, with the baseline's beside it."""
         first = self.failed.change.first_divergence if self.failed.change else None
@@ -100,9 +94,9 @@ class WholeTest:
     def kind(self, criterion: FailedCriterion) -> str:
         """The kind of a criterion, and how often it failed."""
         finding = criterion.finding
-        parts = [] if self.failed.of_other_tool else [verdict_words.verdict_kind(finding).replace("_", " ")]
+        parts = [] if self.failed.of_other_tool else [verdict_words.verdict_kind(finding)]
         parts += [f"weight {numbers.plain(finding.weight)}"] if finding.weight != 1 else []
-        parts += [finding.category] if finding.category else []
+        parts += [f"category {finding.category}"] if finding.category else []
         if criterion.trials > 1:
             parts.append(f"failed in {criterion.times} of {criterion.trials} trials")
         return ", ".join(parts)
@@ -157,7 +151,9 @@ def of(story: Story, links: TestLinks) -> WhatBroke:
     errors = [(errors, [links.link(test) for _, test in errors.affected]) for errors in story.errors]
     if errors or any(not group.folded for group in groups):
         unfinished = story.outcome in UNFINISHED
-        why = "Why there is no verdict" if unfinished else "Errors and undecided criteria"
+        why = "Errors and undecided criteria"
+        if unfinished:
+            title, why = "What went wrong", "Why there is no verdict"
         return WhatBroke(title, groups, errors, why, lost_logic=story.process.lost)
     played = any(row.test.trials for suite in story.suites for row in suite.tests)
     return WhatBroke(title, groups, nothing="No test failed." if played else _NOT_PLAYED)
