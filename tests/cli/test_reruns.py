@@ -92,6 +92,7 @@ class PullRequest:
             "run",
             "suite.json",
             "--provider=offline",
+            "--agent-in-process",
             repeats,
             *FLOOR,
             *options,
