@@ -22,6 +22,7 @@ from replay import (
     push,
     record_baseline,
     repository,
+    upload_baseline,
 )
 
 pytestmark = pytest.mark.slow
@@ -33,9 +34,15 @@ def actions(tmp_path):
         yield played
 
 
+@pytest.fixture(scope="module")
+def results_of_main(tmp_path_factory):
+    with repository(tmp_path_factory.mktemp("main")) as played:
+        yield record_baseline(played)
+
+
 @pytest.fixture
-def with_baseline(actions):
-    record_baseline(actions)
+def with_baseline(actions, results_of_main):
+    upload_baseline(actions, results_of_main)
     return actions
 
 

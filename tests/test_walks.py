@@ -1,15 +1,13 @@
 """A real run takes each step of the two walks in ARCHITECTURE.md, in the order that is written."""
 
-import os
 import re
-import subprocess
-import sys
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from commands import action, ci_evals
 from doc_pages import ROOT
 
 pytestmark = pytest.mark.slow
@@ -56,22 +54,20 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> list[Step]:
     """The calls of all steps, in a run of the action that is compared with a baseline."""
     folder = tmp_path_factory.mktemp("walk")
     inputs = {
+        "CALLS": str(folder / "calls"),
         "INPUT_SUITES": "demo:hr",
         "INPUT_PROVIDER": "offline",
         "INPUT_MAX-DROP": "5",
         "INPUT_OUTPUT-DIR": "results",
     }
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "CALLS": str(folder / "calls")} | inputs
-    environment["STEPS"] = "\n".join(
-        f"{PACKAGE / step.module} {step.name}" for walk in walks() for step in walk
-    )
-    command = [sys.executable, "-c", FOLLOWED, str(ROOT / "entrypoint.py")]
-    for more in ({}, {"INPUT_BASELINE": "results/_results.json", "INPUT_OUTPUT-DIR": "again"}):
-        (folder / "calls").unlink(missing_ok=True)
-        done = subprocess.run(
-            command, cwd=folder, env=environment | more, capture_output=True, text=True, check=False
-        )
-        assert done.returncode in {0, 1}, done.stderr
+    inputs["STEPS"] = "\n".join(f"{PACKAGE / step.module} {step.name}" for walk in walks() for step in walk)
+    baseline = action(cwd=folder, env=inputs)
+    assert baseline.returncode == 0, baseline.stderr
+    inputs |= {"INPUT_BASELINE": "results/_results.json", "INPUT_OUTPUT-DIR": "again"}
+    program = folder / "followed.py"
+    program.write_text(FOLLOWED)
+    followed = ci_evals(str(ROOT / "entrypoint.py"), cwd=folder, env=inputs, program=str(program))
+    assert followed.returncode in {0, 1}, followed.stderr
     lines = (line.split() for line in (folder / "calls").read_text().splitlines())
     return [Step(Path(file).relative_to(PACKAGE).as_posix(), name) for file, name in lines]
 
