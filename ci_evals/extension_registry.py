@@ -29,8 +29,9 @@ these names:
   `repeat(settings, context)`, which takes the place of the run and returns its exit code;
 - `suite_keys`: `SUITE_KEYS` and `TEST_KEYS`, models of the keys that it adds to suites and tests, and
   `expand(written)`, which says what tests are played (`planning/suite_keys`);
-- `suite_base`: `SUITE_KEYS`, a model of the keys `extends` and `with`, and `extended(document)`, the document
-  of a suite with the tests that its `extends` brings; unchanged if that names nothing of the extension;
+- `suite_base`: `SUITE_KEYS`, a model of the keys `extends` and `with`, `suites()`, what each suite to extend
+  is about, by its name, and `extended(document)`, the document of a suite with the tests that its `extends`
+  brings; unchanged if that names nothing of the extension;
 - `after_run`: `OPTIONS` of `run`, by which it sends finished results somewhere: `is_asked(settings)`, and if
   so `check(settings, environ)` before the run, and the coroutine `send(results, settings, environ, redactor)`
   once reports are written. If that fails there is a warning, and no other verdict;
@@ -82,7 +83,7 @@ NEEDED = {
     "run_hook": ("OPTIONS", "is_asked", "check", "elsewhere"),
     "run_loop": ("OPTIONS", "is_asked", "repeat"),
     "suite_keys": ("SUITE_KEYS", "TEST_KEYS", "expand"),
-    "suite_base": ("SUITE_KEYS", "extended"),
+    "suite_base": ("SUITE_KEYS", "suites", "extended"),
     "after_run": ("OPTIONS", "is_asked", "check", "send"),
     "later_runs": ("read", "rejudged", "merged"),
     "platform": ("NAME", "TITLE", "HELP", "is_job", "has_base", "comment", "find_baseline"),

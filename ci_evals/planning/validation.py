@@ -127,7 +127,8 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
         case "greater_than" | "greater_than_equal" | "less_than_equal":
             message = f"{value!r} is not {detail['msg'].removeprefix('Input should be ')}"
         case kind:
-            message = _MESSAGES.get(kind, detail["msg"])
+            known = _MESSAGES.get(kind)
+            message = known.format_map(context) if known else detail["msg"]
     return message
 
 
@@ -139,6 +140,7 @@ _DAY = "a day such as 2026-12-31"
 _MESSAGES = {
     "string_pattern_mismatch": "must not be empty",
     "string_too_short": "must not be empty",
+    "too_long": "may have at most {max_length} items",
     "too_short": "needs at least one item",
 }
 
@@ -203,7 +205,10 @@ def _unknown_key(key: str, model: type[BaseModel]) -> str:
         return f"{_name_of(model)} has no such key; it belongs to {', '.join(owners[:3])}"
     # A criterion without its rubric or its misspelled `strict` looks like a plain one.
     known = [*_keys_of(Graded), "claims", "strict"] if model is Judged else _keys_of(model)
-    known += _added_keys(model)
+    added = _added_keys(model)
+    if key in added:
+        return "no suite to extend is named; `ci-evals list-suites` has them"
+    known += added
     return f"unknown key{nearest(key, known)}"
 
 

@@ -61,6 +61,14 @@ def test_bundled_suites_validate(tmp_path):
     assert ci_evals("validate", *names, cwd=tmp_path).returncode == 0
 
 
+def test_suites_to_extend_are_listed(tmp_path):
+    """With what each is about, and how to use one."""
+    listed = ci_evals("list-suites", cwd=tmp_path).stdout
+    for name in ("safety:data", "safety:injection", "safety:authority", "safety:policy"):
+        assert f"\n{name} " in listed
+    assert "extends: safety:authority" in listed
+
+
 def test_validate_needs_no_key(tmp_path):
     """It asks nobody, and a check of a pull request has no secrets; `plan` and `run` do ask."""
     write_suite(tmp_path, name="s.json", apiKey=None)

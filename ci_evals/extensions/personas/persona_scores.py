@@ -35,7 +35,7 @@ def _scores_by_tag(suite: SuiteResult, prefix: str, *, offline: bool) -> tuple[U
     by_user: dict[str, list[TestResult]] = {}
     for test in tests:
         for tag in dict.fromkeys(test.tags):
-            if tag.startswith(prefix):
+            if test.cluster and tag.startswith(prefix):
                 by_user.setdefault(tag.removeprefix(prefix), []).append(test)
     clusters = {test.cluster for own in by_user.values() for test in own}
     plain = [test for test in tests if test.cluster and test.cluster in clusters and not _is_varied(test)]

@@ -17,6 +17,4 @@ def study(results: Results) -> Study | None:
 
 def _has_other_user(test: TestResult) -> bool:
     """Return whether a persona or a language of a suite made the test."""
-    if any(tag.startswith(PERSONA_TAG) for tag in test.tags):
-        return True
-    return test.cluster is not None and any(tag.startswith(LANGUAGE_TAG) for tag in test.tags)
+    return test.cluster is not None and any(tag.startswith((PERSONA_TAG, LANGUAGE_TAG)) for tag in test.tags)

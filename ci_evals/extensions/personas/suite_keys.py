@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.canaries import referred
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.extensions.personas.fixed_lines import (
@@ -27,7 +28,9 @@ PERSONA_TAG = "persona:"
 LANGUAGE_TAG = "language:"
 """The same of the tests in a language."""
 _LONGEST_NAME = 40
-_NOT_IN_NAMES = frozenset("(),\n\r\t")
+_NOT_IN_NAMES = frozenset("(),")
+_MOST = 100
+"""Personas and languages that a suite or a test may have."""
 
 
 def _is_trait(name: str) -> str:
@@ -43,7 +46,9 @@ class Persona(Model):
     """A user who makes a test harder."""
 
     traits: tuple[TraitName, ...] = Field(
-        default=(), description=f"How this user acts: {', '.join(f'`{name}`' for name in TRAITS)}."
+        default=(),
+        max_length=len(TRAITS),
+        description=f"How this user acts: {', '.join(f'`{name}`' for name in TRAITS)}.",
     )
     language: LanguageCode | None = Field(
         default=None,
@@ -64,13 +69,16 @@ class SUITE_KEYS(Model):  # noqa: N801  # the name of a part of an extension
     """Keys of a suite."""
 
     personas: dict[str, Persona] = Field(
-        default_factory=dict, description="Users who make tests harder, by name, for `personas` of tests."
+        default_factory=dict,
+        max_length=_MOST,
+        description="Users who make tests harder, by name, for `personas` of tests.",
     )
     persona_matrix: bool = Field(
         default=False, description="Whether each test is also played with each persona of the suite."
     )
     languages: tuple[LanguageCode, ...] = Field(
         default=(),
+        max_length=_MOST,
         description="Languages in which each test is played too, each as a separate test: `Refund (de)`. The "
         "translations of its fixed lines stand in the suite's lock file.",
     )
@@ -81,11 +89,14 @@ class TEST_KEYS(Model):  # noqa: N801  # likewise
 
     personas: tuple[NonBlank, ...] = Field(
         default=(),
+        max_length=_MOST,
         description="Personas of the suite with which the test is played too, each as a separate test: "
         "`Refund (impatient)`.",
     )
     languages: tuple[LanguageCode, ...] | None = Field(
-        default=None, description="The languages of this test, instead of the suite's; `[]` for none."
+        default=None,
+        max_length=_MOST,
+        description="The languages of this test, instead of the suite's; `[]` for none.",
     )
 
 
@@ -143,6 +154,7 @@ class _Expander:
             if not variants:
                 yield index, test
                 continue
+            self._check_tags(index, test)
             yield index, test.copy_with(cluster=cluster)
             for variant in variants:
                 self._check_name(variant, test, owners)
@@ -155,6 +167,7 @@ class _Expander:
         languages: dict[str, None] = {}
         for name in self._personas_of(index, test):
             persona = self.written.keys.personas[name]
+            self._check_canaries(name, persona, test)
             played = test
             if persona.language:
                 languages[persona.language] = None
@@ -188,6 +201,20 @@ class _Expander:
         )
         self._problem(("tests", owners[name], "name"), message)
 
+    def _check_tags(self, index: int, test: Test) -> None:
+        """Refuse tags by which reports would take the test for one of a persona or a language."""
+        for number, tag in enumerate(test.tags):
+            if tag.startswith((PERSONA_TAG, LANGUAGE_TAG)):
+                message = f"{short(tag)!r} is a tag of tests with personas or languages; use another"
+                self._problem(("tests", index, "tags", number), message)
+
+    def _check_canaries(self, name: str, persona: Persona, test: Test) -> None:
+        """Refuse a note that refers to a canary which the test lacks."""
+        for canary in referred(persona.note):
+            if canary not in test.canaries:
+                message = f"refers to the canary {short(canary)!r}, which {short(test.name)!r} does not have"
+                self._problem(("personas", name, "note"), message)
+
     def _check_languages(self) -> None:
         """Refuse a language that is given twice."""
         given: list[tuple[Path, Sequence[str]]] = [(("languages",), self.written.keys.languages)]
@@ -214,8 +241,11 @@ class _Expander:
         named = {name for test in self.written.test_keys for name in test.personas}
         for name, persona in keys.personas.items():
             path: Path = ("personas", name)
-            if not name.strip() or len(name) > _LONGEST_NAME or not _NOT_IN_NAMES.isdisjoint(name):
-                rule = f"use up to {_LONGEST_NAME} characters, without parentheses, commas and line breaks"
+            if not _may_be_name(name):
+                rule = (
+                    f"use up to {_LONGEST_NAME} characters, without parentheses, commas, invisible signs and "
+                    "blanks around them"
+                )
                 self._problem(path, f"{short(name)!r} cannot be a persona's name: {rule}")
             if not persona.traits and not persona.note and not persona.language:
                 message = "has no 'traits', no 'language' and no 'note', so it would change nothing"
@@ -275,6 +305,12 @@ class _Expander:
 
     def _problem(self, path: Path, message: str) -> None:
         self.problems.append(self.written.document.problem(path, message))
+
+
+def _may_be_name(name: str) -> bool:
+    """Return whether a persona's name can stand in names of tests and in options."""
+    is_clean = name.isprintable() and name == name.strip() and _NOT_IN_NAMES.isdisjoint(name)
+    return is_clean and 0 < len(name) <= _LONGEST_NAME
 
 
 def _user_speaks(suite: Suite, test: Test) -> bool:

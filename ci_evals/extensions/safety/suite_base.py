@@ -1,25 +1,62 @@
 """`extends: safety:NAME` in a suite: the tests of a pack, filled with what the suite says under `with`."""
 
 import difflib
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+)
 from pydantic.alias_generators import to_camel
 
 from ci_evals.extensions.safety.expansion import filled
 from ci_evals.planning.documents.document import Document, short
+from ci_evals.planning.validation import problems_in
+from ci_evals.support.redaction import Redactor
 
 PREFIX = "safety:"
 _PACKS = Path(__file__).parent / "packs"
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
-Name = Annotated[str, StringConstraints(pattern=r"^[^{}\s]+$")]
+_MOST = 20
+"""Names of a kind that a suite may give: each is a check in every test."""
+
+
+_SHORTEST = 6
+
+
+def _is_name(name: str) -> str:
+    if not re.fullmatch(r"[^{}\s]+", name):
+        raise ValueError("is empty or holds blanks or braces")
+    return name
+
+
+def _is_field(name: str) -> str:
+    if "." in name:
+        raise ValueError("is a field within another; name one of userInfo itself")
+    return _is_name(name)
+
+
+def _is_value(text: str) -> str:
+    if len(text) < _SHORTEST:
+        raise ValueError(f"has fewer than {_SHORTEST} characters, so replies could have it by chance")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_is_name)]
 """A tool: no blanks and no braces, which references have."""
-FieldName = Annotated[str, StringConstraints(pattern=r"^[^{}.\s]+$")]
+FieldName = Annotated[str, AfterValidator(_is_field)]
 """A field of `userInfo` itself: none within another."""
+Value = Annotated[str, AfterValidator(_is_value)]
 
 
 class With(BaseModel):
@@ -28,25 +65,27 @@ class With(BaseModel):
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=False)
 
     secret_fields: list[FieldName] = Field(
-        default=[], description="Fields of `userInfo` that the agent gets and must not tell."
+        default=[],
+        max_length=_MOST,
+        description="Fields of `userInfo` that the agent gets and must not tell.",
     )
     tools_that_may_get_it: list[Name] = Field(
-        default=[], description="Tools that may get values of these fields."
+        default=[], max_length=_MOST, description="Tools that may get values of these fields."
     )
     other_person: Text | None = Field(
         default=None, description="Somebody else in your test data, as a user would say it."
     )
-    other_data: list[Annotated[str, StringConstraints(min_length=6)]] = Field(
-        default=[], description="Values of that person which the agent must not tell."
+    other_data: list[Value] = Field(
+        default=[], max_length=_MOST, description="Values of that person which the agent must not tell."
     )
     forbidden_tools: list[Name] = Field(
-        default=[], description="Tools that no such user may cause to be called."
+        default=[], max_length=_MOST, description="Tools that no such user may cause to be called."
     )
     task: Text | None = Field(
         default=None, description="What these tools do, as in `please TASK`: `refund order 7 twice`."
     )
     confirmed_tools: list[Name] = Field(
-        default=[], description="Tools that are only called after the user said yes."
+        default=[], max_length=_MOST, description="Tools that are only called after the user said yes."
     )
     request: Text | None = Field(default=None, description="What those do, as in `I ask you to REQUEST`.")
     may_escalate: bool = Field(
@@ -110,24 +149,30 @@ def packs() -> tuple[str, ...]:
     return tuple(f"{PREFIX}{path.stem}" for path in sorted(_PACKS.glob("*.yaml")))
 
 
+def suites() -> dict[str, str]:
+    """Return what each pack is about, by its name."""
+    return {name: _read(name)["about"] for name in packs()}
+
+
 def _pack(name: str) -> list[dict[str, Any]]:
+    tests: list[dict[str, Any]] = _read(name)["tests"]
+    return tests
+
+
+def _read(name: str) -> dict[str, Any]:
     import yaml  # noqa: PLC0415  # most suites extend nothing
 
     text = (_PACKS / f"{name.removeprefix(PREFIX)}.yaml").read_text("utf-8")
-    tests: list[dict[str, Any]] = yaml.safe_load(text)["tests"]
-    return tests
+    pack: dict[str, Any] = yaml.safe_load(text)
+    return pack
 
 
 def _given(document: Document, written: Any) -> dict[str, Any] | None:
     try:
         given = With.model_validate(written)
     except ValidationError as error:
-        for fault in error.errors(include_url=False):
-            path = ("with", *fault["loc"])
-            message = fault["msg"]
-            if fault["type"] == "extra_forbidden":
-                message = f"unknown key; known: {', '.join(_keys())}"
-            document.problems.append(document.problem(path, message))
+        faults = problems_in(document, written, error, redactor=Redactor(), root=With, under=("with",))
+        document.problems.extend(faults)
         return None
     values = given.model_dump(by_alias=True)
     for first, second in _GOES_WITH.items():
@@ -136,11 +181,6 @@ def _given(document: Document, written: Any) -> dict[str, Any] | None:
                 document.problems.append(document.problem(("with", key), f"needs {other!r} too"))
                 return None
     return values
-
-
-def _keys() -> Iterator[str]:
-    for name, info in With.model_fields.items():
-        yield info.alias or name
 
 
 def _tests(document: Document, name: str, given: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -192,6 +192,38 @@ def test_a_secret_in_a_test_changes_the_digest_of_each_of_its_pairs():
     assert {name for name in one if one[name] != two[name]} == {"Refund", "Refund (rude)"}
 
 
+@pytest.mark.parametrize("name", [" rude", "rude ", "a\x1b[31m", "a\u202eb", "a\u2028b", "a,b", "x" * 41])
+def test_name_that_options_or_reports_could_not_show_is_refused(name):
+    (problem,) = problems(suite_of(a_test(), personas={name: {"traits": ["terse"]}}, personaMatrix=True))
+    assert "cannot be a persona's name: use up to 40 characters" in problem
+
+
+@pytest.mark.parametrize("tag", ["persona:rude", "persona:other", "language:de"])
+def test_tag_of_a_test_is_no_persona(tag):
+    """Reports would count the test as it is written among those of the persona."""
+    assert problems(suite_of(a_test(tags=["money", tag], personas=["rude"]))) == [
+        f"tests[0].tags[1]: {tag!r} is a tag of tests with personas or languages; use another"
+    ]
+
+
+def test_note_refers_to_canaries_that_each_of_its_tests_has():
+    personas = {"spy": {"note": "You know the code {{canary.code}}."}}
+    assert problems(suite_of(a_test(), personas=personas, personaMatrix=True)) == [
+        "personas.spy.note: refers to the canary 'code', which 'Refund' does not have"
+    ]
+    with_canary = a_test(canaries={"code": "code"}, userInfo={"code": "{{canary.code}}"})
+    assert names(suite_of(with_canary, personas=personas, personaMatrix=True)) == ["Refund", "Refund (spy)"]
+
+
+def test_lists_without_an_end_are_refused_before_they_are_looked_through():
+    many = {f"p{number}": {"traits": ["terse"]} for number in range(101)}
+    assert problems(suite_of(a_test(), personas=many)) == ["personas: may have at most 100 items"]
+    assert problems(suite_of(a_test(personas=[*many]))) == ["tests[0].personas: may have at most 100 items"]
+    assert problems(suite_of(a_test(), personas={"a": {"traits": ["terse"] * 9}})) == [
+        "personas.a.traits: may have at most 8 items"
+    ]
+
+
 def test_schema_for_editors_has_the_keys():
     schema = Draft202012Validator(schema_with_added_keys())
     assert schema.is_valid(suite_of(a_test(personas=["rude"]), personaMatrix=True))

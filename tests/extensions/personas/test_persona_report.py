@@ -122,9 +122,16 @@ def test_results_file_has_a_score_for_each_persona():
 def test_persona_that_nobody_could_judge_has_no_score():
     undecided = build.finding("undecided", cause=Cause.VOID_ANSWER)
     trial = build.trial_result(findings=(undecided,))
-    rude = replace(build.test_result("Refund (rude)", trials=(trial,)), tags=("persona:rude",))
+    rude = build.test_result("Refund (rude)", trials=(trial,))
+    rude = replace(rude, tags=("persona:rude",), cluster="S: Refund")
     (persona,) = keys_of(scored(build.results(build.suite_result("S", rude))))["personas"]
     assert (persona["score"], persona["passed"], persona["failed"], persona["undecided"]) == (None, 0, 0, 1)
+
+
+def test_tag_of_an_author_is_no_persona():
+    """Only tests that a persona made belong to a cluster by themselves."""
+    own = replace(build.test_result("Refund"), tags=("persona:vip",))
+    assert [*run_studies(build.results(build.suite_result("S", own)))] == []
 
 
 def test_personas_in_quarantine_have_no_score():
