@@ -110,7 +110,6 @@ def _retries(test: TestResult) -> JsonObject:
 
 
 def _step(trial: TrialResult) -> JsonObject:
-    """Return one trial of a test."""
     outcomes = {finding.outcome for finding in trial.findings}
     if not trial.counts:
         status = Status.OTHER

@@ -199,7 +199,6 @@ def _suite_files(own: Results, suite: SuiteResult) -> dict[str, Iterable[str]]:
 
 
 def _once(render: Callable[P, str], *args: P.args, **kwargs: P.kwargs) -> Iterator[str]:
-    """The text that a function makes, made when it is asked for."""
     yield render(*args, **kwargs)
 
 

@@ -30,7 +30,7 @@ _READ = "Read what failed in report.html, or by ci-evals show --failed."
 
 def became(results: Results) -> dict[tuple[str, str], Became]:
     """The tests whose outcome changed."""
-    return failures.became(results, failures.news(results))
+    return failures.became(results, story_of(results).change.news)
 
 
 def compared(
@@ -220,7 +220,7 @@ def test_no_score_is_shown_where_little_was_decided():
 
 def test_every_test_is_in_one_list():
     """What broke, what could not be judged, what failed before, what was fixed, and what fell."""
-    found = failures.news(compared("fuhpf", "pphfh"))
+    found = story_of(compared("fuhpf", "pphfh")).change.news
     assert [test.name for test in found.broke] == ["Test 1"]
     assert [test.name for test in found.unjudged] == ["Test 2"]
     assert [test.name for test in found.failed_before] == ["Test 3"]
@@ -238,7 +238,7 @@ def test_every_test_is_in_one_list():
 
 def test_without_a_baseline_all_that_fail_are_failed():
     """Nothing is said to have broken."""
-    found = failures.news(comment_cases.no_baseline())
+    found = story_of(comment_cases.no_baseline()).change.news
     assert [test.name for test in found.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]
     assert {test.file for test in found.failed} == {"evals/refunds.yaml", "evals/handover.yaml"}
     assert not found.broke
@@ -334,8 +334,8 @@ def test_a_test_that_only_ended_in_an_error_did_not_break():
     suite = build.suite_result("Refunds", errored, scored)
     failed = build.results(suite, gate=build.decision(exit_code=1))
     without = build.results(suite, gate=build.decision(exit_code=3, reasons=("1 of 2 trials broke off",)))
-    assert [one.name for one in failures.news(failed).failed] == ["Late parcel", "Damaged jug"]
-    assert [one.name for one in failures.news(without).failed] == ["Damaged jug"]
+    assert [one.name for one in story_of(failed).change.news.failed] == ["Late parcel", "Damaged jug"]
+    assert [one.name for one in story_of(without).change.news.failed] == ["Damaged jug"]
 
 
 def test_a_run_that_is_only_over_a_limit_says_where_to_look():

@@ -25,8 +25,7 @@ from ci_evals.reports.annotations import Severity, annotations
 from ci_evals.reports.markdown import comment, documents, summary
 from ci_evals.reports.markdown.sections import truncated
 from ci_evals.reports.names import JUNIT
-from ci_evals.reports.story import failures, judging
-from ci_evals.reports.story.judging import CriterionWarnings
+from ci_evals.reports.story import failures
 from ci_evals.reports.story.story import story_of
 from ci_evals.support.redaction import Redactor
 
@@ -75,9 +74,8 @@ def test_without_evidence_no_reliability_is_reported(name):
         assert "Krippendorff" not in text
         assert "from the cache" not in text
         assert "excluded from every" not in text
-    assert judging.remarks(cases.made(name)) == ()
-    assert judging.warnings(cases.made(name)) == ()
-    assert judging.tables(cases.made(name)) == ()
+    known = story_of(cases.made(name)).judging
+    assert (known.remarks, known.warnings, known.tables) == ((), (), ())
 
 
 def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is():
@@ -111,7 +109,7 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
 
 def test_a_flag_is_for_its_own_test_alone():
     """Another test may have a criterion of the same words."""
-    warnings = CriterionWarnings.of_run(RUN)
+    warnings = story_of(RUN).judging.of_criteria
     assert warnings.of("Refunds", reliability_cases.TOO_LATE, reliability_cases.KIND) == FLAG
     assert warnings.of("Refunds", reliability_cases.IN_TIME, reliability_cases.KIND) == ""
     assert warnings.of("Exchanges", reliability_cases.TOO_LATE, reliability_cases.KIND) == ""
@@ -121,7 +119,7 @@ def test_a_flag_is_for_its_own_test_alone():
 def test_outdated_calibration_is_reported_in_one_line():
     old = OldCalibration(at=reliability_cases.AT, why="another judge: the prompt changed")
     run = reliability_cases.trusted(studies=(old,))
-    texts = [remark.text for remark in judging.remarks(run) if remark.topic == "Calibration"]
+    texts = [remark.text for remark in story_of(run).judging.remarks if remark.topic == "Calibration"]
     assert texts == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
 
 
@@ -129,16 +127,15 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     whole, *_ = reliability_cases.CALIBRATION.parts
     barred = replace(whole, may_gate=False, why="kappa may be below 0.4")
     run = reliability_cases.trusted(studies=(replace(reliability_cases.CALIBRATION, parts=(barred,)),))
-    assert "Compared with people, this judge should not gate: kappa may be below 0.4." in judging.warnings(
-        run
-    )
+    warnings = story_of(run).judging.warnings
+    assert "Compared with people, this judge should not gate: kappa may be below 0.4." in warnings
 
 
 def test_a_study_of_another_judge_says_who_judged():
     """Its numbers say nothing of the judge of this run."""
     judge = replace(reliability_cases.JUDGE, models=("gpt-next",))
     run = reliability_cases.trusted(studies=(replace(reliability_cases.ATTACKS, judge=judge),))
-    message = next(one.text for one in judging.remarks(run) if one.topic == "Attacks")
+    message = next(one.text for one in story_of(run).judging.remarks if one.topic == "Attacks")
     assert message.endswith(" Judged by gpt-next, which is another judge: the model changed.")
 
 
@@ -149,7 +146,9 @@ def test_a_preference_by_the_runs_judge_names_no_other():
         replace(reliability_cases.JUDGE, prompt="prefer"),
         "preference",
     )
-    assert "Judged by" not in next(one.text for one in judging.remarks(run) if one.topic == "Preference")
+    assert "Judged by" not in next(
+        one.text for one in story_of(run).judging.remarks if one.topic == "Preference"
+    )
 
 
 def judged_by_run(study, judge, name):
@@ -210,7 +209,7 @@ def test_warnings_say_what_to_do_and_are_short():
     low = replace(reliability_cases.AGREEMENT.criteria[0], name="The agent " * 40, test="T" * 300)
     whole = replace(reliability_cases.AGREEMENT.whole, low=True)
     many = replace(reliability_cases.AGREEMENT, criteria=(low,) * 20, whole=whole)
-    items = judging.warnings(reliability_cases.trusted(vote_agreement=many))
+    items = story_of(reliability_cases.trusted(vote_agreement=many)).judging.warnings
     disagree = next(one for one in items if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree

@@ -180,7 +180,6 @@ def _quoted(text: str) -> str:
 
 
 def _actions(turn: Turn) -> tuple[str, ...]:
-    """The agent's actions for a reply."""
     out = [f"{found.label}: {', '.join(map(_action, found.actions))}" for found in turns.action_lists(turn)]
     if (error := turns.reply_error(turn)) is not None:
         out.append(f"**error response**: {sanitize.inline(error, REASON_LIMIT)}")

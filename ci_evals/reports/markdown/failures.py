@@ -9,7 +9,7 @@ from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import Rank, Section, SummaryContext, listing, section
 from ci_evals.reports.story.failures import FailedTest
 from ci_evals.reports.story.outcome_labels import OUTCOMES
-from ci_evals.reports.story.phrases import NO_REASON
+from ci_evals.reports.story.phrases import NO_REASON, joined
 
 _CRITERIA = 3
 """Failed criteria of a test that are shown; its own report has all."""
@@ -63,7 +63,7 @@ def names(tests: Sequence[str], shown: int = 3) -> str:
     more = len(tests) - len(listed)
     if more > 0:
         return f"{', '.join(listed)} and {more:,} more"
-    return " and ".join(part for part in (", ".join(listed[:-1]), *listed[-1:]) if part)
+    return joined(listed)
 
 
 def _url(failed: FailedTest, context: SummaryContext) -> str | None:

@@ -177,7 +177,6 @@ def exact_suites(story: Story) -> Section:
 
 
 def _flaky(story: Story) -> Section | None:
-    """The tests whose trials disagree, in a line."""
     title, found = story.flaky
     if not found:
         return None
@@ -256,7 +255,6 @@ def _head(story: Story, context: SummaryContext) -> Section:
 
 
 def _line(story: Story) -> str:
-    """The line of numbers below the heading."""
     shown = story.numbers
     if story.outcome in _PASSED:
         return _passing_line(story)
@@ -319,7 +317,6 @@ def _step_part(part: StepPart, context: SummaryContext) -> str:
 
 
 def _agents(story: Story) -> Section | None:
-    """The agents that were played side by side."""
     found = story.tables.agents
     whole = Section("the agents", f"### {found.title}" if found else "", noun="agent")
     return tabled(whole, found) if found else None

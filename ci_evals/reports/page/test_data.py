@@ -249,7 +249,6 @@ def _finding(finding: Finding, doubt: str | None) -> Data:
 
 
 def _verdict(verdict: Finding | Vote) -> Data:
-    """The data that a finding and a vote share."""
     return _known(
         outcome=verdict.outcome,
         cause=CAUSES[verdict.cause] if verdict.cause else None,

@@ -18,7 +18,7 @@ from ci_evals.domain.results.comparison import (
 )
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.story import phrases
-from ci_evals.reports.story.phrases import capitalized, sentence
+from ci_evals.reports.story.phrases import capitalized, joined, sentence
 from ci_evals.scoring.statistics import ALPHA
 
 _SHOWN_REASONS = 3
@@ -323,7 +323,7 @@ def _actions(deeds: Iterable[DivergentAction], show: Callable[[str], str]) -> st
     by_kind: dict[LogicKind, list[str]] = {}
     for deed in deeds:
         by_kind.setdefault(deed.kind, []).append(_action_name(deed, show))
-    return _joined([f"{_VERBS[kind]} {_joined(_first_names(names))}" for kind, names in by_kind.items()])
+    return joined([f"{_VERBS[kind]} {joined(_first_names(names))}" for kind, names in by_kind.items()])
 
 
 def _action_name(deed: DivergentAction, show: Callable[[str], str]) -> str:
@@ -340,7 +340,3 @@ def _action_name(deed: DivergentAction, show: Callable[[str], str]) -> str:
 def _first_names(names: list[str]) -> list[str]:
     more = len(names) - _MOST_NAMED
     return names if more <= 0 else [*names[:_MOST_NAMED], f"{more} more"]
-
-
-def _joined(parts: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

@@ -206,7 +206,7 @@ def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
     return tuple(out)
 
 
-def newly_failing(results: Results) -> tuple[FailedTest, ...]:
+def newly_failing(results: Results, warnings: CriterionWarnings) -> tuple[FailedTest, ...]:
     """The tests that passed in the baseline and do not now: critical ones first, then the worst."""
     comparison = results.comparison
     if comparison is None:
@@ -216,7 +216,6 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
         for test in suite.tests:
             if test.outcome is not TestOutcome.PASSED:
                 not_passed[suite.name, test.name].append((suite, test))
-    warnings = CriterionWarnings.of_run(results)
     failed_run = gate.run_outcome(results) is RunOutcome.FAILED
     out = []
     for became in changes.newly_failing(comparison):
@@ -239,9 +238,11 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
     return _critical_first(out)
 
 
-def other_failed(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedTest, ...]:
+def other_failed(
+    results: Results, shown: Sequence[FailedTest], warnings: CriterionWarnings
+) -> tuple[FailedTest, ...]:
     """The failed tests that are not among `shown`, critical ones first."""
-    known, warnings = {id(failed.test) for failed in shown}, CriterionWarnings.of_run(results)
+    known = {id(failed.test) for failed in shown}
     return _critical_first(
         FailedTest(
             suite.name,
@@ -315,11 +316,11 @@ class News:
         return *self.broke, *self.worse, *self.failed
 
 
-def news(results: Results) -> News:
-    """The tests worth showing."""
+def news(results: Results, warnings: CriterionWarnings) -> News:
+    """The tests worth showing; `warnings`: why criteria are less reliable."""
     comparison = results.comparison
-    newly = newly_failing(results)
-    others = other_failed(results, newly)
+    newly = newly_failing(results, warnings)
+    others = other_failed(results, newly, warnings)
     if results.gate.reasons:  # tests that ended in an error are named with what kept the run from a verdict
         newly, others = (tuple(filter(_has_score, found)) for found in (newly, others))
     if comparison is None:
@@ -397,28 +398,18 @@ def errors_by_cause(suites: Sequence[SuiteResult]) -> tuple[TrialErrors, ...]:
                 tries.setdefault(error, []).append(number)
             for verdict in own_undecided:
                 undecided.setdefault(verdict, []).append((suite, test))
-    return (
-        *(
-            replace(
-                _grouped(tests, "trial", _after_tries(ERRORS[status], own_tries), reason, TestOutcome.ERROR),
-                at_fault=AT_FAULT.get(cause or status, ""),
-                by_suite=_by_suite(tests, suites),
-            )
-            for ((status, cause, reason), tests), own_tries in zip(
-                errors.items(), tries.values(), strict=True
-            )
-        ),
-        *(
-            replace(
-                _grouped(
-                    tests, "criterion", "undecided", _why_undecided(cause, reason), TestOutcome.UNDECIDED
-                ),
-                at_fault=AT_FAULT.get(cause, "") if cause else "",
-            )
-            for (cause, reason), tests in undecided.items()
-        ),
-        *_trials_not_run([(suite, test) for suite in suites for test in suite.tests if test.not_run]),
-    )
+    out = []
+    for (status, cause, reason), tests in errors.items():
+        what = _after_tries(ERRORS[status], tries[status, cause, reason])
+        found = _grouped(tests, "trial", what, reason, TestOutcome.ERROR)
+        at_fault = AT_FAULT.get(cause or status, "")
+        out.append(replace(found, at_fault=at_fault, by_suite=_by_suite(tests, suites)))
+    for (why, reason), tests in undecided.items():
+        text = _why_undecided(why, reason)
+        found = _grouped(tests, "criterion", "undecided", text, TestOutcome.UNDECIDED)
+        out.append(replace(found, at_fault=AT_FAULT.get(why, "") if why else ""))
+    not_run = [(suite, test) for suite in suites for test in suite.tests if test.not_run]
+    return (*out, *_trials_not_run(not_run))
 
 
 def _by_suite(tests: _Tests, suites: Sequence[SuiteResult]) -> str:
@@ -493,12 +484,12 @@ def _count(number: int, noun: str) -> str:
     return numbers.count(number, noun, "criteria" if noun == "criterion" else None)
 
 
-def at_fault(suites: Sequence[SuiteResult]) -> str:
+def at_fault(errors: Iterable[TrialErrors]) -> str:
     """The likely culprits, each with the number of its trials or criteria; empty if none is known."""
     found: dict[str, Counter[str]] = {}
-    for errors in errors_by_cause(suites):
-        if errors.at_fault:
-            found.setdefault(errors.at_fault, Counter())[errors.noun] += errors.number
+    for one in errors:
+        if one.at_fault:
+            found.setdefault(one.at_fault, Counter())[one.noun] += one.number
     return ", then at ".join(
         f"{what} ({' and '.join(_count(number, noun) for noun, number in many.items())})"
         for what, many in found.items()

@@ -5,7 +5,6 @@ Brackets behind a number hold its 95 % interval.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import JudgeCheck, JudgeUsed, PartAgreement, VoteAgreement
@@ -109,7 +108,6 @@ def passes_by_grounds(results: Results) -> tuple[int, int]:
 
 
 def _checks(found: Sequence[JudgeCheck]) -> str:
-    """The judges' results on control questions."""
     return " ".join(
         f"{one.model} answered {one.right} of {numbers.count(one.asked, 'control question')} right on "
         f"{one.at:%Y-%m-%d}{_TAKEN[one.taken_from]} ({one.required} required): "
@@ -142,7 +140,6 @@ def cached_answers(results: Results) -> str | None:
 
 
 def _vote_warnings(results: Results) -> Iterator[str]:
-    """A warning if votes disagree."""
     agreement = results.vote_agreement
     low = [part for part in agreement.criteria if part.low] if agreement else []
     if not agreement or not low:
@@ -167,7 +164,6 @@ def _vote_warnings(results: Results) -> Iterator[str]:
 
 
 def _vote_criterion_warnings(results: Results) -> Iterator[CriterionWarning]:
-    """Each criterion on which votes disagree."""
     for part in results.vote_agreement.criteria if results.vote_agreement else ():
         if part.low:
             text = f"the judge's votes disagree on this one ({_percent(part)} of pairs agree)"
@@ -281,56 +277,11 @@ class Remark:
     text: str
 
 
-def remarks(results: Results) -> tuple[Remark, ...]:
-    """All that is known of judge and simulated user of this run."""
-    found = []
-    if text := _judge_remark(results):
-        found.append(Remark(JUDGE, text))
-    if results.vote_agreement:
-        found.append(Remark("Votes", _vote_remark(results.vote_agreement)))
-    if results.user_checks:
-        found.append(Remark("Simulated user", _user_remark(results.user_checks)))
-    found += [Remark(study.topic, study.remark) for study in studies(results)]
-    return tuple(found)
-
-
-def tables(results: Results) -> tuple[Table, ...]:
-    """The tables behind the remarks, in the same order."""
-    found = []
-    if results.vote_agreement:
-        found.append(_vote_table(results.vote_agreement))
-    if results.user_checks:
-        found.append(_user_table(results.user_checks))
-    for study in studies(results):
-        found += study.tables
-    return tuple(table for table in found if table.rows)
-
-
-def warnings(results: Results) -> tuple[str, ...]:
-    """Warnings that a reader needs before the numbers, each with what to do."""
-    of_run = (*_user_warnings(results), *_vote_warnings(results))
-    return (*of_run, *(warning for study in studies(results) for warning in study.warnings))
-
-
-def studies(results: Results) -> tuple[StudyReport, ...]:
-    """The report of each study on this run."""
-    return tuple(study_reports(results))
-
-
 @dataclass(frozen=True)
 class CriterionWarnings:
     """The criteria of a run that are less reliable, and why."""
 
     by_criterion: Mapping[str, Sequence[CriterionWarning]]
-
-    @classmethod
-    def of_run(cls, results: Results) -> Self:
-        """Return those of a run, from its votes and studies."""
-        found: dict[str, list[CriterionWarning]] = {}
-        of_studies = (warning for study in studies(results) for warning in study.criterion_warnings)
-        for warning in (*_vote_criterion_warnings(results), *of_studies):
-            found.setdefault(warning.criterion, []).append(warning)
-        return cls(found)
 
     def of(self, suite: str, test: str, criterion: str) -> str:
         """The warning about this criterion of this test; empty if there is none."""
@@ -344,3 +295,47 @@ class CriterionWarnings:
         """The warnings about all criteria of a test, by criterion."""
         found = ((criterion, self.of(suite, test, criterion)) for criterion in self.by_criterion)
         return {criterion: warning for criterion, warning in found if warning}
+
+
+@dataclass(frozen=True)
+class JudgingStory:
+    """What is known of judge and simulated user."""
+
+    remarks: tuple[Remark, ...]
+    tables: tuple[Table, ...]
+    """The numbers behind these remarks."""
+    warnings: tuple[str, ...]
+    """Reasons to trust judge or simulated user less, each with what to do."""
+    of_criteria: CriterionWarnings
+    cached_answers: str | None
+    """The share of the judge's answers that came from the cache."""
+
+
+def of_run(results: Results) -> JudgingStory:
+    """Return what is known of judge and simulated user of a run, from its own numbers and its studies."""
+    remarks, tables = [], []
+    if text := _judge_remark(results):
+        remarks.append(Remark(JUDGE, text))
+    if results.vote_agreement:
+        remarks.append(Remark("Votes", _vote_remark(results.vote_agreement)))
+        tables.append(_vote_table(results.vote_agreement))
+    if results.user_checks:
+        remarks.append(Remark("Simulated user", _user_remark(results.user_checks)))
+        tables.append(_user_table(results.user_checks))
+    warnings = [*_user_warnings(results), *_vote_warnings(results)]
+    criterion_warnings = [*_vote_criterion_warnings(results)]
+    for study in study_reports(results):
+        remarks.append(Remark(study.topic, study.remark))
+        tables += study.tables
+        warnings += study.warnings
+        criterion_warnings += study.criterion_warnings
+    by_criterion: dict[str, list[CriterionWarning]] = {}
+    for warning in criterion_warnings:
+        by_criterion.setdefault(warning.criterion, []).append(warning)
+    return JudgingStory(
+        tuple(remarks),
+        tuple(table for table in tables if table.rows),
+        tuple(warnings),
+        CriterionWarnings(by_criterion),
+        cached_answers(results),
+    )

@@ -1,7 +1,7 @@
 """The next step after a run: what to read, what to run and what to change. Not yet sanitized."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,7 +13,7 @@ from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.gate.rules import rule_of
 from ci_evals.reports.story import certainty, failures, gate, notes
 from ci_evals.reports.story.advice import FIX_FAILURES, NO_JUDGE, REPLAYED
-from ci_evals.reports.story.failures import FailedTest, News
+from ci_evals.reports.story.failures import FailedTest, News, TrialErrors
 from ci_evals.reports.story.outcome_labels import UNFINISHED, RunOutcome
 
 _EVIDENCE = {
@@ -84,15 +84,15 @@ class NextStep:
         return tuple(part.text for part in self.parts if part.kind is PartKind.COMMAND)
 
 
-def what_to_do(results: Results, news: News) -> NextStep:
+def what_to_do(results: Results, news: News, errors: Sequence[TrialErrors]) -> NextStep:
     """The next step without a verdict, after a failed one, or where tests broke; empty if none is known."""
-    return NextStep(tuple(_next_step(results, news)))
+    return NextStep(tuple(_next_step(results, news, errors)))
 
 
-def _next_step(results: Results, news: News) -> Iterator[StepPart]:
+def _next_step(results: Results, news: News, errors: Sequence[TrialErrors]) -> Iterator[StepPart]:
     outcome = gate.run_outcome(results)
     if outcome in UNFINISHED:
-        yield from _without_verdict(results, outcome)
+        yield from _without_verdict(results, errors)
     elif outcome is RunOutcome.FAILED:
         yield from _after_failure(results, news)
         yield from _exit_code(results)
@@ -100,19 +100,19 @@ def _next_step(results: Results, news: News) -> Iterator[StepPart]:
         yield from _after_failure(results, news)
 
 
-def _without_verdict(results: Results, outcome: RunOutcome) -> Iterator[StepPart]:
-    if outcome is RunOutcome.INTERRUPTED:
+def _without_verdict(results: Results, errors: Sequence[TrialErrors]) -> Iterator[StepPart]:
+    if gate.run_outcome(results) is RunOutcome.INTERRUPTED:
         yield StepPart("Rerun to get a verdict.")
         yield from _build_fails(results)
         return
-    at_fault = failures.at_fault(results.suites)
+    at_fault = failures.at_fault(errors)
     if at_fault:
         yield StepPart(f"Look first at {at_fault}. Fix that and rerun.")
     elif notes.without_judge(results):
         yield StepPart(NO_JUDGE)
     else:
         yield StepPart("Fix the cause and rerun.")
-    if failures.errors_by_cause(results.suites):
+    if errors:
         yield from _read_errors()
     if certainty.too_little_decided(results) or results.score is None:
         yield from _evidence(results)

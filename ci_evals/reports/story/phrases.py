@@ -1,5 +1,6 @@
 """Phrases that all reports share: sentences, moments, commits, roles. Not yet sanitized."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -29,6 +30,11 @@ def sentence(text: str) -> str:
 def capitalized(text: str) -> str:
     """`text` with its first letter in upper case."""
     return text[:1].upper() + text[1:]
+
+
+def joined(parts: Sequence[str]) -> str:
+    """`a, b and c`; empty for none."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def moment(at: datetime) -> str:

@@ -63,7 +63,6 @@ def scored_parts(results: Results) -> tuple[Scored, ...]:
 
 
 def _floor(results: Results, suite_number: int | None = None) -> GateCheck | None:
-    """The highest minimum of a suite, or of the run."""
     floors = [
         check
         for check in results.gate.checks

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
@@ -31,7 +32,7 @@ from ci_evals.reports.story import (
 from ci_evals.reports.story.changes import Difference
 from ci_evals.reports.story.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.failures import News, TrialErrors
-from ci_evals.reports.story.judging import CriterionWarnings, Remark
+from ci_evals.reports.story.judging import JudgingStory
 from ci_evals.reports.story.listed_tests import ListedTests
 from ci_evals.reports.story.next_step import NextStep
 from ci_evals.reports.story.outcome_labels import RunOutcome
@@ -137,18 +138,14 @@ class RunTables:
     """The exact scores of the run and its suites, for a chart."""
 
 
-@dataclass(frozen=True)
-class JudgingStory:
-    """What is known of judge and simulated user."""
+class LatencySummary(NamedTuple):
+    """Two times that say how fast a run's replies came, in seconds."""
 
-    remarks: tuple[Remark, ...]
-    tables: tuple[Table, ...]
-    """The numbers behind these remarks."""
-    warnings: tuple[str, ...]
-    """Reasons to trust judge or simulated user less, each with what to do."""
-    of_criteria: CriterionWarnings
-    cached_answers: str | None
-    """The share of the judge's answers that came from the cache."""
+    whose: str
+    median: float
+    p95: float
+    kind: str
+    """`head` or `base`."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +183,7 @@ class Story:
     """`Rerun 2 of this commit: 36 trials in all`; empty if no earlier attempt is pooled."""
     drop_suspected: bool
     """True if a comparison was asked for, and shows a drop that is neither proven nor ruled out."""
-    latency: tuple[tuple[str, float, float, str], ...]
+    latency: tuple[LatencySummary, ...]
     """Median and 95th percentile of the replies in seconds, of this run and the baseline."""
     this_run: ComparisonRun
     """The run in numbers, beside others."""
@@ -232,7 +229,9 @@ def story_of(results: Results, runs: ComparisonRuns = ALONE) -> Story:
     comparison, base_run = results.comparison, runs.baseline
     # Of a run that played the base agent too, that one's conversations stand beside.
     beside = results.base_side or base_run
-    news = failures.news(results)
+    known_of_judge = judging.of_run(results)
+    news = failures.news(results, known_of_judge.of_criteria)
+    errors = failures.errors_by_cause(results.suites)
     suites = tables.suite_rows(results, failures.became(results, news))
     return Story(
         run=run_facts.of_run(results),
@@ -240,7 +239,7 @@ def story_of(results: Results, runs: ComparisonRuns = ALONE) -> Story:
         own_verdict=verdict.verdict(results, news),
         numbers=verdict.in_numbers(results, news),
         failed_checks=verdict.failed_checks(results, news),
-        next_step=next_step.what_to_do(results, news),
+        next_step=next_step.what_to_do(results, news, errors),
         certainty=CertaintyStory(
             sentence=certainty.certainty(results, news),
             too_little=certainty.too_little_decided(results),
@@ -271,7 +270,7 @@ def story_of(results: Results, runs: ComparisonRuns = ALONE) -> Story:
             notes=notes.notes(results),
             checks_not_made=gate.warnings(results),
         ),
-        errors=failures.errors_by_cause(results.suites),
+        errors=errors,
         suites=suites,
         listed=listed_tests.of_run(results),
         tables=RunTables(
@@ -284,13 +283,7 @@ def story_of(results: Results, runs: ComparisonRuns = ALONE) -> Story:
             latency=tables.latency(results, base_run),
             scored=scores.scored_parts(results),
         ),
-        judging=JudgingStory(
-            remarks=judging.remarks(results),
-            tables=judging.tables(results),
-            warnings=judging.warnings(results),
-            of_criteria=CriterionWarnings.of_run(results),
-            cached_answers=judging.cached_answers(results),
-        ),
+        judging=known_of_judge,
         process=process(results, base_run),
         flaky=test_words.flaky(results.suites),
         properties=properties.of_run(results),
@@ -306,20 +299,19 @@ def story_of(results: Results, runs: ComparisonRuns = ALONE) -> Story:
     )
 
 
-def _latency(results: Results, base_run: Results | None) -> Iterator[tuple[str, float, float, str]]:
+def _latency(results: Results, base_run: Results | None) -> Iterator[LatencySummary]:
     here = results.latency
     if here.median is None or here.p95 is None:
         return
-    yield THIS, here.median, here.p95, "head"
+    yield LatencySummary(THIS, here.median, here.p95, "head")
+    median = p95 = None
     if base_run:
         median, p95 = base_run.latency.median, base_run.latency.p95
     elif results.comparison:
         efficiency = results.comparison.base_efficiency
         median, p95 = efficiency.median_latency_seconds, efficiency.p95_latency_seconds
-    else:
-        return
     if median is not None and p95 is not None:
-        yield "baseline", median, p95, "base"
+        yield LatencySummary("baseline", median, p95, "base")
 
 
 class Conclusion(StrEnum):

@@ -7,7 +7,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.weakened import Weakened, Weakening, WeakeningKind
-from ci_evals.reports.story.phrases import capitalized, sentence
+from ci_evals.reports.story.phrases import capitalized, joined, sentence
 
 APPROVE = "/evals approve suite"
 """The command that approves weakened suites, as a comment in the pull request: followed by their code."""
@@ -98,7 +98,7 @@ def _heading(weakened: Weakened) -> str:
     parts = []
     if gone:
         total = sum(counts[kind] for kind, _, _ in _GONE)
-        parts.append(f"{_joined(gone)} of {base} {'is' if total == 1 else 'are'} gone")
+        parts.append(f"{joined(gone)} of {base} {'is' if total == 1 else 'are'} gone")
     for kind, one, several in _CHANGED:
         if counts[kind]:
             parts.append(one if counts[kind] == 1 else several.format(counts[kind]))
@@ -106,11 +106,6 @@ def _heading(weakened: Weakened) -> str:
         parts.append(f"it is not known whether less is required than in {base}: {weakened.unknown}")
     text = "; ".join(parts)
     return sentence(capitalized(text))
-
-
-def _joined(texts: list[str]) -> str:
-    *first, last = texts
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _items(weakened: Weakened) -> tuple[str, ...]:
@@ -132,7 +127,6 @@ def _sentence(item: Weakening) -> str:
 
 
 def _subject(item: Weakening) -> str:
-    """What a weakening is about, with where it is."""
     if item.option and item.test:
         return f"{item.option}: “{item.test}” of the suite “{item.suite}”"
     if item.option:

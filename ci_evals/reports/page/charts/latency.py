@@ -4,14 +4,13 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.frame import Figure, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, step, ticks
-from ci_evals.reports.story.story import Story
+from ci_evals.reports.story.story import LatencySummary, Story
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, WIDTH - 8.0, 24.0, 150.0
 _BINS = 20
@@ -31,16 +30,6 @@ _READING = (
 )
 
 
-class LatencySummary(NamedTuple):
-    """Two times that say how fast a run's replies came, in seconds."""
-
-    whose: str
-    median: float
-    p95: float
-    kind: str
-    """`head` or `base`."""
-
-
 def figure(story: Story) -> Figure | None:
     """Return the chart; None if no reply came."""
     seconds = sorted(
@@ -50,7 +39,7 @@ def figure(story: Story) -> Figure | None:
         for trial in row.test.trials
         for time in trial.turns.latencies
     )
-    summaries = tuple(LatencySummary(*one) for one in story.latency)
+    summaries = story.latency
     if not seconds or not summaries:
         return None
     slowest = max([seconds[-1], *(summary.p95 for summary in summaries)])

@@ -140,7 +140,6 @@ def _drawn(runs: Sequence[PricedRun], best: Sequence[PricedRun]) -> Iterator[Dra
 
 
 def _plot(runs: Sequence[PricedRun]) -> tuple[Plot, tuple[float, ...]]:
-    """The plot, and the costs that its axis names."""
     y = score_scale(runs, _BOTTOM, _TOP)
     least, most = min(run.cost for run in runs), max(run.cost for run in runs)
     if least > 0 and most > _FAR * least:
