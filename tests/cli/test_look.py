@@ -178,9 +178,9 @@ def test_the_schema_of_suites_accepts_every_bundled_suite(tmp_path):
     for path in SUITES:
         suite = json.loads(path.read_text())
         assert list(check.iter_errors(suite | {"$schema": "x", "x-note": 1})) == []
-        assert not check.is_valid(suite | {"minScroe": 5})
-        suite["tests"][0]["evaluations"][0]["strict"] = "tool_use"
-        assert not check.is_valid(suite)
+    assert not check.is_valid(suite | {"minScroe": 5})
+    suite["tests"][0]["evaluations"][0]["strict"] = "tool_use"
+    assert not check.is_valid(suite)
 
 
 @pytest.mark.end_to_end

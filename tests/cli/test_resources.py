@@ -90,7 +90,13 @@ def test_exhausted_memory_passes_nothing(tmp_path):
     assert ended in {(0, "completed", True), *lost}, items[-2000:]
 
 
-@pytest.mark.parametrize("limit", ["-n 12", "-n 15", "-n 20", "-n 32", "-v 165000", "-v 172000"])
+LIMITS = [
+    *("-n 12", "-n 20", "-n 32", "-v 172000"),
+    *(pytest.param(limit, marks=pytest.mark.endurance) for limit in ("-n 15", "-v 165000")),
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
 def test_a_run_within_a_limit_ends_with_reports_or_with_words(tmp_path, limit):
     """It never waits for what could not begin; it passes only where all was played and is reported."""
     command = [sys.executable, "-m", "ci_evals", "run", "demo:hr", "--provider=offline"]

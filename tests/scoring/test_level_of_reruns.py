@@ -155,12 +155,12 @@ def test_the_docs_show_that_reruns_add_few_false_alarms(cells):
 @pytest.mark.parametrize("gate", [{}, {"rounds": True}, {"rounds": True, "both_sides": True}])
 def test_the_simulated_test_is_that_of_a_run(gate):
     """The p of arrays and of `chance_of_drop`, of pooled trials too; the approximation errs by little."""
-    attempts = Attempts(Commits(times=4, points=5.0, **gate))
-    everyone = np.ones(4, dtype=bool)
+    attempts = Attempts(Commits(times=2, points=5.0, **gate))
+    everyone = np.ones(2, dtype=bool)
     for _ in range(2):
         attempts.attempt(everyone)
         rough = attempts.approximate_p()
-        for commit in range(4):
+        for commit in range(2):
             head, base = attempts.of_head.of(commit), attempts.other.of(commit)
             pairs = [ScorePair(tuple(own), tuple(other)) for own, other in zip(head, base, strict=True)]
             p = chance_of_drop(pairs, "seed").p

@@ -667,7 +667,7 @@ def test_fifteen_hundred_tests():
 
 
 @pytest.mark.parametrize(
-    ("tests", "trials"), [pytest.param(200, 10, marks=pytest.mark.slow), (40, 50), (1_500, 3)]
+    ("tests", "trials"), [pytest.param(200, 10, marks=pytest.mark.simulate), (40, 50), (1_500, 3)]
 )
 def test_many_tests_take_seconds(tests, trials):
     """Processor time, with room for a slow machine; all scores differ."""
