@@ -14,7 +14,7 @@ from ci_evals.gate.odds import WORTH_TELLING
 from ci_evals.gate.rule import Nature
 from ci_evals.gate.rules import rule_of
 from ci_evals.gate.rules.changes import CLOSE
-from ci_evals.reports.story import changes, gate
+from ci_evals.reports.story import agents, changes, gate
 from ci_evals.reports.story.advice import SPOT_CHECK
 from ci_evals.reports.story.failures import News
 from ci_evals.reports.story.phrases import capitalized
@@ -336,7 +336,7 @@ def _both_sides(results: Results, comparison: Comparison) -> str:
             f"The score looked lower than in the last {runs}, so the base agent was played in the same run"
         )
     else:
-        agent = capitalized(changes.base_agent(results))
+        agent = capitalized(agents.base_agent(results))
         begun = f"{agent} was played in the same run, alternating trial by trial"
     return _outcome(begun, results, comparison)
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from ci_evals.domain import numbers
 from ci_evals.domain.actions import LogicKind
-from ci_evals.domain.plan import BASE
-from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import (
     Comparison,
     Divergence,
@@ -17,9 +15,8 @@ from ci_evals.domain.results.comparison import (
     TestChange,
 )
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.story import phrases
+from ci_evals.reports.story import agents, phrases
 from ci_evals.reports.story.phrases import capitalized, joined, sentence
-from ci_evals.scoring.statistics import ALPHA
 
 _SHOWN_REASONS = 3
 _RUN_ID = 80
@@ -36,27 +33,6 @@ _VERBS = {
     LogicKind.RULE: "applied",
     LogicKind.INTEGRATION: "called",
 }
-
-
-def other_arms(results: Results) -> tuple[Arm, ...]:
-    """The agents that were compared with the first one."""
-    found = results.arms[1:]
-    return () if found and found[0].name == BASE else found
-
-
-def base_agent(results: Results) -> str:
-    """The agent that a run compares with, if it played that one too, in a sentence."""
-    return f"“{results.arms[0].name}”" if other_arms(results) else "the base agent"
-
-
-def gated_arm(results: Results) -> str:
-    """The name of the agent that the gate is about; empty if only one was played."""
-    return next((arm.name for arm in results.arms if arm.gated), "")
-
-
-def is_worse_arm(arm: Arm) -> bool:
-    """Return whether an agent scores lower than the first one, by more than chance explains."""
-    return (arm.delta or 0) < 0 and arm.p_adjusted is not None and arm.p_adjusted <= ALPHA
 
 
 @dataclass(frozen=True)
@@ -230,7 +206,7 @@ def base_name(results: Results) -> str:
     """The name of the baseline in a sentence: its branch, `the baseline`, or the other agent."""
     comparison = results.comparison
     if comparison and comparison.method == "both-sides":
-        return base_agent(results)
+        return agents.base_agent(results)
     branch = comparison.baseline.branch if comparison else None
     return branch or "the baseline"
 
@@ -239,7 +215,7 @@ def in_base(results: Results) -> str:
     """The baseline as a place: `on main`, `in the baseline`, `with the base agent`."""
     comparison = results.comparison
     if comparison and comparison.method == "both-sides":
-        return f"with {base_agent(results)}"
+        return f"with {agents.base_agent(results)}"
     branch = comparison.baseline.branch if comparison else None
     return f"on {branch}" if branch else "in the baseline"
 
@@ -252,7 +228,7 @@ def since(results: Results) -> str:
     comparison = results.comparison
     both_sides = comparison is not None and comparison.method == "both-sides"
     of_base = comparison is not None and (both_sides or comparison.baseline.of_base_commit)
-    if other_arms(results) and (own := gated_arm(results)):
+    if agents.other_arms(results) and (own := agents.gated_arm(results)):
         return f"in “{own}” compared with {base_name(results)}"
     if results.run.git.pull_request is not None and of_base:
         return "in this PR"

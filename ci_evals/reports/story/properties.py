@@ -6,7 +6,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import SuiteComparison
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.story import certainty, changes, gate, judging, notes
+from ci_evals.reports.story import agents, certainty, gate, judging, notes
 from ci_evals.reports.story.tables import SuiteRow
 
 
@@ -22,7 +22,7 @@ def of_run(results: Results) -> dict[str, str | None]:
         "run-detectable-drop": numbers.least(drop) if drop is not None else None,
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
-        **{f"arm: {arm.name}": _of_arm(arm) for arm in changes.other_arms(results)},
+        **{f"arm: {arm.name}": _of_arm(arm) for arm in agents.other_arms(results)},
         "run-origin": notes.origin(results.run),
         "run-judge-check": ", ".join(
             f"{check.model} {check.right} of {check.asked}{'' if check.passed else ', not passed'}"

@@ -7,7 +7,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Baseline
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Git, Results, RunInfo, Tool
-from ci_evals.reports.story import changes, gate, phrases
+from ci_evals.reports.story import agents, changes, gate, phrases
 from ci_evals.reports.story.phrases import COMMIT, sentence
 from ci_evals.scoring.usage import agent_models
 
@@ -142,7 +142,7 @@ def _cost(results: Results) -> str | None:
 
 
 def _gated_agent(results: Results) -> str:
-    return f"“{changes.gated_arm(results)}”" if changes.other_arms(results) else "the tested agent"
+    return f"“{agents.gated_arm(results)}”" if agents.other_arms(results) else "the tested agent"
 
 
 def _unknown_costs(results: Results) -> Iterator[str]:

@@ -12,6 +12,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.gate.checks import compares
 from ci_evals.gate.rules.changes import CLOSE
 from ci_evals.reports.story import (
+    agents,
     certainty,
     changes,
     comparison_runs,
@@ -276,7 +277,7 @@ def story_of(results: Results, runs: ComparisonRuns = ALONE) -> Story:
         tables=RunTables(
             suites=tables.suites(suites),
             checks=tables.checks(results),
-            agents=tables.agents(results),
+            agents=agents.table(results),
             counts=tables.suites_in_counts(results.suites),
             groups=tuple((suite.name, table) for suite in results.suites for table in tables.groups(suite)),
             usage=tables.usage(results),
