@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.adapters.suite_paths import ENDINGS
-from ci_evals.adapters.suites import LOCK_ENDING, SuiteSource, read_beside, sources
+from ci_evals.adapters.suites import LOCK_ENDING, MAX_BESIDE, SuiteSource, read_beside, sources
 from ci_evals.agents import plugins
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.github_job import GitHubJob
@@ -30,6 +30,8 @@ from ci_evals.reports import sanitize
 from ci_evals.support.redaction import Redactor
 
 _LONGEST_SHOWN = 100
+_REST_OF_ENTRY = 75
+"""Bytes of an entry of a lock file besides its line and text: its keys, the model and the day."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ def _suites(settings: PersonasSettings, context: RunContext) -> list[SuiteLines]
         raise UsageError(f"{names}: nothing to translate. Add `languages: [de]` to a suite.")
     for suite in found:
         _check_alone(suite)
+        _check_size(suite)
     return found
 
 
@@ -133,6 +136,17 @@ def _check_alone(suite: SuiteLines) -> None:
         )
 
 
+def _check_size(suite: SuiteLines) -> None:
+    """Refuse a suite whose translations, as long as its lines, would be more than a lock file may hold."""
+    needed = needed_by_language(suite.tests)
+    size = sum(2 * len(line.encode()) + _REST_OF_ENTRY for lines in needed.values() for line in lines)
+    if size > MAX_BESIDE:
+        raise UsageError(
+            f"{suite.file}: its translations would need some {size / 1_000_000:.1f} MB, and a lock file has "
+            f"at most {MAX_BESIDE / 1_000_000:.0f} MB. Split the suite, or leave languages out."
+        )
+
+
 def _check_secrets(suites: Sequence[SuiteLines], redactor: Redactor) -> None:
     """Refuse a line that holds a secret, which a model would be sent and the lock file would keep."""
     for suite in suites:
@@ -163,7 +177,10 @@ def _write(
     if not added and not removed:
         context.show(f"{name}: nothing to translate")
         return
-    files.write(suite.path, lock_text(translations, suite.file))
+    text = lock_text(translations, suite.file)
+    if len(text.encode()) > MAX_BESIDE:
+        raise UsageError(f"{name}: would be larger than {MAX_BESIDE / 1_000_000:.0f} MB. Split the suite.")
+    files.write(suite.path, text)
     kept = sum(map(len, translations.values())) - added
     context.show(f"{name}: {numbers.count(added, 'line')} translated, {kept:,} kept, {removed:,} removed")
     for language, texts in new.items():

@@ -53,19 +53,13 @@ def translations_of(tests: Sequence[TestLines], document: Document, reading: Rea
     needed = [test for test in tests if test.languages]
     if not any(line for test in needed for line in test.to_translate()):
         return Translations(texts={})
-    from ci_evals.extensions.personas.lock_file import read_lock  # noqa: PLC0415  # few suites have one
-
-    cure = how_to_translate(document.file)
     try:
-        if reading.read_beside is None:
-            raise UsageError("cannot be read: this suite was not read from a file")  # noqa: TRY301
-        text = reading.read_beside(lock_name(document.file))
-        lock = read_lock(text, lock_path(document.file))
+        lock = _lock_of(document, reading)
     except SuiteError as error:
         return Translations(problems=error.problems)
     except UsageError as error:
-        message = f"the lock file {lock_name(document.file)!r} {error}; {cure}"
-        return Translations(problems=[document.problem(("languages",), message)])
+        return Translations(problems=[document.problem(("languages",), str(error))])
+    cure = how_to_translate(document.file)
     problems = [
         document.problem(
             path, f"{short(line.text)!r} has no translation into {numbers.listed(missing, 5)}; {cure}"
@@ -83,6 +77,25 @@ def translations_of(tests: Sequence[TestLines], document: Document, reading: Rea
         for language, entries in lock.translations.items()
     }
     return Translations(texts, problems, warnings)
+
+
+def _lock_of(document: Document, reading: Reading) -> "LockFile":
+    """Return the lock file of a suite.
+
+    Raises:
+        UsageError: it cannot be read, or a translation in it cannot be used.
+    """
+    from ci_evals.extensions.personas.lock_file import read_lock  # noqa: PLC0415  # few suites have one
+
+    name = lock_name(document.file)
+    if reading.read_beside is None:
+        raise UsageError(f"the lock file {name!r} cannot be read: this suite was not read from a file")
+    try:
+        text = reading.read_beside(name)
+    except UsageError as error:
+        cure = how_to_translate(document.file)
+        raise UsageError(f"the lock file {name!r} {error}; {cure}") from None
+    return read_lock(text, lock_path(document.file))
 
 
 def _missing(tests: Sequence[TestLines], lock: "LockFile") -> Iterator[tuple[Path, FixedLine, list[str]]]:

@@ -46,7 +46,7 @@ class Question:
     wanted: Sequence[str]
     """The texts of those to translate, each once."""
 
-    def _numbers(self) -> dict[int, str]:
+    def numbers(self) -> dict[int, str]:
         """Return the lines to translate by the number of the turn where each stands first."""
         first: dict[str, int] = {}
         for line in self.conversation:
@@ -60,7 +60,7 @@ async def translate(llm: LLM, question: Question, sample_id: str) -> dict[str, s
     Raises:
         LLMError: the model cannot be asked, or gave no usable answer twice.
     """
-    numbers = question._numbers()  # noqa: SLF001  # of the same module
+    numbers = question.numbers()
     conversation = [
         {"number": line.turn + 1, "from": "user" if line.key == "user" else "agent", "text": line.text}
         for line in question.conversation

@@ -277,6 +277,33 @@ def test_suites_that_would_share_a_lock_file_are_refused(models):
         run(models)
 
 
+def test_suite_with_more_lines_than_a_lock_file_may_hold_is_refused(models):
+    """Else the file would be written, and could not be read."""
+    write_suite(*(a_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 1000}"}]) for n in range(101)))
+    with pytest.raises(
+        UsageError, match=r"its translations would need some 1\.0 MB, and a lock file has at most"
+    ):
+        run(models)
+    assert models.asked == []
+
+
+def test_safety_pack_is_translated_too(models):
+    write_suite(extends="safety:data", **{"with": {"secretFields": ["notes"]}}, tests=[])
+    suite = yaml.safe_load(Path("shop.yaml").read_text())
+    del suite["tests"]
+    Path("shop.yaml").write_text(yaml.safe_dump(suite))
+    with pytest.raises(SuiteError, match="the lock file"):
+        load_suite("shop.yaml")
+    run(models)
+    tests = load_suite("shop.yaml").suite.tests
+    pairs = [*zip(tests[::2], tests[1::2], strict=True)]
+    assert len(pairs) > 2
+    for plain, german in pairs:
+        assert (german.name, german.cluster) == (f"{plain.name} (de)", plain.cluster)
+        assert german.turns[0].user == f"[de] {plain.turns[0].user}"
+        assert german.canaries == plain.canaries
+
+
 def test_broken_suite_is_refused_with_its_place(models):
     write_suite(a_test(guideline="x"))
     with pytest.raises(SuiteError, match=r"shop\.yaml:\d+:\d+: tests\[0\]\.guideline: unknown key"):
