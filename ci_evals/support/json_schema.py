@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.support import json_schema_keywords
-from ci_evals.support.json_schema_keywords import UnboundedError
+from ci_evals.support.json_schema_keywords import SECONDS, UnboundedError
 
 _MOST_OF_MESSAGE = 1_000
 """Characters of a message: it may repeat the whole value."""
@@ -23,7 +23,7 @@ def fault(schema: Mapping[str, JsonValue]) -> str | None:
     return next(_outer_references(schema, frozenset(_values_of(schema, "$id"))), None)
 
 
-def violation(schema: Mapping[str, JsonValue], value: JsonValue) -> str | None:
+def violation(schema: Mapping[str, JsonValue], value: JsonValue, seconds: float = SECONDS) -> str | None:
     """Return the most telling reason why a value is not valid under a schema; None if it is valid.
 
     Raises:
@@ -36,7 +36,7 @@ def violation(schema: Mapping[str, JsonValue], value: JsonValue) -> str | None:
     # A registry of its own: jsonschema's default one fetches references from the network.
     validator = json_schema_keywords.validator()(schema, registry=Registry())
     try:
-        with json_schema_keywords.bounded():
+        with json_schema_keywords.bounded(seconds):
             error = best_match(validator.iter_errors(value))
     except Unresolvable as reference:
         return f"the schema's reference {reference.ref!r} leads nowhere"

@@ -32,9 +32,9 @@ class UnboundedError(Exception):
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
-    """Limit the time of all keywords that are applied inside."""
-    token = _end.set(time.thread_time() + SECONDS)
+def bounded(seconds: float) -> Iterator[None]:
+    """Limit the processor time of all keywords that are applied inside."""
+    token = _end.set(time.thread_time() + seconds)
     try:
         yield
     finally:
