@@ -9,6 +9,7 @@ from ci_evals.cli.settings.policy import limits_in, recorded_limits
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.gate import GateCheck, Odds
+from ci_evals.extensions.odds.extent import extent
 from ci_evals.extensions.odds.settings import OddsSettings
 from ci_evals.gate.checks import checks_of
 from ci_evals.gate.gate_input import GateInput
@@ -42,15 +43,15 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
         raise UsageError(
             f"{settings.results}: nothing was scored, so its noise is unknown. Name a run with scores."
         )
-    context.show(odds_text(estimate, checks, certainty.extent(results, estimate.loops), width=context.width))
+    context.show(odds_text(estimate, checks, extent(results, estimate.loops), width=context.width))
 
 
 def odds_text(
-    odds: Odds, checks: Sequence[GateCheck], extent: str | None = None, *, width: int | None = None
+    odds: Odds, checks: Sequence[GateCheck], played: str | None = None, *, width: int | None = None
 ) -> str:
     """Return the odds that another run fails each of these checks and the gate, and what they mean.
 
-    `extent` says how much such a run plays; None if that is not a range.
+    `played` says how much such a run plays; None if that is not a range.
     """
     shares: dict[object, deque[float]] = defaultdict(deque)
     for one in odds.checks:
@@ -74,7 +75,7 @@ def odds_text(
         else "Each test has one trial, so its own noise is unknown. It is estimated from how tests differ: "
         "too high rather than too low. Run several trials per test to measure it (set loops).",
     ]
-    lines += [extent] if extent else []
+    lines += [played] if played else []
     if left := [check for check in checks if check.key not in {one.key for one in odds.checks}]:
         lines.append(f"Not estimated: {', '.join(map(_not_estimated, left))}.")
     return wrapped(

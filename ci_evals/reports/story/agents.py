@@ -30,6 +30,11 @@ def gated_arm(results: Results) -> str:
     return next((arm.name for arm in results.arms if arm.gated), "")
 
 
+def number(results: Results) -> int:
+    """The number of agents that such a run plays, with a base agent even if it was spared in this one."""
+    return max(len(results.arms), 2 if results.run.config.get("against") is True else 1)
+
+
 def table(results: Results) -> Table | None:
     """The agents, if there were several; of a base agent the comparison says all."""
     compared = other_arms(results)

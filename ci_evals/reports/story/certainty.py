@@ -273,36 +273,6 @@ def decision_sentences(results: Results) -> Iterator[str]:
     yield from _spot_check(results, comparison)
 
 
-def extent(results: Results, loops: int) -> str | None:
-    """How much a run like this one plays and costs, if that depends on what it sees; else None.
-
-    It does in rounds, and with a base agent (option `against`), which earlier runs may spare.
-    `loops` is how often it plays each test at most.
-    """
-    run, config = results.run, results.run.config
-    both_sides = config.get("bothSides")
-    agents = _agents(results)
-    if not run.rounds and agents == 1:
-        return None
-    least, spared = run.rounds.looks[0] if run.rounds else loops, both_sides != BothSides.ALWAYS
-    first = least * (1 if spared and config.get("arms") is None else agents)
-    last = loops * agents
-    base = f", those of {'the base agent' if agents == 2 else 'all agents'} included" if agents > 1 else ""
-    trials = f"{numbers.extent(first, last, str)} {'trial' if last == 1 else 'trials'}"
-    text = f"Such a run has {trials} of each test{base}"
-    if not results.usage.cost_usd or results.counts.taken_trials:
-        return f"{text}."
-    played = run.rounds.played if run.rounds else loops
-    of_trial = results.usage.cost_usd / (played * (len(results.arms) or 1))
-    cost = numbers.extent(of_trial * first, of_trial * last, numbers.money)
-    return f"{text}, for about {cost}."
-
-
-def _agents(results: Results) -> int:
-    """The number of agents that such a run plays, with a base agent even if it was spared in this one."""
-    return max(len(results.arms), 2 if results.run.config.get("against") is True else 1)
-
-
 def _rounds(results: Results) -> Iterator[str]:
     """When the run was decided, what that saved, and what p came to."""
     rounds = results.run.rounds
@@ -316,7 +286,7 @@ def _rounds(results: Results) -> Iterator[str]:
 
 def _decided_early(results: Results, rounds: Rounds) -> str:
     tests = sum(bool(test.trials) for test in results.tests)
-    most, played = rounds.looks[-1] * _agents(results), rounds.played * (len(results.arms) or 1)
+    most, played = rounds.looks[-1] * agents.number(results), rounds.played * (len(results.arms) or 1)
     saved = f", which saved up to {numbers.count(tests * (most - played), 'conversation')}"
     looks = results.comparison.looks if results.comparison else ()
     reason = "more could hardly change the verdict"
