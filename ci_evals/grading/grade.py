@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from itertools import starmap
 
+from pydantic import JsonValue
+
 from ci_evals.domain.canaries import filled
 from ci_evals.domain.checks.evaluation import ClaimsBacked, Graded, Judged
 from ci_evals.domain.checks.replies import NO_REPLY
+from ci_evals.domain.checks.strict.disclosure import DisclosureCheck
 from ci_evals.domain.checks.strict.expected_answers import NO_MODEL, compares_meanings
 from ci_evals.domain.checks.strict.functions import PythonCheck
 from ci_evals.domain.checks.strict_check import StrictCheck, unknown_canary
@@ -47,7 +50,7 @@ async def grade(
         elif isinstance(evaluation, Judged):
             verdict = await asked(evaluation)
         else:
-            verdict = await _checked(evaluation, transcript, semantic_matcher, call_function)
+            verdict = await _checked(evaluation, test, transcript, semantic_matcher, call_function)
         return unsent.limit(evaluation, verdict) if unsent else verdict
 
     async def asked(evaluation: Judged) -> Verdict:
@@ -68,6 +71,7 @@ async def grade(
 
 async def _checked(
     check: StrictCheck,
+    test: Test,
     transcript: Transcript,
     semantic_matcher: SemanticMatcher | Verdict,
     call_function: CallFunction | None,
@@ -78,7 +82,11 @@ async def _checked(
         return await semantic_matcher.decide(check, transcript)
     if isinstance(check, PythonCheck):
         return await code_check.decide(check, transcript, call_function)
-    return check.decide(transcript)
+    verdict = check.decide(transcript)
+    if isinstance(check, DisclosureCheck):
+        given: list[JsonValue] = [test.guidelines, test.user_info, *test.history]
+        return check.unless_known(verdict, transcript, given)
+    return verdict
 
 
 def _asked_first(test: Test, transcript: Transcript, context: JudgeContext | Verdict) -> Sequence[int]:
