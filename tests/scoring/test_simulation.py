@@ -193,7 +193,9 @@ def test_text_on_stale_baselines_agrees_with_its_table():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("tests", "trials"), [(8, 1), (20, 3)])
+@pytest.mark.parametrize(
+    ("tests", "trials"), [(5, 3), (8, 1), pytest.param(20, 3, marks=pytest.mark.simulate)]
+)
 def test_the_interval_of_a_score_holds_the_true_one(tests, trials):
     """In 95 % of runs; the textbook's, which takes trials for independent, in fewer: it would be noticed."""
     held = covers(Setting(tests, trials, times=1_500))
@@ -305,7 +307,9 @@ def test_what_the_docs_say_of_harder_agents():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("tests", "trials"), [(8, 1), (20, 3)])
+@pytest.mark.parametrize(
+    ("tests", "trials"), [(5, 3), (8, 1), pytest.param(20, 3, marks=pytest.mark.simulate)]
+)
 def test_how_often_an_unchanged_agent_fails_a_gate(tests, trials):
     """The table by which one chooses."""
     setting = Setting(tests, trials, trials, times=500)
