@@ -116,12 +116,50 @@ class TrialNoise:
         missed = [False] * DRAWS
         for index in places:
             chances = _chances_to_pass(self._counts[index], self.planned[index])
-            rng = self._rng(f"passes {index}")
             missed = [
-                miss or rng.random() >= chances[belief]
-                for miss, belief in zip(missed, self._beliefs, strict=True)
+                miss or luck >= chances[belief]
+                for miss, luck, belief in zip(missed, self._luck(index), self._beliefs, strict=True)
             ]
         return missed
+
+    def _luck(self, index: int) -> list[float]:
+        """Draw the luck of a test. In a share of the runs all tests of its cluster have the same."""
+        own = self._rng(f"passes {index}")
+        lucks = [own.random() for _ in range(DRAWS)]
+        cluster = self.tests[index][1].cluster
+        if cluster and self._share_together:
+            common = self._rng(f"passes of {cluster}")
+            for run in range(DRAWS):
+                is_shared, luck = common.random() < self._share_together, common.random()
+                lucks[run] = luck if is_shared else lucks[run]
+        return lucks
+
+    @cached_property
+    def _share_together(self) -> float:
+        """The share of misses that tests of one cluster have in common.
+
+        From the recorded trials: 0 if two of its tests miss in the same trials as often as by chance, near 1
+        if they do whenever they can. One more miss by chance is assumed, so that few of them say little.
+        """
+        seen, most = 0.0, 1.0
+        last: dict[str, dict[tuple[str | None, int], bool]] = {}
+        for _, test in self.tests:
+            if test.cluster is None:
+                continue
+            own = {
+                (trial.run, trial.index): not scores.all_passed(trial, self._shown)
+                for trial in test.trials
+                if trial.scored
+            }
+            other = last.get(test.cluster, {})
+            both = [(own[trial], other[trial]) for trial in own.keys() & other.keys()]
+            last[test.cluster] = own
+            if both:
+                one, two = (sum(misses) for misses in zip(*both, strict=True))
+                by_chance = one * two / len(both)
+                seen += sum(map(all, both)) - by_chance
+                most += min(one, two) - by_chance
+        return max(0.0, seen / most)
 
     @cached_property
     def _counts(self) -> list[_Count]:

@@ -1,11 +1,14 @@
 """Agents whose tests are played with several users each: what their scores have in common counts once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from statistics import fmean
 
+import builders as build
+from plans import trial
 from simulated_agents import MEAN, Case, agent
 
+from ci_evals.gate.noise import TrialNoise
 from ci_evals.scoring.clusters import merged_pairs
 from ci_evals.scoring.statistics import ALPHA, ScorePair, chance_of_drop, mean_interval
 
@@ -67,6 +70,47 @@ def called_worse(setting: Personas, times: int) -> tuple[float, float]:
         by_cluster += _p(merged_pairs(pairs, setting.clusters), number) <= ALPHA
         by_test += _p(pairs, number) <= ALPHA
     return by_cluster / times, by_test / times
+
+
+def newly_failing(setting: Personas, times: int) -> tuple[float, float, float]:
+    """How often an unchanged agent newly fails a test, and its mean odds: by original tests, and by all.
+
+    A trial goes wrong once in ten times on average: more often in some tests, and in all trials of a test's
+    users at once if these are shared.
+    """
+    failing = by_cluster = by_test = 0.0
+    for number in range(times):
+        rng = Random(f"newly {setting} {number}")
+        rates = [rng.betavariate(0.5, 4.5) for _ in range(setting.tests)]
+        recorded, new = _passes(setting, rates, rng), _passes(setting, rates, rng)
+        failing += any(all(was) and not all(now) for was, now in zip(recorded, new, strict=True))
+        by_cluster += _odds_of_newly_failing(setting, recorded, number, clusters=True)
+        by_test += _odds_of_newly_failing(setting, recorded, number, clusters=False)
+    return failing / times, by_cluster / times, by_test / times
+
+
+def _passes(setting: Personas, rates: list[float], rng: Random) -> list[list[bool]]:
+    """Whether each trial of each test passes."""
+    played = []
+    for rate in rates:
+        users = [[rng.random() >= rate for _ in range(setting.trials)] for _ in range(setting.users)]
+        played += [users[0]] * setting.users if setting.shared else users
+    return played
+
+
+def _odds_of_newly_failing(
+    setting: Personas, recorded: list[list[bool]], number: int, *, clusters: bool
+) -> float:
+    tests = []
+    for place, passes in enumerate(recorded):
+        trials = tuple(
+            trial("passed" if passed else "failed", index=index) for index, passed in enumerate(passes, 1)
+        )
+        cluster = f"c{setting.clusters[place]}" if clusters else None
+        tests.append(replace(build.test_result(f"t{place}", trials=trials), cluster=cluster))
+    results = build.results(build.suite_result("S", *tests), run=build.run_info(id=f"run {number}"))
+    passed = [place for place, test in enumerate(tests) if test.passed]
+    return fmean(TrialNoise(results).misses(passed))
 
 
 def _p(pairs: list[ScorePair], number: int) -> float:

@@ -5,7 +5,7 @@ from statistics import fmean
 
 import builders as build
 import pytest
-from cluster_simulation import Personas, called_worse, covers
+from cluster_simulation import Personas, called_worse, covers, newly_failing
 from doc_pages import page, table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +24,12 @@ RULE = ScoreRule(offline=False)
 SCORES = st.lists(st.integers(0, 100).map(float), min_size=1, max_size=4).map(tuple)
 
 
-def run(run_id: str, scores: dict[str, tuple[int, ...]], cluster_of=lambda name: name.partition(" ")[0]):
+def task_of(name: str) -> str:
+    """The first word."""
+    return name.partition(" ")[0]
+
+
+def run(run_id: str, scores: dict[str, tuple[int, ...]], cluster_of=task_of):
     """A run with these scores of trials by test, in clusters by the first word of their names."""
     tests = []
     for name, of_trials in scores.items():
@@ -141,6 +146,35 @@ def test_odds_count_original_tests():
     assert noise(run("r", users, alone)) < 0.9 * noise(run("r", users))
 
 
+def share_of_misses(results: Results) -> float:
+    """How likely a test newly fails."""
+    return fmean(TrialNoise(results).misses(range(len(results.tests))))
+
+
+TOGETHER = {"a": (100, 100, 0), "b": (100, 0, 100), "c": (0, 100, 100), "d": (100, 100, 100)}
+
+
+def test_users_whose_trials_fail_together_are_less_likely_to_fail_at_all():
+    """If a trial goes wrong for all users of a task at once, three users are one chance to fail."""
+    users = {f"{task} ({user})": own for task, own in TOGETHER.items() for user in "xyz"}
+    assert share_of_misses(run("r", users)) < share_of_misses(run("r", users, alone))
+
+
+def test_users_whose_trials_fail_apart_are_drawn_apart():
+    """Then a cluster changes nothing."""
+    apart = {"a (x)": (0, 100, 100), "a (y)": (100, 0, 100), "b (x)": (100, 100, 0), "b (y)": (0, 100, 100)}
+    assert share_of_misses(run("r", apart)) == share_of_misses(run("r", apart, alone))
+    steady = dict.fromkeys(apart, (100, 100, 100))
+    assert share_of_misses(run("r", steady)) == share_of_misses(run("r", steady, alone))
+
+
+def test_odds_of_a_single_test_do_not_depend_on_its_cluster():
+    """Over all runs, up to the noise of 2,000 draws: three standard errors are 3.4 points."""
+    users = {f"{task} ({user})": own for task, own in TOGETHER.items() for user in "xyz"}
+    drawn = [TrialNoise(run("r", users, cluster_of)).misses([0]) for cluster_of in (task_of, alone)]
+    assert fmean(drawn[0]) == pytest.approx(fmean(drawn[1]), abs=0.034)
+
+
 HEADING = "tests × users × trials"
 DOCS = page("statistics.md")
 
@@ -158,6 +192,24 @@ def test_table_of_clusters(cells):
     """All figures of docs/statistics.md."""
     promised = [float(cell.removesuffix(" %")) for cell in cells[1:]]
     assert figures(cells[0]) == pytest.approx(promised, abs=0.15)
+
+
+@pytest.mark.simulate
+@pytest.mark.parametrize("cells", table("odds of tests × users × trials", DOCS))
+def test_table_of_newly_failing_tests(cells):
+    """All figures of docs/statistics.md."""
+    tests, users, trials = map(int, cells[0].split(" × "))
+    own, shared = Personas(tests, users, trials), Personas(tests, users, trials, shared=True)
+    seen = (*newly_failing(own, 400), *newly_failing(shared, 400))
+    promised = [float(cell.removesuffix(" %")) for cell in cells[1:]]
+    assert [100 * share for share in seen] == pytest.approx(promised, abs=0.15)
+
+
+def test_odds_of_trials_that_fail_together_are_nearer_to_the_truth():
+    """A few of the runs behind that table."""
+    failing, by_cluster, by_test = newly_failing(Personas(4, 3, 3, shared=True), 12)
+    assert failing < by_test
+    assert by_cluster < by_test
 
 
 def test_level_holds_with_trials_that_fail_together():
