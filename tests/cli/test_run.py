@@ -365,7 +365,8 @@ def test_resumed_run_is_not_compared_with_itself(tmp_path, agent):
     assert "--baseline=results: these are the reports of the run to resume" in ran.stderr
 
 
-def test_an_interruption_while_reports_are_written(tmp_path, agent):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
     """Changes nothing any more: every trial was played, the outcome stands, all reports are written."""
     outputs = tmp_path / "outputs"
     suite = write_suite(tmp_path, *({"name": f"t{i}"} for i in range(40)))
@@ -374,7 +375,7 @@ def test_an_interruption_while_reports_are_written(tmp_path, agent):
     for line in process.stderr:
         if line.startswith("[200/200]"):
             time.sleep(0.1)
-            process.send_signal(signal.SIGTERM)
+            process.send_signal(number)
             break
     process.communicate(timeout=300)
     assert process.returncode == results_in(tmp_path)["gate"]["exitCode"] == 0
