@@ -12,6 +12,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import sanitize
+from ci_evals.reports.names import numbered
 from ci_evals.reports.story import failures, phrases, test_words, verdict_words
 from ci_evals.reports.story.failures import Became, FailedCriterion
 from ci_evals.reports.story.outcome_labels import OUTCOMES, RunOutcome
@@ -28,17 +29,11 @@ _REASON_BYTES = 4_096
 def class_names(suites: Sequence[SuiteResult]) -> list[str]:
     """Return unique names of suites, with the file if need be: readers drop test cases that look alike."""
     names = Counter(sanitize.one_line(suite.name) for suite in suites)
-    unique_names: list[str] = []
+    shown = []
     for suite in suites:
         name = sanitize.one_line(suite.name)
-        if names[name] > 1:
-            name = f"{name} ({sanitize.one_line(suite.file)})"
-        number = 2
-        unique = name
-        while unique in unique_names:
-            unique, number = f"{name} ({number})", number + 1
-        unique_names.append(unique)
-    return [sanitize.xml(name) for name in unique_names]
+        shown.append(f"{name} ({sanitize.one_line(suite.file)})" if names[name] > 1 else name)
+    return [sanitize.xml(name) for name in numbered(shown)]
 
 
 class Ending(Enum):

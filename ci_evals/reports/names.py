@@ -1,6 +1,6 @@
 """Names of the files and folders of a run."""
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -103,4 +103,18 @@ def unique(name: str, taken: Container[str]) -> str:
     found, number = name, 2
     while found.casefold() in taken:
         found, number = f"{name}-{number}", number + 1
+    return found
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """The names, of which the second of one has a number behind it: `Refunds (2)`."""
+    own = set(names)
+    taken: set[str] = set()
+    found = []
+    for name in names:
+        unlike, number = name, 2
+        while unlike in taken or (number > 2 and unlike in own):
+            unlike, number = f"{name} ({number})", number + 1
+        taken.add(unlike)
+        found.append(unlike)
     return found

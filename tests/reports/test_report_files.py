@@ -18,7 +18,7 @@ from property_examples import examples
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import report_files
-from ci_evals.reports.names import folder_for
+from ci_evals.reports.names import folder_for, numbered
 from ci_evals.support import dataclass_json
 
 STAMP = "2026-11-21T09-30-00Z"
@@ -235,3 +235,14 @@ def test_a_suites_own_file_redraws_its_folder(tmp_path):
         for path, text in files.items()
         if path.startswith(folder) and not path.endswith(".json")
     }
+
+
+def test_names_that_are_alike_are_numbered_and_no_number_makes_two_alike():
+    """A name that ends in a number of its own keeps it."""
+    for alike, shown in (
+        (["A", "B"], ["A", "B"]),
+        (["A", "A", "A"], ["A", "A (2)", "A (3)"]),
+        (["A", "A", "A (2)"], ["A", "A (3)", "A (2)"]),
+        (["A (2)", "A (2)", "A", "A"], ["A (2)", "A (2) (2)", "A", "A (3)"]),
+    ):
+        assert numbered(alike) == shown

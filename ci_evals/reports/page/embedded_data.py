@@ -8,7 +8,6 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -16,6 +15,7 @@ from pydantic_core import to_json
 
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
+from ci_evals.reports.names import numbered
 from ci_evals.reports.page import test_data
 from ci_evals.reports.story.story import Story
 from ci_evals.scoring.comparison.divergence import TracedConversation, counterpart
@@ -212,18 +212,6 @@ def _element(name: str, data: bytes) -> str:
     return f'<script type="application/octet-stream" id="{name}">{text}</script>\n'
 
 
-def _named(items: Sequence[_Named]) -> Iterator[tuple[str, _Named]]:
-    """Suites, or tests, with names of their own: the second of one name has a number behind it.
-
-    Two have one name where a secret was taken out of both.
-    """
-    own = {item.name for item in items}
-    if len(own) == len(items):
-        yield from ((item.name, item) for item in items)
-        return
-    taken: set[str] = set()
-    for item in items:
-        numbered = (f"{item.name} ({number})" for number in count(2) if f"{item.name} ({number})" not in own)
-        name = next(name for name in chain([item.name], numbered) if name not in taken)
-        taken.add(name)
-        yield name, item
+def _named(items: Sequence[_Named]) -> Iterable[tuple[str, _Named]]:
+    """Suites, or tests, with names of their own. Two have one name where a secret was taken out of both."""
+    return zip(numbered([item.name for item in items]), items, strict=True)

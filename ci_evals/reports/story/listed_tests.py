@@ -1,7 +1,7 @@
 """The tests that reports list: of a large run of another tool not all."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -38,10 +38,6 @@ class ListedTests:
     """Tests that are not listed, by outcome."""
     most: int | None = None
     """Tests of any further list up to which each is shown; None for all."""
-
-    def of(self, tests: Iterable[TestResult]) -> tuple[TestResult, ...]:
-        """Those of the tests that are listed, in their order."""
-        return tuple(test for test in tests if self.has(test))
 
     def has(self, test: TestResult) -> bool:
         """Return whether the test is listed."""
