@@ -10,7 +10,7 @@ from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
 from ci_evals.reports.story import changes, tables
 from ci_evals.reports.story.advice import MORE_LINES
-from ci_evals.reports.story.failures import CONFIRMED, FailedCriterion, FailedTest
+from ci_evals.reports.story.failures import CONFIRMED, FailedCriterion, FailedTest, by_reasons
 from ci_evals.reports.story.outcome_labels import OUTCOMES, RunOutcome, Tone
 from ci_evals.reports.story.phrases import NO_REASON, capitalized, sentence
 from ci_evals.reports.story.story import Story
@@ -152,7 +152,9 @@ class _Console:
             if group.kind is Kind.FAILED_BEFORE and not self._verbose:
                 brief.append(self._listed(group.title, [self._test_name(test) for test in group.tests]))
                 continue
-            shown = [line for test in group.tests[:_SHOWN] for line in self._failed_test(test)]
+            shown: list[str] = []
+            for test, first in by_reasons(group.tests[:_SHOWN]):
+                shown += self._failed_test(test, None if self._verbose else first)
             more = len(group.tests) - _SHOWN
             rest = [f"and {numbers.count(more, 'more test')}"] if more > 0 else []
             yield "\n".join([sanitize.log_line(group.title, _NAME), *shown, *rest])
@@ -166,7 +168,8 @@ class _Console:
         listed = numbers.listed(names, len(names) if self._verbose else _NAMED)
         return f"{sanitize.log_line(title, _NAME)} ({len(names)}): {listed}"
 
-    def _failed_test(self, test: FailedTest) -> Iterator[str]:
+    def _failed_test(self, test: FailedTest, first: FailedTest | None) -> Iterator[str]:
+        """The lines on a test; `first`: another one that has its criteria and reasons already."""
         tone = OUTCOMES[test.outcome].tone
         # How likely chance would confirm it is for those who ask further.
         marks = (
@@ -176,6 +179,9 @@ class _Console:
         yield f"{self._painted(_SIGNS[tone], _COLORS[tone])} {self._test_name(test)}" + (
             f" ({sanitize.log_line(remarks)})" if remarks else ""
         )
+        if first:
+            yield f"    same criteria and reasons as {self._test_name(first)}"
+            return
         if early_end := test.early_end:
             yield f"    {sanitize.log_line(early_end, _TEXT)}"
         few = len(test.criteria) <= _FEW or self._verbose

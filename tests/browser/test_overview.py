@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-FAILED = "Evals failed: 1 test broke since the baseline"
+FAILED = "Evals failed: 1\u00a0test broke since the baseline"
 ROWS = "#tests tbody tr:not([hidden])"
 
 

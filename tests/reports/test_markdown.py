@@ -16,6 +16,8 @@ from ci_evals.domain.verdict import Cause
 from ci_evals.reports import console, report_files
 from ci_evals.reports.markdown import documents, summary
 from ci_evals.reports.names import SUMMARY
+from ci_evals.reports.page import page
+from ci_evals.reports.story import failures
 from ci_evals.reports.story.story import story_of
 
 
@@ -297,10 +299,10 @@ def many_newly_failing(number: int):
 def test_of_many_failing_tests_the_first_are_open():
     """A summary is read by people: the others are behind a line that says how many they are."""
     text = documents.summary(story_of(many_newly_failing(50)))
-    shown, _, rest = text.partition("<summary>47 more tests</summary>")
+    shown, _, rest = text.partition("<summary>40 more tests</summary>")
     assert "### Broke since the baseline" in shown
-    assert shown.count("**❌") == 3
-    assert rest.count("**❌") == 47
+    assert shown.count("**❌") == 10
+    assert rest.count("**❌") == 40
     assert "more tests</summary>" not in documents.summary(story_of(many_newly_failing(4)))
 
 
@@ -394,3 +396,35 @@ def test_a_suite_of_which_too_little_was_decided_has_no_score_in_the_first_table
     open_suite = replace(run.suites[0], decided_share=0.17)
     text = documents.summary(story_of(replace(run, suites=(open_suite, *run.suites[1:]))))
     assert "| ❌ 6 failed | Refunds | n/a | 93 | n/a | 2 of 8 |" in text
+
+
+def test_tests_that_fail_for_the_same_reasons_share_one_story():
+    """Those behind the first are named with their scores; other reasons have a story of their own."""
+    reasons = ("never executed", "never executed", "said nothing")
+    tests = []
+    for number, reason in enumerate(reasons, start=1):
+        finding = build.finding("failed", criterion="The refund starts", reason=reason)
+        trial = build.trial_result(findings=(finding,))
+        tests.append(build.test_result(f"Refund {number}", trials=(trial,), outcome="failed", score=0))
+    story = story_of(build.results(build.suite_result("Refunds", *tests)))
+    summary = documents.summary(story)
+    assert "- **❌ Refund 2**; same criteria and reasons as *Refund 1*\n" in summary
+    assert summary.count("same criteria and reasons") == 1
+    assert summary.count("never executed") == 1
+    text = console.render(story)
+    assert "✗ Refund 2\n    same criteria and reasons as Refund 1\n" in text
+    assert text.count("same criteria and reasons") == 1
+    assert "same criteria and reasons" not in console.render(story, verbose=True)
+    assert "".join(page.render(story)).count("Same criteria and reasons as Refund 1") == 1
+
+
+def test_a_warning_is_not_hidden_behind_the_story_of_another_test():
+    """Two tests with the same reasons have a story each if the criterion is less reliable in one of them."""
+    finding = build.finding("failed", criterion="The refund starts", reason="never executed")
+    test = build.test_result(trials=(build.trial_result(findings=(finding,)),))
+    plain, warned = (
+        failures.FailedTest("Refunds", "A", test, warnings=warnings)
+        for warnings in ({}, {"The refund starts": "seldom decided alike"})
+    )
+    assert [first for _, first in failures.by_reasons((plain, warned))] == [None, None]
+    assert [first for _, first in failures.by_reasons((plain, plain))] == [None, plain]

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import Rank, Section, SummaryContext, listing, section
-from ci_evals.reports.story.failures import FailedTest
+from ci_evals.reports.story.failures import FailedTest, by_reasons
 from ci_evals.reports.story.outcome_labels import OUTCOMES
 from ci_evals.reports.story.phrases import NO_REASON, joined
 
@@ -16,7 +16,9 @@ _CRITERIA = 3
 _QUOTED = 2
 """Turns of a test that are quoted."""
 _FEW = 3
-"""Failures that are shown at once."""
+"""Failures that are shown at once, each with those that failed for the same reasons."""
+_MOST = 10
+"""Failures that are shown at once at most."""
 _NAME = 80
 """Characters of what an agent names."""
 _BRIEF = 160
@@ -38,16 +40,28 @@ def failed(
     """
     if not tests:
         return ()
-    shown = tests[:most]
+    shown = tuple(by_reasons(tests[:most]))
+    rows: list[str] = []
+    firsts: list[int] = []
+    for test, first in shown:
+        if first is None:
+            firsts.append(len(rows))
+            rows.append(_whole(test, many=many, context=context))
+        else:
+            gap = "\n" if firsts[-1] == len(rows) - 1 else ""
+            heading = _heading(test, many=many, context=context)
+            same = sanitize.inline(first.name, _NAME)
+            rows.append(f"{gap}- {heading}; same criteria and reasons as *{same}*")
     whole = Section(
         name,
         f"### {title}",
         Rank.FAILING,
-        rows=tuple(_whole(failed, many=many, context=context) for failed in shown),
-        brief=tuple(_brief(failed, many=many, context=context) for failed in shown),
+        rows=tuple(rows),
+        brief=tuple(_brief(test, many=many, context=context) for test, _ in shown),
         unlisted=len(tests) - len(shown),
     )
-    return listing(whole, _FEW, Rank.REST)
+    few = firsts[_FEW] if len(firsts) > _FEW else len(rows)
+    return listing(whole, min(few, _MOST), Rank.REST)
 
 
 def name_of(suite: str, test: str, *, many: bool, url: str | None = None) -> str:

@@ -89,6 +89,12 @@ class FailedTest:
         return tuple(sorted(found, key=lambda one: -one.times / one.trials))
 
     @property
+    def reasons(self) -> frozenset[tuple[str, str, str]]:
+        """The criteria that failed, each with its reason and warning; empty if none is known."""
+        found = [(one.finding.criterion, self.reason(one.finding)) for one in self.criteria]
+        return frozenset((name, reason, self.warnings.get(name, "")) for name, reason in found)
+
+    @property
     def early_end(self) -> str:
         """Why its conversation ended before all lines were sent; empty if none did.
 
@@ -185,6 +191,20 @@ def early_end(test: TestResult, trial: TrialResult) -> str:
     lines = "1 line was" if unsent == 1 else f"{unsent} lines were"
     turn = f"ended after turn {sent} of {len(planned)}" if sent else "ended before the first turn"
     return f"{turn}: {END_REASONS[trial.status]}; {lines} never sent"
+
+
+def by_reasons(tests: Iterable[FailedTest]) -> Iterator[tuple[FailedTest, FailedTest | None]]:
+    """Yield the tests, those together that failed by the same criteria for the same reasons.
+
+    Each but the first of these comes with that one, whose story is its own too.
+    """
+    groups: dict[object, list[FailedTest]] = {}
+    for test in tests:
+        key = (test.reasons, test.early_end) if test.reasons else id(test)
+        groups.setdefault(key, []).append(test)
+    for first, *others in groups.values():
+        yield first, None
+        yield from ((other, first) for other in others)
 
 
 def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:

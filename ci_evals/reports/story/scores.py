@@ -51,8 +51,9 @@ def scored_parts(results: Results) -> tuple[Scored, ...]:
         if len(results.suites) == 1:
             floor = floor or _floor(results)
         base_score = base.base if base and base.comparable else None
-        score = None if certainty.too_little_decided(suite) else suite.score
-        parts.append(Scored(suite.name, score, suite.interval, base_score, floor))
+        too_little = certainty.too_little_decided(suite)
+        score, interval = (None, None) if too_little else (suite.score, suite.interval)
+        parts.append(Scored(suite.name, score, interval, base_score, floor))
     if all(part.score is None for part in parts):
         return ()
     if len(parts) > 1 or (parts[0].floor and parts[0].floor.suite_number and _floor(results)):

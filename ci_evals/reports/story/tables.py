@@ -163,7 +163,12 @@ def suites_in_brief(rows: Sequence[SuiteRow], base: str) -> Table:
     )
     if not any(row.became and row.became.delta is not None for row in rows):
         columns = tuple(column for column in columns if column.title not in {base, "Change"})
-    return table_of("Suites", columns, rows, mark=lambda row: mark_of(row.worst))
+    remark = "; ".join(_why_no_score(row) for row in rows if row.too_little)
+    return table_of("Suites", columns, rows, mark=lambda row: mark_of(row.worst), remark=remark)
+
+
+def _why_no_score(row: SuiteRow) -> str:
+    return f"{row.suite.name}: {row.score}"
 
 
 def _brief_outcome(row: SuiteRow) -> str:

@@ -9,7 +9,7 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.reports import sanitize
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.story import changes, comparison_runs, verdict_words
-from ci_evals.reports.story.failures import FailedCriterion, FailedTest, Quotation, TrialErrors
+from ci_evals.reports.story.failures import FailedCriterion, FailedTest, Quotation, TrialErrors, by_reasons
 from ci_evals.reports.story.outcome_labels import UNFINISHED, RunOutcome
 from ci_evals.reports.story.phrases import NO_REASON
 from ci_evals.reports.story.story import Story
@@ -191,10 +191,11 @@ class _BrokenSection:
         grave: Sequence[FailedTest] = () if group.kind is Kind.UNJUDGED else tests
         if group.kind is Kind.FAILED_BEFORE and self._story.change.news.broke:
             grave = [one for one in tests if one.test and one.test.critical]
-        whole = [test for test in grave if test.criteria][:_WHOLE]
+        told = {id(test): first for test, first in by_reasons(grave) if first}
+        whole = [test for test in grave if test.criteria and id(test) not in told][:_WHOLE]
         shown = set(map(id, whole))
         others = [test for test in tests if id(test) not in shown]
-        lines = list(map(self._line, others[: self._most]))
+        lines = [self._line(test, told.get(id(test))) for test in others[: self._most]]
         title = f"{group.title} ({len(tests)})"
         return TestGroup(
             f"_{group.kind.value}",
@@ -227,12 +228,13 @@ class _BrokenSection:
             return f"Last passed in the baseline, {comparison_runs.moment(baseline)}."
         return None
 
-    def _line(self, failed: FailedTest) -> TestLine:
+    def _line(self, failed: FailedTest, first: FailedTest | None) -> TestLine:
+        reason = _criterion_and_reason(*failed.first_reason) if failed.first_reason else ""
         return TestLine(
             self._links.link(failed.test, failed.change),
             failed.outcome.value,
             ", ".join([*filter(None, [failed.scores]), *failed.remarks]),
-            _criterion_and_reason(*failed.first_reason) if failed.first_reason else "",
+            f"Same criteria and reasons as {sanitize.one_line(first.name, _CRITERION)}" if first else reason,
         )
 
     def _changed(self, test: TestChange, *, in_baseline: bool) -> TestLine:
