@@ -11,6 +11,7 @@ from ci_evals.adapters.files import os_errors
 from ci_evals.adapters.suite_paths import ENDINGS
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import COLLECTIONS, is_bundled
+from ci_evals.planning.documents.reader import read
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,17 @@ def sources(name: str) -> tuple[SuiteSource, ...]:
 
 
 LOCK_ENDING = ".lock.yaml"
-_LOCK_KEY = re.compile("^translations:", re.MULTILINE)
-_SUITE_KEY = re.compile("""^({|["']?(tests|extends)["']?[ ]*:)""", re.MULTILINE)
 
 
 def _is_lock_file(path: Path, text: str) -> bool:
     """Return whether a text is the lock file of a suite, and surely no suite."""
-    named = path.name.endswith(LOCK_ENDING)
-    return named and bool(_LOCK_KEY.search(text)) and not _SUITE_KEY.search(text)
+    if not path.name.endswith(LOCK_ENDING):
+        return False
+    try:
+        data = read(text, path.name).value
+    except SuiteError:
+        return False
+    return isinstance(data, dict) and data.keys() == {"translations"}
 
 
 _SCHEMA_KEY = re.compile(r'"\$schema"\s*:\s*"https?://json-schema\.org/')

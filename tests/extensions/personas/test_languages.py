@@ -335,6 +335,12 @@ def test_lock_file_is_no_suite(read):
         "translations: 1\n'tests' : []\n",
         "{\ntranslations: 1,\n  tests: []}\n",
         "translations: 1\nextends: safety:data\n",
+        "? tests\n: []\ntranslations: 1\n",
+        "translations: 1\n&a tests: []\n",
+        'translations: 1\n"te\\x73ts": []\n',
+        'x-note: "a\ntranslations:\nb"\n? tests\n: []\n',
+        "x-a: &a {tests: []}\ntranslations: 1\n<<: *a\n",
+        "translations: [\n",
     ],
 )
 def test_suite_with_the_name_of_a_lock_file_is_not_left_out(text, tmp_path):
