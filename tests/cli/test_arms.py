@@ -71,10 +71,10 @@ def test_the_gate_is_about_the_agent_that_is_named(tmp_path):
         assert results["run"]["rounds"]["looks"] == [3, 5, 7]
         assert results["comparison"]["looks"][-1]["decision"] == "fail"
         assert results["score"] == results["arms"][1]["score"] < results["arms"][0]["score"]
-        third = play(tmp_path, arms, "--regression=significant", "--gate-arm=again")
+        third = play(tmp_path, arms, "--regression=significant", "--loops=1", "--gate-arm=again")
         assert third.returncode == 0, third.stdout + third.stderr
         assert [arm["name"] for arm in results_in(tmp_path)["arms"]] == ["today", "again", "broken"]
-        first = play(tmp_path, arms, "--regression=significant", "--gate-arm=today")
+        first = play(tmp_path, arms, "--regression=significant", "--loops=1", "--gate-arm=today")
     assert first.returncode == 0, first.stdout + first.stderr
     assert results_in(tmp_path)["comparison"] is None
     wrong = play(tmp_path, arms, "--gate-arm=nobody")

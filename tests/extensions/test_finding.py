@@ -13,6 +13,7 @@ from pathlib import Path
 import endpoints
 import pytest
 from commands import CLEAN
+from commands import ci_evals as installed_command
 from doc_pages import blocks, code, page, table
 
 import ci_evals
@@ -155,7 +156,7 @@ def test_the_page_shows_one_that_works(target, tmp_path):
     (site / line[1]).mkdir()
     for name, text in re.findall(r'^```python title="(.*?)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL):
         (site / name).write_text(text)
-    first = run(site, "run", "demo:hr", "--provider=offline", "--no-gate", "--quiet", cwd=tmp_path)
+    first = installed_command("run", "demo:hr", "--provider=offline", "--no-gate", "--quiet", cwd=tmp_path)
     assert first.returncode == 0, first.stdout + first.stderr
     ran = run(site, "score", "results", cwd=tmp_path)
     assert (ran.stdout, ran.stderr) == ("100.0\n", "")
