@@ -15,6 +15,8 @@ SLOW := not ($(ON_DEMAND)) and not end_to_end and (slow or browser or container)
 MARKED = grep --recursive --files-with-matches --extended-regexp --include='test_*.py'
 SLOW_FILES = $(shell $(MARKED) 'mark\.(slow|browser|container)\b' tests)
 ALL_SLOW = $(shell grep --files-without-match end_to_end $$($(MARKED) '^pytestmark = .*mark\.(slow|browser|container)\b' tests))
+# First, so that no process is left alone with one of them at the end.
+LONGEST = $(addprefix tests/,test_budget.py test_injected_faults.py test_docs.py test_bench.py)
 FAST_FILES = $(filter-out $(ALL_SLOW),$(sort $(shell find tests -name 'test_*.py')))
 UV := uv==0.13.9
 TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: make PYTHON=python3.13 $(MAKECMDGOALS)
@@ -55,7 +57,7 @@ test: .venv/installed
 
 # Two at a time on each processor: these tests wait for processes more than they compute.
 test-all: test
-	$(PYTEST) --numprocesses $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) -m '$(SLOW)' $(SLOW_FILES)
+	$(PYTEST) --numprocesses $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) -m '$(SLOW)' $(LONGEST) $(filter-out $(LONGEST),$(SLOW_FILES))
 
 unit: .venv/installed
 	$(PYTEST) -m '$(FAST)' $(FAST_FILES)
