@@ -6,10 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutation import mutated
+from property_examples import examples
 from targets import TARGETS
-
-EXAMPLES = 40
-"""Of each target; its slow ones take some ten milliseconds each."""
 
 
 def anything(samples: list[bytes]) -> st.SearchStrategy[bytes]:
@@ -19,17 +17,18 @@ def anything(samples: list[bytes]) -> st.SearchStrategy[bytes]:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_samples_are_read(name: str) -> None:
+def test_unspoilt_samples_of_each_target_are_read(name: str) -> None:
     """What is spoilt below is sound before."""
     for sample in TARGETS[name].samples:
         TARGETS[name].run(sample)
 
 
+@pytest.mark.hypothesis  # for `make simulate`: the property is made for each target
 @pytest.mark.parametrize("name", TARGETS)
-def test_nothing_comes_unforeseen(name: str) -> None:
+def test_no_input_ends_in_an_unforeseen_error(name: str) -> None:
     """No input ends in an error that nobody words, or is judged without evidence."""
 
-    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(80), suppress_health_check=list(HealthCheck))
     @given(anything(TARGETS[name].samples))
     def read(data: bytes) -> None:
         TARGETS[name].run(data)
