@@ -4,7 +4,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 from doc_pages import ROOT
 from each_row import each_row
 
@@ -33,7 +32,7 @@ def headings(page):
     return {re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-") for line in lines}
 
 
-@pytest.mark.parametrize("name", NAMED)
+@each_row("name", NAMED)
 def test_messages_name_pages_that_exist(name):
     page, _, heading = name.partition("#")
     file = ROOT / f"docs/{page}.md"

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import builders as build
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, ToolCall, Transcript, Turns
@@ -53,7 +54,7 @@ def graded(evaluation: dict, **verdict):
     return test, replace(result, turns=Turns((turn,)), findings=(finding,))
 
 
-@pytest.mark.parametrize("check", STRICT)
+@each_row("check", STRICT)
 def test_checks_that_a_missing_call_could_decide_are_undecided(check):
     """The others are as they were."""
     evaluation, expected = STRICT[check]

@@ -4,14 +4,14 @@ import base64
 import json
 from urllib.parse import quote
 
-import pytest
+from each_row import each_row
 
 from ci_evals.support.redaction import MASK, Redactor
 
 TOKEN = "ghs_" + ".".join(("eyJhbGciOiJSUzI1NiJ9", "aB3-_x9Q" * 30, "Zk7_-pL2" * 32))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "written",
     [
         TOKEN,

@@ -89,8 +89,8 @@ def test_a_key_is_hidden_in_a_basic_header(form):
     assert len(standing) <= len("dXNlcjp" + "6eA==")
 
 
-@pytest.mark.parametrize("key", [KEY, "tsd7-ö+/=&%<>'\"\\ " + "x9Kq" * 40 + "\n"])
-@pytest.mark.parametrize(
+@each_row("key", [KEY, "tsd7-ö+/=&%<>'\"\\ " + "x9Kq" * 40 + "\n"])
+@each_row(
     "written",
     [
         lambda key: b64encode(json.dumps({"apiKey": key}).encode()).decode(),
@@ -150,7 +150,7 @@ def test_a_long_text_is_searched_in_little_time():
     assert time.process_time() - started < 8 * 0.04 * len(text) / 1e6
 
 
-@pytest.mark.parametrize(
+@each_row(
     "unit",
     [
         "s",

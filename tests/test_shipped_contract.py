@@ -3,7 +3,7 @@
 import asyncio
 from unittest import SkipTest
 
-import pytest
+from each_row import each_row
 
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
@@ -125,7 +125,7 @@ def test_an_agent_that_keeps_its_promises_passes():
     assert broken(contract(Apologetic)) == set()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "noticed"),
     [
         (Forgetful, {"test_sessions_know_nothing_of_each_other", "test_many_sessions_at_a_time"}),

@@ -8,6 +8,7 @@ import builders as build
 import fakes
 import pytest
 from commands import ci_evals
+from each_row import each_row
 from plans import planned
 from test_worlds import played, sql, trials
 
@@ -128,7 +129,7 @@ async def test_an_unknown_value_is_given_to_no_function_and_no_model(check):
     assert (str(finding.outcome), finding.reason) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "message"),
     [
         ({"canaries": {"code": "secret"}}, "code"),

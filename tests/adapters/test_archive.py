@@ -9,6 +9,7 @@ import zipfile
 import zlib
 
 import pytest
+from each_row import each_row
 from github_api import zip_of, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -198,7 +199,7 @@ def test_entry_that_is_no_json_is_reported(content):
     assert refused(zip_of({NAME: content})) == "holds a _results.json that is not JSON"
 
 
-@pytest.mark.parametrize("cut", [4, 20, 40, -60, -30, -10, -1])
+@each_row("cut", [4, 20, 40, -60, -30, -10, -1])
 def test_half_a_zip_is_damaged(cut):
     """A download that broke off."""
     assert refused(zip_of({NAME: JSON * 10})[:cut]) == "is damaged, and cannot be unpacked"

@@ -193,7 +193,7 @@ def test_arguments_that_were_cut_off_are_unknown() -> None:
     assert "cut off" in (call.not_captured or "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         {"text": "$[*].choices[0].delta.content", "toolCalls": "$[*].choices[0].delta.tool_calls"},
@@ -202,7 +202,7 @@ def test_arguments_that_were_cut_off_are_unknown() -> None:
         {"messages": "$[*].choices[0].delta"},
     ],
 )
-@pytest.mark.parametrize(("pieces", "calls"), [WHOLE["interleaved"], WHOLE["without an index"]])
+@each_row(("pieces", "calls"), [WHOLE["interleaved"], WHOLE["without an index"]])
 async def test_a_streamed_completion(reply: dict[str, str], pieces: list[Piece], calls: list[Any]) -> None:
     """As OpenAI's servers send it."""
     deltas: list[Any] = [

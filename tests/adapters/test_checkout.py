@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from each_row import each_row
 
 from ci_evals.adapters.git.checkout import Checkout, RemoteRepository, checkout_of, repository_of, tracks
 
@@ -11,7 +12,7 @@ HERE = RemoteRepository("github.com", "octo/agent")
 THERE = RemoteRepository("github.com", "eve/agent")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "repository"),
     [
         ("https://github.com/octo/agent", HERE),

@@ -9,6 +9,7 @@ from typing import Any
 
 import github_api
 import pytest
+from each_row import each_row
 from github_api import BOT, REPOSITORY, TOKEN, Answer, GitHubApi
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,7 +110,7 @@ def test_a_key_may_be(key: str) -> None:
     assert Comment(key, "").marker == f"<!-- ci-evals comment: {key} -->"
 
 
-@pytest.mark.parametrize("key", ["", "a b", "a/b", "ä", "a\n", "-->", "x" * 65, "a:b", "١"])
+@each_row("key", ["", "a b", "a/b", "ä", "a\n", "-->", "x" * 65, "a:b", "١"])
 def test_a_key_may_not_be(key: str) -> None:
     """It stands in a hidden line and in the names of artifacts."""
     with pytest.raises(UsageError) as caught:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from each_row import each_row
 from github_api import FORK, REPOSITORY
 from hypothesis import given
@@ -204,7 +203,7 @@ def test_outside_of_actions_nothing_is_known() -> None:
     assert not known.of_pull_request
 
 
-@pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "many", "9" * 5000, "\u0661"])
+@each_row("value", ["", "0", "-1", "1.5", "many", "9" * 5000, "\u0661"])
 def test_an_id_that_is_none_is_left_out(value: str) -> None:
     """As with runners that imitate GitHub's."""
     assert context.read({"GITHUB_RUN_ID": value}, {}).run is None

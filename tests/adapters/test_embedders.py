@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import static_model
 import world
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 from world import Fault
@@ -56,7 +57,7 @@ async def test_all_texts_in_one_request():
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fault", "error", "text"),
     [
         (world.SERVER_ERROR, RefusedError, "answered with status 500: The server fell over"),
@@ -87,7 +88,7 @@ async def test_a_wrong_key():
     assert "wrong-key-123" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "vectors"),
     [
         ([{"embedding": [1, 2]}, {"embedding": [3, 4]}], [(1, 2), (3, 4)]),

@@ -1,13 +1,14 @@
 """The service behind a model: which addresses are one, and what is shown of them."""
 
 import pytest
+from each_row import each_row
 
 from ci_evals.adapters.models.service import Service
 
 BASE = "https://models.example/v1"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "is_same"),
     [
         (BASE, True),

@@ -50,7 +50,7 @@ def test_payload_that_was_read_is_clean(value: object, escaped: bool, depth: int
         assert payload.parse(written.encode(errors="surrogatepass")) == payload.clean(json.loads(written))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "reason"),
     [
         (b"", "not JSON"),

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,7 +92,7 @@ def test_errors(error, is_error, detail):
     assert (reply.error_response, reply.error_detail) == (is_error, detail)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "message"),
     [
         (None, "is neither a string nor an object: null"),
@@ -155,7 +156,7 @@ _CALL = {"id": "1", "type": "function", "function": {"name": "refund", "argument
 _MESSAGES = [{"role": "assistant", "content": "Done.", "tool_calls": [_CALL]}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("listed", "partial"),
     [
         ([], True),
@@ -164,7 +165,7 @@ _MESSAGES = [{"role": "assistant", "content": "Done.", "tool_calls": [_CALL]}]
         ([{"name": "lookup"}, {"name": "refund"}], False),
     ],
 )
-@pytest.mark.parametrize("key", ["toolCalls", "tool_calls"])
+@each_row("key", ["toolCalls", "tool_calls"])
 def test_a_list_of_calls_that_lacks_one_of_the_messages_is_incomplete(key, listed, partial):
     """The agent contradicts itself, so nothing passes for want of a call."""
     reply = plain_reply.read({"messages": _MESSAGES, key: listed}, 0.1)

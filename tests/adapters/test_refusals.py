@@ -79,7 +79,7 @@ ANTHROPIC = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "expected"),
     [
         ({}, None),
@@ -101,7 +101,7 @@ def test_a_limit_that_is_used_up(headers: dict[str, str], expected: float | None
     assert refusals.used_up(httpx2.Headers(headers), NOW) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "expected"),
     [
         ({}, None),
@@ -152,7 +152,7 @@ def error(**fields: object) -> bytes:
     return json.dumps({"error": fields}).encode()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "body", "used_up"),
     [
         (402, b"", True),
@@ -176,7 +176,7 @@ def test_a_quota_that_is_used_up(status: int, body: bytes, used_up: bool) -> Non
     assert refusals.quota_used_up(status, body) is used_up
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "body", "refused"),
     [
         (401, b"", True),

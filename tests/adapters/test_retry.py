@@ -1,11 +1,12 @@
 """When a request may be sent again, and after how long."""
 
 import pytest
+from each_row import each_row
 
 from ci_evals.adapters.transport import retry
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "value", "message", "other"),
     [
         (429, False, True, True),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,8 +92,8 @@ def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data: st.DataObjec
     assert [value for _, value in events_of(raw, stream_format, tuple(cuts))] == values
 
 
-@pytest.mark.parametrize("stream_format", ["sse", "ndjson"])
-@pytest.mark.parametrize(
+@each_row("stream_format", ["sse", "ndjson"])
+@each_row(
     "events",
     [
         ['{"a": 1}', '{"a": [{"b": 1}', '{"c": 2}]}'],
@@ -129,7 +130,7 @@ def test_the_last_event_ends_a_stream() -> None:
     assert reader.stream.values == [1, 2]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "stream_format", "reason"),
     [
         (b"", "sse", "sent a stream without an event"),

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from ci_evals.support import payload
 REFUND = ToolCall(id="c1", name="refund", arguments={"amount": 42})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "item",
     [
         {"id": "c1", "name": "refund", "arguments": {"amount": 42}},
@@ -55,7 +56,7 @@ def test_all_that_a_call_can_say():
     assert json.loads(call.model_dump_json(by_alias=True, exclude_none=True)) == item
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "status"),
     [
         ({}, "unknown"),
@@ -79,7 +80,7 @@ def test_how_a_call_ended(fields, status):
     assert call.status.value == status
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "arguments", "reason"),
     [
         ("", {}, None),
@@ -105,7 +106,7 @@ def test_a_bare_name_is_a_call_without_known_arguments():
     assert "name without arguments" in call.not_captured
 
 
-@pytest.mark.parametrize("item", [None, 7, "", {}, {"name": " "}, {"function": {}}, {"name": ["refund"]}, []])
+@each_row("item", [None, 7, "", {}, {"name": " "}, {"function": {}}, {"name": ["refund"]}, []])
 def test_a_call_without_a_name_leaves_all_unknown(item):
     """It may be the one that matters."""
     assert tool_calls.read_all([{"name": "refund"}, item]) is None

@@ -243,7 +243,7 @@ DOUBTFUL: dict[str, tuple[list[Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("new", "doubt"), DOUBTFUL.values(), ids=DOUBTFUL)
+@each_row(("new", "doubt"), DOUBTFUL.values(), ids=DOUBTFUL)
 def test_a_sign_of_a_call_that_is_not_listed_is_a_doubt(new: list[Any], doubt: str) -> None:
     """A tool that answered was called, and a call with broken arguments is one."""
     assert chat_messages.read([ASKED, *new], asked("A refund")).doubt == doubt
@@ -438,7 +438,7 @@ def test_all_words_of_the_agent_belong_to_the_reply(message: dict[str, Any]) -> 
     assert reply.agent == "Secret.\n\nDone."
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "unread"),
     [
         ({"role": "narrator", "content": "The password is hunter2."}, "unknown role 'narrator'"),

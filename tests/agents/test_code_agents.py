@@ -11,6 +11,7 @@ from datetime import date
 from types import SimpleNamespace
 
 import pytest
+from each_row import each_row
 from pydantic import BaseModel
 
 from ci_evals import load_suite
@@ -97,7 +98,7 @@ class Plain:
     workflows: tuple[str, ...]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "items"),
     [
         ("Hi", {"agent": "Hi", "workflows": None, "params": None, "error_response": None}),
@@ -122,7 +123,7 @@ LOOP: dict = {}
 LOOP["text"] = LOOP
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "text"),
     [
         (None, "the answer of mine is None: return a string, or an object with 'text'"),
@@ -167,7 +168,7 @@ class UnprintableError(Exception):
         raise ValueError
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("raised", "text"),
     [
         (SystemExit("enough"), "raised SystemExit: enough"),
@@ -418,7 +419,7 @@ class Camel:
         """Would say something."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("target", "text"),
     [
         (7, "mine is not an agent but of the type int; an agent is a function reply"),

@@ -83,7 +83,7 @@ def test_the_example_on_the_page_is_a_suites():
 # bidirectional: the examples and tests of the rule's own description
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "normal"),
     [
         ("HELLO", "hello"),
@@ -162,7 +162,7 @@ def test_gaia(expected, answer, right):
     assert answer_matching.gaia(answer, expected) is right
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("plain", "plain"),
@@ -224,7 +224,7 @@ def test_the_last_number(text, number):
     assert (found and found.value) == (whole_number(number).value if number else None)
 
 
-@pytest.mark.parametrize("text", ["about 4", "4 km", "1,2,3", "1927.", "", "%", "four", "1/2"])
+@each_row("text", ["about 4", "4 km", "1,2,3", "1927.", "", "%", "four", "1/2"])
 def test_what_is_no_number(text):
     """An expected number stands alone."""
     assert whole_number(text) is None

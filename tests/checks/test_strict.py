@@ -78,7 +78,7 @@ def test_a_missing_trace_decides_nothing(kind):
     assert "no reply reports" in verdict.reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "path", "expected"),
     [
         ({"rows": []}, "$.rows[0]", "passed"),
@@ -185,7 +185,7 @@ OPPOSITES = {
 }
 
 
-@pytest.mark.parametrize("kind", SEEN)
+@each_row("kind", SEEN)
 def test_what_is_seen_decides_whatever_is_unknown_before(kind):
     """At once, and its opposite too."""
     replies = (NO_TRACE, SEEN[kind])
@@ -269,7 +269,7 @@ def test_a_turn_that_is_unknown_before_the_limit_decides_nothing():
     assert check({}, unanswered=2) == "passed"
 
 
-@pytest.mark.parametrize("empty", [None, "", "  ", "undefined", " Undefined ", [], {}])
+@each_row("empty", [None, "", "  ", "undefined", " Undefined ", [], {}])
 def test_empty_values_are_no_values(empty):
     """They neither exist nor hide an earlier value."""
     assert outcome(decide("param_exists", {"params": {"p": empty}}, paramName="p")) == "failed"
@@ -280,7 +280,7 @@ def test_empty_values_are_no_values(empty):
     assert (outcome(later), later.evidence) == ("passed", (1,))
 
 
-@pytest.mark.parametrize("value", [False, 0, 0.0, "0", "false", [None], {"a": None}])
+@each_row("value", [False, 0, 0.0, "0", "false", [None], {"a": None}])
 def test_false_and_zero_are_values(value):
     """They exist."""
     assert outcome(decide("param_exists", {"params": {"p": value}}, paramName="p")) == "passed"
@@ -369,7 +369,7 @@ def test_rules():
     assert outcome(decide("rule_not_triggered", fired, ruleCode="x")) == "passed"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("calls", "wanted", "text"),
     [
         ([Integration(code="i", status=200)], "passed", "i answered 200 in turn 1"),
@@ -518,8 +518,8 @@ def test_a_lost_reply_makes_nothing_better_or_surer(data):
     assert cut_off.outcome in {whole.outcome, Outcome.UNDECIDED}
 
 
-@pytest.mark.parametrize("turn", ["any", "last"])
-@pytest.mark.parametrize(
+@each_row("turn", ["any", "last"])
+@each_row(
     ("kind", "found"),
     [("contains", "passed"), ("not_contains", "failed"), ("regex", "passed"), ("not_regex", "failed")],
 )

@@ -154,7 +154,7 @@ A, B, C = call("a"), call("b"), call("c")
 MODES = ["in_order", "strict", "unordered", "subset", "superset"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("calls", "passing"),
     [
         ([A, B], MODES),
@@ -211,7 +211,7 @@ def on_text(text: str, **fields):
     return evaluation.decide(Transcript(turns=(build.turn(1, agent=text),), status=EndState.COMPLETED))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "wanted"),
     [
         ('{"amount": 42}', "passed"),

@@ -168,15 +168,13 @@ def test_other_texts_stay_other_texts(value, text):
     assert both("positive", value, text) == {"failed"}
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [pair for pair in DIFFERENT if not set("¹½①") & set("".join(pair))]
-)
+@each_row(("value", "text"), [pair for pair in DIFFERENT if not set("¹½①") & set("".join(pair))])
 def test_other_texts_are_not_forbidden(value, text):
     """No one has to fear a text that only looks a little like it."""
     assert outcome(decide("not_contains", {"agent": value}, text=text)) == "passed"
 
 
-@pytest.mark.parametrize(("value", "text", "wanted"), KEPT, ids=ascii)
+@each_row(("value", "text", "wanted"), KEPT, ids=ascii)
 def test_what_a_check_names_is_no_typography(value, text, wanted):
     """Whoever asks for bold asks for bold."""
     assert outcome(decide("contains", {"agent": value}, text=text)) == wanted
@@ -292,7 +290,7 @@ def build_calls(name: str) -> tuple:
     return (ToolCall(name=name, arguments={}),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "is_noted"),
     [
         ("functions.refund", True),
@@ -320,7 +318,7 @@ def test_a_prefix_is_reported_and_not_guessed(text, is_noted):
     assert ("another name" in verdict.reason) is is_noted
 
 
-@pytest.mark.parametrize(
+@each_row(
     "part",
     ["**a ", "<!--", "[[[[", "\\", "`", "&#1", "_a ", "\u0301", "\u202e", "<b", "\u3164 ", "*`_~"],
     ids=ascii,

@@ -339,7 +339,7 @@ ALLOWED = {
 }
 
 
-@pytest.mark.parametrize(("test", "text"), ALLOWED.values(), ids=ALLOWED)
+@each_row(("test", "text"), ALLOWED.values(), ids=ALLOWED)
 def test_what_the_guidelines_ask_for_is_no_violation(test, text):
     """They say what this user is like."""
     assert rules(talk(text, "Noted."), test) == []
@@ -534,7 +534,7 @@ def test_whatever_is_written_it_is_read(lines, remark):
     assert all(1 <= turn <= len(result.turns) + 1 for _, turn in found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("transcript", "looked_at"),
     [
         (talk("Hi", "Hello"), True),

@@ -33,7 +33,7 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value", "found"),
     [
         ("$", {"a": 1}, ({"a": 1},)),
@@ -53,7 +53,7 @@ def test_what_is_there(path, value, found):
     assert JsonPath(path).find(value) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value", "found"),
     [
         ("$.a[*].n", {"a": []}, ()),

@@ -10,7 +10,7 @@ from ci_evals.support.redaction import Redactor
 MADE = "x9-Kq7vT2mWz"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["STRIPE_KEY", "NPM_TOKEN", "client_secret", "PGPASSWORD", "DB_PASSWORD_2", "SENTRY_DSN", "GH_PAT",
      "MY-API-KEY", "apikey", "AWS_SECRET_ACCESS_KEY", "TOKEN"],
@@ -20,7 +20,7 @@ def test_a_variable_is_a_secret_by_its_name(name):
     assert list(secrets.in_environment({name: MADE})) == [MADE]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["PATH", "HOME", "MONKEY", "INPUT_COMMENT-KEY", "CI_EVALS_COMMENT_KEY", "CACHE_KEY", "DEPLOY_PUBLIC_KEY",
      "KEY_FILE", "MAX_TOKENS", "PWD", "SSH_AUTH_SOCK"],
@@ -30,7 +30,7 @@ def test_a_variable_of_another_name_is_none(name):
     assert list(secrets.in_environment({name: MADE})) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     ["postgres", "production", "correct horse battery staple", "0123456789", "/etc/ssl/k3y.pem", "./k3y.pem",
      "https://id.example/o4uth", "created_at", "Production", "s3cr3t!", "C:\\keys\\1.pem", "  ab1  "],
@@ -45,7 +45,7 @@ def test_a_long_text_of_mixed_letters_is_a_secret():
     assert list(secrets.in_environment({"A_KEY": "aBcDeFgHiJkLmNoPqR"})) == ["aBcDeFgHiJkLmNoPqR"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "found"),
     [
         (f"postgres://app:{MADE}@db:5432/app", {MADE}),
@@ -66,7 +66,7 @@ def test_addresses_hold_passwords_and_tokens(address, found):
     assert set(secrets.in_environment({"ANY": address})) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "password",
     ["p4ss/word", "p4ss?word", "p4ss#word", "p4ss@word", "p4ss@w0/rd@x", "p4ss:word", "p4ss word",
      'p4ss"word', "p4ss'word", "p4ss<w>rd", "pässw0rd", "p4ss\\word"],

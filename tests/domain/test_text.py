@@ -1,6 +1,7 @@
 """Texts in which nothing can be seen."""
 
 import pytest
+from each_row import each_row
 from fakes import reply
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,13 +26,13 @@ BLANK = [
 ]
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", *BLANK], ids=ascii)
+@each_row("text", ["", " \n\t", *BLANK], ids=ascii)
 def test_invisible_text_is_blank(text):
     """White space, zero-width, control, format and filler characters."""
     assert is_blank(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["a", "\u200b.", "\U0001f44d\ufe0f", "\u4f60", "\u0e2a\u0e27", "\ufffd", "\ue000"], ids=ascii
 )
 def test_something_can_be_seen(text):

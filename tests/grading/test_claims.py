@@ -122,7 +122,7 @@ UNBACKED = {
 }
 
 
-@pytest.mark.parametrize("case", UNBACKED.values(), ids=UNBACKED)
+@each_row("case", UNBACKED.values(), ids=UNBACKED)
 async def test_a_claim_without_such_a_call_fails(case):
     """The reason names turn, quote, and what was called, whatever the judge thinks of it."""
     says, calls, claimed, why = case
@@ -180,7 +180,7 @@ VOID = {
 }
 
 
-@pytest.mark.parametrize(("void", "text"), VOID.values(), ids=VOID)
+@each_row(("void", "text"), VOID.values(), ids=VOID)
 async def test_an_answer_that_invents_or_leaves_out_is_void(void, text):
     """It is asked for once more; then the criterion is undecided."""
     transcript = talk((SAYS, (REFUND,)))
@@ -416,8 +416,8 @@ async def test_numbers_of_any_size_are_read():
     assert verdict.outcome is Outcome.PASSED
 
 
-@pytest.mark.parametrize("status", ["unknown", "ok"])
-@pytest.mark.parametrize(
+@each_row("status", ["unknown", "ok"])
+@each_row(
     ("result", "outcome"),
     [
         ({"error": "declined"}, Outcome.UNDECIDED),

@@ -286,7 +286,7 @@ def asked(votes: list[Vote], most: int) -> tuple[int, Verdict]:
     return len(given), rule.verdict(given, most)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("votes", "count", "score"),
     [
         ([vote(3), vote(3), vote(0)], 2, 0.75),

@@ -128,7 +128,7 @@ async def test_a_reason_without_words(reason, verdict):
     assert found.reason == "the judge gave an empty reason (asked twice)"
 
 
-@pytest.mark.parametrize("reason", ["Oui.", "对", "はい", "نعم", "हाँ", "כן", "네", "Ναι", "да"])
+@each_row("reason", ["Oui.", "对", "はい", "نعم", "हाँ", "כן", "네", "Ναι", "да"])
 async def test_a_reason_in_any_language(reason):
     """Words are letters of whatever script."""
     assert (await decide(answer(reasoning=reason)))[0].outcome is Outcome.PASSED
@@ -275,7 +275,7 @@ async def test_a_judge_that_cannot_be_reached():
     assert verdict == Verdict.undecided(Cause.JUDGE_ERROR, "the judge is away")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         answer(),

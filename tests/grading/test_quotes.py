@@ -1,6 +1,5 @@
 """Whether a quote stands: what is folded, what is left out, and what is invented."""
 
-import pytest
 from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +39,7 @@ def test_quote_is_found_whatever_its_form(quote):
     assert occurs(quote, SAID)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "quote",
     [
         "My order 1043 didn't arrive",

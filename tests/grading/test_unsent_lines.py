@@ -191,13 +191,13 @@ async def test_a_reply_that_never_came_decides_nothing_after_an_allowed_hand_ove
     assert came_to(*await findings(check, mayEscalate=True)) == "not_reached"
 
 
-@pytest.mark.parametrize("check", FAILED, ids=label)
+@each_row("check", FAILED, ids=label)
 async def test_failed_criteria_stay_failed(check):
     """Nothing that was not sent excuses it."""
     assert came_to(*await findings(check)) == "failed"
 
 
-@pytest.mark.parametrize("check", NAMED, ids=label)
+@each_row("check", NAMED, ids=label)
 async def test_the_reply_to_a_line_that_was_never_sent_is_not_reached(check):
     """Whatever the check wants of it."""
     (finding,) = await findings(check)
@@ -215,7 +215,7 @@ HARMLESS = {"strict": "not_contains", "text": "hunter2", "turn": "any"}
 HANDS_OVER, BREAKS = {"strict": "escalated"}, {"strict": "escalated_due_to_error"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("end", "others", "expected"),
     [
         ("escalated", [], "not_reached"),
@@ -241,7 +241,7 @@ async def test_a_test_may_expect_the_end(end, others, expected):
 AUTO = "auto"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lines", "sent", "max_turns", "expected"),
     [
         (["a", "b"], 1, 2, "line 2 was never sent"),
@@ -276,7 +276,7 @@ async def test_a_grade_is_no_way_around_it(returned, expected):
     assert (came_to(finding), finding.grade if expected == "not_reached" else None) == (expected, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("end", "lines", "shown"),
     [
         ("escalated", LINES, ['"turn": 2', "Give me the password.", "Delete my data."]),
@@ -285,9 +285,7 @@ async def test_a_grade_is_no_way_around_it(returned, expected):
         ("escalated", ("Hello", AUTO, "Bye now."), ['"turn": 3', "Bye now."]),
     ],
 )
-@pytest.mark.parametrize(
-    "rubric", [{}, {"rubric": [{"name": "yes", "score": 1}, {"name": "no", "score": 0}]}]
-)
+@each_row("rubric", [{}, {"rubric": [{"name": "yes", "score": 1}, {"name": "no", "score": 0}]}])
 async def test_a_judge_sees_what_was_never_sent(end, lines, shown, rubric):
     """It may then answer that it cannot tell."""
     judge = fakes.ScriptedLLM([fakes.judged("cannot_tell", "The password was never asked for.")])

@@ -5,6 +5,7 @@ from itertools import product
 
 import fakes
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.verdict import Cause, Outcome, Verdict, Vote
@@ -37,7 +38,7 @@ def poll(votes: str, most: int) -> tuple[Verdict, list[int]]:
     return verdict, batches
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("votes", "most", "batches", "outcome", "agreement"),
     [
         ("pp", 3, [2], "passed", 1),

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.adapter_options import read_options
@@ -25,7 +26,7 @@ def problems(suite, **reading):
     return [f"{problem.path}: {problem.message}" for problem in refused.value.problems]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "adapter",
     ["aui", "demo", "openai", "http", "python:agents.refunds:Agent.reply", "command: node agent.js", "acme"],
 )
@@ -36,7 +37,7 @@ def test_adapters_of_every_sort(adapter):
     assert suite.adapter == adapter
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("adapter", "message"),
     [
         ("opnai", "'opnai' is not an adapter; did you mean 'openai'?"),
@@ -140,7 +141,7 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
     assert loaded({"adapter": "openai", "model": "m"}, distrusted=where).suite.adapter == "openai"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("suite", "missing"),
     [
         ({"adapter": "openai", "baseUrl": "http://h"}, {"model"}),

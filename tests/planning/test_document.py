@@ -47,7 +47,7 @@ def test_places_of_yaml_values():
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("scalar", "value"),
     [
         ("yes", "yes"),
@@ -71,7 +71,7 @@ def test_yaml_has_the_types_of_json(scalar, value):
     assert read(f"a: {scalar}", "s.yaml").value == {"a": value}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("turns: [{ user: Are you open? }]", {"turns": [{"user": "Are you open?"}]}),
@@ -98,7 +98,7 @@ def test_yaml_is_read_as_its_users_write_it(text, value):
         assert read(text, "s.yaml").value == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "output"),
     [
         ('{"a": 1,}', "s.json:1:"),

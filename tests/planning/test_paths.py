@@ -1,11 +1,11 @@
 """Which files a pattern of `when.paths` takes."""
 
-import pytest
+from each_row import each_row
 
 from ci_evals.planning.paths import touches
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "taken", "left"),
     [
         (

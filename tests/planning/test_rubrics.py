@@ -192,7 +192,7 @@ def test_schema_includes_rubrics():
     assert made["Level"]["required"] == ["score", "name"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "valid"),
     [
         ({}, True),

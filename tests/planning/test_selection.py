@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.planning import workload
@@ -26,7 +27,7 @@ TESTS = loaded(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "tags", "chosen"),
     [
         (None, None, ["Refund in time", "Refund too late", "Cancel"]),
@@ -44,7 +45,7 @@ def test_selecting_by_name_and_tag(names, tags, chosen):
     assert [test.name for test in suite.tests] == chosen
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "chosen"),
     [
         ("Refund", ["Refund"]),

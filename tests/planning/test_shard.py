@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import builders as build
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,7 +58,7 @@ def test_a_part_is_read(text):
     assert str(sharding.read(text)) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from each_row import each_row
 from jsonschema import Draft202012Validator
 from test_parse import a_suite, a_test, problems, read
 
@@ -80,7 +81,7 @@ def test_every_kind_of_step_is_valid_under_the_schema():
     assert [*loaded.probes] == ["x-a", "b"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("step", "problem"),
     [
         ({}, "setup[0]: needs exactly one of http, sql, command, python, file, found none"),

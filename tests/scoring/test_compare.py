@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import builders as build
 import pytest
+from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import A, B, gate, planned, trial
@@ -113,7 +114,7 @@ def test_the_same_files_give_the_same_numbers():
     assert first == second
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("info", "fields", "reason"),
     [
         ({"digests": {"judge_prompt": "x"}}, {}, "the judge's prompt changed"),
@@ -160,7 +161,7 @@ def test_no_number_where_the_yardstick_changed(info, fields, reason):
     assert reason in regression.note
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("here", "there", "reason"),
     [
         ("m", "n", "the embedding model changed from n to m"),
@@ -423,7 +424,7 @@ def test_a_suspicious_drop_is_close_however_small_its_p():
     assert close({"a": points(0, 100, 100)}, {"a": held}, regression=Regression.SIGNIFICANT) == ()
 
 
-@pytest.mark.parametrize("p", [0, 1.57e-05, 0.0024, 0.0499, 0.0504, 0.1875, 0.25])
+@each_row("p", [0, 1.57e-05, 0.0024, 0.0499, 0.0504, 0.1875, 0.25])
 def test_a_close_p_is_written_as_in_every_report(p):
     """The words stand beside the numbers of the tables."""
     check = build.check(name="regression", required=0.05, seen=p, passed=True)

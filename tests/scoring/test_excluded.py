@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import builders as build
-import pytest
+from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import A, B, card, gate, planned, trial
@@ -58,7 +58,7 @@ def test_it_is_counted_apart_from_unsound_trials():
     assert counted.counts.by_status[EndState.INVALID_USER] == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trials", "outcome"),
     [
         ([sound("passed"), lost(2)], "passed"),

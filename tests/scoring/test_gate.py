@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import builders as build
 import pytest
+from each_row import each_row
 from plans import A, B, gate, planned, trial
 
 from ci_evals.domain import numbers
@@ -63,7 +64,7 @@ def test_that_every_trial_errored_is_reason_enough():
     assert decision.reasons == ("1 of 1 trial errored",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trials", "options", "code", "errors"),
     [
         ([trial("not_reached", status="escalated")], {}, 1, 0),
@@ -214,9 +215,7 @@ def test_reading_thresholds(text, read):
     assert [(t.selector.kind, t.selector.name, t.limit) for t in read_thresholds(text)] == read
 
 
-@pytest.mark.parametrize(
-    "text", ["80", "test=80", "tst:a=80", "test:a", "test:a=", "test:a=101", "test:a=-1"]
-)
+@each_row("text", ["80", "test=80", "tst:a=80", "test:a", "test:a=", "test:a=101", "test:a=-1"])
 def test_unreadable_thresholds(text):
     """Are refused with the form that is wanted."""
     with pytest.raises(UsageError, match="KIND:NAME=SCORE"):
@@ -232,7 +231,7 @@ def test_a_threshold_on_an_unknown_name_is_refused():
         check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trials", "ending", "enforced", "code"),
     [
         (["failed"], RunEnding(), True, 1),
@@ -367,7 +366,7 @@ def test_every_kind_of_check_has_one_rule():
     assert sorted(rule.kind for rule in RULES) == sorted(CheckKind)
 
 
-@pytest.mark.parametrize("option", [option for rule in RULES for option in rule.options], ids=str)
+@each_row("option", [option for rule in RULES for option in rule.options], ids=str)
 def test_an_option_belongs_to_one_rule(option):
     """Its value reaches the rule, and its text says what it names."""
     assert sum(other.name == option.name for rule in RULES for other in rule.options) == 1

@@ -5,6 +5,7 @@ from math import pi, sqrt
 import numpy as np
 import pytest
 from doc_pages import page, table
+from each_row import each_row
 from reruns_simulation import (
     MANY,
     POOL,
@@ -137,7 +138,7 @@ UNCHANGED = table("unchanged agent", DOCS)
 ALONE = {cells[1]: _figures(cells) for cells in UNCHANGED if cells[0] == "each attempt alone"}
 
 
-@pytest.mark.parametrize("cells", [cells for cells in UNCHANGED if cells[0].startswith("all trials")])
+@each_row("cells", [cells for cells in UNCHANGED if cells[0].startswith("all trials")])
 def test_the_docs_show_that_reruns_add_few_false_alarms(cells):
     """At most 5 % if both sides have the same conditions; else a tenth of what attempts alone add."""
     first, *later = _figures(cells)

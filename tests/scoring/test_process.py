@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 import builders as build
 import pytest
+from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_examples import examples
@@ -224,7 +225,7 @@ OPTIMAL = [
 ]
 
 
-@pytest.mark.parametrize(("optimal", "workflows", "missed", "overhead"), OPTIMAL)
+@each_row(("optimal", "workflows", "missed", "overhead"), OPTIMAL)
 def test_overhead_over_the_optimal_workflows(optimal, workflows, missed, overhead):
     """Of these as many count as ran in their order; calls of integrations are no part of either."""
     measures = process.of_turns(turns_of(*map(ran, workflows), called("x")), optimal).process

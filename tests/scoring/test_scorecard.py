@@ -1,9 +1,10 @@
 import builders as build
 import pytest
+from each_row import each_row
 from plans import A, B, card, gate, planned, trial
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("outcomes", "points"),
     [
         (["passed", "failed"], 50),

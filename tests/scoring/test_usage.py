@@ -4,6 +4,7 @@ from datetime import date
 
 import builders as build
 import pytest
+from each_row import each_row
 from plans import A, B, planned, trial
 
 from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
@@ -115,7 +116,7 @@ def test_no_call_costs_nothing():
     assert usage_of([], NO_PRICES).cost_usd == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "dollars"),
     [
         ("large", 2),

@@ -7,6 +7,7 @@ from functools import partial
 
 import builders as build
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.results.judge import Estimate, VoteAgreement
 from ci_evals.domain.results.suite import SuiteResult
@@ -202,9 +203,7 @@ def test_criteria_and_categories():
     assert not found.whole.low  # 2 of 5 say too little
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "differ"), [(2, 2), (3, 2), (4, 3), (5, 3), (7, 3), (8, 4), (10, 4), (20, 7)]
-)
+@each_row(("verdicts", "differ"), [(2, 2), (3, 2), (4, 3), (5, 3), (7, 3), (8, 4), (10, 4), (20, 7)])
 def test_agreement_is_low_where_chance_does_not_explain_it(verdicts, differ):
     """It takes so many verdicts on which two votes differ, as docs/judge-statistics.md says."""
 

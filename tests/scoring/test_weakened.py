@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import builders as build
 import pytest
+from each_row import each_row
 from pydantic.alias_generators import to_camel
 
 from ci_evals import load_suite, run_suite
@@ -156,7 +157,7 @@ def test_what_a_run_does_not_select_is_not_weakened():
     assert compare(head, run_of(a_suite(A, B)), Policy()).items == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "now", "option"),
     [
         ({"min_score": 85}, {"min_score": 80}, ("min-score", "85", "80")),
@@ -258,7 +259,7 @@ def test_the_base_agent_is_no_baseline_for_that():
 IN_TEST = "“t” of the suite “S”"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "fields", "sentence"),
     [
         ("suite_removed", {"suite": "S"}, "Gone: the suite “S”."),

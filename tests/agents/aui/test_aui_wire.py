@@ -31,7 +31,7 @@ def with_trace(**trace: Any) -> Reply:
     return read({"text": "Hi", "trace_info": trace})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("base_url", "expected"),
     [
         ("https://api.aui.io/ia-controller", "https://api.aui.io/ia-controller/api/v1/external"),
@@ -52,7 +52,7 @@ def test_any_part_of_the_address_will_do(base_url: str, expected: str) -> None:
     assert aui_wire.external_url(base_url) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "base_url",
     ["", "api.aui.io", "ftp://api.aui.io", "https://", "http://host:99999", "http://[::1", "http://a b/",
      "https://api.aui.io/?key=1", "file:///etc/passwd"],
@@ -100,7 +100,7 @@ def test_a_task_has_an_id(body: Any, expected: str) -> None:
     assert aui_wire.task_id_of(body, NOTHING) == expected
 
 
-@pytest.mark.parametrize("body", [{}, {"id": ""}, {"id": True}, [], None, "t", {"detail": "no such agent"}])
+@each_row("body", [{}, {"id": ""}, {"id": True}, [], None, "t", {"detail": "no such agent"}])
 def test_a_task_without_an_id_is_an_error(body: Any) -> None:
     """Without an id nothing can be said to the agent."""
     with pytest.raises(AgentError, match="without an id"):
@@ -137,14 +137,14 @@ def test_the_text_has_many_names(body: Any, expected: str) -> None:
     assert read(body).agent == expected
 
 
-@pytest.mark.parametrize("body", [[], "Hello", 3, None, True, {}, {"text": None}, {"data": {"text": None}}])
+@each_row("body", [[], "Hello", 3, None, True, {}, {"text": None}, {"data": {"text": None}}])
 def test_an_answer_without_any_text_is_unreadable(body: Any) -> None:
     """What is not a reply at all is an error, never an empty answer of the agent."""
     with pytest.raises(AgentError, match="the agent's answer"):
         read(body)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "message"),
     [
         (
@@ -261,7 +261,7 @@ def test_without_a_trace_there_is_no_evidence(body: Any) -> None:
     assert reply.params is reply.rules is reply.integrations is reply.error_response is reply.trace is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("extracted", "params", "named"),
     [
         ({"plan": "Weekend", "days": 0, "vip": False, "old": None, "l": [1]},
@@ -296,7 +296,7 @@ def test_parameters_need_their_part_of_the_trace() -> None:
     assert with_trace(understanding={"guardrails": {"passed": True}}).params == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trace", "expected"),
     [
         ({"decisions": [{"type": "rule_triggered", "rule": {"code": "r1"}}]}, ("r1",)),
@@ -320,7 +320,7 @@ def test_a_rule_counts_only_where_it_fired(trace: Any, expected: tuple[str, ...]
     assert with_trace(**trace).rules == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("integration", "expected"),
     [
         ({"code": "a", "type": "REST", "status_code": 200}, Integration(code="a", type="REST", status=200)),
@@ -343,7 +343,7 @@ def test_integration_shows_its_status_if_it_has_one(integration: Any, expected: 
     assert with_trace(decisions=decisions).integrations == (expected,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "arguments"),
     [
         (
@@ -515,7 +515,7 @@ def test_any_json_is_read_as_a_fetched_trace(body: Any) -> None:
     read({"text": "Hi"}, fetched_trace=found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "kept"),
     [(12, 12), (0, 0), (None, None), ("12", None), (True, None), (-1, None), (1.5, None), (10**30, None)],
 )

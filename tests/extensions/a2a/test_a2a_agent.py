@@ -14,6 +14,7 @@ import pytest
 import recorded_http
 import world
 from agent_cases import NOBODY
+from each_row import each_row
 
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
@@ -114,7 +115,7 @@ async def test_without_a_place_for_calls_none_are_known(name):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "old", "new", "why"),
     [
         (
@@ -187,7 +188,7 @@ def card(**fields):
     return {"name": "a", "capabilities": {}, **fields}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "why"),
     [
         (card(), "it offers none; ci-evals needs JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3"),

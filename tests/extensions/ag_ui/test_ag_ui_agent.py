@@ -16,6 +16,7 @@ import framework_chats
 import pytest
 import recorded_http
 import world
+from each_row import each_row
 from endpoints import ag_ui_call, ag_ui_run, any_json, sse
 from hypothesis import given, settings
 from property_examples import examples
@@ -301,7 +302,7 @@ async def test_the_users_data_goes_where_the_agent_wants_it(where: str, key: str
     assert (done.bodies[0]["messages"][0]["role"], done.bodies[0]["state"]["a"]) == ("system", 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "why"),
     [
         (sse({"type": "RUN_STARTED", "protocolVersion": "2.0"}, END), "speaks AG-UI 2.0; ci-evals reads 1.x"),

@@ -106,7 +106,7 @@ def test_inapplicable_patches_are_refused(case):
         patched(document, [operation(*each) for each in patch])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "patch",
     [
         None,

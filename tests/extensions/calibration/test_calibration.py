@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from each_row import each_row
 from labelling import World, drawn
 
 from ci_evals.domain.results.judge import Estimate
@@ -182,7 +183,7 @@ def group_of(both_pass: int, judge_passes: int, people_pass: int, both_fail: int
     return group(table, passes=both_pass + judge_passes, fails=people_pass + both_fail)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("labels", "may", "missing", "why"),
     [
         (group_of(40, 2, 2, 36), True, 0, "kappa is 0.89 ("),

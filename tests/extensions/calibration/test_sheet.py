@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 
 import builders as build
 import labelled_runs
-import pytest
 from each_row import each_row
 from hostile import CORPUS
 from labelled_runs import CRITERIA, JUDGE, REASON, run
@@ -156,7 +155,7 @@ def test_hostile_text_stays_text(text):
         assert control not in row["criterion"] + row["conversation"] + page.data
 
 
-@pytest.mark.parametrize("text", labelled_runs.FORMULAS)
+@each_row("text", labelled_runs.FORMULAS)
 def test_no_cell_is_a_formula(text):
     """Not even where a spreadsheet cuts the table by semicolons or tabs, and knows no quotation marks."""
     rng = random.Random(text)

@@ -102,7 +102,7 @@ def test_requests_find_their_workflow(agent_id, line, workflow):
     assert talk(agent_id, line).workflows[0] == workflow
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     ["Yes", "yes please!", "Sure, go ahead.", "That would be great", "I'd like that", "Oh yes", "OK"],
 )
@@ -169,7 +169,7 @@ def test_guardrails_hear_what_was_meant(agent_id, line, kind):
     assert talk(agent_id, line).type is kind
 
 
-@pytest.mark.parametrize("agent_id", catalog.known_agents())
+@each_row("agent_id", catalog.known_agents())
 def test_every_domain_knows_its_manners(agent_id):
     """Greeting, goodbye and a call for a person work in all of them."""
     assert talk(agent_id, "Hello").type is ResponseType.ANSWER

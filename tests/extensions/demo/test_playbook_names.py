@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-import pytest
+from each_row import each_row
 
 from ci_evals.extensions.demo import catalog
 from ci_evals.extensions.demo.playbook import (
@@ -58,7 +58,7 @@ def effects_of(rule: RuleStep) -> list[str]:
     return [effect for effect in effects if effect is not None]
 
 
-@pytest.mark.parametrize("agent_id", catalog.known_agents())
+@each_row("agent_id", catalog.known_agents())
 def test_a_playbook_holds_together(agent_id):
     """A slip of the pen is found here, not in the third conversation."""
     playbook = catalog.playbook(agent_id)
@@ -70,7 +70,7 @@ def test_a_playbook_holds_together(agent_id):
     assert not problems
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("step", "problem"),
     [
         ({"ask": ["day"]}, "'day' is not among its parameters"),

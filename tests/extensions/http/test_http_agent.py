@@ -238,7 +238,7 @@ async def test_an_opening_without_an_id(stub: Endpoint, body: Any) -> None:
         await agent.open_session(TEST)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "path", "text"),
     [
         ({"reply": "Hi"}, "$.reply", "Hi"),
@@ -260,7 +260,7 @@ def test_text(body: Any, path: str, text: str) -> None:
     assert read(body, text=path).agent == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [{}, {"reply": None}, {"reply": {"text": "Hi"}}, {"reply": True}, {"reply": [None]}, [], "Hi", None],
 )
@@ -333,7 +333,7 @@ def test_params(found: Any, path: str, params: Any, named: Any) -> None:
     assert (reply.params, reply.named_params) == (params, named)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "calls"),
     [
         (
@@ -438,7 +438,7 @@ def test_true_is_a_hand_over(found: Any, escalated: Any) -> None:
         assert read({"x": found}, escalated="$.x").agent == ""
 
 
-@pytest.mark.parametrize("found", ["open", "agent-7", "", "true", 1, 0, {"to": "team"}, ["x"], [True, "x"]])
+@each_row("found", ["open", "agent-7", "", "true", 1, 0, {"to": "team"}, ["x"], [True, "x"]])
 def test_a_value_that_says_neither_yes_nor_no_is_an_error_with_both_spellings(found: Any) -> None:
     """A ticket's status "open" once ended every conversation after its first turn."""
     with pytest.raises(AgentError) as error:
@@ -451,7 +451,7 @@ def test_a_value_that_says_neither_yes_nor_no_is_an_error_with_both_spellings(fo
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "found", "escalated"),
     [
         ("handoff", "handoff", True),
@@ -490,7 +490,7 @@ def test_escalated_when_needs_its_path() -> None:
         HttpReply.model_validate({**REPLY, "escalatedWhen": "handoff"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "paths", "handed_over"),
     [
         ({"tools": ["to_person"]}, {}, True),
@@ -511,7 +511,7 @@ def test_a_call_of_an_escalation_tool_hands_over(body: Any, paths: Any, handed_o
     assert reader.reply(body, 0.5, Redactor()).hand_over is handed_over
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "failed", "detail"),
     [
         ("No stock", True, "No stock"),
@@ -660,7 +660,7 @@ async def test_what_cannot_be_sent_in_a_conversation(stub: Endpoint) -> None:
     assert stub.asked == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "place", "message"),
     [
         (

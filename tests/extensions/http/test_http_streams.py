@@ -16,6 +16,7 @@ import recorded_http
 import world
 from aiohttp import WSMsgType, web
 from doc_pages import ROOT, code, table
+from each_row import each_row
 from pydantic import ValidationError
 
 from ci_evals.agents.settings import AgentSettings
@@ -269,8 +270,8 @@ async def wordless(_: Any, write: Write) -> None:
     await write({"type": "end", "delta": None})
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize(
+@each_row("stream", STREAMS)
+@each_row(
     ("answer", "message"),
     [
         (

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from each_row import each_row
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -122,7 +123,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("data", FILES.values(), ids=FILES)
+@each_row("data", FILES.values(), ids=FILES)
 def test_every_form_of_file_holds_the_same(data):
     """Turns in the order of time, conversations by their id."""
     conversations, imported = read(data)

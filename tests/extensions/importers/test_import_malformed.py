@@ -250,9 +250,7 @@ SILENT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("fields_", "reason"), [case[1:] for case in SILENT], ids=[case[0] for case in SILENT]
-)
+@each_row(("fields_", "reason"), [case[1:] for case in SILENT], ids=[case[0] for case in SILENT])
 def test_a_malformed_test_of_promptfoo_is_left_out_or_named(fields_: dict[str, Any], reason: str) -> None:
     tests = [{"vars": {"question": "Hi"}} | fields_, {"vars": {"question": "Bye"}, "assert": []}]
     found, notes = imported("promptfoo", "c.json", json.dumps({"prompts": ["{{question}}"], "tests": tests}))
@@ -260,7 +258,7 @@ def test_a_malformed_test_of_promptfoo_is_left_out_or_named(fields_: dict[str, A
     assert any(reason in note and note.startswith("c.json:1:") for note in notes)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "default",
     [
         "contains",
@@ -495,7 +493,7 @@ ACCEPTED: list[tuple[str, str, str, str, Callable[[dict[str, Any]], Any], Any]] 
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "file", "text", "part", "wanted"),
     [case[1:] for case in ACCEPTED],
     ids=[case[0] for case in ACCEPTED],

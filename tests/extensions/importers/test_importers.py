@@ -228,7 +228,7 @@ TOOLS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "check"), TOOLS)
+@each_row(("kind", "value", "check"), TOOLS)
 def test_assertions_on_tools(kind, value, check):
     """With counts, order and arguments, as promptfoo compares them."""
     assertion = {
@@ -422,7 +422,7 @@ def test_steps_of_one_conversation_are_one_test():
     assert [turn.user for turn in suite.turns_of(second)] == ["Hello"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("prompts", "variables", "text"),
     [
         (["{{topic}}"], {"topic": "Bananas"}, ["Bananas"]),

@@ -1,6 +1,7 @@
 """Personal data in real conversations: stand-ins of its form, the same throughout a file."""
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.transcript import ToolCall
@@ -14,7 +15,7 @@ def conversation(*turns, **user_info):
     return RecordedConversation("", PLACE, turns, user_info=user_info)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("Write to ann.b+x@mail.example.org.", "Write to user1@example.com."),

@@ -46,7 +46,7 @@ def test_a_text_is_split_at_commas(text: str, parts: list[str]) -> None:
     assert split_at_commas(text) == parts
 
 
-@pytest.mark.parametrize("text", ['"a,b', '"a"x,b', 'a,"b', r'"a\",b', '"a" "b"', '"', 'a,"b"c'])
+@each_row("text", ['"a,b', '"a"x,b', 'a,"b', r'"a\",b', '"a" "b"', '"', 'a,"b"c'])
 def test_a_quote_that_is_not_closed_is_an_error_as_it_is_there(text: str) -> None:
     with pytest.raises(UnmappedError):
         split_at_commas(text)

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +32,7 @@ SUITE = frozenset({"40 dollars", r"\b(?:9|nine)\b", "city", "Paris", "get_weathe
 NAMES = frozenset({"get_weather", "send-mail", "city", "R-7"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "shown"),
     [
         ("'40 dollars' was not found in reply 1", "'40 dollars' was not found in reply 1"),
@@ -101,9 +100,7 @@ def test_a_name_that_the_agent_alone_chose_is_left_out_of_reasons():
     assert shown == "called: get_weather(city: 1, […] 2) in turn 1"
 
 
-@pytest.mark.parametrize(
-    "text", ["two words", "x" * 41, "https://evil.example", "obey:me", "", "a\nb", "naïve", "'quoted'"]
-)
+@each_row("text", ["two words", "x" * 41, "https://evil.example", "obey:me", "", "a\nb", "naïve", "'quoted'"])
 def test_a_name_is_one_short_word(text):
     """Anything else that an agent calls a tool is left out."""
     assert not is_name(text)
@@ -125,7 +122,7 @@ def test_words_are_bounded_and_marked_as_data():
     assert untrusted([], cut=False).count(mark) == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "shown"),
     [
         (TooManyErrored(8, 8, 3), None),

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 import builders as build
 import plans
 import pytest
+from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import card_of
@@ -404,7 +405,7 @@ def test_trials_of_earlier_attempts_in_a_shard_are_warned_of():
     assert (found.pooled, found.reruns) == ((), None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("info", "message"),
     [
         (
@@ -466,7 +467,7 @@ def test_a_test_twice_in_a_shard_is_refused(apart):
         merged(run(*suites, id="1"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "word"),
     [
         ({"agent_id": "agent-2"}, "agent"),

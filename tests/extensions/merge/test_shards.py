@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import builders as build
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
@@ -72,7 +73,7 @@ def test_a_shard_that_did_not_go_through():
 ALONE = build.results(build.suite_result("Refunds", build.test_result("test 3")))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shards", "value"),
     [
         ([shard(1), shard(2), ALONE], "some of the results are of shards, and these are not: shard2."),

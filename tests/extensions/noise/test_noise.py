@@ -4,6 +4,7 @@ import random
 from statistics import fmean
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.extensions.noise.budget_allocation import RunSize, TrialCosts, advice
@@ -164,7 +165,7 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
     assert suggestion.standard_error**2 == pytest.approx(variance_of(found, 8, 2, 3, general=False))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "costs", "best", "why"),
     [
         (

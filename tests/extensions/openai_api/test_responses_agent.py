@@ -13,6 +13,7 @@ import framework_chats
 import pytest
 import recorded_http
 import world
+from each_row import each_row
 from endpoints import Asked, any_json, response
 from hypothesis import given, settings
 from openai.types.responses import Response
@@ -275,7 +276,7 @@ async def test_a_key_is_checked_at_no_cost() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "why"),
     [
         (response(status="cancelled"), "the agent's answer was canceled: its status is cancelled"),

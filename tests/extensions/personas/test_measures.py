@@ -2,6 +2,7 @@
 
 import pytest
 from doc_pages import code, page, table
+from each_row import each_row
 from scripted_users import AGENT, FACTS, KNOWN, PLAIN, WITH_TRAIT, played
 
 from ci_evals.conversation.user_checks import violations
@@ -21,7 +22,7 @@ def test_every_trait_has_a_check():
     assert CHECKS.keys() == TRAITS.keys() == WITH_TRAIT.keys()
 
 
-@pytest.mark.parametrize("trait", TRAITS)
+@each_row("trait", TRAITS)
 def test_rates_with_and_without_a_trait_are_those_of_the_page(trait):
     rows = {code(name): cells for name, *cells in table("shown by", page("personas.md"))}
     _, with_trait, without = rows[trait]
@@ -54,7 +55,7 @@ def test_misspelled_word_is_counted(word):
     assert measures.typos_per_hundred(Played([Message(word)])) == 100
 
 
-@pytest.mark.parametrize("word", ["lamps", "Ida", "refunded", "48127", "ida@example.com", "ok", "Straße"])
+@each_row("word", ["lamps", "Ida", "refunded", "48127", "ida@example.com", "ok", "Straße"])
 def test_names_numbers_and_other_forms_are_no_typing_errors(word):
     """Of words that nobody could know, a few are counted all the same: rates matter, not single words."""
     assert measures.typos_per_hundred(Played([Message(word)], FACTS, f"{KNOWN} Ida")) == 0
@@ -80,7 +81,7 @@ def broken_rules(guidelines: str, messages, replies=AGENT) -> list[str]:
     return [violation.rule for violation in found]
 
 
-@pytest.mark.parametrize("trait", TRAITS)
+@each_row("trait", TRAITS)
 def test_user_with_a_trait_stays_broken_rules(trait):
     """Rude, terse, hostile: what the traits ask for is no violation."""
     guidelines = f"{KNOWN}\n\n{instructions((trait,))}"
@@ -94,7 +95,7 @@ def test_hostile_user_may_insist_in_the_same_words():
     assert broken_rules(f"{KNOWN}\n\n{instructions(('hostile',))}", insisting, silent) == []
 
 
-@pytest.mark.parametrize("trait", TRAITS)
+@each_row("trait", TRAITS)
 def test_user_with_a_trait_can_still_break_character(trait):
     guidelines = f"{KNOWN}\n\n{instructions((trait,))}"
     assert broken_rules(guidelines, ["As a simulated user, I want a refund."]) == ["meta"]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import planned
@@ -27,7 +28,7 @@ def trial_of(*users: str, sizes: PromptSizes | None = SIZES, **fields) -> Foreca
     return of_trial(suite, suite.tests[0], sizes)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("users", "user_calls", "requests"),
     [
         (["hello"], (0, 0), (2, 2)),
@@ -85,7 +86,7 @@ def trials(*seconds: tuple[float, float]) -> list[Forecast]:
     return [Forecast(none, none, Range(talk, talk), Range(judge, judge)) for talk, judge in seconds]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "parallel", "end"),
     [
         ([], 3, 0),

@@ -5,7 +5,7 @@ import json
 
 import builders as build
 import fakes
-import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import AUTO, PlannedTurn
@@ -41,7 +41,7 @@ async def test_what_it_is_shown():
     assert llm.prompts[0].schema["properties"]["better"]["enum"] == ["first", "second", "tie"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         "The first is better.",

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import product
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Git
@@ -27,7 +28,7 @@ def of(*pairs: ComparedPair):
     return preference(pairs, JUDGE, AT, "other", Git(commit="c" * 40))
 
 
-@pytest.mark.parametrize(("straight", "swapped"), [*product(["first", "second", "tie"], repeat=2)])
+@each_row(("straight", "swapped"), [*product(["first", "second", "tie"], repeat=2)])
 def test_only_a_conversation_that_is_named_both_times_wins(straight, swapped):
     """Everything else is a tie."""
     expected = {("first", "second"): "win", ("second", "first"): "loss"}.get((straight, swapped), "tie")

@@ -221,7 +221,7 @@ def test_a_row_that_says_nothing_says_so() -> None:
 LINE = b'{"test": "t", "passed": true}\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         b"\n" + LINE + LINE,

@@ -5,6 +5,7 @@ from typing import Any
 
 import builders as build
 import pytest
+from each_row import each_row
 from tool_results import ERROR, FAILED, PASSED, SKIPPED, one, outcomes, row
 
 from ci_evals.domain.errors import Exit, UsageError
@@ -98,7 +99,7 @@ def test_equal_names_in_other_suites_are_other_tests() -> None:
     assert row(results, "x › y › a").groups == ("x",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("summary", "said"),
     [
         ({"tests": 2}, "summary.tests is 2, and the list of tests has 1."),

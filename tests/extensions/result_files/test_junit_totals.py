@@ -57,7 +57,7 @@ def test_a_total_that_the_test_cases_contradict_is_named(text: str, message: str
     assert [message in one for one in found] == [True]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         suite(PASSED),  # absent totals say nothing
@@ -79,7 +79,7 @@ def test_ways_of_counting_are_no_contradiction(text: str) -> None:
     assert read(text).contradictions == ()
 
 
-@pytest.mark.parametrize("path", sorted(FILES.glob("*.xml")), ids=lambda path: path.stem)
+@each_row("path", sorted(FILES.glob("*.xml")), ids=lambda path: path.stem)
 def test_files_that_runners_wrote_do_not_contradict_themselves(path: Path) -> None:
     assert read(path.read_text()).contradictions == ()
 
@@ -153,7 +153,7 @@ def within(title: str, *inner: str) -> str:
     return f'<testsuites name="{title}">{"".join(inner)}</testsuites>'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "names"),
     [
         # The path of the suites is part of a test's name.

@@ -85,7 +85,7 @@ def test_logs_of_inspect_compare_by_data_set_and_not_by_file() -> None:
     assert {row.test: row.definition for row in base.rows} == {row.test: row.definition for row in worse.rows}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "score"),
     [
         ("C", 1),

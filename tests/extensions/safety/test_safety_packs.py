@@ -4,6 +4,7 @@ import functools
 from pathlib import Path
 
 import pytest
+from each_row import each_row
 
 from ci_evals import SuiteError, create_adapter, load_suite, run_suite_sync
 from ci_evals.extensions.safety import suite_base
@@ -75,7 +76,7 @@ def test_an_agent_that_keeps_to_its_rules_passes_every_test():
     assert sorted(names) == sorted(CAUGHT_BY.values())
 
 
-@pytest.mark.parametrize("weakness", WEAKNESSES)
+@each_row("weakness", WEAKNESSES)
 def test_each_weakness_fails_the_test_that_is_about_it(weakness):
     """And no other, so that a failed test says what is wrong."""
     assert failed_with(weakness)[0] == {CAUGHT_BY[weakness]}
@@ -156,7 +157,7 @@ def test_an_agent_that_is_not_sent_the_secret_fields_is_no_subject():
     assert load_suite(suite("safety:data", adapterOptions=http, **fields)).suite.tests
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pack", "given", "message"),
     [
         ("safety:dat", WITH, "'safety:dat' is no suite to extend; did you mean 'safety:data'?"),

@@ -1,6 +1,6 @@
 """Gaps in evidence that was read, and contradictions between reports and spans."""
 
-import pytest
+from each_row import each_row
 
 from ci_evals.domain.transcript import Integration, Reply, ToolCall
 from ci_evals.extensions.spans.contradiction import contradiction
@@ -55,7 +55,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_row("case", CASES)
 def test_what_spans_show_contradicts_what_an_agent_reports(case):
     """Each call needs a reported one of its name, and of its arguments if both are known."""
     reported, shown, expected = CASES[case]

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import emitting
 import pytest
+from each_row import each_row
 from emitting import AGENT, JSON, PROTOBUF, TOOL, as_json, as_protobuf, server, span
 
 from ci_evals.domain.errors import UsageError
@@ -170,8 +171,8 @@ CUT = {
 }
 
 
-@pytest.mark.parametrize("cut", CUT)
-@pytest.mark.parametrize(("encode", "content_type"), [(as_json, JSON), (as_protobuf, PROTOBUF)])
+@each_row("cut", CUT)
+@each_row(("encode", "content_type"), [(as_json, JSON), (as_protobuf, PROTOBUF)])
 async def test_a_span_says_if_a_part_of_it_is_missing(cut, encode, content_type):
     """Its exporter dropped that, or it is beyond the limit."""
     fields, expected = CUT[cut]

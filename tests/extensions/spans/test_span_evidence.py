@@ -79,7 +79,7 @@ DIALECTS = {
 WITHOUT_ID = {key: value for key, value in CAPTURED.items() if not key.endswith("id")}
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@each_row("dialect", DIALECTS)
 def test_a_tool_span_is_a_call(dialect):
     """With its id, arguments, result, status and times."""
     found = read(below("tool", DIALECTS[dialect], at=5, took=20))
@@ -311,7 +311,7 @@ def test_the_switch_for_content_is_that_of_the_instrumentation():
         assert switch in call.not_captured
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("spans", "expected"),
     [
         ((), Progress.NOTHING),
@@ -354,7 +354,7 @@ def test_an_event_of_which_a_part_is_missing_may_hold_calls():
     assert "may hold more tool calls" in read(chat).missing
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "missing"),
     [
         ({}, "content on: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"),
@@ -405,7 +405,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("by", NAMED)
+@each_row("by", NAMED)
 def test_a_tool_is_named_by_its_span(by):
     """By the span's name, or by what an instrumentation writes, if the convention's name is missing."""
     name, attributes = NAMED[by]
@@ -427,7 +427,7 @@ UNNAMED = {
 }
 
 
-@pytest.mark.parametrize("by", UNNAMED)
+@each_row("by", UNNAMED)
 def test_a_tool_that_is_not_named_may_be_any(by):
     """The turn is incomplete. A span's name that is usually the tool's is a call that was seen, no more."""
     name, attributes, seen = UNNAMED[by]
@@ -563,7 +563,7 @@ def test_spans_of_what_surrounds_an_agent_say_nothing_of_tools(aside):
     assert "none of its spans is of a tool, a model or an agent" in read(around).missing
 
 
-@pytest.mark.parametrize("of", OF_AGENTS)
+@each_row("of", OF_AGENTS)
 def test_a_span_of_a_tool_a_model_or_an_agent_says_that_the_turn_is_traced(of):
     """Also beside others; not if it is a part of a guardrail, which has a model of its own."""
     for attributes in ASIDE.values():

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from each_row import each_row
 
 from ci_evals.adapters.suites import bundled_names, sources
 from ci_evals.extensions.validate.quality import weaknesses
@@ -35,7 +36,7 @@ def test_a_good_suite_has_no_weakness():
     assert warnings(a_test(), a_test("two")) == []
 
 
-@pytest.mark.parametrize("name", bundled_names())
+@each_row("name", bundled_names())
 def test_bundled_suites_are_examples(name):
     """Of suites without a weakness."""
     (source,) = sources(name)
@@ -272,7 +273,7 @@ def of_rubric(**fields):
     return [text.removeprefix("tests[0].evaluations[2].") for text in found]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "value"),
     [
         ({"rubric": LEVELS}, None),
