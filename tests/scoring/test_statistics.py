@@ -239,7 +239,7 @@ def test_near_the_limit_ten_times_as_many_are_drawn(worse, drawn):
     assert chance.p * (drawn + 1) == pytest.approx(round(chance.p * (drawn + 1)), abs=1e-6)
 
 
-@pytest.mark.parametrize("draws", [99, 300])
+@pytest.mark.parametrize("draws", [99, pytest.param(300, marks=pytest.mark.slow)])
 def test_p_never_rises_on_the_way_down(draws):
     """Score by score lower, through where ten times as many are drawn: and few draws err the most."""
     close = 0
@@ -558,7 +558,7 @@ def test_a_drop_of_next_to_nothing_needs_more_trials_than_anybody_plays():
     assert spread.trials_needed(drop=1e-200, tests=8) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trials", "tests", "fewest"),
     [
         # 2 arrangements each: 32 are the first to be 20 or more.
@@ -667,7 +667,12 @@ def test_fifteen_hundred_tests():
 
 
 @pytest.mark.parametrize(
-    ("tests", "trials"), [pytest.param(200, 10, marks=pytest.mark.simulate), (40, 50), (1_500, 3)]
+    ("tests", "trials"),
+    [
+        pytest.param(200, 10, marks=pytest.mark.simulate),
+        pytest.param(40, 50, marks=pytest.mark.slow),
+        (1_500, 3),
+    ],
 )
 def test_many_tests_take_seconds(tests, trials):
     """Processor time, with room for a slow machine; all scores differ."""
