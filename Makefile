@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := build/demo
-PIP := -m pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes
+PIP := -m pip install --quiet --disable-pip-version-check --no-compile --only-binary=:all: --require-hashes
 # On all processors, in long stretches: most of what a file sets up for its tests is then set up once, and no
 # processor waits at the end for another's long file. What Python compiles of the tests is kept, whatever the
 # environment says: else each process would compile it anew.
@@ -132,6 +132,7 @@ clean:
 	@$(CHECK_PYTHON)
 	@[ -e $@ ] || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python $(PIP) -r requirements/dev.txt
+	$(BIN)/python -m compileall -q -j 0 .venv/lib  # on all processors, where pip uses one
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -139,6 +140,6 @@ clean:
 $(DEMO)/installed: requirements/run.txt requirements/build.txt pyproject.toml
 	@$(CHECK_PYTHON)
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(DEMO)
-	$(DEMO)/bin/python $(PIP) --no-compile -r requirements/run.txt -r requirements/build.txt
+	$(DEMO)/bin/python $(PIP) -r requirements/run.txt -r requirements/build.txt
 	$(DEMO)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
