@@ -28,6 +28,8 @@ RUN python -m venv --without-pip /opt/builder \
     && find /opt/ci-evals/venv/lib -path '*.dist-info/RECORD' -delete \
     && find /opt/ci-evals/venv/lib -path '*/pygments/lexers/[a-z]*.py' -delete \
     && find /opt/ci-evals/venv/lib -path '*/pygments/lexers/_[a-z]*_*.py' -delete \
+    && find /opt/ci-evals/venv/lib -path '*/pygments/formatters/[a-z]*.py' -delete \
+    && find /opt/ci-evals/venv/lib -path '*/pygments/styles/[a-z]*.py' -delete \
     && find /opt/ci-evals/venv/lib -path '*/site-packages/*/tests/*' -delete \
     && find /opt/ci-evals/venv/lib -name '*.so' -exec strip --strip-debug {} +
 COPY pyproject.toml README.md LICENSE ./
