@@ -350,26 +350,23 @@ def news(results: Results, warnings: CriterionWarnings) -> News:
         uncompared |= {
             (suite.name, test.name) for suite in base.suites for test in suite.tests if not test.trials
         }
-    nothing_compared = comparison.delta is None
-    fresh = tuple(test for test in others if nothing_compared or (test.suite, test.name) in uncompared)
     fell = {(test.suite, test.name): test for test in changes.suspects(comparison)}
-    before = (
-        ()
-        if nothing_compared
-        else tuple(
-            replace(test, change=fell.get((test.suite, test.name)))
-            for test in others
-            if (test.suite, test.name) not in uncompared
-        )
-    )
-    worse = tuple(test for test in before if test.change)
-    named = {(test.suite, test.name) for test in before}
+    fresh, worse, before = [], [], []
+    for test in others:
+        name = (test.suite, test.name)
+        if comparison.delta is None or name in uncompared:
+            fresh.append(test)
+        elif change := fell.get(name):
+            worse.append(replace(test, change=change))
+        else:
+            before.append(test)
+    named = {(test.suite, test.name) for test in worse}
     return News(
         broke=tuple(test for test in newly if test.outcome is TestOutcome.FAILED),
         unjudged=tuple(test for test in newly if test.outcome is not TestOutcome.FAILED),
-        failed=fresh,
-        worse=worse,
-        failed_before=tuple(test for test in before if not test.change),
+        failed=tuple(fresh),
+        worse=tuple(worse),
+        failed_before=tuple(before),
         fixed=comparison.fixed,
         dropped=tuple(test for key, test in fell.items() if key not in named),
     )
