@@ -300,7 +300,7 @@ async def test_a_critical_test_notices_every_kind_of_fault(name):
 
 @each_row("user", ["scripted", "polite"])
 @each_row(("suite", "test"), TESTS)
-def test_conversations_end_in_good_order(suite, test, user):
+def test_every_conversation_ends_as_its_test_expects(suite, test, user):
     """None breaks off, and none runs out of turns but those whose every line is fixed."""
     status = transcripts(user)[suite.name, test.name].status
     kinds = {evaluation.strict for evaluation in strict_evaluations(test)}
@@ -318,7 +318,7 @@ OPTIMAL = [pytest.param(*one.values, id=one.id) for one in TESTS if one.values[1
 
 
 @each_row(("suite", "test"), OPTIMAL)
-def test_the_agent_takes_the_shortest_way(suite, test):
+def test_demo_agent_runs_only_the_optimal_workflows(suite, test):
     """Where a test names its workflows, these are the ones that run, with nothing missed."""
     for user in ("scripted", "polite"):
         turns = transcripts(user)[suite.name, test.name].turns
@@ -350,7 +350,7 @@ def test_an_adversary_is_scripted_whole():
 
 
 @each_row(("suite", "test"), TESTS)
-def test_what_is_true_of_the_user_agrees_with_itself(suite, test):
+def test_facts_about_the_user_are_consistent(suite, test):
     """User, agent and judge all read it: an order is delivered after it was made, or not at all."""
     facts = test.user_info
     if "order_status" in facts:
@@ -381,7 +381,7 @@ WORDINGS = [
 
 
 @each_row(("suite", "criterion", "right", "wrong"), WORDINGS)
-def test_a_check_of_words_is_not_tied_to_the_demo_agents(suite, criterion, right, wrong):
+def test_checks_of_words_pass_and_fail_for_other_wordings(suite, criterion, right, wrong):
     """A right agent passes in its own words, and a wrong one does not pass for want of the expected ones."""
     checks = [e for test in suite.tests for e in strict_evaluations(test) if e.criterion == criterion]
     assert checks
@@ -397,7 +397,7 @@ def test_a_check_of_words_is_not_tied_to_the_demo_agents(suite, criterion, right
 
 
 @every_suite
-def test_every_pattern_is_held_against_other_words(suite):
+def test_every_pattern_has_other_wordings_to_be_checked_with(suite):
     """A new one is noted with words of its own; `contains` is for a fact of the user's data."""
     patterns = {
         evaluation.criterion

@@ -300,7 +300,7 @@ async def test_fail_fast_looks_at_what_had_failed_before(tmp_path):
     assert (played(results), results.gate.exit_code) == (["completed", "completed", None, None], 1)
 
 
-async def test_a_dead_agent_does_not_burn_the_whole_plan(tmp_path):
+async def test_run_stops_early_if_the_agent_is_down_and_resumes_only_what_broke(tmp_path):
     """Exit 3; when it is back, what broke off is rerun and nothing else is."""
     plan, limits = some(30), Limits(failures_in_row=5)
     answers = {f"t{index}": AgentError("refused") for index in range(3, 30)}

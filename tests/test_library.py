@@ -442,7 +442,7 @@ async def test_the_judge_check_of_four_methods(tmp_path, asked_for, checked):
     assert (len(adapter.judged) > 1) is (checked != "off")
 
 
-async def test_the_judge_check_of_other_judges(tmp_path):
+async def test_judges_of_the_callers_own_are_asked_control_questions_too(tmp_path):
     """A model of one's own beside an agent is asked control questions as any other."""
     test = {"turns": [{"user": "Hello"}], "evaluations": [{"criterion": "polite"}]}
     path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")

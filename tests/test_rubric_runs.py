@@ -159,7 +159,7 @@ def truth(number: object) -> int:
 
 
 @pytest.mark.parametrize(("votes", "err"), [(1, 2 * P), (3, 2 * (3 * P**2 - 2 * P**3))])
-async def test_the_truth_is_found(votes, err):
+async def test_interval_holds_the_true_score_of_a_noisy_judge(votes, err):
     """The score lies round the true one; one vote errs as often as it should, three as rarely as computed."""
     suite = a_suite({"criterion": "c", "rubric": LEVELS}, tests=TESTS)
     results = await played(

@@ -75,7 +75,7 @@ def wrong(results: Results) -> float:
     ) / len(found)
 
 
-async def test_three_votes_take_most_errors_away(tmp_path):
+async def test_three_votes_remove_most_random_errors_of_a_judge(tmp_path):
     """Of a judge that errs in 10 % of its votes, 2.8 % of the verdicts; and its agreement is found."""
     one, _ = await run(tmp_path, erring, 1)
     three, llm = await run(tmp_path, erring, 3)
@@ -107,7 +107,7 @@ def test_an_even_number_of_votes_is_refused():
         Participants(fakes.ScriptedAgent(), judge_votes=2)
 
 
-async def test_a_judge_that_goes_by_the_order_is_damped(tmp_path):
+async def test_votes_reduce_the_effect_of_a_judge_that_prefers_an_order(tmp_path):
     """One that says what is named first in 30 % of its votes: the order changes from vote to vote."""
 
     def lazy(prompt: Prompt) -> str:

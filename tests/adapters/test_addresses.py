@@ -186,7 +186,7 @@ async def test_a_drip_is_too_slow() -> None:
         await dried.wait()
 
 
-def test_a_neighbour_takes_its_share_of_open_files() -> None:
+def test_models_and_agents_share_the_limit_of_open_files() -> None:
     """Two models and the agents share what the process may open."""
     resource = pytest.importorskip("resource")
     most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -290,7 +290,7 @@ async def test_refusing_proxy_is_reported_without_its_password() -> None:
             await get("https://agent.example/", proxy=proxy.replace("//", "//user:s3cret@"))
 
 
-async def test_a_proxy_that_is_not_there_was_sent_nothing() -> None:
+async def test_message_is_sent_again_if_the_proxy_was_unreachable() -> None:
     """As with a server: what was never sent may be sent again."""
     with pytest.raises(UnreachableError) as caught:
         await get("http://agent.example/", proxy="http://user:s3cret@127.0.0.1:1")

@@ -53,7 +53,7 @@ def entry(signs=SIGNS, **changed):
     return json.dumps({"signature": hmac.new(signs, signed, "sha256").hexdigest()} | kept)
 
 
-def test_a_well_signed_entry_is_believed(tmp_path):
+def test_entry_with_a_valid_signature_is_used(tmp_path):
     """As the ones below would be, if nothing were wrong with them."""
     file = file_of(tmp_path)
     file.parent.mkdir(parents=True)

@@ -643,7 +643,7 @@ async def test_other_comments_are_skipped(api: GitHubApi, odd: Any) -> None:
     assert (await post(api)).status == "updated"
 
 
-async def test_our_token_is_the_servers(api: GitHubApi) -> None:
+async def test_the_tests_own_token_is_a_workflows(api: GitHubApi) -> None:
     """A guard of these tests: their usual token is a workflow's."""
     async with GitHub(api.url, TOKEN) as hub:
         assert hub.of_app

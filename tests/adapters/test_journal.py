@@ -292,7 +292,7 @@ async def test_a_run_that_begins_afresh_keeps_what_was_paid_for(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-async def test_two_runs_do_not_share_one(tmp_path):
+async def test_a_second_run_with_the_same_journal_is_refused(tmp_path):
     """The second is refused before it plays anything, whichever way it begins."""
     first = Journal(tmp_path)
     first.open(header())

@@ -97,7 +97,7 @@ def test_the_example_on_the_page_is_a_suites():
         ("हिन्दी", "हिन्दी"),  # vowel signs are parts of letters
     ],
 )
-def test_the_form_of_bidirectional(text, normal):
+def test_words_are_compared_without_case_spaces_and_punctuation(text, normal):
     """Lower case, trimmed, white space folded, punctuation gone; letters of every script stay."""
     assert words(text) == normal
 

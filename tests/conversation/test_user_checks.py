@@ -546,7 +546,7 @@ def test_whatever_is_written_it_is_read(lines, remark):
         (talk("Hi", "Hello", status=EndState.INTERRUPTED), False),
     ],
 )
-def test_which_conversations_are_looked_at(transcript, looked_at):
+def test_only_finished_conversations_with_an_improvised_line_are_checked(transcript, looked_at):
     """Those that ended, with a line that was written for them."""
     assert is_checked(transcript) is looked_at
 

@@ -48,7 +48,7 @@ JSON = st.recursive(
         ("$.a", [1], None),
     ],
 )
-def test_what_is_there(path, value, found):
+def test_json_path_finds_values_that_exist(path, value, found):
     """In the order of the value."""
     assert JsonPath(path).find(value) == found
 
@@ -68,7 +68,7 @@ def test_what_is_there(path, value, found):
         ("$.a[*]", {"a": "text"}, None),
     ],
 )
-def test_nothing_to_choose_from_is_not_the_same_as_not_there(path, value, found):
+def test_empty_list_differs_from_a_missing_value(path, value, found):
     """An empty list tells that nothing happened; a place that is missing tells nothing."""
     assert JsonPath(path).find(value) == found
 

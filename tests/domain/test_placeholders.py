@@ -29,7 +29,7 @@ def test_in_other_text_a_value_is_written_out():
     assert placeholders.text("/{{message}}", lookup, quote) == "/Say%20%22%7B%7Bkey%7D%7D%22"
 
 
-def test_parts_of_a_value():
+def test_placeholder_takes_a_part_of_a_value_by_name_or_number():
     """By name or number; null where there is none."""
     assert placeholders.member(FACTS, "user.pets.0") == "cat"
     for path in ("user.pets.1", "user.pets.x", "user.plan.name", "nobody", ""):

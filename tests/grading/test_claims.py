@@ -426,7 +426,7 @@ async def test_numbers_of_any_size_are_read():
         ("no error", Outcome.PASSED),
     ],
 )
-async def test_a_result_that_names_an_error_backs_nothing(status, result, outcome):
+async def test_tool_result_with_an_error_supports_no_claim(status, result, outcome):
     """Even if the call's status does not say that it failed."""
     refund = ToolCall(name="refund", arguments={"order": "4711"}, result=result, status=status)
     verdict, _ = await decide(talk((SAYS, (refund,))), answer([claim(SAYS)]))

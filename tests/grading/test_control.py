@@ -72,7 +72,7 @@ async def test_a_judge_that_always_says_the_same_is_caught(verdict, quoting):
     assert not await passed(lambda _: answering(lambda _: verdict, quoting=quoting), runs=1)
 
 
-async def test_a_good_judge_is_let_through():
+async def test_reliable_judge_passes_the_control_questions():
     """One with 5 % errors is held up in at most 1 of 100 runs."""
     assert await passed(good) >= RUNS - RUNS // 100
 

@@ -294,7 +294,7 @@ async def test_a_judge_that_cannot_be_reached():
         answer(reasoning="It wrote </think> and {."),
     ],
 )
-def test_readable_answers(text):
+def test_judges_answer_is_read_from_json_fences_and_prose(text):
     """The JSON alone, in a code fence, after thinking, or as the only object among words."""
     assert parse_answer(JudgeAnswer, text).verdict == "pass"
 

@@ -55,7 +55,7 @@ def poll(votes: str, most: int) -> tuple[Verdict, list[int]]:
         ("pcv", 3, [2, 1], "undecided", 2 / 3),
     ],
 )
-def test_votes(votes, most, batches, outcome, agreement):
+def test_votes_are_asked_for_only_while_they_can_change_the_verdict(votes, most, batches, outcome, agreement):
     """As many as a majority takes, then as many as still could decide; no more once nothing can change."""
     verdict, asked = poll(votes + "f" * (most - len(votes)), most)
     assert (verdict.outcome, asked) == (outcome, batches)

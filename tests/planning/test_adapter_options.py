@@ -30,7 +30,7 @@ def problems(suite, **reading):
     "adapter",
     ["aui", "demo", "openai", "http", "python:agents.refunds:Agent.reply", "command: node agent.js", "acme"],
 )
-def test_adapters_of_every_sort(adapter):
+def test_adapters_built_in_or_of_code_or_installed_are_accepted(adapter):
     """Built in, code, or installed."""
     options = HTTP if adapter == "http" else None
     suite = loaded({"adapter": adapter, "adapterOptions": options}, plugins=frozenset({"acme"})).suite
@@ -52,7 +52,7 @@ def test_adapters_of_every_sort(adapter):
         ("", "'' must not be empty"),
     ],
 )
-def test_a_name_that_is_none(adapter, message):
+def test_unknown_adapter_name_is_refused_with_the_known_ones(adapter, message):
     """At its place, with the nearest there is."""
     found = problems({"adapter": adapter}, plugins=frozenset({"acme"}))
     assert any(line.startswith(f"adapter: {message}") or message in line for line in found), found

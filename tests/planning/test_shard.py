@@ -77,7 +77,7 @@ def test_a_part_is_read(text):
         "1/" + "9" * 5000,
     ],
 )
-def test_what_is_no_part_is_refused(text):
+def test_malformed_shard_is_refused(text):
     """Nothing is guessed: a part that is played twice or never would not show."""
     with pytest.raises(UsageError, match=r"`shard=`: .* is not a shard; write I/N"):
         sharding.read(text)

@@ -107,7 +107,7 @@ def test_every_kind_of_step_is_valid_under_the_schema():
         ({"command": ["a"], "timeout": 0}, "setup[0].timeout: 0 is not greater than 0"),
     ],
 )
-def test_a_step_that_is_none(step, problem):
+def test_malformed_step_of_a_world_is_refused(step, problem):
     """One message for each fault, at its place."""
     assert problem in problems(a_suite(setup=[step]))
 

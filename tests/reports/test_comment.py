@@ -215,7 +215,7 @@ def test_no_failed_test_gives_way_to_lists_of_other_things():
         assert text.count("**❌ ") == 8
 
 
-def test_of_many_suites_the_worst_are_open():
+def test_worst_of_many_suites_are_shown_without_unfolding():
     """In one table; the exact one has all of them."""
     results = many_suites()
     better = tuple(
@@ -315,7 +315,7 @@ def test_a_long_reason_to_skip_is_not_cut_in_the_headline():
         assert "secrets are missing at the end" in text
 
 
-def test_a_refusal_is_inert_and_short():
+def test_comment_on_a_refused_suite_has_nothing_live_and_stays_short():
     """Whatever stood in the suite that could not be read, however much of it."""
     for reason in ("`" * 100_000, "@octocat fixes #1 </details> https://evil.example\n" * 5_000, ""):
         text = comment.refused(reason, comment_cases.CONTEXT)
@@ -342,7 +342,7 @@ def test_only_the_address_that_is_given_becomes_a_link():
     assert hostile.Page(comment.render(story_of(comment_cases.good()), comment.SummaryContext())).links == []
 
 
-def test_all_is_told_where_there_is_room():
+def test_comment_with_enough_room_is_the_summary_file():
     """The comment of an ordinary run is its summary.md, with a link and the commit."""
     results = comment_cases.good()
     text = comment.render(story_of(results), comment.SummaryContext())

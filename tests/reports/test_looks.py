@@ -161,7 +161,7 @@ def test_earlier_runs():
     assert sentences(compared("hh", "hh", history=alone)) == []
 
 
-def test_main_that_moved():
+def test_baseline_branch_that_moved_is_reported():
     """It heads what the runs that are left say."""
     moved = replace(HISTORY, together=2)
     assert sentences(compared("hh", "hh", history=moved))[0] == (

@@ -82,7 +82,7 @@ def test_words(kappa, word):
 
 
 @given(st.lists(st.sampled_from(["pp", "pf", "fp", "ff", "up", "fu", "uu"])))
-def test_what_holds_of_any_verdicts(drawn):
+def test_kappa_stays_within_its_bounds_for_any_verdicts(drawn):
     """Kappa lies between -1 and 1 and below the share that agrees, whichever judge was first; 1 means all."""
     found, turned = agreement(pairs(*drawn)), agreement(pairs(*(text[::-1] for text in drawn)))
     assert found == turned

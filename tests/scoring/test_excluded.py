@@ -71,7 +71,7 @@ def test_it_is_counted_apart_from_unsound_trials():
         ([None, None], "not_run"),
     ],
 )
-def test_its_test_can_do_without_it(trials, outcome):
+def test_other_trials_decide_a_test_with_an_excluded_trial(trials, outcome):
     """As long as one other trial is there; one that was never begun is still missed."""
     (test,) = card(planned(A, loops=2), *trials).suites[0].tests
     assert (test.outcome, test.passed) == (outcome, outcome == "passed")

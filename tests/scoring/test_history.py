@@ -53,7 +53,7 @@ def runs_of_tests(draw):
         (1.960, 10_000, 0.975),
     ],
 )
-def test_students_distribution(value, freedom, share):
+def test_students_t_distribution_agrees_with_printed_tables(value, freedom, share):
     """As in printed tables."""
     assert t_share_below(value, freedom) == pytest.approx(share, abs=2e-4)
 

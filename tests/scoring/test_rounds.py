@@ -35,7 +35,7 @@ FEW, MANY = 60, 1_000
 # -- limits
 
 
-def test_the_limits_are_those_of_the_search():
+def test_round_limits_after_2_3_5_and_7_trials():
     """After 2, 3, 5 and 7 trials; the last look always decides."""
     assert [(look.trials, look.fails_at, look.passes_above) for look in looks_at(LOOKS)] == [
         (2, 0.0025, 0.50),
@@ -112,7 +112,7 @@ def test_trials_that_all_passed_leave_some_doubt(tests, doubt):
     assert last.settles_score(0.1, tests)
 
 
-def test_single_trials_settle_nothing():
+def test_single_trials_decide_neither_score_nor_drop_before_the_last_look():
     """They show no noise."""
     first = looks_at(LOOKS)[0]
     assert not first.settles_score(50, [[100.0], [0.0]])

@@ -298,7 +298,7 @@ def test_a_lower_score_never_makes_a_drop_less_likely(pairs, data):
 
 @settings(max_examples=examples(60))
 @given(pairs_of(3, most=4), st.data())
-def test_a_hair_lower_is_no_likelier_where_all_is_counted(pairs, data):
+def test_slightly_lower_scores_never_raise_an_enumerated_p(pairs, data):
     """Whatever the grid makes of it."""
     place = data.draw(st.integers(0, len(pairs) - 1))
     head, by = pairs[place].head, data.draw(st.floats(0, 0.00001))

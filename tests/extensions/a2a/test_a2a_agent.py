@@ -53,7 +53,7 @@ def messages(stub):
 
 
 @each_wire
-async def test_messages_and_tasks(name):
+async def test_text_and_calls_of_messages_and_tasks_are_read(name):
     """Words of messages, and of artifacts in one piece or several; calls where the options say they are."""
     (hello, refund, data), stub = await converse(name, "refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)

@@ -148,7 +148,7 @@ async def test_a_server_that_is_another(stub: Any) -> None:
         await agent.open_session(AgentContract.played_test)
 
 
-async def test_a_confirmation_that_is_asked_for_again_and_again(stub: Any) -> None:
+async def test_endless_requests_for_confirmation_end_the_turn(stub: Any) -> None:
     """It ends."""
     asking = adk_event({"functionCall": {"id": "a", "name": "adk_request_confirmation"}})
     reply = await reply_to(stub, asking, confirmation={"confirmed": True})

@@ -200,7 +200,7 @@ def group_of(both_pass: int, judge_passes: int, people_pass: int, both_fail: int
         ),
     ],
 )
-def test_whether_it_may_gate(labels, may, missing, why):
+def test_judge_may_gate_only_if_calibrated_well_enough(labels, may, missing, why):
     """Enough labels of both kinds, kappa, sensitivity and specificity; else it is said what is missing."""
     found = rater(labels)
     assert (found.may_gate, found.missing) == (may, missing)

@@ -156,7 +156,7 @@ def test_hostile_text_stays_text(text):
 
 
 @each_row("text", labelled_runs.FORMULAS)
-def test_no_cell_is_a_formula(text):
+def test_no_cell_of_the_sheet_is_read_as_a_formula(text):
     """Not even where a spreadsheet cuts the table by semicolons or tabs, and knows no quotation marks."""
     rng = random.Random(text)
     trial = build.trial_result(

@@ -164,7 +164,7 @@ def test_an_address_without_its_trimmings(answer):
         ("demo-retail", "The assembly instructions are missing, can I return it?", ResponseType.QUESTION),
     ],
 )
-def test_guardrails_hear_what_was_meant(agent_id, line, kind):
+def test_guardrails_stop_only_the_messages_they_are_for(agent_id, line, kind):
     """They stop what they should, and nothing else."""
     assert talk(agent_id, line).type is kind
 

@@ -255,7 +255,7 @@ def test_missing_parts_are_named(client, method, path, body, place):
     assert [item["loc"] for item in answer.json()["detail"]] == [place]
 
 
-def test_a_body_that_is_no_json(client):
+def test_request_that_is_not_json_is_refused(client):
     """Not even JSON: 422 as well."""
     assert client.http.post("message", content=b"task_id=1").status_code == 422
 

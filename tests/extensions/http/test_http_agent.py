@@ -430,7 +430,7 @@ def test_integrations() -> None:
     ("found", "escalated"),
     [(True, True), (False, False), ([True, False], True), ([False], False), ([], False), (None, None)],
 )
-def test_true_is_a_hand_over(found: Any, escalated: Any) -> None:
+def test_only_a_true_value_is_a_handover(found: Any, escalated: Any) -> None:
     """Nothing there is evidence of nothing."""
     assert read({"reply": "Hi", "x": found}, escalated="$.x").handed_over is escalated
     assert read({"reply": "Hi"}, escalated="$.x").handed_over is None

@@ -334,7 +334,7 @@ async def test_a_second_answer_over_a_websocket_fails_the_conversation(texts: tu
             await say(agent_at(agent.url, "websocket"), *texts)
 
 
-async def test_what_comes_between_answers_over_a_websocket_belongs_to_none() -> None:
+async def test_websocket_messages_between_answers_are_ignored() -> None:
     """Such as signs of life."""
 
     async def answer(heard: Any, write: Write) -> None:
@@ -384,7 +384,7 @@ async def test_an_address_without_a_websocket() -> None:
             await say(agent_at(agent.url, "websocket"), "Hi")
 
 
-async def test_a_server_of_the_ai_sdk() -> None:
+async def test_recorded_stream_of_an_ai_sdk_server_is_read() -> None:
     """As `RECORD=1 make frameworks` recorded it, ai 7.0.173; with the options on the page."""
 
     async def recorded(name: str) -> list[Any]:

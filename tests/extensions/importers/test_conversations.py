@@ -152,7 +152,7 @@ def test_the_same_path_is_one_test_with_a_note(tmp_path, capsys):
     assert "6 conversations took 4 paths" in capsys.readouterr().err
 
 
-def test_a_repeated_call_is_wanted_as_often(tmp_path):
+def test_repeated_call_of_a_recorded_conversation_becomes_a_check_of_its_count(tmp_path):
     """A call that failed is not, if the tool was called with success too."""
     failed = call("pay", {"sum": 5}, "no", is_error=True)
     once_more = call("pay", {"sum": 5}, {"ok": 1}, is_error=False)

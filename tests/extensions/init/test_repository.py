@@ -62,7 +62,7 @@ def test_the_folder_of_the_suites_is_found(tmp_path):
     assert (found.home, found.others, found.adapter) == ("tests/agent", (), "openai")
 
 
-def test_a_folder_with_other_files_is_none(tmp_path):
+def test_folder_with_files_that_are_no_suites_is_not_used_for_suites(tmp_path):
     """The action would take them for suites."""
     repository(tmp_path, "config/a.json", "b.json")
     (tmp_path / "config/other.json").write_text("{}")

@@ -58,7 +58,7 @@ async def test_answer_is_checked_against_the_questions_schema(program):
     assert asked["turns"] > 1
 
 
-async def test_a_form_that_is_not_given_may_stand_in_the_text(program):
+async def test_answer_without_structured_output_is_read_from_the_text(program):
     """Where it is none, that is found by whoever asked."""
     llm = program('result(\'{"verdict": "fail"}\'); sys.exit()')
     assert (await llm.complete(JUDGING)).text == '{"verdict": "fail"}'

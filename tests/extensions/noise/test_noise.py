@@ -198,7 +198,7 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
         ),
     ],
 )
-def test_the_next_dollar(found, costs, best, why):
+def test_advice_spends_where_it_reduces_noise_most(found, costs, best, why):
     """It belongs where it takes most away from the noise of these tests, and why is said."""
     suggestion = advice(found, RunSize(tests=5, loops=1, votes=1), costs)
     assert suggestion.best == best

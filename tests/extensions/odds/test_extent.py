@@ -53,7 +53,7 @@ def test_the_extent_of_a_run_in_rounds(cost, config, beside, says):
         (CONFIGURED | {"bothSides": "always"}, True, f"6 trials of each test{BASE_TOO}, for about $0.30."),
     ],
 )
-def test_the_extent_of_a_run_without_rounds(config, beside, says):
+def test_trials_and_cost_of_a_run_without_rounds_are_stated(config, beside, says):
     """Three trials for $0.30, of one agent or of both together."""
     results = build.results()
     arms = [build.arm(name, results, gated=name == "head") for name in ("head", "base")] if beside else []

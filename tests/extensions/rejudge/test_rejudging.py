@@ -183,7 +183,7 @@ async def test_rejudged_run_reports_its_origin():
 
 
 @pytest.mark.parametrize("how", ["replay", "rejudge"])
-async def test_conversations_stay_those_of_the_run_that_held_them(how):
+async def test_rejudged_conversations_name_the_run_that_held_them(how):
     """Where it was replayed or judged again in between, too."""
     judged = await played(suite({}), says("pass"))
     first = Origin(how=how, run="first", started_at=judged.run.started_at - timedelta(days=9))
@@ -275,7 +275,7 @@ async def test_the_warning_of_a_judge_that_is_gone():
         assert got.results.run.warnings == warnings
 
 
-async def test_costs():
+async def test_rejudged_results_keep_the_agents_cost_and_count_the_new_judges():
     """The conversations have cost what was told then; the judge costs what it costs now."""
     judged = await played(suite({}), says("pass"))
     spent = (

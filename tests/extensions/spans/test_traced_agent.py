@@ -397,7 +397,7 @@ async def test_python_in_this_process_too(attribute):
         checked(await headers_of(agent), "None")
 
 
-async def test_without_a_receiver_nobody_gets_anything():
+async def test_without_a_receiver_no_agent_gets_a_trace_header():
     """No header, no key in a message, no current span."""
     scope: dict = {}
     exec(SAYS, scope)

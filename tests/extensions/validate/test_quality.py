@@ -309,7 +309,7 @@ def of_rubric(**fields):
         ),
     ],
 )
-def test_rubrics(fields, value):
+def test_unclear_rubrics_are_reported(fields, value):
     """Levels and dimensions that leave the judge to guess, and thresholds that tell nothing apart."""
     found = of_rubric(**fields)
     assert len(found) == (value is not None)
