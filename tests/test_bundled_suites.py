@@ -53,7 +53,7 @@ TESTS = [
     for suite in SUITES.values()
     for test in suite.tests
 ]
-every_suite = pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
+every_suite = each_row("suite", SUITES.values(), ids=SUITES)
 
 
 def strict_evaluations(test):
@@ -276,7 +276,7 @@ def likely_failures(_kind):
 
 
 @every_suite
-@pytest.mark.parametrize("words", [REFUSAL, CLAIM])
+@each_row("words", [REFUSAL, CLAIM])
 def test_an_agent_that_does_nothing_scores_little(suite, words):
     """Checks of what must not happen pass for such an agent, so the other checks have the weight."""
     assert null_score(suite.tests, words) <= 15

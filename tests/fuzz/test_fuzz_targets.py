@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from each_row import each_row
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutation import mutated
@@ -16,7 +17,7 @@ def anything(samples: list[bytes]) -> st.SearchStrategy[bytes]:
     return spoilt | spoilt | spoilt | st.text(max_size=200).map(str.encode) | st.binary(max_size=200)
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@each_row("name", TARGETS)
 def test_unspoilt_samples_of_each_target_are_read(name: str) -> None:
     """What is spoilt below is sound before."""
     for sample in TARGETS[name].samples:
