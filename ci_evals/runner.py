@@ -27,7 +27,7 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, PlannedTurn
 from ci_evals.domain.transcript import EndState, Transcript, Turns
 from ci_evals.domain.verdict import Cause, Finding, Verdict
-from ci_evals.grading.grade import NO_JUDGE, grade
+from ci_evals.grading.grade import NO_JUDGE, NO_USER, grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.semantic import SemanticMatcher
 from ci_evals.metering import MeteredEmbedder, MeteredLLM
@@ -220,6 +220,8 @@ class _FinishedConversation:
     semantic_matcher: SemanticMatcher | Verdict
     adjust_findings: Callable[[tuple[Finding, ...]], tuple[Finding, ...]]
     call_function: CallFunction | None
+    nobody_played: bool
+    """True if a script stood in for a user whom only a model can play."""
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,7 @@ class LocalPlayer:
             user_audit=user_audit,
             started=started,
             user_seconds=user_meter.seconds if user_meter else 0.0,
+            nobody_played=user_meter is None and self.plan.needs_model_user(trial),
             meters=tuple(m for m in (user_meter, auditor_meter, *judge_meters, embedder_meter) if m),
             judge=self._judge(trial, judge_meters, who.judge_votes, end),
             semantic_matcher=SemanticMatcher(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
@@ -317,7 +320,9 @@ class LocalPlayer:
         """Grade the conversation; one that is interrupted here is cut off too."""
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
         transcript, findings, begun = finished.transcript, None, self.options.clock()
-        if transcript.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}:
+        if finished.nobody_played:
+            findings = tuple(Finding.of(evaluation, NO_USER) for evaluation in test.evaluations)
+        elif transcript.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}:
             grading = grade(
                 test,
                 turns,

@@ -27,6 +27,8 @@ class PlannedSuite:
     """More headers for this agent alone; None for those of the run."""
     start_folder: str | None = None
     """The folder in which the suite's `start` runs; None for the current one."""
+    other_users: frozenset[str] = frozenset()
+    """The names of tests with another simulated user than they are written for, whom no script can play."""
     reused: frozenset[str] = frozenset()
     """The names of tests that are not played: their trials are reused from an earlier run."""
 
@@ -112,6 +114,11 @@ class Plan:
     def test_of(self, trial: Trial) -> Test:
         """The test that a trial plays."""
         return self.suites[trial.suite].tests[trial.test]
+
+    def needs_model_user(self, trial: Trial) -> bool:
+        """Return whether only a model can play the trial's simulated user."""
+        is_other = self.test_of(trial).name in self.suites[trial.suite].other_users
+        return is_other and any(turn.auto for turn in self.turns_of(trial))
 
     def lock_of(self, trial: Trial) -> str | None:
         """The lock that the trial holds while it is played."""

@@ -34,6 +34,8 @@ class Cause(StrEnum):
     reason without words, or one that contradicts its verdict."""
     NO_JUDGE = "no_judge"
     """No model is there to judge (provider offline)."""
+    NO_USER = "no_user"
+    """No model is there to play a user with traits or a language (provider offline)."""
     NO_MODEL = "no_model"
     """No embedding model is there to compare answers."""
     CANNOT_TELL = "cannot_tell"
@@ -42,6 +44,8 @@ class Cause(StrEnum):
     """The agent ended the conversation before lines of the test that could decide it: it counts as failed."""
 
 
+NOT_WANTED = frozenset({Cause.NO_JUDGE, Cause.NO_USER})
+"""Causes of verdicts that a run without models is not asked for."""
 UNUSABLE = frozenset({Cause.JUDGE_ERROR, Cause.VOID_ANSWER})
 """Causes of verdicts that a model was asked for and gave no usable answer on."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RAISE_LIMIT = "Look at what takes the cost or the time. If it is meant, raise the limit."
 IF_UNDECIDED_FAILED = "if undecided counts as failed"
 """The words for a score that decides and is not the one that is shown."""
-NOT_JUDGED = "all of its criteria need a judge, and there is none (provider offline)"
+NOT_JUDGED = "all of its criteria need a model, and there is none (provider offline)"
 TIE = 1e-9
 """Points. Tolerance for rounding: a drop equal to the limit passes."""
 _SELECTORS = {kind: f"the {kind}" for kind in SelectorKind} | {SelectorKind.LOGIC: "the AUI Logic"}

@@ -23,6 +23,9 @@ from ci_evals.grading.unsent_lines import UnsentLines
 from ci_evals.ports import CallFunction
 
 NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (provider offline)")
+NO_USER = Verdict.undecided(
+    Cause.NO_USER, "nobody played the simulated user, who needs a model (provider offline)"
+)
 
 
 async def grade(

@@ -108,6 +108,7 @@ def _planned(loaded: LoadedSuite, selects: Callable[[Test], bool]) -> PlannedSui
         test_digests=tuple(digests),
         test_lines=loaded.test_lines,
         start_folder=loaded.start_folder,
+        other_users=frozenset(loaded.users),
     )
     return with_tests(whole, [i for i, test in enumerate(loaded.suite.tests) if selects(test)])
 

@@ -15,7 +15,7 @@ from ci_evals.reports import sanitize
 from ci_evals.reports.names import numbered
 from ci_evals.reports.story import failures, phrases, test_words, verdict_words
 from ci_evals.reports.story.failures import Became, FailedCriterion
-from ci_evals.reports.story.outcome_labels import OUTCOMES, RunOutcome
+from ci_evals.reports.story.outcome_labels import CAUSES, OUTCOMES, RunOutcome
 from ci_evals.reports.story.phrases import NO_REASON
 from ci_evals.reports.story.story import Story
 from ci_evals.reports.story.tables import TestRow
@@ -67,7 +67,7 @@ def ending_of(row: TestRow, story: Story) -> Ending:
     test = row.test
     if story.outcome is RunOutcome.SKIPPED or test.quarantine:
         return Ending.SKIPPED
-    if _set_aside(test) or test_words.only_judge_missing(test):
+    if _set_aside(test) or test_words.only_model_missing(test):
         return Ending.OPEN
     match test.outcome:
         case TestOutcome.PASSED:
@@ -132,8 +132,9 @@ def _reason_line(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
             text += f" (and {rest})" if len(reasons) > 1 else ""
         case "not_run":
             text = "not run"
-        case "undecided" if test_words.only_judge_missing(test):
-            text = f"no judge ({verdict_words.tally(f for trial in test.trials for f in trial.findings)})"
+        case "undecided" if missing := test_words.only_model_missing(test):
+            tally = verdict_words.tally(f for trial in test.trials for f in trial.findings)
+            text = f"{CAUSES[missing]} ({tally})"
         case _:
             ended = [(phrases.spaced(trial.status), failures.trial_error(trial)) for trial in test.trials]
             reasons = [f"{status}: {why}" for status, why in ended if why]

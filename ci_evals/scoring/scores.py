@@ -15,7 +15,7 @@ from statistics import fmean
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, passed_share
 from ci_evals.domain.transcript import EndState
-from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.domain.verdict import NOT_WANTED, Cause, Finding, Outcome
 
 FindingFilter = Callable[[Finding], bool]
 
@@ -40,7 +40,7 @@ class ScoreRule:
     """The rule by which a score is made: which findings count, and how what is missing counts."""
 
     offline: bool
-    """True if the run had no judge on purpose: then `no_judge` is left out."""
+    """True if the run had no models on purpose: then `no_judge` and `no_user` are left out."""
     undecided_fails: bool = False
     """True if other undecided verdicts count as failed, as for floors of the gate; else they do not count."""
     finding_filter: FindingFilter = all_findings
@@ -54,8 +54,8 @@ class ScoreRule:
         return self.finding_filter(finding)
 
     def not_judged(self, finding: Finding) -> bool:
-        """Return whether the verdict is missing because no judge was wanted."""
-        return self.offline and finding.cause is Cause.NO_JUDGE
+        """Return whether the verdict is missing because no model was wanted."""
+        return self.offline and finding.cause in NOT_WANTED
 
 
 class Validity(Enum):

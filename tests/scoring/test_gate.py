@@ -110,6 +110,9 @@ def test_nothing_scored_never_passes():
 def test_offline_judged_criteria_do_not_fail_floors():
     """`no_judge` under the offline provider is apart."""
     assert gate(planned(A), trial("passed", "no_judge"), offline=True).exit_code == 0
+    assert gate(planned(A), trial("passed", "no_user"), offline=True).exit_code == 0
+    assert gate(planned(A), trial("passed", "no_user")).exit_code == 3
+    assert gate(planned(A), trial("no_user"), offline=True).exit_code == 3
     assert gate(planned(A), trial("passed", "no_evidence"), offline=True).exit_code == 3
 
 
@@ -323,7 +326,7 @@ def test_a_critical_test_without_a_judge_counts_what_was_decided():
     judged = gate(planned(a, B), trial("no_judge"), trial("passed"), offline=True)
     check = judged.checks[1]
     assert (check.passed, judged.exit_code) == (None, 0)
-    assert check.note.startswith("all of its criteria need a judge")
+    assert check.note.startswith("all of its criteria need a model")
     for outcomes, code in (
         (("passed", "no_judge"), 0),
         (("failed", "no_judge"), 1),

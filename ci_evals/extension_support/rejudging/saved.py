@@ -17,7 +17,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, PlannedTurn, Test, planned_turns
 from ci_evals.domain.transcript import EndState, Transcript
-from ci_evals.domain.verdict import Finding, Outcome, Verdict
+from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
 from ci_evals.extension_registry import providers
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
@@ -83,8 +83,8 @@ def to_judge(judged: Results) -> tuple[Trial, ...]:
 
 
 def is_judged(finding: Finding) -> bool:
-    """Return whether a judge decided it."""
-    return finding.kind == "judged"
+    """Return whether a judge may decide it: not where nobody played the conversation's user."""
+    return finding.kind == "judged" and finding.cause is not Cause.NO_USER
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ RANK = 5
 
 NOBODY_PLAYED = (
     "Nobody played the personas of this run: the scripted user of an offline run has no traits and knows one "
-    "language. Their tests were played with that user, so the personas have no score. Use a model "
-    "(--provider) to play them."
+    "language. Their tests were played with that user: they decide nothing, and the personas have no score. "
+    "Use a model (--provider) to play them."
 )
 NO_LANGUAGES = (
     "The languages of this run have no score: the scripted user of an offline run knows one language. Use a "

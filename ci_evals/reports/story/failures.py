@@ -14,7 +14,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import planned_turns
 from ci_evals.domain.transcript import END_REASONS, EndState, FailureCause, Turn
-from ci_evals.domain.verdict import Cause, Finding, Outcome
+from ci_evals.domain.verdict import NOT_WANTED, Cause, Finding, Outcome
 from ci_evals.reports.story import changes, gate, test_words
 from ci_evals.reports.story.judging import CriterionWarnings
 from ci_evals.reports.story.outcome_labels import AT_FAULT, CAUSES, ERRORS, OUTCOMES, RunOutcome
@@ -465,7 +465,7 @@ def _of_test(test: TestResult) -> tuple[list[tuple[_Error, int]], list[_Undecide
         for trial in test.trials
         # No verdict could be reached on a trial that was cut off: one line says so for all of them.
         for finding in (trial.findings if trial.complete else ())
-        if finding.outcome is Outcome.UNDECIDED and not finding.fails and finding.cause is not Cause.NO_JUDGE
+        if finding.outcome is Outcome.UNDECIDED and not finding.fails and finding.cause not in NOT_WANTED
     ]
     return errors, undecided
 

@@ -20,6 +20,7 @@ _EVIDENCE = {
     Cause.NO_TRACE: "let the agent export its spans (trace: otlp in the suite, or the option otlp)",
     Cause.NO_EVIDENCE: "let its replies report their tool calls (adapterOptions.toolCalls or trace: otlp)",
     Cause.NO_JUDGE: "choose a provider for the judge",
+    Cause.NO_USER: "choose a provider for the simulated user",
     Cause.NO_MODEL: "set an embedding-model",
     Cause.CANNOT_TELL: "reword the criteria so that the conversation decides them",
 }

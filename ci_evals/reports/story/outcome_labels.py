@@ -12,6 +12,7 @@ CAUSES = {
     Cause.JUDGE_ERROR: "a model gave no usable answer",
     Cause.VOID_ANSWER: "the judge's answer does not count",
     Cause.NO_JUDGE: "no judge",
+    Cause.NO_USER: "nobody played the simulated user",
     Cause.NO_MODEL: "no embedding model",
     Cause.CANNOT_TELL: "the judge cannot tell",
     Cause.NOT_REACHED: "the agent ended the conversation before; counts as failed",

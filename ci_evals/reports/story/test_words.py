@@ -9,7 +9,7 @@ from ci_evals.domain.results.reused import TakenFrom
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import Counts, SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
-from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.domain.verdict import NOT_WANTED, Cause, Outcome
 from ci_evals.reports.story.outcome_labels import OUTCOMES
 from ci_evals.reports.story.phrases import commit_name, moment
 from ci_evals.scoring import scores
@@ -23,10 +23,12 @@ def file_of(suite: SuiteResult) -> str | None:
     return None if is_bundled(suite.file) or suite.of_other_tool else suite.file
 
 
-def only_judge_missing(test: TestResult) -> bool:
-    """Return whether only a judge was missing to decide this test."""
+def only_model_missing(test: TestResult) -> Cause | None:
+    """Return why no model was there to decide this test; None unless that alone was missing."""
     undecided = [f for trial in test.trials for f in trial.findings if f.outcome is Outcome.UNDECIDED]
-    return test.outcome == "undecided" and {finding.cause for finding in undecided} == {Cause.NO_JUDGE}
+    causes = {finding.cause for finding in undecided}
+    is_open = test.outcome == "undecided" and causes <= NOT_WANTED
+    return min(filter(None, causes), default=None) if is_open else None
 
 
 def test_result(test: TestResult) -> str:

@@ -40,12 +40,12 @@ def test_merged_shards_have_the_personas_of_all_tests(tmp_path):
     whole = ci_evals("run", "suite.yaml", "--provider=offline", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
     assert "Nobody played the personas of this run" in whole.stdout
-    expected = {None: (2, 2), "rushed": (2, 2)}
+    expected = {None: (2, 2), "rushed": (2, 0)}
     assert counts_in(tmp_path / "results") == expected
-    for shard in ("1", "2"):
+    for shard, exit_code in (("1", 0), ("2", 3)):  # the second has personas alone, which nobody played
         options = (f"--shard={shard}/2", f"--output-dir=shard{shard}")
         played = ci_evals("run", "suite.yaml", "--provider=offline", *options, cwd=tmp_path)
-        assert played.returncode == 0, played.stderr
+        assert played.returncode == exit_code, played.stderr
     merged = ci_evals("merge", "shard1", "shard2", "--output-dir=merged", cwd=tmp_path)
     assert merged.returncode == 0, merged.stderr
     assert counts_in(tmp_path / "merged") == expected
@@ -93,3 +93,60 @@ def test_run_says_in_which_language_the_agent_failed(tmp_path):
     assert german["trials"][0]["turns"][0]["user"] == "Ich will mein Geld zurück."
     summary = (tmp_path / "results/summary.md").read_text()
     assert "The agent did not pass in “de” (1 of 1 tests)." in summary
+
+
+UNPLAYED = """
+name: Shop
+adapter: python:agent:reply
+maxTurns: 1
+personas:
+  fraudster: { traits: [hostile] }
+  noted: { note: You are in a hurry. }
+languages: [de]
+tests:
+  - name: Refund
+    personas: [fraudster, noted]
+    critical: true
+    minScore: 100
+    guidelines: You want a refund.
+    turns: [{ user: auto }]
+    evaluations:
+      - { criterion: It answers, strict: contains, text: refund }
+      - { criterion: It is kind }
+"""
+
+
+def test_tests_whose_user_nobody_played_decide_nothing(tmp_path):
+    """The script of an offline run is neither a persona nor a user of another language."""
+    (tmp_path / "suite.yaml").write_text(UNPLAYED)
+    (tmp_path / "agent.py").write_text("def reply(message): return 'Your refund is on its way.'")
+    parts = ("persona:fraudster", "persona:noted", "language:de")
+    options = [f"--thresholds={','.join(f'tag:{part}=100' for part in parts)}", "--min-score=100"]
+    played = ci_evals("run", "suite.yaml", "--provider=offline", *options, cwd=tmp_path)
+    assert played.returncode == 0, played.stderr
+    results = json.loads((tmp_path / "results/_results.json").read_text())
+    (suite,) = results["suites"]
+    as_written, *others = suite["tests"]
+    assert (as_written["outcome"], as_written["score"]) == ("passed", 100)
+    assert {(test["outcome"], test["score"]) for test in others} == {("undecided", None)}
+    findings = [finding for test in others for trial in test["trials"] for finding in trial["findings"]]
+    assert {finding["cause"] for finding in findings} == {"no_user"}
+    checks = {check["name"]: check.get("holds") for check in results["gate"]["checks"]}
+    open_checks = {name for name, passed in checks.items() if passed is None}
+    floors = {f"tag:{part}" for part in parts}
+    tests = {f"{kind}:{test['name']}" for kind in ("critical", "test") for test in others}
+    assert open_checks >= floors | tests, checks
+    assert checks["critical:Refund"] is True
+    junit = (tmp_path / "results/junit.xml").read_text()
+    assert junit.count("nobody played the simulated user") >= len(others)
+    groups = {group["name"]: group["score"] for group in suite["tags"]}
+    assert {groups[part] for part in parts} == {None}
+
+
+def test_run_of_users_whom_nobody_played_has_no_verdict(tmp_path):
+    """There is nothing that it could pass by."""
+    (tmp_path / "suite.yaml").write_text(UNPLAYED)
+    (tmp_path / "agent.py").write_text("def reply(message): return 'Your refund is on its way.'")
+    options = ("--provider=offline", "--tag=persona:fraudster")
+    played = ci_evals("run", "suite.yaml", *options, cwd=tmp_path)
+    assert played.returncode == 3, played.stderr
