@@ -44,7 +44,9 @@ async def grade(
     """
     written = test.evaluations
     test = filled(test, transcript.canaries)
-    context = judge if isinstance(judge, Verdict) else judge.context(test, turns, transcript)
+    # Where a hand-over is allowed, what was said until then decides: no other line is shown to the judge.
+    due = turns[: len(transcript.turns)] if _handed_over_as_allowed(test, transcript) else turns
+    context = judge if isinstance(judge, Verdict) else judge.context(test, due, transcript)
     unsent = _kept_from(test, turns, transcript)
 
     async def decide(evaluation: Judged | StrictCheck) -> Verdict:
@@ -116,8 +118,12 @@ def _kept_from(test: Test, turns: Sequence[PlannedTurn], transcript: Transcript)
             continue
         if check.decide(transcript).outcome is Outcome.PASSED:
             return None
-    allowed = test.may_escalate and transcript.status is EndState.ESCALATED
+    allowed = _handed_over_as_allowed(test, transcript)
     return UnsentLines(lines, END_REASONS[transcript.status], allowed)
+
+
+def _handed_over_as_allowed(test: Test, transcript: Transcript) -> bool:
+    return test.may_escalate and transcript.status is EndState.ESCALATED
 
 
 async def judged(context: JudgeContext, evaluation: Judged) -> Verdict:

@@ -182,6 +182,7 @@ def _test(planned: PlannedSuite, index: int, test_trials: _TestTrials, rule: Sco
         cluster=test.cluster,
         difficulty=test.difficulty,
         critical=test.critical,
+        may_escalate=test.may_escalate,
         min_score=test.min_score,
         quarantine=test.quarantine,
         taken_from=test_trials.source,

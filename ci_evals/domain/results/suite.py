@@ -94,6 +94,8 @@ class TestResult(ResultPart):
     comparisons count clusters."""
     difficulty: str | None = None
     critical: bool = False
+    may_escalate: bool = False
+    """Whether the agent may hand over to a person before the last line."""
     min_score: float | None = None
     """The test's own floor."""
     quarantine: Quarantine | None = None

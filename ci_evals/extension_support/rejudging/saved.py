@@ -160,6 +160,7 @@ def saved_conversation(job: RejudgeJob, trial: Trial) -> SavedConversation:
                 user_info=test.user_info,
                 guidelines=test.guidelines,
                 turns=test.turns,
+                may_escalate=test.may_escalate,
                 evaluations=(judged(finding, test.rubrics.get(number)), *ending),
             )
             for number, finding in enumerate(result.findings, 1)

@@ -181,6 +181,7 @@ def _conversation(
         test.user_info,
         trial.probes_before,
         others,
+        test.may_escalate,
     )
 
 

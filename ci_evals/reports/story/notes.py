@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import PooledRun, Results, Resumed, RunInfo, UnpooledRun
-from ci_evals.domain.results.suite import ScoreSummary
+from ci_evals.domain.results.suite import ScoreSummary, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.suite import planned_turns, unsent_lines
+from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports.story import gate, phrases, test_words
 from ci_evals.reports.story.advice import MERGE, REPORT_ONLY
@@ -52,6 +55,7 @@ def notes(results: Results) -> tuple[str, ...]:
         out.append(f"{shard}. {MERGE}")
     if gate.only_reported(results):
         out.append(REPORT_ONLY)
+    out += _of_hand_overs(results)
     if missing := without_judge(results):
         out.append(_no_judge(results, missing))
     return (
@@ -75,6 +79,23 @@ def _floors_that_guard_nothing(results: Results) -> Iterator[str]:
         name = f"minScore of the suite “{suite.name}”"
         found += null_score.reached_floor(name, suite.min_score or 0, score)
     yield from map(sentence, found)
+
+
+def _of_hand_overs(results: Results) -> Iterator[str]:
+    """Yield in how many tests a hand-over that they allow kept lines from being sent, if in any."""
+    tests = deciding(results.tests)
+    kept = sum(any(_lacks_lines(test, trial) for trial in test.trials) for test in tests)
+    if kept:
+        yield (
+            f"In {kept:,} of {numbers.count(len(tests), 'test')} the agent handed over to a person before "
+            "lines that were then never sent, as these tests allow (mayEscalate)."
+        )
+
+
+def _lacks_lines(test: TestResult, trial: TrialResult) -> bool:
+    """Return whether an allowed hand-over ended the trial before a fixed line of its test."""
+    ended = test.may_escalate and trial.status is EndState.ESCALATED
+    return ended and bool(unsent_lines(planned_turns(test.turns), len(trial.turns)))
 
 
 def without_judge(results: Results) -> int:

@@ -103,3 +103,14 @@ async def test_before_a_message_of_a_model_the_conversation_stops(kind):
     planted = KINDS[kind].plant(auto)
     assert (len(planted.turns), planted.unanswered) == (1, 2)
     assert KINDS[kind].plant(healthy).unanswered is None
+
+
+async def test_hand_over_that_a_test_allows_is_no_fault():
+    """No check could notice it, and none has to."""
+    suite = load_suite(SUITE)
+    results = await run_suite(ShopAgent(), suite)
+    tests = tuple(test.copy_with(may_escalate=True) for test in suite.suite.tests)
+    for one, is_fault in ((suite.suite, True), (suite.suite.copy_with(tests=tests), False)):
+        trials = await saved_trials(results, [one])
+        planted = [KINDS["hand_over_added"].plant(trial.conversation) for trial in trials]
+        assert any(planted) is is_fault

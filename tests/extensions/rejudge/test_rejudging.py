@@ -20,6 +20,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.extension_support.rejudging import Rejudged, RejudgeJob, rejudge
 from ci_evals.gate.policy import Policy
+from ci_evals.grading.grade import NO_USER
 from ci_evals.ports import Completion
 from ci_evals.reports import report_files
 from ci_evals.runner import Participants
@@ -132,6 +133,33 @@ async def test_a_judge_is_asked_what_the_judge_of_the_run_was_asked():
     assert "closing_remark_of_the_user" in repr(judge.prompts)
     assert '"expected": "names ***"' in other.prompts[0].text
     assert SECRET not in repr(other.prompts)
+
+
+async def test_hand_over_that_a_test_allows_is_allowed_again():
+    """The judge is shown what the judge of the run was shown, and the verdicts come to the same."""
+    lines = {"turns": [{"user": "hi"}, {"user": "And now?"}], "maxTurns": 2, "mayEscalate": True}
+    what = suite({"name": "hands over", "evaluations": [{"criterion": "It is polite"}]} | lines)
+    judge, other = says("pass"), says("pass")
+    judged = await played(what, judge)
+    rejudged = (await again(judged, other)).results
+    assert other.prompts == judge.prompts
+    assert "And now?" not in judge.prompts[0].text
+    assert [one.verdict for one in findings(rejudged)] == [one.verdict for one in findings(judged)]
+
+
+async def test_conversation_whose_user_nobody_played_is_not_judged_again():
+    """A judge would decide about a user who was never there."""
+    (judged,) = (await played(suite({"name": "a"}, {"name": "b"}), says("pass"))).suites
+    test, plain = judged.tests
+    (trial,) = test.trials
+    unplayed = tuple(finding.with_verdict(NO_USER) for finding in trial.findings)
+    test = replace(test, trials=(replace(trial, findings=unplayed),))
+    other = says("fail")
+    results = build.results(replace(judged, tests=(test, plain)))
+    rejudged = (await again(results, other)).results
+    causes = [finding.cause for finding in findings(rejudged)]
+    assert causes == [Cause.NO_USER, Cause.NO_USER, None, None]
+    assert len(other.prompts) == 2
 
 
 OWN = {"id", "startedAt", "finishedAt", "durationSeconds", "folder", "config", "odds", "origin"} | {

@@ -28,6 +28,8 @@ class Conversation:
     before: Mapping[str, ProbeResult] = field(default_factory=dict)
     """The state of the world before the first message, by probe; none of those that were not taken."""
     others: OtherTests = OtherTests()
+    may_escalate: bool = False
+    """True if the test allows the agent to hand over before its last line."""
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -18,9 +18,12 @@ def hand_over_dropped(conversation: Conversation) -> Transcript | None:
 
 
 def hand_over_added(conversation: Conversation) -> Transcript | None:
-    """Stand for an agent that hands over to a person in its first reply, which ends the conversation."""
+    """Stand for an agent that hands over to a person in its first reply, which ends the conversation.
+
+    None if the test allows that: it is no fault.
+    """
     first, *_ = conversation.turns
-    if first.escalated or first.hand_over is None:
+    if conversation.may_escalate or first.escalated or first.hand_over is None:
         return None
     if first.handed_over is None:
         turn = _with_workflows(first, (*(first.workflows or ()), ESCALATION))
