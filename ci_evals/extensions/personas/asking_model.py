@@ -164,7 +164,7 @@ class _Session:
                 yield f"{question.test} ({question.language}): {answer.fault}"
         if self.budget and self.budget.refused:
             most = numbers.money(self.budget.most)
-            yield f"the other lines were not translated, to stay within {most} (--max-cost)"
+            yield f"the other lines were not translated, to stay within {most} (max-cost)"
         elif asking.stop.reason and not known:
             yield asking.stop.reason
 

@@ -16,11 +16,11 @@ RANK = 5
 NOBODY_PLAYED = (
     "Nobody played the personas of this run: the scripted user of an offline run has no traits and knows one "
     "language. Their tests were played with that user: they decide nothing, and the personas have no score. "
-    "Use a model (--provider) to play them."
+    "Use a model (set provider) to play them."
 )
 NO_LANGUAGES = (
     "The languages of this run have no score: the scripted user of an offline run knows one language. Use a "
-    "model (--provider) to play them."
+    "model (set provider) to play them."
 )
 
 
