@@ -21,7 +21,7 @@ from ci_evals.planning.canary_references import canary_problems
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.planning.documents.interpolate import Reading, interpolate
 from ci_evals.planning.documents.reader import read
-from ci_evals.planning.suite_keys import AddedKeys
+from ci_evals.planning.suite_keys import AddedKeys, ExpandedSuite
 from ci_evals.planning.validation import problems_in
 from ci_evals.planning.worlds import secrets_in_worlds, world_problems
 from ci_evals.support import json_schema
@@ -93,16 +93,13 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         problems += _adapter_problems(document, value, reading, redactor)
     if suite and reading.today:
         problems += _ended_quarantines(document, suite, reading.today)
-    places: tuple[int, ...] = ()
-    warnings: tuple[Problem, ...] = ()
-    users: Mapping[str, tuple[str, ...]] = {}
-    if suite and not added.problems:
-        suite, places, warnings, users = added.expand(suite, reading)
+    expanded = added.expand(suite, reading) if suite and not added.problems else None
     problems += added.problems
-    if problems or suite is None:
+    if problems or expanded is None:
         redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
         agent = suite or (_agent_part(value) if isinstance(value, dict) and value else None)
         raise BrokenSuiteError(redacted, document, agent)
+    suite, places = expanded.suite, expanded.places
     document = replace(document, test_places=places)
     doubts = (*_unused_fields(suite, document), *_floors_like_shares(suite, document))
     return LoadedSuite(
@@ -111,22 +108,24 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         test_lines=tuple(document.values[("tests", place)][0] for place in places),
         document=document,
         secrets=frozenset(filled.secrets),
-        warnings=tuple(dict.fromkeys([*document.warnings, *filled.warnings, *doubts, *warnings])),
-        written=_at_tests(filled.written, places),
+        warnings=tuple(dict.fromkeys([*document.warnings, *filled.warnings, *doubts, *expanded.warnings])),
+        written=_at_tests(filled.written, expanded),
         start_folder=reading.folder,
-        users=users,
+        users=expanded.users,
     )
 
 
-def _at_tests(written: Mapping[Path, str], places: Sequence[int]) -> dict[Path, str]:
+def _at_tests(written: Mapping[Path, str], expanded: ExpandedSuite) -> dict[Path, str]:
     """Return the texts of the suite by their places among the tests that are played."""
     if not written:
         return {}
     moved = {path: text for path, text in written.items() if path[:1] != ("tests",)}
-    for index, place in enumerate(places):
+    for index, place in enumerate(expanded.places):
         for path, text in written.items():
             if path[:2] == ("tests", place):
                 moved["tests", index, *path[2:]] = text
+        for path, text in expanded.written.get(expanded.suite.tests[index].name, {}).items():
+            moved["tests", index, *path] = text
     return moved
 
 

@@ -46,6 +46,8 @@ class Expansion:
     warnings: tuple[Problem, ...] = ()
     users: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The traits of the simulated user, by the name of a test: each makes the test harder."""
+    written: Mapping[str, Mapping[Path, str]] = field(default_factory=dict)
+    """Strings with secrets of the test with this name alone, as they are written, by their places in it."""
 
 
 class ExpandedSuite(NamedTuple):
@@ -57,6 +59,8 @@ class ExpandedSuite(NamedTuple):
     warnings: tuple[Problem, ...]
     users: Mapping[str, tuple[str, ...]]
     """The traits of simulated users, by the names of tests."""
+    written: Mapping[str, Mapping[Path, str]]
+    """The same as of an `Expansion`."""
 
 
 @dataclass
@@ -99,6 +103,7 @@ class AddedKeys:
         places = tuple(range(len(suite.tests)))
         warnings: list[Problem] = []
         users: dict[str, tuple[str, ...]] = {}
+        written: dict[str, Mapping[Path, str]] = {}
         for added in self._added:
             document = replace(self._document, test_places=places)
             test_keys = [added.tests[place] for place in places]
@@ -106,9 +111,10 @@ class AddedKeys:
             self.problems += expansion.problems
             warnings += expansion.warnings
             users |= expansion.users
+            written |= expansion.written
             suite = suite.copy_with(tests=tuple(test for _, test in expansion.tests))
             places = tuple(places[index] for index, _ in expansion.tests)
-        return ExpandedSuite(suite, places, tuple(warnings), users)
+        return ExpandedSuite(suite, places, tuple(warnings), users, written)
 
 
 def _names(model: type[BaseModel]) -> Iterator[str]:

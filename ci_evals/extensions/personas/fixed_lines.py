@@ -10,9 +10,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, WithJsonSchema
 
 from ci_evals.adapters.suites import LOCK_ENDING
-from ci_evals.domain.suite import GivenReply, Test
+from ci_evals.domain.suite import AUTO, GivenReply, Test
 from ci_evals.planning.documents.document import Document, Path
-from ci_evals.support.text import bare
+from ci_evals.support.text import bare, is_blank
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 """A language as BCP 47 names it."""
@@ -44,6 +44,25 @@ def words_of(text: str) -> list[str]:
     """Return the words with letters in a text, without its placeholders."""
     plain = _NAME.sub(" ", _VARIABLE.sub(" ", text))
     return [word for word in bare(plain).split() if any(map(str.isalpha, word))]
+
+
+def no_message(text: str) -> str | None:
+    """Return why a text cannot be a message of its own; None if it can."""
+    if is_blank(text):
+        return "has no visible character"
+    if text.strip() == AUTO:
+        return f"would be a message of the simulated user ({AUTO})"
+    return None
+
+
+_LEAST_WORDS = 3
+"""Words from which a line is never the same in another language."""
+
+
+def is_untranslated(line: str, text: str) -> bool:
+    """Return whether the translation of a line with several words has the same ones."""
+    before, after = ([word.casefold() for word in words_of(each)] for each in (line, text))
+    return len(before) >= _LEAST_WORDS and before == after
 
 
 @dataclass(frozen=True)

@@ -15,19 +15,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from pathlib import PurePath
+from typing import NamedTuple
 
 from pydantic import Field, ValidationError
 
 from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.errors import Problem, SuiteError
-from ci_evals.domain.suite import AUTO
 from ci_evals.extension_support.suite_writing import write
-from ci_evals.extensions.personas.fixed_lines import LanguageCode, placeholders
+from ci_evals.extensions.personas.fixed_lines import (
+    LanguageCode,
+    is_untranslated,
+    no_message,
+    placeholders,
+)
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.validation import problems_in
 from ci_evals.support.redaction import Redactor
-from ci_evals.support.text import is_blank
 
 _MOST_PROBLEMS = 10
 """Problems of one lock file that are shown."""
@@ -54,7 +58,14 @@ class LockFile(Model):
         return {entry.line: entry for entry in self.translations.get(language, ())}
 
 
-def read_lock(text: str, file: str) -> LockFile:
+class LockContent(NamedTuple):
+    """A lock file, and what is doubtful in it."""
+
+    lock: LockFile
+    warnings: tuple[Problem, ...]
+
+
+def read_lock(text: str, file: str) -> LockContent:
     """Read a lock file.
 
     Raises:
@@ -72,15 +83,13 @@ def read_lock(text: str, file: str) -> LockFile:
         problems += islice(_unusable(lock, document), _MOST_PROBLEMS)
     if problems:
         raise SuiteError(problems[:_MOST_PROBLEMS])
-    return lock
+    return LockContent(lock, tuple(islice(_untranslated(lock, document), _MOST_PROBLEMS)))
 
 
 def fault_in(line: str, text: str) -> str | None:
     """Return why a text cannot stand for a line; None if it can."""
-    if is_blank(text):
-        return "has no visible character"
-    if text.strip() == AUTO:
-        return f"would be a message of the simulated user ({AUTO})"
+    if fault := no_message(text):
+        return fault
     wanted, found = placeholders(line), placeholders(text)
     for name in wanted:
         if found.count(name) < wanted.count(name):
@@ -103,6 +112,14 @@ def _unusable(lock: LockFile, document: Document) -> Iterator[Problem]:
                 yield document.problem(
                     (*path, "text"), f"the translation of {short(entry.line)!r} {fault}; correct it"
                 )
+
+
+def _untranslated(lock: LockFile, document: Document) -> Iterator[Problem]:
+    for language, entries in lock.translations.items():
+        for number, entry in enumerate(entries):
+            if is_untranslated(entry.line, entry.text):
+                message = f"the translation of {short(entry.line)!r} has the same words; correct it"
+                yield document.problem(("translations", language, number, "text"), message)
 
 
 def lock_text(translations: Mapping[str, Sequence[Translation]], suite: str) -> str:

@@ -9,11 +9,13 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from ci_evals.domain.base import Model, NonBlank
 from ci_evals.domain.canaries import referred
 from ci_evals.domain.errors import Problem
-from ci_evals.domain.suite import Suite, Test
+from ci_evals.domain.suite import GivenReply, Line, Suite, Test
 from ci_evals.extensions.personas.fixed_lines import (
     LanguageCode,
     TestLines,
     fixed_lines,
+    lock_path,
+    no_message,
     test_as_written,
 )
 from ci_evals.extensions.personas.traits import TRAITS, in_language, instructions
@@ -111,6 +113,7 @@ def expand(written: WrittenSuite) -> Expansion:
         (*expander.problems, *translations.problems),
         (*expander.warnings, *translations.warnings),
         expander.users,
+        expander.written_lines,
     )
 
 
@@ -142,6 +145,8 @@ class _Expander:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     users: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    written_lines: dict[str, dict[Path, str]] = field(default_factory=dict)
+    """The translated lines with secrets as they are written, by the name of a test and their places in it."""
 
     def tests(self) -> Iterator[tuple[int, Test]]:
         suite = self.written.suite
@@ -168,27 +173,47 @@ class _Expander:
         for name in self._personas_of(index, test):
             persona = self.written.keys.personas[name]
             self._check_canaries(name, persona, test)
-            played = test
+            variant = _with_persona(test, name, persona)
             if persona.language:
                 languages[persona.language] = None
-                played = self._translated(index, test, persona.language)
-            yield _Variant(_with_persona(played, name, persona), "persona", name, persona.harder_by)
-        if self.translations.texts is not None:
-            for code in self.lines[index].languages:
-                languages[code] = None
-                translated = self._translated(index, test, code)
-                speaks = _user_speaks(self.written.suite, test)
-                variant = _with_language(translated, code, user_speaks=speaks)
-                yield _Variant(variant, "language", code, _harder_by(code))
+                variant = self._translated(index, variant, persona.language)
+            yield _Variant(variant, "persona", name, persona.harder_by)
+        for code in self._languages_of(index, test):
+            languages[code] = None
+            speaks = _user_speaks(self.written.suite, test)
+            variant = self._translated(index, _with_language(test, code, user_speaks=speaks), code)
+            yield _Variant(variant, "language", code, _harder_by(code))
         self._warn_of_words(index, test, languages)
 
-    def _translated(self, index: int, test: Test, language: str) -> Test:
-        """Return the test with its fixed lines in one of its languages."""
+    def _languages_of(self, index: int, test: Test) -> Iterator[str]:
+        """Yield the languages that change the test."""
+        if self.translations.texts is None:
+            return
+        speaks = _user_speaks(self.written.suite, test)
+        for code in self.lines[index].languages:
+            if speaks or self.translations.change(self.lines[index].lines, code):
+                yield code
+            else:
+                message = f"has the same messages in {code}. It is not played in this language."
+                self._warn(("tests", index), message)
+
+    def _translated(self, index: int, variant: Test, language: str) -> Test:
+        """Return a variant of a test with its fixed lines in one of the test's languages."""
         if language not in self.lines[index].languages:
-            return test
+            return variant
+        turns = [*variant.turns]
         lines = self.lines[index].lines
-        turns = self.translations.turns(test, lines, language, self.written.reading)
-        return test.copy_with(turns=turns)
+        for line, translated in self.translations.lines(lines, language, self.written.reading):
+            place: Path = ("turns", line.turn, line.key)
+            if fault := no_message(translated.text):
+                cure = f"correct it in {lock_path(self.written.document.file)}"
+                message = f"its translation into {language} {fault}; {cure}"
+                self._problem(("tests", index, *place), message)
+                continue
+            turns[line.turn] = _with_text(turns[line.turn], translated.text)
+            if translated.written is not None:
+                self.written_lines.setdefault(variant.name, {})[place] = translated.written
+        return variant.copy_with(turns=tuple(turns))
 
     def _check_name(self, variant: _Variant, test: Test, owners: dict[str, int]) -> None:
         """Refuse a pair that has the name of another test."""
@@ -316,6 +341,10 @@ def _may_be_name(name: str) -> bool:
 def _user_speaks(suite: Suite, test: Test) -> bool:
     """Return whether the simulated user may write a message of the test."""
     return any(turn.auto for turn in suite.turns_of(test))
+
+
+def _with_text(turn: Line, text: str) -> Line:
+    return turn.copy_with(assistant=text) if isinstance(turn, GivenReply) else turn.copy_with(user=text)
 
 
 def _with_persona(test: Test, name: str, persona: Persona) -> Test:

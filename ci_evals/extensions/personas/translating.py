@@ -120,7 +120,7 @@ def _lines_in(source: SuiteSource, trust: FileTrust, context: RunContext) -> Sui
             text = read_beside(folder, path.name)
         except UsageError as error:
             raise UsageError(f"{name} {error}") from None
-        lock = read_lock(text, name)
+        lock = read_lock(text, name).lock
     return SuiteLines(source.file, path, noted.tests, lock)
 
 

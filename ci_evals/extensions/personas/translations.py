@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
-from ci_evals.domain.suite import Line, Test
 from ci_evals.extensions.personas.fixed_lines import (
     FixedLine,
     LinesToTranslate,
     TestLines,
     how_to_translate,
+    is_untranslated,
     lock_name,
     lock_path,
 )
@@ -19,7 +19,16 @@ from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.planning.documents.interpolate import Reading, interpolate
 
 if TYPE_CHECKING:  # most suites have no lock file
-    from ci_evals.extensions.personas.lock_file import LockFile
+    from ci_evals.extensions.personas.lock_file import LockContent, LockFile
+
+
+@dataclass(frozen=True)
+class TranslatedLine:
+    """A fixed line in another language, as it is sent."""
+
+    text: str
+    written: str | None
+    """With the names of its variables, if it holds secrets."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +40,25 @@ class Translations:
     problems: Sequence[Problem] = ()
     warnings: Sequence[Problem] = field(default=())
 
-    def turns(
-        self, test: Test, lines: Sequence[FixedLine], language: str, reading: Reading
-    ) -> tuple[Line, ...]:
-        """Return the turns of a test with its fixed lines in another language."""
+    def lines(
+        self, lines: Sequence[FixedLine], language: str, reading: Reading
+    ) -> Iterator[tuple[FixedLine, TranslatedLine]]:
+        """Yield the lines with words, each with its translation into a language."""
         texts = (self.texts or {}).get(language, {})
-        turns = [*test.turns]
         for line in lines:
-            if line.text in texts:
+            if line.has_words and line.text in texts:
                 # Its variables are those of the line, whose problems the suite has already.
-                text = interpolate(Document("", texts[line.text]), reading).value
-                turns[line.turn] = turns[line.turn].copy_with(**{line.key: text})
-        return tuple(turns)
+                filled = interpolate(Document("", texts[line.text]), reading)
+                yield line, TranslatedLine(filled.value, filled.written.get(()))
+
+    def change(self, lines: Sequence[FixedLine], language: str) -> bool:
+        """Return whether one of the lines is another one in a language."""
+        texts = (self.texts or {}).get(language, {})
+        for line in lines:
+            text = texts.get(line.text, line.text)
+            if line.has_words and text.strip() != line.text.strip() and not is_untranslated(line.text, text):
+                return True
+        return False
 
 
 def translations_of(tests: Sequence[TestLines], document: Document, reading: Reading) -> Translations:
@@ -54,7 +70,7 @@ def translations_of(tests: Sequence[TestLines], document: Document, reading: Rea
     if not any(line for test in needed for line in test.to_translate()):
         return Translations(texts={})
     try:
-        lock = _lock_of(document, reading)
+        lock, doubts = _lock_of(document, reading)
     except SuiteError as error:
         return Translations(problems=error.problems)
     except UsageError as error:
@@ -67,7 +83,7 @@ def translations_of(tests: Sequence[TestLines], document: Document, reading: Rea
         for path, line, missing in _missing(needed, lock)
     ]
     unneeded = count_unneeded(needed, lock)
-    warnings = []
+    warnings = [*doubts]
     if unneeded:
         too_many = numbers.count(unneeded, "translation")
         message = f"{lock_path(document.file)} has {too_many} that no test needs; {cure}"
@@ -79,7 +95,7 @@ def translations_of(tests: Sequence[TestLines], document: Document, reading: Rea
     return Translations(texts, problems, warnings)
 
 
-def _lock_of(document: Document, reading: Reading) -> "LockFile":
+def _lock_of(document: Document, reading: Reading) -> "LockContent":
     """Return the lock file of a suite.
 
     Raises:

@@ -7,7 +7,7 @@ from functools import partial
 from pydantic import BaseModel, ConfigDict
 
 from ci_evals.domain.errors import LLMAnswerError
-from ci_evals.extensions.personas.fixed_lines import FixedLine, words_of
+from ci_evals.extensions.personas.fixed_lines import FixedLine, is_untranslated
 from ci_evals.extensions.personas.lock_file import fault_in
 from ci_evals.ports import LLM, Completion, Prompt, ask_twice
 from ci_evals.support.json_text import strict_object
@@ -18,8 +18,6 @@ _SYSTEM_TEMPLATE = "extensions/personas/prompts/translate_system.md.j2"
 _TEMPLATE = "extensions/personas/prompts/translate.md.j2"
 _ENTRY = strict_object({"number": {"type": "integer"}, "text": {"type": "string"}})
 _SCHEMA = strict_object({"translations": {"type": "array", "items": _ENTRY}})
-_LEAST_WORDS = 3
-"""Words from which a line is never the same in another language."""
 
 
 class _Entry(BaseModel):
@@ -88,7 +86,7 @@ def _read(completion: Completion, numbers: dict[int, str], shown: str) -> dict[s
             raise LLMAnswerError(f"the model translated {line!r} twice")
         if fault := fault_in(line, entry.text):
             raise LLMAnswerError(f"the model's translation of {line!r} {fault}")
-        if entry.text.strip() == line.strip() and len(words_of(line)) >= _LEAST_WORDS:
+        if is_untranslated(line, entry.text):
             raise LLMAnswerError(f"the model left {line!r} as it is")
         given[line] = entry.text.strip()
     for line in numbers.values():

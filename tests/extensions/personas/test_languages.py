@@ -14,6 +14,7 @@ from ci_evals.library.suites import load_suite
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.planning.suite_keys import schema_with_added_keys
+from ci_evals.scoring.comparison.weakened import weakenings
 
 HELLO, THANKS = "Hello, I want my money back.", "Thank you, that is all."
 GERMAN = {HELLO: "Hallo, ich möchte mein Geld zurück.", THANKS: "Danke, das ist alles."}
@@ -227,6 +228,46 @@ def test_translation_that_cannot_stand_for_its_line_is_refused(line, text, fault
 
 
 @each_row(
+    ("text", "fault"),
+    [
+        ("${A:-auto}", "would be a message of the simulated user (auto)"),
+        ("${A:- }", "has no visible character"),
+    ],
+)
+def test_default_of_a_variable_makes_no_other_message_of_a_translation(text, fault, problems, read):
+    line = f"Hello, my friend {text}"
+    suite = a_suite(a_test(turns=[{"user": line}], maxTurns=1))
+    assert problems(suite, a_lock(de={line: text})) == [
+        f"shop.yaml: tests[0].turns[0].user: its translation into de {fault}; correct it in shop.lock.yaml"
+    ]
+    german = read(suite, a_lock(de={line: text}), A="Ida").suite.tests[1]
+    assert lines(german) == ["Ida"]
+
+
+def test_line_without_words_is_sent_as_it_is(read):
+    """`personas translate` would remove its translation, and so change the test."""
+    test = a_test(turns=[{"user": HELLO}, {"user": "4812"}])
+    loaded = read(a_suite(test), a_lock(de={HELLO: GERMAN[HELLO], "4812": "9999"}))
+    assert lines(loaded.suite.tests[1]) == [GERMAN[HELLO], "4812"]
+    assert "1 translation that no test needs" in str(loaded.warnings[0])
+
+
+def test_translations_with_secrets_differ_by_the_names_of_their_variables(read):
+    line = "Take ${ONE} and ${TWO}, please."
+    secrets = {"ONE": "secret-11111", "TWO": "secret-22222"}
+
+    def digest_of(text: str) -> tuple[str, str]:
+        found = digests(read(a_suite(a_test(turns=[{"user": line}])), a_lock(de={line: text}), **secrets))
+        return found["Refund"], found["Refund (de)"]
+
+    plain, german = digest_of("Nimm ${ONE} und ${TWO}, bitte.")
+    same, swapped = digest_of("Nimm ${TWO} und ${ONE}, bitte.")
+    assert plain == same
+    assert german != swapped
+    assert digest_of("Nimm ${ONE} und ${TWO}, bitte.") == (plain, german)
+
+
+@each_row(
     ("lock", "fault"),
     [
         ("[]", "must be an object, found []"),
@@ -271,6 +312,44 @@ def test_unneeded_translations_are_warned_of(read):
     lock = a_lock(de=GERMAN | {"An old line.": "Eine alte Zeile."}, fr=GERMAN)
     (warning,) = read(a_suite(), lock).warnings
     assert f"shop.lock.yaml has 3 translations that no test needs; {RUN}" in str(warning)
+
+
+def test_line_that_was_not_translated_is_warned_of_in_its_lock_file(read):
+    lock = a_lock(de={HELLO: f" {HELLO.upper()}", THANKS: GERMAN[THANKS]})
+    loaded = read(a_suite(), lock)
+    (warning,) = loaded.warnings
+    assert (warning.file, warning.path) == ("shop.lock.yaml", "translations.de[0].text")
+    assert f"the translation of '{HELLO}' has the same words" in warning.message
+    line = Path("shop.lock.yaml").read_text().splitlines()[warning.line - 1]
+    assert HELLO.upper() in line
+    assert read(a_suite(a_test(turns=[{"user": "OK, Berlin."}])), a_lock(de={"OK, Berlin.": "OK, Berlin."}))
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [(HELLO, HELLO), (HELLO, HELLO.lower()), ("OK, Berlin.", "OK, Berlin. "), ("4812", "9999")],
+)
+def test_test_that_a_language_does_not_change_is_not_played_in_it(line, text, read):
+    """Else reports would count a test in German that nobody played in German."""
+    fixed = a_test(turns=[{"user": line}], maxTurns=1)
+    lock = a_lock(de={line: text})
+    loaded = read(a_suite(fixed), lock)
+    assert [(test.name, test.tags) for test in loaded.suite.tests] == [("Refund", ())]
+    assert loaded.users == {}
+    (said,) = [warning for warning in loaded.warnings if warning.path == "tests[0]"]
+    assert said.message.startswith("has the same messages in de. It is not played in this language")
+
+
+def test_language_whose_translations_became_the_lines_themselves_weakens_the_suite(read):
+    fixed = a_test(turns=[{"user": HELLO}], maxTurns=1)
+
+    def planned(text: str):
+        return plan([read(a_suite(fixed), a_lock(de={HELLO: text}))], Selection(), 1).definitions
+
+    before, after = planned(GERMAN[HELLO]), planned(HELLO)
+    (lost,) = weakenings(before, after)
+    assert "Refund (de)" in str(lost)
+    assert not [*weakenings(before, planned("Guten Tag."))]
 
 
 @each_row(
