@@ -253,11 +253,17 @@ class _Console:
 
     def studies(self) -> Iterator[str]:
         """The tables of studies that are worth a place here, each with its first rows."""
-        for found in self._story.judging.tables:
+        judging = self._story.judging
+        remarks = {remark.topic: remark.text for remark in judging.remarks}
+        for found in judging.tables:
             if found.in_console:
-                text = self.titled(replace(found, rows=found.rows[:_SHOWN]))
+                lines = [self.titled(replace(found, rows=found.rows[:_SHOWN]))]
                 more = len(found.rows) - _SHOWN
-                yield f"{text}\n  and {more:,} more" if more > 0 else text
+                if more > 0:
+                    lines.append(f"  and {more:,} more")
+                if found.title in remarks:
+                    lines.append(self.lines([remarks[found.title]]))
+                yield "\n".join(lines)
 
     def comparison(self) -> str:
         """The comparison of the suites with the baseline, and what was not compared."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.extensions.personas.result import Personas, UserScore
+from ci_evals.extensions.personas.result import Personas, TraitCount, UserScore
 from ci_evals.reports.story.judging import StudyReport
 from ci_evals.reports.story.outcome_labels import Tone
 from ci_evals.reports.story.table import BLANK, UNKNOWN, Column, Table, table_of
@@ -56,6 +56,7 @@ def report(results: Results) -> StudyReport | None:
         languages = languages if _are_scored(languages) else []
     if personas:
         remarks.append(_remark(personas, "with", "persona"))
+        warnings = tuple(_never_shown(personas))
     if languages:
         remarks.append(_remark(languages, "in", "language"))
     tables = tuple(_tables(personas, languages))
@@ -77,20 +78,42 @@ def _remark(rows: Sequence[_Row], word: str, noun: str) -> str:
 
 
 def _traits_shown(row: _Row) -> str:
-    counts = row.user.traits
-    return ", ".join(f"{one.trait} {one.shown:,} of {one.conversations:,}" for one in counts)
+    return ", ".join(_trait_shown(count) for count in row.user.traits)
+
+
+def _trait_shown(count: TraitCount) -> str:
+    if not count.conversations:
+        return f"{count.trait} not measured"
+    return f"{count.trait} {count.shown:,} of {count.conversations:,}"
+
+
+def _never_shown(rows: Sequence[_Row]) -> Iterator[str]:
+    """Yield a warning for each persona that showed a trait of its own in no conversation."""
+    for row in rows:
+        missing = [count.trait for count in row.user.traits if not count.shown]
+        if missing:
+            yield (
+                f"“{row.user.name}” was never seen to be {numbers.listed(missing, 5)}: its tests do not show "
+                "how the agent treats such a user. Read its conversations, or give the simulated user a "
+                "larger model."
+            )
 
 
 _FIGURES: tuple[Column[_Row], ...] = (
     Column("suite", words=True, says_nothing=BLANK, show=lambda row: row.suite),
     Column("score", show=lambda row: numbers.score(row.user.score)),
-    Column("95 %", unbroken=True, says_nothing=UNKNOWN, show=lambda row: numbers.interval(row.user.interval)),
-    Column("passed", show=lambda row: f"{row.user.passed:,} of {row.user.tests:,}"),
+    Column(
+        "95 % interval",
+        unbroken=True,
+        says_nothing=UNKNOWN,
+        show=lambda row: numbers.interval(row.user.interval),
+    ),
+    Column("tests passed", show=lambda row: f"{row.user.passed:,} of {row.user.tests:,}"),
 )
 
 
 def _name(row: _Row) -> str:
-    return "as written" if row.user.name is None else row.user.name
+    return "no persona" if row.user.name is None else row.user.name
 
 
 _TRAITS: Column[_Row] = Column(

@@ -71,8 +71,8 @@ def test_remark_names_the_users_whom_the_agent_failed():
 def test_table_compares_each_user_with_the_tests_as_written():
     (table,) = personas_in(a_run(failing=("Refund (rude)",))).tables
     rows = [dict(zip(table.titles, row.cells, strict=True)) for row in table.rows]
-    assert [(row["user"], row["score"], row["passed"]) for row in rows] == [
-        ("as written", "100.0", "2 of 2"),
+    assert [(row["user"], row["score"], row["tests passed"]) for row in rows] == [
+        ("no persona", "100.0", "2 of 2"),
         ("rushed", "100.0", "2 of 2"),
         ("rude", "50.0", "1 of 2"),
     ]
@@ -86,6 +86,22 @@ def test_table_says_how_often_the_users_showed_their_traits():
         "impatient 2 of 2, terse 2 of 2",
         "hostile 0 of 2",
     ]
+
+
+def test_persona_that_never_showed_a_trait_is_warned_of():
+    """Its tests passed with a user of another kind."""
+    report = personas_in(a_run())
+    (warning,) = report.warnings
+    assert warning.startswith("“rude” was never seen to be hostile: its tests do not show")
+    assert f"! {warning}"[:60] in console.render(story_of(a_run()))
+
+
+def test_trait_that_no_conversation_could_show_was_not_measured():
+    short = a_test("Refund (rude)", passed=True, user="rude", traits=("changes_mind",), messages=("Hello",))
+    report = personas_in(scored(build.results(build.suite_result("S", short))))
+    (table,) = report.tables
+    assert table.rows[0].cells[-1] == "changes_mind not measured"
+    assert "never seen to be changes_mind" in report.warnings[0]
 
 
 def test_offline_run_warns_that_nobody_played_its_personas():
@@ -154,8 +170,8 @@ def test_console_shows_the_first_of_many_personas():
     tests = [a_test(f"Refund (u{number})", passed=True, user=f"u{number}") for number in range(45)]
     text = console.render(story_of(scored(build.results(build.suite_result("S", *tests)))))
     table = text[text.index("Personas\n") :].partition("\n\n")[0].splitlines()
-    assert table[-1] == "  and 25 more"
-    assert len(table) == 24
+    assert table[-2:] == ["  and 25 more", "  The agent passed with 45 personas."]
+    assert len(table) == 25
 
 
 def test_names_with_markup_stay_text():
@@ -186,7 +202,7 @@ def test_languages_have_scores_too():
     suite = build.suite_result("S", a_test("Refund", passed=True, user=None), german)
     results = scored(build.results(suite))
     _, table = personas_in(results).tables
-    assert [row.cells[:2] for row in table.rows] == [("as written", "100.0"), ("de", "0.0")]
+    assert [row.cells[:2] for row in table.rows] == [("no persona", "100.0"), ("de", "0.0")]
 
 
 def in_languages(*, offline: bool = False, failing: str = "", source=UserSource.AUTO) -> Results:
@@ -219,7 +235,7 @@ def test_each_language_is_compared_with_the_tests_as_written():
     """Tests with a persona are neither."""
     report = personas_in(in_languages(failing="fr"))
     _, table = report.tables
-    assert [row.cells[:2] for row in table.rows] == [("as written", "100.0"), ("de", "100.0"), ("fr", "0.0")]
+    assert [row.cells[:2] for row in table.rows] == [("no persona", "100.0"), ("de", "100.0"), ("fr", "0.0")]
     assert report.remark == (
         "The agent did not pass with “rude” (1 of 1 tests). The agent did not pass in “fr” (1 of 1 tests)."
     )
