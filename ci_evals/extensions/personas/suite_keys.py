@@ -154,12 +154,12 @@ class _Expander:
         self._check_languages()
         owners = {test.name: index for index, test in enumerate(suite.tests)}
         for index, test in enumerate(suite.tests):
+            self._check_tags(index, test)
             cluster = test.cluster or f"{suite.name}: {test.name}"
             variants = [*self._variants(index, test.copy_with(cluster=cluster))]
             if not variants:
                 yield index, test
                 continue
-            self._check_tags(index, test)
             yield index, test.copy_with(cluster=cluster)
             for variant in variants:
                 self._check_name(variant, test, owners)
@@ -227,7 +227,7 @@ class _Expander:
         self._problem(("tests", owners[name], "name"), message)
 
     def _check_tags(self, index: int, test: Test) -> None:
-        """Refuse tags by which reports would take the test for one of a persona or a language."""
+        """Refuse tags by which scores and floors would take the test for one of a persona or a language."""
         for number, tag in enumerate(test.tags):
             if tag.startswith((PERSONA_TAG, LANGUAGE_TAG)):
                 message = f"{short(tag)!r} is a tag of tests with personas or languages; use another"

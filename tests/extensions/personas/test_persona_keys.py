@@ -198,12 +198,22 @@ def test_name_that_options_or_reports_could_not_show_is_refused(name):
     assert "cannot be a persona's name: use up to 40 characters" in problem
 
 
-@pytest.mark.parametrize("tag", ["persona:rude", "persona:other", "language:de"])
-def test_tag_of_a_test_is_no_persona(tag):
-    """Reports would count the test as it is written among those of the persona."""
-    assert problems(suite_of(a_test(tags=["money", tag], personas=["rude"]))) == [
-        f"tests[0].tags[1]: {tag!r} is a tag of tests with personas or languages; use another"
+@pytest.mark.parametrize("tag", ["persona:rude", "persona:other", "language:de", "persona:"])
+@pytest.mark.parametrize("fields", [{"personas": ["rude"]}, {}])
+def test_tag_of_a_test_is_no_persona(fields, tag):
+    """Scores and floors would count the test as it is written among those of the persona."""
+    tests = [a_test(personas=["rude", "rushed"]), a_test("Other", tags=["money", tag], **fields)]
+    assert problems(suite_of(*tests)) == [
+        f"tests[1].tags[1]: {tag!r} is a tag of tests with personas or languages; use another"
     ]
+
+
+def test_suite_without_personas_has_no_tag_of_one_either():
+    """A floor on the tag is about all suites of a run."""
+    suite = suite_of(a_test(cluster="orders", tags=["language:zz"]))
+    del suite["personas"]
+    (problem,) = problems(suite)
+    assert problem.startswith("tests[0].tags[0]: 'language:zz' is a tag of tests with personas or languages")
 
 
 def test_note_refers_to_canaries_that_each_of_its_tests_has():
