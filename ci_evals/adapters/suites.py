@@ -107,6 +107,8 @@ def _name_of(path: Path) -> str:
 
 MAX_BESIDE = 1_000_000
 """Maximum size of a file that a suite names."""
+MAX_LOCK = input_files.MAX_TEXT
+"""The same of a lock file: its translations may be longer than all lines of the suite."""
 
 
 def read_beside(folder: Path, name: str) -> str:
@@ -119,7 +121,8 @@ def read_beside(folder: Path, name: str) -> str:
         path = (folder / name).resolve()
         if not any(path.is_relative_to(root.resolve()) for root in (folder, Path.cwd())):
             raise UsageError("is outside of the suite's folder and the current folder")
-        return input_files.read(path, MAX_BESIDE).decode("utf-8-sig")
+        limit = MAX_LOCK if name.endswith(LOCK_ENDING) else MAX_BESIDE
+        return input_files.read(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError("cannot be read: it is not UTF-8") from None
     except (OSError, ValueError) as error:  # also a name with a null character

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.adapters.suite_paths import ENDINGS
-from ci_evals.adapters.suites import LOCK_ENDING, MAX_BESIDE, SuiteSource, read_beside, sources
+from ci_evals.adapters.suites import LOCK_ENDING, MAX_LOCK, SuiteSource, read_beside, sources
 from ci_evals.agents import plugins
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain import numbers
-from ci_evals.domain.errors import Exit, UsageError
+from ci_evals.domain.errors import Exit, SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
 from ci_evals.extensions.personas.asking_model import NOTHING, ask_model
 from ci_evals.extensions.personas.fixed_lines import LinesToTranslate, TestLines, lock_name, lock_path
@@ -24,12 +24,16 @@ from ci_evals.extensions.personas.lock_file import LockFile, Translation, lock_t
 from ci_evals.extensions.personas.settings import PersonasSettings
 from ci_evals.extensions.personas.translations import count_unneeded, needed_by_language
 from ci_evals.extensions.personas.translator import Question
+from ci_evals.planning.documents.document import short
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.reports import sanitize
 from ci_evals.support.redaction import Redactor
 
 _LONGEST_SHOWN = 100
+_MOST_EXPECTED = 5_000_000
+"""Size of a lock file, if translations were as long as their lines, up to which a model is asked: in some
+languages they have three times the bytes."""
 _REST_OF_ENTRY = 75
 """Bytes of an entry of a lock file besides its line and text: its keys, the model and the day."""
 
@@ -113,15 +117,21 @@ def _lines_in(source: SuiteSource, trust: FileTrust, context: RunContext) -> Sui
     )
     load(source.text, source.file, reading)
     path = folder / lock_name(source.file)
-    lock = LockFile()
-    if files.is_there(path) and any(test.languages for test in noted.tests):
-        name = lock_path(source.file)
-        try:
-            text = read_beside(folder, path.name)
-        except UsageError as error:
-            raise UsageError(f"{name} {error}") from None
-        lock = read_lock(text, name).lock
+    has_languages = any(test.languages for test in noted.tests)
+    lock = _lock_at(path, source.file) if has_languages else LockFile()
     return SuiteLines(source.file, path, noted.tests, lock)
+
+
+def _lock_at(path: Path, suite: str) -> LockFile:
+    """Read the lock file of a suite, which may have none yet."""
+    if not files.is_there(path):
+        return LockFile()
+    name = lock_path(suite)
+    try:
+        text = read_beside(path.parent, path.name)
+    except UsageError as error:
+        raise UsageError(f"{name} {error}") from None
+    return read_lock(text, name).lock
 
 
 def _check_alone(suite: SuiteLines) -> None:
@@ -137,13 +147,14 @@ def _check_alone(suite: SuiteLines) -> None:
 
 
 def _check_size(suite: SuiteLines) -> None:
-    """Refuse a suite whose translations, as long as its lines, would be more than a lock file may hold."""
+    """Refuse a suite whose translations may be more than a lock file can hold."""
     needed = needed_by_language(suite.tests)
     size = sum(2 * len(line.encode()) + _REST_OF_ENTRY for lines in needed.values() for line in lines)
-    if size > MAX_BESIDE:
+    if size > _MOST_EXPECTED:
         raise UsageError(
-            f"{suite.file}: its translations would need some {size / 1_000_000:.1f} MB, and a lock file has "
-            f"at most {MAX_BESIDE / 1_000_000:.0f} MB. Split the suite, or leave languages out."
+            f"{suite.file}: its translations would need some {size / 1_000_000:.1f} MB, and a lock file "
+            f"should have at most {_MOST_EXPECTED / 1_000_000:.0f} MB. "
+            "Split the suite, or leave languages out."
         )
 
 
@@ -166,23 +177,33 @@ def _write(
     context: RunContext,
 ) -> None:
     """Write the lock file of a suite if anything in it changes, and say what."""
-    translations = {
-        language: _entries(lines, suite.lock.by_line(language), new.get(language, {}), model, today)
-        for language, lines in needed_by_language(suite.tests).items()
-        if lines
-    }
+    try:
+        lock = _lock_at(suite.path, suite.file)  # a correction may have been saved while the model was asked
+        translations = {
+            language: _entries(lines, lock.by_line(language), new.get(language, {}), model, today)
+            for language, lines in needed_by_language(suite.tests).items()
+            if lines
+        }
+    except (SuiteError, UsageError):
+        _show(new, context)
+        raise
     name = lock_path(suite.file)
-    added = sum(map(len, new.values()))
-    removed = count_unneeded(suite.tests, suite.lock)
+    known = sum(map(len, lock.translations.values()))
+    removed = count_unneeded(suite.tests, lock)
+    kept = known - removed
+    added = sum(map(len, translations.values())) - kept
     if not added and not removed:
         context.show(f"{name}: nothing to translate")
         return
     text = lock_text(translations, suite.file)
-    if len(text.encode()) > MAX_BESIDE:
-        raise UsageError(f"{name}: would be larger than {MAX_BESIDE / 1_000_000:.0f} MB. Split the suite.")
+    if len(text.encode()) > MAX_LOCK:
+        raise UsageError(f"{name}: would be larger than {MAX_LOCK / 1_000_000:.0f} MB. Split the suite.")
     files.write(suite.path, text)
-    kept = sum(map(len, translations.values())) - added
     context.show(f"{name}: {numbers.count(added, 'line')} translated, {kept:,} kept, {removed:,} removed")
+    _show(new, context)
+
+
+def _show(new: Mapping[str, Mapping[str, str]], context: RunContext) -> None:
     for language, texts in new.items():
         for line, text in texts.items():
             before, after = (sanitize.log_line(each, _LONGEST_SHOWN) for each in (line, text))
@@ -198,6 +219,13 @@ def _entries(
 ) -> list[Translation]:
     entries = []
     for line in lines:
-        entry = known.get(line)
-        entries.append(entry or Translation(line=line, text=new[line], model=model, made=today))
+        if line in known:
+            entries.append(known[line])
+        elif line in new:
+            entries.append(Translation(line=line, text=new[line], model=model, made=today))
+        else:
+            raise UsageError(
+                f"{short(line)!r} lost its translation while the model was asked, so its lock file was not "
+                "written. Run the command again."
+            )
     return entries

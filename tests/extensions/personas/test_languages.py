@@ -280,7 +280,7 @@ def test_translations_with_secrets_differ_by_the_names_of_their_variables(read):
         ("translations: {de: [{line: x, text: y, made: often}]}", "made: must be a day such as"),
         ("translations: [", "not YAML"),
         ("a: &a [x, x]\nb: *c", "not YAML: found undefined alias"),
-        ("# " + 1_000_001 * "x", "cannot be read: it is larger than 1 MB"),
+        ("# " + 20_000_001 * "x", "cannot be read: it is larger than 20 MB"),
     ],
 )
 def test_broken_lock_file_is_one_error(lock, fault, problems):

@@ -279,12 +279,62 @@ def test_suites_that_would_share_a_lock_file_are_refused(models):
 
 def test_suite_with_more_lines_than_a_lock_file_may_hold_is_refused(models):
     """Else the file would be written, and could not be read."""
-    write_suite(*(a_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 1000}"}]) for n in range(101)))
+    write_suite(*(a_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 10_000}"}]) for n in range(51)))
     with pytest.raises(
-        UsageError, match=r"its translations would need some 1\.0 MB, and a lock file has at most"
+        UsageError,
+        match=r"its translations would need some 5\.1 MB, and a lock file should have at most 5 MB",
     ):
         run(models)
     assert models.asked == []
+
+
+def test_translations_longer_than_their_lines_can_be_read(models):
+    """A line in Hindi has three times the bytes; who has paid the model must get the file."""
+
+    def in_hindi(asked) -> str:
+        return in_other_words(asked).replace("word", "शब्दों")
+
+    models.answer = in_hindi
+    write_suite(*(a_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 5000}"}]) for n in range(20)))
+    run(models)
+    assert Path("shop.lock.yaml").stat().st_size > 1_500_000
+    assert len(load_suite("shop.yaml").suite.tests) == 40
+
+
+def run_while_saving(models, text: str) -> None:
+    """Translate while somebody saves another lock file."""
+
+    def meanwhile(asked) -> str:
+        Path("shop.lock.yaml").write_text(text)
+        return in_other_words(asked)
+
+    models.answer = meanwhile
+    run(models)
+
+
+def test_correction_that_is_saved_while_the_model_is_asked_stays(models, capsys):
+    write_suite()
+    run(models)
+    capsys.readouterr()
+    write_suite(a_test(turns=[{"user": HELLO}, {"user": "And now?"}]))
+    run_while_saving(
+        models, Path("shop.lock.yaml").read_text().replace(f"[de] {HELLO}", "Guten Tag, mein Geld!")
+    )
+    assert lock()["de"] == {HELLO: "Guten Tag, mein Geld!", "And now?": "[de] And now?"}
+    assert "1 line translated, 1 kept, 1 removed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("saved", ["translations: {}\n", "translations: 7\n"])
+def test_lock_file_that_lost_translations_while_the_model_was_asked_is_not_written(saved, models, capsys):
+    write_suite()
+    run(models)
+    write_suite(a_test(turns=[{"user": HELLO}, {"user": "And now?"}]))
+    with pytest.raises(
+        (UsageError, SuiteError), match=r"lost its translation while the model was asked|found 7"
+    ):
+        run_while_saving(models, saved)
+    assert Path("shop.lock.yaml").read_text() == saved
+    assert "  de: And now? → [de] And now?" in capsys.readouterr().out
 
 
 def test_safety_pack_is_translated_too(models):
