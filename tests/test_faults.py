@@ -42,8 +42,10 @@ from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
 PAGE = (ROOT / "docs/reliability.md").read_text()
-SECONDS = 1.0
-"""What an answer may take."""
+SECONDS = 60.0
+"""What an answer may take: one that comes is in time, however busy the machine is."""
+UNANSWERED = dict.fromkeys([Fault.LATE, Fault.DRIP, Fault.LONG], 2.0)
+"""What it may take where one does not come."""
 PATIENCE = 8.0
 """The same for many requests at a time."""
 
@@ -63,7 +65,8 @@ def planned(second: str, *evaluations: dict, seconds: float = SECONDS) -> Plan:
 
 
 JUDGED = ({"criterion": "Kind"}, {"criterion": "Brief"})
-PLANS = {AGENT: planned("Goodbye"), MODELS: planned("auto", *JUDGED)}
+TESTS = {AGENT: ("Goodbye",), MODELS: ("auto", *JUDGED)}
+"""What `planned` plans where a server of these places has faults."""
 REQUESTS = {Place.OPENING: 1, Place.MESSAGE: 2, Place.USER: 1, Place.JUDGE: 2}
 """Of a trial that meets no fault."""
 
@@ -122,6 +125,7 @@ async def seen(place: Place, fault: Fault, *, lasts: bool) -> Seen:
     """What a run of one trial comes to where a fault is met at the first request of a place, or at all."""
     draw = (faults.always if lasts else faults.once)(place, fault)
     draws = (draw, faults.none) if place in AGENT else (faults.none, draw)
+    seconds = UNANSWERED.get(fault, SECONDS)
     async with faults.serving(draws[0]) as agent, faults.serving(draws[1]) as models:
         server = agent if place in AGENT else models
         astray = {Fault.NO_NAME: "http://agent.invalid", Fault.NO_TLS: server.url.replace("http:", "https:")}
@@ -141,16 +145,16 @@ async def seen(place: Place, fault: Fault, *, lasts: bool) -> Seen:
             if server.dies_after is None:
                 server.die()
         async with AsyncExitStack() as stack:
-            participants, stop = Participants(agent_at(at(Place.OPENING), sleep)), Stop()
+            participants, stop = Participants(agent_at(at(Place.OPENING), sleep, seconds)), Stop()
             if place in MODELS:
-                user = judge = model_at(at(Place.USER), sleep)
+                user = judge = model_at(at(Place.USER), sleep, seconds=seconds)
                 if at(Place.JUDGE) != at(Place.USER):
-                    judge = model_at(at(Place.JUDGE), sleep)
+                    judge = model_at(at(Place.JUDGE), sleep, seconds=seconds)
                 for llm in {user, judge}:
                     stack.push_async_callback(llm.aclose)
                 participants = replace(participants, user_llm=user, judge_llm=judge)
             (trial,) = await run(
-                PLANS[AGENT if place in AGENT else MODELS],
+                planned(*TESTS[AGENT if place in AGENT else MODELS], seconds=seconds),
                 lambda _: participants,
                 Options(),
                 Redactor(),
@@ -268,7 +272,7 @@ class Around:
 
         journal = Journal(self.folder, resume=resume)
         job = Job(
-            plan=replace(PLANS[MODELS], loops=40),
+            plan=replace(planned(*TESTS[MODELS]), loops=40),
             policy=Policy(),
             options=Options(parallel=4),
             redactor=Redactor(),
