@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
 
+from ci_evals.adapters.suite_paths import ENDINGS
 from ci_evals.adapters.suites import LOCK_ENDING
 from ci_evals.domain.suite import AUTO, GivenReply, Test
 from ci_evals.planning.documents.document import Document, Path
@@ -115,6 +116,11 @@ def test_as_written(document: Document, index: int) -> Mapping[str, Any]:
     place = index if document.test_places is None else document.test_places[index]
     test: Mapping[str, Any] = document.value["tests"][place]
     return test
+
+
+def has_file(document: Document) -> bool:
+    """Return whether a suite was read from a file, whose ending says in which format."""
+    return PurePath(document.file).suffix.lower() in ENDINGS
 
 
 def lock_name(file: str) -> str:

@@ -33,16 +33,26 @@ def _scores_by_tag(suite: SuiteResult, prefix: str, *, offline: bool) -> tuple[U
     """Return the scores by tags with this beginning, and first that of the same tests as they are written."""
     tests = deciding(suite.tests)
     by_user: dict[str, list[TestResult]] = {}
+    names = set()
     for test in tests:
-        for tag in dict.fromkeys(test.tags):
-            if test.cluster and tag.startswith(prefix):
-                by_user.setdefault(tag.removeprefix(prefix), []).append(test)
-    clusters = {test.cluster for own in by_user.values() for test in own}
-    plain = [test for test in tests if test.cluster and test.cluster in clusters and not _is_varied(test)]
+        user = _user_of(test, prefix)
+        if user is not None:
+            by_user.setdefault(user, []).append(test)
+            names.add(test.name.removesuffix(f" ({user})"))
+    plain = [test for test in tests if test.name in names and not _is_varied(test)]
     scores = [_score_of(None, plain, offline=offline)] if by_user and plain else []
     for user, own in by_user.items():
         scores.append(_score_of(user, own, offline=offline, of_personas=prefix == PERSONA_TAG))
     return tuple(scores)
+
+
+def _user_of(test: TestResult, prefix: str) -> str | None:
+    """Return the persona or language that made a test. A persona may also have a language."""
+    if test.cluster is None:
+        return None
+    kinds = (PERSONA_TAG, LANGUAGE_TAG)
+    tag = next((tag for kind in kinds for tag in test.tags if tag.startswith(kind)), "")
+    return tag.removeprefix(prefix) if tag.startswith(prefix) else None
 
 
 def _is_varied(test: TestResult) -> bool:

@@ -10,6 +10,7 @@ from ci_evals.extensions.personas.fixed_lines import (
     FixedLine,
     LinesToTranslate,
     TestLines,
+    has_file,
     how_to_translate,
     is_untranslated,
     lock_name,
@@ -103,9 +104,11 @@ def _lock_of(document: Document, reading: Reading) -> "LockContent":
     """
     from ci_evals.extensions.personas.lock_file import read_lock  # noqa: PLC0415  # few suites have one
 
+    if reading.read_beside is None or not has_file(document):
+        raise UsageError(
+            "this suite was not read from a file, so it has no lock file with translations; save it as a file"
+        )
     name = lock_name(document.file)
-    if reading.read_beside is None:
-        raise UsageError(f"the lock file {name!r} cannot be read: this suite was not read from a file")
     try:
         text = reading.read_beside(name)
     except UsageError as error:

@@ -428,9 +428,16 @@ def test_suite_with_the_name_of_a_lock_file_is_not_left_out(text, tmp_path):
     assert source.path.name == "door.lock.yaml"
 
 
-def test_suite_from_data_has_no_lock_file():
-    with pytest.raises(SuiteError, match="the lock file"):
+def test_suite_from_data_has_no_lock_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("(suite).lock.yaml").write_text(yaml.safe_dump(a_lock(de=GERMAN)))
+    with pytest.raises(SuiteError) as refused:
         load_suite(a_suite())
+    (problem,) = refused.value.problems
+    assert problem.path == "languages"
+    assert problem.message == (
+        "this suite was not read from a file, so it has no lock file with translations; save it as a file"
+    )
 
 
 def test_schema_for_editors_has_the_key():

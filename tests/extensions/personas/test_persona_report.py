@@ -198,11 +198,26 @@ def test_comment_summary_and_page_say_which_user_the_agent_failed():
 
 
 def test_languages_have_scores_too():
-    german = replace(a_test("Refund (hans)", passed=False, user="hans"), tags=("persona:hans", "language:de"))
-    suite = build.suite_result("S", a_test("Refund", passed=True, user=None), german)
-    results = scored(build.results(suite))
-    _, table = personas_in(results).tables
-    assert [row.cells[:2] for row in table.rows] == [("no persona", "100.0"), ("de", "0.0")]
+    """Without tests of a persona in the language, who is a harder user."""
+    hans = replace(a_test("Refund (hans)", passed=False, user="hans"), tags=("persona:hans", "language:de"))
+    german = replace(a_test("Refund (de)", passed=True, user=None), tags=("language:de",))
+    suite = build.suite_result("S", a_test("Refund", passed=True, user=None), hans, german)
+    personas, languages = personas_in(scored(build.results(suite))).tables
+    assert [row.cells[:2] for row in personas.rows] == [("no persona", "100.0"), ("hans", "0.0")]
+    assert [row.cells[:2] for row in languages.rows] == [("no persona", "100.0"), ("de", "100.0")]
+
+
+def test_users_are_compared_with_their_own_tests_alone():
+    """An author may put tests into one cluster that have no personas."""
+    tests = [a_test("Refund", passed=True, user=None), a_test("Other", passed=False, user=None)]
+    tests += [
+        a_test("Refund (rude)", passed=True, user="rude"),
+        a_test("Refund (rude) twice", passed=False, user=None),
+    ]
+    tests = [replace(test, cluster="orders") for test in tests]
+    as_written, rude = keys_of(scored(build.results(build.suite_result("S", *tests))))["personas"]
+    assert (as_written["score"], as_written["tests"]) == (100, 1)
+    assert (rude["score"], rude["tests"]) == (100, 1)
 
 
 def in_languages(*, offline: bool = False, failing: str = "", source=UserSource.AUTO) -> Results:
