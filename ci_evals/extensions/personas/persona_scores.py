@@ -1,6 +1,7 @@
 """The scores of a run by persona and language, and how often its users showed their traits."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from ci_evals.domain.results.run import Results
@@ -18,18 +19,22 @@ _MOST_CONVERSATIONS = 200
 """Conversations in which a trait is looked for: enough for a share."""
 
 
-def persona_scores(results: Results) -> Personas | None:
+def persona_scores(results: Results, *, with_traits: bool = True) -> Personas | None:
     """The scores by persona and language; None if all tests that have any are in quarantine."""
+    offline = results.run.offline
+    count_traits = with_traits and not offline
     suites = []
     for suite in results.suites:
-        personas = _scores_by_tag(suite, PERSONA_TAG, offline=results.run.offline)
-        languages = _scores_by_tag(suite, LANGUAGE_TAG, offline=results.run.offline)
+        personas = _scores_by_tag(suite, PERSONA_TAG, offline=offline, count_traits=count_traits)
+        languages = _scores_by_tag(suite, LANGUAGE_TAG, offline=offline)
         if personas or languages:
             suites.append(SuitePersonas(suite=suite.name, personas=personas, languages=languages))
     return Personas(suites=tuple(suites)) if suites else None
 
 
-def _scores_by_tag(suite: SuiteResult, prefix: str, *, offline: bool) -> tuple[UserScore, ...]:
+def _scores_by_tag(
+    suite: SuiteResult, prefix: str, *, offline: bool, count_traits: bool = False
+) -> tuple[UserScore, ...]:
     """Return the scores by tags with this beginning, and first that of the same tests as they are written."""
     tests = deciding(suite.tests)
     by_user: dict[str, list[TestResult]] = {}
@@ -42,7 +47,10 @@ def _scores_by_tag(suite: SuiteResult, prefix: str, *, offline: bool) -> tuple[U
     plain = [test for test in tests if test.name in names and not _is_varied(test)]
     scores = [_score_of(None, plain, offline=offline)] if by_user and plain else []
     for user, own in by_user.items():
-        scores.append(_score_of(user, own, offline=offline, of_personas=prefix == PERSONA_TAG))
+        score = _score_of(user, own, offline=offline, of_personas=prefix == PERSONA_TAG)
+        if count_traits:
+            score = replace(score, traits=tuple(_trait_counts(own)))
+        scores.append(score)
     return tuple(scores)
 
 
@@ -81,7 +89,6 @@ def _score_of(
         passed=passed,
         failed=failed,
         undecided=len(tests) - passed - failed,
-        traits=tuple(_trait_counts(tests)) if of_personas and not offline else (),
     )
 
 

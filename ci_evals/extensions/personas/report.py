@@ -37,6 +37,7 @@ def report(results: Results) -> StudyReport | None:
     found = results.study(Personas)
     if found is None:
         return None
+    found = _of_tests(found, results)
     personas: list[_Row] = []
     languages: list[_Row] = []
     for suite in found.suites:
@@ -61,6 +62,28 @@ def report(results: Results) -> StudyReport | None:
         remarks.append(_remark(languages, "in", "language"))
     tables = tuple(_tables(personas, languages))
     return StudyReport(topic=topic, remark=" ".join(remarks), warnings=warnings, tables=tables)
+
+
+def _of_tests(found: Personas, results: Results) -> Personas:
+    """Return the scores as the tests of a saved run have them, if it has its conversations.
+
+    Only how often the traits were shown, which takes long to count, is taken as the file says it.
+    """
+    if not any(test.trials for test in results.tests):
+        return found
+    from ci_evals.extensions.personas.persona_scores import persona_scores  # noqa: PLC0415
+
+    computed = persona_scores(results, with_traits=False)
+    if computed is None:
+        return found
+    traits = {(suite.suite, user.name): user.traits for suite in found.suites for user in suite.personas}
+    suites = []
+    for suite in computed.suites:
+        personas = tuple(
+            replace(user, traits=traits.get((suite.suite, user.name), ())) for user in suite.personas
+        )
+        suites.append(replace(suite, personas=personas))
+    return replace(found, suites=tuple(suites))
 
 
 def _are_scored(rows: Sequence[_Row]) -> bool:

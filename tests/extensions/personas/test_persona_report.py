@@ -8,6 +8,7 @@ import builders as build
 import report_texts
 from jsonschema import Draft202012Validator
 
+from ci_evals.cli.files.saved_run import without_trials
 from ci_evals.domain.results.run import Results, results_schema
 from ci_evals.domain.suite import Quarantine
 from ci_evals.domain.transcript import UserSource
@@ -148,6 +149,22 @@ def test_tag_of_an_author_is_no_persona():
     """Only tests that a persona made belong to a cluster by themselves."""
     own = replace(build.test_result("Refund"), tags=("persona:vip",))
     assert [*run_studies(build.results(build.suite_result("S", own)))] == []
+
+
+def test_reports_count_the_tests_and_not_what_a_file_says_of_them():
+    """Somebody may have edited it."""
+    results = a_run(failing=("Refund (rude)", "Address (rude)"))
+    (study,) = results.studies
+    (suite,) = study.suites
+    edited = tuple(replace(user, score=100, passed=2, failed=0) for user in suite.personas)
+    claimed = replace(study, suites=(replace(suite, personas=edited),))
+    assert personas_in(results.with_studies(claimed)) == personas_in(results)
+    assert "“rude” (2 of 2 tests)" in personas_in(results).remark
+
+
+def test_run_without_its_conversations_has_the_scores_that_were_kept():
+    results = a_run(failing=("Refund (rude)",))
+    assert personas_in(without_trials(results)) == personas_in(results)
 
 
 def test_personas_in_quarantine_have_no_score():
