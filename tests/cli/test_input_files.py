@@ -3,6 +3,7 @@
 What hangs is ended by `ci_evals` after a minute.
 """
 
+import json
 import os
 import socket
 import typing
@@ -64,6 +65,14 @@ LINES = {
     ("mutate", "prices"): ["mutate", "results.json", "--judge", "--prices=BAD", "--llm-key=key-of-a-test"],
     ("mutate", "suites"): ["mutate", "results.json", "--suite=BAD"],
     ("mutate", "apply"): ["mutate", "results.json", "--apply=BAD"],
+    ("personas", "suites"): ["personas", "translate", "BAD", "--llm-key=key-of-a-test"],
+    ("personas", "prices"): [
+        "personas",
+        "translate",
+        "spoken.json",
+        "--prices=BAD",
+        "--llm-key=key-of-a-test",
+    ],
     ("import", "file"): ["import", "csv", "BAD"],
     ("report", "results"): ["report", "BAD"],
     ("report", "baseline"): ["report", "results.json", "--baseline=BAD"],
@@ -148,6 +157,8 @@ def folder(tmp_path_factory):
     }
     suite = write_suite(folder, test, adapter="demo", agentId="demo-hr", apiKey=None)
     (folder / suite).rename(folder / "suite.json")
+    spoken = json.loads((folder / "suite.json").read_text()) | {"languages": ["de"]}
+    (folder / "spoken.json").write_text(json.dumps(spoken))
     judged = [
         test | {"name": name, "evaluations": [*test["evaluations"], {"criterion": "Is kind"}]}
         for name in ("One", "Two")
