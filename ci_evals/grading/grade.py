@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from ci_evals.domain.canaries import filled
 from ci_evals.domain.checks.evaluation import ClaimsBacked, Graded, Judged
 from ci_evals.domain.checks.replies import NO_REPLY
-from ci_evals.domain.checks.strict.disclosure import DisclosureCheck
+from ci_evals.domain.checks.strict.disclosure import NotDisclosed
 from ci_evals.domain.checks.strict.expected_answers import NO_MODEL, compares_meanings
 from ci_evals.domain.checks.strict.functions import PythonCheck
 from ci_evals.domain.checks.strict_check import StrictCheck, unknown_canary
@@ -88,7 +88,7 @@ async def _checked(
     if isinstance(check, PythonCheck):
         return await code_check.decide(check, transcript, call_function)
     verdict = check.decide(transcript)
-    if isinstance(check, DisclosureCheck):
+    if isinstance(check, NotDisclosed):
         given: list[JsonValue] = [test.guidelines, test.user_info, *test.history]
         return check.unless_known(verdict, transcript, given)
     return verdict
