@@ -644,7 +644,7 @@ def test_a_fork_without_a_judge_plays_suites_with_critical_judged_tests(tmp_path
     suite = write_suite(tmp_path, judged, both, **fields)
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "critical:Judged was not checked: all of its criteria need a judge" in ran.stdout
+    assert "critical:Judged was not checked: all of its criteria need a model" in ran.stdout
     agent.write_text("def reply(message, session):\n    return 'Go away'\n")
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 1, ran.stdout + ran.stderr
