@@ -28,7 +28,7 @@ def blocks(language: str, text: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-TIME_COLUMN = re.compile(r"(?<=trials passed) +time$|(?<= -{13}) +-{5}$|(?<= of \d) +0\.0 s$")
+TIME_COLUMN = re.compile(r"(?<=trials passed) +total time$|(?<= -{13}) +-{10}$|(?<= of \d) +0\.0 s$")
 
 
 def without_times(line: str) -> str:
