@@ -411,7 +411,7 @@ def test_what_the_page_says_of_a_trouble_around_a_run(tmp_path, name):
 
 
 def too_late(trial: TrialResult) -> bool:
-    """Whether an answer that a trial needed did not come in time."""
+    """Return whether an answer that a trial needed did not come in time."""
     reasons = [found.reason for found in trial.findings if found.outcome is Outcome.UNDECIDED]
     return any(f"within {PATIENCE:g} s" in reason for reason in [trial.error or "", *reasons])
 

@@ -255,14 +255,14 @@ class _Console:
         """The tables of studies that are worth a place here, each with its first rows."""
         judging = self._story.judging
         remarks = {remark.topic: remark.text for remark in judging.remarks}
-        for found in judging.tables:
-            if found.in_console:
-                lines = [self.titled(replace(found, rows=found.rows[:_SHOWN]))]
-                more = len(found.rows) - _SHOWN
+        for content in judging.tables:
+            if content.in_console:
+                lines = [self.titled(replace(content, rows=content.rows[:_SHOWN]))]
+                more = len(content.rows) - _SHOWN
                 if more > 0:
                     lines.append(f"  and {more:,} more")
-                if found.title in remarks:
-                    lines.append(self.lines([remarks[found.title]]))
+                if content.title in remarks:
+                    lines.append(self.lines([remarks[content.title]]))
                 yield "\n".join(lines)
 
     def comparison(self) -> str:

@@ -110,11 +110,11 @@ def numbered(names: Sequence[str]) -> list[str]:
     """The names, of which the second of one has a number behind it: `Refunds (2)`."""
     own = set(names)
     taken: set[str] = set()
-    found = []
+    unlike_names = []
     for name in names:
         unlike, number = name, 2
         while unlike in taken or (number > 2 and unlike in own):
             unlike, number = f"{name} ({number})", number + 1
         taken.add(unlike)
-        found.append(unlike)
-    return found
+        unlike_names.append(unlike)
+    return unlike_names

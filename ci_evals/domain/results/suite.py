@@ -95,7 +95,7 @@ class TestResult(ResultPart):
     difficulty: str | None = None
     critical: bool = False
     may_escalate: bool = False
-    """Whether the agent may hand over to a person before the last line."""
+    """True if the agent may hand over to a person before the last line."""
     min_score: float | None = None
     """The test's own floor."""
     quarantine: Quarantine | None = None

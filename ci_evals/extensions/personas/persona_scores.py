@@ -10,7 +10,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import UserSource
 from ci_evals.extensions.personas.measures import Message, Played, shows
 from ci_evals.extensions.personas.result import Personas, SuitePersonas, TraitCount, UserScore
-from ci_evals.extensions.personas.suite_keys import LANGUAGE_TAG, PERSONA_TAG
+from ci_evals.extensions.personas.suite_keys import LANGUAGE_TAG, PERSONA_TAG, has_other_user
 from ci_evals.extensions.personas.traits import TRAITS
 from ci_evals.scoring import numbers
 from ci_evals.scoring.scores import ScoreRule, deciding
@@ -44,7 +44,7 @@ def _scores_by_tag(
         if user is not None:
             by_user.setdefault(user, []).append(test)
             names.add(test.name.removesuffix(f" ({user})"))
-    plain = [test for test in tests if test.name in names and not _is_varied(test)]
+    plain = [test for test in tests if test.name in names and not has_other_user(test)]
     scores = [_score_of(None, plain, offline=offline)] if by_user and plain else []
     for user, own in by_user.items():
         score = _score_of(user, own, offline=offline, of_personas=prefix == PERSONA_TAG)
@@ -56,16 +56,11 @@ def _scores_by_tag(
 
 def _user_of(test: TestResult, prefix: str) -> str | None:
     """Return the persona or language that made a test. A persona may also have a language."""
-    if test.cluster is None:
+    if not has_other_user(test):
         return None
     kinds = (PERSONA_TAG, LANGUAGE_TAG)
     tag = next((tag for kind in kinds for tag in test.tags if tag.startswith(kind)), "")
     return tag.removeprefix(prefix) if tag.startswith(prefix) else None
-
-
-def _is_varied(test: TestResult) -> bool:
-    """Return whether a test has another user than it is written for."""
-    return any(tag.startswith((PERSONA_TAG, LANGUAGE_TAG)) for tag in test.tags)
 
 
 def _user_speaks(test: TestResult) -> bool:

@@ -34,14 +34,14 @@ class _Row:
 
 def report(results: Results) -> StudyReport | None:
     """The report on personas and languages, if the run has any."""
-    found = results.study(Personas)
-    if found is None:
+    saved = results.study(Personas)
+    if saved is None:
         return None
-    found = _of_tests(found, results)
+    scores = _of_tests(saved, results)
     personas: list[_Row] = []
     languages: list[_Row] = []
-    for suite in found.suites:
-        name = suite.suite if len(found.suites) > 1 else ""
+    for suite in scores.suites:
+        name = suite.suite if len(scores.suites) > 1 else ""
         personas += [_Row(name, user) for user in suite.personas]
         languages += [_Row(name, user) for user in suite.languages]
     topic = "Personas" if personas else "Languages"
@@ -64,26 +64,26 @@ def report(results: Results) -> StudyReport | None:
     return StudyReport(topic=topic, remark=" ".join(remarks), warnings=warnings, tables=tables)
 
 
-def _of_tests(found: Personas, results: Results) -> Personas:
+def _of_tests(saved: Personas, results: Results) -> Personas:
     """Return the scores as the tests of a saved run have them, if it has its conversations.
 
     Only how often the traits were shown, which takes long to count, is taken as the file says it.
     """
     if not any(test.trials for test in results.tests):
-        return found
+        return saved
     from ci_evals.extensions.personas.persona_scores import persona_scores  # noqa: PLC0415
 
     computed = persona_scores(results, with_traits=False)
     if computed is None:
-        return found
-    traits = {(suite.suite, user.name): user.traits for suite in found.suites for user in suite.personas}
+        return saved
+    traits = {(suite.suite, user.name): user.traits for suite in saved.suites for user in suite.personas}
     suites = []
     for suite in computed.suites:
         personas = tuple(
             replace(user, traits=traits.get((suite.suite, user.name), ())) for user in suite.personas
         )
         suites.append(replace(suite, personas=personas))
-    return replace(found, suites=tuple(suites))
+    return replace(saved, suites=tuple(suites))
 
 
 def _are_scored(rows: Sequence[_Row]) -> bool:
@@ -115,10 +115,11 @@ def _never_shown(rows: Sequence[_Row]) -> Iterator[str]:
     for row in rows:
         missing = [count.trait for count in row.user.traits if not count.shown]
         if missing:
+            traits = numbers.listed(missing, 5)
             yield (
-                f"“{row.user.name}” was never seen to be {numbers.listed(missing, 5)}: its tests do not show "
-                "how the agent treats such a user. Read its conversations, or give the simulated user a "
-                "larger model."
+                f"The persona “{row.user.name}” never showed its trait {traits}: its tests do not show how "
+                "the agent treats such a user. Read its conversations, or give the simulated user a larger "
+                "model."
             )
 
 

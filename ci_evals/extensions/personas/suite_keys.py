@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
@@ -24,6 +24,9 @@ from ci_evals.extensions.personas.word_checks import word_checks
 from ci_evals.planning.documents.document import Path, short
 from ci_evals.planning.suite_keys import Expansion, WrittenSuite
 from ci_evals.planning.validation import nearest
+
+if TYPE_CHECKING:
+    from ci_evals.domain.results.suite import TestResult
 
 PERSONA_TAG = "persona:"
 """The beginning of the tag of a persona's tests."""
@@ -330,6 +333,11 @@ class _Expander:
 
     def _problem(self, path: Path, message: str) -> None:
         self.problems.append(self.written.document.problem(path, message))
+
+
+def has_other_user(test: "TestResult") -> bool:
+    """Return whether a persona or a language of a suite made the test."""
+    return test.cluster is not None and any(tag.startswith((PERSONA_TAG, LANGUAGE_TAG)) for tag in test.tags)
 
 
 def _may_be_name(name: str) -> bool:

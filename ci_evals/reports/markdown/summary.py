@@ -219,15 +219,15 @@ def run_facts(story: Story, *, alone: bool = False) -> tuple[Section, ...]:
 
 def process_measures(story: Story) -> Section | None:
     """The measures of the process, folded; None if no trial has a trace."""
-    found = story.process
-    if not found.is_traced:
+    process = story.process
+    if not process.is_traced:
         return None
-    parts = [sanitize.inline(note) for note in found.notes]
-    if found.coverage:
-        parts.append(f"Coverage of {found.coverage.parts}: {sanitize.inline(found.coverage.says)}")
-        parts += [f"**{table.title}**\n\n{table_text(table)}" for table in found.coverage.open]
+    parts = [sanitize.inline(note) for note in process.notes]
+    if coverage := process.coverage:
+        parts.append(f"Coverage of {coverage.parts}: {sanitize.inline(coverage.says)}")
+        parts += [f"**{table.title}**\n\n{table_text(table)}" for table in coverage.open]
     inner = Section("the process", "", Rank.DETAILS, noun="measure", tail="\n\n".join(parts))
-    return folded(found.measures.title, tabled(inner, found.measures))
+    return folded(process.measures.title, tabled(inner, process.measures))
 
 
 def _bullets(texts: Iterable[str], sign: str = "") -> tuple[str, ...]:

@@ -16,8 +16,8 @@ _SAME = 1e-6
 
 def other_arms(results: Results) -> tuple[Arm, ...]:
     """The agents that were compared with the first one."""
-    found = results.arms[1:]
-    return () if found and found[0].name == BASE else found
+    others = results.arms[1:]
+    return () if others and others[0].name == BASE else others
 
 
 def base_agent(results: Results) -> str:
@@ -95,7 +95,8 @@ def _shown_change(arm: Arm, first: Arm) -> str:
         return f"not compared with “{first.name}”"
     if arm.p_adjusted > ALPHA:
         return f"no change from “{first.name}” is proven"
-    return f"it scores {'lower' if (arm.delta or 0) < 0 else 'higher'} than “{first.name}”, which is proven"
+    direction = "lower" if (arm.delta or 0) < 0 else "higher"
+    return f"it scores {direction} than “{first.name}”, which is proven"
 
 
 def _arm_name(arm: Arm) -> str:

@@ -474,8 +474,8 @@ def _large_enough(results: Results) -> bool:
 
 def _trials_per_test(results: Results) -> tuple[int, int]:
     """The least and the most trials of a test."""
-    found = [len(test.trials) for suite in results.suites for test in suite.tests] or [0]
-    return min(found), max(found)
+    counts = [len(test.trials) for test in results.tests] or [0]
+    return min(counts), max(counts)
 
 
 def odds_sentence(odds: Odds) -> str:

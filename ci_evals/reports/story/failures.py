@@ -91,8 +91,10 @@ class FailedTest:
     @property
     def reasons(self) -> frozenset[tuple[str, str, str]]:
         """The criteria that failed, each with its reason and warning; empty if none is known."""
-        found = [(one.finding.criterion, self.reason(one.finding)) for one in self.criteria]
-        return frozenset((name, reason, self.warnings.get(name, "")) for name, reason in found)
+        findings = [failed.finding for failed in self.criteria]
+        return frozenset(
+            (each.criterion, self.reason(each), self.warnings.get(each.criterion, "")) for each in findings
+        )
 
     @property
     def early_end(self) -> str:
@@ -434,7 +436,7 @@ def _by_suite(tests: _Tests, suites: Sequence[SuiteResult]) -> str:
     if len(suites) < 2:
         return ""
     counts = Counter(id(suite) for suite, _ in tests)
-    found = []
+    parts = []
     for suite in suites:
         number, played = counts[id(suite)], suite.counts.played_trials
         if not number:
@@ -444,9 +446,9 @@ def _by_suite(tests: _Tests, suites: Sequence[SuiteResult]) -> str:
         else:
             part = f"{number:,} of {played:,}"
         if played:
-            found.append((number / played, f"{part} of {suite.name}"))
-    found.sort(key=lambda one: -one[0])
-    return f"Trials by suite: {numbers.listed([text for _, text in found], _MOST_SUITES, 'suite')}"
+            parts.append((number / played, f"{part} of {suite.name}"))
+    parts.sort(key=lambda one: -one[0])
+    return f"Trials by suite: {numbers.listed([text for _, text in parts], _MOST_SUITES, 'suite')}"
 
 
 def _of_test(test: TestResult) -> tuple[list[tuple[_Error, int]], list[_Undecided]]:

@@ -245,12 +245,12 @@ def groups(suite: SuiteResult) -> tuple[Table, ...]:
         ("By tag", "tag", suite.tags),
         ("By difficulty", "difficulty", suite.difficulties),
     )
-    found = []
+    tables = []
     for title, header, members in kinds:
         if members:
             name: Column[ScoreGroup] = Column(header, words=True, limit=160, show=lambda group: group.name)
-            found.append(table_of(title, (name, *GROUP_COLUMNS), members))
-    return tuple(found)
+            tables.append(table_of(title, (name, *GROUP_COLUMNS), members))
+    return tuple(tables)
 
 
 # Tests
@@ -484,7 +484,7 @@ def _left_out(results: Results) -> str:
     if not lost:
         return ""
     trials = numbers.count(lost, "trial")
-    return f"{trials} that errored {'is' if lost == 1 else 'are'} left out of all numbers but max-errors."
+    return f"{trials} that errored {'is' if lost == 1 else 'are'} left out of the scores."
 
 
 def _so_far(check: GateCheck) -> str:

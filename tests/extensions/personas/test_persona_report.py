@@ -93,7 +93,7 @@ def test_persona_that_never_showed_a_trait_is_warned_of():
     """Its tests passed with a user of another kind."""
     report = personas_in(a_run())
     (warning,) = report.warnings
-    assert warning.startswith("“rude” was never seen to be hostile: its tests do not show")
+    assert warning.startswith("The persona “rude” never showed its trait hostile: its tests do not show")
     assert f"! {warning}"[:60] in console.render(story_of(a_run()))
 
 
@@ -102,7 +102,7 @@ def test_trait_that_no_conversation_could_show_was_not_measured():
     report = personas_in(scored(build.results(build.suite_result("S", short))))
     (table,) = report.tables
     assert table.rows[0].cells[-1] == "changes_mind not measured"
-    assert "never seen to be changes_mind" in report.warnings[0]
+    assert "never showed its trait changes_mind" in report.warnings[0]
 
 
 def test_offline_run_warns_that_nobody_played_its_personas():

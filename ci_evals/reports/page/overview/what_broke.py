@@ -191,11 +191,11 @@ class _BrokenSection:
         grave: Sequence[FailedTest] = () if group.kind is Kind.UNJUDGED else tests
         if group.kind is Kind.FAILED_BEFORE and self._story.change.news.broke:
             grave = [one for one in tests if one.test and one.test.critical]
-        told = {id(test): first for test, first in by_reasons(grave) if first}
-        whole = [test for test in grave if test.criteria and id(test) not in told][:_WHOLE]
+        same_story = {id(test): first for test, first in by_reasons(grave) if first}
+        whole = [test for test in grave if test.criteria and id(test) not in same_story][:_WHOLE]
         shown = set(map(id, whole))
         others = [test for test in tests if id(test) not in shown]
-        lines = [self._line(test, told.get(id(test))) for test in others[: self._most]]
+        lines = [self._line(test, same_story.get(id(test))) for test in others[: self._most]]
         title = f"{group.title} ({len(tests)})"
         return TestGroup(
             f"_{group.kind.value}",
