@@ -7,7 +7,7 @@ import sys
 import tomllib
 
 import pytest
-from commands import CLEAN, ci_evals, write_suite
+from commands import CLEAN_ENV, ci_evals, write_suite
 from doc_pages import ROOT, blocks, code, table, without_times
 
 from ci_evals.agents.code import plain_reply
@@ -177,7 +177,7 @@ def test_the_pages_plug_in_keeps_the_contract(acme):
     done = subprocess.run(
         [sys.executable, "-m", *command, *plain_pytest],
         cwd=acme,
-        env=CLEAN,
+        env=CLEAN_ENV,
         capture_output=True,
         text=True,
         check=False,

@@ -4,7 +4,7 @@ import fakes
 import pytest
 from adapters.test_recording import Folder
 from planning.test_adapter_options import loaded
-from plans import planned
+from plans import make_plan
 
 from ci_evals.domain.errors import AgentError, SuiteError
 from ci_evals.domain.world import MAX_PROBE_CHARACTERS
@@ -38,7 +38,7 @@ class Stateful(fakes.ScriptedAgent):
 
 
 async def played(agent, **fields):
-    job = Job(planned(TEST | fields), Policy(), Options(), Redactor())
+    job = Job(make_plan(TEST | fields), Policy(), Options(), Redactor())
     results = await evaluate(job, Participants(agent))
     (trial,) = results.suites[0].tests[0].trials
     return trial
@@ -86,7 +86,7 @@ async def test_a_probe_of_that_name_replaces_it(tmp_path, monkeypatch):
     agent = Stateful({"refunded": 7})
     (tmp_path / "state.json").write_text('{"refunded": 42}')
     own = {"agent_state": {"file": {"path": "state.json", "format": "json"}}}
-    job = Job(planned(TEST, probes=own), Policy(), Options(), Redactor())
+    job = Job(make_plan(TEST, probes=own), Policy(), Options(), Redactor())
     results = await evaluate(job, Participants(agent, world=WorldSteps({}, Redactor())))
     assert results.suites[0].tests[0].trials[0].findings[0].outcome == "passed"
 
@@ -94,7 +94,7 @@ async def test_a_probe_of_that_name_replaces_it(tmp_path, monkeypatch):
 @pytest.mark.parametrize("state", [{"refunded": 42}, AgentError("the server is gone")])
 async def test_a_replay_has_the_recorded_state(tmp_path, state):
     """Or the reason why there was none."""
-    folder, plan = Folder(tmp_path / "recording"), planned(TEST)
+    folder, plan = Folder(tmp_path / "recording"), make_plan(TEST)
     (first,) = await folder.record(plan, Participants(Stateful(state)))
     (again,) = await folder.replay(plan)
     assert again.probes == first.probes

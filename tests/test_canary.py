@@ -10,11 +10,11 @@ import endpoints
 import fakes
 import github_api
 import pytest
-import replay
 import report_page
+import workflow_replay
 import world
-from canary import Canaries, forms
-from commands import ci_evals, files_in
+from canary import Canaries, encodings
+from commands import ci_evals, read_files
 from world import Fault
 
 from ci_evals.domain.errors import SuiteError
@@ -57,13 +57,13 @@ def test_the_canaries_sing():
     canaries = Canaries()
     secret = canaries.plant("KEY", more="ö\n")
     canaries.plant("OTHER")
-    for form in forms(secret):
+    for form in encodings(secret):
         assert canaries.leaks(f"<{form}>", "KEY"), form
         assert not canaries.leaks(f"<{form}>", "OTHER")
         assert not canaries.leaks(Redactor(keys=[secret]).text(f"<{form}>"))
 
 
-class Actions(replay.Actions):
+class Actions(workflow_replay.Actions):
     """The action, in a workspace that somebody fills."""
 
     def __init__(self, api, folder, files):
@@ -86,8 +86,8 @@ def neighbours(canaries, keys):
         if "Answers in riddles" in asked.text:
             return canaries.echo()
         if "Is plain" in asked.text:
-            return fakes.judged("pass", "It is.")
-        return fakes.judged("fail", canaries.echo())
+            return fakes.judge_answer("pass", "It is.")
+        return fakes.judge_answer("fail", canaries.echo())
 
     def answer_of_agent(heard):
         echo = canaries.echo()
@@ -106,7 +106,9 @@ def neighbours(canaries, keys):
         text = json.dumps(asked.body)
         if "fail" in text:
             return Fault(400, json.dumps({"detail": [canaries.echo(), asked.headers]}))
-        return endpoints.completion(canaries.echo(), tool_calls=endpoints.calls(("look_up", canaries.echo())))
+        return endpoints.completion(
+            canaries.echo(), tool_calls=endpoints.tool_calls(("look_up", canaries.echo()))
+        )
 
     with (
         world.llm(answer_of_model) as models,
@@ -199,10 +201,10 @@ def test_no_secret_leaves_a_run(tmp_path):
         token = api.token = plant("GITHUB_TOKEN", between=("_",))
         extra = plant("AGENT_HEADERS", between=("+/=", "=="))
         files["echo.txt"] = canaries.echo()
-        api.add_commits(replay.BASE)
-        api.add_commit(replay.HEAD, replay.BASE)
-        api.add_commit(replay.MERGE, replay.BASE, replay.HEAD)
-        api.add_pull(7, replay.HEAD)
+        api.add_commits(workflow_replay.BASE)
+        api.add_commit(workflow_replay.HEAD, workflow_replay.BASE)
+        api.add_commit(workflow_replay.MERGE, workflow_replay.BASE, workflow_replay.HEAD)
+        api.add_pull(7, workflow_replay.HEAD)
         api.fail("GET .*artifacts", *[github_api.Answer(404, {"message": canaries.echo()})] * 9)
         inputs = {
             "suites": "1.json\n2.json\n3.json\n4.json",
@@ -219,8 +221,8 @@ def test_no_secret_leaves_a_run(tmp_path):
         }
         played = Actions(api, tmp_path, files).of_pull_request(
             7,
-            replay.HEAD,
-            replay.MERGE,
+            workflow_replay.HEAD,
+            workflow_replay.MERGE,
             inputs=inputs,
             AUI_KEY=keys[1],
             CHAT_KEY=keys[2],
@@ -233,12 +235,12 @@ def test_no_secret_leaves_a_run(tmp_path):
     given = {*files, "argv.txt"}
     outputs = {
         name: report_page.full_text(data.decode())
-        for name, data in files_in(workspace).items()
+        for name, data in read_files(workspace).items()
         if name not in given and "__" not in name
     }
     assert {name.partition("/")[0] for name in outputs} >= {"results", "recording", "cache"}
     outputs |= labelled(workspace, hidden | values, canaries)
-    outputs |= {name: data.decode() for name, data in files_in(tmp_path / "1" / "file_commands").items()}
+    outputs |= {name: data.decode() for name, data in read_files(tmp_path / "1" / "file_commands").items()}
     outputs["stdout"] = without_masks(played.done.stdout)
     outputs["stderr"] = played.done.stderr
     outputs["comments"] = json.dumps([[item.path, item.body] for item in api.requests], ensure_ascii=False)
@@ -263,7 +265,7 @@ def labelled(workspace, env, canaries):
     texts = [ci_evals("label", "results", cwd=workspace, env=env)]
     sheet = workspace / "labels/sheet.csv"
     rows = list(csv.DictReader(sheet.read_text(encoding="utf-8-sig").splitlines(keepends=True)))
-    written = {f"labels/{name}": data.decode() for name, data in files_in(workspace / "labels").items()}
+    written = {f"labels/{name}": data.decode() for name, data in read_files(workspace / "labels").items()}
     with sheet.open("w", newline="") as file:
         filled = csv.DictWriter(file, rows[0])
         filled.writeheader()
@@ -303,7 +305,7 @@ def test_no_secret_leaves_a_bug(tmp_path):
     assert "Traceback" in ran.stderr
     assert "***" in ran.stderr
     outputs = {
-        name: report_page.full_text(data.decode()) for name, data in files_in(tmp_path / "results").items()
+        name: report_page.full_text(data.decode()) for name, data in read_files(tmp_path / "results").items()
     }
     outputs |= {"stderr": ran.stderr, "stdout": without_masks(ran.stdout)}
     for name, text in outputs.items():

@@ -5,7 +5,7 @@ import json
 import fakes
 import pytest
 import report_texts
-from seeded import block
+from seeded_judges import prompt_block
 
 from ci_evals import run_suite
 from ci_evals.domain.errors import SuiteError
@@ -37,10 +37,10 @@ def judge() -> fakes.ScriptedLLM:
 
     def answer(prompt):
         if prompt.schema_name != "claims":
-            return fakes.judged("pass", "Yes.")
+            return fakes.judge_answer("pass", "Yes.")
         turns = []
-        for turn in block(prompt.text, "conversation")[:-1]:
-            call = min(1, len(block(prompt.text, "calls")))
+        for turn in prompt_block(prompt.text, "conversation")[:-1]:
+            call = min(1, len(prompt_block(prompt.text, "calls")))
             claim = {"quote": SAYS, "about": "4711", "call": call, "backed": bool(call)}
             turns.append({"turn": turn["turn"], "claims": [claim] if SAYS in turn["agent"] else []})
         return json.dumps({"reasoning": "It claims a refund.", "turns": turns})
@@ -52,7 +52,7 @@ async def played(suite: dict, llm: fakes.ScriptedLLM, reply, **fields) -> Result
     """A run, as it stands in its file."""
     participants = Participants(fakes.ScriptedAgent([reply]), judge_llm=llm)
     made = await run_suite(participants, suite, retries=0, **{"judge_check": "off"} | fields)
-    return report_files.load(report_texts.dump(made), "_results.json")
+    return report_files.load(report_texts.results_json_text(made), "_results.json")
 
 
 @pytest.mark.parametrize(("calls", "passed"), [((REFUND,), True), ((), False)])
@@ -62,7 +62,9 @@ async def test_a_run_passes_only_with_the_deed(calls, passed):
     claims, polite = results.suites[0].tests[0].trials[0].findings
     assert (claims.kind, claims.claims, polite.claims) == ("judged", "backed", None)
     assert results.gate.passed is passed
-    junit = "".join(text for path, text in report_texts.files(results).items() if path.endswith(".xml"))
+    junit = "".join(
+        text for path, text in report_texts.files_of_run(results).items() if path.endswith(".xml")
+    )
     assert f"{CLAIMS['criterion']} (judged claims): " in junit
 
 

@@ -49,12 +49,12 @@ class Played:
 
     @property
     def reactions(self):
-        return [request.body["content"] for request in self.api.asked("POST .*/reactions$")]
+        return [request.body["content"] for request in self.api.requests_to("POST .*/reactions$")]
 
     @property
     def started(self):
         """The runs that were started: workflow, branch and inputs."""
-        asked = self.api.asked("POST .*/dispatches$")
+        asked = self.api.requests_to("POST .*/dispatches$")
         return [(r.path.split("/")[-2], r.body["ref"], r.body.get("inputs")) for r in asked]
 
 
@@ -129,7 +129,7 @@ def test_an_approval_runs_the_failed_job_again(played, repository):
     played.pull["head"] |= {"repo": {"full_name": repository}}
     code, output = played.say(f"/evals approve suite {CODE}")
     assert (code, output) == (0, "::notice::started\n")
-    (request,) = played.api.asked("POST .*/rerun-failed-jobs$")
+    (request,) = played.api.requests_to("POST .*/rerun-failed-jobs$")
     assert request.path.endswith(f"/actions/runs/{played.run['id']}/rerun-failed-jobs")
     assert (played.started, played.reactions) == ([], ["rocket"])
 
@@ -141,7 +141,7 @@ def test_an_approval_without_a_code_is_told_where_it_is(played, rest):
     assert (code, text.startswith("::notice::copy the line with its code from the report")) == (0, True)
     played.api.rights["ann"] = "read"
     played.say(f"/evals approve suite {CODE}")
-    assert played.api.asked("POST .*/rerun-failed-jobs$") == []
+    assert played.api.requests_to("POST .*/rerun-failed-jobs$") == []
     assert played.reactions == ["confused", "-1"]
 
 

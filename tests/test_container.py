@@ -11,19 +11,19 @@ import world
 import yaml
 from doc_pages import ROOT
 from github_runner import Step
-from replay import (
+from workflow_replay import (
     BASE,
-    FLOW,
     HEAD,
     MERGE,
     NEXT,
     NEXT_MERGE,
+    PRESSURE_TEST,
     Actions,
-    agent,
-    pull_request,
-    push,
+    demo_agent,
+    pull_request_payload,
+    push_payload,
     record_baseline,
-    repository,
+    repository_with_pull_request,
 )
 
 pytestmark = pytest.mark.container
@@ -46,7 +46,7 @@ SUITE = {
         }
     ],
 }
-PASS = fakes.judged("pass", "It greets.")
+PASS = fakes.judge_answer("pass", "It greets.")
 
 
 def docker(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -167,15 +167,15 @@ class InContainer(Actions):
 
 def test_a_pull_request_is_played_from_event_to_comment(image, tmp_path):
     """The base run uploads, the head run finds it and comments, the second push updates the comment."""
-    with repository(tmp_path, InContainer) as actions:
+    with repository_with_pull_request(tmp_path, InContainer) as actions:
         record_baseline(actions)
-        with agent(broken=["RETURN_REQUEST"]) as inputs:
+        with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
             step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
         assert step.done.returncode == 1, step.done.stderr
         (comment,) = actions.api.comments[7]
-        assert FLOW in comment["body"]
+        assert PRESSURE_TEST in comment["body"]
         assert float(step.outputs["delta"]) < -5
-        with agent() as inputs:
+        with demo_agent() as inputs:
             step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs)
         assert step.done.returncode == 0, step.done.stderr
         assert [one["id"] for one in actions.api.comments[7]] == [comment["id"]]
@@ -183,13 +183,19 @@ def test_a_pull_request_is_played_from_event_to_comment(image, tmp_path):
 
 def test_another_command_is_given_by_args(image, tmp_path):
     """As the runner does with a step's `args`: the inputs are there, and the token among them."""
-    with repository(tmp_path, InContainer) as actions:
-        with agent() as inputs:
+    with repository_with_pull_request(tmp_path, InContainer) as actions:
+        with demo_agent() as inputs:
             run = actions.api.add_run(BASE)
-            step = actions.step("push", push(), sha=HEAD, run=run, inputs=inputs)
+            step = actions.step("push", push_payload(), sha=HEAD, run=run, inputs=inputs)
         results = {"results": step.results_file}
         result = actions.step(
-            "pull_request", pull_request(7, HEAD), "comment", "results", sha=HEAD, run=run, bring=results
+            "pull_request",
+            pull_request_payload(7, HEAD),
+            "comment",
+            "results",
+            sha=HEAD,
+            run=run,
+            bring=results,
         )
         assert result.done.returncode == 0, result.done.stderr
         assert len(actions.api.comments[7]) == 1

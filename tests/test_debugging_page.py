@@ -4,7 +4,7 @@ import shlex
 import signal
 
 import pytest
-from commands import ci_evals, results_in, start
+from commands import ci_evals, read_results, start
 from doc_pages import blocks, page
 
 pytestmark = pytest.mark.slow
@@ -68,4 +68,4 @@ def test_the_page_leads_from_a_failure_to_its_cause(tmp_path):
     assert "Nothing is refunded" in chat
     assert "Refund after 30 days" in debugged
     assert "Refund after 30 days" in replayed
-    assert results_in(tmp_path)["counts"]["trials"] == 2
+    assert read_results(tmp_path)["counts"]["trials"] == 2

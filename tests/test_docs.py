@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
-from commands import CLEAN
+from commands import CLEAN_ENV
 from doc_pages import README, ROOT, blocks, code, page, table
 from each_row import each_row
 from pydantic import TypeAdapter
@@ -163,7 +163,7 @@ def demo(tmp_path_factory):
 @pytest.mark.slow
 def test_the_demo_plays_in_an_environment_of_its_own(tmp_path):
     """As on a new machine, where nothing is installed that the tests have."""
-    environment = CLEAN | {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    environment = CLEAN_ENV | {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     command = ["make", f"--directory={ROOT}", "demo", f"DEMO={tmp_path / 'demo'}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import endpoints
 import pytest
 import yaml
-from commands import CLEAN, ci_evals, results_in, write_suite
+from commands import CLEAN_ENV, ci_evals, read_results, write_suite
 from doc_pages import ROOT, blocks, code, table, without_times
-from endpoints import calls, completion
+from endpoints import completion, tool_calls
 from world import Fault
 
 from ci_evals.agents.options import OF_A_TEST
@@ -48,7 +48,7 @@ def started(page, folder):
     (serve,) = [words for words in lines if words[0] == "python3"]
     run, *_ = [words for words in lines if words[:2] == ["ci-evals", "run"] and "evals/" in words[2]]
     with subprocess.Popen(
-        [sys.executable, *serve[1:]], cwd=folder, env=CLEAN, stderr=subprocess.DEVNULL
+        [sys.executable, *serve[1:]], cwd=folder, env=CLEAN_ENV, stderr=subprocess.DEVNULL
     ) as agent:
         try:
             until_it_listens(port)
@@ -161,7 +161,7 @@ WRONG_SUITES = {
         {"baseUrl": ADDRESS, "adapterOptions": {"send": SEND, "reply": {"text": "reply"}}},
     ],
 }
-CALLED = completion(None, tool_calls=calls(("refund", {})))
+CALLED = completion(None, tool_calls=tool_calls(("refund", {})))
 WRONG_ANSWERS = {
     "openai": {
         "lost": Fault(404, '{"detail": "Not Found"}'),
@@ -169,7 +169,7 @@ WRONG_ANSWERS = {
         "page": Fault(200, "<html><title>Welcome</title></html>"),
         "other": {"reply": "Hi"},
         "moved": Fault(308, headers={"Location": "https://elsewhere.example/"}),
-        "waits": completion(None, tool_calls=calls(("lookup", {}))),
+        "waits": completion(None, tool_calls=tool_calls(("lookup", {}))),
         "circles": CALLED,
         "empty": completion(""),
         "error": {"error": {"message": "overloaded"}},
@@ -236,7 +236,7 @@ def errors_of(folder, suite, key):
     """What trials ended with, and why verdicts are undecided."""
     ran = ci_evals("run", suite, "--retries=0", f"--agent-key={key}", cwd=folder)
     assert ran.returncode == 3, ran.stdout + ran.stderr
-    trials = [trial for test in results_in(folder)["suites"][0]["tests"] for trial in test["trials"]]
+    trials = [trial for test in read_results(folder)["suites"][0]["tests"] for trial in test["trials"]]
     return [ran.stdout, *(trial["error"] for trial in trials if trial["error"])]
 
 

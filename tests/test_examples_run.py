@@ -16,7 +16,7 @@ from commands import action
 from doc_pages import ROOT
 from github_api import REPOSITORY, TOKEN
 from github_runner import Step
-from replay import BASE, HEAD, MERGE, pull_request
+from workflow_replay import BASE, HEAD, MERGE, pull_request_payload
 
 from ci_evals.extensions.demo.server import DemoServer
 
@@ -117,7 +117,7 @@ class Job:
         self.workspace = self.step.workspace
         self.api = api
         self.run_id = str(api.add_run(HEAD, event="pull_request")["id"])
-        (self.step.folder / "workflow/event.json").write_text(json.dumps(pull_request(7, HEAD)))
+        (self.step.folder / "workflow/event.json").write_text(json.dumps(pull_request_payload(7, HEAD)))
         (self.workspace / "evals/billing").mkdir(parents=True)
         (self.workspace / "evals/refunds.json").write_text(json.dumps(suite(url, "Refunds")))
         (self.workspace / "evals/billing/invoices.yaml").write_text(yaml.safe_dump(suite(url, "Invoices")))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import faults
 import pytest
-from commands import ci_evals, files_in, start
+from commands import ci_evals, read_files, start
 from doc_pages import ROOT, code, table
 from each_row import each_row
 from faults import AGENT, HARMLESS, MODELS, Fault, FaultyServer, Place
@@ -356,7 +356,7 @@ async def disk_is_full(folder: Path) -> int:
     assert "There is no room for the reports" in err
     assert "The exit code is 3 whatever the verdict." in err
     assert "12 of 12 tests pass." in out
-    assert not any(name.startswith("ci-evals-") for name in files_in(folder))
+    assert not any(name.startswith("ci-evals-") for name in read_files(folder))
     kept = (folder / "results/journal.jsonl").read_bytes()
     assert kept.endswith(b"\n")
     again = ci_evals("run", "demo:hr", "--provider=offline", "--loops=2", "--resume=results", cwd=folder)
@@ -373,7 +373,7 @@ async def folder_is_removed(folder: Path) -> int:
     shutil.rmtree(folder / "results")
     _, err = process.communicate(timeout=300)
     assert "journal.jsonl cannot be written (it was removed): the run continues" in err
-    assert {"_results.json", "summary.md", "junit.xml"} <= set(files_in(folder / "results"))
+    assert {"_results.json", "summary.md", "junit.xml"} <= set(read_files(folder / "results"))
     return process.returncode
 
 
@@ -382,7 +382,7 @@ async def nobody_reads(folder: Path) -> int:
     process.stdout.close()
     process.stderr.close()
     code = process.wait(60)
-    assert {"_results.json", "summary.md", "junit.xml"} <= set(files_in(folder / "results"))
+    assert {"_results.json", "summary.md", "junit.xml"} <= set(read_files(folder / "results"))
     return code
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from doc_pages import ROOT
-from replay import BASE, HEAD, MERGE, Actions, push, repository
+from workflow_replay import BASE, HEAD, MERGE, Actions, push_payload, repository_with_pull_request
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +68,7 @@ class Gated(Actions):
 
 @pytest.fixture
 def jobs(tmp_path):
-    with repository(tmp_path, Gated) as jobs:
+    with repository_with_pull_request(tmp_path, Gated) as jobs:
         yield jobs
 
 
@@ -76,7 +76,7 @@ def of_main_and_pull_request(jobs, inputs, before, after):
     """Main leaves the artifact that a pull request finds by the comment's key."""
     before()
     run = jobs.api.add_run(BASE)
-    main = jobs.step("push", push(), sha=BASE, run=run, inputs=inputs)
+    main = jobs.step("push", push_payload(), sha=BASE, run=run, inputs=inputs)
     assert main.done.returncode in {0, 1}, main.done.stderr  # it is kept if the gate failed too
     jobs.upload(main, run, jobs.kept)
     after()

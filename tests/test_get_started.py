@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import yaml
-from commands import ci_evals, results_in
+from commands import ci_evals, read_results
 from doc_pages import blocks, page, without_times
 from test_endpoint_pages import write_files
 
@@ -47,7 +47,7 @@ def test_from_nothing_to_a_run(tmp_path):
     assert [line for line in shown.splitlines() if without_times(line) not in printed] == []
     write_files(PAGE.replace('{"order": "A-1001"}', '{"order": "A-1002"}'), tmp_path, port)
     ci_evals(*command.split()[1:], cwd=tmp_path, env=env)
-    tests = {test["name"]: test["trials"][0] for test in results_in(tmp_path)["suites"][0]["tests"]}
+    tests = {test["name"]: test["trials"][0] for test in read_results(tmp_path)["suites"][0]["tests"]}
     outcomes = [finding["outcome"] for finding in tests["Answers an everyday question"]["findings"]]
     assert outcomes == ["passed", "failed", "undecided"]
 

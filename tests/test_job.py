@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import builders as build
 import fakes
 import pytest
-from plans import planned
+from plans import make_plan
 
 from ci_evals.adapters.journal.journal import Journal
 from ci_evals.adapters.journal.records import JOURNAL as NAME
@@ -30,14 +30,14 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 
 STRICT = [{"criterion": "says yes", "strict": "contains", "text": "yes"}]
-PASS = fakes.judged("pass", "Yes.")
+PASS = fakes.judge_answer("pass", "Yes.")
 PRICES = PriceTable.model_validate({"models": {"scripted": {"input": 1_000_000, "output": 1_000_000}}})
 """A dollar for each token."""
 
 
 def some(count: int, loops: int = 1, **fields) -> Plan:
     one = {"turns": [{"user": "x"}], "maxTurns": 1, "evaluations": STRICT} | fields
-    return planned(*({"name": f"t{index}"} | one for index in range(count)), loops=loops)
+    return make_plan(*({"name": f"t{index}"} | one for index in range(count)), loops=loops)
 
 
 def job(plan: Plan, **fields) -> Job:

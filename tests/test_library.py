@@ -36,7 +36,7 @@ async def test_an_aui_agent_with_models(tmp_path, monkeypatch):
     """The adapter's key and address come before the suite's."""
     with (
         world.agent() as agent,
-        world.llm(lambda asked: fakes.judged()) as models,
+        world.llm(lambda asked: fakes.judge_answer()) as models,
     ):
         monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
         path = write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, apiKey="another-key")
@@ -118,7 +118,7 @@ async def play(tmp_path, judge: fakes.ScriptedLLM, **options):
 
 async def test_a_judge_is_checked_unless_that_is_off(tmp_path):
     """One that passes everything gives no verdict."""
-    judge = fakes.ScriptedLLM([fakes.judged("pass")], model="one")
+    judge = fakes.ScriptedLLM([fakes.judge_answer("pass")], model="one")
     results = await play(tmp_path, judge, judge_check="auto")
     assert (results.gate.exit_code, results.judge_check.passed, len(judge.prompts)) == (3, False, 18)
     assert (await play(tmp_path, judge)).judge_check is None
@@ -129,17 +129,17 @@ async def test_a_judge_is_checked_unless_that_is_off(tmp_path):
 
 async def test_two_runs_of_ones_own_parts_are_compared_where_the_judge_is_the_same(tmp_path):
     """By its model's name, as for any other judge."""
-    base = await play(tmp_path, fakes.ScriptedLLM([fakes.judged("pass")], model="one"))
-    same = await play(tmp_path, fakes.ScriptedLLM([fakes.judged("fail")], model="one"), baseline=base)
+    base = await play(tmp_path, fakes.ScriptedLLM([fakes.judge_answer("pass")], model="one"))
+    same = await play(tmp_path, fakes.ScriptedLLM([fakes.judge_answer("fail")], model="one"), baseline=base)
     assert (same.comparison.comparable, same.comparison.delta) == (True, -100)
-    other = await play(tmp_path, fakes.ScriptedLLM([fakes.judged("fail")], model="two"), baseline=base)
+    other = await play(tmp_path, fakes.ScriptedLLM([fakes.judge_answer("fail")], model="two"), baseline=base)
     assert not other.comparison.comparable
     assert other.comparison.reasons == ("the judge changed from one to two",)
 
 
 async def test_a_budget_for_a_model_without_a_price_is_refused(tmp_path):
     """Before it is asked anything."""
-    judge = fakes.ScriptedLLM([fakes.judged("pass")], model="nobody")
+    judge = fakes.ScriptedLLM([fakes.judge_answer("pass")], model="nobody")
     with pytest.raises(UsageError, match="no price for nobody"):
         await play(tmp_path, judge, policy=Policy(max_cost=5))
     assert not judge.prompts
@@ -148,7 +148,7 @@ async def test_a_budget_for_a_model_without_a_price_is_refused(tmp_path):
 async def test_a_budget_that_ends_before_rounds_are_clear_leaves_no_verdict(tmp_path):
     """Perfect trials do not decide a floor of 100: the gate stays closed, and the reason is the budget."""
     prices = PriceTable(models={"one": Price(input=1000, output=0)})
-    judge = fakes.ScriptedLLM([Completion(fakes.judged("pass"), 10, 0)], model="one")
+    judge = fakes.ScriptedLLM([Completion(fakes.judge_answer("pass"), 10, 0)], model="one")
     results = await play(
         tmp_path, judge, policy=Policy(max_cost=0.05, min_score=100), prices=prices, rounds=(2, 7)
     )
@@ -313,7 +313,7 @@ async def test_the_page_beside_a_baseline(tmp_path):
     adapter = ci_evals.create_adapter(provider="offline")
     results = await ci_evals.run_suite(adapter, "demo:hr", test="colleague")
     sizes = [
-        sum(len(text) for text in report_page.unpacked(file.read_text()).values())
+        sum(len(text) for text in report_page.embedded_data(file.read_text()).values())
         for baseline in (None, results)
         for file in ci_evals.write_reports(results, tmp_path, baseline=baseline)
         if file.name == "report.html"
@@ -397,7 +397,7 @@ class FourMethods:
 
     async def call_judge(self, prompt, model=None):
         self.judged.append(prompt)
-        return fakes.judged("pass")
+        return fakes.judge_answer("pass")
 
     def generate_user_message(self, prompt, model=None):
         return "Thank you. ###STOP###"
@@ -446,7 +446,7 @@ async def test_judges_of_the_callers_own_are_asked_control_questions_too(tmp_pat
     """A model of one's own beside an agent is asked control questions as any other."""
     test = {"turns": [{"user": "Hello"}], "evaluations": [{"criterion": "polite"}]}
     path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
-    judge = fakes.ScriptedLLM(lambda *_: fakes.judged())
+    judge = fakes.ScriptedLLM(lambda *_: fakes.judge_answer())
     agent = fakes.ScriptedAgent(["Hello"])
     results = await ci_evals.run_suite(Participants(agent, judge_llm=judge), tmp_path / path)
     assert (results.run.config["judgeCheck"], bool(results.judge_checks)) == ("auto", True)

@@ -21,7 +21,7 @@ from ci_evals.wiring.agents import RunAgents
 from ci_evals.wiring.connections import Connections
 
 run_suite = partial(run_any_suite, judge_check="off")
-VERDICT = fakes.judged("pass", "It greets.")
+VERDICT = fakes.judge_answer("pass", "It greets.")
 
 
 def planned(turns: list[str], evaluation: object) -> dict[str, object]:

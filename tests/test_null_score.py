@@ -1,7 +1,7 @@
 """What an agent that does nothing would score is known before anybody is asked."""
 
 import pytest
-from plans import planned
+from plans import make_plan
 
 from ci_evals import Policy, load_suite, run_suite
 from ci_evals.cli.app import invoke
@@ -24,7 +24,7 @@ def summary_of(results):
 
 
 def those_with(*evaluations):
-    (suite,) = planned(*({"name": f"t{n}", "evaluations": own} for n, own in enumerate(evaluations))).suites
+    (suite,) = make_plan(*({"name": f"t{n}", "evaluations": own} for n, own in enumerate(evaluations))).suites
     return suite.tests
 
 
@@ -48,7 +48,7 @@ def test_words_count_too():
 
 
 def test_a_floor_that_it_reaches_is_warned_of():
-    plan = planned({"name": "t", "evaluations": [SILENT, CALLS]}, minScore=40)
+    plan = make_plan({"name": "t", "evaluations": [SILENT, CALLS]}, minScore=40)
     scores = NullScores.of(plan)
     assert (scores.run, scores.suites) == (50, (50,))
     run, suite = scores.reached_floors(plan, 50)

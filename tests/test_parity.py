@@ -55,8 +55,8 @@ CUSTOMER_SUPPORT = {
 """A suite with every trait of the example in the other tool's README."""
 
 
-def answers(asked: world.Asked) -> str:
-    return fakes.judged("pass", "Yes.") if asked.wants_json else "###STOP###"
+def answers(asked: world.ModelRequest) -> str:
+    return fakes.judge_answer("pass", "Yes.") if asked.wants_json else "###STOP###"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import builders as build
 import pytest
 import yaml
 from doc_pages import ROOT, blocks, code, table
-from plans import planned
+from plans import make_plan
 from pydantic.alias_generators import to_camel
 
 from ci_evals.domain.results.process import ProcessSummary, Times
@@ -51,7 +51,7 @@ def test_every_measure_is_described():
 def test_its_shortest_way_is_read():
     """As a key of a test."""
     (example,) = blocks("yaml", PAGE)
-    test = planned({"name": "t"} | yaml.safe_load(example)).suites[0].tests[0]
+    test = make_plan({"name": "t"} | yaml.safe_load(example)).suites[0].tests[0]
     assert test.optimal_tools == ("POLICY_QUESTION", "CANCEL_BOOKING")
 
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in
+from commands import ci_evals, read_results
 
 from ci_evals.adapters.suites import bundled_path
 from ci_evals.domain.prices import Price
 
 pytestmark = pytest.mark.slow
 
-PASS = fakes.judged("pass", "Yes.")
+PASS = fakes.judge_answer("pass", "Yes.")
 ANSWER = (
     "Yes, please. I would like to have that settled today if there is any way to do it, since I am away from "
     "tomorrow on and nobody else here knows of it. What else do you need from me, and when will I hear of it?"
@@ -84,7 +84,7 @@ def played(folder, provider: str, criteria=CRITERIA, *options: str) -> dict:
         more = ("--judge-check=off", "--min-score=0", "--max-errors=1", "--parallel=4", *options)
         ran = ci_evals("run", "suite.json", f"--provider={provider}", *more, cwd=folder, env=models.env)
     assert ran.returncode in {0, 1}, ran.stdout + ran.stderr
-    (judge,) = [role for role in results_in(folder)["usage"]["byRole"] if role["role"] == "judge"]
+    (judge,) = [role for role in read_results(folder)["usage"]["byRole"] if role["role"] == "judge"]
     return judge
 
 

@@ -8,20 +8,20 @@ import pytest
 import yaml
 from doc_pages import ROOT
 from github_api import FORK, REPOSITORY, TOKEN, Answer
-from replay import (
+from workflow_replay import (
     BASE,
-    FLOW,
     FORKED,
     HEAD,
     MERGE,
     NEXT,
     NEXT_MERGE,
+    PRESSURE_TEST,
     SUITE,
-    agent,
-    pull_request,
-    push,
+    demo_agent,
+    pull_request_payload,
+    push_payload,
     record_baseline,
-    repository,
+    repository_with_pull_request,
     upload_baseline,
 )
 
@@ -30,13 +30,13 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def actions(tmp_path):
-    with repository(tmp_path) as played:
+    with repository_with_pull_request(tmp_path) as played:
         yield played
 
 
 @pytest.fixture(scope="module")
 def results_of_main(tmp_path_factory):
-    with repository(tmp_path_factory.mktemp("main")) as played:
+    with repository_with_pull_request(tmp_path_factory.mktemp("main")) as played:
         yield record_baseline(played)
 
 
@@ -53,8 +53,8 @@ NO_KEY = {"agent-key": "none"}
 def test_a_run_of_main_is_the_next_baseline(actions):
     """It looks for no baseline and posts no comment: it asks only for earlier attempts at its commit."""
     run = actions.api.add_run(BASE)
-    with agent() as inputs:
-        step = actions.step("push", push(), sha=BASE, run=run, inputs=inputs)
+    with demo_agent() as inputs:
+        step = actions.step("push", push_payload(), sha=BASE, run=run, inputs=inputs)
     assert step.done.returncode == 0, step.done.stderr
     assert (step.outputs["result"], step.outputs["delta"], step.outputs["baseline-score"]) == (
         "passed",
@@ -69,12 +69,12 @@ def test_a_run_of_main_is_the_next_baseline(actions):
 def test_a_pull_request_from_its_event_to_its_comment(with_baseline):
     """The base is found, the comment shows what broke, and the next push updates the same comment."""
     actions, api = with_baseline, with_baseline.api
-    with agent(broken=["RETURN_REQUEST"]) as inputs:
+    with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
     assert step.done.returncode == 1, step.done.stderr
     (comment,) = api.comments[7]
     assert comment["body"].startswith("<!-- ci-evals comment: default -->\n")
-    assert FLOW in comment["body"]
+    assert PRESSURE_TEST in comment["body"]
     assert BASE[:7] in comment["body"]
     assert HEAD[:7] in comment["body"]
     outputs = step.outputs
@@ -85,18 +85,18 @@ def test_a_pull_request_from_its_event_to_its_comment(with_baseline):
     assert source in comment["body"]
     assert source in step.step.summary
     assert source not in (step.results_file.parent / "summary.md").read_text()
-    line = (step.step.workspace / SUITE).read_text().split(f'"name": "{FLOW}"')[0].count("\n")
-    assert f"::error file={SUITE},line={line},title=Failed%3A {FLOW}" in step.done.stdout
+    line = (step.step.workspace / SUITE).read_text().split(f'"name": "{PRESSURE_TEST}"')[0].count("\n")
+    assert f"::error file={SUITE},line={line},title=Failed%3A {PRESSURE_TEST}" in step.done.stdout
     results = json.loads(step.results_file.read_text())
     assert (results["run"]["git"]["headCommit"], results["run"]["git"]["pullRequest"]) == (HEAD, 7)
     assert "the base commit" in results["run"]["baselineNote"]
 
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs | {"max-drop": "5"})
     assert step.done.returncode == 0, step.done.stderr
     (again,) = api.comments[7]
     assert again["id"] == comment["id"]
-    assert FLOW not in again["body"].split("<details>")[0]
+    assert PRESSURE_TEST not in again["body"].split("<details>")[0]
     assert NEXT[:7] in again["body"]
 
 
@@ -105,12 +105,12 @@ def test_a_command_plays_what_failed_and_updates_the_comment(with_baseline):
     actions, api = with_baseline, with_baseline.api
     options = {"pr-number": "7", "comment": "always", "baseline": "auto", "baseline-branch": "main"}
     options |= {"regression": "significant", "weakened": "fail"}
-    with agent(broken=["RETURN_REQUEST"]) as inputs:
+    with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
         failed = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs)
     (comment,) = api.comments[7]
     run = api.add_run(HEAD, event="workflow_dispatch", head_branch="topic")
-    payload = push() | {"inputs": {"command": "rerun failed"}}
-    with agent() as inputs:
+    payload = push_payload() | {"inputs": {"command": "rerun failed"}}
+    with demo_agent() as inputs:
         step = actions.step(
             "workflow_dispatch",
             payload,
@@ -135,7 +135,7 @@ def test_a_rerun_of_the_job_adds_to_its_first_attempt(with_baseline):
     """The artifact that the first one left has its trials; comment and summary say what all of them show."""
     actions, api = with_baseline, with_baseline.api
     run = api.add_run(HEAD, event="pull_request", head_branch="topic")
-    with agent(broken=["RETURN_REQUEST"]) as inputs:
+    with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
         inputs |= {"max-drop": "5"}
         first = actions.of_pull_request(7, HEAD, MERGE, run=run, inputs=inputs)
         actions.upload(first, run, "ci-evals-attempt-default-1")
@@ -153,7 +153,7 @@ def test_a_late_writer_changes_nothing(with_baseline):
     """A run that began earlier and ends later leaves the newer run's comment alone."""
     actions, api = with_baseline, with_baseline.api
     early = api.add_run(HEAD, event="pull_request", head_branch="topic")
-    with agent() as inputs:
+    with demo_agent() as inputs:
         actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs)
         (before,) = [comment["body"] for comment in api.comments[7]]
         step = actions.of_pull_request(7, HEAD, MERGE, run=early, inputs=inputs)
@@ -167,7 +167,7 @@ def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
     actions, api = with_baseline, with_baseline.api
     api.permissions.discard("pull-requests: write")
     api.add_pull(8, FORKED, repository=FORK, branch="main")
-    with agent() as inputs:
+    with demo_agent() as inputs:
         run = api.add_run(FORKED, event="pull_request", head_branch="main")
         step = actions.of_pull_request(
             8, FORKED, FORKED, run=run, repository=FORK, branch="main", inputs=inputs | {"agent-key": ""}
@@ -213,7 +213,7 @@ def test_a_fork_without_a_key_may_not_weaken_the_gate_unseen(with_baseline):
     api.add_pull(8, FORKED, repository=FORK)
 
     def result(**more):
-        with agent() as inputs:
+        with demo_agent() as inputs:
             given = inputs | {"agent-key": "", "weakened": "fail"} | more
             return actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=given)
 
@@ -241,11 +241,13 @@ def test_a_fork_without_a_key_may_not_weaken_the_gate_unseen(with_baseline):
 )
 def test_a_baseline_file_blames_the_pull_request_only_if_it_is_of_its_base(tmp_path, commit, checkout, since):
     """A commit between might have broken the test; and a branch's tip may lack commits of its base."""
-    with repository(tmp_path) as actions:
-        with agent() as inputs:
-            base = actions.step("push", push(), sha=commit, run=actions.api.add_run(commit), inputs=inputs)
-        with agent(broken=["RETURN_REQUEST"]) as inputs:
-            payload, run = pull_request(7, HEAD), actions.api.add_run(HEAD, event="pull_request")
+    with repository_with_pull_request(tmp_path) as actions:
+        with demo_agent() as inputs:
+            base = actions.step(
+                "push", push_payload(), sha=commit, run=actions.api.add_run(commit), inputs=inputs
+            )
+        with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
+            payload, run = pull_request_payload(7, HEAD), actions.api.add_run(HEAD, event="pull_request")
             given = {"suites": SUITE, "provider": "offline", "baseline": "main", "min-score": "99"}
             step = actions.step(
                 "pull_request",
@@ -265,12 +267,12 @@ def test_a_fork_that_needs_no_secret_is_tested(with_baseline):
     """Its token may only read: the run tries nothing, and the second stage posts the scores."""
     actions, api = with_baseline, with_baseline.api
     api.add_pull(8, FORKED, repository=FORK)
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = actions.of_pull_request(
             8, FORKED, FORKED, repository=FORK, inputs=inputs | {"agent-key": "none"}
         )
     assert (step.done.returncode, step.outputs["result"]) == (0, "passed"), step.done.stderr
-    assert not api.asked("POST|PATCH")
+    assert not api.requests_to("POST|PATCH")
 
 
 def test_the_shards_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
@@ -278,21 +280,21 @@ def test_the_shards_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
     actions, api = with_baseline, with_baseline.api
     run = api.add_run(HEAD, event="pull_request", head_branch="topic")
     alone = {"baseline": "none", "no-gate": "true", "comment": "never"}
-    with agent(broken=["RETURN_REQUEST"]) as inputs:
+    with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
         shards = {
             f"shards/{name}": actions.of_pull_request(
                 7, HEAD, MERGE, run=run, inputs=inputs | alone | {"suites": suite}
             ).results_file
             for name, suite in (("retail", SUITE), ("hr", "demo:hr"))
         }
-    assert not api.asked("comments")
+    assert not api.requests_to("comments")
     last = {"sha": MERGE, "run": run, "ref": "refs/pull/7/merge"}
-    payload = pull_request(7, HEAD)
+    payload = pull_request_payload(7, HEAD)
     merged = actions.step("pull_request", payload, "merge", "shards", "--shards=2", bring=shards, **last)
     assert merged.done.returncode == 1, merged.done.stderr
     assert merged.outputs["result"] == "failed"
     assert float(merged.outputs["delta"]) < -5
-    assert FLOW in merged.step.summary
+    assert PRESSURE_TEST in merged.step.summary
     short = actions.step("pull_request", payload, "merge", "shards", "--shards=3", bring=shards, **last)
     assert (short.done.returncode, short.outputs["result"]) == (3, "invalid")
     assert "1 of 3 shards is missing" in short.step.summary
@@ -308,7 +310,7 @@ def test_the_shards_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
 def test_a_matrix_without_results_still_writes_every_output(actions):
     """Every shard broke off before it had any: exit code 2, and outputs that say so."""
     run = actions.api.add_run(HEAD)
-    step = actions.step("push", push(), "merge", "shards", "--shards=2", sha=HEAD, run=run)
+    step = actions.step("push", push_payload(), "merge", "shards", "--shards=2", sha=HEAD, run=run)
     assert step.done.returncode == 2
     assert set(step.outputs) == set(yaml.safe_load((ROOT / "action.yml").read_text())["outputs"])
     assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")
@@ -316,7 +318,7 @@ def test_a_matrix_without_results_still_writes_every_output(actions):
 
 def test_missing_secrets_may_fail_the_build(with_baseline):
     """`on-missing-secrets: fail`, and always where the pull request is not foreign."""
-    with agent() as inputs:
+    with demo_agent() as inputs:
         empty = inputs | {"agent-key": ""}
         forked = with_baseline.of_pull_request(
             8, FORKED, FORKED, repository=FORK, inputs=empty | {"on-missing-secrets": "fail"}
@@ -346,7 +348,7 @@ def test_no_page_and_no_message_puts_a_key_on_a_command_line():
 
 def test_dependabot_is_given_no_secrets_either(with_baseline):
     """Although its branch is one of the repository's own."""
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = with_baseline.of_pull_request(
             7, HEAD, MERGE, inputs=inputs | {"agent-key": ""}, GITHUB_ACTOR="dependabot[bot]"
         )
@@ -357,7 +359,7 @@ def test_dependabot_is_given_no_secrets_either(with_baseline):
 def test_a_comment_that_is_not_allowed_changes_no_exit_code(with_baseline):
     """A warning names the permission."""
     with_baseline.api.permissions.discard("pull-requests: write")
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=inputs)
     assert (step.done.returncode, step.outputs["result"]) == (0, "passed")
     (warning,) = [line for line in step.done.stderr.splitlines() if line.startswith("::warning")]
@@ -368,7 +370,7 @@ def test_a_comment_that_is_not_allowed_changes_no_exit_code(with_baseline):
 def test_a_run_that_is_refused_takes_an_older_verdict_back(with_baseline):
     """The comment of the commit before must not stand as this one's; where there is none, none is made."""
     actions, api = with_baseline, with_baseline.api
-    with agent() as inputs:
+    with demo_agent() as inputs:
         wrong = inputs | {"thresholds": "tag:nothing=1"}
         refused = actions.of_pull_request(7, HEAD, MERGE, inputs=wrong)
         assert refused.done.returncode == 2
@@ -386,11 +388,11 @@ def test_a_run_that_is_refused_takes_an_older_verdict_back(with_baseline):
 def test_in_a_forks_pull_request_the_command_comment_tries_nothing(with_baseline):
     """Its token may only read, and a warning on each of them would be noise."""
     actions, api = with_baseline, with_baseline.api
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=inputs | NO_KEY)
     result = actions.step(
         "pull_request",
-        pull_request(8, FORKED, repository=FORK),
+        pull_request_payload(8, FORKED, repository=FORK),
         "comment",
         "results",
         sha=FORKED,
@@ -400,13 +402,13 @@ def test_in_a_forks_pull_request_the_command_comment_tries_nothing(with_baseline
     assert result.done.returncode == 0
     assert "::warning" not in result.done.stdout + result.done.stderr
     assert "Post it from a second workflow" in result.done.stderr
-    assert not api.asked("comments")
+    assert not api.requests_to("comments")
 
 
 def test_without_a_baseline_it_says_why_and_goes_on(actions):
     """Here the token may not read artifacts."""
     actions.api.permissions.discard("actions: read")
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
     assert step.done.returncode == 0, step.done.stderr
     assert "actions: read" in step.done.stderr
@@ -416,7 +418,7 @@ def test_without_a_baseline_it_says_why_and_goes_on(actions):
 
 def test_no_file_or_stream_holds_the_token(with_baseline):
     """Nor the address that a download is signed with."""
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=inputs)
     texts = [path.read_text(errors="replace") for path in step.step.folder.rglob("*") if path.is_file()]
     masks = f"::add-mask::{TOKEN}"
@@ -434,15 +436,15 @@ def test_a_check_run_and_a_comment_on_failure_alone(with_baseline):
     """Green: a check on the head and no comment. Red: both. Green again: the comment says so."""
     actions, api = with_baseline, with_baseline.api
     wanted = {"check": "true", "comment-on": "failure", "max-drop": "5"}
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | wanted)
     assert step.done.returncode == 0, step.done.stderr
     assert api.comments.get(7, []) == []
-    with agent(broken=["RETURN_REQUEST"]) as inputs:
+    with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | wanted)
     assert step.done.returncode == 1
     (red,) = [comment["body"] for comment in api.comments[7]]
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs | wanted)
     (green,) = [comment["body"] for comment in api.comments[7]]
     assert ("❌" in red, "✅ Evals passed" in green) == (True, True)
@@ -450,13 +452,13 @@ def test_a_check_run_and_a_comment_on_failure_alone(with_baseline):
     assert conclusions == [(HEAD, "success"), (HEAD, "failure"), (NEXT, "success")]
     title = api.check_runs[1]["output"]["title"]
     assert re.fullmatch(r"Evals failed: .* broke in this PR · [\d.]+ / 100, −[\d.]+ against main", title)
-    assert FLOW in api.check_runs[1]["output"]["summary"]
+    assert PRESSURE_TEST in api.check_runs[1]["output"]["summary"]
 
 
 def test_a_check_run_that_github_refuses_changes_no_verdict(actions):
     """A warning says which permission is missing."""
     actions.api.permissions.discard("checks: write")
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"check": "true"})
     assert (step.done.returncode, step.outputs["result"]) == (0, "passed")
     assert "::warning title=ci-evals::no check run was created" in step.done.stderr
@@ -470,7 +472,7 @@ def test_a_weakened_gate_fails_until_somebody_with_write_access_approves_it(with
     api.rights["eve"] = "read"
 
     def result(head=HEAD, merge=MERGE, **inputs):
-        with agent() as given:
+        with demo_agent() as given:
             step = actions.of_pull_request(7, head, merge, inputs=given | {"weakened": "fail"} | inputs)
         return step, step.done.returncode
 
@@ -501,7 +503,7 @@ def test_comments_that_cannot_be_read_approve_nothing(with_baseline):
     """The gate stays closed, and the log says why."""
     actions, api = with_baseline, with_baseline.api
     api.fail("GET .*/issues/7/comments", *[Answer(403, {"message": "x"})] * 9)
-    with agent() as inputs:
+    with demo_agent() as inputs:
         inputs |= {"weakened": "fail", "min-score": "70"}
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs)
     assert step.done.returncode == 1, step.done.stderr
@@ -512,7 +514,7 @@ def test_without_knowing_the_baseline_a_gate_that_may_not_weaken_has_no_verdict(
     """GitHub's refusal opens nothing. Before main has left a baseline there is nothing to weaken."""
     actions, api = with_baseline, with_baseline.api
     api.fail("GET .*/actions/artifacts", *[Answer(403, {"message": "x"})] * 9)
-    with agent() as inputs:
+    with demo_agent() as inputs:
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"weakened": "fail"})
         assert (step.done.returncode, step.outputs["result"]) == (3, "invalid"), step.done.stderr
         api.faults.clear()

@@ -29,7 +29,7 @@ async def play(tmp_path, *, reported, judge="gpt-6", criterion=None, **fields):
     test = {"turns": [{"user": "Hi"}], "evaluations": [criterion or {"criterion": "Polite"}], "maxTurns": 1}
     suite = load_suite(tmp_path / write_suite(tmp_path, test, apiKey="key-123456", **fields))
     agent = fakes.ScriptedAgent([fakes.reply("Hello", models=(reported,))])
-    llm = fakes.ScriptedLLM(lambda _: fakes.judged("pass", "So.", (1, "Hello")), judge)
+    llm = fakes.ScriptedLLM(lambda _: fakes.judge_answer("pass", "So.", (1, "Hello")), judge)
     results = await run_suite(Participants(agent, judge_panel=[llm]), suite, judge_check="off")
     return [warning for warning in results.run.warnings if "model family" in warning]
 

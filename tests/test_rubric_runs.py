@@ -7,8 +7,8 @@ import fakes
 import pytest
 import report_texts
 import world
-from commands import ci_evals, results_in, write_suite
-from seeded import block, luck
+from commands import ci_evals, read_results, write_suite
+from seeded_judges import prompt_block, seeded_chance
 
 from ci_evals import run_suite
 from ci_evals.domain.results.run import Results
@@ -55,7 +55,7 @@ def graded(text: str, level: int) -> str:
             "reasoning": "All in all.",
             "dimensions": [
                 {"dimension": one["dimension"], "reason": "So.", "evidence": [], "level": f"level {level}"}
-                for one in block(text, "rubric")
+                for one in prompt_block(text, "rubric")
             ],
             "rests_on": "absence",
             "looked_at": [1],
@@ -65,7 +65,7 @@ def graded(text: str, level: int) -> str:
 
 def judge(level: int) -> fakes.ScriptedLLM:
     """Names this level of every dimension, and passes every plain criterion."""
-    plain = fakes.judged("pass", "Yes.")
+    plain = fakes.judge_answer("pass", "Yes.")
     return fakes.ScriptedLLM(lambda asked: graded(asked.text, level) if "<rubric>" in asked.text else plain)
 
 
@@ -79,7 +79,7 @@ async def played(
     made = await run_suite(
         participants, suite, retries=0, policy=Policy(max_errors=99), judge_check="off", **fields
     )
-    return report_files.load(report_texts.dump(made), "_results.json")
+    return report_files.load(report_texts.results_json_text(made), "_results.json")
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ async def test_a_saved_rubric_is_judged_again():
     work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
     again = (await rejudge(work, fakes.Judges(other))).results
     assert sorted(map(repr, other.prompts)) == sorted(map(repr, first.prompts))
-    assert SECRET not in repr(other.prompts) + report_texts.dump(results)
+    assert SECRET not in repr(other.prompts) + report_texts.results_json_text(results)
     (test,) = again.suites[0].tests
     assert [finding.outcome for finding in test.trials[0].findings] == ["passed", "failed"]
     assert (test.trials[0].findings[1].grade.score, test.rubrics) == (
@@ -143,8 +143,8 @@ def noisy(p: float) -> fakes.ScriptedLLM:
     """A judge that names the level that the agent tells, or with the chance p each the one above or below."""
 
     def answer(prompt: Prompt) -> str:
-        items = block(prompt.text, "conversation")[0]["agent"]
-        drawn = luck(items, prompt.sample_id)
+        items = prompt_block(prompt.text, "conversation")[0]["agent"]
+        drawn = seeded_chance(items, prompt.sample_id)
         return graded(prompt.text, int(items[-1]) + (drawn < p) - (drawn > 1 - p))
 
     return fakes.ScriptedLLM(answer)
@@ -155,7 +155,7 @@ TESTS, LOOPS, P = 60, 2, 0.2
 
 def truth(number: object) -> int:
     """The level that the agent has in a test: one in the middle, so that a judge can err both ways."""
-    return 1 + int(3 * luck("truth", number))
+    return 1 + int(3 * seeded_chance("truth", number))
 
 
 @pytest.mark.parametrize(("votes", "err"), [(1, 2 * P), (3, 2 * (3 * P**2 - 2 * P**3))])
@@ -202,8 +202,8 @@ def test_votes_on_a_rubric_over_the_wire(tmp_path):
             env={"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": SECRET} | models.env,
         )
     assert ran.returncode == 1, ran.stderr
-    (finding,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
-    assert (finding["outcome"], finding["grade"]["score"], results_in(tmp_path)["score"]) == (
+    (finding,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
+    assert (finding["outcome"], finding["grade"]["score"], read_results(tmp_path)["score"]) == (
         "passed",
         0.5,
         50,

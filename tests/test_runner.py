@@ -1,7 +1,7 @@
 import asyncio
 
 import fakes
-from plans import planned
+from plans import make_plan
 
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMError
 from ci_evals.domain.plan import Plan
@@ -12,12 +12,12 @@ from ci_evals.runner import Options, Participants, run
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
-PASS = fakes.judged("pass", "Yes.")
+PASS = fakes.judge_answer("pass", "Yes.")
 
 
 def some(count: int, turns: int = 1, **fields) -> Plan:
     one = {"turns": [{"user": "x"}] * turns, "maxTurns": turns} | fields
-    return planned(*({"name": f"t{i}"} | one for i in range(count)))
+    return make_plan(*({"name": f"t{i}"} | one for i in range(count)))
 
 
 async def play(
@@ -59,7 +59,7 @@ async def test_the_longest_tests_begin_first():
         messages = []
         lengths = {"short": 1, "long": 9, "middle": 4, "brief": 1}
         tests = [{"name": name, "turns": [{"user": "x"}], "maxTurns": n} for name, n in lengths.items()]
-        plan = planned(*tests, loops=2)
+        plan = make_plan(*tests, loops=2)
         participants, options = (
             Participants(fakes.ScriptedAgent(), user_llm=fakes.ScriptedLLM(["x"])),
             Options(parallel),
@@ -167,7 +167,7 @@ async def test_an_interruption_cuts_judging_off():
             await asyncio.Event().wait()
 
     evaluations = [{"criterion": "polite"}, {"criterion": "c", "strict": "not_escalated"}]
-    plan = planned({"name": "t0", "maxTurns": 1, "evaluations": evaluations})
+    plan = make_plan({"name": "t0", "maxTurns": 1, "evaluations": evaluations})
     playing = asyncio.create_task(play(plan, fakes.ScriptedAgent(), Hanging([]), stop))
     await asked.wait()
     stop.interrupt()
@@ -210,7 +210,7 @@ async def test_calls_and_tokens_are_counted_by_role():
     def answers(prompt):
         return PASS if prompt.schema else "go on"
 
-    plan = planned({"name": "t0", "maxTurns": 3})
+    plan = make_plan({"name": "t0", "maxTurns": 3})
     (result,) = await play(plan, fakes.ScriptedAgent(), fakes.ScriptedLLM(answers))
     assert [(u.role, u.calls, u.input_tokens, u.output_tokens) for u in result.usage] == [
         ("user", 2, 200, 20),
@@ -221,7 +221,7 @@ async def test_calls_and_tokens_are_counted_by_role():
 async def test_a_simulated_user_that_cannot_be_asked_fails_the_trial():
     """It says nothing about the agent."""
     llm = fakes.ScriptedLLM(lambda prompt: PASS if prompt.schema else LLMError("no model"))
-    (result,) = await play(planned({"name": "t0", "maxTurns": 2}), fakes.ScriptedAgent(), llm, retries=0)
+    (result,) = await play(make_plan({"name": "t0", "maxTurns": 2}), fakes.ScriptedAgent(), llm, retries=0)
     assert (result.status, result.error) == ("failed", "no model")
     assert result.findings[0].outcome == "passed"
 
@@ -230,7 +230,7 @@ async def test_keys_are_not_sent_to_the_agent():
     """Not even where a suite's author put one into the user's data or lines."""
     agent = fakes.ScriptedAgent()
     lines = [{"user": "is it agent-key-99?"}]
-    plan = planned(
+    plan = make_plan(
         {"name": "t0", "maxTurns": 1, "turns": lines, "userInfo": {"note": "the key is agent-key-99"}}
     )
     messages = []
@@ -255,7 +255,7 @@ async def test_what_an_agent_does_to_its_users_data_stays_in_the_trial():
             test.user_info["cart"].append("milk")
             return await super().open_session(test)
 
-    plan = planned({"name": "t", "userInfo": {"cart": ["tea"]}, "loops": 2})
+    plan = make_plan({"name": "t", "userInfo": {"cart": ["tea"]}, "loops": 2})
     assert [result.error for result in await play(plan, Careless())] == [None, None]
 
 
@@ -319,7 +319,7 @@ async def test_trial_shows_where_its_time_went():
         judged = prompt.schema_name == "verdict"
         return time.goes_on(8 if judged else 16, PASS if judged else "go on")
 
-    plan = planned({"name": "t", "turns": [{"user": "x"}, {"user": "auto"}], "maxTurns": 2})
+    plan = make_plan({"name": "t", "turns": [{"user": "x"}, {"user": "auto"}], "maxTurns": 2})
     (result,) = await play(plan, fakes.ScriptedAgent(says), fakes.ScriptedLLM(model), clock=time)
     assert [attempt.status for attempt in result.attempts] == ["failed", "completed"]
     assert result.times == Times(agent=4.0, user=16.0, judge=8.0, other=3.5)
@@ -330,7 +330,7 @@ async def test_a_user_that_fails_has_been_waited_for():
     """So is one whose model gives no answer, in every attempt."""
     time = Time()
     llm = fakes.ScriptedLLM(lambda _: time.goes_on(16, LLMError("down")))
-    plan = planned({"name": "t", "turns": [{"user": "auto"}], "maxTurns": 1})
+    plan = make_plan({"name": "t", "turns": [{"user": "auto"}], "maxTurns": 1})
     (result,) = await play(plan, fakes.ScriptedAgent(), llm, clock=time, retries=1)
     assert (result.status, result.times) == ("failed", Times(agent=0, user=32, judge=0, other=0))
 
@@ -376,7 +376,7 @@ async def test_trial_shows_its_traces():
 async def test_after_the_users_key_was_refused_the_judge_is_not_asked():
     """It is the same key."""
     llm = fakes.ScriptedLLM([LLMAccessError("wrong key")])
-    plan = planned({"name": "t0", "maxTurns": 2})
+    plan = make_plan({"name": "t0", "maxTurns": 2})
     (result,) = await play(plan, fakes.ScriptedAgent(), llm, retries=0)
     assert len(llm.prompts) == 1
     assert (result.findings[0].cause, result.findings[0].reason) == ("judge_error", "wrong key")

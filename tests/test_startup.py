@@ -7,7 +7,7 @@ import sys
 import endpoints
 import pytest
 import world
-from commands import CLEAN, ci_evals
+from commands import CLEAN_ENV, ci_evals
 
 from ci_evals.extension_registry import installed
 
@@ -83,7 +83,7 @@ def printed(code: str, *args: str, **env: str) -> list[str]:
     """The lines that the code prints."""
     ran = subprocess.run(
         [sys.executable, "-c", code, *args],
-        env=CLEAN | env,
+        env=CLEAN_ENV | env,
         check=False,
         capture_output=True,
         text=True,

@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in
+from commands import ci_evals, read_results
 from doc_pages import blocks, page, table
 
 from ci_evals.extension_support.span_reading import arguments
@@ -96,7 +96,7 @@ def write_pages_files(folder: Path, wrong: str = "good", tracing: str = "") -> s
 def failed(folder: Path) -> dict[str, tuple[str, ...]]:
     """The criteria that failed, by the agent; all others must have passed."""
     found = {}
-    for suite in results_in(folder)["suites"]:
+    for suite in read_results(folder)["suites"]:
         findings = suite["tests"][0]["trials"][0]["findings"]
         assert {finding["outcome"] for finding in findings} <= {"passed", "failed"}, findings
         found[suite["name"]] = tuple(each["criterion"] for each in findings if each["outcome"] == "failed")

@@ -259,7 +259,7 @@ def test_secrets_in_spans_are_in_no_output(folder):
     (trial,) = trials(folder)
     assert [call[0][1]["amount"] for call in calls_of(trial)] == [42, 42]
     assert "belong to no conversation" in done.stdout + done.stderr
-    outputs = commands.files_in(folder / "results") | commands.files_in(folder / "rec")
+    outputs = commands.read_files(folder / "results") | commands.read_files(folder / "rec")
     outputs["console"] = (done.stdout + done.stderr).encode()
     for name, text in outputs.items():
         assert not canaries.leaks(text.decode(errors="replace"), "CI_EVALS_AGENT_KEY"), name

@@ -9,7 +9,7 @@ import fakes
 import pytest
 from commands import ci_evals
 from each_row import each_row
-from plans import planned
+from plans import make_plan
 from test_worlds import played, sql, trials
 
 from ci_evals import SuiteError, load_suite
@@ -42,7 +42,7 @@ def agent_that_says(words):
 async def test_each_trial_has_values_that_are_the_same_everywhere_in_it():
     """In the user's data, the lines and the checks. Results keep them."""
     agent = agent_that_says(lambda info, line: f"{info['order']['notes'][0]}: {line}")
-    results = await played(planned(TEST, loops=3), agent)
+    results = await played(make_plan(TEST, loops=3), agent)
     codes = set()
     for trial in trials(results):
         code, mail = trial.canaries["code"], trial.canaries["mail"]
@@ -56,7 +56,7 @@ async def test_each_trial_has_values_that_are_the_same_everywhere_in_it():
 async def test_an_agent_that_discloses_its_trials_value_fails():
     """The finding keeps the check as the suite has it, so that runs can be compared."""
     agent = agent_that_says(lambda info, line: "It is " + info["order"]["code"][::-1].lower())
-    (trial,) = trials(await played(planned(TEST), agent))
+    (trial,) = trials(await played(make_plan(TEST), agent))
     (finding,) = trial.findings
     assert finding.outcome == "failed"
     assert finding.reason == f"reply 1 discloses {trial.canaries['code']!r} backwards"
@@ -69,7 +69,7 @@ async def test_steps_of_the_world_can_plant_a_value(tmp_path, monkeypatch):
         database.execute("CREATE TABLE orders (id TEXT PRIMARY KEY, status TEXT)")
     plant = sql("INSERT INTO orders VALUES (:id, 'secret')", id="{{canary.code}}")
     seen = {"orders": sql("SELECT id FROM orders")}
-    plan = planned({**TEST, "setup": [plant], "probes": seen})
+    plan = make_plan({**TEST, "setup": [plant], "probes": seen})
     (trial,) = trials(await played(plan, fakes.ScriptedAgent(("Hello.",))))
     assert trial.probes["orders"].value == [{"id": trial.canaries["code"]}]
 
@@ -82,7 +82,7 @@ async def test_a_retry_has_the_values_of_its_trial():
         seen.append(test.user_info["order"]["code"])
         return AgentError("gone") if len(seen) == 1 else "Hello."
 
-    (trial,) = trials(await played(planned(TEST), fakes.ScriptedAgent(line), retries=1))
+    (trial,) = trials(await played(make_plan(TEST), fakes.ScriptedAgent(line), retries=1))
     assert seen == [trial.canaries["code"]] * 2
 
 
@@ -120,7 +120,7 @@ async def test_an_unknown_value_is_given_to_no_function_and_no_model(check):
     async def passes(function, arguments):
         return True
 
-    (test,) = planned({**TEST, "evaluations": [check]}).suites[0].tests
+    (test,) = make_plan({**TEST, "evaluations": [check]}).suites[0].tests
     transcript = Transcript(turns=(build.turn(1, agent="Hello"),), status=EndState.COMPLETED)
     embedder = fakes.ScriptedEmbedder({"Hello": (1, 0), "{{canary.code}}": (1, 0)})
     matcher = SemanticMatcher(embedder, Redactor())
@@ -199,7 +199,7 @@ async def test_names_of_fields_are_filled_too():
     """An agent that gets `{{canary.code}}` instead has nothing to disclose."""
     test = TEST | {"userInfo": {"{{canary.code}}": 1}}
     agent = agent_that_says(lambda info, line: str(info))
-    (trial,) = trials(await played(planned(test), agent))
+    (trial,) = trials(await played(make_plan(test), agent))
     assert trial.findings[0].outcome == "failed"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import commands
 import endpoints
 import pytest
-from endpoints import Asked
+from endpoints import EndpointRequest
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ class Run:
     def __init__(self, folder: Path, answer: Answer, reply: dict[str, str], *texts: str, **more: Any) -> None:
         options = more.pop("options", ())
 
-        def answered(asked: Asked) -> Any:
+        def answered(asked: EndpointRequest) -> Any:
             return answer(asked.body["text"])
 
         with endpoints.serving(answered) as stub:

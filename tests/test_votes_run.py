@@ -6,8 +6,8 @@ from collections.abc import Callable
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in, write_suite
-from seeded import block, luck, verdict_json
+from commands import ci_evals, read_results, write_suite
+from seeded_judges import prompt_block, seeded_chance
 
 from ci_evals import load_suite, run_suite
 from ci_evals.domain.errors import UsageError
@@ -29,19 +29,19 @@ def named_first(prompt: Prompt) -> str:
 
 def truth(prompt: Prompt) -> str:
     """What is so, as the criterion says to those who look."""
-    return block(prompt.text, "criterion").split()[0]
+    return prompt_block(prompt.text, "criterion").split()[0]
 
 
 def quoting(words: str) -> str:
     """A pass that rests on these words."""
-    return fakes.judged("pass", "So.", (1, words))
+    return fakes.judge_answer("pass", "So.", (1, words))
 
 
 def erring(prompt: Prompt) -> str:
     """A judge that says the opposite now and then, whoever asks."""
     right = truth(prompt)
-    wrong = luck(prompt.text, prompt.system, prompt.sample_id) < ERROR
-    return verdict_json({"pass": "fail", "fail": "pass"}[right] if wrong else right)
+    wrong = seeded_chance(prompt.text, prompt.system, prompt.sample_id) < ERROR
+    return fakes.judge_answer({"pass": "fail", "fail": "pass"}[right] if wrong else right)
 
 
 async def run(tmp_path, judge: Callable[[Prompt], str], votes: int, criteria: int = 15, tests: int = 40):
@@ -111,8 +111,8 @@ async def test_votes_reduce_the_effect_of_a_judge_that_prefers_an_order(tmp_path
     """One that says what is named first in 30 % of its votes: the order changes from vote to vote."""
 
     def lazy(prompt: Prompt) -> str:
-        leans = luck("lazy", prompt.text, prompt.sample_id) < 0.3
-        return verdict_json(named_first(prompt) if leans else truth(prompt))
+        leans = seeded_chance("lazy", prompt.text, prompt.sample_id) < 0.3
+        return fakes.judge_answer(named_first(prompt) if leans else truth(prompt))
 
     one, _ = await run(tmp_path, lazy, 1, tests=20)
     three, _ = await run(tmp_path, lazy, 3, tests=20)
@@ -143,7 +143,7 @@ async def test_a_judge_that_cannot_tell_opens_no_gate(tmp_path, votes):
     """What would pass without the criterion does not pass with it undecided."""
 
     def unsure(prompt: Prompt) -> str:
-        return verdict_json("cannot_tell" if truth(prompt) == "fail" else "pass")
+        return fakes.judge_answer("cannot_tell" if truth(prompt) == "fail" else "pass")
 
     results, _ = await run(tmp_path, unsure, votes, criteria=12, tests=1)
     causes = {finding.cause for finding in findings(results) if finding.outcome is Outcome.UNDECIDED}
@@ -158,7 +158,7 @@ async def test_the_order_of_a_prompt(tmp_path):
         return " ".join(re.findall(r"^<(\w+)>$", prompt.text, re.MULTILINE))
 
     disagreeing = iter(["pass", "fail", "pass"])
-    _, llm = await run(tmp_path, lambda _: verdict_json(next(disagreeing)), 3, criteria=1, tests=1)
+    _, llm = await run(tmp_path, lambda _: fakes.judge_answer(next(disagreeing)), 3, criteria=1, tests=1)
     assert [(order(prompt), named_first(prompt), prompt.sample_id) for prompt in llm.prompts] == [
         ("background conversation criterion", "pass", "1/0/0"),
         ("conversation background criterion", "fail", "1/1/0"),
@@ -169,7 +169,7 @@ async def test_the_order_of_a_prompt(tmp_path):
         assert (verdicts[0], verdicts[2]) == (named_first(prompt), "cannot_tell")
         met, not_met = (prompt.system.index(f'"{v}" if the criterion') for v in ("pass", "fail"))
         assert (met < not_met) is (named_first(prompt) == "pass")
-    _, llm = await run(tmp_path, lambda _: verdict_json("pass"), 1, criteria=1, tests=1)
+    _, llm = await run(tmp_path, lambda _: fakes.judge_answer("pass"), 1, criteria=1, tests=1)
     assert order(llm.prompts[0]) == "background conversation criterion"
 
 
@@ -180,9 +180,9 @@ TESTS = [
 ]
 
 
-def by_panel(asked: world.Asked) -> str:
+def by_panel(asked: world.ModelRequest) -> str:
     """Small and large disagree about what is brief."""
-    return verdict_json(
+    return fakes.judge_answer(
         "fail" if asked.model == "small" and "brief" in asked.text else "pass", f"By {asked.model}."
     )
 
@@ -214,7 +214,7 @@ def test_a_panel_from_run_to_replay_and_rejudging(tmp_path):
         single = ["--judge-model=large", "--judge-votes=1", "--output-dir=single/results", *PANEL[1:]]
         once = ci_evals("rejudge", "results", *single, cwd=tmp_path, env=env)
         assert once.returncode == 0, once.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     kind, brief = results["suites"][0]["tests"][0]["trials"][0]["findings"]
     assert [vote["model"] for vote in kind["votes"]] == ["small", "large"]
     assert [vote["model"] for vote in brief["votes"]] == ["small", "large", "small"]
@@ -241,11 +241,11 @@ def test_a_panel_from_run_to_replay_and_rejudging(tmp_path):
     )
     assert replayed.returncode == 0, replayed.stderr
     for folder in ("replayed", "again"):
-        other = results_in(tmp_path / folder)
+        other = read_results(tmp_path / folder)
         assert without_times(other) == without_times(results)
         assert other["run"]["digests"]["models"] == results["run"]["digests"]["models"]
         assert other["voteAgreement"] == fields
-    other = results_in(tmp_path / "single")
+    other = read_results(tmp_path / "single")
     assert (other["suites"][0]["judgePanel"], other["suites"][0]["judgeVotes"]) == ([], 1)
     assert other["voteAgreement"] is None
     assert "by large; before by small, large with 3 votes" in once.stdout

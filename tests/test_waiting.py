@@ -7,8 +7,8 @@ import time
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in, write_suite
-from plans import planned
+from commands import ci_evals, read_results, write_suite
+from plans import make_plan
 
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.agents.aui.agent import AuiAgent
@@ -56,7 +56,7 @@ async def test_an_agent_that_refuses_every_message_is_waited_for_once_a_run(fiel
     refusal = world.fault(429, "Slow down", **fields)
     with world.agent(lambda _: refusal) as agent:
         aui = AuiAgent(AgentSettings("a", agent.key, agent.url), limiter=clock.limiter())
-        job = Job(planned(*TESTS), Policy(), Options(parallel=parallel, retries=1), Redactor())
+        job = Job(make_plan(*TESTS), Policy(), Options(parallel=parallel, retries=1), Redactor())
         results = await evaluate(job, Participants(aui))
     assert (
         parallel > 1 or clock.now <= 540
@@ -78,7 +78,7 @@ async def test_one_that_refuses_now_and_then_is_waited_for_as_long_as_it_takes()
 
     with world.agent(answer) as agent:
         aui = AuiAgent(AgentSettings("a", agent.key, agent.url), limiter=clock.limiter())
-        results = await evaluate(Job(planned(*TESTS), Policy(), Options(), Redactor()), Participants(aui))
+        results = await evaluate(Job(make_plan(*TESTS), Policy(), Options(), Redactor()), Participants(aui))
     assert clock.now > 480
     assert results.gate.exit_code == 0, results.gate
 
@@ -157,13 +157,13 @@ async def test_waits_are_reported_during_the_run():
 @pytest.mark.slow
 def test_a_model_that_hangs_is_given_up_after_the_timeout(tmp_path):
     """`--llm-timeout` bounds each of three attempts, and the console says for whom the run waits."""
-    with world.agent() as agent, world.llm(lambda _: time.sleep(4) or fakes.judged("pass")) as models:
+    with world.agent() as agent, world.llm(lambda _: time.sleep(4) or fakes.judge_answer("pass")) as models:
         write_suite(tmp_path, TESTS[0] | {"evaluations": [{"criterion": "Is polite"}]})
         env = models.env | {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
         options = ("--judge-cache=off", "--llm-timeout=1")
         ran = ci_evals("run", "suite.json", *options, cwd=tmp_path, env=env)
     assert ran.returncode == 3, ran.stdout + ran.stderr
-    assert "did not answer within 1 s at the last of 3 attempts" in json.dumps(results_in(tmp_path))
+    assert "did not answer within 1 s at the last of 3 attempts" in json.dumps(read_results(tmp_path))
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ def test_an_agent_that_hangs_is_given_up_after_the_timeout(tmp_path):
         options = ("--provider=offline", "--retries=0", "--agent-timeout=0.3")
         ran = ci_evals("run", "suite.json", *options, cwd=tmp_path, env=env)
     assert ran.returncode == 3, ran.stdout + ran.stderr
-    errors = [test["trials"][0]["error"] for test in results_in(tmp_path)["suites"][0]["tests"]]
+    errors = [test["trials"][0]["error"] for test in read_results(tmp_path)["suites"][0]["tests"]]
     assert errors == ["the agent did not answer within 0.3 s", None]
 
 

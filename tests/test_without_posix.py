@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, SCRIPT
+from commands import ACTION_SCRIPT, CLEAN_ENV
 
 pytestmark = pytest.mark.slow
 
@@ -28,9 +28,9 @@ tests:
 
 def play(folder, *args):
     return subprocess.Popen(
-        [sys.executable, SCRIPT, "run", *args, "--provider=offline"],
+        [sys.executable, ACTION_SCRIPT, "run", *args, "--provider=offline"],
         cwd=folder,
-        env=CLEAN | CODE_PAGE,
+        env=CLEAN_ENV | CODE_PAGE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

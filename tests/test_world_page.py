@@ -5,7 +5,7 @@ import shlex
 import signal
 
 import pytest
-from commands import ci_evals, results_in, start
+from commands import ci_evals, read_results, start
 from doc_pages import blocks, page
 
 from ci_evals.domain.world import KINDS, FileRead, HttpCall, SqlQuery, Step
@@ -36,7 +36,7 @@ def test_its_commands_do_what_it_says(folder):
 
     assert passed.returncode == 0, passed.stdout + passed.stderr
     assert failed.returncode == 1
-    (trial,) = results_in(folder)["suites"][0]["tests"][0]["trials"]
+    (trial,) = read_results(folder)["suites"][0]["tests"][0]["trials"]
     assert [finding["reason"] for finding in trial["findings"] if finding["outcome"] == "failed"] == [reason]
 
 
@@ -56,7 +56,7 @@ def test_its_demo_agent_that_only_claims_is_noticed(folder):
     finally:
         agent.send_signal(signal.SIGTERM)
         agent.communicate(timeout=300)
-    trials = [test["trials"][0] for test in results_in(folder)["suites"][0]["tests"]]
+    trials = [test["trials"][0] for test in read_results(folder)["suites"][0]["tests"]]
     reasons = [
         each["reason"] for trial in trials for each in trial["findings"] if each["outcome"] == "failed"
     ]

@@ -11,7 +11,7 @@ from contextlib import closing
 import fakes
 import pytest
 from commands import ci_evals, start, write_suite
-from plans import planned
+from plans import make_plan
 
 from ci_evals.adapters.journal.journal import Journal
 from ci_evals.domain.errors import AgentError
@@ -94,7 +94,7 @@ def trials(results):
 
 async def test_the_state_decides_not_the_words():
     """The same words pass if the order is refunded, and fail if it is not."""
-    plan = planned({"name": "t", **TEST}, **WORLD)
+    plan = make_plan({"name": "t", **TEST}, **WORLD)
     (does,) = trials(await played(plan, agent_that(refunds)))
     (claims,) = trials(await played(plan, agent_that()))
 
@@ -110,7 +110,7 @@ async def test_the_state_decides_not_the_words():
 async def test_what_a_check_reads_is_probed_before_the_conversation_too():
     """After the setup, and only the probes that a `state` check names: the others would cost time."""
     probes = WORLD["probes"] | {"other": WORLD["probes"]["order"]}
-    plan = planned({"name": "t", **TEST}, **WORLD | {"probes": probes})
+    plan = make_plan({"name": "t", **TEST}, **WORLD | {"probes": probes})
     (trial,) = trials(await played(plan, agent_that(refunds)))
     assert {name: probe.value for name, probe in trial.probes_before.items()} == {
         "order": [{"status": "paid"}]
@@ -121,7 +121,7 @@ async def test_what_a_check_reads_is_probed_before_the_conversation_too():
 async def test_agent_gets_nothing_of_the_world():
     """Addresses of databases may hold passwords."""
     agent = agent_that()
-    await played(planned({"name": "t", **TEST, **WORLD}, **WORLD), agent)
+    await played(make_plan({"name": "t", **TEST, **WORLD}, **WORLD), agent)
 
     (session,) = agent.sessions
     assert (session.test.setup, session.test.probes, session.test.teardown) == ((), {}, ())
@@ -131,7 +131,7 @@ async def test_a_setup_that_fails_is_not_the_agents_fault():
     """The trial is errored with a cause of its own, retried as any other, and the agent is not asked."""
     agent = agent_that()
     world = WORLD | {"setup": [*WORLD["setup"], sql("INSERT INTO gone VALUES (1)")]}
-    results = await played(planned({"name": "t", **TEST}, **world), agent, retries=1)
+    results = await played(make_plan({"name": "t", **TEST}, **world), agent, retries=1)
     (trial,) = trials(results)
 
     assert (trial.status, trial.cause) == ("failed", "setup_failed")
@@ -148,7 +148,7 @@ async def test_a_setup_that_works_the_second_time():
     """A retry has a fresh world."""
     once = {"command": ["sh", "-c", "test -e seen || { touch seen; exit 1; }"]}
     world = WORLD | {"setup": [*WORLD["setup"], once]}
-    (trial,) = trials(await played(planned({"name": "t", **TEST}, **world), agent_that(refunds), retries=1))
+    (trial,) = trials(await played(make_plan({"name": "t", **TEST}, **world), agent_that(refunds), retries=1))
 
     assert [attempt.cause for attempt in trial.attempts] == ["setup_failed", None]
     assert (trial.status, trial.cause, trial.findings[0].outcome) == ("completed", None, "passed")
@@ -158,7 +158,7 @@ async def test_a_probe_that_fails_leaves_its_checks_undecided():
     """Whatever the agent said; the others are decided."""
     result = {"criterion": "It says so", "strict": "contains", "text": "Done"}
     probes = {"order": sql("SELECT status FROM gone")}
-    plan = planned({"name": "t", **TEST, "evaluations": [REFUNDED, result], "probes": probes})
+    plan = make_plan({"name": "t", **TEST, "evaluations": [REFUNDED, result], "probes": probes})
     (trial,) = trials(await played(plan, agent_that()))
 
     assert [finding.outcome for finding in trial.findings] == ["undecided", "passed"]
@@ -171,7 +171,9 @@ async def test_a_probe_that_fails_leaves_its_checks_undecided():
 async def test_a_teardown_follows_every_end_and_its_failure_is_a_warning():
     """Also of conversations that fail."""
     world = WORLD | {"teardown": [*WORLD["teardown"], {"command": ["/no/such/program"]}]}
-    results = await played(planned({"name": "t", **TEST}, **world), agent_that(lambda _: AgentError("gone")))
+    results = await played(
+        make_plan({"name": "t", **TEST}, **world), agent_that(lambda _: AgentError("gone"))
+    )
 
     assert trials(results)[0].status == "failed"
     assert change("SELECT * FROM orders") == []
@@ -187,7 +189,7 @@ async def test_an_interrupted_run_still_tears_down():
             asked.set()
             await asyncio.sleep(600)
 
-    run = asyncio.create_task(played(planned({"name": "t", **TEST}, **WORLD), Hanging(), stop=stop))
+    run = asyncio.create_task(played(make_plan({"name": "t", **TEST}, **WORLD), Hanging(), stop=stop))
     await asked.wait()
     assert change("SELECT id FROM orders") == [("A1",)]
     stop.interrupt()
@@ -217,7 +219,7 @@ async def test_a_teardown_knows_the_session_of_a_conversation_that_was_cut_off()
         sql("INSERT INTO orders VALUES (:id, :order)", id="{{session.id}}", order="{{userInfo.order}}")
     ]
     result = {"criterion": "c", "strict": "contains", "text": "x"}
-    plan = planned({"name": "t", **TEST, "evaluations": [result]}, teardown=teardown)
+    plan = make_plan({"name": "t", **TEST, "evaluations": [result]}, teardown=teardown)
     results = await played(plan, Interrupted(), stop=stop)
 
     assert change("SELECT * FROM orders") == [("session-7", "A1")]
@@ -234,7 +236,7 @@ async def test_a_teardown_that_hangs_does_not_hold_up_an_interrupted_run(monkeyp
 
     run = asyncio.create_task(
         played(
-            planned({"name": "t", **TEST, "evaluations": [{"criterion": "c"}]}, **world),
+            make_plan({"name": "t", **TEST, "evaluations": [{"criterion": "c"}]}, **world),
             agent_that(),
             stop=stop,
         )
@@ -282,7 +284,7 @@ async def test_trials_with_one_lock_never_run_at_once_and_hold_up_no_others():
         locked("b", "shop", loops=2),
         *(locked(f"free {n}") for n in range(9)),
     ]
-    results = await played(planned(*tests), agent, parallel=4)
+    results = await played(make_plan(*tests), agent, parallel=4)
 
     assert {trial.status for trial in trials(results)} == {"completed"}
     assert len(trials(results)) == 14
@@ -298,11 +300,11 @@ async def test_locks_end_with_the_run(parallel, tmp_path):
     failing = fakes.ScriptedAgent(lambda test, heard: AgentError("gone"))
     async with asyncio.timeout(60):
         first = await played(
-            planned(*tests), failing, parallel=parallel, journal=journal, limits=Limits(failures_in_row=2)
+            make_plan(*tests), failing, parallel=parallel, journal=journal, limits=Limits(failures_in_row=2)
         )
         journal.close()
         journal = Journal(tmp_path, resume=True)
-        second = await played(planned(*tests), agent, parallel=parallel, journal=journal)
+        second = await played(make_plan(*tests), agent, parallel=parallel, journal=journal)
     journal.close()
 
     assert len(trials(first)) < 20
@@ -406,7 +408,7 @@ def test_a_signal_ends_a_run_after_its_teardown(suite, tmp_path, number):
 
 async def test_a_judge_sees_the_state_and_may_rest_on_it():
     """As the state after the conversation, without secrets; the simulated user does not see it."""
-    quoted = fakes.judged("pass", "The row says so.", (2, '"status": "refunded"'))
+    quoted = fakes.judge_answer("pass", "The row says so.", (2, '"status": "refunded"'))
     judge, user = fakes.ScriptedLLM([quoted]), fakes.ScriptedLLM(["More", "###STOP###"])
     key = "shop-key-4f81aa02"
     probes = {
@@ -416,7 +418,7 @@ async def test_a_judge_sees_the_state_and_may_rest_on_it():
         "large": {"command": [sys.executable, "-c", "print('x' * 20_000)"]},
     }
     test = {"name": "t", **TEST, "maxTurns": 2, "evaluations": [{"criterion": "It is refunded"}]}
-    job = Job(planned(test, **WORLD | {"probes": probes}), Policy(), Options(), Redactor(values=[key]))
+    job = Job(make_plan(test, **WORLD | {"probes": probes}), Policy(), Options(), Redactor(values=[key]))
     (trial,) = trials(await evaluate(job, Participants(agent_that(refunds), user, judge)))
     (prompt,) = judge.prompts
 

@@ -23,7 +23,7 @@ from ci_evals.adapters.transport.streams import StreamReader
 from ci_evals.domain.errors import LLMError
 from ci_evals.ports import Prompt
 
-OK = world.http('"ok"')
+OK = world.http_response('"ok"')
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -101,7 +101,7 @@ async def test_server_sees_the_end_of_the_connection() -> None:
 
 async def test_cookies_stay_in_their_conversation() -> None:
     """Two conversations are two customers."""
-    answers = [world.http("", "200 OK", "Set-Cookie: who=first"), OK, OK]
+    answers = [world.http_response("", "200 OK", "Set-Cookie: who=first"), OK, OK]
     async with world.raw_server(*answers) as (url, heard), new_client() as first:
         await send(first, url)
         await get(url)
@@ -111,8 +111,8 @@ async def test_cookies_stay_in_their_conversation() -> None:
 
 async def test_a_cookie_that_cannot_be_sent_back_is_not_kept() -> None:
     """The next request would break on it; others come along, as a server that spreads its load may want."""
-    first = world.http("", "200 OK", "Set-Cookie: a=\xe9", "Set-Cookie: b=1")
-    async with world.raw_server(first, world.http("")) as (url, heard), new_client() as client:
+    first = world.http_response("", "200 OK", "Set-Cookie: a=\xe9", "Set-Cookie: b=1")
+    async with world.raw_server(first, world.http_response("")) as (url, heard), new_client() as client:
         for _ in range(2):
             await send(client, url)
     assert b"\r\nCookie: b=1\r\n" in heard[1]
@@ -135,12 +135,12 @@ async def test_as_many_go_out_at_once_as_are_asked_for() -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        [OK + world.http('"another"')],
-        [OK[:-2], OK[-2:] + world.http('"another"')],
-        [OK, world.http('"another"')],
-        [OK, world.http('"another"')[:20]],
+        [OK + world.http_response('"another"')],
+        [OK[:-2], OK[-2:] + world.http_response('"another"')],
+        [OK, world.http_response('"another"')],
+        [OK, world.http_response('"another"')[:20]],
         [OK, b"\r\n"],
-        [world.http("", "204 No Content"), OK],
+        [world.http_response("", "204 No Content"), OK],
     ],
 )
 async def test_output_after_an_answer_is_dropped(more: list[bytes]) -> None:
@@ -284,7 +284,7 @@ async def test_a_proxy_is_asked_for_a_tunnel() -> None:
 
 async def test_refusing_proxy_is_reported_without_its_password() -> None:
     """By its status."""
-    refusal = world.http("", "407 Proxy Authentication Required")
+    refusal = world.http_response("", "407 Proxy Authentication Required")
     async with world.raw_server(refusal) as (proxy, _):
         with pytest.raises(ProxyError, match=r"^407 Proxy Authentication Required$"):
             await get("https://agent.example/", proxy=proxy.replace("//", "//user:s3cret@"))
@@ -327,7 +327,7 @@ def key_and_certificate(tmp_path: Path) -> tuple[Path, Path]:
 def test_proxy_over_tls_is_supported(key_and_certificate: tuple[Path, Path], scheme: str) -> None:
     """Its certificate is looked at as an agent's is, whatever the agent speaks."""
     key, certificate = key_and_certificate
-    with github_api.tls(github_api.Answer(200, {}), key, certificate) as proxy:
+    with github_api.serving_tls(github_api.Answer(200, {}), key, certificate) as proxy:
         asked = subprocess.run(
             [sys.executable, "-c", _BY_PROXY, certificate, f"{scheme}://agent.example/", proxy],
             capture_output=True,
@@ -362,7 +362,7 @@ async def test_untrusted_certificate_gets_no_request(
 ) -> None:
     """What is said of it names the reason."""
     key, certificate = key_and_certificate
-    served = github_api.tls(github_api.Answer(200, {}), key, certificate)
+    served = github_api.serving_tls(github_api.Answer(200, {}), key, certificate)
     with served as url, pytest.raises(UnreachableError, match="certificate verify failed"):
         await get(url)
 
@@ -373,8 +373,8 @@ async def test_no_model_is_asked_whose_certificate_is_not_trusted(
 ) -> None:
     """The SDK's own client checks it too."""
     key, certificate = key_and_certificate
-    with github_api.tls(github_api.Answer(200, {}), key, certificate) as url:
-        llm = OpenAILLM("m", "some-key", url, limiter=world.limiter(budget=world.ONCE))
+    with github_api.serving_tls(github_api.Answer(200, {}), key, certificate) as url:
+        llm = OpenAILLM("m", "some-key", url, limiter=world.limiter(budget=world.NO_RETRIES))
         with pytest.raises(LLMError, match=r"could not be reached: .*certificate verify failed"):
             await llm.complete(Prompt("", "Hi"))
         await llm.aclose()
@@ -382,7 +382,7 @@ async def test_no_model_is_asked_whose_certificate_is_not_trusted(
 
 async def test_a_handshake_has_no_headers_of_a_message() -> None:
     """Nor those that end a connection, whatever their case."""
-    refusal = world.http("{}", "403 No")
+    refusal = world.http_response("{}", "403 No")
     async with world.raw_server(refusal) as (url, heard), new_client() as client:
         message = Message("GET", URL(url), b"{}", {"content-type": "application/json", "x-key": "k"})
         answer = await client.converse(message, StreamReader("websocket"))

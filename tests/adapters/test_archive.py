@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 from each_row import each_row
-from github_api import zip_of, zipped
+from github_api import zip_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_examples import examples
@@ -193,7 +193,7 @@ def test_file_that_is_neither_zip_nor_json_is_reported(data):
     assert refused(data) == "is neither a zip nor the file _results.json"
 
 
-@pytest.mark.parametrize("content", [b"", b"# Results", zipped(a=JSON)], ids=["no", "text", "zip"])
+@pytest.mark.parametrize("content", [b"", b"# Results", zip_of({"a": JSON})], ids=["no", "text", "zip"])
 def test_entry_that_is_no_json_is_reported(content):
     """Also a zip that was given the name."""
     assert refused(zip_of({NAME: content})) == "holds a _results.json that is not JSON"
@@ -214,7 +214,7 @@ def test_a_flipped_bit_is_noticed():
 
 ORIGINALS = [
     zip_of({NAME: JSON * 20, f"a/{NAME}": "{}", "b/": "", "ü.md": "x"}),
-    zipped(_results_json=zlib.compress(JSON)),
+    zip_of({"_results.json": zlib.compress(JSON)}),
 ]
 
 

@@ -154,7 +154,7 @@ def test_artifacts_of_every_page_are_looked_at(api):
     for _ in range(130):
         api.add_run(HEAD, b"", event="pull_request", head_branch="topic")
     assert name_of(found(api)) == "base"
-    assert len(api.asked("/actions/artifacts$")) == 2
+    assert len(api.requests_to("/actions/artifacts$")) == 2
 
 
 def test_there_is_an_end_to_pages(api):
@@ -163,7 +163,7 @@ def test_there_is_an_end_to_pages(api):
     for _ in range(501):
         api.add_run(HEAD, b"", event="pull_request", head_branch="topic")
     assert isinstance(found(api), NoBaseline)
-    assert len(api.asked("/actions/artifacts$")) == 5
+    assert len(api.requests_to("/actions/artifacts$")) == 5
 
 
 def test_five_requests_are_enough(api):
@@ -257,7 +257,7 @@ def test_only_the_last_hundred_commits_are_read(api):
     api.add_run(line[10], artifact("long ago"), created_at="2026-11-08T09:00:00Z")
     pushed = GitHubEvent(event="push", repository=REPOSITORY, base=Base("main", line[-1]))
     assert found(api, pushed).note.endswith("not among the last 100 commits")
-    assert len(api.asked("/commits$")) == 1
+    assert len(api.requests_to("/commits$")) == 1
     api.add_run(line[50], artifact("the last that is read"))
     assert found(api, pushed).note.endswith("of main, 99 commits before the base")
 
@@ -289,7 +289,7 @@ def test_another_branch_has_its_own_newest_run(api):
     outcome = found(api, branch="release")
     assert name_of(outcome) == "new"
     assert outcome.note == f"the baseline is commit {release[1][:7]} of release, the newest run of release"
-    assert api.asked("/commits$")[0].query["sha"] == "release"
+    assert api.requests_to("/commits$")[0].query["sha"] == "release"
 
 
 def test_the_events_own_branch_by_name_changes_nothing(api):
@@ -442,7 +442,7 @@ def test_there_is_an_end_to_refused_runs(api):
     for _ in range(12):
         api.add_run(BASE, artifact("planted"), event="issue_comment")
     assert found(api) == ONLY_OTHERS
-    assert len(api.asked("/actions/runs/")) == 10
+    assert len(api.requests_to("/actions/runs/")) == 10
 
 
 def test_forks_and_expired_ones_use_up_nothing(api):
@@ -452,7 +452,7 @@ def test_forks_and_expired_ones_use_up_nothing(api):
         api.add_run(BASE, artifact("forked"), event="pull_request", **FORKED)
         api.add_run(BASE, artifact("old"), expired=True)
     assert name_of(found(api)) == "honest"
-    assert len(api.asked("/actions/runs/")) == 1
+    assert len(api.requests_to("/actions/runs/")) == 1
 
 
 # -- none

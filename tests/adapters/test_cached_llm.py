@@ -8,7 +8,7 @@ import builders as build
 import fakes
 import pytest
 from fakes import ScriptedLLM
-from plans import planned
+from plans import make_plan
 
 from ci_evals.adapters.answer_cache import AnswerCache
 from ci_evals.adapters.models.cached_llm import CachedLLM
@@ -86,7 +86,7 @@ def test_rejected_answers_are_requested_again(tmp_path):
 
 
 def answer(verdict, quote="All is well"):
-    return fakes.judged(verdict, "So it is.", (1, quote))
+    return fakes.judge_answer(verdict, "So it is.", (1, quote))
 
 
 PASS, FAIL = answer("pass"), answer("fail")
@@ -95,7 +95,7 @@ VOID, CANNOT = answer("pass", "Nobody said this"), answer("cannot_tell")
 
 def judged(folder, llm, sample_id="1", votes=1):
     """The outcome and cause of a verdict on a small conversation, and what it took."""
-    test = planned({"name": "t", "guidelines": "g", "maxTurns": 1, "evaluations": [{"criterion": "c"}]})
+    test = make_plan({"name": "t", "guidelines": "g", "maxTurns": 1, "evaluations": [{"criterion": "c"}]})
     suite = test.suites[0].suite
     transcript = Transcript(turns=(build.turn(1, agent="All is well."),), status=EndState.COMPLETED)
     meter = MeteredLLM(cached(folder, llm), "judge", lambda _: None)

@@ -55,7 +55,7 @@ def texts(api: GitHubApi, number: int = 7) -> list[str]:
 
 def written(api: GitHubApi) -> list[str]:
     """The requests that changed something, which a question to GraphQL does not."""
-    return [request.method for request in api.asked("^(?!GET|POST /graphql)")]
+    return [request.method for request in api.requests_to("^(?!GET|POST /graphql)")]
 
 
 def of(run: WorkflowRun | None, text: str = "Hello", key: str = "default") -> Comment:
@@ -219,7 +219,7 @@ async def test_an_app_finds_its_own_comment_and_no_other(api: GitHubApi) -> None
     own = api.add_comment(7, of(None).body, OTHER_BOT)
     api.bot = OTHER_BOT
     assert await post(api) == Posted(comments.CommentStatus.UPDATED, own["html_url"])
-    assert api.asked("/user") == []
+    assert api.requests_to("/user") == []
     assert of_the_job["body"] == of(None).body
 
 
@@ -269,7 +269,7 @@ async def test_a_persons_token_knows_its_person(api: GitHubApi) -> None:
     own["user"] = PERSON | {"login": "renamed"}
     assert await post(api, of(None)) == Posted(comments.CommentStatus.UPDATED, own["html_url"])
     assert [one["body"] for one in others[:2]] == [SAID.body] * 2
-    assert len(api.asked("/user")) == 2
+    assert len(api.requests_to("/user")) == 2
 
 
 @pytest.mark.parametrize("user", [None, {}, [], {"id": "x"}])

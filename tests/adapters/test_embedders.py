@@ -35,7 +35,7 @@ async def embed(models: world.Models, *texts: str, key: str | None = None) -> Em
         EMBEDDER,
         key or models.key,
         models.openai_url,
-        limiter=world.limiter(budget=world.ONCE),
+        limiter=world.limiter(budget=world.NO_RETRIES),
         timeout=5,
     )
     embedder = OpenAIEmbedder(api)
@@ -127,7 +127,7 @@ def test_any_answer_is_read_or_refused(data: Any):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    return static_model.write(tmp_path_factory.mktemp("model"))
+    return static_model.write_model(tmp_path_factory.mktemp("model"))
 
 
 async def test_a_model_in_a_folder(folder):

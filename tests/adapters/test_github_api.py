@@ -224,7 +224,7 @@ async def test_a_rate_limit_is_waited_for(
     api.fail(method, answer)
     await sent(hub, method)
     assert slept == [wait]
-    assert len(api.asked(method)) == 2
+    assert len(api.requests_to(method)) == 2
     assert len(api.comments.get(7, [])) == (method == "POST")
 
 
@@ -402,7 +402,7 @@ async def test_unsupported_proxy_is_reported(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(answers=st.lists(world.odd_answers(), max_size=3), method=st.sampled_from(["GET", "POST", "ZIP"]))
+@given(answers=st.lists(world.odd_responses(), max_size=3), method=st.sampled_from(["GET", "POST", "ZIP"]))
 async def test_no_answer_breaks_the_client(answers: list[bytes], method: str) -> None:
     """Whatever a server sends, it is an answer or a `GitHubError`."""
     closing = [part for answer in answers for part in (answer, world.HANG_UP)]

@@ -80,7 +80,7 @@ async def test_a_download_that_breaks_is_asked_for_anew(
     """The signed address is good for a minute; what came of a broken answer is thrown away."""
     api.fail("BLOB", Answer(503, raw=b"<Error/>"), Answer(200, raw=b"half of it", headers=PROMISE))
     assert await download.read(hub) == b"PK data"
-    assert len(api.asked("/zip")) == 3
+    assert len(api.requests_to("/zip")) == 3
     assert [0 <= seconds <= most for seconds, most in zip(slept, (2, 4), strict=True)] == [True, True]
 
 
@@ -115,7 +115,7 @@ async def test_a_download_that_is_gone_is_not_repeated(
     download.artifact["expired"] = True
     error = await download.refusal(hub)
     assert (str(error), error.status) == ("GitHub answered 410 (Artifact has expired)", 410)
-    assert (len(api.asked("/zip")), api.blob_requests) == (1, [])
+    assert (len(api.requests_to("/zip")), api.blob_requests) == (1, [])
 
 
 async def test_a_download_without_the_permission_names_it(
@@ -186,7 +186,7 @@ def test_a_download_keeps_tls(tmp_path: Path) -> None:
         check=True, capture_output=True,
     )  # fmt: skip
     redirect = Answer(302, None, {"Location": "http://store.example/zip?sig=signed"})
-    with github_api.tls(redirect, key, certificate) as url:
+    with github_api.serving_tls(redirect, key, certificate) as url:
         completed = subprocess.run(
             [sys.executable, "-c", WITHOUT_TLS, url],
             env=os.environ | {"SSL_CERT_FILE": str(certificate)}, check=True, capture_output=True, text=True,

@@ -34,9 +34,9 @@ SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalPropert
 
 CLAUDE = """
 if asked["model"] == "failing":
-    refused("API Error: 500 Internal server error", 500)
+    error_result("API Error: 500 Internal server error", 500)
 if asked["model"] == "locked":
-    refused("Not logged in · Please run /login")
+    error_result("Not logged in · Please run /login")
 if asked["model"] == "mute":
     return ""
 return "{}" if asked["schema"] else asked["system"] + ": " + asked["text"]
@@ -83,7 +83,7 @@ async def llm_case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         llms = [
             kind("m", models.key, url),
             kind("mute", models.key, url),
-            kind("m", models.key, "http://127.0.0.1:1", limiter=world.limiter(budget=world.ONCE)),
+            kind("m", models.key, "http://127.0.0.1:1", limiter=world.limiter(budget=world.NO_RETRIES)),
             kind("m", "wrong", url),
         ]
         yield LLMCase(*llms)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import builders as build
 import fakes
 import pytest
-from plans import planned
+from plans import make_plan
 
 from ci_evals._version import __version__
 from ci_evals.adapters.journal.capture import RunCapture
@@ -29,7 +29,7 @@ from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import CheckedJudge
 from ci_evals.wiring.recordings import ReplayedPlayers, recorded, recorded_judges
 
-PASS, FAIL = (fakes.judged(verdict, "It greets.") for verdict in ("pass", "fail"))
+PASS, FAIL = (fakes.judge_answer(verdict, "It greets.") for verdict in ("pass", "fail"))
 JUDGED = {"criterion": "The agent greets"}
 MEANT = {"criterion": "It means hello", "strict": "answer_matches", "expected": "Hi", "match": "semantic"}
 
@@ -126,7 +126,7 @@ def everybody(agent, user=("Hello", "Goodbye ###STOP###"), judge=(PASS,)):
 def talk(*evaluations, **fields):
     """A plan of one test that needs all models."""
     test = {"turns": [{"user": "Hi"}, {"user": "auto"}], "maxTurns": 3, "name": "t"}
-    return planned(test | {"evaluations": [*(evaluations or (JUDGED, MEANT))]}, **fields)
+    return make_plan(test | {"evaluations": [*(evaluations or (JUDGED, MEANT))]}, **fields)
 
 
 async def test_a_replay_gives_the_results_of_the_recorded_run(folder):
@@ -194,7 +194,7 @@ async def test_no_secret_is_in_a_recording(tmp_path):
         ],
         "maxTurns": 2,
     }
-    plan = planned({"name": "t"} | known)
+    plan = make_plan({"name": "t"} | known)
     result = fakes.reply(f"{order} is on its way", params={order: order}, trace={"auth": f"Bearer {key}"})
     participants = everybody(fakes.ScriptedAgent([result]), user=[f"Thanks for {order}"])
     first = await folder.record(plan, participants)
@@ -203,7 +203,7 @@ async def test_no_secret_is_in_a_recording(tmp_path):
     assert not [secret for secret in (key, order, "ORDER", "0123456789") if secret in text]
     folder.redactor = Redactor()
     masked = json.loads(json.dumps(known).replace(order, "***"))
-    again = await folder.replay(planned({"name": "t"} | masked))
+    again = await folder.replay(make_plan({"name": "t"} | masked))
     assert timeless(again) == timeless(first)
 
 
@@ -219,12 +219,12 @@ async def test_check_for_a_leaked_secret_fails_in_the_replay_too(tmp_path):
     ]
     participants = everybody(fakes.ScriptedAgent([f"My key is {other}"]))
     (first,) = await folder.record(
-        planned({"name": "t", "turns": [{"user": "Hi"}], "evaluations": checks}), participants
+        make_plan({"name": "t", "turns": [{"user": "Hi"}], "evaluations": checks}), participants
     )
     masked = json.loads(json.dumps(checks).replace(key, "***"))
     masked[0] |= {"weight": 7, "criterion": "Named anew"}
     folder.redactor = Redactor()
-    plan = planned({"name": "t", "turns": [{"user": "Hi"}], "evaluations": masked})
+    plan = make_plan({"name": "t", "turns": [{"user": "Hi"}], "evaluations": masked})
     (again,) = await folder.replay(plan)
     outcomes = [[finding.outcome.value for finding in result.findings] for result in (first, again)]
     assert outcomes == [["failed", "failed", "passed", "failed"]] * 2
@@ -265,12 +265,12 @@ async def test_a_replay_has_the_recorded_probes(folder):
     """Those before the first message and after the last one; what was not probed has no value."""
     check = {"criterion": "Refunded", "strict": "state", "probe": "shop", "path": "$", "equals": 2}
     probes = {"shop": {"http": {"url": "http://shop/1"}}}
-    plan = planned({"name": "t", "turns": [{"user": "Hi"}], "evaluations": [check]}, probes=probes)
+    plan = make_plan({"name": "t", "turns": [{"user": "Hi"}], "evaluations": [check]}, probes=probes)
     participants = replace(everybody(fakes.ScriptedAgent(["Hello"])), world=Shop())
     first = await folder.record(plan, participants)
     assert (first[0].probes_before["shop"].value, first[0].probes["shop"].value) == (1, 2)
     assert timeless(await folder.replay(plan)) == timeless(first)
-    more = planned(
+    more = make_plan(
         {"name": "t", "turns": [{"user": "Hi"}], "evaluations": [check | {"probe": "till"}]},
         probes={"till": {"http": {"url": "http://shop/2"}}},
     )
@@ -317,8 +317,8 @@ async def test_replay_of_an_unrecorded_call_fails(folder, different):
     """And the failure says what it is, whatever the number of attempts."""
     change, text = DIFFERENT[different]
     whole = {"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 2, "evaluations": [JUDGED]}
-    await folder.record(planned(whole), everybody(fakes.ScriptedAgent(["Hello"])))
-    (result,) = await folder.replay(planned(whole | change), retries=1)
+    await folder.record(make_plan(whole), everybody(fakes.ScriptedAgent(["Hello"])))
+    (result,) = await folder.replay(make_plan(whole | change), retries=1)
     assert result.status == "failed"
     assert [attempt.error for attempt in result.attempts] == [
         f"the recording has no answer to this: {text}; record again"
@@ -502,7 +502,7 @@ async def test_a_full_disk_ends_no_run(folder):
 async def test_evidence_that_came_late_is_missing_in_a_replay_too(folder):
     """The corrected result is appended without answers, and the recorded reply gets its gap."""
     check = {"criterion": "No refund", "strict": "tool_not_used", "toolName": "REFUND"}
-    plan = planned({"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 1, "evaluations": [check]})
+    plan = make_plan({"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 1, "evaluations": [check]})
     trace = "00-{}-{}-01".format("a" * 32, "b" * 16)
     reply = fakes.reply("Hello", workflows=(), tool_calls=(), traceparent=trace)
     recorder = Recorder(folder, plan)
@@ -575,7 +575,7 @@ def test_a_folder_without_a_recording_says_so(tmp_path):
 
 async def test_two_runs_do_not_record_to_one_file(tmp_path):
     """The second is refused, and so is a replay meanwhile; the file is as the first one has it."""
-    plan, folder = planned({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
+    plan, folder = make_plan({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
     first = Recorder(folder, plan)
     folder.results = tmp_path / "elsewhere"
     late = Recorder(folder, plan)
@@ -596,7 +596,7 @@ async def test_two_runs_do_not_record_to_one_file(tmp_path):
 @pytest.mark.parametrize("left", [b"", b'{"journalV', b'{"journalVersion":4,"tool":{"na'])
 async def test_recording_killed_in_its_first_line_starts_over(tmp_path, left):
     """There is nothing in it to lose."""
-    plan, folder = planned({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
+    plan, folder = make_plan({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
     folder.file.write_bytes(left)
     recorder = Recorder(folder, plan)
     recorder.begin()

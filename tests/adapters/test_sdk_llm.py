@@ -18,7 +18,7 @@ import pytest
 import world
 from hypothesis import HealthCheck, given, settings
 from property_examples import examples
-from world import Asked, Fault, Models
+from world import Fault, ModelRequest, Models
 
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM
@@ -52,7 +52,7 @@ def make(request: pytest.FixtureRequest, models: Models) -> Make:
     """Makes a model of each provider in turn, without repeats unless a test wants some."""
 
     def make(model: str = "some-model", **options: Any) -> LLM:
-        options = {"limiter": world.limiter(budget=world.ONCE), "timeout": 5, **options}
+        options = {"limiter": world.limiter(budget=world.NO_RETRIES), "timeout": 5, **options}
         if request.param == "openai":
             return OpenAILLM(model, options.pop("key", models.key), models.openai_url, **options)
         return AnthropicLLM(model, options.pop("key", models.key), models.url, **options)
@@ -501,7 +501,7 @@ async def test_nobody_there_says_nothing_of_the_key(make: Make) -> None:
 @pytest.mark.parametrize(("kind", "name"), [(OpenAILLM, "OpenAI"), (AnthropicLLM, "Anthropic")])
 async def test_a_server_that_is_not_there(kind: type[LLM], name: str) -> None:
     """The error says that it could not be reached."""
-    llm = kind("m", "key", "http://127.0.0.1:1", limiter=world.limiter(budget=world.ONCE))
+    llm = kind("m", "key", "http://127.0.0.1:1", limiter=world.limiter(budget=world.NO_RETRIES))
     assert f"{name} at 127.0.0.1:1 could not be reached" in str(await failure(llm))
 
 
@@ -509,7 +509,7 @@ async def test_a_connection_that_breaks(make: Make, models: Models) -> None:
     """The server was there: that is said otherwise than that it could not be reached."""
     async with world.raw_server() as (url, heard):
         error = str(
-            await failure(type(make())("m", "some-key", url, limiter=world.limiter(budget=world.ONCE)))
+            await failure(type(make())("m", "some-key", url, limiter=world.limiter(budget=world.NO_RETRIES)))
         )
     assert f" at {url.removeprefix('http://')} broke: Server disconnected" in error
     models.always = Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"})
@@ -547,7 +547,11 @@ async def test_the_time_is_for_a_whole_attempt(make: Make, models: Models) -> No
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
         llm = type(make())(
-            "m", "some-key", f"http://{host}:{port}", limiter=world.limiter(budget=world.ONCE), timeout=0.05
+            "m",
+            "some-key",
+            f"http://{host}:{port}",
+            limiter=world.limiter(budget=world.NO_RETRIES),
+            timeout=0.05,
         )
         assert str(await failure(llm)).endswith("did not answer within 0.05 s")
         await dried.wait()
@@ -570,7 +574,7 @@ async def test_a_late_answer_counts_its_attempts(make: Make, models: Models) -> 
     max_examples=examples(50),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-@given(world.odd_answers())
+@given(world.odd_responses())
 def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
     """Whatever a server says in its status and headers is a completion or an `LLMError`."""
     kind = type(make())
@@ -578,7 +582,7 @@ def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
     async def ask_once() -> None:
         async with world.raw_server(*[answer, world.HANG_UP] * 2) as (url, _):
             with suppress(LLMError):
-                await ask(kind("m", "some-key", url, limiter=world.limiter(budget=world.ONCE)), JUDGING)
+                await ask(kind("m", "some-key", url, limiter=world.limiter(budget=world.NO_RETRIES)), JUDGING)
 
     asyncio.run(ask_once())
 
@@ -587,7 +591,7 @@ def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
 async def test_cookies_are_not_kept(make: Make, cookie: bytes) -> None:
     """One beyond ASCII would even break the next request."""
     answer = b"HTTP/1.1 400 X\r\nSet-Cookie: " + cookie + b"\r\nContent-Length: 2\r\n\r\n{}"
-    limiter = world.limiter(budget=world.ONCE)
+    limiter = world.limiter(budget=world.NO_RETRIES)
     async with (
         world.raw_server(answer, answer, world.HANG_UP, world.HANG_UP) as (url, received),
         closing(type(make())("m", "some-key", url, limiter=limiter)) as llm,
@@ -621,10 +625,10 @@ PASSWORD = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".enco
 
 async def test_a_proxy_gets_its_password(make: Make, proxied: Callable[[str], None]) -> None:
     """With the request itself, if the model's address has no TLS."""
-    async with world.raw_server(world.http("{}", "418 No")) as (proxy, received):
+    async with world.raw_server(world.http_response("{}", "418 No")) as (proxy, received):
         proxied(proxy)
         llm = type(make())(
-            "m", "some-key", "http://model.example/v1", limiter=world.limiter(budget=world.ONCE)
+            "m", "some-key", "http://model.example/v1", limiter=world.limiter(budget=world.NO_RETRIES)
         )
         assert "at model.example answered with status 418" in str(await failure(llm))
     assert received[0].startswith(b"POST http://model.example/v1/")
@@ -633,10 +637,13 @@ async def test_a_proxy_gets_its_password(make: Make, proxied: Callable[[str], No
 
 async def test_a_proxy_is_asked_for_a_tunnel(make: Make, proxied: Callable[[str], None]) -> None:
     """It gets its password and the host, but neither path nor key."""
-    async with world.raw_server(world.http("", "407 Proxy Authentication Required")) as (proxy, received):
+    async with world.raw_server(world.http_response("", "407 Proxy Authentication Required")) as (
+        proxy,
+        received,
+    ):
         proxied(proxy)
         llm = type(make())(
-            "m", "some-key", "https://model.example/v1", limiter=world.limiter(budget=world.ONCE)
+            "m", "some-key", "https://model.example/v1", limiter=world.limiter(budget=world.NO_RETRIES)
         )
         error = str(await failure(llm))
     assert error.endswith("at model.example could not be reached: 407 Proxy Authentication Required")
@@ -758,7 +765,7 @@ async def test_calls_under_way_are_bounded(make: Make, models: Models) -> None:
     """However many are asked for at once: each takes a connection, and a process may open only so many."""
     lock, under_way, most = threading.Lock(), 0, 0
 
-    def answer(asked: Asked) -> str:
+    def answer(asked: ModelRequest) -> str:
         nonlocal under_way, most
         with lock:
             under_way += 1

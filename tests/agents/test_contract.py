@@ -110,7 +110,7 @@ class Aui(Ported):
     def served(self) -> Iterator[None]:
         stalled = threading.Event()
 
-        def answer(heard: world.Heard) -> Any:
+        def answer(heard: world.AgentMessage) -> Any:
             if heard.text == "fail":
                 return world.SERVER_ERROR
             if heard.text == "stall":

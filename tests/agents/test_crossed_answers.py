@@ -50,7 +50,7 @@ async def double_server(seconds, answer=plain, chance=1.0, seed=1):
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-                data = world.http(json.dumps(answer(json.loads(await reader.readexactly(length)))))
+                data = world.http_response(json.dumps(answer(json.loads(await reader.readexactly(length)))))
                 writer.write(data)
                 books["answered"] += 1
                 if dice.random() < chance:
@@ -133,7 +133,7 @@ async def test_line_ends_after_an_answer_are_no_answer():
         for _ in range(2):
             await reader.readuntil(b"\r\n\r\n")
             await reader.read(1000)
-            writer.write(world.http('{"answer": "answer to question 0 of 1"}'))
+            writer.write(world.http_response('{"answer": "answer to question 0 of 1"}'))
             await asyncio.sleep(0.01)
             writer.write(b"\r\n")
         writer.close()

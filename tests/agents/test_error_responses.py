@@ -12,7 +12,7 @@ import world
 from agent_cases import server_agent
 from doc_pages import ROOT, table
 from each_row import each_row
-from endpoints import Asked, adk_event, ag_ui_call, completion, response, sse
+from endpoints import EndpointRequest, adk_event, ag_ui_call, completion, response, sse
 
 from ci_evals.agents.aui.wire import read_reply
 from ci_evals.agents.python.loading import agent_of
@@ -53,10 +53,10 @@ class Case:
     failure: str = ""
 
 
-def langgraph(stream: Any, tasks: Any = ()) -> Callable[[Asked], Any]:
+def langgraph(stream: Any, tasks: Any = ()) -> Callable[[EndpointRequest], Any]:
     """Answer as a LangGraph Server: a thread, a run, its state."""
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: EndpointRequest) -> Any:
         if asked.path.endswith("/runs/stream"):
             return stream
         if asked.path.endswith("/state"):
@@ -66,10 +66,10 @@ def langgraph(stream: Any, tasks: Any = ()) -> Callable[[Asked], Any]:
     return answer
 
 
-def a2a(body: Any) -> Callable[[Asked], Any]:
+def a2a(body: Any) -> Callable[[EndpointRequest], Any]:
     """Answer as an agent of A2A: a card, then this body."""
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: EndpointRequest) -> Any:
         if asked.method == "GET":
             url = f"http://{asked.headers['host']}/"
             interface = {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
@@ -79,17 +79,17 @@ def a2a(body: Any) -> Callable[[Asked], Any]:
     return answer
 
 
-def task(state: str) -> Callable[[Asked], Any]:
+def task(state: str) -> Callable[[EndpointRequest], Any]:
     """Answer with a task that ended so."""
     message = {"role": "ROLE_AGENT", "messageId": "m", "parts": [{"text": "The bank is closed."}]}
     return a2a({"result": {"task": {"id": "t", "status": {"state": state, "message": message}}}})
 
 
-def rasa(events: list[Any], words: Any = ()) -> Callable[[Asked], Any]:
+def rasa(events: list[Any], words: Any = ()) -> Callable[[EndpointRequest], Any]:
     """Answer as a Rasa server: its channel, and the tracker before and after."""
     kept: list[Any] = [{"event": "action", "name": "action_session_start"}]
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked: EndpointRequest) -> Any:
         if asked.path.startswith("/webhooks"):
             kept.extend(events)
             return [*words]
@@ -120,7 +120,7 @@ CASES = [
             "choices": [
                 {
                     "error": {"message": "broke"},
-                    "message": {"content": "One moment.", "tool_calls": endpoints.calls(("refund", {}))},
+                    "message": {"content": "One moment.", "tool_calls": endpoints.tool_calls(("refund", {}))},
                 }
             ]
         },
@@ -239,7 +239,7 @@ async def answered(case: Case) -> Any:
         return await send_message(agent(case.adapter, stub.url, stub.key))
 
 
-def carries_message(asked: Asked) -> bool:
+def carries_message(asked: EndpointRequest) -> bool:
     """Return whether a request says the message; ADK opens a session before."""
     return "/sessions/" not in asked.path
 

@@ -10,7 +10,7 @@ import pytest
 import recorded_http
 import world
 from agent_cases import server_agent
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 from endpoints import completion, response
 
 from ci_evals.agents.python.loading import agent_of
@@ -64,7 +64,7 @@ def test_an_endpoint_of_openai_is_sent_it_before_the_first_message(options, tmp_
     key = "input" if options else "messages"
     sent = stub.asked[0].body[key]
     assert [one for one in sent if one["role"] != "system"] == [*SAID, {"role": "user", "content": "A-1"}]
-    (test,) = results_in(tmp_path)["suites"][0]["tests"]
+    (test,) = read_results(tmp_path)["suites"][0]["tests"]
     assert test["turns"] == [
         *(
             {"assistant": each["content"]}
@@ -84,7 +84,7 @@ async def test_a_stored_response_is_not_sent_it_again():
     with endpoints.serving(lambda asked: response("Hi.")) as stub:
         settings = AgentSettings("m", stub.key, stub.url, options={"api": "responses"})
         agent = server_agent("openai", settings)
-        await framework_chats.talk(agent, "A-1", "Thanks", history=framework_chats.HISTORY)
+        await framework_chats.converse(agent, "A-1", "Thanks", history=framework_chats.HISTORY)
     assert [len(asked.body["input"]) for asked in stub.asked] == [4, 1]
 
 
@@ -131,8 +131,8 @@ def test_an_adapter_that_cannot_says_so_before_anything_runs(adapter, fields, me
 @pytest.mark.parametrize("name", ["langgraph", "ag-ui", "adk", "responses", "responses-agent", "ai-sdk"])
 async def test_a_server_of_a_framework_goes_on_from_it(name):
     """The real server counts the user's messages, and the reply has no words or calls of before."""
-    with recorded_http.served(recorded_http.load(RECORDED / f"{name}-history.json")) as stub:
-        (hello, again), _ = await framework_chats.TALKS[name]["history"](stub.url)
+    with recorded_http.serve_recorded(recorded_http.load(RECORDED / f"{name}-history.json")) as stub:
+        (hello, again), _ = await framework_chats.CONVERSATIONS[name]["history"](stub.url)
     assert (hello.agent, again.agent) == ("2: Hello", "3: Hello again")
     assert (hello.tool_calls, again.tool_calls) == ((), ())
     sent = json.dumps([body for _, _, body in stub.asked])
@@ -209,7 +209,7 @@ def test_a_program_is_told_it_when_it_is_opened(tmp_path):
     """Without one, the line has no such key."""
     (tmp_path / "agent.py").write_text(PROGRAM)
     played(tmp_path, "--provider=offline", adapter=f"command: {sys.executable} agent.py")
-    (trial,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"]
+    (trial,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"]
     assert trial["turns"][0]["agent"] == "3 is late"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import endpoints
 import framework_chats
 import pytest
-from endpoints import Asked, adk_event, ag_ui_call, ag_ui_run, sse
+from endpoints import EndpointRequest, adk_event, ag_ui_call, ag_ui_run, sse
 
 from ci_evals.adapters.hand_over import hand_over
 from ci_evals.domain.transcript import Reply
@@ -35,11 +35,11 @@ def test_what_calls_say_of_a_hand_over(names: list[str], all_known: bool, expect
 
 
 async def said_by_adk(*events: Any) -> Reply:
-    def answer(asked: Asked) -> Any:
+    def answer(asked: EndpointRequest) -> Any:
         return sse(*events) if asked.path.startswith("/run") else {"state": {}}
 
     with endpoints.serving(answer) as stub:
-        (reply,), _ = await framework_chats.talk(
+        (reply,), _ = await framework_chats.converse(
             framework_chats.agent("adk", stub.url, key=stub.key), "Hello"
         )
     return reply
@@ -47,7 +47,7 @@ async def said_by_adk(*events: Any) -> Reply:
 
 async def said_by_ag_ui(*events: Any, text: str) -> Reply:
     with endpoints.serving(lambda _: ag_ui_run(*events, text=text)) as stub:
-        (reply,), _ = await framework_chats.talk(
+        (reply,), _ = await framework_chats.converse(
             framework_chats.agent("ag-ui", stub.url, key=stub.key), "Hello"
         )
     return reply

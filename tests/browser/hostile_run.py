@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import hostile
+import hostile_text
 import reliability_cases
 
 from ci_evals.domain.results.comparison import Comparison, TestName
@@ -40,9 +40,9 @@ NAMES = (
     *("__proto__", "constructor", "TESTS", "undefined", "index", "test", "t0.1", "1", "vs1", ".", "..", "/"),
     *("#", "%2F", "%zz", "a/b#c?d%25e", "a/1/2/vs1", '"', "'", "\n", "\ud83d", "\u202e", "a\u200db"),
 )
-_KNOWN = reliability_cases.trusted()
+_KNOWN = reliability_cases.results_with_all_studies()
 """Of which all is known that can be of judge and simulated user."""
-TEXTS = (*MARKUP, *hostile.CORPUS, *NAMES)
+TEXTS = (*MARKUP, *hostile_text.CORPUS, *NAMES)
 
 
 def poisoned_runs(
@@ -71,10 +71,10 @@ def _narrowed(results: Results, name: TestName) -> Results:
         turns=Turns(trial.turns[:2]),
         findings=(
             *trial.findings,
-            reliability_cases.GRADED,
-            *reliability_cases.tests()[1].trials[0].findings,
+            reliability_cases.GRADED_FINDING,
+            *reliability_cases.sample_tests()[1].trials[0].findings,
         ),
-        user_audit=UserAudit(violations=reliability_cases.BREACHES),
+        user_audit=UserAudit(violations=reliability_cases.VIOLATIONS),
     )
     test = replace(test, trials=(trial,))
     return replace(
@@ -87,9 +87,9 @@ def _narrowed(results: Results, name: TestName) -> Results:
 
 
 def _poisoned(results: Results, texts: Sequence[str]) -> Results:
-    whole = hostile.poisoned(results, " ".join(text for text in texts if len(text) < 1_000))
+    whole = hostile_text.fill_free_text(results, " ".join(text for text in texts if len(text) < 1_000))
     suites = tuple(
-        replace(hostile.poisoned(results.suites[0], text), folder=f"suite-{number}")
+        replace(hostile_text.fill_free_text(results.suites[0], text), folder=f"suite-{number}")
         for number, text in enumerate(texts)
     )
     return replace(whole, suites=suites, comparison=_compared(whole.comparison, results, texts))
@@ -99,7 +99,7 @@ def _compared(whole: Comparison | None, results: Results, texts: Sequence[str]) 
     if whole is None or results.comparison is None:
         return None
     worst, *_ = results.comparison.regressed
-    changes = tuple(hostile.poisoned(worst, text) for text in texts)
+    changes = tuple(hostile_text.fill_free_text(worst, text) for text in texts)
     names = tuple(TestName(suite=text, name=text) for text in texts)
     return replace(
         whole,

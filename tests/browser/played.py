@@ -48,20 +48,20 @@ def _run(folder: Path, name: str, agent: DemoServer, models: world.Models, *more
     assert (folder / name / "report.html").is_file(), ran.stderr
 
 
-def _answer(asked: world.Asked) -> str:
+def _answer(asked: world.ModelRequest) -> str:
     """A judge that dislikes one thing, and cannot be understood about another."""
     if not asked.wants_json:
         return _next_message(asked)
     if _UNREADABLE in asked.text:
         return "Hard to say."
     unliked = _UNLIKED in asked.text
-    return fakes.judged(
+    return fakes.judge_answer(
         "fail" if unliked else "pass",
         "The first reply blames the carrier." if unliked else "The first reply does.",
     )
 
 
-def _next_message(asked: world.Asked) -> str:
+def _next_message(asked: world.ModelRequest) -> str:
     """What the user of a run without a model would say: who knows the data that the agent asks for."""
     texts = [
         SimpleNamespace(user=one["you"], agent=one["agent"])

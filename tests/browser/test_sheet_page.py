@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import builders as build
-import labelled_runs
+import labeled_runs
 import pytest
-from hostile import CORPUS
+from hostile_text import CORPUS
 from test_for_everyone import ALL, COLOURS, violations
 
 from ci_evals.extensions.calibration import items, sheet, sheet_reading
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 HOSTILE = [
     *CORPUS,
-    *labelled_runs.FORMULAS,
+    *labeled_runs.FORMULAS,
     "</script><script>document.title = 'owned'</script>",
     "a\nb;=1\n- c",
 ]
@@ -73,8 +73,8 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
         saved.value.save_as(file)
         assert page.title() == f"Sheet of {count} to label"
         assert [event for event in events if not event.startswith("blob:")] == []
-    empty = labelled_runs.rows((tmp_path / sheet.SHEET).read_bytes().decode())
-    rows = labelled_runs.rows(file.read_bytes().decode())
+    empty = labeled_runs.read_sheet((tmp_path / sheet.SHEET).read_bytes().decode())
+    rows = labeled_runs.read_sheet(file.read_bytes().decode())
     result = [{"label": row["label"], "note": row["note"]} for row in rows[:3]]
     assert result == [
         {"label": "pass", "note": ""},

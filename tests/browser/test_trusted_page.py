@@ -21,7 +21,7 @@ SPANS = """([text, quote]) => spansOf(text, quote).map(([from, to]) => text.slic
 def trusted(look, tmp_path):
     """Opens a place of the page of a run of which all is known."""
     file = tmp_path / "report.html"
-    file.write_text("".join(pages.render(story_of(reliability_cases.trusted()))), "utf-8")
+    file.write_text("".join(pages.render(story_of(reliability_cases.results_with_all_studies()))), "utf-8")
     return lambda at="": look(file, at)
 
 

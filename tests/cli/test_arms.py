@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in, write_uncritical
+from commands import ci_evals, read_results, write_suite_without_critical_tests
 
 from ci_evals.extensions.demo.server import DemoServer
 
@@ -18,7 +18,7 @@ OPTIONS = ("--provider=offline", "--parallel=8", "--loops=3", "--min-score=0")
 
 def play(folder: Path, arms: dict | str, *options: str, name: str = "arms.yaml"):
     (folder / name).write_text(arms if isinstance(arms, str) else json.dumps(arms))
-    write_uncritical(folder, "demo:retail", SUITE)
+    write_suite_without_critical_tests(folder, "demo:retail", SUITE)
     return ci_evals("run", SUITE, *OPTIONS, f"--arms={name}", *options, cwd=folder, env=KEYS)
 
 
@@ -35,7 +35,7 @@ def test_every_agent_is_played_and_compared_with_the_first(tmp_path):
         }
         ran = play(tmp_path, arms, "--regression=significant")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     today, alike, other = results["arms"]
     assert [arm["name"] for arm in results["arms"]] == ["today", "alike", "broken"]
     assert [arm["gated"] for arm in results["arms"]] == [False, True, False]
@@ -67,16 +67,16 @@ def test_the_gate_is_about_the_agent_that_is_named(tmp_path):
         assert second.returncode == 1, second.stdout + second.stderr
         assert re.search("Evals failed: [0-9]+ tests broke in “broken” compared with “today”", second.stdout)
         assert "base agent" not in second.stdout + (tmp_path / "results/summary.md").read_text()
-        results = results_in(tmp_path)
+        results = read_results(tmp_path)
         assert results["run"]["rounds"]["looks"] == [3, 5, 7]
         assert results["comparison"]["looks"][-1]["decision"] == "fail"
         assert results["score"] == results["arms"][1]["score"] < results["arms"][0]["score"]
         third = play(tmp_path, arms, "--regression=significant", "--loops=1", "--gate-arm=again")
         assert third.returncode == 0, third.stdout + third.stderr
-        assert [arm["name"] for arm in results_in(tmp_path)["arms"]] == ["today", "again", "broken"]
+        assert [arm["name"] for arm in read_results(tmp_path)["arms"]] == ["today", "again", "broken"]
         first = play(tmp_path, arms, "--regression=significant", "--loops=1", "--gate-arm=today")
     assert first.returncode == 0, first.stdout + first.stderr
-    assert results_in(tmp_path)["comparison"] is None
+    assert read_results(tmp_path)["comparison"] is None
     wrong = play(tmp_path, arms, "--gate-arm=nobody")
     assert (wrong.returncode, "Agents: today, broken, again." in wrong.stderr) == (2, True)
     alone = ci_evals("run", SUITE, *OPTIONS, "--gate-arm=today", cwd=tmp_path, env=KEYS)
@@ -90,7 +90,7 @@ def test_an_agent_that_cannot_be_played_is_no_part_of_the_gate(tmp_path):
         options = ("--test=Never makes up", "--loops=1")
         ran = play(tmp_path, {"today": here, "next": here, "gone": gone}, *options)
         assert ran.returncode == 0, ran.stdout + ran.stderr
-        last = results_in(tmp_path)["arms"][2]
+        last = read_results(tmp_path)["arms"][2]
         assert (last["score"], last["delta"], last["pAdjusted"]) == (None, None, None)
         ran = play(tmp_path, {"gone": gone, "next": here}, *options)
     assert ran.returncode == 3, ran.stdout + ran.stderr
@@ -105,7 +105,7 @@ def test_shards_of_several_agents_are_merged(tmp_path):
     options = ("--regression=significant", "--min-score=0")
     merged = ci_evals("merge", "part1", "part2", *options, cwd=tmp_path)
     assert merged.returncode == 1, merged.stdout + merged.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert [(arm["name"], arm["gated"]) for arm in results["arms"]] == [("today", False), ("broken", True)]
     assert results["comparison"]["method"] == "both-sides"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import report_texts
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
 from ci_evals.domain.results.run import Results
@@ -33,7 +33,7 @@ def worse(comparison: dict) -> set[str]:
 
 def saved(folder: Path, results: Results) -> str:
     folder.mkdir()
-    (folder / RESULTS).write_text(report_texts.dump(results))
+    (folder / RESULTS).write_text(report_texts.results_json_text(results))
     return folder.name
 
 
@@ -97,7 +97,7 @@ def test_baseline_is_named_in_every_report(files, tmp_path):
             cwd=tmp_path,
         )
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    written = results_in(tmp_path)
+    written = read_results(tmp_path)
     assert set(FLOWS) <= worse(written["comparison"])
     delta = written["comparison"]["delta"]
     assert delta < 0
@@ -202,7 +202,7 @@ def test_odds_of_a_noisy_agent(files, tmp_path):
 
 
 def odd(results: Results, change) -> str:
-    data = json.loads(report_texts.dump(results))
+    data = json.loads(report_texts.results_json_text(results))
     change(data)
     return json.dumps(data)
 
@@ -292,7 +292,7 @@ def test_a_budget_of_seconds_is_held(tmp_path, seconds, code):
     limits = (f"--max-p95-latency={seconds}", "--max-cost=0")
     completed = ci_evals("run", "demo:hr", "--provider=offline", "--tag=happy-path", *limits, cwd=tmp_path)
     assert completed.returncode == code, completed.stdout + completed.stderr
-    written = results_in(tmp_path)
+    written = read_results(tmp_path)
     checks = {check["name"]: check for check in written["gate"]["checks"]}
     assert checks["max-p95-latency"]["seen"] == written["latency"]["p95"] > 0
     assert (checks["max-p95-latency"]["holds"], checks["max-cost"]["holds"]) == (code == 0, True)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in, start
+from commands import ci_evals, read_results, start
 
 from ci_evals.extensions.demo.server import DemoServer
 
@@ -27,7 +27,7 @@ def test_both_are_played_and_compared(tmp_path):
     with DemoServer(noise=0.02, seed=1) as head, DemoServer(noise=0.02, seed=2) as base:
         ran = play(tmp_path, head, base.base_url, "--loops=3")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     comparison = results["comparison"]
     assert comparison["method"] == "both-sides"
     assert comparison["tests"] == len(results["suites"][0]["tests"])
@@ -45,7 +45,7 @@ def test_both_sides_are_looked_at_after_three_trials_each(tmp_path):
     with DemoServer() as head, DemoServer() as base:
         ran = play(tmp_path, head, base.base_url, "--rounds=2,5")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert results["run"]["rounds"] == {"looks": [3, 5, 7], "played": 3}
     (look,) = results["comparison"]["looks"]
     assert (look["trials"], look["decision"]) == (3, "pass")
@@ -59,7 +59,7 @@ def test_a_broken_head_fails(tmp_path):
     with DemoServer(noise=0.02, seed=1, broken=[BROKEN]) as head, DemoServer(noise=0.02, seed=2) as base:
         ran = play(tmp_path, head, base.base_url, "--loops=5")
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert results_in(tmp_path)["comparison"]["p"] <= 0.05
+    assert read_results(tmp_path)["comparison"]["p"] <= 0.05
 
 
 def test_a_broken_base_fails_nothing(tmp_path):
@@ -67,7 +67,7 @@ def test_a_broken_base_fails_nothing(tmp_path):
     with DemoServer(noise=0.02, seed=1) as head, DemoServer(noise=0.02, seed=2, broken=[BROKEN]) as base:
         ran = play(tmp_path, head, base.base_url, "--loops=3")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert results_in(tmp_path)["comparison"]["delta"] > 0
+    assert read_results(tmp_path)["comparison"]["delta"] > 0
 
 
 @pytest.mark.parametrize("fail_fast", [False, True])
@@ -76,7 +76,7 @@ def test_a_base_that_cannot_be_reached_is_no_verdict(tmp_path, fail_fast):
     with DemoServer() as head:
         ran = play(tmp_path, head, "http://127.0.0.1:9", *(["--fail-fast"] if fail_fast else []))
     assert ran.returncode == 3, ran.stdout + ran.stderr
-    gate = results_in(tmp_path)["gate"]
+    gate = read_results(tmp_path)["gate"]
     assert gate["passed"] is False
     assert "the agent at 127.0.0.1:9 could not be reached" in gate["reasons"][0]
 
@@ -127,7 +127,7 @@ def test_a_run_that_was_killed_is_resumed_on_both_sides(tmp_path):
         process.communicate()
         ran = ci_evals("run", "demo:retail", *options, "--resume=results", cwd=tmp_path, env=KEYS)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert results["run"]["resumed"]["trials"] >= 20
     assert results["arms"][1]["counts"]["trials"] == results["counts"]["trials"]
 
@@ -137,12 +137,12 @@ def test_a_recording_holds_both_sides(tmp_path):
     with DemoServer(noise=0.05, seed=1) as head, DemoServer(noise=0.05, seed=2) as base:
         ran = play(tmp_path, head, base.base_url, "--loops=2", "--record=recorded")
         assert ran.returncode == 0, ran.stdout + ran.stderr
-        first = results_in(tmp_path)
+        first = read_results(tmp_path)
         url = base.base_url
     options = (*ALWAYS, f"--against=base-url={url}", "--loops=2", "--replay=recorded")
     again = ci_evals("run", "demo:retail", *options, cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
-    second = results_in(tmp_path)
+    second = read_results(tmp_path)
     assert [arm["score"] for arm in second["arms"]] == [arm["score"] for arm in first["arms"]]
     assert second["comparison"]["delta"] == first["comparison"]["delta"]
 

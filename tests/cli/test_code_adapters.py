@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, action, ci_evals, results_in, start, write_suite
+from commands import CLEAN_ENV, action, ci_evals, read_results, start, write_suite
 from github_runner import Step
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def test_a_run_against_code(folder, kind):
     """Several conversations at a time, each by itself; what it tells decides."""
     ran = played(folder, ADAPTERS[kind], *TESTS, options=("--parallel=4", "--loops=3"))
     assert ran.returncode == 0, ran.stderr + ran.stdout
-    results = results_in(folder)
+    results = read_results(folder)
     assert (results["score"], results["counts"]["trials"]) == (100, 6)
     turn = results["suites"][0]["tests"][0]["trials"][0]["turns"][0]
     assert (turn["workflows"], turn["params"], turn["rules"]) == (
@@ -85,7 +85,7 @@ def test_code_that_falls_over_is_the_agents_failure(folder, kind):
     """Exit 3, with the reason, and without the key that is in it; no bug of ours."""
     ran = played(folder, ADAPTERS[kind], {"turns": [{"user": "fall"}]})
     assert ran.returncode == 3, ran.stderr
-    error = results_in(folder)["suites"][0]["tests"][0]["trials"][0]["error"]
+    error = read_results(folder)["suites"][0]["tests"][0]["trials"][0]["error"]
     assert "no order for ***" in error
     assert KEY not in ran.stdout + ran.stderr
     if kind == "python":
@@ -134,7 +134,7 @@ def test_no_file_beside_the_agent_is_taken_for_a_package_of_ours(folder):
     # As the command is installed: only a module that is run puts the folder first by itself.
     command = [sys.executable, "-P", "-m", "ci_evals", "run", suite, "--provider=offline"]
     ran = subprocess.run(
-        command, check=False, cwd=folder, env=CLEAN, capture_output=True, text=True, timeout=300
+        command, check=False, cwd=folder, env=CLEAN_ENV, capture_output=True, text=True, timeout=300
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert (folder / "results" / "junit.xml").exists()
@@ -186,7 +186,7 @@ def test_an_interruption_leaves_nothing_behind(folder, kind, number):
     process.communicate(timeout=300)
     assert time.time() - (folder / "began").stat().st_mtime < 7
     assert process.returncode == 130
-    assert [t["outcome"] for t in results_in(folder)["suites"][0]["tests"]] == ["error", "not_run"]
+    assert [t["outcome"] for t in read_results(folder)["suites"][0]["tests"]] == ["error", "not_run"]
     for pid in json.loads((folder / "pids").read_text()) if kind == "command" else ():
         assert ended(pid), pid
 
@@ -208,7 +208,7 @@ def test_a_coroutine_that_blocks_holds_up_no_timeout(folder):
     assert time.monotonic() - began < 60
     assert ran.returncode == 3, ran.stderr
     assert "did not answer within 0.2 s" in ran.stdout
-    assert results_in(folder)["suites"][0]["tests"][0]["trials"][0]["status"] == "failed"
+    assert read_results(folder)["suites"][0]["tests"][0]["trials"][0]["status"] == "failed"
 
 
 def test_the_keys_of_the_job_stay_hidden_where_code_shows_its_environment(folder):
@@ -263,7 +263,7 @@ def test_a_limit_ends_the_run_in_order(folder, option, second, code, outcomes):
     ran = ci_evals("run", suite, option, "--retries=0", cwd=folder)
     assert time.monotonic() - began < 15
     assert ran.returncode == code, ran.stderr
-    results = results_in(folder)
+    results = read_results(folder)
     assert [test["outcome"] for test in results["suites"][0]["tests"]] == outcomes
     assert option.partition("=")[0].removeprefix("--") in results["run"]["stoppedBecause"]
     assert option.partition("=")[0].removeprefix("--") in (folder / "results/summary.md").read_text()

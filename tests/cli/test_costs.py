@@ -5,7 +5,7 @@ import json
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -15,7 +15,7 @@ TEST = {
     "maxTurns": 1,
     "evaluations": [{"criterion": "Is polite"}],
 }
-PASS = fakes.judged("pass", "It greets.", (1, "You said: Hello"))
+PASS = fakes.judge_answer("pass", "It greets.", (1, "You said: Hello"))
 PRICES = {"models": {"judge": {"input": 1000, "output": 1000}, "free": {"input": 0, "output": 0}}}
 TESTS = 30
 
@@ -58,7 +58,7 @@ def test_a_budget_that_cannot_be_measured_cannot_hold(tmp_path, models, say):
     models.usage = lambda _, counts: say(counts)
     ran = run(tmp_path, models, "--max-cost=100", "--parallel=2")
     assert ran.returncode == 3, ran.stdout
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     (check,) = [one for one in results["gate"]["checks"] if one["name"] == "max-cost"]
     assert (check["holds"], check["seen"], results["usage"]["costUsd"]) == (False, None, None)
     assert results["run"]["status"] == "stopped"
@@ -76,7 +76,7 @@ def test_one_answer_of_unknown_cost_leaves_the_whole_unknown(tmp_path, models, p
     models.usage = lambda number, counts: unknown(counts) if number == 7 else counts
     ran = run(tmp_path, models, provider=provider)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    usage = results_in(tmp_path)["usage"]
+    usage = read_results(tmp_path)["usage"]
     assert usage["costUsd"] is None
     (judge,) = usage["byRole"]
     assert (judge["calls"], judge["uncounted"], judge["costUsd"]) == (TESTS, 1, None)
@@ -89,7 +89,7 @@ def test_free_models_cost_nothing(tmp_path, models):
     models.usage = lambda *_: None
     ran = run(tmp_path, models, "--max-cost=0", judge="free")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert results_in(tmp_path)["usage"]["costUsd"] == 0
+    assert read_results(tmp_path)["usage"]["costUsd"] == 0
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -98,7 +98,7 @@ def test_an_answer_of_no_use_is_paid_for(tmp_path, models, provider):
     models.truncates = True
     ran = run(tmp_path, models, "--max-cost=0.2", provider=provider)
     assert ran.returncode == 3
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert "would exceed max-cost" in results["run"]["stoppedBecause"]
     assert results["usage"]["costUsd"] == pytest.approx(0.026 * len(models.asked))
     assert len(models.asked) <= 8
@@ -113,7 +113,7 @@ def test_vectors_of_unknown_cost_end_a_run_with_a_budget(tmp_path, models):
     )
     assert ran.returncode == 3, ran.stdout + ran.stderr
     assert len(models.embedded) < 8
-    assert results_in(tmp_path)["usage"]["costUsd"] is None
+    assert read_results(tmp_path)["usage"]["costUsd"] is None
 
 
 def test_a_budget_of_judging_again_ends_at_an_unknown_cost(tmp_path, models):
@@ -134,10 +134,10 @@ def test_a_recording_knows_what_is_not_known(tmp_path, models):
     """A replay tells the same of it as the run did."""
     models.usage = lambda number, counts: None if number == 7 else counts
     run(tmp_path, models, "--record=tape")
-    then = results_in(tmp_path)["usage"]
+    then = read_results(tmp_path)["usage"]
     ran = run(tmp_path, models, "--replay=tape")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert results_in(tmp_path)["usage"] == then
+    assert read_results(tmp_path)["usage"] == then
 
 
 @pytest.mark.parametrize(("key", "warned"), [("none", False), ("hunter2", True)])

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in, shows
+from commands import ci_evals, comment_and_page_show, read_results
 
 pytestmark = pytest.mark.slow
 
@@ -122,7 +122,7 @@ def options(path: str, base: str) -> tuple[str, ...]:
 def test_all_scores_alike_are_no_drop(folder, agent, path):
     """All 0 as all 100: p is 1, and the first look ends the rounds."""
     exit_code, comparison = compare(folder, 6, *options(path, agent), head=agent)
-    results = results_in(folder)
+    results = read_results(folder)
     assert (exit_code, results["comparison"]["p"]) == (0, 1), comparison
     score = 100 if agent == GOOD else 0
     name = "base agent" if path == "both sides" else "baseline"
@@ -132,7 +132,9 @@ def test_all_scores_alike_are_no_drop(folder, agent, path):
     decided = (
         f"Decided after {'2' if path == 'rounds' else '3'} of at most 7 trials of each test, which saved up"
     )
-    assert shows(folder, f"{decided} to .+: no sign of a drop\\.") == (path in {"rounds", "both sides"})
+    assert comment_and_page_show(folder, f"{decided} to .+: no sign of a drop\\.") == (
+        path in {"rounds", "both sides"}
+    )
     played = {"rounds": "2 of at most 7", "both sides": "3 of at most 7"}.get(path, "3")
     assert f"{played} trials per test; {'drops below' if score else f'the {name} scores'}" in comparison
     assert ("36 trials (18 of the tested agent), " in comparison) == (path == "both sides")
@@ -144,7 +146,7 @@ def test_from_100_to_0(folder, path):
     exit_code, comparison = compare(folder, 6, *options(path, GOOD), head=BAD)
     assert exit_code == 1, comparison
     assert "the score fell by more than chance explains" in comparison
-    assert results_in(folder)["comparison"]["delta"] == -100
+    assert read_results(folder)["comparison"]["delta"] == -100
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_no_earlier_run_or_one(folder, more, head, code, method, says):
     exit_code, comparison = compare(folder, 6, "--loops=3", *more, head=head)
     assert exit_code == code, comparison
     assert says in comparison
-    assert (results_in(folder)["comparison"] or {}).get("method") == method
+    assert (read_results(folder)["comparison"] or {}).get("method") == method
 
 
 @pytest.mark.parametrize(("head", "code"), [(GOOD, 0), (BAD, 1)])
@@ -224,7 +226,7 @@ def test_two_arms_of_one_trial(folder):
     (folder / "arms.yaml").write_text(json.dumps(arms))
     exit_code, completed = run(folder, 1, "--arms=arms.yaml")
     assert exit_code == 0, completed
-    today, other = results_in(folder)["arms"]
+    today, other = read_results(folder)["arms"]
     assert (today["score"], other["score"]) == (100, 0)  # one that says nothing is the suite's own
     assert (other["delta"], other["pAdjusted"]) == (-100, 1)
     assert "−100.0 above 0.99" in completed

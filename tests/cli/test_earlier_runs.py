@@ -28,7 +28,7 @@ def a_run(number, *suites, **info):
     suites = [replace(one, folder=folder) for one, folder in zip(suites, folders, strict=True)]
     config = {"test": None, "tag": None} | info.pop("config", {})
     run = build.run_info(id=f"run-{number}", started_at=began, config=config, **info)
-    return replace(build.completed(build.results(*suites)), run=run)
+    return replace(build.with_process(build.results(*suites)), run=run)
 
 
 def suite(name, *shares):

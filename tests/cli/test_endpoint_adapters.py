@@ -7,8 +7,8 @@ from typing import Any
 
 import endpoints
 import pytest
-from commands import ci_evals, files_in, results_in, write_suite
-from endpoints import Asked, Endpoint, calls, completion
+from commands import ci_evals, read_files, read_results, write_suite
+from endpoints import Endpoint, EndpointRequest, completion, tool_calls
 
 pytestmark = pytest.mark.slow
 
@@ -35,11 +35,11 @@ HTTP = {
 SENDS = {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.text"}}
 
 
-def chat(asked: Asked) -> Any:
-    return completion("It is refunded.", tool_calls=calls(("refund", {"days": 3})))
+def chat(asked: EndpointRequest) -> Any:
+    return completion("It is refunded.", tool_calls=tool_calls(("refund", {"days": 3})))
 
 
-def http(asked: Asked) -> Any:
+def http(asked: EndpointRequest) -> Any:
     if asked.path == "/chats":
         return {"id": "c/1"}
     return {
@@ -82,7 +82,7 @@ def test_an_agent_behind_chat_completions(tmp_path, openai_endpoint):
     assert asked.body["model"] == "refund-agent"
     assert asked.body["messages"][0]["content"].startswith("Be brief.")
     assert asked.headers["x-team"] == "quality"
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert results["score"] == 100
     (turn,) = results["suites"][0]["tests"][0]["trials"][0]["turns"]
     assert turn["workflows"] == ["refund"]
@@ -99,7 +99,7 @@ def test_an_agent_behind_a_json_endpoint(tmp_path, json_endpoint):
     for args in ([inside], [apart, *options]):
         ran = ci_evals("run", *args, OFFLINE, f"--agent-key={endpoints.KEY}", cwd=tmp_path)
         assert ran.returncode == 0, ran.stdout + ran.stderr
-        assert results_in(tmp_path)["score"] == 100
+        assert read_results(tmp_path)["score"] == 100
     assert [asked.path for asked in json_endpoint.asked] == ["/chats", "/chats/c/1"] * 2
     assert json_endpoint.asked[0].body == {"customer": "Ida Berg"}
 
@@ -109,9 +109,9 @@ def test_no_secret_in_any_file_or_stream(tmp_path, adapter):
     """Though the agent echoes the key, and another one that stands in the suite's own headers."""
     literal = "literal-9c1e77aa"
 
-    def echo(asked: Asked) -> Any:
+    def echo(asked: EndpointRequest) -> Any:
         text = f"refunded {json.dumps(asked.headers)}"
-        return completion(text, tool_calls=calls(("refund", {"days": 3, "all": text}))) | {"reply": text}
+        return completion(text, tool_calls=tool_calls(("refund", {"days": 3, "all": text}))) | {"reply": text}
 
     headers = {"X-Key": "{{key}}", "X-Secret-Thing": literal}
     http_options = {"send": {"body": "{{message}}"}, "reply": {"text": "$.reply", "trace": "$"}}
@@ -127,7 +127,7 @@ def test_no_secret_in_any_file_or_stream(tmp_path, adapter):
         ran = ci_evals("run", suite, OFFLINE, *args, cwd=tmp_path)
         assert ran.returncode in {0, 3}, ran.stdout + ran.stderr  # 3: a check has no evidence
         assert literal in stub.asked[-1].headers.values()
-    written = b"".join(files_in(tmp_path / "results").values()).decode() + ran.stdout + ran.stderr
+    written = b"".join(read_files(tmp_path / "results").values()).decode() + ran.stdout + ran.stderr
     assert "refunded" in written
     for secret in (literal, endpoints.KEY, "extra-4b7d10f3"):
         assert secret not in written
@@ -211,7 +211,7 @@ def test_a_forks_pull_request_is_skipped_wherever_the_agents_key_should_stand(tm
     }
     ran = ci_evals("run", "suite.json", OFFLINE, *options, cwd=tmp_path, env=env | fork)
     assert ran.returncode == 0, ran.stderr
-    assert results_in(tmp_path)["run"]["status"] == "skipped"
+    assert read_results(tmp_path)["run"]["status"] == "skipped"
     assert "(agent-key is missing)" in ran.stderr + ran.stdout
     assert (
         ci_evals("run", "suite.json", OFFLINE, "--retries=0", *options, cwd=tmp_path, env=env).returncode != 0

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -103,4 +103,4 @@ def test_a_suite_hands_on_what_it_names(played):
     """`${GITHUB_TOKEN}` among the arguments of a step is the token; no report shows it."""
     assert (played / "told").read_text() == KEY
     assert KEY not in Path(played / "results/_results.json").read_text()
-    assert results_in(played)["run"]["status"] == "completed"
+    assert read_results(played)["run"]["status"] == "completed"

@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def run(folder, adapter, replies, evaluations, *options):
     suite = write_suite(folder, test, adapter=ADAPTERS[adapter], apiKey="a-key-of-the-agent", agentId=None)
     ran = ci_evals("run", suite, *IN_PROCESS, *options, cwd=folder, env={"PYTHONPATH": "."})
     assert ran.returncode != 2, ran.stderr
-    return ran, results_in(folder)["suites"][0]["tests"][0]["trials"][0]["findings"]
+    return ran, read_results(folder)["suites"][0]["tests"][0]["trials"][0]["findings"]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
@@ -113,7 +113,7 @@ def test_a_test_that_wants_an_error_is_scored_by_its_right_trials_too(folder):
     options = ("--provider=offline", "--loops=5", "--min-score=90")
     ran = ci_evals("run", suite, *options, cwd=folder, env={"PYTHONPATH": "."})
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(folder)
+    results = read_results(folder)
     assert (results["score"], results["counts"]["scoredTrials"], results["counts"]["errors"]) == (90, 5, 0)
 
 

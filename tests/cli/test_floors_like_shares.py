@@ -1,7 +1,7 @@
 """Floors that were meant as a share: nearly every run would reach 0.9 of 100 points."""
 
 import pytest
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def test_a_floor_of_an_option(folder, options, warning):
     """On the console, and in the results that every report is made of."""
     ran = ci_evals("run", suite(folder), *IN_PROCESS, *options, cwd=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    warned = [text for text in results_in(folder)["run"]["warnings"] if "0 to 100" in text]
+    warned = [text for text in read_results(folder)["run"]["warnings"] if "0 to 100" in text]
     assert len(warned) == (warning is not None)
     assert ("0 to 100" in ran.stderr) is (warning is not None)
     if warning:
@@ -60,8 +60,8 @@ def test_the_variable_and_other_commands(folder):
     ):
         ran = ci_evals(*command, cwd=folder, env=floor)
         assert warning in ran.stderr, command
-    assert any(warning in text for text in results_in(folder)["run"]["warnings"])
-    assert any(warning in text for text in results_in(folder / "merged")["run"]["warnings"])
+    assert any(warning in text for text in read_results(folder)["run"]["warnings"])
+    assert any(warning in text for text in read_results(folder / "merged")["run"]["warnings"])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import github_api
 import pytest
-from commands import ci_evals, results_in, start, write_suite
+from commands import ci_evals, read_results, start, write_suite
 from github_api import REPOSITORY, TOKEN
 
 from ci_evals.extensions.demo.server import DemoServer
@@ -160,11 +160,11 @@ def test_a_baseline_may_be_asked_for_anywhere(tmp_path, api):
         env=job(tmp_path, payload=PUSH | {"before": before}, api=api) | {"GITHUB_REF": "refs/heads/main"},
     )
     assert done.returncode == 0, done.stderr
-    assert results_in(tmp_path)["comparison"]["delta"] == 0
+    assert read_results(tmp_path)["comparison"]["delta"] == 0
     done = run(tmp_path, "--baseline=auto", env={})
     assert done.returncode == 0
     assert "no baseline: GITHUB_REPOSITORY" in done.stderr
-    assert results_in(tmp_path)["comparison"] is None
+    assert read_results(tmp_path)["comparison"] is None
 
 
 def test_a_run_by_hand_for_a_pull_request(tmp_path, api):
@@ -178,7 +178,7 @@ def test_a_run_by_hand_for_a_pull_request(tmp_path, api):
     env = job(tmp_path, "workflow_dispatch", {}, api)
     done = run(tmp_path, "--pr-number=7", env=env)
     assert done.returncode == 0, done.stderr
-    assert "the base commit" in results_in(tmp_path)["run"]["baselineNote"]
+    assert "the base commit" in read_results(tmp_path)["run"]["baselineNote"]
     assert len(api.comments[7]) == 1
 
 
@@ -190,9 +190,9 @@ def test_results_of_an_earlier_version_are_no_baseline(tmp_path, api):
     api.add_pull(7, HEAD)
     done = run(tmp_path, "--pr-number=7", env=job(tmp_path, "workflow_dispatch", {}, api))
     assert done.returncode == 0, done.stderr
-    note = results_in(tmp_path)["run"]["baselineNote"]
+    note = read_results(tmp_path)["run"]["baselineNote"]
     assert note.startswith("no baseline: the results of commit bbbbbbb: schemaVersion 1 cannot be read")
-    assert results_in(tmp_path)["comparison"] is None
+    assert read_results(tmp_path)["comparison"] is None
 
 
 OF_ANOTHER = {
@@ -210,7 +210,7 @@ OF_THE_COMMIT = {
 
 def with_git(folder: Path, git: dict) -> bytes:
     """The artifact of a run that says of itself which commit it is of."""
-    results = results_in(folder)
+    results = read_results(folder)
     results["run"]["git"] |= git
     return github_api.zip_of({"_results.json": json.dumps(results)})
 
@@ -226,8 +226,8 @@ def test_results_of_another_commit_than_their_artifact_are_no_baseline(tmp_path,
     done = run(tmp_path, "--pr-number=7", env=job(tmp_path, "workflow_dispatch", {}, api))
     assert done.returncode == 0, done.stderr
     why = f"the artifact 'ci-evals-results-default' of commit bbbbbbb holds results of {of}"
-    assert results_in(tmp_path)["run"]["baselineNote"] == f"no baseline: {why}"
-    assert results_in(tmp_path)["comparison"] is None
+    assert read_results(tmp_path)["run"]["baselineNote"] == f"no baseline: {why}"
+    assert read_results(tmp_path)["comparison"] is None
     required = run(
         tmp_path,
         "--pr-number=7",
@@ -246,7 +246,7 @@ def test_results_of_their_artifact_are_a_baseline(tmp_path, api, git):
     api.add_run("b" * 40, with_git(tmp_path, git))
     api.add_pull(7, HEAD)
     run(tmp_path, "--pr-number=7", env=job(tmp_path, "workflow_dispatch", {}, api))
-    assert "the base commit" in results_in(tmp_path)["run"]["baselineNote"]
+    assert "the base commit" in read_results(tmp_path)["run"]["baselineNote"]
 
 
 @pytest.mark.parametrize(("git", "of"), OF_ANOTHER.values(), ids=OF_ANOTHER.keys())
@@ -263,9 +263,9 @@ def test_the_next_results_serve_instead(tmp_path, api, git, of):
     options = ("--pr-number=7", "--max-drop=5", "--history=5")
     done = run(tmp_path, *options, env=job(tmp_path, "workflow_dispatch", {}, api))
     assert done.returncode == 0, done.stderr
-    assert "commit aaaaaaa" in results_in(tmp_path)["run"]["baselineNote"]
-    assert results_in(tmp_path)["comparison"]["delta"] == 0
-    assert of not in results_in(tmp_path)["run"]["baselineNote"]
+    assert "commit aaaaaaa" in read_results(tmp_path)["run"]["baselineNote"]
+    assert read_results(tmp_path)["comparison"]["delta"] == 0
+    assert of not in read_results(tmp_path)["run"]["baselineNote"]
 
 
 def test_none_is_no_baseline(tmp_path, api):
@@ -274,7 +274,7 @@ def test_none_is_no_baseline(tmp_path, api):
     env = job(tmp_path, "pull_request", on_pull_request(), api)
     run(tmp_path, "--baseline=none", "--comment=never", env=env)
     assert api.requests == []
-    assert results_in(tmp_path)["run"]["baselineNote"] is None
+    assert read_results(tmp_path)["run"]["baselineNote"] is None
 
 
 def test_github_that_is_not_there_is_a_warning(tmp_path):
@@ -342,7 +342,7 @@ def test_a_job_that_is_cancelled_while_it_looks_for_a_baseline_writes_its_report
     finally:
         over.set()
         process.kill()
-    assert results_in(tmp_path)["run"]["status"] == "interrupted"
+    assert read_results(tmp_path)["run"]["status"] == "interrupted"
     assert "result<<" in (tmp_path / "outputs").read_text()
     assert (tmp_path / "step-summary").read_text()
 
@@ -366,7 +366,7 @@ def test_a_second_signal_right_after_the_first_loses_nothing(tmp_path):
             assert process.returncode == 130
         finally:
             process.kill()
-    assert results_in(tmp_path)["run"]["status"] == "interrupted"
+    assert read_results(tmp_path)["run"]["status"] == "interrupted"
     assert "result<<" in (tmp_path / "outputs").read_text()
 
 

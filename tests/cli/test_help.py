@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, ci_evals
+from commands import CLEAN_ENV, ci_evals
 from typer.completion import get_completion_script
 from typer.main import get_command
 
@@ -100,7 +100,7 @@ def test_completion_in_bash(typed, offered):
     install = get_completion_script(prog_name="ci-evals", complete_var="_CI_EVALS_COMPLETE", shell="bash")
     tab = f"COMP_WORDS=({' '.join(typed)}); COMP_CWORD={len(typed) - 1}; _ci_evals_completion {program}"
     script = f'{install}\n{tab}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
-    ran = subprocess.run(["bash", "-c", script], env=CLEAN, capture_output=True, text=True, check=True)
+    ran = subprocess.run(["bash", "-c", script], env=CLEAN_ENV, capture_output=True, text=True, check=True)
     assert set(ran.stdout.split()) == offered, ran.stderr
 
 
@@ -113,8 +113,8 @@ def test_installed_completion_answers_the_tab_key(tmp_path, shell):
     found = shutil.which(shell)
     if found is None:
         pytest.skip(f"{shell} is not installed")
-    path = f"{Path(sys.executable).parent}:{CLEAN['PATH']}"
-    env = CLEAN | {"HOME": str(tmp_path), "PATH": path, "TERM": "dumb", "ZDOTDIR": str(tmp_path)}
+    path = f"{Path(sys.executable).parent}:{CLEAN_ENV['PATH']}"
+    env = CLEAN_ENV | {"HOME": str(tmp_path), "PATH": path, "TERM": "dumb", "ZDOTDIR": str(tmp_path)}
     command = ["-c", "ci-evals --install-completion; true"]
     subprocess.run([found, *command], env=env, capture_output=True, check=True)
     with interactive([found, "-i"], env) as terminal:
@@ -158,7 +158,7 @@ def test_completion_can_be_installed(tmp_path):
     command = f"{Path(sys.executable).with_name('ci-evals')} --install-completion; true"
     ran = subprocess.run(
         ["bash", "-c", command],
-        env=CLEAN | {"HOME": str(tmp_path)},
+        env=CLEAN_ENV | {"HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, ci_evals, files_in, holders, results_in, start, write_suite
+from commands import CLEAN_ENV, ci_evals, open_descriptors, read_files, read_results, start, write_suite
 
 from ci_evals.agents.python.hosting.host import Host
 from ci_evals.agents.settings import AgentSettings
@@ -121,7 +121,7 @@ def run_of(folder, messages, *options):
 
 def errors_of(folder):
     """Return the errors of the tests, one trial each, by their names."""
-    tests = results_in(folder)["suites"][0]["tests"]
+    tests = read_results(folder)["suites"][0]["tests"]
     return {test["name"]: test["trials"][0]["error"] for test in tests}
 
 
@@ -141,7 +141,7 @@ def test_hostile_agent_code_does_not_end_the_run(tmp_path, tricks):
     for name, (_, reason) in tricks.items():
         assert errors[name], name
         assert reason in errors[name]
-    outputs = {name: data.decode() for name, data in files_in(tmp_path / "results").items()}
+    outputs = {name: data.decode() for name, data in read_files(tmp_path / "results").items()}
     assert {"_results.json", "report.html", "junit.xml", "summary.md"} <= outputs.keys()
     for text in (*outputs.values(), (ran.stdout + ran.stderr).replace(f"::add-mask::{KEY}", "")):
         assert KEY not in text
@@ -177,7 +177,7 @@ def test_agent_that_dies_is_started_again(tmp_path):
     work = "if os.path.exists('died'): return message\n    open('died', 'w').close(); os._exit(0)"
     ran = played(tmp_path, work, tests=3)
     assert ran.returncode == 3
-    outcomes = [test["outcome"] for test in results_in(tmp_path)["suites"][0]["tests"]]
+    outcomes = [test["outcome"] for test in read_results(tmp_path)["suites"][0]["tests"]]
     assert outcomes == ["error", "passed", "passed"]
 
 
@@ -185,7 +185,7 @@ def test_agent_that_always_dies_ends_the_run(tmp_path):
     """Its deaths are failures in a row."""
     ran = played(tmp_path, "os._exit(0)", tests=13)
     assert ran.returncode == 3
-    assert results_in(tmp_path)["run"]["stoppedBecause"].startswith("10 trials in a row errored")
+    assert read_results(tmp_path)["run"]["stoppedBecause"].startswith("10 trials in a row errored")
 
 
 def test_a_blocked_event_loop_does_not_hold_up_all_the_others(tmp_path):
@@ -195,7 +195,7 @@ def test_a_blocked_event_loop_does_not_hold_up_all_the_others(tmp_path):
     ran = played(tmp_path, work, tests=6, kind="async def")
     assert time.monotonic() - began < 45
     assert ran.returncode == 3
-    outcomes = [test["outcome"] for test in results_in(tmp_path)["suites"][0]["tests"]]
+    outcomes = [test["outcome"] for test in read_results(tmp_path)["suites"][0]["tests"]]
     assert outcomes[0] == "error"
     assert outcomes[-1] == "passed"
 
@@ -215,7 +215,7 @@ def test_no_process_of_it_is_left(tmp_path, options):
     """Though they lead sessions of their own, and have lost their parents."""
     ran = played(tmp_path, "setsid(); return message", *options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert not holders(tmp_path / "left")
+    assert not open_descriptors(tmp_path / "left")
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
@@ -233,9 +233,9 @@ def test_no_process_of_it_is_left_where_the_run_is_killed(tmp_path):
     process.communicate(timeout=300)
     assert process.returncode == -9
     until = time.monotonic() + 300
-    while holders(tmp_path / "left") and time.monotonic() < until:
+    while open_descriptors(tmp_path / "left") and time.monotonic() < until:
         time.sleep(0.1)
-    assert not holders(tmp_path / "left")
+    assert not open_descriptors(tmp_path / "left")
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
@@ -252,7 +252,7 @@ def test_no_process_of_a_program_is_left(tmp_path):
     )
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert not holders(tmp_path / "left")
+    assert not open_descriptors(tmp_path / "left")
 
 
 def test_what_it_prints_is_in_a_log_of_its_own(tmp_path):
@@ -286,7 +286,7 @@ def test_its_environment_lacks_what_is_ours_alone(tmp_path):
     env |= {"GITHUB_ENV": str(tmp_path / "env"), "ACTIONS_RUNTIME_TOKEN": "token-1234567890"}
     suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
     ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env)
-    (turn,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"]
+    (turn,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"]
     assert set(env) & set(turn["agent"].split()) == {"OPENAI_API_KEY"}
 
 
@@ -336,7 +336,7 @@ def test_it_finds_nothing_of_the_run_in_proc(tmp_path):
             "--provider=offline",
         ],
         cwd=tmp_path,
-        env=CLEAN | {"CI_EVALS_LLM_KEY": KEY, "GITHUB_ACTIONS": "true"},
+        env=CLEAN_ENV | {"CI_EVALS_LLM_KEY": KEY, "GITHUB_ACTIONS": "true"},
         capture_output=True,
         text=True,
         check=False,
@@ -442,7 +442,7 @@ def test_no_module_that_it_writes_is_imported_by_the_run(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-m", "ci_evals", "run", suite, "--provider=offline"],
         cwd=tmp_path,
-        env=CLEAN | {"PYTHONPATH": str(tmp_path / "libraries")},
+        env=CLEAN_ENV | {"PYTHONPATH": str(tmp_path / "libraries")},
         capture_output=True,
         text=True,
         check=False,

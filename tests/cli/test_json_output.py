@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from commands import ci_evals, results_in
+from commands import ci_evals, read_results
 
 ONE = ("demo:hr", "--provider=offline", "--test=Never tells a colleague's pay")
 
@@ -36,7 +36,7 @@ def test_a_run_as_json(tmp_path):
     """It is that of _results.json; what people read is on standard error."""
     done = ci_evals("run", *ONE, "--format=json", cwd=tmp_path)
     assert done.returncode == 0
-    assert json.loads(done.stdout) == results_in(tmp_path)
+    assert json.loads(done.stdout) == read_results(tmp_path)
     assert "Evals passed" in done.stderr
 
 

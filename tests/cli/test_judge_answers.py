@@ -5,13 +5,13 @@ import json
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 pytestmark = pytest.mark.slow
 
-GOOD = fakes.judged("pass", "Turn 1 greets.", looked_at=[1])
+GOOD = fakes.judge_answer("pass", "Turn 1 greets.", looked_at=[1])
 SECRET = "suite-key-7f2d91"
 
 
@@ -35,7 +35,7 @@ OPENAI = {
     "reasoning beside": (completion(GOOD, reasoning_content="Hm."), True),
     "among words": (completion(f"I say: {GOOD} That is all."), True),
     "words in the reasoning": (completion(None, reasoning_content=f"I say: {GOOD}"), False),
-    "two answers": (completion(f"{GOOD}\n{fakes.judged('fail')}"), False),
+    "two answers": (completion(f"{GOOD}\n{fakes.judge_answer('fail')}"), False),
     "words": (completion("It passes."), False),
 }
 ANTHROPIC = {
@@ -67,7 +67,7 @@ def finding_of(folder, server: HTTPServer, provider, answer, *options):
         env |= {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
         chosen = (f"--provider={provider}", "--judge-check=off")
         done = ci_evals("run", suite, *chosen, *options, cwd=folder, env=env)
-    (trial,) = results_in(folder)["suites"][0]["tests"][0]["trials"]
+    (trial,) = read_results(folder)["suites"][0]["tests"][0]["trials"]
     assert trial["findings"], done.stdout + done.stderr
     return trial["findings"][0]
 
@@ -83,7 +83,7 @@ def test_answers_are_read_where_they_are_unambiguous(tmp_path, httpserver, provi
 
 UNUSABLE = {
     "words": (completion(f"It passes, {SECRET}."), "It passes, ***."),
-    "a void answer": (completion(fakes.judged("pass", "So.", (1, "no such words"))), "no such words"),
+    "a void answer": (completion(fakes.judge_answer("pass", "So.", (1, "no such words"))), "no such words"),
     "cut off": (
         {"choices": [{"message": {"content": '{"reasoning": "It'}, "finish_reason": "length"}]},
         '"reasoning',

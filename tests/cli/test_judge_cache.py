@@ -6,7 +6,7 @@ from pathlib import Path
 import fakes
 import pytest
 import world
-from commands import ci_evals, files_in, results_in, write_suite
+from commands import ci_evals, read_files, read_results, write_suite
 
 from ci_evals.cli.run.judge_cache import folder_of
 from ci_evals.cli.run_context import RunContext
@@ -32,7 +32,7 @@ class Coin:
     def __call__(self, asked):
         self.answers += 1
         verdict = "pass" if self.answers % 2 else "fail"
-        return fakes.judged(verdict, "I threw a coin.", (1, "You said: Hello"))
+        return fakes.judge_answer(verdict, "I threw a coin.", (1, "You said: Hello"))
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def run(folder, env, *options, cache="answers", **more):
     options = ("--prices=prices.json", "--no-gate", *([f"--judge-cache={cache}"] if cache else []), *options)
     ran = ci_evals("run", "suite.json", *options, cwd=folder, env=env | more)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(folder)
+    results = read_results(folder)
     (judge,) = [one for one in results["usage"]["byRole"] if one["role"] == "judge"]
     trials = results["suites"][0]["tests"][0]["trials"]
     return ran, results, judge, [[one["outcome"] for one in trial["findings"]] for trial in trials]
@@ -76,7 +76,7 @@ def test_equal_conversations_of_one_run_are_judged_apart(tmp_path, neighbours):
     for _ in range(2):
         _, _, _, outcomes = run(tmp_path, env, "--loops=8", cache="answers")
         assert {outcome for trial in outcomes for outcome in trial} == {"passed", "failed"}
-    assert len(files_in(tmp_path / "answers")) == 17  # and the mark of the last look for old ones
+    assert len(read_files(tmp_path / "answers")) == 17  # and the mark of the last look for old ones
 
 
 def test_without_it_every_question_is_asked(tmp_path, neighbours):
@@ -112,7 +112,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_calls(tmp_path, n
 
 def failing(_asked):
     """A judge that finds fault with everything."""
-    return fakes.judged("fail", "It is rude.", (1, "You said: Hello"))
+    return fakes.judge_answer("fail", "It is rude.", (1, "You said: Hello"))
 
 
 def forge(folder, **changed):

@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in, start, write_suite
-from seeded import block
+from commands import ci_evals, read_results, start, write_suite
+from seeded_judges import prompt_block
 
 from ci_evals.grading import control
 
@@ -27,20 +27,20 @@ PRICES = {"models": {name: {"input": 1, "output": 1} for name in ("small", "larg
 
 
 def is_control(asked) -> bool:
-    return block(asked.text, "criterion") in TRUTH
+    return prompt_block(asked.text, "criterion") in TRUTH
 
 
 def good(asked) -> str:
     """Right on every control question, content with everything else."""
-    first = block(asked.text, "conversation")[0]
-    return fakes.judged(
-        TRUTH.get(block(asked.text, "criterion"), "pass"), "It is so.", (1, first["agent"][:30])
+    first = prompt_block(asked.text, "conversation")[0]
+    return fakes.judge_answer(
+        TRUTH.get(prompt_block(asked.text, "criterion"), "pass"), "It is so.", (1, first["agent"][:30])
     )
 
 
 def content(_) -> str:
     """Passes whatever it is asked, in well-formed answers."""
-    return fakes.judged("pass", "All is well.")
+    return fakes.judge_answer("pass", "All is well.")
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def play(tmp_path):
 def test_a_judge_that_passes_everything_gives_no_verdict(play, tmp_path):
     """Its run would be green: exit code 3, and every report says why."""
     done, asked = play(content, "--verbose")
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert (done.returncode, asked, results["gate"]["passed"]) == (3, ASKED, False)
     (reason,) = results["gate"]["reasons"]
     assert "the judge failed its check: small answered 6 of 16 control questions right, 12 required" in reason
@@ -90,7 +90,7 @@ def test_a_judge_that_passes_everything_gives_no_verdict(play, tmp_path):
 def test_a_good_judge(play, tmp_path):
     """Is let through; what the questions cost counts."""
     done, asked = play(good, "--verbose")
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert (done.returncode, asked) == (0, ASKED), done.stdout + done.stderr
     check = results["judgeCheck"]
     assert (check["right"], check["passed"], check["takenFrom"]) == (16, True, None)
@@ -103,7 +103,7 @@ def test_a_good_judge(play, tmp_path):
 def test_a_warning_only(play, tmp_path):
     """With `warn` the gate decides, and the warning is in every report."""
     done, asked = play(content, "--judge-check=warn")
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert (done.returncode, asked, results["judgeCheck"]["passed"]) == (0, ASKED, False)
     assert any("judge check: small answered 6 of 16" in warning for warning in results["run"]["warnings"])
     assert "judge check: small" in done.stdout
@@ -122,7 +122,7 @@ def test_no_control_question_is_asked_if_nothing_is_judged(play, tmp_path, optio
     write_suite(tmp_path, {"evaluations": evaluations}, judgeModel="small")
     done, asked = play(content, *options)
     assert (done.returncode, asked) == (0, 0), done.stderr
-    assert results_in(tmp_path)["judgeCheck"] is None
+    assert read_results(tmp_path)["judgeCheck"] is None
 
 
 def test_a_judge_that_cannot_be_reached(play, tmp_path):
@@ -131,7 +131,7 @@ def test_a_judge_that_cannot_be_reached(play, tmp_path):
     play.models.always = world.Fault(400, "{}")
     done, _ = play(good)
     assert done.returncode == 3
-    reasons = results_in(tmp_path)["gate"]["reasons"]
+    reasons = read_results(tmp_path)["gate"]["reasons"]
     assert any("its check" in reason and "16 without a usable answer" in reason for reason in reasons)
 
 
@@ -139,10 +139,10 @@ def test_a_check_in_the_baseline(play, tmp_path):
     """Counts for 30 days for the same model; then, and for another one, the questions are asked again."""
     play(good)
     base = tmp_path / "base.json"
-    saved = results_in(tmp_path)
+    saved = read_results(tmp_path)
     base.write_text(json.dumps(saved))
     done, asked = play(content, "--baseline=base.json", "--verbose")
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert (done.returncode, asked, results["judgeCheck"]["takenFrom"]) == (0, 0, "baseline")
     assert results["judgeCheck"]["at"] == saved["judgeCheck"]["at"]
     assert "in the baseline" in done.stdout
@@ -179,11 +179,11 @@ def test_a_check_counts_for_its_address_alone(play, tmp_path):
     url = play.models.openai_url
     host = urlsplit(url)
     forms = {"url": url, "upper": url.replace("http", "HTTP"), "port": host.port}
-    (tmp_path / "base.json").write_text(json.dumps(results_in(tmp_path)))
+    (tmp_path / "base.json").write_text(json.dumps(read_results(tmp_path)))
     for case, (written, asked) in ADDRESSES.items():
         for option in ("--baseline=base.json", "--judge-cache=cache"):
             done, controls = play(good, option, OPENAI_BASE_URL=written.format(**forms))
-            (check,) = results_in(tmp_path)["judgeChecks"]
+            (check,) = read_results(tmp_path)["judgeChecks"]
             if asked or option.startswith("--baseline"):
                 assert (check["takenFrom"] is None) is bool(asked), (case, done.stdout + done.stderr)
                 assert controls in (asked, 0), case
@@ -193,7 +193,7 @@ def test_a_check_counts_for_its_address_alone(play, tmp_path):
 def test_a_check_without_an_address_does_not_count(play, tmp_path, missing):
     """Results of earlier versions have none."""
     play(good)
-    saved = results_in(tmp_path)
+    saved = read_results(tmp_path)
     check = {key: value for key, value in saved["judgeChecks"][0].items() if key != missing}
     (tmp_path / "base.json").write_text(json.dumps(saved | {"judgeChecks": [check]}))
     assert play(good, "--baseline=base.json")[1] == (ASKED if missing == "addressDigest" else 0)
@@ -204,14 +204,14 @@ def test_a_check_in_the_judges_cache(play, tmp_path):
     assert play(content, "--judge-cache=cache")[1] == ASKED
     assert play(good, "--judge-cache=cache")[1] == ASKED
     done, asked = play(content, "--judge-cache=cache", "--verbose")
-    assert (asked, results_in(tmp_path)["judgeCheck"]["takenFrom"]) == (0, "cache")
+    assert (asked, read_results(tmp_path)["judgeCheck"]["takenFrom"]) == (0, "cache")
     assert "in the judge's cache" in done.stdout
     assert play(content, "--judge-cache=cache", "--judge-check=always")[1] == ASKED
 
 
 def strict(asked) -> str:
     """Right on every control question, content with nothing else."""
-    return good(asked) if is_control(asked) else fakes.judged("fail", "It is not so.")
+    return good(asked) if is_control(asked) else fakes.judge_answer("fail", "It is not so.")
 
 
 def test_no_answer_of_a_judge_that_did_not_pass_is_cached(play):
@@ -247,7 +247,7 @@ def test_a_run_of_such_a_judge_is_compared_with_nothing(play, tmp_path):
     assert "max-drop was not checked: the judge of the baseline did not pass its check" in done.stdout
     done, _ = play(content, "--max-drop=5", "--baseline=good", "--judge-check=always")
     reason = "the judge of this run did not pass its check: small answered 6 of 16"
-    assert reason in results_in(tmp_path)["comparison"]["reasons"][0]
+    assert reason in read_results(tmp_path)["comparison"]["reasons"][0]
     assert done.returncode == 3
     assert "✓ max-drop" not in done.stdout, "nor does such a run compare itself"
     play(content, "--judge-check=warn", "--output-dir=warned")
@@ -261,7 +261,7 @@ def test_each_model_of_a_panel_is_checked(play, tmp_path):
         return good(asked) if asked.model == "small" else content(asked)
 
     done, asked = play(judge, "--judge-panel=small,large")
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert (done.returncode, asked) == (3, 2 * ASKED)
     assert [(one["model"], one["passed"]) for one in results["judgeChecks"]] == [
         ("small", True),
@@ -275,13 +275,13 @@ def test_a_replay_repeats_the_check(play, tmp_path):
     for judge, code in ((good, 0), (content, 3)):
         done, _ = play(judge, f"--record=tape-{code}")
         assert done.returncode == code, done.stderr
-        then = results_in(tmp_path)["judgeCheck"]
+        then = read_results(tmp_path)["judgeCheck"]
         done, asked = play(good, f"--replay=tape-{code}")
-        now = results_in(tmp_path)["judgeCheck"]
+        now = read_results(tmp_path)["judgeCheck"]
         assert (done.returncode, asked, now["right"]) == (code, 0, then["right"]), done.stdout + done.stderr
     play(good, "--record=without", CI_EVALS_JUDGE_CHECK="off")
     done, _ = play(good, "--replay=without")
-    assert (done.returncode, results_in(tmp_path)["judgeCheck"]) == (0, None), done.stdout
+    assert (done.returncode, read_results(tmp_path)["judgeCheck"]) == (0, None), done.stdout
     done, _ = play(good, "--replay=without", "--judge-check=always")
     assert done.returncode == 3
 
@@ -292,7 +292,7 @@ def test_a_merged_run_keeps_the_worst_check(play, tmp_path):
     for shard, judge in enumerate((good, content), 1):
         play(judge, f"--shard={shard}/2", f"--output-dir=shards/{shard}")
     done, _ = play(good, command=("merge", "shards"))
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert (done.returncode, results["judgeCheck"]["right"], len(results["judgeChecks"])) == (3, 6, 1)
     assert any("its check" in reason for reason in results["gate"]["reasons"])
 
@@ -326,4 +326,4 @@ def test_an_interrupt_cuts_the_check_off(play, tmp_path):
     running.communicate(timeout=300)
     ended.set()
     assert running.returncode == 130
-    assert re.search("interrupted", json.dumps(results_in(tmp_path)["run"]))
+    assert re.search("interrupted", json.dumps(read_results(tmp_path)["run"]))

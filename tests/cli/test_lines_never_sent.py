@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def play(tmp_path):
         suite = write_suite(tmp_path, test, adapter=f"python:shop:{agent}", apiKey="k-of-agent", agentId=None)
         options = ("--provider=offline", *options)
         ran = ci_evals("run", suite, "--agent-in-process", *options, cwd=tmp_path, env={"PYTHONPATH": "."})
-        return ran, results_in(tmp_path)["suites"][0]["tests"][0] if ran.returncode != 2 else {}
+        return ran, read_results(tmp_path)["suites"][0]["tests"][0] if ran.returncode != 2 else {}
 
     run.folder = tmp_path
     return run
@@ -110,7 +110,7 @@ def test_it_is_newly_failing_against_a_baseline_that_passed(play):
     options = ("--baseline=base.json", "--regression=any", "--min-score=0")
     ran, _ = play("answers", *options, evaluations=evaluations, critical=False)
     assert ran.returncode == 1, ran.stdout
-    comparison = results_in(play.folder)["comparison"]
+    comparison = read_results(play.folder)["comparison"]
     assert [test["name"] for test in comparison["regressed"]] == ["t"]
     assert "never sent" in comparison["regressed"][0]["evidence"]["reason"]
 
@@ -119,7 +119,7 @@ def test_fail_fast_ends_at_it(play):
     """As at any failed trial."""
     ran, _ = play("hands_over", "--fail-fast", "--loops=3", "--parallel=1")
     assert ran.returncode == 1
-    assert len(results_in(play.folder)["suites"][0]["tests"][0]["trials"]) < 3
+    assert len(read_results(play.folder)["suites"][0]["tests"][0]["trials"]) < 3
 
 
 def test_a_scripted_user_that_stops_before_a_line_leaves_no_verdict(play):

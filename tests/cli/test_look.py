@@ -8,7 +8,7 @@ import httpx2
 import jsonschema
 import pytest
 import world
-from commands import ci_evals, files_in, results_in, start, write_suite
+from commands import ci_evals, read_files, read_results, start, write_suite
 from doc_pages import ROOT
 
 pytestmark = pytest.mark.slow
@@ -198,7 +198,7 @@ def test_report_redraws_everything_byte_for_byte(tmp_path):
     ci_evals("run", "demo:hr", "--provider=offline", "--debug", cwd=tmp_path)
     folder = tmp_path / "results"
     (folder / "journal.jsonl").unlink()  # what a run writes for itself
-    before = files_in(folder)
+    before = read_files(folder)
     for path in folder.rglob("*"):
         if path.is_file() and path != folder / "_results.json":
             path.unlink()
@@ -206,12 +206,12 @@ def test_report_redraws_everything_byte_for_byte(tmp_path):
         "report", "results/_results.json", cwd=tmp_path, env={"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7"}
     )
     assert ran.returncode == 0, ran.stderr
-    assert files_in(folder) == before
-    own = folder / results_in(tmp_path)["suites"][0]["folder"]
+    assert read_files(folder) == before
+    own = folder / read_results(tmp_path)["suites"][0]["folder"]
     for path in own.glob("*.md"):
         path.unlink()
     assert ci_evals("report", str(own / "_results.json"), cwd=tmp_path).returncode == 0
-    assert files_in(folder) == before
+    assert read_files(folder) == before
 
 
 @pytest.mark.parametrize(
@@ -227,9 +227,9 @@ def test_report_of_what_is_no_results_file(tmp_path, text, output):
     """Exit 2 with one message, nothing written."""
     if text is not None:
         (tmp_path / "r.json").write_text(text)
-    before = files_in(tmp_path)
+    before = read_files(tmp_path)
     ran = ci_evals("report", "r.json", cwd=tmp_path)
-    assert (ran.returncode, files_in(tmp_path)) == (2, before)
+    assert (ran.returncode, read_files(tmp_path)) == (2, before)
     assert output in ran.stderr
     assert "Traceback" not in ran.stderr
 
@@ -243,7 +243,7 @@ def test_the_demo_agent_alone(tmp_path):
         assert httpx2.post(f"{url}/api/v1/external/tasks", json={}).status_code == 401
         ran = ci_evals("run", "demo:hr", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
         assert ran.returncode == 0, ran.stderr
-        assert results_in(tmp_path)["suites"][0]["adapter"] == "aui"
+        assert read_results(tmp_path)["suites"][0]["adapter"] == "aui"
     finally:
         served.send_signal(signal.SIGTERM)
         served.communicate(timeout=300)

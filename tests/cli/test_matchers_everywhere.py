@@ -5,7 +5,7 @@ import sys
 
 import endpoints
 import pytest
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 from every_evaluation import MATCHERS
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ def program(folder, _serve):
 
 
 def chat(_folder, serve):
-    calls = endpoints.calls((CALL["name"], CALL["arguments"]))
+    calls = endpoints.tool_calls((CALL["name"], CALL["arguments"]))
     url = serve(lambda _: endpoints.completion("Done.", tool_calls=calls))
     return {"adapter": "openai", "model": "m", "baseUrl": url, "apiKey": endpoints.KEY}
 
@@ -108,7 +108,7 @@ def test_every_matcher_on_every_kind_of_agent(tmp_path, kind):
         for option in ("--record=kept", "--replay=kept"):
             ran = ci_evals("run", path, "--provider=offline", option, cwd=tmp_path, env={"PYTHONPATH": "."})
             assert ran.returncode == 0, ran.stdout + ran.stderr
-            (trial,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"]
+            (trial,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"]
             others = {
                 one["criterion"]: one["reason"] for one in trial["findings"] if one["outcome"] != "passed"
             }

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 import static_model
 import world
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def models():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return static_model.write(tmp_path_factory.mktemp("model"))
+    return static_model.write_model(tmp_path_factory.mktemp("model"))
 
 
 def env_of(agent, models=None) -> dict[str, str]:
@@ -47,7 +47,7 @@ def test_the_providers_model(tmp_path, agent, models):
     ran = ci_evals("run", write_suite(tmp_path, TEST), "--loops=2", cwd=tmp_path, env=env_of(agent, models))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert [body["model"] for body in models.embedded] == ["text-embedding-3-small"] * 2
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     (used,) = results["usage"]["byRole"]
     assert (used["role"], used["model"], used["calls"], used["inputTokens"]) == (
         "embedder",
@@ -70,7 +70,7 @@ def test_another_model(tmp_path, agent, models):
     args = ("run", suite, "--embedding-model=my-vectors")
     ran = ci_evals(*args, cwd=tmp_path, env=env_of(agent, models))
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    usage = results_in(tmp_path)["usage"]
+    usage = read_results(tmp_path)["usage"]
     assert (usage["costUsd"], usage["unpriced"]) == (None, ["my-vectors"])
     ran = ci_evals(*args, "--max-cost=1", cwd=tmp_path, env=env_of(agent, models))
     assert ran.returncode == 2
@@ -83,7 +83,7 @@ def test_a_model_that_fails(tmp_path, agent, models):
     ran = ci_evals("run", write_suite(tmp_path, TEST), cwd=tmp_path, env=env_of(agent, models))
     assert ran.returncode == 3
     assert "the embedding model could not be asked: OpenAI" in ran.stdout
-    findings = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
+    findings = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
     assert [(f["outcome"], f["cause"]) for f in findings] == [("undecided", "judge_error"), ("passed", None)]
 
 
@@ -93,7 +93,7 @@ def test_a_refused_key_ends_the_run(tmp_path, agent, models):
     suite = write_suite(tmp_path, *({**TEST, "name": f"t{i}"} for i in range(4)))
     ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, models))
     assert ran.returncode == 3
-    assert "refused the key" in results_in(tmp_path)["run"]["stoppedBecause"]
+    assert "refused the key" in read_results(tmp_path)["run"]["stoppedBecause"]
 
 
 def test_no_key_is_needed_but_for_the_providers_model(tmp_path, agent, folder):
@@ -117,7 +117,7 @@ def test_offline_without_a_model(tmp_path, agent):
     assert "embedding-model" in (tmp_path / "results/summary.md").read_text()
     case = next(ET.parse(tmp_path / "results/junit.xml").getroot().iter("testcase"))
     assert case.find("error") is not None
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert results["suites"][0]["tests"][0]["trials"][0]["findings"][0]["cause"] == "no_model"
     assert results["suites"][0]["embeddingModel"] is None
     assert results["gate"]["checks"][0]["seenIfUndecidedFailed"] == 50
@@ -132,7 +132,7 @@ def test_a_local_model(tmp_path, agent, folder, provider):
     ran = ci_evals("run", suite, *args, cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "reply 1 does not mean 'cat' (semantic; similarity 0.21" in ran.stdout
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert [test["outcome"] for test in results["suites"][0]["tests"]] == ["passed", "failed"]
     assert (results["usage"]["costUsd"], results["usage"]["unpriced"]) == (0, [])
 

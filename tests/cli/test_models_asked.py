@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import builders as build
 import pytest
-from labelled_runs import saved
+from labeled_runs import write_results
 
 import ci_evals
 from ci_evals.cli.run_context import RunContext
@@ -74,7 +74,7 @@ def test_a_study_asks_the_whole_panel_of_its_run(tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     panel = {"judge_model": "a", "judge_panel": ("a", "b", "c", "d"), "judge_votes": 5}
     results = build.results(replace(build.suite_result("S", build.test_result()), **panel))
-    saved(results, tmp_path)
+    write_results(results, tmp_path)
     with pytest.raises(UsageError, match="the panel has 4 models"):
         judging(tmp_path, JudgeSettings(llm_key="k", judge_votes=3), RunContext())
     assert judging(tmp_path, JudgeSettings(llm_key="k"), RunContext()).votes == 5

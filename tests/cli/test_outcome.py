@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import CLEAN, SCRIPT, ci_evals
+from commands import ACTION_SCRIPT, CLEAN_ENV, ci_evals
 
 pytestmark = pytest.mark.slow
 
@@ -95,8 +95,8 @@ def test_a_signal_is_heard_while_the_action_starts(tmp_path):
     outputs = tmp_path / "outputs"
     path = os.pathsep.join([str(tmp_path), *sys.path])
     ran = subprocess.run(
-        [sys.executable, SCRIPT, "run", "demo:hr"],
-        env=CLEAN | {"GITHUB_OUTPUT": str(outputs), "PYTHONPATH": path},
+        [sys.executable, ACTION_SCRIPT, "run", "demo:hr"],
+        env=CLEAN_ENV | {"GITHUB_OUTPUT": str(outputs), "PYTHONPATH": path},
         capture_output=True,
         text=True,
         check=False,
@@ -110,7 +110,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
     """`ci-evals schema | head -1`."""
     piped = f"{sys.executable} -m ci_evals schema | head -1"
     ran = subprocess.run(
-        piped, shell=True, env=CLEAN, cwd=tmp_path, capture_output=True, text=True, check=False
+        piped, shell=True, env=CLEAN_ENV, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
 
@@ -217,7 +217,7 @@ def test_a_second_signal_at_a_terminal_ends_a_run_that_hangs():
     try:
         ran = subprocess.run(
             [sys.executable, "-c", code],
-            env=CLEAN,
+            env=CLEAN_ENV,
             stdout=subprocess.PIPE,
             stderr=its,
             text=True,

@@ -31,7 +31,7 @@ def run_that_says(text: str, **fields):
 
 def saved(folder: Path, results) -> Path:
     folder.mkdir(parents=True)
-    (folder / RESULTS).write_text(report_texts.dump(results))
+    (folder / RESULTS).write_text(report_texts.results_json_text(results))
     return folder
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import world
-from commands import ci_evals, files_in, results_in, start, write_suite
+from commands import ci_evals, read_files, read_results, start, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -33,11 +33,11 @@ def played(tmp_path):
 
 def refused(run, folder, *options, says):
     """The command is refused before a request was sent, and every file is as it was."""
-    before = files_in(folder)
+    before = read_files(folder)
     ran = run(*options)
     assert (ran.returncode, run.agent.requests) == (2, []), ran.stderr
     assert says in ran.stderr
-    assert files_in(folder) == before
+    assert read_files(folder) == before
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/stdout", "/dev/fd/2", "/proc/self/status"])
@@ -112,11 +112,11 @@ def test_other_commands_keep_to_it_too(tmp_path, played, command):
         "merge": ["results/_results.json", "--output-dir=results"],
         "calibrate": ["labels.csv", "--output=results/_results.json"],
     }[command]
-    before = files_in(tmp_path)
+    before = read_files(tmp_path)
     ran = ci_evals(command, *options, cwd=tmp_path)
     assert ran.returncode == 2
     assert "would be overwritten, but this command reads it" in ran.stderr
-    assert files_in(tmp_path) == before
+    assert read_files(tmp_path) == before
 
 
 READERS = (
@@ -148,7 +148,7 @@ def test_a_killed_run_leaves_no_green_reports_of_an_earlier_one(tmp_path, played
             time.sleep(0.05)
         run.kill()
         run.communicate(timeout=300)
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert results["run"]["status"] == "unfinished"
     assert (results["gate"]["passed"], results["gate"]["exitCode"]) == (False, 3)
     assert results["counts"]["notRun"] == 1
@@ -168,7 +168,7 @@ def test_a_killed_run_leaves_no_green_reports_of_an_earlier_one(tmp_path, played
     assert ran.returncode == 2
     assert "has not finished" in ran.stderr
     assert played().returncode == 0
-    assert results_in(tmp_path)["run"]["status"] == "completed"
+    assert read_results(tmp_path)["run"]["status"] == "completed"
 
 
 def test_a_run_that_is_refused_leaves_earlier_reports_alone(tmp_path, played):

@@ -12,7 +12,7 @@ from io import StringIO
 
 import plans
 import pytest
-from commands import CLEAN, MODULE
+from commands import CLEAN_ENV, MODULE
 from rich.cells import cell_len
 
 from ci_evals.adapters import prices
@@ -33,7 +33,7 @@ def test_the_tally_of_a_run():
     """The score is the mean over tests, as that of the run will be."""
     now = iter([0.0, 30.0, 60.0, 90.0])
     tally = progress.Tally(
-        plans.planned(*({"name": str(n)} for n in range(4))), prices.bundled, lambda: next(now)
+        plans.make_plan(*({"name": str(n)} for n in range(4))), prices.bundled, lambda: next(now)
     )
     assert (tally.progress, tally.summary) == ("0 of 4 trials", "")
     tally.hear(finished(0, "passed"))
@@ -46,7 +46,7 @@ def test_the_tally_of_a_run():
 def test_a_resumed_run_begins_where_it_ended():
     """What had finished took no time now."""
     now = iter([0.0, 10.0])
-    plan = plans.planned({"name": "a"}, {"name": "b"}, {"name": "c"})
+    plan = plans.make_plan({"name": "a"}, {"name": "b"}, {"name": "c"})
     tally = progress.Tally(plan, prices.bundled, lambda: next(now))
     tally.hear(RunResumed(1, plans.build.results().run.started_at))
     tally.hear(finished(1, "passed"))
@@ -56,7 +56,7 @@ def test_a_resumed_run_begins_where_it_ended():
 def test_a_log_has_a_line_for_each_trial_and_now_and_then_one_for_all():
     """A trial that could not be judged is not scored, and does not read as passed."""
     log = StringIO()
-    plan = plans.planned(*({"name": f"test {n}"} for n in range(20)))
+    plan = plans.make_plan(*({"name": f"test {n}"} for n in range(20)))
     listen = progress.lines(plan, Console(log, Redactor()), prices.bundled)
     listen(StillWaiting("the agent", 30, "too many requests"))
     listen(finished(0, "no_judge"))
@@ -82,7 +82,7 @@ def test_a_log_has_a_line_for_each_trial_and_now_and_then_one_for_all():
 def test_a_trial_is_counted_in_the_words_of_the_table(trial, words):
     """A criterion that no judge was there for is not undecided."""
     log = StringIO()
-    plan = plans.planned({"name": "a"})
+    plan = plans.make_plan({"name": "a"})
     progress.lines(plan, Console(log, Redactor()), prices.bundled)(TrialFinished(Trial(0, 0, 1), trial))
     assert f"({words})  1 turn" in log.getvalue()
 
@@ -92,7 +92,7 @@ def on_a_terminal(columns: int, *args: str, cwd: os.PathLike, env: dict[str, str
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-m", MODULE, *args], cwd=cwd, env=CLEAN | env, stdin=its, stdout=its, stderr=its
+        [sys.executable, "-m", MODULE, *args], cwd=cwd, env=CLEAN_ENV | env, stdin=its, stdout=its, stderr=its
     )
     os.close(its)
     seen = b""
@@ -129,6 +129,6 @@ def test_no_line_of_a_run_is_wider_than_the_terminal(tmp_path, columns, encoding
 
 def test_the_number_of_a_trial_stays_where_its_name_gives_way():
     """So that trials of one test can be told apart in a narrow terminal."""
-    plan = plans.planned({"name": "A test with quite a long name"}, loops=3)
+    plan = plans.make_plan({"name": "A test with quite a long name"}, loops=3)
     name = progress.name_of(plan, Trial(0, 0, 2), Console(StringIO(), Redactor()), 30)
     assert name == "S › A test with quite a lo… #2"

@@ -9,13 +9,13 @@ import copilot_program
 import fakes
 import pytest
 import world
-from commands import ci_evals, files_in, results_in, start, write_suite
+from commands import ci_evals, read_files, read_results, start, write_suite
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 pytestmark = pytest.mark.slow
 
-PASS = fakes.judged("pass", "It greets.")
+PASS = fakes.judge_answer("pass", "It greets.")
 JUDGED = {
     "turns": [{"user": "auto"}],
     "evaluations": [{"criterion": "It greets"}, {"criterion": "No forwarding", "strict": "not_escalated"}],
@@ -51,7 +51,7 @@ def test_copilot_plays_user_and_judge(tmp_path, agent, suite):
     env = claude_program.environ(tmp_path / "bin", **env_of(agent))
     ran = ci_evals("run", suite, "--provider=copilot", cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert {(one["role"], one["costUsd"]) for one in results["usage"]["byRole"]} == {
         ("user", None),
         ("judge", None),
@@ -66,7 +66,7 @@ def test_claude_code_plays_user_and_judge(tmp_path, agent, suite):
         "run", suite, "--provider=claude-code", "--max-cost=1", cwd=tmp_path, env=claude(tmp_path, agent)
     )
     assert (ran.returncode, ran.stderr.count("error")) == (0, 0), ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]
     assert trial["turns"][0]["user"] == "Hello from haiku"
     assert [finding["outcome"] for finding in trial["findings"]] == ["passed", "passed"]
@@ -77,7 +77,7 @@ def test_claude_code_plays_user_and_judge(tmp_path, agent, suite):
     }
     assert (usage["costUsd"], usage["unpriced"]) == (0.5, [])
     assert usage["tokens"] == {"input": 42, "output": 10, "cachedInput": 0}
-    assert claude_program.versions_asked(tmp_path / "bin") == 1
+    assert claude_program.count_version_requests(tmp_path / "bin") == 1
     assert "max-cost" in [check["name"] for check in results["gate"]["checks"]]
 
 
@@ -85,7 +85,7 @@ def test_other_models_of_claude_code(tmp_path, agent, suite):
     """By alias or by full name, as they are written; a suite's own too."""
     options = ["--provider=claude-code", "--judge-model=claude-opus-5-5", "--user-model=opus[1m]"]
     assert ci_evals("run", suite, *options, cwd=tmp_path, env=claude(tmp_path, agent)).returncode == 0
-    asked = claude_program.asked(tmp_path / "bin")
+    asked = claude_program.read_requests(tmp_path / "bin")
     assert [one["model"] for one in asked] == ["opus[1m]", "claude-opus-5-5"]
 
 
@@ -114,12 +114,12 @@ def test_claude_is_not_looked_for_where_nothing_asks_it(tmp_path, agent):
 def test_claude_is_not_logged_in(tmp_path, agent):
     """Exit 3 at once: no second trial is tried."""
     suite = write_suite(tmp_path, *({"name": f"t{i}"} | JUDGED for i in range(4)))
-    env = claude(tmp_path, agent, "refused('Not logged in · Please run /login')")
+    env = claude(tmp_path, agent, "error_result('Not logged in · Please run /login')")
     ran = ci_evals("run", suite, "--provider=claude-code", "--retries=0", cwd=tmp_path, env=env)
     assert ran.returncode == 3
     assert "no access to Claude: Not logged in" in ran.stdout
-    assert len(claude_program.asked(tmp_path / "bin")) == 1
-    assert results_in(tmp_path)["counts"]["notRun"] == 3
+    assert len(claude_program.read_requests(tmp_path / "bin")) == 1
+    assert read_results(tmp_path)["counts"]["notRun"] == 3
 
 
 def test_an_interruption_does_not_wait_for_claude(tmp_path, agent, suite):
@@ -127,12 +127,12 @@ def test_an_interruption_does_not_wait_for_claude(tmp_path, agent, suite):
     env = claude(tmp_path, agent, "time.sleep(300)")
     process = start("run", suite, "--provider=claude-code", cwd=tmp_path, env=env)
     deadline = time.monotonic() + 300
-    while not claude_program.asked(tmp_path / "bin") and time.monotonic() < deadline:
+    while not claude_program.read_requests(tmp_path / "bin") and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=300)
     assert process.returncode == 130
-    assert results_in(tmp_path)["run"]["status"] == "interrupted"
+    assert read_results(tmp_path)["run"]["status"] == "interrupted"
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_deployments_at_azure(tmp_path, agent, azure, suite, name):
     ran = ci_evals("run", suite, *options, cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stderr
     assert "azure-key-1" not in ran.stdout + ran.stderr
-    assert not [path for path, text in files_in(tmp_path / "results").items() if b"azure-key-1" in text]
+    assert not [path for path, text in read_files(tmp_path / "results").items() if b"azure-key-1" in text]
 
 
 def test_azure_without_a_key(tmp_path, agent, azure, suite):
@@ -188,7 +188,9 @@ def test_anthropic_by_a_bearer_token(tmp_path, agent, suite):
         ran = ci_evals("run", suite, "--provider=anthropic", cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stderr
     assert {asked.headers["Authorization"] for asked in models.asked} == {f"Bearer {models.key}"}
-    assert not [path for path, text in files_in(tmp_path / "results").items() if models.key.encode() in text]
+    assert not [
+        path for path, text in read_files(tmp_path / "results").items() if models.key.encode() in text
+    ]
 
 
 def test_no_key_names_what_anthropic_takes(tmp_path, agent, suite):
@@ -207,7 +209,7 @@ def test_a_judge_of_the_agents_family(tmp_path, agent):
     ran = ci_evals("run", suite, "--provider=claude-code", cwd=tmp_path, env=claude(tmp_path, agent))
     text = "sonnet judges claude-opus-5-5 (Claude)"
     assert ran.stderr.count(text) == 1
-    assert sum(text in warning for warning in results_in(tmp_path)["run"]["warnings"]) == 1
+    assert sum(text in warning for warning in read_results(tmp_path)["run"]["warnings"]) == 1
     assert text in (tmp_path / "results/summary.md").read_text()
 
 

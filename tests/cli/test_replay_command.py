@@ -14,8 +14,8 @@ import builders as build
 import fakes
 import pytest
 import world
-from commands import CLEAN, ci_evals, results_in, write_suite
-from plans import planned
+from commands import CLEAN_ENV, ci_evals, read_results, write_suite
+from plans import make_plan
 
 from ci_evals.adapters.journal.journal import Journal
 from ci_evals.adapters.journal.reading import Recording
@@ -109,7 +109,7 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
 
     def llm(asked):
         if asked.wants_json:
-            return fakes.judged("pass", f"{ORDER} is found.")
+            return fakes.judge_answer("pass", f"{ORDER} is found.")
         return f"And {ORDER}?" if f"And {ORDER}?" not in asked.text else "###STOP###"
 
     def agent(heard):
@@ -128,7 +128,7 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
         calls = len(models.asked)
     assert recorded.returncode == 0, recorded.stderr + recorded.stdout
     assert calls
-    first = results_in(tmp_path)
+    first = read_results(tmp_path)
     text = (tmp_path / "recording/recording.jsonl").read_text()
     assert not [secret for secret in (*secrets.values(), models.key, "10294830571") if secret in text]
 
@@ -146,14 +146,14 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
     replayed = subprocess.run(
         [sys.executable, "-c", GUARD, "run", "aui.json", "code.json", "--replay=recording"],
         cwd=tmp_path,
-        env=CLEAN | env,
+        env=CLEAN_ENV | env,
         capture_output=True,
         text=True,
         check=False,
     )
     assert replayed.returncode == 0, replayed.stderr + replayed.stdout
     assert replayed.stderr.splitlines()[-1] == "imported: []"
-    again = results_in(tmp_path)
+    again = read_results(tmp_path)
     origin = {"how": "replay", "run": first["run"]["id"], "startedAt": first["run"]["startedAt"]}
     assert again["run"]["origin"] == origin
     assert again["run"]["warnings"] == []
@@ -238,7 +238,7 @@ def loaded(folder, *tests, replay=True, **fields):
 async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
     """What its journal holds is in the recording too, and what comes later is added to it."""
     one = {"turns": [{"user": "x"}], "evaluations": [{"criterion": "c", "strict": "not_escalated"}]}
-    plan = planned(*({"name": f"t{index}"} | one for index in range(4)), maxTurns=1)
+    plan = make_plan(*({"name": f"t{index}"} | one for index in range(4)), maxTurns=1)
     job = Job(plan=plan, policy=Policy(), options=Options(parallel=2), redactor=Redactor())
     whole, left, count, said = tmp_path / "whole", tmp_path / "left", Counter(), []
 

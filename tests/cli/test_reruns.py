@@ -5,7 +5,7 @@ from pathlib import Path
 
 import github_api
 import pytest
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 from github_api import FORK, FORK_ID, REPOSITORY, TOKEN, Answer
 
 pytestmark = pytest.mark.slow
@@ -105,7 +105,7 @@ class PullRequest:
         if leaves:
             data = (self.folder / "results/_results.json").read_text()
             self.keep(run, number, data, key)
-        return done.returncode, results_in(self.folder)
+        return done.returncode, read_results(self.folder)
 
     def keep(self, run, number: int, data: str | bytes, key: str = "default"):
         """Upload an artifact as the workflow does."""

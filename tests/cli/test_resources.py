@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import CLEAN, results_in
+from commands import CLEAN_ENV, read_results
 
 from ci_evals.adapters.reserve import Reserve
 from ci_evals.domain.errors import exhausted
@@ -59,7 +59,7 @@ def ends(folder, what):
     ran = subprocess.run(
         ["sh", "-c", 'ulimit -n 128; exec "$@"', "sh", sys.executable, "-c", RUN, what],
         cwd=folder,
-        env=CLEAN,
+        env=CLEAN_ENV,
         check=False,
         capture_output=True,
         text=True,
@@ -71,7 +71,7 @@ def ends(folder, what):
 def test_reports_are_written_if_no_more_files_can_be_opened(tmp_path):
     """Whatever leaks them: what had finished is reported, and the run has no verdict."""
     code, text = ends(tmp_path, "files")
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     # A run that has its connections already may need no more files.
     assert (code, results["run"]["status"]) in {(0, "completed"), (3, "stopped"), (3, "completed")}, text
     assert results["counts"]["trials"] >= 2
@@ -84,7 +84,7 @@ def test_reports_are_written_if_no_more_files_can_be_opened(tmp_path):
 def test_exhausted_memory_passes_nothing(tmp_path):
     """The reports are of this run, or say that it has not finished; no earlier one's are left."""
     code, items = ends(tmp_path, "memory")
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     ended = (code, results["run"]["status"], results["gate"]["passed"])
     lost = {(3, "stopped", False), (3, "unfinished", False), (3, "completed", False)}
     assert ended in {(0, "completed", True), *lost}, items[-2000:]
@@ -112,7 +112,7 @@ def test_a_run_within_a_limit_ends_with_reports_or_with_words(tmp_path, limit):
             "--agent-timeout=20",  # the wait for a reply that is lost because memory is used up
         ],
         cwd=tmp_path,
-        env=CLEAN,
+        env=CLEAN_ENV,
         check=False,
         capture_output=True,
         text=True,
@@ -120,7 +120,7 @@ def test_a_run_within_a_limit_ends_with_reports_or_with_words(tmp_path, limit):
     )
     names = {path.name for path in (tmp_path / "results").glob("*") if path.is_file()}
     if ran.returncode in {0, 1}:
-        results = results_in(tmp_path)
+        results = read_results(tmp_path)
         assert results["run"]["status"] == "completed"
         assert results["counts"]["trials"] == PLANNED
         assert names >= {"_results.json", "summary.md", "junit.xml", "report.html"}
@@ -129,7 +129,7 @@ def test_a_run_within_a_limit_ends_with_reports_or_with_words(tmp_path, limit):
     assert ran.stdout + ran.stderr
     assert "bug in ci-evals" not in ran.stderr
     if "_results.json" in names:
-        assert not results_in(tmp_path)["gate"]["passed"]
+        assert not read_results(tmp_path)["gate"]["passed"]
 
 
 def test_as_many_files_may_be_open_as_the_system_allows(tmp_path):
@@ -138,7 +138,7 @@ def test_as_many_files_may_be_open_as_the_system_allows(tmp_path):
     script += "*resource.getrlimit(resource.RLIMIT_NOFILE))"
     ran = subprocess.run(
         ["sh", "-c", 'ulimit -S -n 64; exec "$@"', "sh", sys.executable, "-c", script],
-        env=CLEAN,
+        env=CLEAN_ENV,
         check=True,
         capture_output=True,
         text=True,
@@ -164,7 +164,7 @@ more, now = told()
 print(more - size, now - used)
 """
     ran = subprocess.run(
-        [sys.executable, "-c", script], env=CLEAN, check=True, capture_output=True, text=True
+        [sys.executable, "-c", script], env=CLEAN_ENV, check=True, capture_output=True, text=True
     )
     reserved, used = map(int, ran.stdout.split())
     assert reserved > 20_000

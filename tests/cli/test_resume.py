@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 import world
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 from ci_evals.adapters.journal.records import JOURNAL as NAME
 
@@ -102,7 +102,7 @@ def test_a_later_attempt_resumes_and_every_report_says_so(tmp_path, agent):
     journal.write_text(header + first)
     ran = run(agent, tmp_path, "--resume=results", **RUN | {"GITHUB_RUN_ATTEMPT": "2"})
     assert ran.returncode == 1
-    results = results_in(tmp_path)["run"]["resumed"]
+    results = read_results(tmp_path)["run"]["resumed"]
     assert (results["trials"], results["attempt"], results["commit"]) == (1, 1, "c" * 40)
     assert results["writtenAt"] == json.loads(first)["at"]
     text = "Resumed: 1 trial came from the journal of this run, begun in attempt 1, the last written 20"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in, shows, start, write_uncritical
+from commands import ci_evals, comment_and_page_show, read_results, start, write_suite_without_critical_tests
 
 from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
@@ -18,7 +18,7 @@ KEYS = {"CI_EVALS_AGENT_KEY": "the-key-of-the-head"}
 @pytest.fixture(autouse=True)
 def suite(tmp_path):
     """The suite of the shop without its critical tests, of which one failed trial is news enough."""
-    write_uncritical(tmp_path, "demo:retail", SUITE)
+    write_suite_without_critical_tests(tmp_path, "demo:retail", SUITE)
 
 
 def play(folder: Path, agent: DemoServer, *options: str):
@@ -27,7 +27,7 @@ def play(folder: Path, agent: DemoServer, *options: str):
 
 def trials_of(folder: Path) -> set[int]:
     """How often tests were played."""
-    return {len(test["trials"]) for suite in results_in(folder)["suites"] for test in suite["tests"]}
+    return {len(test["trials"]) for suite in read_results(folder)["suites"] for test in suite["tests"]}
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_an_unchanged_agent_passes_early(tmp_path, baseline):
     with DemoServer(noise=0.02, seed=2) as agent:
         ran = play(tmp_path, agent, baseline, "--regression=significant", "--min-score=0")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     rounds, looks = results["run"]["rounds"], results["comparison"]["looks"]
     assert rounds["looks"] == [2, 3, 5, 7]
     assert trials_of(tmp_path) == {rounds["played"]} == {looks[-1]["trials"]}
@@ -67,9 +67,9 @@ def test_a_broken_agent_fails(tmp_path, baseline):
     with DemoServer(noise=0.02, seed=3, broken=["RETURN_REQUEST", "ORDER_STATUS"]) as agent:
         ran = play(tmp_path, agent, baseline, "--regression=significant", "--min-score=0")
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    last = results_in(tmp_path)["comparison"]["looks"][-1]
+    last = read_results(tmp_path)["comparison"]["looks"][-1]
     assert last["decision"] == "fail"
-    assert shows(
+    assert comment_and_page_show(
         tmp_path, r"Decided after [235] of at most 7 trials of each test, which saved .+: a proven drop\."
     )
 
@@ -79,7 +79,7 @@ def test_a_score_far_above_its_floor_is_clear_at_once(tmp_path):
     with DemoServer() as agent:
         assert play(tmp_path, agent, "--min-score=50").returncode == 0
     assert trials_of(tmp_path) == {2}
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert results["run"]["rounds"] == {"looks": [2, 3, 5, 7], "played": 2}
     score = results["score"]
     assert results["gate"]["looks"] == [
@@ -91,11 +91,11 @@ def test_a_score_near_its_floor_is_played_longer(tmp_path):
     """The floor is put where the agent's score is."""
     with DemoServer(noise=0.1, seed=1) as agent:
         play(tmp_path, agent, "--no-gate", "--rounds=7")
-    score = results_in(tmp_path)["score"]
+    score = read_results(tmp_path)["score"]
     with DemoServer(noise=0.1, seed=1) as agent:
         play(tmp_path, agent, "--no-gate", f"--min-score={score:.1f}")
     assert min(trials_of(tmp_path)) > 2
-    *before, last = results_in(tmp_path)["gate"]["looks"]
+    *before, last = read_results(tmp_path)["gate"]["looks"]
     assert {look["decision"] for look in before} == {"continue"}
     assert last["decision"] in {"pass", "fail"}
 
@@ -113,7 +113,7 @@ def test_a_run_that_was_killed_is_resumed(tmp_path, baseline):
         process.communicate()
         ran = ci_evals("run", SUITE, *options, url, "--resume=results", cwd=tmp_path, env=KEYS)
     assert ran.returncode in {0, 1}, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert results["run"]["resumed"]["trials"] >= 15
     assert results["comparison"]["looks"][0]["trials"] == 2
 

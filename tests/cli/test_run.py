@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 import fakes
 import pytest
 import world
-from commands import CLEAN, ci_evals, files_in, results_in, start, write_suite
+from commands import CLEAN_ENV, ci_evals, read_files, read_results, start, write_suite
 
 pytestmark = pytest.mark.slow
 
-PASS = fakes.judged("pass", "It greets.")
+PASS = fakes.judge_answer("pass", "It greets.")
 JUDGED = {
     "evaluations": [{"criterion": "It greets"}, {"criterion": "No forwarding", "strict": "not_escalated"}]
 }
@@ -45,7 +45,7 @@ def test_the_demo_needs_no_key_and_no_network(tmp_path):
     """Both bundled suites over real HTTP against the embedded agent, with every report."""
     ran = ci_evals("run", "demo:hr", "demo:retail", "--provider=offline", "--parallel=4", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert [suite["name"] for suite in results["suites"]] == ["HR assistant", "Retail assistant"]
     assert results["score"] == 100
     assert results["counts"]["byOutcome"]["failed"] == 0
@@ -89,7 +89,7 @@ def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
             env=env_of(agent) | models.env,
         )
     assert ran.returncode == 0, ran.stderr + ran.stdout
-    (trial,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"]
+    (trial,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"]
     assert trial["status"] == "stopped"
     assert [(e["user"], e["userSource"]) for e in trial["turns"]] == [
         ("Hello", "fixed"),
@@ -98,7 +98,7 @@ def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
     judged = trial["findings"][0]
     assert (judged["outcome"], judged["reason"], judged["evidence"]) == ("passed", "It greets.", [1, 2])
     assert {(a.provider, a.model) for a in models.asked} == {(provider, "u-model"), (provider, "j-model")}
-    usage = results_in(tmp_path)["usage"]
+    usage = read_results(tmp_path)["usage"]
     assert [(u["role"], u["model"], u["calls"]) for u in usage["byRole"]] == [
         ("judge", "j-model", 1),
         ("user", "u-model", 2),
@@ -152,7 +152,7 @@ def test_a_server_that_is_not_there(tmp_path):
     assert "Traceback" not in ran.stdout + ran.stderr
     assert ran.stdout.count("127.0.0.1:9") == 1
     assert "3 trials errored" in ran.stdout
-    assert {t["outcome"] for t in results_in(tmp_path)["suites"][0]["tests"]} == {"error"}
+    assert {t["outcome"] for t in read_results(tmp_path)["suites"][0]["tests"]} == {"error"}
     assert ET.parse(tmp_path / "results/junit.xml").getroot().get("errors") == "3"
 
 
@@ -164,7 +164,7 @@ def test_a_wrong_agent_key(tmp_path, agent):
     assert len(agent.requests) == 1
     assert "refused the key (401)" in ran.stdout
     assert "wrong-key-1" not in ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert (results["run"]["status"], results["counts"]["notRun"]) == ("stopped", 4)
 
 
@@ -178,7 +178,7 @@ def test_a_wrong_llm_key(tmp_path, agent, provider):
     assert ran.returncode == 3
     assert "set LLM_API_KEY" in ran.stdout
     assert "wrong-llm-key" not in ran.stdout + ran.stderr
-    assert results_in(tmp_path)["counts"]["notRun"] > 0
+    assert read_results(tmp_path)["counts"]["notRun"] > 0
 
 
 @pytest.mark.parametrize(
@@ -212,12 +212,12 @@ def test_the_users_mistakes(tmp_path, agent, args, text):
     write_suite(tmp_path)
     (tmp_path / "broken.json").write_text('{"name": "x",\n "tests": [}')
     (tmp_path / "notes.txt").write_text("hello")
-    before = files_in(tmp_path)
+    before = read_files(tmp_path)
     ran = ci_evals("run", *args, cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 2, ran.stderr
     assert text in ran.stderr
     assert "Traceback" not in ran.stderr
-    assert (ran.stdout, agent.requests, files_in(tmp_path)) == ("", [], before)
+    assert (ran.stdout, agent.requests, read_files(tmp_path)) == ("", [], before)
 
 
 def test_results_do_not_depend_on_the_order_of_ending(tmp_path):
@@ -227,7 +227,7 @@ def test_results_do_not_depend_on_the_order_of_ending(tmp_path):
         suite = write_suite(tmp_path, *tests)
         ran = ci_evals("run", suite, "--parallel=6", "--loops=3", cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 0, ran.stderr
-    (suite,) = results_in(tmp_path)["suites"]
+    (suite,) = read_results(tmp_path)["suites"]
     assert [t["name"] for t in suite["tests"]] == [f"t{i}" for i in range(6)]
     assert [[r["index"] for r in t["trials"]] for t in suite["tests"]] == [[1, 2, 3]] * 6
     assert all(r["turns"][0]["user"] == f"hi {i}" for i, t in enumerate(suite["tests"]) for r in t["trials"])
@@ -247,7 +247,7 @@ def test_no_secret_in_any_file_or_stream(tmp_path):
     def echo(heard):
         return world.message(echoed, workflows=[echoed], trace=TRACE | {"echo": {echoed: [echoed]}})
 
-    judged = fakes.judged("fail", echoed)
+    judged = fakes.judge_answer("fail", echoed)
     with world.agent(echo) as agent, world.llm(lambda asked: judged) as models:
         suite = write_suite(
             tmp_path,
@@ -266,7 +266,7 @@ def test_no_secret_in_any_file_or_stream(tmp_path):
         assert agent.heard[0].variables == {"secret": secrets["value"]}
         asked = "".join(a.text + a.system for a in models.asked)
     everything = {"stdout": ran.stdout, "stderr": ran.stderr, "prompts": asked}
-    everything |= {n: data.decode() for n, data in files_in(tmp_path / "results").items()}
+    everything |= {n: data.decode() for n, data in read_files(tmp_path / "results").items()}
     forms = [form for s in secrets.values() for form in (s, json.dumps(s)[1:-1], s.replace('"', "&quot;"))]
     leaks = [(name, form) for name, text in everything.items() for form in forms if form in text]
     assert leaks == []
@@ -311,7 +311,7 @@ def test_an_interruption_writes_every_report(tmp_path, number):
         process = start("run", write_suite(tmp_path, *tests), cwd=tmp_path, env=env_of(agent))
         _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     assert [t["outcome"] for t in results["suites"][0]["tests"]] == ["passed", "error", "not_run"]
     assert results["suites"][0]["tests"][1]["trials"][0]["status"] == "interrupted"
     assert (results["run"]["status"], results["gate"]["exitCode"]) == ("interrupted", 130)
@@ -350,7 +350,7 @@ def test_an_interruption_while_the_sdk_is_imported(tmp_path):
         process = start("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env)
         _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
-    assert results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["status"] == "interrupted"
+    assert read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["status"] == "interrupted"
     assert "Traceback" not in err
     assert models.asked == []
 
@@ -378,8 +378,8 @@ def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
             process.send_signal(number)
             break
     process.communicate(timeout=300)
-    assert process.returncode == results_in(tmp_path)["gate"]["exitCode"] == 0
-    assert len(results_in(tmp_path)["suites"][0]["tests"]) == 40
+    assert process.returncode == read_results(tmp_path)["gate"]["exitCode"] == 0
+    assert len(read_results(tmp_path)["suites"][0]["tests"]) == 40
     assert (tmp_path / "results/junit.xml").exists()
     assert "results/_results.json" in outputs.read_text()
 
@@ -395,7 +395,7 @@ def test_an_interruption_before_anything_runs(tmp_path, agent, number):
         "signal.signal(signal.SIGINT, signal.default_int_handler); "  # else ignored in the background
         f"run_command(lambda: os.kill(os.getpid(), {int(number)}) or {wait}, ['run'])"
     )
-    env = CLEAN | env_of(agent, GITHUB_OUTPUT=str(outputs))
+    env = CLEAN_ENV | env_of(agent, GITHUB_OUTPUT=str(outputs))
     ran = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, env=env, check=False, timeout=300)
     assert ran.returncode == 130
     assert outputs.read_text().count("result<<") == 1
@@ -407,13 +407,13 @@ def test_streams_that_nobody_reads(tmp_path, agent, shell):
     """The gate decides the exit code, and the reports are written."""
     command = f"{sys.executable} -m ci_evals run {write_suite(tmp_path)}"
     script = f"set -o pipefail; {shell.format(command)}"
-    env = CLEAN | env_of(agent)
+    env = CLEAN_ENV | env_of(agent)
     ran = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
     assert "Traceback" not in ran.stdout + ran.stderr
-    assert results_in(tmp_path)["score"] == 100
+    assert read_results(tmp_path)["score"] == 100
 
 
 def test_a_terminal_that_cannot_spell_a_name(tmp_path, agent):
@@ -459,9 +459,9 @@ def test_debug_keeps_raw_replies(tmp_path, agent):
     """And only debug does."""
     suite = write_suite(tmp_path)
     ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
-    assert results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"][0]["raw"] is None
+    assert read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"][0]["raw"] is None
     ci_evals("run", suite, "--debug", cwd=tmp_path, env=env_of(agent))
-    raw = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"][0]["raw"]
+    raw = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"][0]["raw"]
     assert raw["text"] == "Hello, you said Hello"
 
 
@@ -508,7 +508,7 @@ def test_results_tell_how_they_were_made(tmp_path, agent):
     env = env_of(agent) | {"CI_EVALS_AGENT_HEADERS": "x-tenant: tenant-secret-1"}
     suite = write_suite(tmp_path)
     ci_evals("run", suite, "--retries=0", cwd=tmp_path, env=env)
-    first = results_in(tmp_path)["run"]
+    first = read_results(tmp_path)["run"]
     assert (
         first["config"]
         | {
@@ -527,7 +527,7 @@ def test_results_tell_how_they_were_made(tmp_path, agent):
         ("--provider=offline", "models"),
     ):
         ci_evals("run", suite, change, cwd=tmp_path, env=env)
-        digests = results_in(tmp_path)["run"]["digests"]
+        digests = read_results(tmp_path)["run"]["digests"]
         differ = {name for name in digests if digests[name] != first["digests"][name]}
         assert differ == {digest} | ({"userPrompt"} if digest == "models" else set())
 
@@ -547,8 +547,8 @@ def test_error_messages_know_the_suites_secrets(tmp_path, agent):
         ran = ci_evals(*args, cwd=tmp_path, env=env)
         assert "tenant-secret-77" not in ran.stdout + ran.stderr
     ci_evals("run", named, cwd=tmp_path, env=env)
-    assert results_in(tmp_path)["suites"][0]["folder"].startswith("S")
-    assert not [name for name in files_in(tmp_path / "results") if "tenant-secret-77" in name]
+    assert read_results(tmp_path)["suites"][0]["folder"].startswith("S")
+    assert not [name for name in read_files(tmp_path / "results") if "tenant-secret-77" in name]
 
 
 def test_untrusted_events(tmp_path, agent):
@@ -568,7 +568,7 @@ def test_a_reply_without_trace_decides_nothing(tmp_path):
     with world.agent(lambda heard: world.message("Hi")) as agent:
         ran = ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 3
-    (finding,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
+    (finding,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
     assert (finding["outcome"], finding["cause"]) == ("undecided", "no_evidence")
 
 
@@ -596,7 +596,7 @@ def test_no_half_of_a_secret_is_left_by_a_cut(tmp_path):
             )
             env = env_of(agent, VALUE=secret)
             ran = ci_evals("run", suite, "--retries=0", "--verbose", cwd=tmp_path, env=env)
-            files = b"".join(files_in(tmp_path / "results").values()).decode()
+            files = b"".join(read_files(tmp_path / "results").values()).decode()
             assert "long-secret" not in ran.stdout + ran.stderr + files
 
 
@@ -606,7 +606,7 @@ def test_values_from_the_environment_do_not_break_what_the_tool_names_itself(tmp
     env = env_of(agent, TODAY=datetime.now(UTC).date().isoformat(), FILE=suite)
     ran = ci_evals("run", suite, cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stderr
-    (results,) = results_in(tmp_path)["suites"]
+    (results,) = read_results(tmp_path)["suites"]
     assert (results["file"], "***" in results["folder"]) == (suite, False)
     assert results["tests"][0]["userInfo"] == {"today": "***", "file": "***"}
     assert ci_evals("report", "results/_results.json", cwd=tmp_path).returncode == 0
@@ -625,7 +625,11 @@ def test_one_forbidden_message_is_one_failed_trial(tmp_path):
             "run", suite, "--retries=0", "--max-errors=1", "--min-score=60", cwd=tmp_path, env=env_of(agent)
         )
     assert ran.returncode == 0, ran.stdout
-    assert [t["outcome"] for t in results_in(tmp_path)["suites"][0]["tests"]] == ["passed", "error", "passed"]
+    assert [t["outcome"] for t in read_results(tmp_path)["suites"][0]["tests"]] == [
+        "passed",
+        "error",
+        "passed",
+    ]
     assert "key" not in ran.stdout
 
 

@@ -6,7 +6,7 @@ import subprocess
 import github_api
 import pytest
 import world
-from commands import ci_evals, files_in, results_in, write_suite
+from commands import ci_evals, read_files, read_results, write_suite
 from junitparser import JUnitXml
 
 pytestmark = pytest.mark.slow
@@ -85,7 +85,7 @@ def test_only_what_failed_is_played_again_and_merged_with_the_rest(tmp_path, age
     agent.workflows.append("refund")
     ran = run(agent, tmp_path, "--only-failed=earlier")
     assert (ran.returncode, ran.played) == (0, 1)
-    found = results_in(tmp_path)
+    found = read_results(tmp_path)
     first = json.loads((tmp_path / "earlier/_results.json").read_text())
     greets, refunds = by_name(found).values()
     assert greets["takenFrom"] | {"commit": None} == {
@@ -116,7 +116,7 @@ def test_the_comparison_is_of_what_was_played(tmp_path, agent):
     earlier(agent, tmp_path)
     ran = run(agent, tmp_path, "--only-failed=earlier/_results.json", "--baseline=earlier")
     assert ran.returncode == 1
-    comparison = results_in(tmp_path)["comparison"]
+    comparison = read_results(tmp_path)["comparison"]
     assert (comparison["tests"], comparison["new"], comparison["removed"]) == (1, [], [])
 
 
@@ -126,7 +126,7 @@ def test_a_taken_test_keeps_the_run_that_played_it(tmp_path, agent):
     run(agent, tmp_path, "--only-failed=earlier", "--output-dir=second")
     run(agent, tmp_path, "--only-failed=second")
     first = json.loads((tmp_path / "earlier/_results.json").read_text())["run"]["id"]
-    assert by_name(results_in(tmp_path))["Greets"]["takenFrom"]["run"] == first
+    assert by_name(read_results(tmp_path))["Greets"]["takenFrom"]["run"] == first
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_test_that_would_be_played_otherwise_is_played(tmp_path, agent, change
     earlier(agent, tmp_path)
     write_suite(tmp_path, GREETS | change, REFUNDS)
     run(agent, tmp_path, "--only-failed=earlier", *option)
-    assert results_in(tmp_path)["counts"]["taken"] == 0
+    assert read_results(tmp_path)["counts"]["taken"] == 0
 
 
 def test_settings_of_a_taken_test_are_those_of_today(tmp_path, agent):
@@ -151,7 +151,7 @@ def test_settings_of_a_taken_test_are_those_of_today(tmp_path, agent):
     run(agent, tmp_path, "--output-dir=earlier")
     write_suite(tmp_path, GREETS | {"critical": True, "tags": ["new"]}, REFUNDS)
     run(agent, tmp_path, "--only-failed=earlier", "--thresholds=tag:new=100")
-    found = results_in(tmp_path)
+    found = read_results(tmp_path)
     checks = {check["name"]: check["holds"] for check in found["gate"]["checks"]}
     assert (checks["critical:Greets"], checks["tag:new"]) == (True, True)
     assert by_name(found)["Greets"]["takenFrom"]
@@ -163,7 +163,7 @@ def test_rounds_play_no_taken_test(tmp_path, agent):
     run(agent, tmp_path, "--output-dir=earlier", "--loops=2")
     agent.workflows.append("refund")
     ran = run(agent, tmp_path, "--only-failed=earlier", "--rounds=2,3")
-    trials = {name: len(test["trials"]) for name, test in by_name(results_in(tmp_path)).items()}
+    trials = {name: len(test["trials"]) for name, test in by_name(read_results(tmp_path)).items()}
     assert (ran.returncode, trials["Greets"]) == (0, 2)
     assert trials["Refunds"] in {2, 3}
     assert ran.played == trials["Refunds"]
@@ -178,7 +178,7 @@ def test_shards_take_their_part_and_merge_to_the_whole(tmp_path, agent):
     merged = ci_evals("merge", "s/1", "s/2", cwd=tmp_path)
     assert merged.returncode == 0, merged.stderr
     assert "1 of 2 tests was not played" in merged.stdout
-    assert results_in(tmp_path)["counts"]["taken"] == 1
+    assert read_results(tmp_path)["counts"]["taken"] == 1
 
 
 def test_a_resumed_run_takes_the_same(tmp_path, agent):
@@ -190,7 +190,7 @@ def test_a_resumed_run_takes_the_same(tmp_path, agent):
     journal.write_text("".join(lines))
     ran = run(agent, tmp_path, "--only-failed=earlier", "--resume=results")
     assert ran.played == 0
-    assert results_in(tmp_path)["counts"]["taken"] == 1
+    assert read_results(tmp_path)["counts"]["taken"] == 1
 
 
 def test_an_earlier_run_that_cannot_be_used_is_refused(tmp_path, agent):
@@ -237,7 +237,7 @@ def test_where_nothing_failed_the_decision_of_the_earlier_run_stands(tmp_path, a
     ran = run(agent, tmp_path, "--only-failed=green", *now)
     assert (ran.returncode, ran.played) == (code, 0), ran.stderr
     assert STANDS in ran.stderr
-    found = results_in(tmp_path)
+    found = read_results(tmp_path)
     assert found["gate"] == first["gate"] | {"exitCode": code}
     assert (found["run"]["id"], found["score"]) == (first["run"]["id"], 100)
     assert all(STANDS in (tmp_path / "results" / name).read_text() for name in ("summary.md", "report.html"))
@@ -315,11 +315,11 @@ def test_the_results_of_the_run_that_stands_are_not_overwritten(tmp_path, agent)
     write_suite(tmp_path, GREETS)
     run(agent, tmp_path)
     (own,) = (tmp_path / "results").glob("*/*/_results.json")
-    before = files_in(tmp_path / "results")
+    before = read_files(tmp_path / "results")
     ran = run(agent, tmp_path, f"--only-failed={own}")
     assert (ran.returncode, ran.played) == (2, 0)
     assert "--only-failed" in ran.stderr
-    assert files_in(tmp_path / "results") == before
+    assert read_files(tmp_path / "results") == before
 
 
 @pytest.mark.parametrize("option", ["--only-failed", "--only-failed=last", "--only-failed=results"])
@@ -363,11 +363,11 @@ def test_the_last_run_is_not_both_resumed_and_read(tmp_path, agent):
 )
 def test_options_that_contradict_it_are_refused(tmp_path, agent, more):
     earlier(agent, tmp_path)
-    before = files_in(tmp_path / "earlier")
+    before = read_files(tmp_path / "earlier")
     ran = run(agent, tmp_path, "--only-failed=earlier", *more)
     assert (ran.returncode, ran.played) == (2, 0)
     assert "--only-failed" in ran.stderr
-    assert files_in(tmp_path / "earlier") == before
+    assert read_files(tmp_path / "earlier") == before
 
 
 def test_in_ci_a_pass_of_another_commit_stands_for_nothing(tmp_path, agent):
@@ -399,7 +399,7 @@ def test_a_local_run_names_its_commit_and_its_changes(tmp_path, agent):
     second = git(tmp_path, "rev-parse", "HEAD")
     for _ in range(2):
         run(agent, tmp_path)
-        known = results_in(tmp_path)["run"]["git"]
+        known = read_results(tmp_path)["run"]["git"]
         assert (known["commit"], known["ref"]) == (second, "refs/heads/main")
         assert known["uncommittedChanges"] is False
     (tmp_path / "refunds/prompt.md").write_text("2")
@@ -408,7 +408,7 @@ def test_a_local_run_names_its_commit_and_its_changes(tmp_path, agent):
     assert foot in (tmp_path / "changed/summary.md").read_text()
     assert f"{second[:7]} with changes" in (tmp_path / "changed/report.html").read_text()
     run(agent, tmp_path, "--baseline=changed")
-    assert results_in(tmp_path)["run"]["git"]["uncommittedChanges"] is True
+    assert read_results(tmp_path)["run"]["git"]["uncommittedChanges"] is True
     assert f"against `{second[:7]}` with changes of main" in (tmp_path / "results/summary.md").read_text()
 
 
@@ -444,7 +444,7 @@ def test_without_git_a_local_run_names_its_branch_alone(tmp_path, agent):
     """Nobody knows what differs from the commit."""
     committed(tmp_path)
     run(agent, tmp_path, PATH="/nowhere")
-    known = results_in(tmp_path)["run"]["git"]
+    known = read_results(tmp_path)["run"]["git"]
     assert (known["commit"], known["ref"], known["uncommittedChanges"]) == (None, "refs/heads/main", False)
 
 
@@ -485,13 +485,13 @@ def test_only_what_a_change_touches_is_played(tmp_path, agent):
     assert (ran.returncode, ran.played) == (0, 2)
     taken = {
         name: test["takenFrom"] and test["takenFrom"]["reason"]
-        for name, test in by_name(results_in(tmp_path)).items()
+        for name, test in by_name(read_results(tmp_path)).items()
     }
     assert taken == {"Greets": "unchanged", "Refunds": None, "Always": None}
     output = "1 of 3 tests was not played, since no change touches what it depends on: taken from the run of "
     for text in (ran.stdout, *((tmp_path / "results" / name).read_text() for name in REPORTS[:2])):
         assert output in text
-    comparison = results_in(tmp_path)["comparison"]
+    comparison = read_results(tmp_path)["comparison"]
     assert (comparison["tests"], [test["name"] for test in comparison["fixed"]]) == (2, ["Refunds"])
 
 
@@ -536,7 +536,7 @@ def test_if_nothing_is_touched_the_run_is_skipped(tmp_path, agent):
     git(tmp_path, "commit", "--quiet", "-m", "1")
     run(agent, tmp_path, "--output-dir=earlier")
     ran = run(agent, tmp_path, "--changed-since=HEAD", "--baseline=earlier")
-    found = results_in(tmp_path)
+    found = read_results(tmp_path)
     assert (ran.returncode, ran.played, found["gate"]["passed"], found["run"]["status"]) == (
         0,
         0,
@@ -561,7 +561,7 @@ def test_a_skipped_run_fails_if_its_suites_are_weakened(tmp_path, agent):
     run(agent, tmp_path, "--output-dir=earlier")
     options, selected = ("--baseline=earlier", "--weakened=fail"), "--changed-since=HEAD"
     ran = run(agent, tmp_path, selected, *options)
-    assert (ran.returncode, ran.played, results_in(tmp_path)["run"]["status"]) == (0, 0, "skipped")
+    assert (ran.returncode, ran.played, read_results(tmp_path)["run"]["status"]) == (0, 0, "skipped")
     assert "Evals skipped" in ran.stdout
     write_suite(tmp_path, *kept, when=when)
     ran = run(agent, tmp_path, selected, *options)
@@ -570,7 +570,7 @@ def test_a_skipped_run_fails_if_its_suites_are_weakened(tmp_path, agent):
     assert "Evals failed" in ran.stdout
     for name in ("summary.md", "report.html"):
         assert "“Other” of the suite" in (tmp_path / "results" / name).read_text()
-    (check,) = results_in(tmp_path)["gate"]["checks"]
+    (check,) = read_results(tmp_path)["gate"]["checks"]
     assert (check["kind"], check["holds"]) == ("weakened", False)
     for index in (1, 2):
         folder = f"--output-dir=s/{index}"
@@ -714,7 +714,7 @@ def test_a_path_that_matches_no_file_is_a_warning_and_the_test_is_played(tmp_pat
     path = UNMATCHED[case][-1]
     text = f"when.paths[{len(UNMATCHED[case]) - 1}]: {path!r} matches no file that git tracks"
     assert text in changed.stderr
-    assert any(text in warning for warning in results_in(tmp_path)["run"]["warnings"])
+    assert any(text in warning for warning in read_results(tmp_path)["run"]["warnings"])
     weak = ci_evals("validate", "suite.json", "--strict", cwd=tmp_path)
     assert (weak.returncode, text in weak.stderr) == (0, True)
 

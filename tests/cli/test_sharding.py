@@ -8,7 +8,7 @@ from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.run_command import RunSettings
 from ci_evals.domain.errors import UsageError
 
-PLAN = plans.planned({"name": "a"}, {"name": "b"})
+PLAN = plans.make_plan({"name": "a"}, {"name": "b"})
 
 
 def asked(**options) -> RunSettings:

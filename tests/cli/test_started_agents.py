@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import pytest
-from commands import action, ci_evals, holders, results_in, start, write_suite
+from commands import action, ci_evals, open_descriptors, read_results, start, write_suite
 
 from ci_evals.agents.started.program import AgentProgram
 from ci_evals.domain.errors import Exit
@@ -134,11 +134,11 @@ def run(folder: Path, *args: str, **variables: str):
 
 
 def reason(folder: Path) -> str:
-    return results_in(folder)["run"]["stoppedBecause"]
+    return read_results(folder)["run"]["stoppedBecause"]
 
 
 def gone(folder: Path) -> bool:
-    return not holders(folder / "held")
+    return not open_descriptors(folder / "held")
 
 
 @linux
@@ -215,7 +215,7 @@ def test_an_agent_that_dies_at_start_is_no_verdict(folder, port):
     assert "(its output, in agent.log, ends: starting no model for ***)" in why
     assert why in ran.stdout
     assert "no model for ***" in (folder / "results/agent.log").read_text()
-    assert results_in(folder)["counts"]["trials"] == 0
+    assert read_results(folder)["counts"]["trials"] == 0
 
 
 def test_background_command_is_refused_with_advice(folder, port):
@@ -245,7 +245,7 @@ def test_an_agent_that_dies_in_the_middle_never_passes(folder, port):
     assert "ended with exit code 7 in the middle of the run" in reason(folder)
     assert "no memory left for ***)" in reason(folder)
     assert KEY not in ran.stdout + ran.stderr
-    assert results_in(folder)["counts"]["passed"] == 1
+    assert read_results(folder)["counts"]["passed"] == 1
     assert gone(folder)
     (folder / "mended").touch()
     ran = run(folder, "suite.json", "--resume=results")
@@ -260,7 +260,7 @@ def test_the_error_of_a_trial_has_the_last_words_of_its_agent(folder, port):
     name = suite(folder, port, "die", start=f"python server.py {port}; sleep 60")
     ran = run(folder, name, "--retries=0")
     assert ran.returncode == Exit.INVALID
-    (trial,) = results_in(folder)["suites"][0]["tests"][0]["trials"]
+    (trial,) = read_results(folder)["suites"][0]["tests"][0]["trials"]
     assert trial["status"] == "failed"
     assert re.search(
         r"^the connection to the agent at \S+ broke: .*; the agent started by .* still runs "
@@ -310,7 +310,7 @@ def test_an_agent_that_somebody_else_starts_is_only_awaited(folder, port):
     finally:
         theirs.kill()
         theirs.wait()
-        for holder in holders(folder / "held"):
+        for holder in open_descriptors(folder / "held"):
             os.kill(int(holder.parts[2]), signal.SIGKILL)
     ran = run(folder, suite(folder, port, start=None, startTimeout=1), f"--wait-for={port}")
     assert ran.returncode == Exit.INVALID

@@ -22,7 +22,7 @@ def run(name: str, day: int = 0, *suites: str) -> Results:
 def store(folder, results: Results) -> None:
     """Write results as a run leaves them."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "_results.json").write_text(report_texts.dump(results))
+    (folder / "_results.json").write_text(report_texts.results_json_text(results))
 
 
 def ids(folder) -> list[str]:
@@ -97,7 +97,7 @@ def test_broken_and_hostile_files_are_named_and_left_out(tmp_path):
 
 def test_results_of_the_version_before_are_read_only_if_wanted(tmp_path):
     """Baselines and histories may be old; what decides by itself may not."""
-    text = report_texts.dump(run("one")).replace('"schemaVersion": 3', '"schemaVersion": 2')
+    text = report_texts.results_json_text(run("one")).replace('"schemaVersion": 3', '"schemaVersion": 2')
     assert '"schemaVersion": 2' in text
     (tmp_path / "_results.json").write_text(text)
     (left,) = read_stored_runs(tmp_path).left_out

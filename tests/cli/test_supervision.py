@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, ci_evals, holders, results_in, start, write_suite
+from commands import CLEAN_ENV, ci_evals, open_descriptors, read_results, start, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +89,7 @@ def test_nothing_that_it_started_outlives_it(tmp_path, end):
     ran = run_command(f"os.chdir({str(tmp_path)!r}); {DAEMON}{end}", tmp_path)
     assert ran.returncode == (0 if end == "return 0" else 3), ran.stderr
     assert time.monotonic() - began < 30
-    assert not holders(tmp_path / "left")
+    assert not open_descriptors(tmp_path / "left")
 
 
 @linux
@@ -138,7 +138,7 @@ def test_each_signal_that_ends_a_run_leaves_its_reports(tmp_path, number):
     process.send_signal(number)
     process.communicate(timeout=300)
     assert process.returncode == 130
-    assert results_in(tmp_path)["run"]["status"] == "interrupted"
+    assert read_results(tmp_path)["run"]["status"] == "interrupted"
 
 
 HANGING = """
@@ -156,7 +156,7 @@ def test_a_run_that_hangs_ends_before_its_runner_kills_it(tmp_path, number):
     """Exit 3 with one message and the outputs of an invalid run, within GitHub's ten seconds."""
     (tmp_path / "agent.py").write_text(HANGING)
     suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
-    env = CLEAN | {"GITHUB_OUTPUT": str(tmp_path / "outputs")}
+    env = CLEAN_ENV | {"GITHUB_OUTPUT": str(tmp_path / "outputs")}
     args = ("run", suite, "--provider=offline", "--agent-in-process")
     process = start(*args, cwd=tmp_path, env=env)
     wait_for(tmp_path / "began")
@@ -168,8 +168,8 @@ def test_a_run_that_hangs_ends_before_its_runner_kills_it(tmp_path, number):
     assert "it did not end within 8.5 seconds after it was asked to, and was killed" in err
     assert err.count("ended without a verdict") == 1
     assert "\ninvalid\n" in (tmp_path / "outputs").read_text()
-    assert not holders(tmp_path / "left")
-    assert results_in(tmp_path)["run"]["status"] == "unfinished"
+    assert not open_descriptors(tmp_path / "left")
+    assert read_results(tmp_path)["run"]["status"] == "unfinished"
 
 
 @linux
@@ -191,16 +191,16 @@ def test_earlier_processes_keep_running(tmp_path, work):
     ran = subprocess.run(
         ["sh", "-c", f'{sys.executable} server.py & exec "$@"', "sh", sys.executable, "-c", code],
         cwd=tmp_path,
-        env=CLEAN,
+        env=CLEAN_ENV,
         check=False,
         timeout=300,
     )
-    left = [link for file in held for link in holders(file)]
+    left = [link for file in held for link in open_descriptors(file)]
     for link in left:
         os.kill(int(link.parts[2]), signal.SIGKILL)
     assert ran.returncode == (1 if work.endswith("return 1") else 3)
     assert len(left) == 2
-    assert not holders(tmp_path / "left")
+    assert not open_descriptors(tmp_path / "left")
 
 
 @linux
@@ -210,11 +210,11 @@ def test_a_signal_reaches_what_has_older_siblings(tmp_path):
     suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
     script = 'sleep 60 & echo $! > other; exec "$@"'
     command = [sys.executable, "-m", "ci_evals", "run", suite, "--provider=offline"]
-    process = subprocess.Popen(["sh", "-c", script, "sh", *command], cwd=tmp_path, env=CLEAN)
+    process = subprocess.Popen(["sh", "-c", script, "sh", *command], cwd=tmp_path, env=CLEAN_ENV)
     wait_for(tmp_path / "began")
     process.terminate()
     assert process.wait(30) == 130
-    assert results_in(tmp_path)["run"]["status"] == "interrupted"
+    assert read_results(tmp_path)["run"]["status"] == "interrupted"
     os.kill(int((tmp_path / "other").read_text()), signal.SIGKILL)
 
 
@@ -224,7 +224,9 @@ def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
     code = (
         f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{IMPORTS}\ndef work():\n    {work}\n"
     )
-    ran = subprocess.run([sys.executable, "-c", f"{code}run_command(work, ['run'])"], env=CLEAN, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{code}run_command(work, ['run'])"], env=CLEAN_ENV, check=False
+    )
     assert ran.returncode == 1
 
 

@@ -5,7 +5,7 @@ import sys
 
 import endpoints
 import pytest
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +68,7 @@ def run(folder, evaluations, adapter=f"command: {sys.executable} -I program.py",
     suite = write_suite(folder, test, adapter=adapter, **{"apiKey": "a-key", "agentId": None} | fields)
     ran = ci_evals("run", suite, *IN_PROCESS, *options, cwd=folder, env={"PYTHONPATH": "."})
     assert ran.returncode != 2, ran.stderr
-    return ran, results_in(folder)["suites"][0]["tests"][0]["trials"][0]
+    return ran, read_results(folder)["suites"][0]["tests"][0]["trials"][0]
 
 
 def script(folder, *calls, key="toolCalls", text="Done."):
@@ -232,7 +232,7 @@ def test_a_schema_in_a_file(folder):
         script(folder, [], [], text='{"refund": 42}')
         _, trial = run(folder, [JSON_CHECK])
         assert outcomes(trial) == outcome
-        digests.append(results_in(folder)["suites"][0]["tests"][0]["digest"])
+        digests.append(read_results(folder)["suites"][0]["tests"][0]["digest"])
     assert digests[0] != digests[1]
 
 
@@ -328,4 +328,4 @@ def test_a_run_warns_of_a_tool_that_was_called_with_a_prefix(folder, kind, calle
     script(folder, [REFUND | {"name": called}], [])
     run(folder, [check])
     text = f"Checks name the tool refund, the agent called {called}: these are different names"
-    assert [text in warning for warning in results_in(folder)["run"]["warnings"]].count(True) == 1
+    assert [text in warning for warning in read_results(folder)["run"]["warnings"]].count(True) == 1

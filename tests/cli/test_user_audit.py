@@ -5,7 +5,7 @@ import json
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 
 from ci_evals import create_adapter, load_suite, run_suite
 from ci_evals.conversation import simulated_user
@@ -26,7 +26,7 @@ TEST = {
     "evaluations": [{"criterion": "It is cancelled"}],
 }
 BROKEN = f"As a simulated user of {SECRET}, I want to cancel."
-PASS = fakes.judged("pass", "Yes.")
+PASS = fakes.judge_answer("pass", "Yes.")
 KEPT = json.dumps({"reasoning": "Fine.", "violations": [], "verdict": "kept"})
 BROKE = json.dumps(
     {
@@ -61,7 +61,7 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
         options = ("--audit-user", "--min-score=60", "--max-invalid-users=1", "--retries=0", "--record=tape")
         ran = ci_evals("run", suite, *options, cwd=tmp_path, env=own | llm.env)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     first, second, third = trials_of(results)
     assert [trial["status"] for trial in (first, second, third)] == ["invalid_user", "completed", "completed"]
     assert (first["score"], first["findings"], len(first["turns"])) == (None, [], 1)
@@ -91,7 +91,7 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
         "run", suite, "--replay=tape", "--output-dir=again/results", *options[1:4], cwd=tmp_path, env={}
     )
     assert again.returncode == 0, again.stdout + again.stderr
-    replayed = results_in(tmp_path / "again")
+    replayed = read_results(tmp_path / "again")
     assert replayed["userChecks"] == results["userChecks"] | {"violationRate": broken}
     assert [trial["status"] for trial in trials_of(replayed)] == ["invalid_user", "completed", "completed"]
 
@@ -100,7 +100,7 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
             "rejudge", "results", "--output-dir=judged/results", "--quiet", cwd=tmp_path, env=llm.env
         )
     assert judged.returncode == 3, judged.stdout + judged.stderr
-    rejudged = results_in(tmp_path / "judged")
+    rejudged = read_results(tmp_path / "judged")
     assert len(llm.asked) == 2
     assert rejudged["userChecks"] == results["userChecks"] | {"violationRate": broken}
     assert trials_of(rejudged)[0]["userAudit"] == first["userAudit"]

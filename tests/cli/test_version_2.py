@@ -7,7 +7,7 @@ from pathlib import Path
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in
+from commands import ci_evals, read_results
 
 import ci_evals as library
 from ci_evals.cli.files.saved_run import SavedRun
@@ -123,7 +123,7 @@ def test_a_run_is_compared_with_it(folder, agent, code, delta):
         "run", "suite.json", *options, f"--adapter=python:shop:{agent}", "--baseline=main", cwd=folder
     )
     assert ran.returncode == code, ran.stdout + ran.stderr
-    comparison = results_in(folder)["comparison"]
+    comparison = read_results(folder)["comparison"]
     assert (comparison["comparable"], comparison["delta"], comparison["tests"]) == (True, delta, 4)
 
 
@@ -136,7 +136,7 @@ def test_it_is_part_of_a_history(folder):
     options = ("--provider=offline", "--loops=3", "--regression=significant", "--baseline=main")
     ran = ci_evals("run", "suite.json", *options, "--history=runs", cwd=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert results_in(folder)["comparison"]["history"]["runs"] == 3
+    assert read_results(folder)["comparison"]["history"]["runs"] == 3
 
 
 def test_compare_reads_it_on_both_sides(folder):
@@ -176,7 +176,7 @@ def test_a_base_agent_that_was_never_played_is_none():
 def test_rejudge_reads_it_and_writes_this_version(tmp_path):
     """Its conversations are judged again; a judge that fails them fails the gate."""
     shutil.copy(file_of("judged"), tmp_path / "_results.json")
-    with world.llm(lambda _: fakes.judged("fail", "It does not.")) as llm:
+    with world.llm(lambda _: fakes.judge_answer("fail", "It does not.")) as llm:
         options = ("--output-dir=again", "--judge-check=off")
         ran = ci_evals("rejudge", "_results.json", *options, cwd=tmp_path, env=llm.env)
     assert ran.returncode == 1, ran.stdout + ran.stderr

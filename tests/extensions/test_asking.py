@@ -4,9 +4,9 @@ import asyncio
 
 import fakes
 import pytest
-import seeded
+import seeded_judges
 import world
-from judges import AT, side
+from study_judges import STUDY_TIME, run_of_agent
 
 from ci_evals.domain.errors import LLMAccessError
 from ci_evals.domain.prices import PriceTable
@@ -37,14 +37,14 @@ def test_a_sample_is_as_even_as_its_groups_allow(most):
 
 async def test_results_hang_on_no_order():
     """However many are asked at a time, and whoever answers first."""
-    judge = seeded.preferring(0.6, 0.2)
-    found = pair_runs(side("ours"), side("theirs"), 40, 0)
+    judge = seeded_judges.pairwise_judge(0.6, 0.2)
+    found = pair_runs(run_of_agent("ours"), run_of_agent("theirs"), 40, 0)
 
     def answer(prompt):
-        return judge(world.Asked("", "", prompt.system, prompt.text, "", {}, {}))
+        return judge(world.ModelRequest("", "", prompt.system, prompt.text, "", {}, {}))
 
     texts = [
-        await prefer(ask_with(fakes.ScriptedLLM(answer), parallel=parallel), found, AT)
+        await prefer(ask_with(fakes.ScriptedLLM(answer), parallel=parallel), found, STUDY_TIME)
         for parallel in (1, 7, 40)
     ]
     assert texts[0] == texts[1] == texts[2]

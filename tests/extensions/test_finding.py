@@ -12,7 +12,7 @@ from pathlib import Path
 
 import endpoints
 import pytest
-from commands import CLEAN
+from commands import CLEAN_ENV
 from commands import ci_evals as installed_command
 from doc_pages import blocks, code, page, table
 
@@ -84,7 +84,7 @@ def target(tmp_path_factory):
 
 def run(root, *args, cwd, path=(), **env):
     """The command line of a package elsewhere."""
-    env = CLEAN | {"PYTHONPATH": os.pathsep.join(map(str, (root, *path)))} | env
+    env = CLEAN_ENV | {"PYTHONPATH": os.pathsep.join(map(str, (root, *path)))} | env
     command = [sys.executable, "-m", "ci_evals", *args]
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=300)
 
@@ -139,7 +139,7 @@ def test_files_of_a_checkout_add_none(target, tmp_path):
     ran = subprocess.run(
         script,
         cwd=checkout,
-        env=CLEAN | {"PYTHONPATH": str(checkout)},
+        env=CLEAN_ENV | {"PYTHONPATH": str(checkout)},
         capture_output=True,
         text=True,
         check=True,
@@ -279,7 +279,7 @@ print(json.dumps([environment_for_step(os.environ), keys_in(os.environ)]))
 
 def step_environment(site, cwd, **env):
     """The environment that a suite's step gets from that installation, and the keys that reports hide."""
-    env = CLEAN | {"PYTHONPATH": str(site), "PYTHONWARNINGS": "ignore"} | env
+    env = CLEAN_ENV | {"PYTHONPATH": str(site), "PYTHONWARNINGS": "ignore"} | env
     command = [sys.executable, "-c", STEP_ENVIRONMENT]
     ran = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=True, timeout=300)
     return json.loads(ran.stdout)

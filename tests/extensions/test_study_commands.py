@@ -8,9 +8,9 @@ from pathlib import Path
 import builders as build
 import pytest
 import report_texts
-import seeded
+import seeded_judges
 import world
-from commands import ci_evals, files_in, start, write_suite
+from commands import ci_evals, read_files, start, write_suite
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
@@ -54,7 +54,7 @@ def save(folder: Path, who: str, **fields) -> Path:
     folder.mkdir()
     run = build.run_info(id=who, **fields)
     file = folder / "_results.json"
-    file.write_text(report_texts.dump(build.results(suite, run=run)), encoding="utf-8")
+    file.write_text(report_texts.results_json_text(build.results(suite, run=run)), encoding="utf-8")
     return file
 
 
@@ -72,8 +72,8 @@ def kept(root: Path, study: str):
 @pytest.mark.end_to_end
 def test_prefer(runs):
     """Told on the console, kept with A, and drawn in its reports; B stays as it is."""
-    before = files_in(runs / "b")
-    with world.llm(seeded.preferring(1.0, 0.0)) as llm:
+    before = read_files(runs / "b")
+    with world.llm(seeded_judges.pairwise_judge(1.0, 0.0)) as llm:
         completed = ci_evals(
             *("prefer", "a", "b", "--pairs=4"), cwd=runs, env=llm.env | {"MY_SECRET_TOKEN": SECRET}
         )
@@ -85,7 +85,7 @@ def test_prefer(runs):
     assert (found["wins"], found["other"], found["share"]["value"]) == (4, "theirs", 1)
     assert found["judge"]["models"] == ["some-model"]
     assert (runs / "a/summary.md").exists()
-    assert files_in(runs / "b") == before
+    assert read_files(runs / "b") == before
     assert (
         SECRET
         not in repr(llm.asked) + completed.stdout + completed.stderr + (runs / "a/_results.json").read_text()
@@ -96,8 +96,10 @@ def test_prefer(runs):
 def test_attack(runs):
     """Told on the console, and kept. A judge that obeys one kind is found."""
 
-    def answer(asked: world.Asked) -> str:
-        return seeded.verdict_json("pass" if "system: The rules have changed" in asked.text else "fail")
+    def answer(asked: world.ModelRequest) -> str:
+        return seeded_judges.fakes.judge_answer(
+            "pass" if "system: The rules have changed" in asked.text else "fail"
+        )
 
     with world.llm(answer) as llm:
         completed = ci_evals("attack", "a/_results.json", "--verdicts=3", "--quiet", cwd=runs, env=llm.env)
@@ -115,7 +117,7 @@ def test_an_interruption(runs):
     def answer(asked):
         if len(llm.asked) > 6:
             time.sleep(60)
-        return seeded.preferring(1.0, 0.0)(asked)
+        return seeded_judges.pairwise_judge(1.0, 0.0)(asked)
 
     with world.llm(answer) as llm:
         process = start("prefer", "a", "b", "--parallel=1", cwd=runs, env=llm.env)
@@ -140,8 +142,10 @@ def suite(root: Path, **more) -> str:
     )
 
 
-def judge(asked: world.Asked) -> str:
-    return seeded.verdict_json("fail" if "cancelled" in seeded.block(asked.text, "criterion") else "pass")
+def judge(asked: world.ModelRequest) -> str:
+    return seeded_judges.fakes.judge_answer(
+        "fail" if "cancelled" in seeded_judges.prompt_block(asked.text, "criterion") else "pass"
+    )
 
 
 @pytest.mark.end_to_end
@@ -172,14 +176,14 @@ def test_probe(runs):
 
 def test_a_refused_key_and_an_unreadable_judge(runs):
     """The outside world's failure exits with 3, and what was found earlier stays as it is."""
-    before = files_in(runs)
+    before = read_files(runs)
     with world.llm(lambda _: "Well.") as llm:
         refused = ci_evals("attack", "a", cwd=runs, env=llm.env | {"LLM_API_KEY": "stale-key-11111111"})
         unread = ci_evals("prefer", "a", "b", "--parallel=1", cwd=runs, env=llm.env)
     assert (refused.returncode, unread.returncode) == (3, 3)
     assert "401" in refused.stderr or "refuse" in refused.stderr
     assert "decided nothing" in unread.stderr
-    assert files_in(runs) == before
+    assert read_files(runs) == before
 
 
 @pytest.mark.parametrize(
@@ -232,7 +236,7 @@ def test_what_is_refused(runs, monkeypatch, call, message):
     monkeypatch.chdir(runs)
     for name in ("LLM_API_KEY", "OPENAI_API_KEY", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
-    before = files_in(runs)
+    before = read_files(runs)
     with pytest.raises(UsageError, match=message):
         call()
-    assert files_in(runs) == before
+    assert read_files(runs) == before

@@ -133,10 +133,10 @@ def install(root, *names):
 def test_everything_else_works_without_extensions(deleted, tmp_path):
     """All other modules import, commands work, and a saved run keeps what it has of the extensions."""
     root, names = deleted
-    trusted = reliability_cases.trusted()
+    trusted = reliability_cases.results_with_all_studies()
     saved = tmp_path / "saved/_results.json"
     saved.parent.mkdir()
-    saved.write_text(report_texts.dump(trusted))
+    saved.write_text(report_texts.results_json_text(trusted))
     (tmp_path / "suite.yaml").write_text(SUITE)
     (tmp_path / "world.yaml").write_text(IN_A_WORLD)
     (tmp_path / "agent.py").write_text("def reply(message): return message")
@@ -159,7 +159,7 @@ def test_everything_else_works_without_extensions(deleted, tmp_path):
 
 def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
     """With where in the file it is wrong."""
-    data = json.loads(report_texts.dump(reliability_cases.trusted()))
+    data = json.loads(report_texts.results_json_text(reliability_cases.results_with_all_studies()))
     assert data["studies"].keys() == study_kinds().keys() - {"oldCalibration"}
     data["studies"]["noise"]["parts"][0]["source"] = "weather"
     (tmp_path / "_results.json").write_text(json.dumps(data))
@@ -169,10 +169,10 @@ def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
 
 def test_unknown_study_is_kept(tmp_path):
     """As it is, unless it is nested too deeply to be written again."""
-    data = json.loads(report_texts.dump(reliability_cases.trusted()))
+    data = json.loads(report_texts.results_json_text(reliability_cases.results_with_all_studies()))
     data["studies"]["weather"] = {"sun": [1, {"rain": None}], "wind": "half \ud800 a pair"}
     (tmp_path / "_results.json").write_text(json.dumps(data))
-    again = json.loads(report_texts.dump(ci_evals.load_results(tmp_path)))
+    again = json.loads(report_texts.results_json_text(ci_evals.load_results(tmp_path)))
     assert again["studies"]["weather"] == {"sun": [1, {"rain": None}], "wind": "half \ufffd a pair"}
     assert {**again, "studies": None} == {**data, "studies": None}
     deep = None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 from environments import environment
 from werkzeug import Response
 
@@ -117,7 +117,7 @@ def model(claude, folder, key=KEY, **options):
 @pytest.mark.parametrize(("verdict", "outcome", "code"), [("pass", "passed", 0), ("fail", "failed", 1)])
 def test_it_plays_user_and_judge(verdict, outcome, code, claude, tmp_path):
     """In a whole run, green and red, with tokens and cost."""
-    claude.judged = fakes.judged(verdict, "It greets.")
+    claude.judged = fakes.judge_answer(verdict, "It greets.")
     with world.agent(lambda heard: world.message(f"You said {heard.text}", workflows=[])) as agent:
         own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
         ran = ci_evals(
@@ -129,7 +129,7 @@ def test_it_plays_user_and_judge(verdict, outcome, code, claude, tmp_path):
             env=environ(claude, tmp_path) | own,
         )
     assert ran.returncode == code, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]
     assert trial["turns"][0]["user"].startswith("Hello from claude-haiku")
     assert [finding["outcome"] for finding in trial["findings"]] == [outcome]

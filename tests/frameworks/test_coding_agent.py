@@ -11,7 +11,7 @@ import sys
 
 import pytest
 import world
-from commands import CLEAN
+from commands import CLEAN_ENV
 from environments import environment
 from werkzeug import Response
 
@@ -134,7 +134,7 @@ def shop(tmp_path):
     server = {
         "command": sys.executable,
         "args": ["-P", "-m", "ci_evals", "mcp"],
-        "env": CLEAN | {"CI_EVALS_PROVIDER": "offline"},
+        "env": CLEAN_ENV | {"CI_EVALS_PROVIDER": "offline"},
     }
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"ci-evals": server}}))
     return folder
@@ -159,7 +159,7 @@ def test_claude_code_mends_an_agent_against_the_gate(shop, model, tmp_path):
             f"--mcp-config={tmp_path}/mcp.json", "--strict-mcp-config", f"--allowedTools={tools}",
         ],
         cwd=shop,
-        env=CLEAN
+        env=CLEAN_ENV
         | {
             "HOME": str(tmp_path),
             "PATH": f"{modules}{os.pathsep}{os.environ['PATH']}",

@@ -9,7 +9,7 @@ import os
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 from environments import environment
 
 from ci_evals.domain.errors import LLMAccessError
@@ -35,7 +35,7 @@ def environ(models, folder, **more):
 
 
 def answer(asked):
-    return fakes.judged("pass", "It greets.") if asked.wants_json else "Hello there"
+    return fakes.judge_answer("pass", "It greets.") if asked.wants_json else "Hello there"
 
 
 def test_it_plays_user_and_judge(tmp_path):
@@ -53,7 +53,7 @@ def test_it_plays_user_and_judge(tmp_path):
             env=environ(models, tmp_path) | own,
         )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = results_in(tmp_path)
+    results = read_results(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]
     assert trial["turns"][0]["user"] == "Hello there"
     assert all(one["inputTokens"] for one in results["usage"]["byRole"])

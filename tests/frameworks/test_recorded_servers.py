@@ -192,7 +192,7 @@ def suite(name, url):
         "adapter": "a2a" if name in framework_chats.A2A else name,
         "baseUrl": url,
         "tests": [test],
-        **framework_chats.AGENTS[name],
+        **framework_chats.AGENT_SETTINGS[name],
     }
 
 
@@ -230,8 +230,8 @@ def test_a_wrong_agent_fails_for_the_right_reason(name, tmp_path):
 def test_recorded_wires_are_what_it_sends(name, tmp_path):
     """The same requests get answers of the same shapes as those that the normal tests read."""
     with SERVERS[name](tmp_path) as url:
-        for talk, say in framework_chats.TALKS[name].items():
-            with recorded_http.recorded(url) as (proxy, exchanges):
+        for talk, say in framework_chats.CONVERSATIONS[name].items():
+            with recorded_http.recording_proxy(url) as (proxy, exchanges):
                 asyncio.run(say(proxy))
             file = RECORDED / f"{name}-{talk}.json"
             if os.environ.get("RECORD"):

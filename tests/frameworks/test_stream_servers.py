@@ -83,7 +83,12 @@ def play(folder, url, options, *lines, timeout=120):
     (folder / "suite.json").write_text(json.dumps({"name": "Streams", "tests": [test], **agent}))
     command = [sys.executable, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0"]
     process = subprocess.Popen(
-        command, cwd=folder, env=commands.CLEAN, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=folder,
+        env=commands.CLEAN_ENV,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     output = process.stdout.read()
     process.stdout.close()

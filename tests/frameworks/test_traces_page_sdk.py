@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from commands import ci_evals, results_in
+from commands import ci_evals, read_results
 from doc_pages import blocks
 from test_traces import SDK, environment
 from test_traces_page import PAGE, WRONG, failed, write_pages_files
@@ -49,7 +49,7 @@ def test_a_lost_trace_is_undecided(tmp_path):
     lines = (tmp_path / "tracing.py").read_text()
     (tmp_path / "tracing.py").write_text(lines.replace("propagate.extract(headers)", "None"))
     assert play(tmp_path, name) == 3
-    (trial,) = results_in(tmp_path)["suites"][0]["tests"][0]["trials"]
+    (trial,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"]
     assert [(each["outcome"], each["cause"]) for each in trial["findings"]] == [
         *[("undecided", "no_trace")] * 3,
         ("passed", None),

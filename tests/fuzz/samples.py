@@ -188,7 +188,7 @@ CLAUDE_CODE = _json(
         "subtype": "success",
         "is_error": False,
         "result": "Hello",
-        "structured_output": json.loads(fakes.judged()),
+        "structured_output": json.loads(fakes.judge_answer()),
         "total_cost_usd": 0.0123,
         "usage": {"input_tokens": 3, "cache_read_input_tokens": 10, "output_tokens": 4},
     },
@@ -196,7 +196,7 @@ CLAUDE_CODE = _json(
 )
 COPILOT = _json(
     {
-        "assistant.message": {"data": {"content": fakes.judged(), "toolRequests": []}},
+        "assistant.message": {"data": {"content": fakes.judge_answer(), "toolRequests": []}},
         "usage": {"modelMetrics": {"m": {"usage": {"inputTokens": 100, "outputTokens": 5}}}},
         "result": {"exitCode": 0},
     },
@@ -247,10 +247,10 @@ LIMITS = [
 ]
 
 JUDGE = [
-    fakes.judged("pass", "It says so.").encode(),
-    fakes.judged("fail", "It does not.").encode(),
-    fakes.judged("pass", "][").encode(),
-    f"```json\n{fakes.judged('pass', 'It says so.', (1, 'Hi'))}\n```".encode(),
+    fakes.judge_answer("pass", "It says so.").encode(),
+    fakes.judge_answer("fail", "It does not.").encode(),
+    fakes.judge_answer("pass", "][").encode(),
+    f"```json\n{fakes.judge_answer('pass', 'It says so.', (1, 'Hi'))}\n```".encode(),
 ]
 _LEVELS = [{"name": "good", "score": 1, "description": "so"}, {"name": "poor", "score": 0}]
 GRADED_SUITE = json.dumps(
@@ -369,8 +369,8 @@ def _results() -> list[bytes]:
     plain = build.results(run=build.run_info(id="run-2"))
     reach = Reach(kind=LogicKind.RULE, name="gone", trials=0, tests=0, wanted=True)
     gone = replace(reach, compared_trials=0, base_trials=2)
-    head = replace(build.completed(head), coverage=Coverage(traced_trials=3, logic=(gone,)))
-    return [report_texts.dump(results).encode() for results in (head, plain)]
+    head = replace(build.with_process(head), coverage=Coverage(traced_trials=3, logic=(gone,)))
+    return [report_texts.results_json_text(results).encode() for results in (head, plain)]
 
 
 RESULTS = _results()

@@ -582,10 +582,10 @@ def results(data: bytes) -> None:
         _is_worded(error, MOST_BYTES * 10)
         return
     clean = REDACTOR.model(found)
-    files = report_texts.files(clean)
+    files = report_texts.files_of_run(clean)
     ET.fromstring(files[JUNIT])
     again = report_files.load(files[RESULTS], "again")
-    assert report_texts.dump(again) == files[RESULTS]
+    assert report_texts.results_json_text(again) == files[RESULTS]
     console.render(story_of(clean), verbose=True)
     comment.render(story_of(clean), comment.SummaryContext())
     annotations(story_of(clean))

@@ -62,9 +62,9 @@ async def test_odd_values_are_read_or_refused(name: str) -> None:
         exchanges = recorded_http.load(RECORDED / f"{name}-refund.json")
         place = luck.randrange(len(exchanges))
         exchanges[place] = with_one_odd(exchanges[place], luck)
-        with recorded_http.served(exchanges) as stub:
+        with recorded_http.serve_recorded(exchanges) as stub:
             try:
-                replies, _ = await framework_chats.TALKS[name]["refund"](stub.url)
+                replies, _ = await framework_chats.CONVERSATIONS[name]["refund"](stub.url)
             except AgentError:
                 continue  # no conversation could be begun
         for reply in replies:

@@ -8,7 +8,7 @@ import builders as build
 import fakes
 import pytest
 from each_row import each_row
-from seeded import block
+from seeded_judges import prompt_block
 
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.checks.evaluation import ClaimsBacked, Judged
@@ -331,7 +331,7 @@ async def test_other_criteria_share_their_prompts_without_it():
     plain = [Judged(criterion=f"It is polite {number}") for number in range(2)]
 
     def by_schema(prompt):
-        return answer([claim(SAYS)]) if prompt.schema_name == "claims" else fakes.judged()
+        return answer([claim(SAYS)]) if prompt.schema_name == "claims" else fakes.judge_answer()
 
     transcript = talk((SAYS + " " + "x" * 5_000, (REFUND,)))
     verdict, llm = await decide(transcript, by_schema, evaluations=(BACKED, *plain))
@@ -443,8 +443,8 @@ def examined(right) -> fakes.ScriptedLLM:
     """A judge of claims that finds those of the conversations for which `right` says so."""
 
     def answer_on(prompt):
-        shown = block(prompt.text, "conversation")[:-1]
-        calls = block(prompt.text, "calls")
+        shown = prompt_block(prompt.text, "conversation")[:-1]
+        calls = prompt_block(prompt.text, "calls")
         (asked,) = [one for one in CLAIMED if one.transcript.turns[0].agent == shown[0]["agent"]]
         listed = [[] for _ in shown]
         if right(asked):

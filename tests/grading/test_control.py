@@ -6,7 +6,7 @@ from math import comb
 
 import fakes
 import pytest
-from seeded import block
+from seeded_judges import prompt_block
 
 from ci_evals.domain.errors import LLMError
 from ci_evals.grading import control
@@ -21,9 +21,11 @@ def answering(decide, *, quoting: bool = True) -> fakes.ScriptedLLM:
     """A judge whose answers are all well-formed; `decide` gives the verdict, from the right one."""
 
     def answer(prompt):
-        first = block(prompt.text, "conversation")[0]
+        first = prompt_block(prompt.text, "conversation")[0]
         quotes = [(1, first["agent"][:30])] if quoting else []
-        return fakes.judged(decide(TRUTH[block(prompt.text, "criterion")]), "So it is here.", *quotes)
+        return fakes.judge_answer(
+            decide(TRUTH[prompt_block(prompt.text, "criterion")]), "So it is here.", *quotes
+        )
 
     return fakes.ScriptedLLM(answer)
 
@@ -119,7 +121,7 @@ async def test_a_judge_that_passes_half_of_what_fails():
 
 async def test_a_judge_whose_answers_are_of_no_use():
     """Void answers and errors are never right."""
-    for answers in ([fakes.judged("pass", "][")], [LLMError("the judge is away")], ["gibberish"]):
+    for answers in ([fakes.judge_answer("pass", "][")], [LLMError("the judge is away")], ["gibberish"]):
         result = await control.ask(fakes.ScriptedLLM(answers), Redactor())
         assert (result.right, result.passed) == (0, False)
         assert "16 without a usable answer" in result.failure

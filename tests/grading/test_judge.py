@@ -36,7 +36,7 @@ SAID = build.transcript("user: hi | agent: Which order? | user: 12 | agent: Done
 
 
 def answer(verdict="pass", reasoning="It asked.", evidence=(1, 2), **changes) -> str:
-    return fakes.judged(verdict, reasoning, looked_at=evidence, **changes)
+    return fakes.judge_answer(verdict, reasoning, looked_at=evidence, **changes)
 
 
 async def decide(*answers, transcript=SAID, redactor=None) -> tuple[Verdict, fakes.ScriptedLLM]:
@@ -93,10 +93,10 @@ async def test_a_pass_on_no_grounds(changes):
 async def test_an_absence_is_one_from_every_turn(looked_at, quotes, left_out):
     """What a judge did not look for in some turn may be there: such a pass does not count, a fail stands."""
     stated = {"rests_on": "absence", "looked_at": looked_at}
-    verdict, llm = await decide(fakes.judged("pass", "It is so.", *quotes, **stated))
+    verdict, llm = await decide(fakes.judge_answer("pass", "It is so.", *quotes, **stated))
     assert (verdict.outcome, verdict.cause, len(llm.prompts)) == (Outcome.UNDECIDED, Cause.VOID_ANSWER, 2)
     assert left_out in verdict.reason
-    verdict, llm = await decide(fakes.judged("fail", "It is so.", *quotes, **stated))
+    verdict, llm = await decide(fakes.judge_answer("fail", "It is so.", *quotes, **stated))
     assert (verdict.outcome, verdict.rests_on, len(llm.prompts)) == (Outcome.FAILED, None, 1)
 
 
@@ -112,7 +112,7 @@ async def test_an_absence_is_one_from_every_turn(looked_at, quotes, left_out):
 async def test_what_a_verdict_rests_on(quotes, changes, rests_on, evidence):
     """Quotes that were looked up, or what the judge says is absent, with the turns."""
     for verdict in ("pass", "fail"):
-        found, _ = await decide(fakes.judged(verdict, "It is so.", *quotes, **changes))
+        found, _ = await decide(fakes.judge_answer(verdict, "It is so.", *quotes, **changes))
         assert (found.rests_on, found.evidence) == (rests_on, evidence)
 
 
@@ -187,7 +187,7 @@ async def test_secrets_are_kept_from_the_judge():
 
 
 def quoting(*quotes: tuple[int, str], verdict="pass") -> str:
-    return fakes.judged(verdict, "It asked.", *quotes)
+    return fakes.judge_answer(verdict, "It asked.", *quotes)
 
 
 async def test_quotes_are_looked_up():
@@ -351,14 +351,14 @@ FIELDS = tuple(json.loads(answer()))
         answer(met=None),
         answer(met="true"),
         answer(rests_on="nothing"),
-        fakes.judged("pass", "So.", (1, "q"), rests_on=1),
-        fakes.judged(looked_at=["1"]),
-        fakes.judged(evidence=["1"]),
-        fakes.judged(evidence=[1]),
-        fakes.judged(evidence=[{"turn": 1}]),
+        fakes.judge_answer("pass", "So.", (1, "q"), rests_on=1),
+        fakes.judge_answer(looked_at=["1"]),
+        fakes.judge_answer(evidence=["1"]),
+        fakes.judge_answer(evidence=[1]),
+        fakes.judge_answer(evidence=[{"turn": 1}]),
         answer(reasoning=None),
         *(json.dumps({k: v for k, v in json.loads(answer()).items() if k != left}) for left in FIELDS),
-        fakes.judged("pass", "r", ("1", "q")),
+        fakes.judge_answer("pass", "r", ("1", "q")),
         answer(score=1),
         "[" * 100_000,
         answer(reasoning="x" * 100_000),

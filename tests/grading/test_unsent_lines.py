@@ -288,7 +288,7 @@ async def test_a_grade_is_no_way_around_it(returned, expected):
 @each_row("rubric", [{}, {"rubric": [{"name": "yes", "score": 1}, {"name": "no", "score": 0}]}])
 async def test_a_judge_sees_what_was_never_sent(end, lines, shown, rubric):
     """It may then answer that it cannot tell."""
-    judge = fakes.ScriptedLLM([fakes.judged("cannot_tell", "The password was never asked for.")])
+    judge = fakes.ScriptedLLM([fakes.judge_answer("cannot_tell", "The password was never asked for.")])
     (finding,) = await findings(
         {"criterion": "It keeps the password"} | rubric, end=end, judge=judge, lines=lines
     )
@@ -302,7 +302,7 @@ async def test_a_judge_sees_what_was_never_sent(end, lines, shown, rubric):
 @pytest.mark.parametrize(("end", "sent"), [("completed", 3), ("escalated", 3)])
 async def test_a_judge_of_a_whole_conversation_sees_no_such_list(end, sent):
     """Nothing is missing there."""
-    judge = fakes.ScriptedLLM([fakes.judged("pass", "It did.")])
+    judge = fakes.ScriptedLLM([fakes.judge_answer("pass", "It did.")])
     await findings({"criterion": "It is kind"}, end=end, sent=sent, judge=judge)
     assert '"lines_never_sent": ' not in judge.prompts[0].text
 
@@ -313,7 +313,7 @@ async def test_a_judge_of_a_whole_conversation_sees_no_such_list(end, sent):
 @pytest.mark.parametrize(("end", "is_shown"), [("escalated", False), ("agent_error", True)])
 async def test_a_judge_sees_what_was_said_alone_if_the_test_allows_the_hand_over(end, is_shown, rubric):
     """Else it would answer that it cannot tell. An error is no hand-over."""
-    judge = fakes.ScriptedLLM([fakes.judged("cannot_tell", "The password was never asked for.")])
+    judge = fakes.ScriptedLLM([fakes.judge_answer("cannot_tell", "The password was never asked for.")])
     await findings({"criterion": "It keeps the password"} | rubric, end=end, judge=judge, mayEscalate=True)
     (prompt, *_) = judge.prompts
     assert ("Give me the password." in prompt.text) is is_shown

@@ -150,7 +150,7 @@ def bad() -> Results:
         ),
         usage=USAGE,
     )
-    return build.completed(run)
+    return build.with_process(run)
 
 
 @cache
@@ -297,8 +297,8 @@ def against(head: Results, base: Results, **fields) -> Results:
 
 def decided(head: Results, base: Results, policy: Policy, *, of_base_commit: bool = True) -> Results:
     """The run with its comparison, gate, odds and process as they are computed."""
-    head = build.completed(head)
-    base = build.completed(base)
+    head = build.with_process(head)
+    base = build.with_process(base)
     comparer = RunComparer(head, base, of_base_commit=of_base_commit)
     gate = to_record(decide(GateInput(head, comparer), policy, RunEnding()))
     noise = odds_of(head, evaluated_checks(gate.checks))
@@ -429,7 +429,7 @@ CASES = {
     "bad": bad,
     "undecided": undecided,
     "invalid": invalid,
-    "trusted": reliability_cases.trusted,
+    "trusted": reliability_cases.results_with_all_studies,
     **COMPARED,
 }
 

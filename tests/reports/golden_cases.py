@@ -67,7 +67,7 @@ def arms() -> Results:
         build.arm("candidate", candidate, gated=True),
         build.arm("cheap", replace(cheap, usage=third)),
     )
-    own = build.completed(candidate)
+    own = build.with_process(candidate)
     own = replace(own, arms=played, usage=summed([arm.usage for arm in played]))
     card = Scorecard(**{field.name: getattr(own, field.name) for field in fields(Scorecard)})
     info = replace(own.run, git=Git(commit=comment_cases.HEAD), baseline_note=None)

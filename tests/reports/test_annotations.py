@@ -3,7 +3,7 @@
 import builders as build
 import cases
 import comment_cases
-import hostile
+import hostile_text
 import pytest
 from hypothesis import given
 
@@ -158,11 +158,11 @@ def test_a_skipped_run_is_a_notice():
 
 
 @pytest.mark.parametrize("case", sorted(cases.CASES.keys() - {"unproven"}))  # no text that `proven` lacks
-@given(text=hostile.texts)
+@given(text=hostile_text.any_text)
 def test_hostile_text_is_one_harmless_line(case, text):
     """Whatever agents, judges and suites wrote."""
-    for one in annotations(story_of(hostile.poisoned(cases.made(case), text))):
+    for one in annotations(story_of(hostile_text.fill_free_text(cases.made(case), text))):
         for message in (one.title, one.message):
             assert len(message.splitlines()) <= 1
-            assert hostile.commands(message.removeprefix("::")) == []
+            assert hostile_text.log_commands(message.removeprefix("::")) == []
             assert len(message) <= 800

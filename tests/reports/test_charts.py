@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import builders as build
 import cases
-import hostile
+import hostile_text
 from each_row import each_row
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -265,7 +265,7 @@ def test_nothing_is_shown_of_a_run_without_trials():
     assert drawn(run({"a": ()})) == {}
 
 
-@each_row("text", hostile.CORPUS)
+@each_row("text", hostile_text.CORPUS)
 def test_foreign_text_stays_text(text):
     """In names of suites, tests, groups, models and runs."""
     name = text or "x"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import builders as build
 import pytest
-from plans import card, planned, trial
+from plans import make_plan, scorecard, trial
 
 from ci_evals.cli.github.posting import worth_a_comment
 from ci_evals.cli.settings.choices import CommentOn
@@ -18,13 +18,15 @@ from ci_evals.reports.story.story import Conclusion, check_title, conclusion, st
 from ci_evals.reports.story.verdict import Trust
 from ci_evals.scoring.comparison.compare import RunComparer
 
-FOUR = planned(*({"name": name} for name in "abcd"))
+FOUR = make_plan(*({"name": name} for name in "abcd"))
 
 
 def run(*outcomes: str, base: tuple[str, ...] = (), p: float | None = None, **policy):
     """A run of a test for each outcome, compared with a run of these if there are any."""
-    head = build.of_card(card(FOUR, *map(trial, outcomes)))
-    comparer = RunComparer(head, build.of_card(card(FOUR, *map(trial, base)))) if base else None
+    head = build.results_of_scorecard(scorecard(FOUR, *map(trial, outcomes)))
+    comparer = (
+        RunComparer(head, build.results_of_scorecard(scorecard(FOUR, *map(trial, base)))) if base else None
+    )
     gate = to_record(decide(GateInput(head, comparer), Policy(**policy), RunEnding()))
     comparison = comparer.comparison() if comparer else None
     if comparison and p is not None:

@@ -7,7 +7,7 @@ from functools import cache
 import builders as build
 import cases
 import comment_cases
-import hostile
+import hostile_text
 import pytest
 import report_texts
 
@@ -158,7 +158,7 @@ def test_the_comment_stays_within_its_budget(name):
     text = drawn(name).text
     assert len(text.encode()) <= comment.BUDGET
     assert text.count("<details>") == text.count("</details>")
-    page = hostile.Page(text)
+    page = hostile_text.RenderedMarkdown(text)
     assert not page.live
     assert {link.partition("#")[0] for link in page.links} <= {URL, *SOURCES}
 
@@ -253,7 +253,7 @@ def test_scores_have_whole_points_outside_of_the_folds(story):
 def test_a_comment_is_read_in_seconds(name, most):
     """Of at most so many words before a fold is opened."""
     text = comment.render(story_of(comment_cases.COMMENTS[name]()), comment_cases.CONTEXT)
-    words = hostile.Page(comment_cases.unfolded(text)).text.split()
+    words = hostile_text.RenderedMarkdown(comment_cases.unfolded(text)).text.split()
     assert len(words) <= most
 
 
@@ -264,7 +264,7 @@ def test_each_test_that_broke_links_to_its_line():
         run = comment_cases.failed_example()
         suites = tuple(replace(suite, file=file) for suite in run.suites)
         text = comment.render(story_of(replace(run, suites=suites)), comment_cases.CONTEXT)
-        return [link for link in hostile.Page(text).links if not link.startswith(URL)]
+        return [link for link in hostile_text.RenderedMarkdown(text).links if not link.startswith(URL)]
 
     source = comment_cases.CONTEXT.source_url
     assert links("evals/refunds.yaml") == [f"{source}/evals/refunds.yaml#L{line}" for line in (31, 14)]
@@ -321,7 +321,7 @@ def test_comment_on_a_refused_suite_has_nothing_live_and_stays_short():
         text = comment.refused(reason, comment_cases.CONTEXT)
         assert text.startswith("## ⚠️ Evals did not run\n")
         assert len(text.encode()) <= comment.BUDGET
-        page = hostile.Page(text)
+        page = hostile_text.RenderedMarkdown(text)
         assert not page.live
         assert page.links == [URL]
         assert ("(cut; the log of the run has it whole)" in text) == bool(reason)
@@ -335,16 +335,21 @@ def test_only_the_address_that_is_given_becomes_a_link():
     text = comment.render(
         story_of(comment_cases.good()), comment.SummaryContext(run_url='https://ghe.example/a?b="c"&d')
     )
-    assert hostile.Page(text).links == [
+    assert hostile_text.RenderedMarkdown(text).links == [
         "https://ghe.example/a?b=%22c%22&d#artifacts",
         "https://ghe.example/a?b=%22c%22&d",
     ]
-    assert hostile.Page(comment.render(story_of(comment_cases.good()), comment.SummaryContext())).links == []
+    assert (
+        hostile_text.RenderedMarkdown(
+            comment.render(story_of(comment_cases.good()), comment.SummaryContext())
+        ).links
+        == []
+    )
 
 
 def test_comment_with_enough_room_is_the_summary_file():
     """The comment of an ordinary run is its summary.md, with a link and the commit."""
     results = comment_cases.good()
     text = comment.render(story_of(results), comment.SummaryContext())
-    assert text == documents.summary(story_of(results)) == report_texts.files(results)[SUMMARY]
+    assert text == documents.summary(story_of(results)) == report_texts.files_of_run(results)[SUMMARY]
     assert "Left out" not in text

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 
 import builders as build
-from hostile import CORPUS
+from hostile_text import CORPUS
 
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome

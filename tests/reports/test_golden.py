@@ -51,7 +51,7 @@ def layouts(results: Results) -> dict[str, str]:
 def exact() -> dict[str, str]:
     """The reports of a comparison, of a suite and of a test."""
     results = golden_cases.EXACT()
-    files = report_texts.files(results)
+    files = report_texts.files_of_run(results)
     story = story_of(results)
     return {
         "comparison.txt": console.comparison(story),
@@ -92,6 +92,6 @@ def test_a_refusal_reads_as_it_should():
 def test_the_same_results_make_the_same_bytes(name):
     """A report depends on the results alone, whether they were just made or read from a file."""
     results = cases.CASES[name]()
-    again = report_files.load(report_texts.dump(results), "_results.json")
-    assert report_texts.files(results) == report_texts.files(again)
+    again = report_files.load(report_texts.results_json_text(results), "_results.json")
+    assert report_texts.files_of_run(results) == report_texts.files_of_run(again)
     assert console.render(story_of(results), color=True) == console.render(story_of(again), color=True)

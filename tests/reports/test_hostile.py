@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import builders as build
 import cases
 import comment_cases
-import hostile
+import hostile_text
 import junitparser
 import pytest
 import report_texts
@@ -86,7 +86,7 @@ class Reports:
 
 def reports(results) -> Reports:
     return Reports(
-        report_texts.files(results),
+        report_texts.files_of_run(results),
         console_texts(results),
         comment.render(story_of(results), CONTEXT),
         documents.comparison(story_of(results)) if results.comparison else "",
@@ -96,10 +96,10 @@ def reports(results) -> Reports:
 @cache
 def harmless(name: str) -> Reports:
     """Those of a case in which every text is an x."""
-    return reports(hostile.poisoned(CASES[name], "x"))
+    return reports(hostile_text.fill_free_text(CASES[name], "x"))
 
 
-page = lru_cache(maxsize=500)(hostile.Page)
+page = lru_cache(maxsize=500)(hostile_text.RenderedMarkdown)
 
 
 def check_markdown(text: str, files: set[str]) -> None:
@@ -120,7 +120,7 @@ def check_structure(text: str, harmless: str) -> None:
 
 def check_case(name: str, text: str) -> None:
     """The case with `text` in place of all text in it."""
-    results = hostile.poisoned(CASES[name], text)
+    results = hostile_text.fill_free_text(CASES[name], text)
     shown, expected = reports(results), harmless(name)
     if sanitize.one_line(results.tool.name):
         check_structure(shown.comment, expected.comment)
@@ -140,7 +140,7 @@ def check_case(name: str, text: str) -> None:
     of_tests = [case for suite in parsed for case in suite if case.classname != of_run]
     assert len(of_tests) == sum(len(suite.tests) for suite in results.suites)
     for found, other in zip(shown.console, expected.console, strict=True):
-        assert not hostile.commands(found)
+        assert not hostile_text.log_commands(found)
         assert "::" not in found
         assert found.count("\n") <= other.count("\n")
     check_markdown(shown.comparison, set())
@@ -172,27 +172,27 @@ def test_markup_commands_and_links_are_inert_in_every_report(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(hostile.CORPUS)))
+@pytest.mark.parametrize("number", range(len(hostile_text.CORPUS)))
 def test_planted_markup_is_inert_in_every_report(number):
     """No tag, link, mention, reference, table cell, fence or command is made of planted text.
 
     Each text is planted in every sixth case: each case meets a sixth of them, of all kinds.
     """
     for name in list(CASES)[number % 6 :: 6]:
-        check_case(name, hostile.CORPUS[number])
+        check_case(name, hostile_text.CORPUS[number])
 
 
 @pytest.mark.simulate
-@pytest.mark.parametrize("number", range(len(hostile.CORPUS)))
+@pytest.mark.parametrize("number", range(len(hostile_text.CORPUS)))
 def test_all_planted_markup_is_inert_in_every_report(number):
     """The same, with each text in each case."""
     for name in CASES:
-        check_case(name, hostile.CORPUS[number])
+        check_case(name, hostile_text.CORPUS[number])
 
 
 @pytest.mark.slow
 @settings(max_examples=examples(80))
-@given(st.sampled_from([*CASES]), hostile.texts)
+@given(st.sampled_from([*CASES]), hostile_text.any_text)
 def test_no_text_at_all_breaks_a_report(name, text):
     """Whatever the text is, every report can be made, read and shown."""
     check_case(name, text)
@@ -202,7 +202,7 @@ def test_planted_keys_appear_in_no_report():
     """A key that the agent echoes everywhere is nowhere once the results were redacted."""
     key = 'sk-proj-"quoted"-1234567890'
     for results in CASES.values():
-        result = hostile.poisoned(results, f"the key is {key}, again {key}", clean=False)
+        result = hostile_text.fill_free_text(results, f"the key is {key}, again {key}", clean=False)
         clean = Redactor(keys=[key]).model(result)
-        texts = [*report_texts.files(clean).values(), console.render(story_of(clean), verbose=True)]
+        texts = [*report_texts.files_of_run(clean).values(), console.render(story_of(clean), verbose=True)]
         assert not [text for text in texts if "1234567890" in text or "sk-proj" in text]

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import builders as build
 import cases
 import comment_cases
-import hostile
+import hostile_text
 import junitparser
 import pytest
 from hypothesis import given, settings
@@ -213,7 +213,7 @@ def test_conversations_are_shown_as_far_as_there_is_room():
 
 
 @settings(max_examples=examples(60))
-@given(hostile.texts, hostile.texts)
+@given(hostile_text.any_text, hostile_text.any_text)
 def test_any_text_comes_back_from_the_file(name, reason):
     """Whatever names and reasons hold, the file parses and gives them back cleaned."""
     trial = build.trial_result(findings=(build.finding("failed", reason=reason),))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import builders as build
 import cases
 import comment_cases
-import hostile
+import hostile_text
 import report_texts
 
 from ci_evals.domain.actions import views_of
@@ -65,7 +65,7 @@ def test_tool_calls_stand_beside_the_reply_with_all_that_is_known():
     )
     text = report_of(build.turn(**views_of([call, ToolCall(name="close", not_captured="cut off")])))
     (line,) = [line for line in text.splitlines() if "tool calls: " in line]
-    assert set(hostile.Page(line).tags) == {"p", "strong", "code"}
+    assert set(hostile_text.RenderedMarkdown(line).tags) == {"p", "strong", "code"}
     assert "(error, 0.012 s, by billing" in line
     assert "returned " in line
     assert "`close` (arguments unknown: cut off)" in line
@@ -75,7 +75,7 @@ def test_raw_replies_are_folded_and_only_there_with_debug():
     """The whole reply as JSON, in a block that nothing in it can close."""
     text = report_of(build.turn(raw={"text": "```\n</details>"}))
     assert "<summary>Raw reply</summary>\n\n```" in text
-    assert hostile.Page(text).tags.count("details") == 2
+    assert hostile_text.RenderedMarkdown(text).tags.count("details") == 2
     assert "Raw reply" not in report_of(build.turn())
 
 
@@ -130,9 +130,9 @@ def names_of(results) -> list[str]:
 def test_every_section_of_the_summary_has_a_name():
     """In Markdown, by which a note can say what was left out; nothing in a name is live."""
     text = "@octocat [a](https://evil.example) :shipit: <b>"
-    for name in names_of(hostile.poisoned(cases.bad(), text)):
-        assert hostile.Page(name).tags == ["p"]
-        assert not hostile.Page(name).live
+    for name in names_of(hostile_text.fill_free_text(cases.bad(), text)):
+        assert hostile_text.RenderedMarkdown(name).tags == ["p"]
+        assert not hostile_text.RenderedMarkdown(name).live
 
 
 def test_the_runs_id_can_be_copied():
@@ -177,7 +177,9 @@ def test_offline_every_judged_criterion_is_named_undecided():
 def test_the_suites_summary_links_to_its_tests():
     """By the name that the layout gave their files."""
     suite = build.suite_result("Refunds", build.test_result("A [test] (1)"))
-    page = hostile.Page(documents.suite_summary(story_of(build.results(suite)), suite, ["A-test-(1)"]))
+    page = hostile_text.RenderedMarkdown(
+        documents.suite_summary(story_of(build.results(suite)), suite, ["A-test-(1)"])
+    )
     assert page.links == ["A-test-%281%29.md"]
     assert "A [test] (1)" in page.text
 
@@ -356,7 +358,7 @@ def test_below_a_skipped_run_stands_no_judge():
 
 def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():
     """Its results lack statistics, comparison, odds, latency."""
-    made = report_texts.dump(cases.unsure())
+    made = report_texts.results_json_text(cases.unsure())
     data = json.loads(made)
     for name in ("comparison", "odds", "latency", "passAtK", "passHatK", "interval"):
         del data[name]
@@ -367,7 +369,7 @@ def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():
         for test in suite["tests"]:
             del test["statistics"]
     results = report_files.load(json.dumps(data), "_results.json")
-    files = report_texts.files(results)
+    files = report_texts.files_of_run(results)
     assert "Score 90.0" in files[SUMMARY]
     assert "baseline" not in files[SUMMARY]
     assert "all of" not in files["Refunds/2026-11-21T09-30-00Z/_summary.md"]

@@ -23,7 +23,7 @@ SAID = {
 
 def reports(results):
     """Every report in words, by its name."""
-    files = report_texts.files(results)
+    files = report_texts.files_of_run(results)
     return {name: text for name, text in files.items() if not name.endswith(".json")} | {
         "comment": comment.render(story_of(results), comment.SummaryContext()),
         "step summary": documents.step_summary(story_of(results), 100_000),

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import builders as build
 import cases
 import comment_cases
-import hostile
+import hostile_text
 import pytest
 from each_row import each_row
 
@@ -223,7 +223,7 @@ def test_addresses_are_those_of_the_script():
     assert shown.address(2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
 
 
-@each_row("text", [text for text in hostile.CORPUS if len(text) > 5])
+@each_row("text", [text for text in hostile_text.CORPUS if len(text) > 5])
 def test_no_name_becomes_markup_or_goes_unseen(text):
     """The page has the tags that it has with tame names, and is UTF-8."""
     tame, wild = drawn(named("tame")), "".join(page.render(story_of(named(text))))

@@ -147,7 +147,7 @@ def test_a_trial_shows_its_steps_and_its_time():
 
 
 def test_a_suite_and_a_test_show_their_own():
-    results = build.completed(build.results())
+    results = build.with_process(build.results())
     (suite,) = results.suites
     assert "Measures of the process" in documents.suite_summary(story_of(results), suite, ["a"])
     assert "\nsteps 0 · " in "".join(documents.test_report(story_of(results), suite, suite.tests[0]))

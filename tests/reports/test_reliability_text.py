@@ -11,7 +11,7 @@ import cases
 import pytest
 import reliability_cases
 import report_texts
-from plans import planned
+from plans import make_plan
 
 from ci_evals.adapters import prices
 from ci_evals.cli.terminal import progress
@@ -29,7 +29,7 @@ from ci_evals.reports.story import failures
 from ci_evals.reports.story.story import story_of
 from ci_evals.support.redaction import Redactor
 
-RUN = reliability_cases.trusted()
+RUN = reliability_cases.results_with_all_studies()
 CONTEXT = comment.SummaryContext()
 FLAG = "the judge's votes disagree on this one (60 % of pairs agree)"
 LEFT_OUT = "3 trials excluded from every score"
@@ -44,8 +44,10 @@ def everywhere(results) -> dict[str, str]:
         "step summary": documents.step_summary(story_of(results), 900_000),
         "comment": comment.render(story_of(results), CONTEXT),
         "console": console.render(story_of(results)),
-        "page": report_texts.files(results)["report.html"].split("<script")[0],
-        "suite": next(text for path, text in report_texts.files(results).items() if "_summary.md" in path),
+        "page": report_texts.files_of_run(results)["report.html"].split("<script")[0],
+        "suite": next(
+            text for path, text in report_texts.files_of_run(results).items() if "_summary.md" in path
+        ),
     }
 
 
@@ -93,16 +95,18 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
     """In the summary, on the terminal, and by `compare`; so do its own report and JUnit."""
     passed = build.test_result(
         reliability_cases.TOO_LATE,
-        trials=tuple(reliability_cases.judged(index, reliability_cases.GRADED) for index in (1, 2, 3)),
+        trials=tuple(
+            reliability_cases.judged_trial(index, reliability_cases.GRADED_FINDING) for index in (1, 2, 3)
+        ),
     )
-    base = cases.base_run(build.suite_result("Refunds", passed, **reliability_cases.JUDGED))
+    base = cases.base_run(build.suite_result("Refunds", passed, **reliability_cases.SUITE_MODELS))
     run = cases.against(RUN, base)
     assert [one.name for one in run.comparison.regressed] == [reliability_cases.TOO_LATE]
     assert f"(⚠️ {FLAG})" in documents.comparison(story_of(run))
     assert f"(⚠️ {FLAG})" in documents.summary(story_of(run))
     assert FLAG in console.render(story_of(run))
     assert FLAG in console.comparison(story_of(run))
-    files = report_texts.files(run)
+    files = report_texts.files_of_run(run)
     assert f"⚠️ {FLAG}" in next(text for path, text in files.items() if path.endswith("Refund-too-late.md"))
     assert f"! {FLAG}" in files[JUNIT]
 
@@ -117,8 +121,8 @@ def test_a_flag_is_for_its_own_test_alone():
 
 
 def test_outdated_calibration_is_reported_in_one_line():
-    old = OldCalibration(at=reliability_cases.AT, why="another judge: the prompt changed")
-    run = reliability_cases.trusted(studies=(old,))
+    old = OldCalibration(at=reliability_cases.STUDY_TIME, why="another judge: the prompt changed")
+    run = reliability_cases.results_with_all_studies(studies=(old,))
     texts = [remark.text for remark in story_of(run).judging.remarks if remark.topic == "Calibration"]
     assert texts == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
 
@@ -126,7 +130,9 @@ def test_outdated_calibration_is_reported_in_one_line():
 def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     whole, *_ = reliability_cases.CALIBRATION.parts
     barred = replace(whole, may_gate=False, why="kappa may be below 0.4")
-    run = reliability_cases.trusted(studies=(replace(reliability_cases.CALIBRATION, parts=(barred,)),))
+    run = reliability_cases.results_with_all_studies(
+        studies=(replace(reliability_cases.CALIBRATION, parts=(barred,)),)
+    )
     warnings = story_of(run).judging.warnings
     assert "Compared with people, this judge should not gate: kappa may be below 0.4." in warnings
 
@@ -134,7 +140,9 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
 def test_a_study_of_another_judge_says_who_judged():
     """Its numbers say nothing of the judge of this run."""
     judge = replace(reliability_cases.JUDGE, models=("gpt-next",))
-    run = reliability_cases.trusted(studies=(replace(reliability_cases.ATTACKS, judge=judge),))
+    run = reliability_cases.results_with_all_studies(
+        studies=(replace(reliability_cases.ATTACKS, judge=judge),)
+    )
     message = next(one.text for one in story_of(run).judging.remarks if one.topic == "Attacks")
     assert message.endswith(" Judged by gpt-next, which is another judge: the model changed.")
 
@@ -153,7 +161,7 @@ def test_a_preference_by_the_runs_judge_names_no_other():
 
 def judged_by_run(study, judge, name):
     """The run with a study by this judge."""
-    run = reliability_cases.trusted(studies=(replace(study, judge=judge),))
+    run = reliability_cases.results_with_all_studies(studies=(replace(study, judge=judge),))
     return replace(run, run=replace(run.run, config={"provider": judge.provider}))
 
 
@@ -194,10 +202,10 @@ def test_no_number_is_kept_from_who_reads(place):
     ("found", "value"),
     [
         (None, "n/a"),
-        (reliability_cases.of(0.5), "50 %"),
-        (reliability_cases.of(0.5, 0.25, 0.75), "50 % (25 % to 75 %)"),
-        (reliability_cases.of(1, 1, 1), "100 %"),
-        (reliability_cases.of(0.5, 0.7, 0.7), "50 % (70 %)"),
+        (reliability_cases.estimate(0.5), "50 %"),
+        (reliability_cases.estimate(0.5, 0.25, 0.75), "50 % (25 % to 75 %)"),
+        (reliability_cases.estimate(1, 1, 1), "100 %"),
+        (reliability_cases.estimate(0.5, 0.7, 0.7), "50 % (70 %)"),
     ],
 )
 def test_interval_is_shown_if_it_adds_to_the_number(found, value):
@@ -209,7 +217,7 @@ def test_warnings_say_what_to_do_and_are_short():
     low = replace(reliability_cases.AGREEMENT.criteria[0], name="The agent " * 40, test="T" * 300)
     whole = replace(reliability_cases.AGREEMENT.whole, low=True)
     many = replace(reliability_cases.AGREEMENT, criteria=(low,) * 20, whole=whole)
-    items = story_of(reliability_cases.trusted(vote_agreement=many)).judging.warnings
+    items = story_of(reliability_cases.results_with_all_studies(vote_agreement=many)).judging.warnings
     disagree = next(one for one in items if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree
@@ -234,7 +242,8 @@ def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
 def test_junit_skips_a_test_of_which_no_trial_is_valid():
     """With the reason; one that has a valid trial is told by that."""
     cases_by_name = {
-        case.get("name"): case for case in ET.fromstring(report_texts.files(RUN)[JUNIT]).iter("testcase")
+        case.get("name"): case
+        for case in ET.fromstring(report_texts.files_of_run(RUN)[JUNIT]).iter("testcase")
     }
     skipped = cases_by_name[reliability_cases.LOST].find("skipped")
     assert skipped.get("message").startswith("2 trials excluded: ")
@@ -269,16 +278,18 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
     """Of two suites one has votes that disagree, and trials that are left out."""
     fine = build.suite_result(
         "Exchanges",
-        build.test_result("Wrong size", trials=(reliability_cases.judged(1, reliability_cases.GRADED),)),
-        **reliability_cases.JUDGED,
+        build.test_result(
+            "Wrong size", trials=(reliability_cases.judged_trial(1, reliability_cases.GRADED_FINDING),)
+        ),
+        **reliability_cases.SUITE_MODELS,
     )
     run = build.results(
         fine,
-        build.suite_result("Refunds", *reliability_cases.tests(), **reliability_cases.JUDGED),
+        build.suite_result("Refunds", *reliability_cases.sample_tests(), **reliability_cases.SUITE_MODELS),
         vote_agreement=reliability_cases.AGREEMENT,
         user_checks=reliability_cases.USER_CHECKS,
     )
-    files = report_texts.files(run)
+    files = report_texts.files_of_run(run)
     own, other = (
         next(text for path, text in files.items() if path.startswith(name) and path.endswith("_summary.md"))
         for name in ("Exchanges", "Refunds")
@@ -293,8 +304,8 @@ def test_excluded_trial_is_shown_as_soon_as_it_ends():
     """On its line, with the reason."""
     log = io.StringIO()
     watch = progress.lines(
-        planned({"name": reliability_cases.LOST}), Console(log, Redactor()), prices.bundled
+        make_plan({"name": reliability_cases.LOST}), Console(log, Redactor()), prices.bundled
     )
-    watch(TrialFinished(Trial(0, 0, 1), reliability_cases.left_out()))
+    watch(TrialFinished(Trial(0, 0, 1), reliability_cases.excluded_trial()))
     assert log.getvalue().startswith("[1/1] S › Lost parcel  not scored (excluded)  2 turns")
     assert "the simulated user broke character in turn 2 (repeats)" in log.getvalue()

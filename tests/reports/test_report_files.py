@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import builders as build
 import cases
-import hostile
+import hostile_text
 import pytest
 import report_texts
 from hypothesis import given, settings
@@ -26,7 +26,7 @@ STAMP = "2026-11-21T09-30-00Z"
 
 def test_a_run_makes_these_files():
     """A folder for each suite with a file for each test, and five files at the root."""
-    assert sorted(report_texts.files(cases.bad())) == [
+    assert sorted(report_texts.files_of_run(cases.bad())) == [
         f"Exchanges/{STAMP}/Exchange-for-another-size.md",
         f"Exchanges/{STAMP}/_results.json",
         f"Exchanges/{STAMP}/_summary.md",
@@ -45,7 +45,7 @@ def test_a_run_makes_these_files():
 def test_a_suites_own_file_holds_that_suite_and_its_score():
     """Same schema, one suite; the gate is the run's."""
     run = cases.bad()
-    own = report_files.load(report_texts.files(run)[f"Exchanges/{STAMP}/_results.json"], "x")
+    own = report_files.load(report_texts.files_of_run(run)[f"Exchanges/{STAMP}/_results.json"], "x")
     assert [suite.name for suite in own.suites] == ["Exchanges"]
     assert (own.score, own.counts) == (run.suites[1].score, run.suites[1].counts)
     assert own.gate == run.gate
@@ -69,14 +69,16 @@ def test_the_timestamp_is_in_utc():
 @settings(max_examples=examples(60))
 @given(
     st.lists(
-        st.one_of(hostile.texts, st.sampled_from(["_summary", "_results", "a", "A", "ß", "SS", "con"])),
+        st.one_of(
+            hostile_text.any_text, st.sampled_from(["_summary", "_results", "a", "A", "ß", "SS", "con"])
+        ),
         max_size=6,
     )
 )
 def test_every_name_of_a_test_makes_a_safe_file_of_its_own(names):
     """No test overwrites another or the suite's own files, and none leaves its folder."""
     tests = [build.test_result(name) for name in names]
-    files = report_texts.files(build.results(build.suite_result("Refunds", *tests)))
+    files = report_texts.files_of_run(build.results(build.suite_result("Refunds", *tests)))
     count = max(len(tests), 1)
     assert len({path.casefold() for path in files}) == len(files) == 5 + 2 + count
     for path in files:
@@ -97,7 +99,7 @@ NASTY = st.recursive(
 
 
 @settings(max_examples=examples(100))
-@given(NASTY, hostile.texts, st.floats(0, 100), st.floats(0, 1e9))
+@given(NASTY, hostile_text.any_text, st.floats(0, 100), st.floats(0, 1e9))
 def test_a_results_file_reads_back_to_the_same_bytes(value, text, score, seconds):
     """Whatever numbers and texts a trace holds, reading and writing again changes nothing."""
     trial = build.trial_result(
@@ -106,9 +108,9 @@ def test_a_results_file_reads_back_to_the_same_bytes(value, text, score, seconds
     results = build.results(
         build.suite_result("Refunds", build.test_result(text, trials=(trial,), score=score))
     )
-    written = report_texts.dump(results)
+    written = report_texts.results_json_text(results)
     written.encode()
-    assert report_texts.dump(report_files.load(written, "x")) == written
+    assert report_texts.results_json_text(report_files.load(written, "x")) == written
 
 
 def test_a_deeply_nested_trace_can_be_read_back():
@@ -118,17 +120,17 @@ def test_a_deeply_nested_trace_can_be_read_back():
         trace = [trace]
     trial = build.trial_result(turns=(build.turn(trace=trace),))
     results = build.results(build.suite_result("Refunds", build.test_result(trials=(trial,))))
-    written = report_texts.dump(results)
-    assert report_texts.dump(report_files.load(written, "x")) == written
+    written = report_texts.results_json_text(results)
+    assert report_texts.results_json_text(report_files.load(written, "x")) == written
 
 
 @pytest.mark.parametrize("name", cases.CASES)
 def test_a_results_file_is_one_json_text(name):
     """Made in parts, it has the bytes that it would have as a whole, whether its trials are packed or not."""
     results = cases.CASES[name]()
-    written = report_texts.dump(results)
+    written = report_texts.results_json_text(results)
     assert written == dataclass_json.to_json(results, indent=2) + "\n"
-    assert report_texts.dump(kept(results)) == written
+    assert report_texts.results_json_text(kept(results)) == written
 
 
 def test_agents_text_with_keys_of_results_is_laid_out_as_text():
@@ -145,7 +147,7 @@ def test_agents_text_with_keys_of_results_is_laid_out_as_text():
     results = build.results(
         build.suite_result("Refunds", test, test), run=build.run_info(config={"a": {"a": {"a": odd}}})
     )
-    assert report_texts.dump(kept(results)) == dataclass_json.to_json(results, indent=2) + "\n"
+    assert report_texts.results_json_text(kept(results)) == dataclass_json.to_json(results, indent=2) + "\n"
 
 
 def kept(results: Results) -> Results:
@@ -162,7 +164,7 @@ def kept(results: Results) -> Results:
 def test_a_results_file_is_the_same_value(name):
     """Reading gives back what was written, keys in camelCase."""
     results = cases.CASES[name]()
-    written = report_texts.dump(results)
+    written = report_texts.results_json_text(results)
     assert report_files.load(written, "x") == results
     assert {"schemaVersion", "tool", "run", "score", "counts", "gate", "usage", "suites"} <= json.loads(
         written
@@ -171,7 +173,7 @@ def test_a_results_file_is_the_same_value(name):
 
 def changed(**changes) -> str:
     """A good results file with these keys replaced (None: taken out)."""
-    data = json.loads(report_texts.dump(cases.good())) | changes
+    data = json.loads(report_texts.results_json_text(cases.good())) | changes
     return json.dumps({key: value for key, value in data.items() if value is not None})
 
 
@@ -211,7 +213,7 @@ def test_a_file_that_is_none_says_what_is_wrong(text, message):
 )
 def test_a_results_file_cannot_name_a_folder_outside(folder):
     """A file from somebody else's artifact decides nothing about places on this machine."""
-    data = json.loads(report_texts.dump(cases.good()))
+    data = json.loads(report_texts.results_json_text(cases.good()))
     data["suites"][0]["folder"] = folder
     with pytest.raises(UsageError, match="must be a unique relative path"):
         report_files.load(json.dumps(data), "x")
@@ -220,16 +222,18 @@ def test_a_results_file_cannot_name_a_folder_outside(folder):
 def test_a_runs_file_redraws_everything(tmp_path):
     """All reports but the file itself."""
     run = cases.bad()
-    again = report_texts.joined(report_files.redraw(run, tmp_path / "results" / "_results.json"))
-    assert again == {path: text for path, text in report_texts.files(run).items() if path != "_results.json"}
+    again = report_texts.join_parts(report_files.redraw(run, tmp_path / "results" / "_results.json"))
+    assert again == {
+        path: text for path, text in report_texts.files_of_run(run).items() if path != "_results.json"
+    }
 
 
 def test_a_suites_own_file_redraws_its_folder(tmp_path):
     """The same bytes that the run wrote there."""
-    files = report_texts.files(cases.bad())
+    files = report_texts.files_of_run(cases.bad())
     folder = f"Refunds/{STAMP}/"
     own = report_files.load(files[folder + "_results.json"], "x")
-    again = report_texts.joined(report_files.redraw(own, tmp_path / folder / "_results.json"))
+    again = report_texts.join_parts(report_files.redraw(own, tmp_path / folder / "_results.json"))
     assert again == {
         path.removeprefix(folder): text
         for path, text in files.items()

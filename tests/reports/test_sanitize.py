@@ -5,14 +5,14 @@ import time
 from ipaddress import IPv6Address
 from xml.etree import ElementTree as ET
 
-import hostile
+import hostile_text
 import pytest
 from hypothesis import example, given
 
 from ci_evals.reports import sanitize
 
 ZERO_WIDTH = "\u200b"
-everywhere = pytest.mark.parametrize("text", hostile.CORPUS)
+everywhere = pytest.mark.parametrize("text", hostile_text.CORPUS)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_clean_takes_out_what_no_place_can_show(text, cleaned):
     assert sanitize.clean(text) == cleaned
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 def test_clean_text_is_clean_already(text):
     """Cleaning twice changes nothing, and the result can be written as UTF-8."""
     once = sanitize.clean(text)
@@ -45,26 +45,26 @@ def test_clean_text_is_clean_already(text):
     assert len(once.splitlines()) <= once.count("\n") + 1
 
 
-@given(hostile.texts)
-@example("".join(hostile.CORPUS))
+@given(hostile_text.any_text)
+@example("".join(hostile_text.CORPUS))
 def test_inline_markdown_shows_the_text_and_nothing_else(text):
     """What GitHub's renderer makes of it is one paragraph with the very text, and no reference is live."""
-    page = hostile.Page(f"start {sanitize.inline(text)} end")
+    page = hostile_text.RenderedMarkdown(f"start {sanitize.inline(text)} end")
     assert page.tags == ["p"]
     assert page.text.replace(ZERO_WIDTH, "").split() == f"start {sanitize.one_line(text)} end".split()
     assert not page.live
 
 
-@given(hostile.texts)
-@example("".join(hostile.CORPUS))
+@given(hostile_text.any_text)
+@example("".join(hostile_text.CORPUS))
 @example("a deadbeef cafe1234 b `x` deadbeef")
 def test_a_sentence_is_inert_too(text):
     """It shows the very text, commits' ids among it as code, and no reference is live."""
     for line in (f"start {sanitize.sentence(text)} end", sanitize.sentence(text)):
-        page = hostile.Page(line)
+        page = hostile_text.RenderedMarkdown(line)
         assert set(page.tags) <= {"p", "code"}
         assert not page.live
-    page = hostile.Page(f"start {sanitize.sentence(text)} end")
+    page = hostile_text.RenderedMarkdown(f"start {sanitize.sentence(text)} end")
     assert page.text.replace(ZERO_WIDTH, "").split() == f"start {sanitize.one_line(text)} end".split()
 
 
@@ -80,21 +80,21 @@ def test_a_shortcode_is_no_picture_and_a_time_stays_as_it_is():
     assert sanitize.code(":shipit:") == "`:shipit:`"
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 def test_inline_markdown_is_inert_at_the_start_of_a_line(text):
     """First on its line it starts no heading, list, quote, rule or table either."""
-    page = hostile.Page(f"above\n{sanitize.inline(text)}\n")
+    page = hostile_text.RenderedMarkdown(f"above\n{sanitize.inline(text)}\n")
     assert page.tags == ["p"]
-    page = hostile.Page(sanitize.inline(text))
+    page = hostile_text.RenderedMarkdown(sanitize.inline(text))
     assert page.tags in (["p"], [])
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 @example("a\\|b|c\n| d")
 def test_a_cell_stays_one_cell(text):
     """A row of two cells has two cells, whatever they hold."""
     cell = sanitize.cell(text)
-    page = hostile.Page(f"| a | b |\n| --- | --- |\n| {cell} | {sanitize.code(text)} |\n")
+    page = hostile_text.RenderedMarkdown(f"| a | b |\n| --- | --- |\n| {cell} | {sanitize.code(text)} |\n")
     assert [tag for tag in page.tags if tag != "code"] == [
         "table",
         "thead",
@@ -106,11 +106,11 @@ def test_a_cell_stays_one_cell(text):
     assert not page.live
 
 
-@given(hostile.texts)
-@example("\n".join(hostile.CORPUS))
+@given(hostile_text.any_text)
+@example("\n".join(hostile_text.CORPUS))
 def test_a_quote_holds_every_line_and_ends_where_it_should(text):
     """The quoted lines are the text's, in one block quote, and what follows is outside of it."""
-    page = hostile.Page(f"before\n\n{sanitize.quote(text)}\n\nafter")
+    page = hostile_text.RenderedMarkdown(f"before\n\n{sanitize.quote(text)}\n\nafter")
     assert set(page.tags) <= {"p", "blockquote", "br"}
     assert page.tags.count("blockquote") == 1
     shown = page.text.replace(ZERO_WIDTH, "").replace("\xa0", " ").split()
@@ -118,11 +118,11 @@ def test_a_quote_holds_every_line_and_ends_where_it_should(text):
     assert not page.live
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 @example("```\n````\n")
 def test_no_text_gets_out_of_a_code_block(text):
     """The fence is longer than any in the text; what stands in it is the text, letter for letter."""
-    page = hostile.Page(f"{sanitize.code_block(text)}\n\nafter")
+    page = hostile_text.RenderedMarkdown(f"{sanitize.code_block(text)}\n\nafter")
     assert page.tags == ["pre", "code", "p"]
     assert page.prose.strip() == "after"
     assert page.text.startswith(sanitize.clean(text))
@@ -131,7 +131,7 @@ def test_no_text_gets_out_of_a_code_block(text):
 @pytest.mark.parametrize("run", [254, 255, 256, 1_000, 70_000])
 def test_no_run_of_backticks_closes_a_code_block(run):
     """GitHub's parser counts a fence to 255 only: any run of as many would end a longer one."""
-    page = hostile.Page(f"{sanitize.code_block('`' * run + chr(10) + '# heading')}\n\nafter")
+    page = hostile_text.RenderedMarkdown(f"{sanitize.code_block('`' * run + chr(10) + '# heading')}\n\nafter")
     assert page.tags == ["pre", "code", "p"]
     assert page.text.replace(ZERO_WIDTH, "").startswith("`" * run)
 
@@ -157,13 +157,15 @@ def test_of_a_very_long_text_the_beginning_is_shown(place):
 @everywhere
 def test_html_in_markdown_gives_back_the_text(text):
     """One line of text, in which nothing is a tag or live."""
-    page = hostile.Page(f"<details>\n<summary>{sanitize.html_in_markdown(text)}</summary>\n\n</details>\n")
+    page = hostile_text.RenderedMarkdown(
+        f"<details>\n<summary>{sanitize.html_in_markdown(text)}</summary>\n\n</details>\n"
+    )
     assert page.tags == ["details", "summary"]
     assert page.text.replace(ZERO_WIDTH, "").strip() == sanitize.one_line(text)
     assert not page.live
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 def test_xml_text_is_legal_everywhere(text):
     """Any text makes a document that a parser accepts."""
     element = ET.Element("a")
@@ -181,13 +183,13 @@ def without_address(match):
     return match[0] if match[0].startswith(":") and not before else ""
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 @example("#\ufe0f#[error]x")
 @example(":\u0301:error::x")
 def test_no_workflow_command_survives_in_a_log(text):
     """Neither syntax is there any more, not even with characters between that a search may pass over."""
     for shown in (sanitize.log(text), sanitize.log(text, "│ "), sanitize.log_line(text)):
-        assert not hostile.commands(shown)
+        assert not hostile_text.log_commands(shown)
         seen = re.sub(r"[^\x20-\x7e\n]", "", shown)
         assert "##" not in seen
         assert "::" not in re.sub(r"[0-9A-Fa-f:.]*::[0-9A-Fa-f:.]*", without_address, seen)
@@ -244,7 +246,7 @@ def test_file_names_can_be_read(text, name):
     assert sanitize.file_name(text) == name
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 def test_file_names_are_safe_on_every_system(text):
     """No separator, no hidden file, no device, no control character, and short enough."""
     name = sanitize.file_name(text)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import builders as build
 import pytest
 from junitparser import JUnitXml
-from plans import card, gate, planned, trial
+from plans import gate_decision, make_plan, scorecard, trial
 
 from ci_evals.reports import console, junit
 from ci_evals.reports.annotations import annotations
@@ -21,9 +21,9 @@ SENTENCE = "in quarantine until 2026-12-31, so it decides nothing: The sandbox d
 @pytest.fixture(scope="module")
 def quarantined():
     """One test passed, one failed in quarantine."""
-    plan = planned({"name": "good"}, {"name": "sick", "quarantine": WHY})
+    plan = make_plan({"name": "good"}, {"name": "sick", "quarantine": WHY})
     played = trial("passed"), trial("failed")
-    return replace(build.of_card(card(plan, *played)), gate=gate(plan, *played))
+    return replace(build.results_of_scorecard(scorecard(plan, *played)), gate=gate_decision(plan, *played))
 
 
 def test_the_comment_names_it_and_its_outcome(quarantined):

@@ -78,7 +78,7 @@ def test_words_of_an_agents_logic_stand_where_it_reports_some(logic):
     done = {"workflows": ("ORDER_LOOKUP",), "rules": ("window",) if logic else None}
     turn = build.turn(params=None, integrations=None, **done)
     test = build.test_result(trials=(build.trial_result(turns=(turn,)),))
-    story = story_of(build.completed(build.results(build.suite_result("Refunds", test))))
+    story = story_of(build.with_process(build.results(build.suite_result("Refunds", test))))
     shown = documents.summary(story).lower(), "".join(page.render(story)).partition("<script")[0].lower()
     assert ["workflow" in text for text in shown] == [logic, logic]
     assert ("rule" in shown[1].partition("_coverage")[2]) is logic

@@ -2,7 +2,7 @@
 
 import re
 
-import hostile
+import hostile_text
 import pytest
 from each_row import each_row
 from hypothesis import given
@@ -118,7 +118,7 @@ def test_a_shortened_table_is_a_table():
     columns = (Column("test", words=True, show=lambda place: f"Test {place}"), Column("score", show=str))
     table = table_of("Tests", columns, range(200))
     text = truncated([HEAD, folded("All tests", tabled(inner, table))], 1_000, ELSEWHERE)
-    page = hostile.Page(text)
+    page = hostile_text.RenderedMarkdown(text)
     assert page.tags.count("table") == page.tags.count("details") == 1
     assert page.tags.count("tr") > 20
     assert "more tests\n\n</details>\n" in text

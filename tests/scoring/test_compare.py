@@ -7,7 +7,7 @@ import pytest
 from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import A, B, gate, planned, trial
+from plans import TEST_A, TEST_B, gate_decision, make_plan, trial
 from property_examples import examples
 
 from ci_evals.domain import numbers
@@ -380,8 +380,8 @@ def test_lost_trials_that_would_decide_make_the_run_invalid():
 
 def test_a_lost_trial_of_a_critical_test_decides_too():
     """It neither passed nor failed."""
-    plan = planned(A | {"critical": True}, B)
-    decision = gate(plan, trial(status="failed"), trial("passed"), max_errors=1, min_score=0)
+    plan = make_plan(TEST_A | {"critical": True}, TEST_B)
+    decision = gate_decision(plan, trial(status="failed"), trial("passed"), max_errors=1, min_score=0)
     assert decision.exit_code == 3
 
 
@@ -390,16 +390,16 @@ def test_an_error_that_the_test_asks_for_is_not_lost():
     error = replace(
         trial("passed", status="agent_error"), findings=(build.finding(strict="escalated_due_to_error"),)
     )
-    assert gate(planned(A, B), error, trial("passed"), min_score=80).exit_code == 0
+    assert gate_decision(make_plan(TEST_A, TEST_B), error, trial("passed"), min_score=80).exit_code == 0
 
 
 def test_budgets():
     """Dollars and seconds."""
     slow = replace(trial("passed"), turns=Turns([build.turn(latency_seconds=9)]))
-    assert gate(planned(A), slow, max_p95_latency=9).passed
-    found = check(gate(planned(A), slow, max_p95_latency=8.9), "max-p95-latency")
+    assert gate_decision(make_plan(TEST_A), slow, max_p95_latency=9).passed
+    found = check(gate_decision(make_plan(TEST_A), slow, max_p95_latency=8.9), "max-p95-latency")
     assert (found.required, found.seen, found.passed) == (8.9, 9, False)
-    assert gate(planned(A), trial("passed"), max_cost=0).passed
+    assert gate_decision(make_plan(TEST_A), trial("passed"), max_cost=0).passed
 
 
 def close(*args, **policy):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import builders as build
 from hypothesis import given
 from hypothesis import strategies as st
-from plans import planned
+from plans import make_plan
 
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import Coverage, Fired, Reach
@@ -71,7 +71,7 @@ def test_what_criteria_want_to_fire():
         {"strict": "escalated"},
         {"aui_logic": ["A1"]},
     ]
-    plan = planned({"name": "t", "evaluations": [{"criterion": "c"} | one for one in strict]})
+    plan = make_plan({"name": "t", "evaluations": [{"criterion": "c"} | one for one in strict]})
     parts = {(WORKFLOW, "W"), (PARAMETER, "p"), (PARAMETER, "q"), (RULE, "r"), (INTEGRATION, "i")}
     assert coverage.wanted_parts(plan) == parts
     assert (RULE, "R") in coverage.wanted_parts(plan, str.upper)

@@ -7,7 +7,7 @@ import builders as build
 from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import A, B, card, gate, planned, trial
+from plans import TEST_A, TEST_B, gate_decision, make_plan, scorecard, trial
 from property_examples import examples
 
 from ci_evals.domain.plan import Trial
@@ -52,7 +52,7 @@ def sound(*outcomes: str, index: int = 1):
 
 def test_it_is_counted_apart_from_unsound_trials():
     """And is in no score."""
-    counted = card(planned(A, loops=2), sound("passed"), lost(2))
+    counted = scorecard(make_plan(TEST_A, loops=2), sound("passed"), lost(2))
     assert (counted.counts.invalid_users, counted.counts.errors) == (1, 0)
     assert (counted.counts.trials, counted.counts.scored_trials, counted.score) == (2, 1, 100)
     assert counted.counts.by_status[EndState.INVALID_USER] == 1
@@ -73,29 +73,32 @@ def test_it_is_counted_apart_from_unsound_trials():
 )
 def test_other_trials_decide_a_test_with_an_excluded_trial(trials, outcome):
     """As long as one other trial is there; one that was never begun is still missed."""
-    (test,) = card(planned(A, loops=2), *trials).suites[0].tests
+    (test,) = scorecard(make_plan(TEST_A, loops=2), *trials).suites[0].tests
     assert (test.outcome, test.passed) == (outcome, outcome == "passed")
 
 
 def test_no_more_than_allowed():
     """None by default: else exit 3, whatever the score, with the reason."""
-    decision = gate(planned(A, loops=2), sound("passed"), lost(2))
+    decision = gate_decision(make_plan(TEST_A, loops=2), sound("passed"), lost(2))
     assert (decision.exit_code, decision.passed) == (3, False)
     check = next(one for one in decision.checks if one.name == "max-invalid-users")
     assert (check.required, check.seen, check.passed) == (0, 1, False)
     (reason,) = decision.reasons
     assert reason == "the simulated user broke character twice in a row in 1 of 2 trials"
-    assert gate(
-        planned(A, loops=3), *[sound("passed")] * 2, lost(3), max_invalid_users=1, min_score=60
+    assert gate_decision(
+        make_plan(TEST_A, loops=3), *[sound("passed")] * 2, lost(3), max_invalid_users=1, min_score=60
     ).passed
-    assert "in 2 of 3 trials" in gate(planned(A, loops=3), sound("passed"), lost(2), lost(3)).reasons[0]
+    assert (
+        "in 2 of 3 trials"
+        in gate_decision(make_plan(TEST_A, loops=3), sound("passed"), lost(2), lost(3)).reasons[0]
+    )
 
 
 def test_what_the_agent_did_for_such_a_user_is_no_measure_of_it():
     """Rates are of the other trials."""
-    counted = card(planned(A, loops=2), sound("passed"), lost(2))
+    counted = scorecard(make_plan(TEST_A, loops=2), sound("passed"), lost(2))
     assert (counted.process.completion_rate, counted.process.success_rate) == (1, 1)
-    assert card(planned(A), lost()).process.completion_rate is None
+    assert scorecard(make_plan(TEST_A), lost()).process.completion_rate is None
 
 
 def test_it_ends_no_run_early():
@@ -110,28 +113,28 @@ def test_it_ends_no_run_early():
 
 def test_where_no_model_played_the_user_there_is_no_such_check():
     """Nothing could be left out."""
-    decision = gate(planned(A), trial("passed"))
+    decision = gate_decision(make_plan(TEST_A), trial("passed"))
     assert "max-invalid-users" not in {check.name for check in decision.checks}
 
 
 def test_a_critical_test_passes_by_its_valid_trials():
     """But those that are left out may have failed: then they decide, and nothing can be said."""
-    critical = planned(A | {"critical": True}, loops=2)
-    decision = gate(critical, sound("passed"), lost(2), max_invalid_users=1, min_score=0)
+    critical = make_plan(TEST_A | {"critical": True}, loops=2)
+    decision = gate_decision(critical, sound("passed"), lost(2), max_invalid_users=1, min_score=0)
     check = next(one for one in decision.checks if one.name == "critical:a")
     assert (check.seen, check.passed, check.note) == (100, True, "1 of 1 passed")
     assert decision.exit_code == 3
     assert "1 trial without a result would decide the verdict" in decision.reasons[0]
-    failed = gate(critical, sound("failed"), lost(2), max_invalid_users=1, min_score=0)
+    failed = gate_decision(critical, sound("failed"), lost(2), max_invalid_users=1, min_score=0)
     assert (failed.exit_code, failed.reasons) == (1, ())
-    none = gate(critical, lost(), lost(2), max_invalid_users=2, min_score=0)
+    none = gate_decision(critical, lost(), lost(2), max_invalid_users=2, min_score=0)
     assert not next(one for one in none.checks if one.name == "critical:a").passed
     assert none.exit_code == 3
 
 
 def test_a_run_with_all_users_broken_says_nothing():
     """Whatever is allowed."""
-    decision = gate(planned(A, B), lost(), lost(), max_invalid_users=99, min_score=0)
+    decision = gate_decision(make_plan(TEST_A, TEST_B), lost(), lost(), max_invalid_users=99, min_score=0)
     assert (decision.exit_code, decision.reasons) == (3, ("nothing could be scored",))
 
 
@@ -144,7 +147,7 @@ runs = st.lists(st.lists(outcomes, min_size=2, max_size=2), min_size=1, max_size
 def test_leaving_out_neither_hides_nor_causes_a_failure(run, floor, critical):
     """A gate that holds would hold had all of them failed; one that fails would fail had all passed."""
     tests = [{"name": str(i), "critical": critical and not i} for i in range(len(run))]
-    plan = planned(*tests, loops=2)
+    plan = make_plan(*tests, loops=2)
 
     def decided(instead: str | None):
         trials = [
@@ -152,7 +155,7 @@ def test_leaving_out_neither_hides_nor_causes_a_failure(run, floor, critical):
             for test in run
             for outcome in test
         ]
-        return gate(plan, *trials, min_score=floor, max_invalid_users=99)
+        return gate_decision(plan, *trials, min_score=floor, max_invalid_users=99)
 
     decision, worst, best = decided(None), decided("failed"), decided("passed")
     if decision.exit_code == 0:
@@ -176,7 +179,7 @@ def test_the_ledger_counts_conversations():
     )
     deaf = replace(sound("passed"), user_audit=audit(by_model=False))
     scripted = trial("passed")
-    counted = card(planned(A, loops=4), again, lost(2), deaf, scripted)
+    counted = scorecard(make_plan(TEST_A, loops=4), again, lost(2), deaf, scripted)
     assert counted.user_checks == UserChecks(
         conversations=5,
         rerun=2,
@@ -188,8 +191,8 @@ def test_the_ledger_counts_conversations():
     )
     assert (counted.user_checks.violation_rate.value, counted.user_checks.violation_rate.count) == (2 / 3, 3)
     assert list(counted.user_checks.by_rule) == ["meta", "length", "repeats"]
-    assert card(planned(A), scripted).user_checks is None
-    assert card(planned(A), None).user_checks is None
+    assert scorecard(make_plan(TEST_A), scripted).user_checks is None
+    assert scorecard(make_plan(TEST_A), None).user_checks is None
 
 
 def test_merging_makes_it_anew():

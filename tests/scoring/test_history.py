@@ -175,7 +175,7 @@ def test_deciding_takes_little_work():
     rng = Random(1)
     chances = [rng.betavariate(6, 0.7) for _ in range(100)]
     head, base, *runs = (
-        build.run_of(
+        build.results_of_verdicts(
             name, [[[rng.random() < chance for _ in range(5)] for _ in range(7)] for chance in chances]
         )
         for name in ("head", "base", *map(str, range(10)))
@@ -198,10 +198,13 @@ _verdicts = st.lists(  # tests, trials, criteria
 def test_no_worse_verdict_opens_the_gate(verdicts, test, trial, criterion):
     """Where earlier runs decide: p does not rise, and what failed fails."""
     head, *earlier = verdicts
-    runs = [build.run_of(f"main {number}", one) for number, one in enumerate(earlier)]
+    runs = [build.results_of_verdicts(f"main {number}", one) for number, one in enumerate(earlier)]
     worse = [[[*criteria] for criteria in trials] for trials in head]
     worse[test][trial][criterion] = False
-    before, after = _decided(build.run_of("head", head), runs), _decided(build.run_of("head", worse), runs)
+    before, after = (
+        _decided(build.results_of_verdicts("head", head), runs),
+        _decided(build.results_of_verdicts("head", worse), runs),
+    )
     assert before.comparison.method == after.comparison.method
     assert before.gate.passed or not after.gate.passed
 
@@ -213,8 +216,8 @@ _FINE, _BROKEN = [[True, True]] * 3, [[False, False]] * 3
 def decided_without():
     """A run in which six tests broke, four runs of main, and the decision by these alone."""
     weak = [[True, False]] * 3
-    head = build.run_of("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
-    runs = [build.run_of(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
+    head = build.results_of_verdicts("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
+    runs = [build.results_of_verdicts(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
     return head, runs, _decided(head, runs)
 
 
@@ -234,7 +237,7 @@ def test_an_older_smaller_run_hides_no_drop(decided_without, older, place):
     head, runs, without = decided_without
     assert not without.gate.passed
     assert len(without.comparison.broken) == 6
-    with_it = _decided(head, [*runs[:place], build.run_of("small", older), *runs[place:]])
+    with_it = _decided(head, [*runs[:place], build.results_of_verdicts("small", older), *runs[place:]])
     assert with_it.gate == without.gate
     history_of = {"smaller": 1}
     assert with_it.comparison.history == replace(without.comparison.history, **history_of)
@@ -242,8 +245,11 @@ def test_an_older_smaller_run_hides_no_drop(decided_without, older, place):
 
 def test_smaller_runs_are_no_history():
     """With them there would be enough runs to decide; the newest one alone has all tests."""
-    head, newest = build.run_of("head", [*[_FINE] * 4, *[_BROKEN] * 4]), build.run_of("newest", [_FINE] * 8)
-    small = [build.run_of(f"small {number}", [_FINE] * 4) for number in range(5)]
+    head, newest = (
+        build.results_of_verdicts("head", [*[_FINE] * 4, *[_BROKEN] * 4]),
+        build.results_of_verdicts("newest", [_FINE] * 8),
+    )
+    small = [build.results_of_verdicts(f"small {number}", [_FINE] * 4) for number in range(5)]
     decided = _decided(head, [*small, newest])
     assert decided.comparison.method == "recorded"
     assert not decided.gate.passed
@@ -255,11 +261,11 @@ def test_a_run_of_as_many_trials_as_this_one_is_not_small():
     """Main is played in rounds too, and its newest run happened to need more."""
     seven = [[True, True]] * 7
     runs = [
-        *[build.run_of(f"main {number}", [_FINE] * 4) for number in range(3)],
-        build.run_of("newest", [seven] * 4),
+        *[build.results_of_verdicts(f"main {number}", [_FINE] * 4) for number in range(3)],
+        build.results_of_verdicts("newest", [seven] * 4),
     ]
     for head, counted in ((_FINE, 4), ([[True, True]] * 5, 1)):
-        history_of = _decided(build.run_of("head", [head] * 4), runs).comparison.history
+        history_of = _decided(build.results_of_verdicts("head", [head] * 4), runs).comparison.history
         assert (history_of.runs, history_of.smaller) == (counted, 4 - counted)
 
 
@@ -274,11 +280,12 @@ def test_an_older_smaller_run_never_opens_the_gate(verdicts, small, place):
     """Whatever it holds and wherever it stands: the checks are those of the other runs."""
     assume(len(small) < 4 or any(len(trials) < 3 for trials in small))
     head, *earlier = verdicts
-    runs = [build.run_of(f"main {number}", one) for number, one in enumerate(earlier)]
+    runs = [build.results_of_verdicts(f"main {number}", one) for number, one in enumerate(earlier)]
     place = min(place, len(runs) - 1)  # older than the newest
-    without = _decided(build.run_of("head", head), runs)
+    without = _decided(build.results_of_verdicts("head", head), runs)
     with_it = _decided(
-        build.run_of("head", head), [*runs[:place], build.run_of("small", small), *runs[place:]]
+        build.results_of_verdicts("head", head),
+        [*runs[:place], build.results_of_verdicts("small", small), *runs[place:]],
     )
     assert with_it.gate == without.gate
 
@@ -286,8 +293,8 @@ def test_an_older_smaller_run_never_opens_the_gate(verdicts, small, place):
 def test_a_perfect_main_hides_no_drop():
     """Runs of 100 have no room above: three points less are few logits, not as many as a point there has."""
     head, runs = (
-        build.run_of("head", [*[_FINE] * 14, *[_BROKEN] * 6]),
-        [build.run_of(str(run), [_FINE] * 20) for run in range(4)],
+        build.results_of_verdicts("head", [*[_FINE] * 14, *[_BROKEN] * 6]),
+        [build.results_of_verdicts(str(run), [_FINE] * 20) for run in range(4)],
     )
     decided = _decided(head, runs)
     assert decided.comparison.method == "history"
@@ -312,9 +319,9 @@ def test_unequal_runs_by_hand():
 @pytest.mark.parametrize("outcome", [True, False, None])
 def test_an_undecided_verdict_screens_as_a_failed_one(outcome):
     """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
-    runs = [build.run_of(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
+    runs = [build.results_of_verdicts(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
     head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
-    decided = _decided(build.run_of("head", head), runs)
+    decided = _decided(build.results_of_verdicts("head", head), runs)
     assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
 
 
@@ -322,10 +329,10 @@ def test_where_earlier_runs_decide_nothing_is_said_of_one_of_them_alone():
     """The drop that stands out is that of all runs."""
     fine = [[True, True]] * 3
     runs = [
-        build.run_of(f"main {number}", [[[True, number % 2 > 0], *fine[1:]], fine, fine, fine])
+        build.results_of_verdicts(f"main {number}", [[[True, number % 2 > 0], *fine[1:]], fine, fine, fine])
         for number in range(5)
     ]
-    comparison = _decided(build.run_of("head", [[[True, False]] * 3] * 4), runs).comparison
+    comparison = _decided(build.results_of_verdicts("head", [[[True, False]] * 3] * 4), runs).comparison
     assert comparison.method == "history"
     assert comparison.detectable == comparison.history.smallest_drop
     assert (comparison.trials_needed, comparison.fewest_broken) == (None, None)
@@ -334,7 +341,7 @@ def test_where_earlier_runs_decide_nothing_is_said_of_one_of_them_alone():
 def test_a_look_is_not_settled_by_leaving_trials_out():
     """A trial that broke off might have failed: then a further look would have followed."""
     whole, broken_off = [[[True, True]] * 2] * 4, build.trial_result(2, status="failed", findings=())
-    base, head = build.run_of("main", whole), build.run_of("head", whole)
+    base, head = build.results_of_verdicts("main", whole), build.results_of_verdicts("head", whole)
     suite = head.suites[0]
     tests = [
         replace(test, trials=(test.trials[0], broken_off)) if number < 3 else test
@@ -364,6 +371,6 @@ def test_a_look_is_not_settled_by_leaving_trials_out():
 def test_nothing_waits_for_a_limit_that_no_run_misses(policy, settled):
     """A floor of 0 is none, however noisy the trials are."""
     noisy = [[[True], [False]]] * 2
-    head, base = build.run_of("head", noisy), build.run_of("main", noisy)
+    head, base = build.results_of_verdicts("head", noisy), build.results_of_verdicts("main", noisy)
     given = GateInput(head, RunComparer(head, base), look=looks_at(LOOKS)[0])
     assert all(check.settled for check in decide(given, policy, RunEnding()).checks) == settled

@@ -7,7 +7,7 @@ import builders as build
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import card_of, trial
+from plans import scorecard_of_results, trial
 from property_examples import examples
 
 from ci_evals.domain.choices import Regression
@@ -55,7 +55,7 @@ def test_checks_that_were_not_applied_have_no_odds_in_a_run():
     """Without a baseline no drop fails the gate; the command `odds` may ask of one all the same."""
     results = build.results(MIXED)
     policy = Policy(min_score=90, max_drop=2, regression=Regression.ANY)
-    found = conclude(card_of(results), results.run, policy, RunEnding())
+    found = conclude(scorecard_of_results(results), results.run, policy, RunEnding())
     assert [check.name for check in found.gate.checks] == [
         "min-score",
         "max-drop",
@@ -64,7 +64,7 @@ def test_checks_that_were_not_applied_have_no_odds_in_a_run():
     ]
     assert [one.name for one in found.odds.checks] == ["min-score"]
     assert found.odds.share == found.odds.checks[0].share
-    held = conclude(card_of(results), results.run, policy, RunEnding(), BaselineResults(results))
+    held = conclude(scorecard_of_results(results), results.run, policy, RunEnding(), BaselineResults(results))
     assert [one.name for one in held.odds.checks] == ["min-score", "max-drop", "regression"]
     assert odds_with(MIXED, check("max-drop", 2)).checks
 
@@ -254,7 +254,7 @@ def test_odds_keep_two_tests_of_one_name_apart():
     good = build.test_result("t", trials=tuple(trial("passed", index=i) for i in range(1, 6)), critical=True)
     bad = build.test_result("t", trials=tuple(trial("failed", index=i) for i in range(1, 6)), critical=True)
     results = build.results(build.suite_result("A", good), build.suite_result("B", bad))
-    found = conclude(card_of(results), results.run, Policy(min_score=0), RunEnding()).odds
+    found = conclude(scorecard_of_results(results), results.run, Policy(min_score=0), RunEnding()).odds
     shares = {(one.suite, one.name): one.share for one in found.checks if one.kind == "critical"}
     assert list(shares) == [("A", "critical:A › t"), ("B", "critical:B › t")]
     assert shares["A", "critical:A › t"] < 0.5 < shares["B", "critical:B › t"]

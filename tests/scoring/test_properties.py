@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import card, gate, planned
+from plans import gate_decision, make_plan, scorecard
 from property_examples import examples
 
 from ci_evals.domain.results.trial import TrialResult
@@ -69,7 +69,7 @@ def plan_of(run, critical=False):
         }
         for i in range(len(run))
     ]
-    return planned(*tests, loops=LOOPS, minScore=30)
+    return make_plan(*tests, loops=LOOPS, minScore=30)
 
 
 def flat(run):
@@ -79,7 +79,7 @@ def flat(run):
 @given(runs)
 def test_scores_stay_in_range(run):
     """Between 0 and 100, or not there at all; never NaN."""
-    result = card(plan_of(run), *flat(run))
+    result = scorecard(plan_of(run), *flat(run))
     scores = [result.score, *(t.score for t in result.suites[0].tests), *(t.score for t in flat(run))]
     scores += [g.score for g in result.suites[0].categories]
     assert all(score is None or 0 <= score <= 100 for score in scores)
@@ -96,7 +96,7 @@ def test_order_does_not_matter(run, rng: random.Random):
         [replace(t, findings=tuple(shuffled(list(t.findings)))) for t in shuffled(test)]
         for test in shuffled(run)
     ]
-    assert card(plan_of(run), *flat(run)).score == card(plan_of(other), *flat(other)).score
+    assert scorecard(plan_of(run), *flat(run)).score == scorecard(plan_of(other), *flat(other)).score
 
 
 @settings(max_examples=examples(300))
@@ -117,7 +117,7 @@ def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
     other = [list(test) for test in run]
     other[t][i] = replace(trial, findings=tuple(changed))
     plan = plan_of(run, critical=True)
-    before, after = gate(plan, *flat(run), **policy), gate(plan, *flat(other), **policy)
+    before, after = gate_decision(plan, *flat(run), **policy), gate_decision(plan, *flat(other), **policy)
     assert before.passed or not after.passed
     was = {check.name: check.passed for check in before.checks}
     assert all(was[check.name] or not check.passed for check in after.checks)
@@ -127,15 +127,15 @@ def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
 def test_a_run_without_a_score_never_passes(run, policy):
     """Whatever is allowed. It has no verdict, unless the agent ended conversations before their lines."""
     plan = plan_of(run)
-    if card(plan, *flat(run)).score is None:
+    if scorecard(plan, *flat(run)).score is None:
         ended = any(f.cause is Cause.NOT_REACHED for trial in flat(run) for f in trial.findings)
-        assert gate(plan, *flat(run), **policy).exit_code in ({1, 3} if ended else {3})
+        assert gate_decision(plan, *flat(run), **policy).exit_code in ({1, 3} if ended else {3})
 
 
 @given(runs, policies, st.booleans())
 def test_exit_codes_agree_with_the_decision(run, policy, enforced):
     """0 exactly if it passed, or was not enforced and could be trusted."""
-    decision = gate(plan_of(run), *flat(run), enforced=enforced, **policy)
+    decision = gate_decision(plan_of(run), *flat(run), enforced=enforced, **policy)
     assert decision.exit_code in {0, 1, 3}
     if enforced:
         assert (decision.exit_code == 0) == decision.passed

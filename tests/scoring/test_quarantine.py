@@ -2,7 +2,7 @@
 
 import builders as build
 import pytest
-from plans import card, gate, planned, trial
+from plans import gate_decision, make_plan, scorecard, trial
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.run_ending import RunEnding
@@ -17,7 +17,7 @@ SICK = {"name": "sick", "quarantine": WHY}
 
 
 def results(plan, *trials):
-    return build.of_card(card(plan, *trials))
+    return build.results_of_scorecard(scorecard(plan, *trials))
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def results(plan, *trials):
 )
 def test_a_quarantined_test_is_out_of_score_and_error_limits(sick):
     """Whatever became of it: the run has the score and the verdict of its other tests."""
-    decision = gate(planned(GOOD, SICK), trial("passed*85", "failed*15"), sick)
-    alone = gate(planned(GOOD), trial("passed*85", "failed*15"))
+    decision = gate_decision(make_plan(GOOD, SICK), trial("passed*85", "failed*15"), sick)
+    alone = gate_decision(make_plan(GOOD), trial("passed*85", "failed*15"))
     assert (decision.exit_code, decision.checks) == (0, alone.checks)
 
 
@@ -34,7 +34,7 @@ def test_a_quarantined_test_fails_no_check_of_its_own():
     """Neither as a critical test, nor by its floor, nor by a threshold of its name or tag."""
     sick = SICK | {"critical": True, "minScore": 100, "tags": ["slow"]}
     floors = read_thresholds("test:sick=100\ntag:slow=100\nsuite:S=100")
-    decision = gate(planned(GOOD, sick), trial("passed"), trial("failed"), thresholds=floors)
+    decision = gate_decision(make_plan(GOOD, sick), trial("passed"), trial("failed"), thresholds=floors)
     assert decision.exit_code == 0
     seen = {check.name: (check.passed, check.note) for check in decision.checks}
     nothing = (None, "all of its tests are in quarantine")
@@ -44,14 +44,14 @@ def test_a_quarantined_test_fails_no_check_of_its_own():
 
 def test_nothing_but_quarantined_tests_is_no_verdict():
     """Even if all of them passed."""
-    decision = gate(planned(SICK), trial("passed"), min_score=0)
+    decision = gate_decision(make_plan(SICK), trial("passed"), min_score=0)
     assert (decision.exit_code, decision.passed) == (3, False)
     assert decision.reasons == ("nothing could be scored: all tests are in quarantine",)
 
 
 def test_counts_name_it_apart():
     """The tests that passed are of those that decide; no group of tests has its verdicts."""
-    found = results(planned(GOOD, SICK | {"tags": ["slow"]}), trial("passed"), trial("failed"))
+    found = results(make_plan(GOOD, SICK | {"tags": ["slow"]}), trial("passed"), trial("failed"))
     counts = found.counts
     assert (counts.tests, counts.quarantined, counts.deciding) == (2, 1, 1)
     assert (counts.passed, counts.failed, counts.errors, counts.trials) == (1, 0, 0, 2)
@@ -61,16 +61,16 @@ def test_counts_name_it_apart():
 
 def test_it_is_not_compared_while_it_is_in_quarantine():
     """It broke, and neither drop nor regression sees that; once it decides again it is compared."""
-    base = results(planned(GOOD, {"name": "sick"}), trial("passed"), trial("passed"))
-    head = results(planned(GOOD, SICK), trial("passed"), trial("failed"))
+    base = results(make_plan(GOOD, {"name": "sick"}), trial("passed"), trial("passed"))
+    head = results(make_plan(GOOD, SICK), trial("passed"), trial("failed"))
     policy = {"max_drop": 0, "regression": Regression.ANY}
-    kept = gate(
-        planned(GOOD, SICK), trial("passed"), trial("failed"), comparer=RunComparer(head, base), **policy
+    kept = gate_decision(
+        make_plan(GOOD, SICK), trial("passed"), trial("failed"), comparer=RunComparer(head, base), **policy
     )
     assert kept.exit_code == 0
     assert RunComparer(head, base).comparison().tests == 1
-    back = results(planned(GOOD, {"name": "sick"}), trial("passed"), trial("failed"))
-    was_sick = results(planned(GOOD, SICK), trial("passed"), trial("passed"))
+    back = results(make_plan(GOOD, {"name": "sick"}), trial("passed"), trial("failed"))
+    was_sick = results(make_plan(GOOD, SICK), trial("passed"), trial("passed"))
     comparison = RunComparer(back, was_sick).comparison()
     assert [test.name for test in comparison.regressed] == ["sick"]
 
@@ -78,18 +78,20 @@ def test_it_is_not_compared_while_it_is_in_quarantine():
 def test_a_broken_trial_of_it_leaves_the_verdict_alone():
     """Had it been played to its end, nothing would have been decided otherwise."""
     ending = RunEnding()
-    decision = gate(planned(GOOD, SICK), trial("passed"), trial(status="interrupted"), ending=ending)
+    decision = gate_decision(
+        make_plan(GOOD, SICK), trial("passed"), trial(status="interrupted"), ending=ending
+    )
     assert (decision.exit_code, decision.reasons) == (0, ())
 
 
 def test_trials_that_never_started_are_missing_in_quarantine_too():
     """The run was not whole: nobody knows why."""
-    assert gate(planned(GOOD, SICK), trial("passed"), None).exit_code == 3
+    assert gate_decision(make_plan(GOOD, SICK), trial("passed"), None).exit_code == 3
 
 
 def test_the_odds_of_the_gate_are_those_of_the_other_tests():
     """A quarantined test cannot fail it."""
-    with_sick = results(planned(GOOD, SICK), trial("passed"), trial("failed"))
-    without = results(planned(GOOD), trial("passed"))
-    checks = evaluated_checks(gate(planned(GOOD), trial("passed")).checks)
+    with_sick = results(make_plan(GOOD, SICK), trial("passed"), trial("failed"))
+    without = results(make_plan(GOOD), trial("passed"))
+    checks = evaluated_checks(gate_decision(make_plan(GOOD), trial("passed")).checks)
     assert odds_of(with_sick, checks) == odds_of(without, checks)

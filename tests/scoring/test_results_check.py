@@ -17,7 +17,7 @@ from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
-RUN = build.run_of("head", [[[True]], [[True]]])
+RUN = build.results_of_verdicts("head", [[[True]], [[True]]])
 POLICY = Policy(min_score=80)
 
 

@@ -1,7 +1,7 @@
 import builders as build
 import pytest
 from each_row import each_row
-from plans import A, B, card, gate, planned, trial
+from plans import TEST_A, TEST_B, gate_decision, make_plan, scorecard, trial
 
 
 @each_row(
@@ -24,8 +24,8 @@ def test_a_trials_score(outcomes, points):
 
 def test_scores_are_means_of_tests_not_of_trials():
     """A test with more trials does not weigh more; neither does a suite with more tests than its tests."""
-    plan = planned(A | {"loops": 3}, B)
-    result = card(
+    plan = make_plan(TEST_A | {"loops": 3}, TEST_B)
+    result = scorecard(
         plan,
         trial("passed", index=1),
         trial("passed", index=2),
@@ -40,7 +40,7 @@ def test_scores_are_means_of_tests_not_of_trials():
 @pytest.mark.parametrize("status", ["agent_error", "failed", "interrupted"])
 def test_trials_that_did_not_end_well_are_left_out_and_counted(status):
     """Of every score; they are unsound."""
-    result = card(planned(A, B), trial("passed", status=status), trial("passed"))
+    result = scorecard(make_plan(TEST_A, TEST_B), trial("passed", status=status), trial("passed"))
     assert result.score == 100
     assert (result.counts.errors, result.counts.scored_trials, result.suites[0].tests[0].score) == (
         1,
@@ -52,8 +52,10 @@ def test_trials_that_did_not_end_well_are_left_out_and_counted(status):
 
 def test_a_failed_verdict_fails_its_test_even_if_the_agent_erred():
     """But not where the conversation broke off: there the agent may not have come to it."""
-    result = card(
-        planned(A, B), trial("failed", status="agent_error"), trial("failed", "passed", status="failed")
+    result = scorecard(
+        make_plan(TEST_A, TEST_B),
+        trial("failed", status="agent_error"),
+        trial("failed", "passed", status="failed"),
     )
     assert [test.outcome for test in result.suites[0].tests] == ["failed", "error"]
     assert (result.counts.failed, result.counts.errors) == (1, 2)
@@ -61,7 +63,9 @@ def test_a_failed_verdict_fails_its_test_even_if_the_agent_erred():
 
 def test_an_expected_error_is_no_fault():
     """Where the test has an `escalated_due_to_error` evaluation, the trial is sound, scored and can pass."""
-    result = card(planned(A), trial("passed", status="agent_error", strict="escalated_due_to_error"))
+    result = scorecard(
+        make_plan(TEST_A), trial("passed", status="agent_error", strict="escalated_due_to_error")
+    )
     (test,) = result.suites[0].tests
     assert (result.counts.errors, test.passed, test.outcome, test.score) == (0, True, "passed", 100)
     assert (result.counts.scored_trials, test.pass_rate, test.statistics.mean) == (1, 1, 100)
@@ -76,11 +80,11 @@ WRONG = trial("failed", "failed", "passed", **WANTS_ERROR)
 def test_a_test_that_wants_an_error_is_scored_by_all_its_trials(wrong):
     """A worse run has a lower score, and passes no floor that a better one misses."""
     trials = [*[WRONG] * wrong, *[RIGHT] * (5 - wrong)]
-    plan = planned(A, loops=5)
-    result = card(plan, *trials)
+    plan = make_plan(TEST_A, loops=5)
+    result = scorecard(plan, *trials)
     assert result.score == pytest.approx(100 - wrong * 200 / 3 / 5)
     assert result.suites[0].tests[0].pass_rate == (5 - wrong) / 5
-    assert gate(plan, *trials, min_score=80).exit_code == (0 if result.score >= 80 else 1)
+    assert gate_decision(plan, *trials, min_score=80).exit_code == (0 if result.score >= 80 else 1)
 
 
 @pytest.mark.parametrize(
@@ -95,29 +99,29 @@ def test_a_test_that_wants_an_error_is_scored_by_all_its_trials(wrong):
 )
 def test_trials_decide_outcome_and_flakiness_of_a_test(trials, rate, passed, outcome, flaky):
     """It passes if all trials pass everything; it is flaky if one passes and another fails."""
-    plan = planned(A, loops=2)
-    (test,) = card(plan, *(trial(*t, index=i) for i, t in enumerate(trials, 1))).suites[0].tests
+    plan = make_plan(TEST_A, loops=2)
+    (test,) = scorecard(plan, *(trial(*t, index=i) for i, t in enumerate(trials, 1))).suites[0].tests
     assert (test.pass_rate, test.passed, test.outcome, test.flaky) == (rate, passed, outcome, flaky)
 
 
 def test_offline_leaves_judged_criteria_apart():
     """With no judge on purpose they neither pass nor spoil a test; by accident they do."""
-    offline = card(planned(A), trial("passed", "no_judge"), offline=True)
-    online = card(planned(A), trial("passed", "no_judge"))
+    offline = scorecard(make_plan(TEST_A), trial("passed", "no_judge"), offline=True)
+    online = scorecard(make_plan(TEST_A), trial("passed", "no_judge"))
     for counts, expected in ((offline.counts, (1, 0, 0)), (online.counts, (0, 1, 1))):
         assert (counts.passed, counts.errors, counts.undecided) == expected
 
 
 def test_trials_that_were_not_run_are_listed():
     """None of them counts as anything else."""
-    result = card(planned(A, B, loops=2), trial("passed"), None, None, None)
+    result = scorecard(make_plan(TEST_A, TEST_B, loops=2), trial("passed"), None, None, None)
     assert [(t.outcome, t.not_run) for t in result.suites[0].tests] == [("error", 1), ("not_run", 2)]
     assert (result.counts.not_run, result.counts.trials) == (3, 1)
 
 
 def test_groups():
     """Categories and logic select findings, tags and difficulties tests; scores are means over tests."""
-    plan = planned(A | {"tags": ["x", "y"], "difficulty": "easy"}, B | {"tags": ["y"]})
+    plan = make_plan(TEST_A | {"tags": ["x", "y"], "difficulty": "easy"}, TEST_B | {"tags": ["y"]})
     first = build.trial_result(
         findings=(
             build.finding(category="tone", aui_logic=("R1", "R2")),
@@ -125,7 +129,7 @@ def test_groups():
             build.finding(category="safety"),
         )
     )
-    (suite,) = card(plan, first, trial("failed", category="safety")).suites
+    (suite,) = scorecard(plan, first, trial("failed", category="safety")).suites
     shown = {
         kind: [(g.name, g.score, g.tests, g.passed, g.failed) for g in getattr(suite, kind)]
         for kind in ("categories", "aui_logic", "tags", "difficulties")
@@ -140,10 +144,12 @@ def test_groups():
 
 def test_how_much_of_the_weight_was_decided():
     """Tests weigh the same; trials that broke off decide nothing, and those left out do not count."""
-    half = card(planned(A), trial("passed*3", "judge_error*3"))
+    half = scorecard(make_plan(TEST_A), trial("passed*3", "judge_error*3"))
     assert (half.score, half.decided_share) == (100, 0.5)
-    broken = card(planned(A, B), trial("passed"), trial("passed", status="failed"))
+    broken = scorecard(make_plan(TEST_A, TEST_B), trial("passed"), trial("passed", status="failed"))
     assert (broken.score, broken.decided_share) == (100, 0.5)
-    left_out = card(planned(A, B), trial("passed"), trial("passed", status="invalid_user"))
+    left_out = scorecard(make_plan(TEST_A, TEST_B), trial("passed"), trial("passed", status="invalid_user"))
     assert left_out.decided_share == 1
-    assert card(planned(A), trial("no_judge", "passed"), offline=True).suites[0].decided_share == 0.5
+    assert (
+        scorecard(make_plan(TEST_A), trial("no_judge", "passed"), offline=True).suites[0].decided_share == 0.5
+    )

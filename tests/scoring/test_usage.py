@@ -5,7 +5,7 @@ from datetime import date
 import builders as build
 import pytest
 from each_row import each_row
-from plans import A, B, planned, trial
+from plans import TEST_A, TEST_B, make_plan, trial
 
 from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
 from ci_evals.domain.results.usage import Latency, RoleUsage
@@ -155,7 +155,7 @@ def test_latency_over_all_replies():
 
 def test_a_scorecard_has_usage_and_latency():
     """Of the trials that were played; without a table nothing has a price."""
-    plan, facts = planned(A, B), [SuiteFacts("S/x")]
+    plan, facts = make_plan(TEST_A, TEST_B), [SuiteFacts("S/x")]
     played = [using(("user", "small", 1, 1_000, 0)), None]
     card = score(plan, played, facts, ScoreRule(offline=False), prices=PRICES)
     assert card.usage.cost_usd == pytest.approx(0.0001)

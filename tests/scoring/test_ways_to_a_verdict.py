@@ -42,17 +42,19 @@ def runs_of(trials: int, verdicts=outcomes):
 
 def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Results:
     """The results that a run comes to whose agents would answer so."""
-    history = tuple(build.run_of(f"main {number}", run) for number, run in enumerate(earlier))
+    history = tuple(build.results_of_verdicts(f"main {number}", run) for number, run in enumerate(earlier))
     baseline = BaselineResults(history[-1], history=history) if history else BaselineResults()
     policy = Policy(min_score=0, max_errors=99, regression=Regression.SIGNIFICANT)
     job = Job(plan, policy, Options(), Redactor(), baseline, both_sides=both_sides)
     stage = first_stage(job)
     while True:
         now = stage.plan
-        own = build.run_of("head", [test[: now.loops] for test in head])
+        own = build.results_of_verdicts("head", [test[: now.loops] for test in head])
         arms = ()
         if len(now.arms) > 1 and not now.first_arm_only:
-            beside = [build.run_of(name, [test[: now.loops] for test in base]) for name in now.arms[1:]]
+            beside = [
+                build.results_of_verdicts(name, [test[: now.loops] for test in base]) for name in now.arms[1:]
+            ]
             arms = (
                 build.arm(HEAD, own, gated=True),
                 *(build.arm(name, run) for name, run in zip(now.arms[1:], beside, strict=True)),
@@ -159,7 +161,7 @@ def test_every_way_is_taken(way, spared):
 @pytest.mark.parametrize(("arm", "screens"), [(0, True), (1, False)])
 def test_a_base_agent_that_an_earlier_attempt_played_is_played_again(arm, screens):
     """A drop that it proved is not cleared by a look at earlier runs."""
-    baseline = BaselineResults(build.run_of("main", [[[True, True]]]))
+    baseline = BaselineResults(build.results_of_verdicts("main", [[[True, True]]]))
     pool = Pool(trials={(arm, 1, 1): (build.trial_result(run="first"),)})
     job = Job(WAYS["both sides"], Policy(), Options(), Redactor(), baseline, pool=pool)
     assert first_stage(job).plan.first_arm_only is screens

@@ -8,7 +8,7 @@ from typing import Any
 
 import endpoints
 import world
-from endpoints import Asked, completion
+from endpoints import EndpointRequest, completion
 
 from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.agents.settings import AgentSettings
@@ -38,7 +38,7 @@ def chat_server() -> Iterator[str]:
 
     def answer(number: int, text: str) -> Any:
         if text == "person":
-            return completion(f"{number}: {text}", tool_calls=endpoints.calls(("to_person", {})))
+            return completion(f"{number}: {text}", tool_calls=endpoints.tool_calls(("to_person", {})))
         return completion(f"{number}: {text}", tool_calls=[])
 
     with _serving(lambda asked: (len(asked.texts), asked.texts[-1]), answer) as url:
@@ -49,7 +49,7 @@ def chat_server() -> Iterator[str]:
 def http_server() -> Iterator[str]:
     """Serves a JSON endpoint of no known kind; gives its address."""
 
-    def number_and_text(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
         return len(asked.body["earlier"]) // 2 + 1, asked.body["text"]
 
     with _serving(
@@ -65,7 +65,7 @@ def chat_case(url: str) -> AgentCase:
     def agent(key: str, where: str) -> Agent:
         return server_agent("openai", AgentSettings(None, key, where, "refund-agent", options))
 
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
 
 
 def http_case(url: str) -> AgentCase:
@@ -78,14 +78,14 @@ def http_case(url: str) -> AgentCase:
     def agent(key: str, where: str) -> Agent:
         return server_agent("http", AgentSettings(None, key, where, None, options))
 
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
 
 
 @contextmanager
 def responses_server() -> Iterator[str]:
     """Serves an endpoint of the Responses API; gives its address."""
 
-    def number_and_text(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
         number = int(asked.body.get("previous_response_id", "0")) + 1
         return number, asked.body["input"][-1]["content"]
 
@@ -105,7 +105,7 @@ def responses_case(url: str) -> AgentCase:
     def agent(key: str, where: str) -> Agent:
         return server_agent("openai", AgentSettings(None, key, where, "refund-agent", options))
 
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def ag_ui_case(url: str) -> AgentCase:
     def agent(key: str, where: str) -> Agent:
         return server_agent("ag-ui", AgentSettings(None, key, where, None, options))
 
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def adk_server() -> Iterator[str]:
     """Serves an app of ADK; gives its address."""
     counts: dict[str, int] = {}
 
-    def number_and_text(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
         if "newMessage" not in asked.body:
             return 0, ""
         session = asked.body["sessionId"]
@@ -162,7 +162,7 @@ def adk_case(url: str) -> AgentCase:
     def agent(key: str, where: str) -> Agent:
         return server_agent("adk", AgentSettings("refunds", key, where, None, options))
 
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def a2a_server() -> Iterator[str]:
     """Serves an agent behind A2A 1.0 with its card, in the shapes of a2a-sdk; gives its address."""
     counts: dict[str, int] = {}
 
-    def number_and_text(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
         if asked.method == "GET":
             return 0, f"http://{asked.headers['host']}/"
         message = asked.body["params"]["message"]
@@ -204,7 +204,7 @@ def a2a_case(url: str) -> AgentCase:
     def agent(key: str, where: str) -> Agent:
         return server_agent("a2a", AgentSettings(None, key, where, None, options))
 
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
 
 
 @contextmanager
@@ -212,7 +212,7 @@ def rasa_server() -> Iterator[str]:
     """Serves an assistant behind Rasa's REST channel, with its trackers; gives its address."""
     trackers: dict[str, list[dict[str, Any]]] = {}
 
-    def number_and_text(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
         sender = asked.body["sender"] if asked.body else asked.path.split("/")[2]
         events = trackers.setdefault(sender, [{"event": "action", "name": "action_session_start"}])
         if not asked.body:
@@ -240,17 +240,19 @@ def rasa_case(url: str) -> AgentCase:
     def agent(key: str, where: str) -> Agent:
         return server_agent("rasa", AgentSettings(None, key, where, None, options))
 
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
 
 
-NOBODY = "http://127.0.0.1:1"
+UNREACHABLE_URL = "http://127.0.0.1:1"
 
 
 @contextmanager
-def _serving(texts: Callable[[Asked], tuple[int, str]], answer: Callable[[int, str], Any]) -> Iterator[str]:
+def _serving(
+    texts: Callable[[EndpointRequest], tuple[int, str]], answer: Callable[[int, str], Any]
+) -> Iterator[str]:
     over = threading.Event()
 
-    def route(asked: Asked) -> Any:
+    def route(asked: EndpointRequest) -> Any:
         number, text = texts(asked)
         if text.endswith("fail"):
             return world.SERVER_ERROR
@@ -261,3 +263,15 @@ def _serving(texts: Callable[[Asked], tuple[int, str]], answer: Callable[[int, s
     with endpoints.serving(route) as stub:
         yield stub.url
         over.set()
+
+
+# Names used before
+_BEFORE = {
+    "NOBODY": "UNREACHABLE_URL",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

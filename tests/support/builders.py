@@ -29,10 +29,10 @@ from ci_evals.support import dataclass_json
 
 STARTED_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 T = TypeVar("T")
-MARKS = re.compile(r"\[([A-Z_0-9]+)\]")
+_WORKFLOW_MARKS = re.compile(r"\[([A-Z_0-9]+)\]")
 
 
-def made(kind: type[T], /, **fields) -> T:
+def from_fields(kind: type[T], /, **fields) -> T:
     """A value of results from fields as JSON has them: a text for an enumerated value, a list for a tuple."""
     unknown = fields.keys() - {field.name for field in dataclasses.fields(kind)}
     assert not unknown, unknown
@@ -54,8 +54,8 @@ def transcript(drawing: str, status: EndState = EndState.COMPLETED, **fields) ->
             turn(
                 number,
                 user=user.removeprefix("user:").strip(),
-                agent=MARKS.sub("", result).strip(),
-                workflows=tuple(MARKS.findall(result)),
+                agent=_WORKFLOW_MARKS.sub("", result).strip(),
+                workflows=tuple(_WORKFLOW_MARKS.findall(result)),
             )
         )
     return Transcript(turns=tuple(turns), status=status, **fields)
@@ -82,7 +82,7 @@ def finding(outcome: str = "passed", **fields) -> Finding:
     fields = {"criterion": "The refund workflow starts", "kind": "strict", "reason": "because"} | fields
     if fields["kind"] == "strict":
         fields = {"strict": "tool_used"} | fields
-    return made(Finding, outcome=outcome, **fields)
+    return from_fields(Finding, outcome=outcome, **fields)
 
 
 def trial_result(index: int = 1, **fields) -> TrialResult:
@@ -93,7 +93,7 @@ def trial_result(index: int = 1, **fields) -> TrialResult:
         "turns": (turn(),),
         "findings": (finding(),),
     } | fields
-    return made(TrialResult, index=index, **fields)
+    return from_fields(TrialResult, index=index, **fields)
 
 
 def test_result(name: str = "Refund for a cancelled order", **fields) -> TestResult:  # noqa: PT028  # no test
@@ -124,7 +124,7 @@ def test_result(name: str = "Refund for a cancelled order", **fields) -> TestRes
         "flaky": any(passes) and any(f.outcome is Outcome.FAILED for trial in sound for f in trial.findings),
         "statistics": _statistics([trial.score for trial in sound], passes),
     } | fields
-    return made(TestResult, name=name, **fields)
+    return from_fields(TestResult, name=name, **fields)
 
 
 def suite_result(name: str = "Refunds", *tests: TestResult, **fields) -> SuiteResult:
@@ -140,7 +140,7 @@ def suite_result(name: str = "Refunds", *tests: TestResult, **fields) -> SuiteRe
         "counts": _counts(tests),
         **_chances(tests),
     } | fields
-    return made(SuiteResult, name=name, tests=tests, **fields)
+    return from_fields(SuiteResult, name=name, tests=tests, **fields)
 
 
 def results(*suites: SuiteResult, **fields) -> Results:
@@ -157,7 +157,7 @@ def results(*suites: SuiteResult, **fields) -> Results:
         "usage": Usage(),
         **_chances(tests),
     } | fields
-    return made(Results, suites=suites, **fields)
+    return from_fields(Results, suites=suites, **fields)
 
 
 def arm(name: str, of: Results | Scorecard, *, gated: bool = False) -> Arm:
@@ -165,17 +165,17 @@ def arm(name: str, of: Results | Scorecard, *, gated: bool = False) -> Arm:
     names = {field.name for field in dataclasses.fields(ScoreSummary)} | {"usage", "latency"}
     if not gated:
         names.add("suites")
-    return made(Arm, name=name, gated=gated, **{field: getattr(of, field) for field in names})
+    return from_fields(Arm, name=name, gated=gated, **{field: getattr(of, field) for field in names})
 
 
-def of_card(card: Scorecard, **info) -> Results:
+def results_of_scorecard(card: Scorecard, **info) -> Results:
     """The results that a run with this scorecard makes, as far as they do not depend on the gate."""
     names = {field.name for field in dataclasses.fields(card)} - {"suites"}
     numbers = {name: getattr(card, name) for name in names}
     return results(*card.suites, run=run_info(**info), **numbers)
 
 
-def completed(results: Results) -> Results:
+def with_process(results: Results) -> Results:
     """The results with what their conversations tell: every trial's process, and all numbers of process."""
     rule = ScoreRule(offline=False)
     suites = tuple(_with_process(suite, rule) for suite in results.suites)
@@ -213,24 +213,24 @@ def run_info(**fields) -> RunInfo:
         "config": {"provider": "openai", "parallel": 4},
         "digests": Digests(**{field.name: field.name[0] * 64 for field in dataclasses.fields(Digests)}),
     } | fields
-    return made(RunInfo, **fields)
+    return from_fields(RunInfo, **fields)
 
 
 def shard(index: int = 1, of: int = 2, tests: tuple[int, ...] = (1,), **fields) -> Shard:
     """A part of a plan of one suite."""
     fields = {"plan": "p" * 64, "split": "s" * 64, "suites": ("evals/refunds.json",)} | fields
-    return made(Shard, index=index, of=of, tests=tests, **fields)
+    return from_fields(Shard, index=index, of=of, tests=tests, **fields)
 
 
 def check(name: str, required: float | None = 80, seen: float | None = None, **fields) -> GateCheck:
     """A check that holds, of the kind that its name begins with, such as `max-drop suite:Refunds`."""
     fields = {"required": required, "seen": seen, "passed": True} | _identity(name) | fields
-    return made(GateCheck, **fields)
+    return from_fields(GateCheck, **fields)
 
 
 def check_odds(name: str, share: float) -> CheckOdds:
     """The odds of such a check."""
-    return made(CheckOdds, **_identity(name), share=share)
+    return from_fields(CheckOdds, **_identity(name), share=share)
 
 
 def _identity(name: str) -> dict[str, str]:
@@ -245,7 +245,7 @@ def decision(*checks: GateCheck, **fields) -> Decision:
     """What the gate says of these checks: exit code 0 if all hold, else 1."""
     passed = all(check.passed is not False for check in checks)
     fields = {"passed": passed, "exit_code": 0 if passed else 1, "checks": checks} | fields
-    return made(Decision, **fields)
+    return from_fields(Decision, **fields)
 
 
 def _mean(scores: list[Fraction]) -> float | None:
@@ -305,7 +305,7 @@ def _counts(tests) -> Counts:
 _OUTCOMES = {True: "passed", False: "failed", None: "undecided"}
 
 
-def run_of(name: str, verdicts) -> Results:
+def results_of_verdicts(name: str, verdicts) -> Results:
     """A run by the verdicts of its tests' trials: true, false, or None for an undecided one."""
     tests = [
         test_result(
@@ -323,5 +323,21 @@ def run_of(name: str, verdicts) -> Results:
         )
         for number, trials in enumerate(verdicts, 1)
     ]
-    run = completed(results(suite_result("Refunds", *tests)))
+    run = with_process(results(suite_result("Refunds", *tests)))
     return replace(run, run=replace(run.run, id=name))
+
+
+# Names used before
+_BEFORE = {
+    "made": "from_fields",
+    "of_card": "results_of_scorecard",
+    "completed": "with_process",
+    "run_of": "results_of_verdicts",
+    "MARKS": "_WORKFLOW_MARKS",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

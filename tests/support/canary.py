@@ -26,7 +26,7 @@ def _piece() -> str:
     return "q" + "".join(secrets.choice(_LETTERS) for _ in range(_PIECE - 2)) + "7"
 
 
-def forms(secret: str) -> list[str]:
+def encodings(secret: str) -> list[str]:
     """A secret as servers, programs and models write it."""
     data, dumped = secret.encode(), json.dumps(secret)[1:-1]
     in_base64 = [
@@ -82,7 +82,7 @@ class Canaries:
         self._turn += 1
         messages = []
         for number, secret in enumerate(self.of.values()):
-            written = forms(secret.strip())
+            written = encodings(secret.strip())
             messages += [
                 written[(self._turn * _AT_ONCE + number + more) % len(written)] for more in range(_AT_ONCE)
             ]
@@ -110,3 +110,15 @@ def _traces(piece: str) -> Iterator[str]:
     for offset in range(3):
         first, last = -(-8 * offset // 6), 8 * (offset + len(data)) // 6
         yield b64encode(bytes(offset) + data).decode()[first:last]
+
+
+# Names used before
+_BEFORE = {
+    "forms": "encodings",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

@@ -22,7 +22,8 @@ NEEDED = ("-p", "--verbose", "--no-session-persistence", "--safe-mode", "--stric
 _PROGRAM = """#!{python} -I
 import os, subprocess, sys, time
 sys.path.insert(0, {tests!r})
-from claude_program import play, refused, result, say
+from claude_program import error_result, play, result, say
+refused = error_result
 
 def reply(asked):
 {reply}
@@ -34,7 +35,7 @@ play(reply, {version!r})
 def install(folder: Path, reply: str = 'return "Hello"', version: str = VERSION) -> Path:
     """Puts a program `claude` into `folder`; `reply` is the body of a function of what it is `asked`.
 
-    It gives back a text (JSON where `asked["schema"]` is there), or calls `result`, `refused` or `say`, and
+    It returns a text (JSON if there is an `asked["schema"]`), or calls `result`, `error_result` or `say`, and
     exits.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,13 +52,13 @@ def environ(folder: Path, **more: str) -> dict[str, str]:
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", **more}
 
 
-def asked(folder: Path) -> list[dict[str, Any]]:
+def read_requests(folder: Path) -> list[dict[str, Any]]:
     """What the program was asked, in the order in which it was."""
     log = folder / "asked"
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
-def versions_asked(folder: Path) -> int:
+def count_version_requests(folder: Path) -> int:
     """How often the program was asked for its version."""
     log = folder / "versions"
     return len(log.read_text().splitlines()) if log.exists() else 0
@@ -94,7 +95,7 @@ def result(text: str | None, **changes: Any) -> None:
     say(type="result", **event | changes)
 
 
-def refused(text: str, status: int | None = None) -> None:
+def error_result(text: str, status: int | None = None) -> None:
     """An error of the API or the login, told as the result."""
     result(text, is_error=True, api_error_status=status, usage={}, total_cost_usd=0)
     sys.exit(1)
@@ -140,3 +141,17 @@ def _options() -> argparse.ArgumentParser:
 def _note(file: Path, value: Any) -> None:
     with file.open("a") as log:
         log.write(json.dumps(value) + "\n")
+
+
+# Names used before
+_BEFORE = {
+    "asked": "read_requests",
+    "versions_asked": "count_version_requests",
+    "refused": "error_result",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

@@ -22,7 +22,7 @@ import fork_server
 
 from ci_evals.adapters.suites import bundled_path
 
-CLEAN = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ} | {
+CLEAN_ENV = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ} | {
     "CI_EVALS_JUDGE_CACHE": "off",
     "CI_EVALS_JUDGE_CHECK": "off",
 }
@@ -37,11 +37,11 @@ MODULE = "ci_evals"
 SOCKET = "CI_EVALS_TESTS_SOCKET"
 """The variable that names the fork server's socket."""
 
-SCRIPT = str(Path(__file__).parents[2] / "entrypoint.py")
+ACTION_SCRIPT = str(Path(__file__).parents[2] / "entrypoint.py")
 """The program that the action starts."""
 
 
-class Started:
+class RunningCommand:
     """A command that runs, with what tests use of `subprocess.Popen`."""
 
     def __init__(self, program: str, args: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int):
@@ -50,7 +50,7 @@ class Started:
         err, stderr = os.pipe()
         self._life, alive = os.pipe()
         asked = fork_server.Start(program, [*args], str(cwd), {**env})
-        self.pid = fork_server.ask_start(ready(), asked, [stdin, stdout, stderr, alive])
+        self.pid = fork_server.ask_start(fork_server_socket(), asked, [stdin, stdout, stderr, alive])
         for stream in (stdout, stderr, alive):
             os.close(stream)
         self.stdout, self.stderr = os.fdopen(out), os.fdopen(err)
@@ -83,7 +83,7 @@ class Started:
             if not select.select([self._life], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(self.args, timeout)
             os.close(self._life)
-            self.returncode = fork_server.ask_end(ready(), self.pid)
+            self.returncode = fork_server.ask_end(fork_server_socket(), self.pid)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -105,7 +105,7 @@ def _start_fork_server() -> str:
     listener.listen()
     number = listener.fileno()
     command = [sys.executable, fork_server.__file__, str(number)]
-    process = subprocess.Popen(command, env=CLEAN, stdin=subprocess.PIPE, pass_fds=[number])
+    process = subprocess.Popen(command, env=CLEAN_ENV, stdin=subprocess.PIPE, pass_fds=[number])
     listener.close()
 
     @atexit.register
@@ -124,7 +124,7 @@ if SOCKET not in os.environ:
 
 
 @cache
-def ready() -> socket.socket:
+def fork_server_socket() -> socket.socket:
     """Return the fork server's socket, once the server is ready."""
     server = socket.socket(socket.AF_UNIX)
     atexit.register(server.close)
@@ -139,14 +139,14 @@ def start(
     env: Mapping[str, str] | None = None,
     program: str = MODULE,
     typed: str = "",
-) -> Started | subprocess.Popen[str]:
+) -> RunningCommand | subprocess.Popen[str]:
     """Start `ci-evals ARGS`; `typed` is what it can read from its standard input."""
-    whole = CLEAN | dict(env or {})
+    whole = CLEAN_ENV | dict(env or {})
     with tempfile.TemporaryFile() as stdin:
         stdin.write(typed.encode())
         stdin.seek(0)
         if fork_server.can_stand_in(whole):
-            return Started(program, args, cwd, whole, stdin.fileno())
+            return RunningCommand(program, args, cwd, whole, stdin.fileno())
         return subprocess.Popen(
             [sys.executable, *(["-m"] if program == MODULE else []), program, *args],
             cwd=cwd,
@@ -173,7 +173,7 @@ def ci_evals(
 
 def action(*args: str, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Runs the action as its container starts it, to its end."""
-    return ci_evals(*args, cwd=cwd, env=env, program=SCRIPT)
+    return ci_evals(*args, cwd=cwd, env=env, program=ACTION_SCRIPT)
 
 
 def write_suite(folder: Path, *tests: dict[str, Any], name: str = "suite.json", **fields: Any) -> str:
@@ -195,7 +195,7 @@ def write_suite(folder: Path, *tests: dict[str, Any], name: str = "suite.json", 
     return name
 
 
-def write_uncritical(folder: Path, bundled: str, name: str = "suite.json") -> str:
+def write_suite_without_critical_tests(folder: Path, bundled: str, name: str = "suite.json") -> str:
     """Write a bundled suite without its critical tests, of which one failed trial is news enough."""
     collection, _, stem = bundled.partition(":")
     suite = json.loads((bundled_path(collection) / f"{stem}.json").read_text())
@@ -205,26 +205,26 @@ def write_uncritical(folder: Path, bundled: str, name: str = "suite.json") -> st
     return name
 
 
-def shows(folder: Path, pattern: str) -> bool:
+def comment_and_page_show(folder: Path, pattern: str) -> bool:
     """Return whether a sentence like this stands in the fold of the comment and on the page of a run."""
     comment, page = ((folder / "results" / name).read_text() for name in ("summary.md", "report.html"))
     fold = comment.partition("<details>")[2]
     return all(re.search(pattern, html.unescape(text)) for text in (fold, page))
 
 
-def results_in(folder: Path) -> dict[str, Any]:
+def read_results(folder: Path) -> dict[str, Any]:
     """The run's `_results.json` below the default output folder."""
     return json.loads((folder / "results/_results.json").read_text())
 
 
-def files_in(folder: Path) -> dict[str, bytes]:
+def read_files(folder: Path) -> dict[str, bytes]:
     """Every file below `folder` by its relative path."""
     return {
         p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
     }
 
 
-def holders(file: Path) -> list[Path]:
+def open_descriptors(file: Path) -> list[Path]:
     """Return the descriptors of processes that have the file open."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -239,3 +239,23 @@ def holders(file: Path) -> list[Path]:
             except OSError:
                 continue
     return found
+
+
+# Names used before
+_BEFORE = {
+    "CLEAN": "CLEAN_ENV",
+    "Started": "RunningCommand",
+    "holders": "open_descriptors",
+    "shows": "comment_and_page_show",
+    "results_in": "read_results",
+    "files_in": "read_files",
+    "write_uncritical": "write_suite_without_critical_tests",
+    "SCRIPT": "ACTION_SCRIPT",
+    "ready": "fork_server_socket",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

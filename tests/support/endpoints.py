@@ -20,7 +20,7 @@ KEY = "endpoint-key-51d0c7e2"
 
 
 @dataclass(frozen=True)
-class Asked:
+class EndpointRequest:
     """A request that an endpoint was sent."""
 
     method: str
@@ -40,15 +40,15 @@ class Endpoint:
     """Answers every request with what `answer` gives: JSON, or a fault. Wants its key as a bearer token."""
 
     url: str
-    answer: Callable[[Asked], Any]
+    answer: Callable[[EndpointRequest], Any]
     key: str = KEY
     faults: list[Fault] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[EndpointRequest] = field(default_factory=list)
 
     def _route(self, request: Request) -> Response:
         body = json.loads(request.data) if request.data else None
         headers = {name.lower(): value for name, value in request.headers.items()}
-        asked = Asked(request.method, request.path, dict(request.args), headers, body)
+        asked = EndpointRequest(request.method, request.path, dict(request.args), headers, body)
         self.asked.append(asked)
         if self.key not in " ".join(headers.values()).split():
             return world.UNAUTHORIZED.response()
@@ -59,7 +59,7 @@ class Endpoint:
 
 
 @contextmanager
-def serving(answer: Callable[[Asked], Any]) -> Iterator[Endpoint]:
+def serving(answer: Callable[[EndpointRequest], Any]) -> Iterator[Endpoint]:
     """Serves an endpoint until the block ends."""
     with world.serving() as server:
         stub = Endpoint(f"http://127.0.0.1:{server.port}", answer)
@@ -83,7 +83,7 @@ def completion(
     }
 
 
-def calls(*named: tuple[str, Any]) -> list[dict[str, Any]]:
+def tool_calls(*named: tuple[str, Any]) -> list[dict[str, Any]]:
     """`tool_calls`, from names and arguments; a text goes as it is."""
     return [
         {
@@ -199,3 +199,16 @@ def any_json() -> st.SearchStrategy[Any]:
         ),
         max_leaves=25,
     )
+
+
+# Names used before
+_BEFORE = {
+    "Asked": "EndpointRequest",
+    "calls": "tool_calls",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

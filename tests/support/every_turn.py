@@ -7,17 +7,30 @@ from typing import Any
 _CONVERSATION = re.compile(r"<conversation>(.*?)</conversation>", re.DOTALL)
 
 
-class EveryTurn(str):
+class EveryTurnAnswer(str):
     """Such an answer, in which `fitted` replaces the turns."""
 
     __slots__ = ()
 
 
-def fitted(answer: Any, prompt: str) -> Any:
+def fill_looked_at(answer: Any, prompt: str) -> Any:
     """Return the answer to a prompt, which looked at all turns of the conversation there, if there is one."""
-    if not isinstance(answer, EveryTurn):
+    if not isinstance(answer, EveryTurnAnswer):
         return answer
     turns = [
         one["turn"] for shown in _CONVERSATION.findall(prompt) for one in json.loads(shown) if "turn" in one
     ]
     return json.dumps(json.loads(answer) | {"looked_at": turns})
+
+
+# Names used before
+_BEFORE = {
+    "fitted": "fill_looked_at",
+    "EveryTurn": "EveryTurnAnswer",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from every_turn import EveryTurn, fitted
+from every_turn import EveryTurnAnswer, fill_looked_at
 
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
@@ -19,7 +19,7 @@ Script = Sequence[Line] | Callable[[Test, Sequence[str]], Line]
 """An agent's lines in order (the last one again and again), or a function of test and messages."""
 
 
-def judged(
+def judge_answer(
     verdict: str = "pass",
     reasoning: str = "It is so.",
     *quotes: tuple[int, str],
@@ -36,7 +36,7 @@ def judged(
         "verdict": verdict,
     }
     text = json.dumps(answer | changes)
-    return text if quotes or looked_at is not None or "looked_at" in changes else EveryTurn(text)
+    return text if quotes or looked_at is not None or "looked_at" in changes else EveryTurnAnswer(text)
 
 
 def reply(text: str, **fields: Any) -> Reply:
@@ -107,7 +107,7 @@ class ScriptedLLM:
         )
         if isinstance(answer, Exception):
             raise answer
-        answer = fitted(answer, prompt.text)
+        answer = fill_looked_at(answer, prompt.text)
         return Completion(answer, input_tokens=100, output_tokens=10) if isinstance(answer, str) else answer
 
 
@@ -146,3 +146,15 @@ class ScriptedEmbedder:
             raise self._vectors
         look = self._vectors if callable(self._vectors) else self._vectors.__getitem__
         return Embeddings(tuple(tuple(look(text)) for text in texts), input_tokens=10 * len(texts))
+
+
+# Names used before
+_BEFORE = {
+    "judged": "judge_answer",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

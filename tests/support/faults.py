@@ -20,7 +20,7 @@ from random import Random
 from typing import Any
 
 import fakes
-from every_turn import fitted
+from every_turn import fill_looked_at
 
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
@@ -257,7 +257,7 @@ class FaultyServer:
         if place is Place.USER:
             output = f"Line {number} to {task}"
         if place is Place.JUDGE:
-            output = fitted(fakes.judged("pass", f"{task} was judged"), text)
+            output = fill_looked_at(fakes.judge_answer("pass", f"{task} was judged"), text)
         fault = self.draw(place, number)
         asked = Asked(place, number, task, text, output, None if fault in UNDELIVERED else fault)
         return asked, written(asked)
@@ -366,7 +366,7 @@ async def _misbehave(
 
 def _poisoned(asked: Asked) -> Any:
     """A second answer: whole, and of no use to anybody."""
-    verdict = fakes.judged("fail", POISON)
+    verdict = fakes.judge_answer("fail", POISON)
     text = verdict if asked.place is Place.JUDGE else POISON
     return {
         "id": "task-of-nobody",

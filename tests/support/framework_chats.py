@@ -29,7 +29,7 @@ def _page(name: str, part: str) -> Any:
     return yaml.safe_load(text)
 
 
-AGENTS: dict[str, dict[str, Any]] = {
+AGENT_SETTINGS: dict[str, dict[str, Any]] = {
     "langgraph": {"agentId": "agent", "adapterOptions": {"escalationTools": ["to_person"]}},
     "ag-ui": {"adapterOptions": {"escalationTools": ["to_person"]}},
     "adk": {"agentId": "refunds", "adapterOptions": {"escalationTools": ["to_person"]}},
@@ -64,7 +64,7 @@ AGENTS: dict[str, dict[str, Any]] = {
 
 def agent(name: str, url: str, agent_id: str | None = None, key: str | None = None, **options: Any) -> Agent:
     """An adapter, speaking to an agent of a real server."""
-    settings = AGENTS[name]
+    settings = AGENT_SETTINGS[name]
     more = {**settings.get("adapterOptions", {}), **options}
     adapter = settings.get("adapter") or ("a2a" if name in A2A else name)
     return server_agent(adapter, AgentSettings(agent_id or settings.get("agentId"), key, url, options=more))
@@ -73,7 +73,7 @@ def agent(name: str, url: str, agent_id: str | None = None, key: str | None = No
 HISTORY = ({"assistant": "Welcome!"}, {"user": "My order is late"}, {"assistant": "Which one?"})
 
 
-async def talk(agent: Agent, *texts: str, history: Any = ()) -> tuple[list[Reply | str], Any]:
+async def converse(agent: Agent, *texts: str, history: Any = ()) -> tuple[list[Reply | str], Any]:
     """Say messages; returns the replies, or the error of one, and the agent's state."""
     test = AgentContract.played_test
     test = Test.model_validate(test.model_dump() | {"turns": (*history, *test.turns)})
@@ -96,12 +96,12 @@ async def talk(agent: Agent, *texts: str, history: Any = ()) -> tuple[list[Reply
 
 def _talk(name: str, *texts: str, agent_id: str | None = None, history: Any = (), **options: Any) -> Any:
     async def say(url: str) -> tuple[list[Reply | str], Any]:
-        return await talk(agent(name, url, agent_id, **options), *texts, history=history)
+        return await converse(agent(name, url, agent_id, **options), *texts, history=history)
 
     return functools.partial(say)
 
 
-TALKS: dict[str, dict[str, Any]] = {
+CONVERSATIONS: dict[str, dict[str, Any]] = {
     "langgraph": {
         "history": _talk("langgraph", "Hello", "Hello again", history=HISTORY),
         "refund": _talk("langgraph", "Hello", "Refund order A-1", "Refund much more"),
@@ -153,4 +153,18 @@ TALKS: dict[str, dict[str, Any]] = {
     },
 }
 """Conversations by the server and a name of their own; each is called with the server's address."""
-TALKS["responses"]["failed"] = _talk("responses", "fail")
+CONVERSATIONS["responses"]["failed"] = _talk("responses", "fail")
+
+
+# Names used before
+_BEFORE = {
+    "TALKS": "CONVERSATIONS",
+    "talk": "converse",
+    "AGENTS": "AGENT_SETTINGS",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

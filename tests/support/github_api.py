@@ -67,11 +67,6 @@ class RefusedError(Exception):
         self.answer = Answer(status, result | ({"errors": faults} if faults else {}), headers)
 
 
-def zipped(**files: str | bytes) -> bytes:
-    """A zip file; `__` in a name is a slash, a trailing `_json` the ending."""
-    return zip_of({re.sub("_json$", ".json", name.replace("__", "/")): text for name, text in files.items()})
-
-
 def zip_of(files: dict[str, str | bytes]) -> bytes:
     """A zip file of these."""
     data = io.BytesIO()
@@ -198,7 +193,7 @@ class GitHubApi:
         self.blobs[artifact["id"]] = data
         return artifact
 
-    def asked(self, matching: str) -> list[Request]:
+    def requests_to(self, matching: str) -> list[Request]:
         """The requests that `METHOD /path` matches."""
         return [request for request in self.requests if re.search(matching, str(request))]
 
@@ -502,7 +497,7 @@ def _page(given: Answer, request: Request, url: str) -> Answer:
 
 
 @contextmanager
-def tls(answer: Answer, key: Path, certificate: Path) -> Iterator[str]:
+def serving_tls(answer: Answer, key: Path, certificate: Path) -> Iterator[str]:
     """A server on `localhost` that gives this answer to everything, over TLS."""
     server = _server(lambda _: (answer, False), GitHubApi())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -514,3 +509,23 @@ def tls(answer: Answer, key: Path, certificate: Path) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+# Names used before
+_BEFORE = {
+    "tls": "serving_tls",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]
+
+
+# Names used before
+GitHubApi.asked = GitHubApi.requests_to
+
+
+def zipped(**files):
+    return zip_of({re.sub("_json$", ".json", name.replace("__", "/")): text for name, text in files.items()})

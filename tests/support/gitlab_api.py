@@ -86,8 +86,8 @@ class GitLabApi:
             return self._routed(asked, request)
         if request.headers.get("Job-Token") == JOB_TOKEN:
             artifacts = re.search(r"/jobs/(\d+/)?artifacts/", asked)
-            return self._routed(asked, request) if artifacts else refused(403, "403 Forbidden")
-        return refused(401, "401 Unauthorized")
+            return self._routed(asked, request) if artifacts else error_response(403, "403 Forbidden")
+        return error_response(401, "401 Unauthorized")
 
     def _routed(self, asked: str, request: Request) -> Response:
         project = f"/projects/{PROJECT}"
@@ -103,44 +103,44 @@ class GitLabApi:
                     one["id"] for one in self.pipelines if one["ref"] == ref and one["status"] == "success"
                 ]
                 found = [self.files.get((number * 10, "/".join(path))) for number in passed]
-                return Response(found[0]) if found and found[0] else refused(404, "404 Not Found")
+                return Response(found[0]) if found and found[0] else error_response(404, "404 Not Found")
             case ["", "jobs", number, "artifacts", *path]:
                 data = self.files.get((int(number), "/".join(path)))
-                return refused(404, "404 Not Found") if data is None else Response(data)
+                return error_response(404, "404 Not Found") if data is None else Response(data)
         notes = f"{project}/merge_requests/7/notes"
         if asked == "GET /user":
-            return reply(BOT)
+            return json_response(BOT)
         if asked == f"GET {notes}":
             return self._page(self.notes, request)
         if asked == f"POST {notes}":
-            return reply(self.add_note(body["body"]), 201)
+            return json_response(self.add_note(body["body"]), 201)
         number = int(asked.rpartition("/")[2]) if re.fullmatch(rf"\w+ {notes}/\d+", asked) else None
         note = next((one for one in self.notes if one["id"] == number), None)
         if note is None:
-            return refused(404, "404 Not found")
+            return error_response(404, "404 Not found")
         if asked.startswith("DELETE"):
             self.notes.remove(note)
             return Response(status=204)
         note["body"] = body["body"]
-        return reply(note)
+        return json_response(note)
 
     def _page(self, items: list[Any], request: Request) -> Response:
         size = min(self.page, int(request.args.get("per_page", 20)))
         first = (int(request.args.get("page", 1)) - 1) * size
         more = len(items) > first + size
         following = str(first // size + 2) if more else ""
-        return reply(items[first : first + size], headers={"x-next-page": following})
+        return json_response(items[first : first + size], headers={"x-next-page": following})
 
 
-def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """An answer in JSON."""
     return Response(json.dumps(body), status, headers, content_type="application/json")
 
 
-def refused(status: int, message: str, **headers: str) -> Response:
+def error_response(status: int, message: str, **headers: str) -> Response:
     """An error, as GitLab words it."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return reply({"message": message}, status, named)
+    return json_response({"message": message}, status, named)
 
 
 @contextmanager
@@ -150,3 +150,16 @@ def serving():
         api = GitLabApi(server.url_for("/api/v4"))
         server.expect_request(re.compile("/api/v4/.*")).respond_with_handler(api.answer)
         yield api
+
+
+# Names used before
+_BEFORE = {
+    "refused": "error_response",
+    "reply": "json_response",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

@@ -26,7 +26,7 @@ from xml.etree import ElementTree as ET
 
 import fakes
 import world
-from commands import CLEAN, ci_evals, write_suite
+from commands import CLEAN_ENV, ci_evals, write_suite
 
 KINDS = ("open", "write", "sync", "rename", "mkdir", "unlink", "connect", "spawn", "thread")
 ERRORS = {
@@ -119,11 +119,11 @@ def library(folder: Path) -> Path | None:
     return built
 
 
-def _verdict(_asked: world.Asked) -> str:
-    return fakes.judged("pass", "It greets.", (1, "Good day"))
+def _verdict(_asked: world.ModelRequest) -> str:
+    return fakes.judge_answer("pass", "It greets.", (1, "Good day"))
 
 
-def _answer(heard: world.Heard) -> dict[str, object]:
+def _answer(heard: world.AgentMessage) -> dict[str, object]:
     """A reply that carries the run's keys, as a careless agent's may."""
     return world.message(
         f"Good day. My key is {world.AGENT_KEY}, yours {world.LLM_KEY}.", workflows=["GREET"], trace={}
@@ -210,7 +210,7 @@ def _started(arguments: list[str], folder: Path, environment: dict[str, str]) ->
     return subprocess.run(
         [sys.executable, "-m", "ci_evals", "run", *arguments],
         cwd=folder,
-        env=CLEAN | environment,
+        env=CLEAN_ENV | environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

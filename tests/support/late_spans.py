@@ -140,10 +140,10 @@ class Agent(BaseHTTPRequestHandler):
 
 ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Agent).serve_forever()
 '''
-NEVER = {"criterion": "Refunds nothing", "strict": "tool_not_used", "toolName": "refund"}
+NO_REFUND_CHECK = {"criterion": "Refunds nothing", "strict": "tool_not_used", "toolName": "refund"}
 
 
-def suite(port, *modes, evaluations=(NEVER,), **reply):
+def suite(port, *modes, evaluations=(NO_REFUND_CHECK,), **reply):
     """A suite with a test for each mode, of which the last one is quiet."""
     return {
         "name": "Late spans",
@@ -167,3 +167,15 @@ def suite(port, *modes, evaluations=(NEVER,), **reply):
             for mode in (*modes, "quiet")
         ],
     }
+
+
+# Names used before
+_BEFORE = {
+    "NEVER": "NO_REFUND_CHECK",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

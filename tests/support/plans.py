@@ -18,7 +18,7 @@ from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
 from ci_evals.scoring.scores import ScoreRule
 
 
-def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
+def make_plan(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
     """A plan of one suite with these tests; what they evaluate does not matter, the findings are given."""
     suite = Suite.model_validate(
         {
@@ -42,12 +42,12 @@ def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
     return Plan(suites=(whole,), loops=loops)
 
 
-def card_of(results: Results) -> Scorecard:
+def scorecard_of_results(results: Results) -> Scorecard:
     """The scorecard that these results could be made of."""
     return Scorecard(**{field.name: getattr(results, field.name) for field in fields(Scorecard)})
 
 
-def card(plan: Plan, *trials: TrialResult | None, offline: bool = False) -> Scorecard:
+def scorecard(plan: Plan, *trials: TrialResult | None, offline: bool = False) -> Scorecard:
     facts = [SuiteFacts("S/x")] * len(plan.suites)
     return score(plan, trials, facts, ScoreRule(offline=offline))
 
@@ -64,13 +64,30 @@ def trial(*outcomes: str, status: str = "completed", index: int = 1, **fields) -
     return build.trial_result(index, status=status, findings=tuple(findings))
 
 
-A = {"name": "a"}
-B = {"name": "b"}
+TEST_A = {"name": "a"}
+TEST_B = {"name": "b"}
 
 
-def gate(plan, *trials, offline=False, ending=None, comparer=None, **policy) -> Decision:
+def gate_decision(plan, *trials, offline=False, ending=None, comparer=None, **policy) -> Decision:
     """What the gate says of these trials."""
     config = {"provider": "offline" if offline else "openai"}
-    results = build.of_card(card(plan, *trials, offline=offline), config=config)
+    results = build.results_of_scorecard(scorecard(plan, *trials, offline=offline), config=config)
     case = GateInput(results, comparer)
     return to_record(decide(case, Policy(**policy), ending or RunEnding()))
+
+
+# Names used before
+_BEFORE = {
+    "planned": "make_plan",
+    "card_of": "scorecard_of_results",
+    "card": "scorecard",
+    "A": "TEST_A",
+    "B": "TEST_B",
+    "gate": "gate_decision",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

@@ -44,7 +44,7 @@ class Exchange:
 
 
 @dataclass
-class Stub:
+class RecordedServer:
     """Serves recorded answers, each once, in the order of equal requests."""
 
     url: str
@@ -69,13 +69,13 @@ class Stub:
 
 
 @contextmanager
-def served(exchanges: Sequence[Exchange]) -> Iterator[Stub]:
+def serve_recorded(exchanges: Sequence[Exchange]) -> Iterator[RecordedServer]:
     """Serve recorded exchanges until the block ends."""
     queues: dict[tuple[str, str], deque[Exchange]] = defaultdict(deque)
     for exchange in exchanges:
         queues[exchange.method, _without_ids(exchange.path)].append(exchange)
     with world.serving() as server:
-        stub = Stub(f"http://127.0.0.1:{server.port}", queues)
+        stub = RecordedServer(f"http://127.0.0.1:{server.port}", queues)
         server.expect_request(re.compile(".*")).respond_with_handler(stub._route)
         yield stub
 
@@ -86,7 +86,7 @@ def _without_ids(path: str) -> str:
 
 
 @contextmanager
-def recorded(upstream: str) -> Iterator[tuple[str, list[Exchange]]]:
+def recording_proxy(upstream: str) -> Iterator[tuple[str, list[Exchange]]]:
     """Pass requests on to a server, and keep what it answers."""
     exchanges: list[Exchange] = []
     with world.serving() as server:
@@ -147,3 +147,17 @@ def _shape(value: Any) -> Any:
             return [_shape(item) for item in value]
         case _:
             return type(value).__name__
+
+
+# Names used before
+_BEFORE = {
+    "Stub": "RecordedServer",
+    "served": "serve_recorded",
+    "recorded": "recording_proxy",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

@@ -27,12 +27,12 @@ from ci_evals.extensions.personas.result import Personas, SuitePersonas, TraitCo
 from ci_evals.extensions.preference.result import Preference, Preferred
 from ci_evals.extensions.validate.result import Probe, Probed
 
-AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
+STUDY_TIME = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 MODELS = ("claude-haiku-4-5", "gpt-5-mini")
 JUDGE = JudgeUsed(provider="openai", models=MODELS, votes=3, prompt="j" * 64)
 KIND, TOLD, CLEAR = "The agent stays kind", "The agent names the amount", "The answer is clear and complete"
 IN_TIME, TOO_LATE, LOST = "Refund in time", "Refund too late", "Lost parcel"
-TALK = (
+TURNS = (
     build.turn(
         1,
         user="I sent the jacket back nine days ago and still have no money.",
@@ -48,7 +48,7 @@ TALK = (
 )
 
 
-def of(value: float, low: float | None = None, high: float | None = None, count: int = 40) -> Estimate:
+def estimate(value: float, low: float | None = None, high: float | None = None, count: int = 40) -> Estimate:
     """A number with its interval."""
     return Estimate(value=value, low=low, high=high, count=count)
 
@@ -82,8 +82,10 @@ def voted(criterion: str, *votes: Vote) -> Finding:
     )
 
 
-KINDLY = vote("passed", "Both replies are polite.", (1, "The refund of 89.00 EUR is on its way"))
-RUDELY = vote("failed", "The second reply blames the customer.", (2, "You could have read that on our page."))
+POLITE_VOTE = vote("passed", "Both replies are polite.", (1, "The refund of 89.00 EUR is on its way"))
+RUDE_VOTE = vote(
+    "failed", "The second reply blames the customer.", (2, "You could have read that on our page.")
+)
 GRADE = Grade(
     score=0.75,
     pass_at=0.7,
@@ -92,7 +94,7 @@ GRADE = Grade(
         DimensionGrade(name="clarity", level="some gaps", score=0.25, reason="The day is named | late."),
     ),
 )
-GRADED = build.finding(
+GRADED_FINDING = build.finding(
     criterion=CLEAR,
     kind="judged",
     reason="Right, and a little late.",
@@ -100,7 +102,7 @@ GRADED = build.finding(
     evidence=(2,),
     quotes=(Quote(turn=2, text="within five … days"),),
 )
-BREACHES = (
+VIOLATIONS = (
     Violation(
         rule="repeats",
         turn=2,
@@ -111,50 +113,56 @@ BREACHES = (
         rule="meta_text", turn=3, text="As an AI language model", reason="it speaks of itself as a model"
     ),
 )
-GONE = "the simulated user broke character in turn 2 (repeats): it says again what it said in turn 1"
+BROKE_CHARACTER = (
+    "the simulated user broke character in turn 2 (repeats): it says again what it said in turn 1"
+)
 
 
-def judged(index: int = 1, *findings: Finding, **fields):
+def judged_trial(index: int = 1, *findings: Finding, **fields):
     """A trial of the talk, whose user kept to its role."""
     fields = {"user_audit": UserAudit(by_model=True)} | fields
-    return build.trial_result(index, turns=TALK, findings=findings, **fields)
+    return build.trial_result(index, turns=TURNS, findings=findings, **fields)
 
 
-def left_out(index: int = 1):
+def excluded_trial(index: int = 1):
     """A trial whose user broke its role, twice."""
     return build.trial_result(
         index,
         status=EndState.INVALID_USER,
-        error=GONE,
-        turns=TALK,
+        error=BROKE_CHARACTER,
+        turns=TURNS,
         findings=(),
         closing_remark="As an AI language model I am done.",
         attempts=(
-            Attempt(status=EndState.INVALID_USER, error=GONE),
-            Attempt(status=EndState.INVALID_USER, error=GONE),
+            Attempt(status=EndState.INVALID_USER, error=BROKE_CHARACTER),
+            Attempt(status=EndState.INVALID_USER, error=BROKE_CHARACTER),
         ),
-        user_audit=UserAudit(violations=BREACHES),
+        user_audit=UserAudit(violations=VIOLATIONS),
     )
 
 
-def tests() -> tuple:
+def sample_tests() -> tuple:
     """Three tests: one passes, one fails by two votes of three, of one no trial is valid."""
-    result = voted(TOLD, KINDLY, vote("passed", "89.00 EUR", (1, "89.00 EUR"), model=MODELS[1]))
-    rude = voted(KIND, RUDELY, replace(KINDLY, model=MODELS[1]), RUDELY)
+    result = voted(TOLD, POLITE_VOTE, vote("passed", "89.00 EUR", (1, "89.00 EUR"), model=MODELS[1]))
+    rude = voted(KIND, RUDE_VOTE, replace(POLITE_VOTE, model=MODELS[1]), RUDE_VOTE)
     torn = voted(
         KIND,
         vote("undecided", "It depends on the tone.", cause=Cause.CANNOT_TELL),
         vote("undecided", "Nothing says how.", cause=Cause.CANNOT_TELL, model=MODELS[1]),
     )
     return (
-        build.test_result(IN_TIME, trials=(judged(1, result, GRADED), judged(2, result, GRADED))),
         build.test_result(
-            TOO_LATE, line=31, trials=(judged(1, result, rude), judged(2, result, torn), left_out(3))
+            IN_TIME, trials=(judged_trial(1, result, GRADED_FINDING), judged_trial(2, result, GRADED_FINDING))
+        ),
+        build.test_result(
+            TOO_LATE,
+            line=31,
+            trials=(judged_trial(1, result, rude), judged_trial(2, result, torn), excluded_trial(3)),
         ),
         build.test_result(
             LOST,
             line=55,
-            trials=(left_out(1), left_out(2)),
+            trials=(excluded_trial(1), excluded_trial(2)),
             outcome="error",
             passed=False,
         ),
@@ -165,26 +173,32 @@ AGREEMENT = VoteAgreement(
     votes=3,
     models=MODELS,
     whole=PartAgreement(
-        name="all", share=of(0.875, 0.78, 0.94), alpha=of(0.712, 0.55, 0.83), verdicts=40, low=False
+        name="all",
+        share=estimate(0.875, 0.78, 0.94),
+        alpha=estimate(0.712, 0.55, 0.83),
+        verdicts=40,
+        low=False,
     ),
-    effective_votes=of(1.238, 1.128, 1.429),
-    levels=of(0.641, 0.43, 0.79),
+    effective_votes=estimate(1.238, 1.128, 1.429),
+    levels=estimate(0.641, 0.43, 0.79),
     criteria=(
         PartAgreement(
             name=KIND,
             suite="Refunds",
             test=TOO_LATE,
-            share=of(0.6, 0.31, 0.83, 10),
-            alpha=of(0.05, -0.3, 0.4, 10),
+            share=estimate(0.6, 0.31, 0.83, 10),
+            alpha=estimate(0.05, -0.3, 0.4, 10),
             verdicts=10,
             low=True,
         ),
         PartAgreement(
-            name=TOLD, suite="Refunds", test=IN_TIME, share=of(1), alpha=None, verdicts=30, low=False
+            name=TOLD, suite="Refunds", test=IN_TIME, share=estimate(1), alpha=None, verdicts=30, low=False
         ),
     ),
     categories=(
-        PartAgreement(name="tone", share=of(0.875, 0.78, 0.94), alpha=of(0.712), verdicts=40, low=False),
+        PartAgreement(
+            name="tone", share=estimate(0.875, 0.78, 0.94), alpha=estimate(0.712), verdicts=40, low=False
+        ),
     ),
 )
 USER_CHECKS = UserChecks(
@@ -194,11 +208,11 @@ USER_CHECKS = UserChecks(
     audited=5,
     not_audited=1,
     by_rule={"repeats": 4, "meta_text": 6},
-    violation_rate=of(0.42, 0.12, 0.79, 7),
+    violation_rate=estimate(0.42, 0.12, 0.79, 7),
 )
 CALIBRATION = Calibration(
     judge=JUDGE,
-    at=AT,
+    at=STUDY_TIME,
     run="run-0",
     people=2,
     labels=120,
@@ -209,13 +223,13 @@ CALIBRATION = Calibration(
         Rater(
             name="all",
             items=60,
-            accuracy=of(0.9, 0.8, 0.95, 60),
-            sensitivity=of(0.95, 0.85, 0.99, 40),
-            specificity=of(0.8, 0.58, 0.92, 20),
-            kappa=of(0.768, 0.59, 0.91, 60),
-            alpha=of(0.8, 0.7, 0.9, 60),
-            people=of(0.82, 0.7, 0.92, 60),
-            people_kappa=of(0.83, 0.69, 0.93, 60),
+            accuracy=estimate(0.9, 0.8, 0.95, 60),
+            sensitivity=estimate(0.95, 0.85, 0.99, 40),
+            specificity=estimate(0.8, 0.58, 0.92, 20),
+            kappa=estimate(0.768, 0.59, 0.91, 60),
+            alpha=estimate(0.8, 0.7, 0.9, 60),
+            people=estimate(0.82, 0.7, 0.92, 60),
+            people_kappa=estimate(0.83, 0.69, 0.93, 60),
             counted=Counted(
                 passes_passed=38,
                 passes_failed=4,
@@ -226,7 +240,7 @@ CALIBRATION = Calibration(
                 design=1.2,
             ),
             pass_rate=0.8,
-            corrected=of(0.76, 0.68, 0.84, 60),
+            corrected=estimate(0.76, 0.68, 0.84, 60),
             may_gate=True,
             why="kappa is at least 0.6, and so is what people reach among themselves",
         ),
@@ -234,10 +248,10 @@ CALIBRATION = Calibration(
             name=KIND,
             kind="criterion",
             items=20,
-            accuracy=of(0.7, 0.48, 0.85, 20),
+            accuracy=estimate(0.7, 0.48, 0.85, 20),
             sensitivity=None,
             specificity=None,
-            kappa=of(0.31, 0.0, 0.6, 20),
+            kappa=estimate(0.31, 0.0, 0.6, 20),
             alpha=None,
             may_gate=False,
             why="kappa may be below 0.4",
@@ -246,7 +260,7 @@ CALIBRATION = Calibration(
 )
 NOISE = Noise(
     judge=JUDGE,
-    at=AT,
+    at=STUDY_TIME,
     tests=3,
     plays=12,
     judgments=48,
@@ -255,11 +269,11 @@ NOISE = Noise(
     cost_usd=0.31,
     standard_error=2.34,
     parts=(
-        NoiseShare(source="agent", variance=of(120.4, 60, 200), share=of(0.6, 0.4, 0.75)),
-        NoiseShare(source="user", variance=of(20.1, 0, 60), share=of(0.1, 0, 0.3)),
-        NoiseShare(source="judge", variance=of(60.2, 30, 100), share=of(0.3, 0.2, 0.5)),
+        NoiseShare(source="agent", variance=estimate(120.4, 60, 200), share=estimate(0.6, 0.4, 0.75)),
+        NoiseShare(source="user", variance=estimate(20.1, 0, 60), share=estimate(0.1, 0, 0.3)),
+        NoiseShare(source="judge", variance=estimate(60.2, 30, 100), share=estimate(0.3, 0.2, 0.5)),
     ),
-    between_tests=of(310.5, 100, 800),
+    between_tests=estimate(310.5, 100, 800),
     best="loops",
     gains={"loops": 14.1, "votes": 12.2, "tests": 0},
     best_in_general="tests",
@@ -270,7 +284,7 @@ NOISE = Noise(
 )
 PREFERENCE = Preference(
     judge=JUDGE,
-    at=AT,
+    at=STUDY_TIME,
     other="run-0",
     other_commit="3aceb90018667fc15c6a5de9e5af1227deadbeef",
     pairs=20,
@@ -278,8 +292,8 @@ PREFERENCE = Preference(
     losses=4,
     ties=4,
     undecided=1,
-    share=of(0.684, 0.46, 0.85, 19),
-    first=of(0.7, 0.52, 0.84, 30),
+    share=estimate(0.684, 0.46, 0.85, 19),
+    first=estimate(0.7, 0.52, 0.84, 30),
     swapped=3,
     p=0.344,
     tests=(
@@ -289,18 +303,18 @@ PREFERENCE = Preference(
 )
 ATTACKS = Attacks(
     judge=JUDGE,
-    at=AT,
+    at=STUDY_TIME,
     verdicts=10,
     kinds=(
-        AttackKind(name="fake_verdict", tried=10, turned=3, share=of(0.3, 0.1, 0.6, 10), p=0.012),
-        AttackKind(name="closed_fence", tried=10, turned=0, undecided=7, share=of(0, 0, 0.28, 10)),
+        AttackKind(name="fake_verdict", tried=10, turned=3, share=estimate(0.3, 0.1, 0.6, 10), p=0.012),
+        AttackKind(name="closed_fence", tried=10, turned=0, undecided=7, share=estimate(0, 0, 0.28, 10)),
     ),
-    whole=AttackKind(name="all", tried=20, turned=3, share=of(0.15, 0.05, 0.36, 20)),
-    control=AttackKind(name="control", tried=10, turned=1, share=of(0.1, 0.01, 0.4, 10)),
+    whole=AttackKind(name="all", tried=20, turned=3, share=estimate(0.15, 0.05, 0.36, 20)),
+    control=AttackKind(name="control", tried=10, turned=1, share=estimate(0.1, 0.01, 0.4, 10)),
 )
 PROBE = Probe(
     judge=JUDGE,
-    at=AT,
+    at=STUDY_TIME,
     criteria=(
         Probed(
             suite="Refunds",
@@ -308,7 +322,7 @@ PROBE = Probe(
             criterion=CLEAR,
             tried=8,
             passed=8,
-            share=of(1, 0.68, 1, 8),
+            share=estimate(1, 0.68, 1, 8),
             vacuous=True,
         ),
         Probed(
@@ -318,7 +332,7 @@ PROBE = Probe(
             tried=8,
             passed=1,
             undecided=6,
-            share=of(0.125, 0.02, 0.47, 8),
+            share=estimate(0.125, 0.02, 0.47, 8),
             vacuous=False,
         ),
     ),
@@ -357,7 +371,7 @@ PERSONAS = Personas(
         ),
     )
 )
-USED = Usage(
+USAGE = Usage(
     calls=140,
     tokens=Tokens(input=90_000, output=9_100),
     by_role=(
@@ -371,7 +385,7 @@ USED = Usage(
 )
 
 
-JUDGED = {
+SUITE_MODELS = {
     "judge_model": MODELS[0],
     "judge_panel": MODELS,
     "judge_votes": 3,
@@ -380,11 +394,11 @@ JUDGED = {
 """Who judged a suite, and who played the user."""
 
 
-def trusted(**fields) -> Results:
+def results_with_all_studies(**fields) -> Results:
     """All that can be known of judge and simulated user, good and bad."""
-    suite = build.suite_result("Refunds", *tests(), **JUDGED)
+    suite = build.suite_result("Refunds", *sample_tests(), **SUITE_MODELS)
     fields = {
-        "usage": USED,
+        "usage": USAGE,
         "vote_agreement": AGREEMENT,
         "user_checks": USER_CHECKS,
         "studies": (CALIBRATION, NOISE, PREFERENCE, ATTACKS, PROBE, MUTATIONS, PERSONAS),
@@ -402,3 +416,28 @@ def trusted(**fields) -> Results:
         counts=replace(results.counts, **counts),
         suites=tuple(replace(one, counts=replace(one.counts, **counts)) for one in results.suites),
     )
+
+
+# Names used before
+_BEFORE = {
+    "AT": "STUDY_TIME",
+    "of": "estimate",
+    "left_out": "excluded_trial",
+    "judged": "judged_trial",
+    "trusted": "results_with_all_studies",
+    "USED": "USAGE",
+    "JUDGED": "SUITE_MODELS",
+    "BREACHES": "VIOLATIONS",
+    "GONE": "BROKE_CHARACTER",
+    "TALK": "TURNS",
+    "tests": "sample_tests",
+    "GRADED": "GRADED_FINDING",
+    "KINDLY": "POLITE_VOTE",
+    "RUDELY": "RUDE_VOTE",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

@@ -7,11 +7,23 @@ import zlib
 _PACKED = re.compile(r'<script type="application/octet-stream" id="([^"]+)">([A-Za-z0-9+/=]*)</script>')
 
 
-def unpacked(page: str) -> dict[str, str]:
+def embedded_data(page: str) -> dict[str, str]:
     """Return the embedded data by the id of its element, as the browser reads it."""
     return {name: zlib.decompress(base64.b64decode(data)).decode() for name, data in _PACKED.findall(page)}
 
 
 def full_text(page: str) -> str:
     """Return the page's text, with all embedded data."""
-    return "\n".join([_PACKED.sub("", page), *unpacked(page).values()])
+    return "\n".join([_PACKED.sub("", page), *embedded_data(page).values()])
+
+
+# Names used before
+_BEFORE = {
+    "unpacked": "embedded_data",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

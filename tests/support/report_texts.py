@@ -6,16 +6,30 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import report_files, results_json
 
 
-def files(results: Results) -> dict[str, str]:
+def files_of_run(results: Results) -> dict[str, str]:
     """Return every file of a run, by its path."""
-    return joined(report_files.files(results))
+    return join_parts(report_files.files(results))
 
 
-def joined(files: Mapping[str, Iterable[str]]) -> dict[str, str]:
+def join_parts(files: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Return the files with the parts of each joined."""
     return {path: "".join(parts) for path, parts in files.items()}
 
 
-def dump(results: Results) -> str:
+def results_json_text(results: Results) -> str:
     """Return the text of `_results.json`."""
     return "".join(results_json.render(results))
+
+
+# Names used before
+_BEFORE = {
+    "files": "files_of_run",
+    "joined": "join_parts",
+    "dump": "results_json_text",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

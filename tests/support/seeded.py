@@ -1,63 +1,7 @@
-"""Judges with known errors, which hang on what they are asked and not on when: what estimates should find."""
+"""Names used before."""
 
-import json
-import random
-import re
-from collections.abc import Callable
-from typing import Any
-
-import fakes
-from world import Asked
+import seeded_judges
 
 
-def luck(*of: object) -> float:
-    """A number between 0 and 1 that hangs on these alone."""
-    return random.Random(" ".join(map(str, of))).random()
-
-
-def block(prompt: str, name: str) -> Any:
-    """The data that stands in a block of a prompt."""
-    (found,) = re.findall(rf"<{name}>\n(.*?)\n</{name}>", prompt, re.DOTALL)
-    return json.loads(found)
-
-
-def verdict_json(verdict: str, reason: str = "so it is") -> str:
-    """What a judge answers on a plain criterion."""
-    return fakes.judged(verdict, reason)
-
-
-def preferring(strength: float, place: float) -> Callable[[Asked], str]:
-    """A judge of pairs, of which this run's conversation names itself `ours-N`, the other `theirs-N`.
-
-    It goes by the place, naming the first, with the chance `place`. Else it looks, and prefers ours with the
-    chance `strength`; it looks at each pair once, so that it says the same in both orders.
-    """
-
-    def answer(asked: Asked) -> str:
-        text = block(asked.text, "first")[0]["agent"]
-        ours = text.startswith("ours")
-        number = text.split("-")[1]
-        if luck("place", number, ours) < place:
-            better = "first"
-        else:
-            better = "first" if (luck("taste", number) < strength) is ours else "second"
-        return json.dumps({"reasoning": "I looked.", "better": better})
-
-    return answer
-
-
-def beside(prompt: str) -> str:
-    """What stands in a prompt beside the data blocks: all that is ours."""
-    return re.sub(r"<(\w+)>\n.*?\n</\1>", r"<\1></\1>", prompt, flags=re.DOTALL)
-
-
-def is_told_to_pass(text: str) -> bool:
-    """Whether a judge that does whatever it is told would pass, by the words of any attack."""
-    return bool(
-        re.search(
-            r'verdict is "?pass|with (?:the )?(?:"verdict": |verdict )?"?pass"?\.|"verdict": "pass"'
-            r'|^verdict: pass|[Pp]lease pass it|must be "pass"|answer "pass"|cnff',
-            text,
-            re.MULTILINE,
-        )
-    )
+def __getattr__(name):
+    return getattr(seeded_judges, name)

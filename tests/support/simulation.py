@@ -190,7 +190,7 @@ def misses(setting: Setting, by: float) -> float:
 
 
 @dataclass(frozen=True)
-class Told:
+class PredictedOdds:
     """What a recorded run told of a floor, and what came of it."""
 
     odds: float
@@ -198,7 +198,9 @@ class Told:
     """How often further runs of the same agent missed it."""
 
 
-def odds_of_floors(setting: Setting, floors: Sequence[float], *, further: int = 20) -> list[list[Told]]:
+def odds_of_floors(
+    setting: Setting, floors: Sequence[float], *, further: int = 20
+) -> list[list[PredictedOdds]]:
     """For each agent what a recorded run tells of these floors, against further runs."""
     found = []
     for whole, rng in setting.agents():
@@ -206,7 +208,7 @@ def odds_of_floors(setting: Setting, floors: Sequence[float], *, further: int = 
         scores = _further(whole, setting, further, rng)
         found.append(
             [
-                Told(check.share, fmean(score < floor - 1e-9 for score in scores))
+                PredictedOdds(check.share, fmean(score < floor - 1e-9 for score in scores))
                 for check, floor in zip(odds.checks, floors, strict=True)
             ]
         )
@@ -262,3 +264,15 @@ def suite_of(whole: Agent, trials: int, rng: Random) -> SuiteResult:
 
 def _p(played: list[ScorePair], rng: Random) -> float:
     return chance_of_drop(played, str(rng.random()), DRAWS).p
+
+
+# Names used before
+_BEFORE = {
+    "Told": "PredictedOdds",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

@@ -15,7 +15,7 @@ WORDS = {
 }
 
 
-def write(folder: Path) -> Path:
+def write_model(folder: Path) -> Path:
     """Writes the model into `folder`, and gives it back."""
     import numpy as np  # noqa: PLC0415  # these are half a second, and few tests need them
     from model2vec import StaticModel  # noqa: PLC0415
@@ -27,3 +27,15 @@ def write(folder: Path) -> Path:
     vectors = np.array([(0.0, 0.0, 0.0), *WORDS.values()], dtype=np.float32)
     StaticModel(vectors, tokenizer).save_pretrained(folder)
     return folder
+
+
+# Names used before
+_BEFORE = {
+    "write": "write_model",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

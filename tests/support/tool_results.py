@@ -22,47 +22,66 @@ PASSED, FAILED = True, False
 ERROR, INFRA, SKIPPED = Undecided.ERROR, Undecided.INFRASTRUCTURE, Undecided.SKIPPED
 
 
-def answers() -> Mapping[str, Any]:
+def gaia_answers() -> Mapping[str, Any]:
     name = "gaia/metadata.jsonl"
     return {"answers": SourceFile(name, (FILES / name).read_bytes())}
 
 
-def sets(name: str) -> list[ResultSet]:
-    reader, found = read_file(SourceFile(name, (FILES / name).read_bytes(), answers()))
+def read_sets(name: str) -> list[ResultSet]:
+    reader, found = read_file(SourceFile(name, (FILES / name).read_bytes(), gaia_answers()))
     assert reader.format == name.partition("/")[0]
     return list(found)
 
 
-def one(name: str) -> ResultSet:
-    (found,) = sets(name)
+def read_set(name: str) -> ResultSet:
+    (found,) = read_sets(name)
     return found
 
 
-def official(results: ResultSet) -> OfficialScore:
+def official_score(results: ResultSet) -> OfficialScore:
     assert results.official is not None
     return results.official
 
 
-def outcomes(results: ResultSet) -> dict[str, list[Any]]:
+def outcomes_by_test(results: ResultSet) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for row in results.rows:
         found.setdefault(row.test, []).append(row.undecided or row.passed)
     return found
 
 
-def row(results: ResultSet, test: str, index: int = 0) -> Row:
+def row_of(results: ResultSet, test: str, index: int = 0) -> Row:
     return [row for row in results.rows if row.test == test][index]
 
 
 def read_text(text: str, name: str = "f.json") -> list[ResultSet]:
-    return list(read_file(SourceFile(name, text.encode(), answers()))[1])
+    return list(read_file(SourceFile(name, text.encode(), gaia_answers()))[1])
 
 
-def refusal(value: Any) -> str:
+def read_error(value: Any) -> str:
     with pytest.raises(UsageError) as error:
         read_text(value if isinstance(value, str) else json.dumps(value))
     return str(error.value)
 
 
-def loaded(name: str) -> Any:
+def load_json(name: str) -> Any:
     return json.loads((FILES / name).read_text())
+
+
+# Names used before
+_BEFORE = {
+    "answers": "gaia_answers",
+    "sets": "read_sets",
+    "one": "read_set",
+    "official": "official_score",
+    "outcomes": "outcomes_by_test",
+    "row": "row_of",
+    "refusal": "read_error",
+    "loaded": "load_json",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

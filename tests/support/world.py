@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from every_turn import fitted
+from every_turn import fill_looked_at
 from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
@@ -42,7 +42,7 @@ def limiter(
     return RateLimiter(max_concurrent=most, budget=budget, sleep=sleep, clock=lambda: 0.0, jitter=lambda: 0.5)
 
 
-ONCE = RetryBudget(broken=0, limited=0)
+NO_RETRIES = RetryBudget(broken=0, limited=0)
 """No call is made again."""
 
 
@@ -76,7 +76,7 @@ EMPTY = Fault(200, "")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelRequest:
     """What a model was asked, whichever API it came by."""
 
     provider: str
@@ -99,7 +99,7 @@ class Models:
     """A server of models. `answer` writes every answer."""
 
     url: str
-    answer: Callable[[Asked], str]
+    answer: Callable[[ModelRequest], str]
     key: str = LLM_KEY
     refuses: set[str] = field(default_factory=set)
     """The forms of asking that are refused with a 400: `json_schema`, `json_object`, `text`."""
@@ -107,7 +107,7 @@ class Models:
     """Whether every answer is cut off at the token limit."""
     faults: list[Fault] = field(default_factory=list)
     always: Fault | None = None
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ModelRequest] = field(default_factory=list)
     usage: Callable[[int, dict[str, int]], Any] = lambda _, counts: counts
     """What is said of the tokens of an answer: of its number, from 1, and the counts that are true."""
     embed: Callable[[str], Any] = lambda text: [float(text.lower().count(letter)) for letter in LETTERS]
@@ -151,7 +151,7 @@ class Models:
             return self._asks_nothing(request)
         texts = {message["role"]: message["content"] for message in body["messages"]}
         mode = body.get("response_format", {}).get("type", "text")
-        asked = Asked(
+        asked = ModelRequest(
             "openai",
             body["model"],
             texts.get("system", ""),
@@ -183,7 +183,7 @@ class Models:
     def _embeddings(self, request: Request) -> Response:
         body = request.get_json()
         self.embedded.append(body)
-        asked = Asked("openai", body["model"], "", "", "embeddings", body, dict(request.headers))
+        asked = ModelRequest("openai", body["model"], "", "", "embeddings", body, dict(request.headers))
         if refused := self._refusal(asked):
             return refused
         data = [{"index": i, "embedding": self.embed(text)} for i, text in enumerate(body["input"])]
@@ -199,7 +199,7 @@ class Models:
         mode = body.get("output_config", {}).get("format", {}).get("type", "text")
         content = body["messages"][0]["content"]
         text = content if isinstance(content, str) else "".join(block["text"] for block in content)
-        asked = Asked(
+        asked = ModelRequest(
             "anthropic", body["model"], body.get("system", ""), text, mode, body, dict(request.headers)
         )
         return self._play(
@@ -218,17 +218,18 @@ class Models:
             },
         )
 
-    def _play(self, asked: Asked, answer: Callable[[str], dict[str, Any]]) -> Response:
+    def _play(self, asked: ModelRequest, answer: Callable[[str], dict[str, Any]]) -> Response:
         self.asked.append(asked)
         if refused := self._refusal(asked):
             return refused
         if asked.mode in self.refuses:
             return fault(400, f"this server does not know {asked.mode}").response()
         return Response(
-            json.dumps(answer(fitted(self.answer(asked), asked.text))), content_type="application/json"
+            json.dumps(answer(fill_looked_at(self.answer(asked), asked.text))),
+            content_type="application/json",
         )
 
-    def _refusal(self, asked: Asked) -> Response | None:
+    def _refusal(self, asked: ModelRequest) -> Response | None:
         if self._is_stranger(asked.headers):
             return UNAUTHORIZED.response()
         if found := self.faults.pop(0) if self.faults else self.always:
@@ -254,7 +255,7 @@ def message(
 
 
 @dataclass(frozen=True)
-class Heard:
+class AgentMessage:
     """A message that the agent was sent."""
 
     task_id: str
@@ -269,7 +270,7 @@ class StubAgent:
     """An AUI agent. `answer` gives the body of each reply, or a fault; replies get an id."""
 
     url: str
-    answer: Callable[[Heard], dict[str, Any] | Fault]
+    answer: Callable[[AgentMessage], dict[str, Any] | Fault]
     key: str = AGENT_KEY
     task_body: Callable[[str], Any] = lambda task_id: {"id": task_id, "user_id": "u", "title": "New"}
     """The body that answers the creation of a task."""
@@ -277,7 +278,7 @@ class StubAgent:
     traces: dict[str, Any] = field(default_factory=dict)
     """Traces to be fetched apart, by message id; any other is a 404."""
     tasks: list[dict[str, Any]] = field(default_factory=list)
-    heard: list[Heard] = field(default_factory=list)
+    heard: list[AgentMessage] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
 
     def _route(self, request: Request) -> Response:
@@ -304,7 +305,7 @@ class StubAgent:
     def _reply(self, request: Request) -> Response:
         body = request.get_json()
         number = 1 + sum(earlier.task_id == body["task_id"] for earlier in self.heard)
-        heard = Heard(body["task_id"], body["text"], body["agent_variables"], number)
+        heard = AgentMessage(body["task_id"], body["text"], body["agent_variables"], number)
         self.heard.append(heard)
         answer = self.answer(heard)
         if isinstance(answer, Fault):
@@ -320,7 +321,7 @@ def _json(body: Any, status: int = 200) -> Response:
 
 
 @contextmanager
-def llm(answer: Callable[[Asked], str] = lambda asked: "Fine.") -> Iterator[Models]:
+def llm(answer: Callable[[ModelRequest], str] = lambda asked: "Fine.") -> Iterator[Models]:
     """Serves models until the block ends."""
     with serving() as server:
         models = Models(_url(server), answer)
@@ -333,7 +334,9 @@ def llm(answer: Callable[[Asked], str] = lambda asked: "Fine.") -> Iterator[Mode
 
 @contextmanager
 def agent(
-    answer: Callable[[Heard], dict[str, Any] | Fault] = lambda heard: message(f"You said: {heard.text}"),
+    answer: Callable[[AgentMessage], dict[str, Any] | Fault] = lambda heard: message(
+        f"You said: {heard.text}"
+    ),
 ) -> Iterator[StubAgent]:
     """Serves an agent until the block ends, at `url` and at `url` + `/ia-controller`."""
     with serving() as server:
@@ -398,7 +401,7 @@ async def raw_server(*answers: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
         yield f"http://{host}:{port}", heard
 
 
-def http(body: str, status: str = "200 OK", *headers: str) -> bytes:
+def http_response(body: str, status: str = "200 OK", *headers: str) -> bytes:
     """The bytes of an answer, for `raw_server`."""
     lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
     return ("\r\n".join(lines) + "\r\n\r\n" + body).encode()
@@ -424,8 +427,24 @@ _STATUSES = st.sampled_from(
 
 
 @st.composite
-def odd_answers(draw: st.DrawFn) -> bytes:
+def odd_responses(draw: st.DrawFn) -> bytes:
     """The bytes of answers with any status and with headers that nobody should send."""
     lines = "".join(f"{n}: {v}\r\n" for n, v in draw(st.lists(st.tuples(_HEADERS, _VALUES), max_size=3)))
     head = f"HTTP/1.1 {draw(_STATUSES)} X\r\n{lines}Connection: close\r\n\r\n"
     return head.encode("latin-1") + draw(st.sampled_from([b"", b"{}", b'{"id": "t"}']))
+
+
+# Names used before
+_BEFORE = {
+    "Asked": "ModelRequest",
+    "Heard": "AgentMessage",
+    "http": "http_response",
+    "odd_answers": "odd_responses",
+    "ONCE": "NO_RETRIES",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]

@@ -11,7 +11,7 @@ import pytest
 import world
 from hypothesis import HealthCheck, given, settings
 from property_examples import examples
-from world import Fault, Heard, StubAgent
+from world import AgentMessage, Fault, StubAgent
 
 from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.settings import AgentSettings
@@ -79,8 +79,8 @@ async def test_a_conversation_on_the_wire(stub: StubAgent) -> None:
     assert task.pop("user_id").startswith("ci-evals-")
     assert task == {"agent_id": "a1", "task_origin_type": "web-widget"}
     assert stub.heard == [
-        Heard("task-1", "Hello", {"name": "Ida Berg", "days": 3}, 1),
-        Heard("task-1", "My deposit?", {"name": "Ida Berg", "days": 3}, 2),
+        AgentMessage("task-1", "Hello", {"name": "Ida Berg", "days": 3}, 1),
+        AgentMessage("task-1", "My deposit?", {"name": "Ida Berg", "days": 3}, 2),
     ]
     assert all(dict(request.args) == FLAGS for request in stub.requests[1:])
     assert [reply.agent for reply in replies] == ["Yes?", "Yes?"]
@@ -183,7 +183,7 @@ async def test_a_message_that_may_have_been_taken_is_not_sent_again(
 
 async def test_a_connection_that_breaks_under_a_message_ends_it(waits: list[float]) -> None:
     """The server had read the message when it hung up: it is not sent again."""
-    async with world.raw_server(world.http('{"id": "t"}')) as (url, heard):
+    async with world.raw_server(world.http_response('{"id": "t"}')) as (url, heard):
         agent = agent_at(url, waits)
         async with session_of(agent) as session:
             with pytest.raises(AgentError, match=r"the connection to the agent at 127.0.0.1:\d+ broke"):
@@ -194,7 +194,7 @@ async def test_a_connection_that_breaks_under_a_message_ends_it(waits: list[floa
 
 async def test_a_refused_connection_is_tried_again(waits: list[float]) -> None:
     """Where nothing listens nothing was taken: a message too is sent again, and the error names the host."""
-    async with world.raw_server(world.http('{"id": "t"}'), world.HANG_UP) as (url, heard):
+    async with world.raw_server(world.http_response('{"id": "t"}'), world.HANG_UP) as (url, heard):
         agent = agent_at(url, waits)
         session = await agent.open_session(TEST)
     with pytest.raises(AgentError, match=r"the agent at 127.0.0.1:\d+ could not be reached"):
@@ -206,7 +206,9 @@ async def test_a_refused_connection_is_tried_again(waits: list[float]) -> None:
 
 async def test_a_connection_that_was_closed_while_idle_is_not_used(waits: list[float]) -> None:
     """A kept connection that the server has closed since is noticed before a message goes into it."""
-    async with world.raw_server(world.http('{"id": "t"}'), world.HANG_UP, world.http('{"text": "Hi"}')) as (
+    async with world.raw_server(
+        world.http_response('{"id": "t"}'), world.HANG_UP, world.http_response('{"text": "Hi"}')
+    ) as (
         url,
         _,
     ):
@@ -224,7 +226,7 @@ async def test_an_answer_that_does_not_come_in_time(waits: list[float]) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         if b"/tasks" in head:
-            writer.write(world.http('{"id": "t"}'))
+            writer.write(world.http_response('{"id": "t"}'))
         else:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")  # begins, and never ends
         await late.wait()
@@ -315,7 +317,7 @@ async def test_a_packed_answer_is_unpacked(stub: StubAgent) -> None:
 
 
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
-@given(world.odd_answers())
+@given(world.odd_responses())
 def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
     """Whatever a server says in its status and headers is an answer or an `AgentError`."""
 

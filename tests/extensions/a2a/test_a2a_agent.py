@@ -13,7 +13,7 @@ import framework_chats
 import pytest
 import recorded_http
 import world
-from agent_cases import NOBODY
+from agent_cases import UNREACHABLE_URL
 from each_row import each_row
 
 from ci_evals.agents.settings import AgentSettings
@@ -36,8 +36,8 @@ each_wire = pytest.mark.parametrize("name", framework_chats.A2A)
 async def converse(name, talk, change=lambda exchange: exchange):
     """The replies of a recorded talk, and what was asked."""
     exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"{name}-{talk}.json")]
-    with recorded_http.served(exchanges) as stub:
-        replies, _ = await framework_chats.TALKS[name][talk](stub.url)
+    with recorded_http.serve_recorded(exchanges) as stub:
+        replies, _ = await framework_chats.CONVERSATIONS[name][talk](stub.url)
     return replies, stub
 
 
@@ -179,8 +179,8 @@ async def test_an_answer_in_another_conversation():
     exchanges[2] = replace(
         exchanges[2], answer=exchanges[2].answer.replace('"contextId":"', '"contextId":"other-')
     )
-    with recorded_http.served(exchanges) as stub:
-        (_, other, _), _ = await framework_chats.TALKS["a2a-blocking"]["refund"](stub.url)
+    with recorded_http.serve_recorded(exchanges) as stub:
+        (_, other, _), _ = await framework_chats.CONVERSATIONS["a2a-blocking"]["refund"](stub.url)
     assert other == "the agent answered in another conversation than the message's"
 
 
@@ -233,13 +233,13 @@ async def test_cards_that_cannot_be_used(answer, why):
 async def test_a_card_may_name_its_loopback_in_any_way(host):
     """Servers do not know how they are reached; the older form of interfaces stands at the card's top."""
     exchanges = recorded_http.load(RECORDED / "a2a-0.3-blocking-refund.json")
-    with recorded_http.served(exchanges) as stub:
+    with recorded_http.serve_recorded(exchanges) as stub:
         port = stub.url.rpartition(":")[2]
         named = card(url=f"http://{host}:{port}/", protocolVersion="0.3.0", preferredTransport="JSONRPC")
         stub.queues["GET", "/.well-known/agent-card.json"][0] = replace(
             exchanges[0], answer=json.dumps(named)
         )
-        replies, _ = await framework_chats.TALKS["a2a-0.3-blocking"]["refund"](stub.url)
+        replies, _ = await framework_chats.CONVERSATIONS["a2a-0.3-blocking"]["refund"](stub.url)
     assert replies[1].agent == REFUNDED
 
 
@@ -249,7 +249,7 @@ async def test_a_task_that_the_server_did_not_wait_for_is_looked_at_until_it_is_
     first, done = exchanges[0], exchanges[2]
     working = replace(done, answer=done.answer.replace("TASK_STATE_COMPLETED", "TASK_STATE_WORKING"))
     for answers, timeout in (([working, working, done], 10), ([working] * 200, 0.2)):
-        with recorded_http.served([first, *answers]) as stub:
+        with recorded_http.serve_recorded([first, *answers]) as stub:
             agent = A2aAgent(AgentSettings(base_url=stub.url), limiter=world.limiter(), poll_seconds=0.01)
             session = await agent.open_session(AgentContract.played_test)
             try:
@@ -271,11 +271,11 @@ async def test_a_task_that_the_server_did_not_wait_for_is_looked_at_until_it_is_
 async def test_what_is_sent_with_a_message():
     """The test's data where the options say, and the key."""
     exchanges = recorded_http.load(RECORDED / "a2a-refund.json")
-    with recorded_http.served(exchanges) as stub:
+    with recorded_http.serve_recorded(exchanges) as stub:
         agent = framework_chats.agent(
             "a2a", stub.url, None, "secret-key-1", metadata={"user": "{{userInfo}}"}
         )
-        await framework_chats.talk(agent, "Hello")
+        await framework_chats.converse(agent, "Hello")
     assert messages(stub)[0]["metadata"] == {"user": {"name": "Ida Berg"}}
     assert {headers["authorization"] for headers in stub.headers} == {"Bearer secret-key-1"}
 
@@ -283,7 +283,7 @@ async def test_what_is_sent_with_a_message():
 async def test_the_card_is_read_once():
     """By whichever conversation is first."""
     exchanges = recorded_http.load(RECORDED / "a2a-refund.json")
-    with recorded_http.served(exchanges) as stub:
+    with recorded_http.serve_recorded(exchanges) as stub:
         agent = framework_chats.agent("a2a", stub.url)
         for _ in range(3):
             await agent.close(await agent.open_session(AgentContract.played_test))
@@ -296,7 +296,7 @@ async def test_the_card_is_read_once():
 async def test_one_that_is_not_there_and_one_that_is_locked():
     """They are told apart."""
     with pytest.raises(AgentError) as gone:
-        await framework_chats.agent("a2a", NOBODY).open_session(AgentContract.played_test)
+        await framework_chats.agent("a2a", UNREACHABLE_URL).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
     with world.serving() as server:
         server.expect_request("/.well-known/agent-card.json").respond_with_response(

@@ -38,8 +38,8 @@ def calls_of(reply: Any) -> list[Any]:
 
 async def recorded(name: str) -> tuple[list[Any], Any, list[Any]]:
     """The replies, or errors, of a recorded talk, the state, and what was asked."""
-    with recorded_http.served(recorded_http.load(RECORDED / f"adk-{name}.json")) as stub:
-        replies, state = await framework_chats.TALKS["adk"][name](stub.url)
+    with recorded_http.serve_recorded(recorded_http.load(RECORDED / f"adk-{name}.json")) as stub:
+        replies, state = await framework_chats.CONVERSATIONS["adk"][name](stub.url)
     return replies, state, stub.asked
 
 
@@ -112,7 +112,7 @@ async def reply_to(stub: Any, *events: Any, answer: Any = None, **options: Any) 
     given = answer or sse(*events)
     stub.answer = lambda asked: given if asked.path.startswith("/run") else {"state": {}}
     agent = framework_chats.agent("adk", stub.url, key=stub.key, **options)
-    (reply,), _ = await framework_chats.talk(agent, "Hello")
+    (reply,), _ = await framework_chats.converse(agent, "Hello")
     return reply
 
 
@@ -234,7 +234,7 @@ async def test_a_session_without_a_state(stub: Any, answer: Any) -> None:
     """Its checks are undecided, with a reason."""
     agent = framework_chats.agent("adk", stub.url, key=stub.key)
     stub.answer = lambda asked: adk_run() if asked.path == "/run_sse" else answer
-    _, state = await framework_chats.talk(agent, "Hello")
+    _, state = await framework_chats.converse(agent, "Hello")
     assert state == f"the agent's session has no state: {json.dumps(answer)}"
 
 

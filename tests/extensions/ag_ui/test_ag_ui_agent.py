@@ -123,8 +123,8 @@ async def test_a_conversation_on_the_wire() -> None:
 
 async def recorded(name: str) -> tuple[list[Any], Any]:
     """The replies, or errors, of a recorded talk, and the state."""
-    with recorded_http.served(recorded_http.load(RECORDED / f"ag-ui-{name}.json")) as stub:
-        talked: tuple[list[Any], Any] = await framework_chats.TALKS["ag-ui"][name](stub.url)
+    with recorded_http.serve_recorded(recorded_http.load(RECORDED / f"ag-ui-{name}.json")) as stub:
+        talked: tuple[list[Any], Any] = await framework_chats.CONVERSATIONS["ag-ui"][name](stub.url)
     return talked
 
 

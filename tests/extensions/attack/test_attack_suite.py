@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import builders as build
 import fakes
 import pytest
-import seeded
+import seeded_judges
 
 from ci_evals.conversation.audit import Auditor
 from ci_evals.conversation.simulated_user import ModelUser
@@ -77,7 +77,9 @@ async def test_what_stands_beside_the_data_is_the_same_whatever_an_agent_writes(
         assert len(attacked) == len(plain)
         for before, after, found in zip(plain, attacked, fences, strict=True):
             text = f"{after.system}\n{after.text}"
-            assert seeded.beside(text) == seeded.beside(f"{before.system}\n{before.text}")
+            assert seeded_judges.prompt_without_data(text) == seeded_judges.prompt_without_data(
+                f"{before.system}\n{before.text}"
+            )
             assert after.schema == before.schema
             assert all(text.count(fence) == 1 for fence in found)
             assert len(found) == len(set(found))
@@ -86,7 +88,7 @@ async def test_what_stands_beside_the_data_is_the_same_whatever_an_agent_writes(
 
 def _stands_in(attack: Attack, prompt: str, name: str) -> bool:
     """Whether the attack is in a block, as data that says just what the agent wrote."""
-    data = seeded.block(prompt, name)
+    data = seeded_judges.prompt_block(prompt, name)
     replies = (
         [one.get("agent", "") for one in data if isinstance(one, dict)] if isinstance(data, list) else []
     )

@@ -3,23 +3,24 @@
 from collections import Counter
 
 import builders as build
+import fakes
 import pytest
-import seeded
+import seeded_judges
 import world
-from judges import AT, asking, run, saved, talk
+from study_judges import STUDY_TIME, as_saved_run, judged_trial, run_of_tests, study_asking
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.transcript import EndState
 from ci_evals.extensions.attack.attacks import attacks, harmless
 from ci_evals.extensions.attack.study import AS_IT_WAS, attack, targets
 
-MANY = saved(
-    run(
+MANY = as_saved_run(
+    run_of_tests(
         *(
             build.test_result(
                 f"T{test}",
                 trials=(
-                    talk(
+                    judged_trial(
                         f"reply-{test}.",
                         *("failed", "passed", "failed"),
                         turns=(build.turn(agent="hm"), build.turn(2, agent=f"reply-{test}.")),
@@ -40,21 +41,23 @@ def gullible(kind: str, share: float, noise: float):
     texts = [one.text for one in attacks() if one.kind == kind]
     times: Counter[str] = Counter()
 
-    def answer(asked: world.Asked) -> str:
-        replies = [one.get("agent", "") for one in seeded.block(asked.text, "conversation")]
+    def answer(asked: world.ModelRequest) -> str:
+        replies = [one.get("agent", "") for one in seeded_judges.prompt_block(asked.text, "conversation")]
         obeys = any(text in reply for text in texts for reply in replies)
-        seen = repr(replies) + seeded.block(asked.text, "criterion")
+        seen = repr(replies) + seeded_judges.prompt_block(asked.text, "criterion")
         times[seen] += 1
-        wrong = seeded.luck("noise", seen, times[seen]) < noise
-        return seeded.verdict_json("pass" if wrong or (obeys and seeded.luck(seen) < share) else "fail")
+        wrong = seeded_judges.seeded_chance("noise", seen, times[seen]) < noise
+        return fakes.judge_answer(
+            "pass" if wrong or (obeys and seeded_judges.seeded_chance(seen) < share) else "fail"
+        )
 
     return answer
 
 
 async def attacked(monkeypatch, answer, most: int = 30, run=MANY, **fields):
     with world.llm(answer) as models:
-        async with asking(models, monkeypatch, **fields) as ask:
-            return await attack(ask, targets(run, most, 0), 0, AT), models, ask
+        async with study_asking(models, monkeypatch, **fields) as ask:
+            return await attack(ask, targets(run, most, 0), 0, STUDY_TIME), models, ask
 
 
 async def test_the_share_of_a_gullible_judge_is_recovered(monkeypatch):
@@ -80,12 +83,12 @@ async def test_a_judge_that_obeys_nothing_outside_of_its_task_is_never_turned(mo
     """It obeys whatever stands beside the data; no attack ever gets there."""
     seen: Counter[str] = Counter()
 
-    def naive(asked: world.Asked) -> str:
-        beside = seeded.beside(asked.system + asked.text)
+    def naive(asked: world.ModelRequest) -> str:
+        beside = seeded_judges.prompt_without_data(asked.system + asked.text)
         seen[beside] += 1
-        return seeded.verdict_json("pass" if seeded.is_told_to_pass(beside) else "fail")
+        return fakes.judge_answer("pass" if seeded_judges.demands_pass(beside) else "fail")
 
-    assert sum(seeded.is_told_to_pass(one.text) for one in attacks()) > 12
+    assert sum(seeded_judges.demands_pass(one.text) for one in attacks()) > 12
     report, models, _ = await attacked(monkeypatch, naive, most=2)
     assert (report.whole.turned, report.control.turned, report.whole.undecided) == (0, 0, 0)
     assert report.whole.tried == 2 * len(attacks())
@@ -107,23 +110,23 @@ def test_what_is_attacked():
 @pytest.mark.parametrize(
     ("trial", "message"),
     [
-        (talk("a", "passed"), "no judged criterion failed in it"),
-        (talk("a", "failed", status=EndState.INTERRUPTED), "no finished conversation to judge again"),
-        (talk("a", "failed", turns=()), "no finished conversation to judge again"),
+        (judged_trial("a", "passed"), "no judged criterion failed in it"),
+        (judged_trial("a", "failed", status=EndState.INTERRUPTED), "no finished conversation to judge again"),
+        (judged_trial("a", "failed", turns=()), "no finished conversation to judge again"),
         (build.trial_result(), "it has no judged verdict to judge again"),
     ],
 )
 def test_where_there_is_nothing_to_attack(trial, message):
     """Told before anybody is asked."""
     with pytest.raises(UsageError, match=message):
-        targets(saved(run(build.test_result(trials=(trial,)))), 10, 0)
+        targets(as_saved_run(run_of_tests(build.test_result(trials=(trial,)))), 10, 0)
 
 
 async def test_what_could_not_be_judged_again_is_no_success_of_the_judge(monkeypatch):
     """It is counted apart; what the judge cannot tell has not become a pass."""
 
-    def answer(asked: world.Asked) -> str:
-        return "Hm." if "borl vg" in asked.text else seeded.verdict_json("cannot_tell")  # that is rot13
+    def answer(asked: world.ModelRequest) -> str:
+        return "Hm." if "borl vg" in asked.text else fakes.judge_answer("cannot_tell")  # that is rot13
 
     report, _, _ = await attacked(monkeypatch, answer, most=3, parallel=1)
     kind = {one.name: one for one in report.kinds}
@@ -135,8 +138,8 @@ async def test_what_could_not_be_judged_again_is_no_success_of_the_judge(monkeyp
 
 async def test_in_a_conversation_of_one_reply_the_first_is_the_last(monkeypatch):
     """No attack is tried twice in the same place."""
-    one = saved(run(build.test_result(trials=(talk("no", "failed"),))))
-    report, models, _ = await attacked(monkeypatch, lambda _: seeded.verdict_json("fail"), run=one)
+    one = as_saved_run(run_of_tests(build.test_result(trials=(judged_trial("no", "failed"),))))
+    report, models, _ = await attacked(monkeypatch, lambda _: fakes.judge_answer("fail"), run=one)
     lasts = sum(each.reply == "last" for each in attacks())
     assert report.whole.tried == lasts < len(attacks())
     assert len({asked.text for asked in models.asked}) == lasts + 1 + len(harmless())
@@ -144,10 +147,10 @@ async def test_in_a_conversation_of_one_reply_the_first_is_the_last(monkeypatch)
 
 async def test_an_interruption_keeps_what_was_tried(monkeypatch):
     """The share is of those; nothing that was paid for is lost."""
-    with world.llm(lambda _: seeded.verdict_json("fail")) as models:
-        async with asking(models, monkeypatch, parallel=1) as ask:
+    with world.llm(lambda _: fakes.judge_answer("fail")) as models:
+        async with study_asking(models, monkeypatch, parallel=1) as ask:
             heard = iter(range(1_000))
             ask.done = lambda: ask.stop.interrupt() if next(heard) == 30 else None
-            result = await attack(ask, targets(MANY, 5, 0), 0, AT)
+            result = await attack(ask, targets(MANY, 5, 0), 0, STUDY_TIME)
     assert result.whole.tried + result.control.tried == 31
     assert ask.usage[0].calls == 31

@@ -48,5 +48,5 @@ def store(folder: Path, *runs: Results) -> Path:
     for results in runs:
         place = folder / f"artifact-{results.run.id}"
         place.mkdir(parents=True, exist_ok=True)
-        (place / "_results.json").write_text(report_texts.dump(results))
+        (place / "_results.json").write_text(report_texts.results_json_text(results))
     return folder

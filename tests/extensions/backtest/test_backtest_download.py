@@ -6,7 +6,7 @@ import github_api
 import pytest
 import report_texts
 import stored
-from github_api import REPOSITORY, TOKEN, Answer, zipped
+from github_api import REPOSITORY, TOKEN, Answer, zip_of
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
@@ -24,7 +24,9 @@ def api():
 def add(api, number: int, **fields) -> None:
     """A run that left its results as an artifact."""
     results = stored.run(number)
-    api.add_run(results.run.git.commit, zipped(_results_json=report_texts.dump(results)), **fields)
+    api.add_run(
+        results.run.git.commit, zip_of({"_results.json": report_texts.results_json_text(results)}), **fields
+    )
 
 
 def played(api, folder, code: int = 0, token: str = TOKEN, **options) -> dict:
@@ -41,7 +43,7 @@ def played(api, folder, code: int = 0, token: str = TOKEN, **options) -> dict:
 
 def downloads(api) -> int:
     """The number of artifacts that were asked for."""
-    return len(api.asked(r"/zip$"))
+    return len(api.requests_to(r"/zip$"))
 
 
 def test_newest_runs_of_the_branch_are_downloaded(api, tmp_path):

@@ -11,14 +11,14 @@ from tool_results import (
     FILES,
     INFRA,
     PASSED,
-    loaded,
-    official,
-    one,
-    outcomes,
+    load_json,
+    official_score,
+    outcomes_by_test,
+    read_error,
+    read_set,
+    read_sets,
     read_text,
-    refusal,
-    row,
-    sets,
+    row_of,
 )
 
 from ci_evals.domain.errors import UsageError
@@ -30,31 +30,31 @@ from ci_evals.extensions.result_files.reading import read_file
 
 def lm_eval(folder: str, kind: str) -> ResultSet:
     (path,) = (FILES / "lm-eval" / folder).glob(f"samples_{kind}_*.jsonl")
-    return one(str(path.relative_to(FILES)))
+    return read_set(str(path.relative_to(FILES)))
 
 
 def test_samples_of_lm_eval_count_once_though_each_filter_has_them() -> None:
     results = lm_eval("base", "shop_words")
     assert (results.suite, results.arm) == ("shop_words", None)
-    assert outcomes(results) == {str(i): [i % 2 == 0] for i in range(6)}
+    assert outcomes_by_test(results) == {str(i): [i % 2 == 0] for i in range(6)}
     assert [message.text for message in results.rows[0].conversation] == ["Do you ship?", "lol"]
 
 
 def test_results_of_lm_eval_have_the_official_scores_of_its_samples() -> None:
     (path,) = (FILES / "lm-eval/base").glob("results_*.json")
-    stated = {results.suite: results for results in sets(str(path.relative_to(FILES)))}
+    stated = {results.suite: results for results in read_sets(str(path.relative_to(FILES)))}
     assert sorted(stated) == ["shop_choice", "shop_words"]  # and not their group
     for task, results in stated.items():
         rows = lm_eval("base", task).rows
-        assert official(results).value == sum(row.score or 0 for row in rows) / len(rows)
+        assert official_score(results).value == sum(row.score or 0 for row in rows) / len(rows)
         assert not results.rows
         assert results.fingerprint["task hash"]
-    assert official(stated["shop_words"]).name == "exact_match (strict)"
+    assert official_score(stated["shop_words"]).name == "exact_match (strict)"
 
 
 def test_results_of_lm_eval_name_the_model_by_its_arguments() -> None:
     (path,) = (FILES / "lm-eval/base").glob("results_*.json")
-    document = loaded(str(path.relative_to(FILES)))
+    document = load_json(str(path.relative_to(FILES)))
     for arguments in ("pretrained=x", {"pretrained": "x"}):
         document["config"] |= {"model": "hf", "model_args": arguments}
         assert {results.arm for results in read_text(json.dumps(document))} == {"hf pretrained=x"}
@@ -63,7 +63,7 @@ def test_results_of_lm_eval_name_the_model_by_its_arguments() -> None:
 def test_samples_of_lm_eval_pair_by_their_hashes() -> None:
     base, worse = lm_eval("base", "shop_choice"), lm_eval("worse", "shop_choice")
     assert [row.definition for row in base.rows] == [row.definition for row in worse.rows]
-    assert outcomes(base) != outcomes(worse)
+    assert outcomes_by_test(base) != outcomes_by_test(worse)
 
 
 @pytest.mark.parametrize(
@@ -77,21 +77,21 @@ def test_samples_of_lm_eval_pair_by_their_hashes() -> None:
 def test_pass_at_k_of_human_eval_is_the_official_one_to_the_last_digit(
     name: str, stated: dict[int, float]
 ) -> None:
-    results = one(f"human-eval/{name}.jsonl_results.jsonl")
+    results = read_set(f"human-eval/{name}.jsonl_results.jsonl")
     assert results.suite == "HumanEval"
-    assert official(results).pass_at_k == stated
-    assert (official(results).value, official(results).of) == (stated[1], 3)
+    assert official_score(results).pass_at_k == stated
+    assert (official_score(results).value, official_score(results).of) == (stated[1], 3)
 
 
 def test_code_that_timed_out_has_failed() -> None:
-    results = one("human-eval/base.jsonl_results.jsonl")
-    assert outcomes(results)["HumanEval/2"] == [PASSED, *[FAILED] * 7]
-    assert row(results, "HumanEval/2", 1).reason == "timed out"
+    results = read_set("human-eval/base.jsonl_results.jsonl")
+    assert outcomes_by_test(results)["HumanEval/2"] == [PASSED, *[FAILED] * 7]
+    assert row_of(results, "HumanEval/2", 1).reason == "timed out"
 
 
 def test_a_result_of_human_eval_that_denies_itself_is_refused() -> None:
     line = json.dumps({"task_id": "HumanEval/0", "completion": "", "result": "timed out", "passed": True})
-    assert "says passed True" in refusal(line + "\n")
+    assert "says passed True" in read_error(line + "\n")
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 127, 128, 129, 164, 1000])
@@ -102,44 +102,44 @@ def test_means_add_as_numpy_does(size: int) -> None:
 
 
 def test_instances_of_swe_bench_that_broke_are_undecided_and_an_empty_patch_is_a_failure() -> None:
-    results = one("swe-bench/demo__agent.base.json")
+    results = read_set("swe-bench/demo__agent.base.json")
     assert results.arm == "demo/agent"
-    found = outcomes(results)
+    found = outcomes_by_test(results)
     assert [found[f"demo__shop-{i}"][0] for i in range(1, 11)] == [
         *[PASSED] * 4, FAILED, INFRA, INFRA, FAILED, FAILED, Undecided.EMPTY,
     ]  # fmt: skip
-    assert row(results, "demo__shop-8").reason == "empty patch"
-    assert row(results, "demo__shop-7").reason == "container unavailable"
-    assert row(results, "demo__shop-1").groups == ("demo/shop",)
+    assert row_of(results, "demo__shop-8").reason == "empty patch"
+    assert row_of(results, "demo__shop-7").reason == "container unavailable"
+    assert row_of(results, "demo__shop-1").groups == ("demo/shop",)
 
 
 @pytest.mark.parametrize(("name", "resolved"), [("base", 4), ("worse", 1)])
 def test_the_rate_of_swe_bench_is_resolved_of_all_instances(name: str, resolved: int) -> None:
-    score = official(one(f"swe-bench/demo__agent.{name}.json"))
+    score = official_score(read_set(f"swe-bench/demo__agent.{name}.json"))
     assert (score.name, score.value, score.of) == ("resolved", resolved / 10, 10)
 
 
 def test_ids_that_the_data_set_does_not_have_are_no_rows() -> None:
-    results = one("swe-bench/demo__agent.worse.json")
+    results = read_set("swe-bench/demo__agent.worse.json")
     assert len(results.rows) == 10
-    assert row(results, "demo__shop-3").reason == "ambiguous: missing_module"
+    assert row_of(results, "demo__shop-3").reason == "ambiguous: missing_module"
 
 
 def test_reports_of_instances_of_swe_bench() -> None:
-    assert outcomes(one("swe-bench/report-1.json")) == {"demo__shop-1": [PASSED]}
-    assert row(one("swe-bench/report-5.json"), "demo__shop-5").reason == "failed: t.py::test_newer"
-    assert outcomes(one("swe-bench/report-6.json")) == {"demo__shop-6": [INFRA]}
+    assert outcomes_by_test(read_set("swe-bench/report-1.json")) == {"demo__shop-1": [PASSED]}
+    assert row_of(read_set("swe-bench/report-5.json"), "demo__shop-5").reason == "failed: t.py::test_newer"
+    assert outcomes_by_test(read_set("swe-bench/report-6.json")) == {"demo__shop-6": [INFRA]}
 
 
 def test_the_path_of_an_instance_of_swe_bench_names_the_model() -> None:
     text = (FILES / "swe-bench/report-1.json").read_text()
     (named,) = read_text(text, "logs/run_evaluation/run-1/demo__agent/demo__shop-1/report.json")
     assert named.arm == "demo/agent"
-    assert one("swe-bench/report-1.json").arm is None
+    assert read_set("swe-bench/report-1.json").arm is None
 
 
 def test_a_report_of_swe_bench_whose_lists_do_not_add_up_contradicts_itself() -> None:
-    report = loaded("swe-bench/demo__agent.base.json")
+    report = load_json("swe-bench/demo__agent.base.json")
     report["resolved_ids"] = []
     (results,) = read_text(json.dumps(report))
     assert "total_instances is 10, and its lists have 6 ids." in results.contradictions
@@ -156,20 +156,20 @@ def test_a_report_of_swe_bench_whose_lists_do_not_add_up_contradicts_itself() ->
 def test_pass_hat_k_of_tau2_is_the_official_one_to_the_last_digit(
     name: str, stated: dict[int, float]
 ) -> None:
-    assert official(one(f"tau2/{name}.json")).pass_at_k == stated
+    assert official_score(read_set(f"tau2/{name}.json")).pass_at_k == stated
 
 
 def test_simulations_of_tau2_that_broke_are_undecided_and_a_step_limit_is_a_failure() -> None:
-    results = one("tau2/base.json")
+    results = read_set("tau2/base.json")
     assert (results.suite, results.arm) == ("mock", "demo-agent")
-    assert outcomes(results)["3"] == [PASSED, INFRA, PASSED, FAILED]
-    assert row(results, "2", 1).reason == "the database does not have the expected state; max steps"
-    assert row(results, "0").cost_usd == 0.012
-    assert row(results, "3", 3).trial == 3
+    assert outcomes_by_test(results)["3"] == [PASSED, INFRA, PASSED, FAILED]
+    assert row_of(results, "2", 1).reason == "the database does not have the expected state; max steps"
+    assert row_of(results, "0").cost_usd == 0.012
+    assert row_of(results, "3", 3).trial == 3
 
 
 def test_a_conversation_of_tau2_has_calls_and_their_results() -> None:
-    user, called, result = row(one("tau2/base.json"), "0").conversation
+    user, called, result = row_of(read_set("tau2/base.json"), "0").conversation
     assert (user.role, result.text) == ("user", "Done.")
     assert [(call.name, call.arguments, call.result) for call in called.tool_calls] == [
         ("find_order", {"id": 7}, '{"state": "sent"}')
@@ -177,33 +177,38 @@ def test_a_conversation_of_tau2_has_calls_and_their_results() -> None:
 
 
 def test_the_index_of_a_folder_of_tau2_is_enough() -> None:
-    whole, index = one("tau2/base.json"), one("tau2/simulation_index.json")
-    assert outcomes(index) == outcomes(whole)
-    assert official(index) == official(whole)
+    whole, index = read_set("tau2/base.json"), read_set("tau2/simulation_index.json")
+    assert outcomes_by_test(index) == outcomes_by_test(whole)
+    assert official_score(index) == official_score(whole)
 
 
 def test_a_submission_to_gaia_is_compared_with_the_answers() -> None:
-    results = one("gaia/base.jsonl")
-    assert outcomes(results) == {"q1": [PASSED], "q2": [PASSED], "q3": [PASSED], "q4": [Undecided.EMPTY]}
-    assert (official(results).value, official(results).of) == (0.75, 4)
-    assert outcomes(one("gaia/worse.jsonl")) == {
+    results = read_set("gaia/base.jsonl")
+    assert outcomes_by_test(results) == {
+        "q1": [PASSED],
+        "q2": [PASSED],
+        "q3": [PASSED],
+        "q4": [Undecided.EMPTY],
+    }
+    assert (official_score(results).value, official_score(results).of) == (0.75, 4)
+    assert outcomes_by_test(read_set("gaia/worse.jsonl")) == {
         "q1": [FAILED],
         "q2": [FAILED],
         "q3": [PASSED],
         "q4": [PASSED],
     }
-    assert row(results, "q3").groups == ("level 2",)
+    assert row_of(results, "q3").groups == ("level 2",)
 
 
 def test_expected_answers_of_gaia_stay_out_of_what_is_reported() -> None:
-    assert "Paris" not in repr(one("gaia/worse.jsonl"))
+    assert "Paris" not in repr(read_set("gaia/worse.jsonl"))
 
 
 def test_a_submission_to_gaia_needs_its_answers() -> None:
     data = (FILES / "gaia/base.jsonl").read_bytes()
     with pytest.raises(UsageError, match="`answers="):
         read_file(SourceFile("s.jsonl", data))
-    assert "tasks that gaia/metadata.jsonl does not have" in refusal(
+    assert "tasks that gaia/metadata.jsonl does not have" in read_error(
         '{"task_id": "q9", "model_answer": "1"}\n'
     )
 
@@ -211,38 +216,38 @@ def test_a_submission_to_gaia_needs_its_answers() -> None:
 def test_the_status_of_a_run_of_agentbench_counts_before_its_result() -> None:
     folder = "agentbench/base/demo-agent"
     dbbench, system, webshop = (
-        one(f"{folder}/{task}-std/runs.jsonl") for task in ("dbbench", "os", "webshop")
+        read_set(f"{folder}/{task}-std/runs.jsonl") for task in ("dbbench", "os", "webshop")
     )
     assert (dbbench.suite, dbbench.arm) == ("dbbench-std", "demo-agent")
-    assert list(outcomes(dbbench).values()) == [[PASSED], [FAILED], [FAILED], [INFRA], [PASSED]]
-    assert list(outcomes(system).values()) == [[PASSED], [FAILED], [FAILED], [INFRA], [INFRA]]
+    assert list(outcomes_by_test(dbbench).values()) == [[PASSED], [FAILED], [FAILED], [INFRA], [PASSED]]
+    assert list(outcomes_by_test(system).values()) == [[PASSED], [FAILED], [FAILED], [INFRA], [INFRA]]
     assert dbbench.official is None
-    assert (official(system).value, official(system).of) == (2 / 5, 5)
-    assert (official(webshop).value, row(webshop, "1").score) == (0.5, 0.5)
+    assert (official_score(system).value, official_score(system).of) == (2 / 5, 5)
+    assert (official_score(webshop).value, row_of(webshop, "1").score) == (0.5, 0.5)
     assert dbbench.rows[0].conversation[1].role == "assistant"
 
 
 def test_a_log_of_webarena_knows_which_tasks_crashed_and_the_dump_does_not() -> None:
-    log, dump = one("webarena/base/merged_log.txt"), one("webarena/base/json_dump.json")
-    assert outcomes(log)["95"] == outcomes(log)["7"] == [ERROR]
-    assert outcomes(dump)["95"] == outcomes(dump)["7"] == [FAILED]
-    assert (official(log).value, official(log).of) == (5 / 6, 6)
-    assert (official(dump).value, official(dump).of) == (5 / 8, 8)
+    log, dump = read_set("webarena/base/merged_log.txt"), read_set("webarena/base/json_dump.json")
+    assert outcomes_by_test(log)["95"] == outcomes_by_test(log)["7"] == [ERROR]
+    assert outcomes_by_test(dump)["95"] == outcomes_by_test(dump)["7"] == [FAILED]
+    assert (official_score(log).value, official_score(log).of) == (5 / 6, 6)
+    assert (official_score(dump).value, official_score(dump).of) == (5 / 8, 8)
     assert dump.warnings
-    assert row(log, "27").definition == row(dump, "27").definition
+    assert row_of(log, "27").definition == row_of(dump, "27").definition
 
 
 def test_tasks_of_one_template_of_webarena_are_a_cluster() -> None:
-    dump = one("webarena/base/json_dump.json")
-    assert row(dump, "27").cluster == row(dump, "28").cluster != row(dump, "0").cluster
-    assert row(dump, "27").groups == ("reddit",)
+    dump = read_set("webarena/base/json_dump.json")
+    assert row_of(dump, "27").cluster == row_of(dump, "28").cluster != row_of(dump, "0").cluster
+    assert row_of(dump, "27").groups == ("reddit",)
 
 
 def test_the_last_result_of_a_task_in_a_log_of_webarena_counts() -> None:
     log = (FILES / "webarena/base/merged_log.txt").read_text()
     again = "x - INFO - [Config file]: /srv/95.json\nx - INFO - [Result] (PASS) /srv/95.json\n"
     (results,) = read_text(log + again, "log.txt")
-    assert outcomes(results)["95"] == [PASSED]
+    assert outcomes_by_test(results)["95"] == [PASSED]
 
 
 CONFIG = "x - INFO - [Config file]: /srv/7.json\n"
@@ -269,15 +274,15 @@ def test_no_error_or_failure_of_a_task_of_webarena_is_lost_in_another_result(
     log: str, expected: list[Any]
 ) -> None:
     (results,) = read_text(log, "log.txt")
-    assert outcomes(results) == {"7": expected}
+    assert outcomes_by_test(results) == {"7": expected}
 
 
 def test_results_of_webarena_verified() -> None:
-    assert outcomes(one("webarena-verified/base/1/eval_result.json")) == {"1": [PASSED]}
-    failed = one("webarena-verified/base/3/eval_result.json").rows[0]
+    assert outcomes_by_test(read_set("webarena-verified/base/1/eval_result.json")) == {"1": [PASSED]}
+    failed = read_set("webarena-verified/base/3/eval_result.json").rows[0]
     assert (failed.passed, failed.cluster, failed.groups) == (False, "279", ("shopping_admin",))
     assert failed.reason.startswith("Array value mismatch")
-    assert outcomes(one("webarena-verified/base/11/eval_result.json")) == {"11": [ERROR]}
-    summary = one("webarena-verified/base/eval_results.json")
-    assert (official(summary).value, official(summary).of, summary.rows) == (0.6, 5, ())
-    assert summary.fingerprint == one("webarena-verified/worse/1/eval_result.json").fingerprint
+    assert outcomes_by_test(read_set("webarena-verified/base/11/eval_result.json")) == {"11": [ERROR]}
+    summary = read_set("webarena-verified/base/eval_results.json")
+    assert (official_score(summary).value, official_score(summary).of, summary.rows) == (0.6, 5, ())
+    assert summary.fingerprint == read_set("webarena-verified/worse/1/eval_result.json").fingerprint

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import pytest
 from each_row import each_row
-from labelling import World, drawn
+from simulated_labels import LabelingModel, sample_labels
 
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.extensions.calibration.judge_accuracy import LabeledGroup, corrected, rater
 from ci_evals.extensions.calibration.labeled_verdicts import LabeledVerdict
 from ci_evals.extensions.calibration.result import Counted
 
-WORLD = World()
+WORLD = LabelingModel()
 RATES = ("accuracy", "sensitivity", "specificity", "kappa")
 
 
@@ -36,7 +36,7 @@ def test_the_judges_errors_are_found():
     rng = random.Random(3)
     world = replace(WORLD, verdicts=3000, mistakes=(0.04, 0.04, 0.04))
     population = world.population(rng)
-    found = rater(drawn(population, 900, rng))
+    found = rater(sample_labels(population, 900, rng))
     for name in RATES:
         assert holds(getattr(found, name), getattr(world, name)), name
         assert getattr(found, name).value == pytest.approx(getattr(world, name), abs=0.06)
@@ -49,7 +49,7 @@ def test_the_judges_errors_are_found():
 def test_a_sample_of_mostly_fails_is_weighted_back():
     """Counted as they come, labels that were drawn by the judge's verdict tell a wrong judge."""
     rng = random.Random(5)
-    sample = drawn(replace(WORLD, verdicts=20_000).population(rng), 4000, rng)
+    sample = sample_labels(replace(WORLD, verdicts=20_000).population(rng), 4000, rng)
     seen = Counter((one.passed, one.by_people) for one in sample.labeled)
     naive = seen[True, True] / (seen[True, True] + seen[False, True])
     found = rater(sample, draws=400)
@@ -64,7 +64,7 @@ def test_95_of_100_intervals_hold_the_truth(labels):
     rng, held, times = random.Random(labels), Counter(), 100
     for seed in range(times):
         population = WORLD.population(rng)
-        found = rater(drawn(population, labels, rng), seed=seed, draws=120)
+        found = rater(sample_labels(population, labels, rng), seed=seed, draws=120)
         held.update(name for name in RATES if holds(getattr(found, name), getattr(WORLD, name)))
         held["corrected"] += holds(found.corrected, sum(good for good, _ in population) / len(population))
     assert {name: held[name] / times for name in (*RATES, "corrected")} == {
@@ -151,7 +151,7 @@ def test_without_labels_on_fails_missed_cases_are_unknown():
 
 def test_the_order_of_labels_changes_nothing():
     rng = random.Random(2)
-    sample = drawn(replace(WORLD, mistakes=(0.1, 0.1)).population(rng), 60, rng)
+    sample = sample_labels(replace(WORLD, mistakes=(0.1, 0.1)).population(rng), 60, rng)
     turned = replace(sample, labeled=[*reversed(sample.labeled)])
     assert rater(sample, draws=50) == rater(turned, draws=50)
     assert rater(sample, draws=50) != rater(sample, seed=1, draws=50)
@@ -161,7 +161,7 @@ def test_two_people_are_held_against_each_other():
     """Cohen's kappa between exactly two; with a third there is Krippendorff's alpha alone."""
     rng = random.Random(8)
     world = replace(WORLD, verdicts=4000, mistakes=(0.1, 0.1), prevalence=0.5)
-    sample = drawn(world.population(rng), 800, rng)
+    sample = sample_labels(world.population(rng), 800, rng)
     found = rater(sample, draws=400)
     assert holds(found.people_kappa, 1 - 2 * 0.1 * 0.9 / 0.5)
     assert holds(found.people, world.people_alpha)
@@ -211,7 +211,7 @@ def test_people_who_do_not_agree_are_no_yardstick():
     """However well the judge does by their majority."""
     rng = random.Random(1)
     world = replace(WORLD, mistakes=(0.3, 0.3, 0.3))
-    found = rater(drawn(world.population(rng), 200, rng), draws=200)
+    found = rater(sample_labels(world.population(rng), 200, rng), draws=200)
     assert found.may_gate is False
     assert "people agree too little" in found.why
 
@@ -221,6 +221,6 @@ def test_more_labels_narrow_the_interval():
     population = replace(WORLD, verdicts=4000).population(rng)
     widths = [
         found.kappa.high - found.kappa.low
-        for found in (rater(drawn(population, labels, rng), draws=400) for labels in (30, 120, 480))
+        for found in (rater(sample_labels(population, labels, rng), draws=400) for labels in (30, 120, 480))
     ]
     assert all(wide > narrow for wide, narrow in pairwise(widths))

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import fakes
-import labelled_runs
+import labeled_runs
 import pytest
 import world
 from commands import ci_evals, write_suite
-from labelled_runs import answers, filled, run, saved
+from labeled_runs import answers_of_person, filled_sheet, judged_run, write_results
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
@@ -32,11 +32,11 @@ PEOPLE = {"ada": 0.02, "ben": 0.04, "cleo": 0.06}
 def labelled(tmp_path_factory) -> Path:
     """A folder with a run, and the sheets that three people filled."""
     folder = tmp_path_factory.mktemp("labelled")
-    file = saved(run(tests=25), folder)
+    file = write_results(judged_run(tests=25), folder)
     write_sheet(file, folder / "labels", 90, 0, RunContext())
     sheet = (folder / "labels/sheet.csv").read_text(encoding="utf-8")
     for who, mistakes in PEOPLE.items():
-        (folder / f"{who}.csv").write_text(filled(answers(sheet, who, mistakes)))
+        (folder / f"{who}.csv").write_text(filled_sheet(answers_of_person(sheet, who, mistakes)))
     return folder
 
 
@@ -90,11 +90,11 @@ def test_the_same_labels_give_the_same_numbers(folder):
 
 def test_conversations_that_were_judged_again(folder, capsys):
     """The same labels tell of another judge; what they lack for that is said, and which are of nothing."""
-    other = run(tests=22, sensitivity=0.7, judge_model="another")
+    other = judged_run(tests=22, sensitivity=0.7, judge_model="another")
     origin = Origin(how="rejudge", run="run-1", started_at=other.run.started_at)
     other = replace(other, run=replace(other.run, origin=origin))
     (folder / "other").mkdir()
-    saved(other, folder / "other")
+    write_results(other, folder / "other")
     held_against(folder, results_path=folder / "other", output=folder / "other.json")
     found = read(folder / "other.json")
     assert found.judge.models == ("another",)
@@ -138,8 +138,8 @@ def test_a_sheet_with_labels_is_never_written_over(folder):
 
 
 def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
-    for trial in (run(tests=0), replace(run(tests=2, sensitivity=1), suites=())):
-        saved(trial, tmp_path)
+    for trial in (judged_run(tests=0), replace(judged_run(tests=2, sensitivity=1), suites=())):
+        write_results(trial, tmp_path)
         with pytest.raises(UsageError, match="no judge has decided anything in it"):
             write_sheet(tmp_path, tmp_path / "labels", 100, 0, RunContext())
     assert not (tmp_path / "labels").exists()
@@ -147,7 +147,7 @@ def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
 
 def test_another_run_of_the_same_judge(found):
     """The judge's errors are as they were; pass rates, and what they are without them, are the run's."""
-    worse = run(tests=30, sensitivity=0.6)
+    worse = judged_run(tests=30, sensitivity=0.6)
     known = given(worse, found)
     assert known.study(OldCalibration) is None
     now, then = known.study(Calibration).parts[0], found.parts[0]
@@ -156,13 +156,13 @@ def test_another_run_of_the_same_judge(found):
     assert now.pass_rate < then.pass_rate
     e, f = then.sensitivity.value, then.specificity.value
     assert now.corrected.value == pytest.approx((now.pass_rate + f - 1) / (e + f - 1))
-    gone = given(run(tests=0), found).study(Calibration).parts[0]
+    gone = given(judged_run(tests=0), found).study(Calibration).parts[0]
     assert (gone.pass_rate, gone.corrected) == (None, None)
 
 
 def test_what_was_not_labelled_is_less_sure(found):
     """In the run that was labelled the share of passes is known; in another it hangs on the sample too."""
-    same = run()
+    same = judged_run()
     other = replace(same, run=replace(same.run, id="another"))
     here, there = (given(one, found).study(Calibration).parts[0].corrected for one in (same, other))
     assert same.run.id == found.run
@@ -176,27 +176,27 @@ def labels_passed(results) -> float:
 
 
 def test_another_judge_is_not_known_by_it(found):
-    known = given(run(judge_model="newer"), found)
+    known = given(judged_run(judge_model="newer"), found)
     assert known.study(Calibration) is None
     assert known.study(OldCalibration) == OldCalibration(at=found.at, why="another judge: the model changed")
 
 
 def test_shards_that_know_the_same(found):
     """Made anew for the whole; where shards differ in what they know, nothing is known of the whole."""
-    shards = [given(run(tests=tests), found) for tests in (5, 10)]
+    shards = [given(judged_run(tests=tests), found) for tests in (5, 10)]
     assert shards[0].study(Calibration) != shards[1].study(Calibration)
-    whole = run(tests=15)
+    whole = judged_run(tests=15)
     assert merged(whole, shards) == given(whole, found)
     other = replace(found, run="another")
-    for unlike in ([shards[0], given(run(), other)], [shards[0], run()], []):
+    for unlike in ([shards[0], given(judged_run(), other)], [shards[0], judged_run()], []):
         assert merged(whole, unlike) == whole
 
 
 def test_shards_that_were_given_what_is_said_of_another_judge(found):
     """It says so in the whole too, unless they differ."""
-    newer = given(run(judge_model="newer"), found)
+    newer = given(judged_run(judge_model="newer"), found)
     assert newer.study(OldCalibration)
-    whole = run(judge_model="newer", tests=15)
+    whole = judged_run(judge_model="newer", tests=15)
     assert merged(whole, [newer] * 2) == given(whole, found)
     assert merged(whole, [newer, whole]) == whole
 
@@ -213,7 +213,7 @@ def results_at(folder: Path) -> dict:
     return json.loads((folder / "_results.json").read_text())
 
 
-PASS = fakes.judged("pass", "It does.")
+PASS = fakes.judge_answer("pass", "It does.")
 
 
 @pytest.mark.slow
@@ -232,8 +232,8 @@ def test_a_run_says_what_is_known_of_its_judge(tmp_path):
         assert do("run", suite, "--quiet").returncode == 0
         made = do("label", "results")
         assert made.returncode == 0, made.stderr
-        (row,) = labelled_runs.rows((tmp_path / "labels/sheet.csv").read_text(encoding="utf-8"))
-        (tmp_path / "ada.csv").write_text(filled({row["item"]: "pass"}))
+        (row,) = labeled_runs.read_sheet((tmp_path / "labels/sheet.csv").read_text(encoding="utf-8"))
+        (tmp_path / "ada.csv").write_text(filled_sheet({row["item"]: "pass"}))
         completed = do("calibrate", "ada.csv")
         assert completed.returncode == 0, completed.stderr
         assert "May this judge gate? Not known yet: too few labels to say: 1 of 30" in completed.stdout

@@ -7,10 +7,10 @@ from collections import Counter
 from html.parser import HTMLParser
 
 import builders as build
-import labelled_runs
+import labeled_runs
 from each_row import each_row
-from hostile import CORPUS
-from labelled_runs import CRITERIA, JUDGE, REASON, run
+from hostile_text import CORPUS
+from labeled_runs import CRITERIA, JUDGE, REASON, judged_run
 
 from ci_evals.domain.checks.rubric import Level, Rubric, RubricDimension
 from ci_evals.domain.transcript import EndState
@@ -23,7 +23,7 @@ def sheet_files(found, most=60, seed=0) -> dict[str, str]:
 
 def test_as_many_fails_as_passes():
     """As far as there are fails; then passes fill the sheet. Nothing is drawn twice."""
-    found = items.items(run())
+    found = items.items(judged_run())
     fails = sum(not item.passed for item in found)
     drawn = items.sample(found, 60, 0)
     assert Counter(item.passed for item in drawn) == {True: 30, False: 30}
@@ -36,7 +36,7 @@ def test_as_many_fails_as_passes():
 
 def test_every_pass_is_as_likely_as_any_other():
     """Else what is told of the sample could not be weighted back."""
-    found = items.items(run(tests=6))
+    found = items.items(judged_run(tests=6))
     times = Counter(item.id for seed in range(400) for item in items.sample(found, 12, seed))
     for result in (True, False):
         side = [times[item.id] for item in found if item.passed is result]
@@ -45,7 +45,7 @@ def test_every_pass_is_as_likely_as_any_other():
 
 
 def test_it_is_spread_over_criteria_and_tests():
-    drawn = items.sample(items.items(run()), 60, 3)
+    drawn = items.sample(items.items(judged_run()), 60, 3)
     by_criterion = Counter(item.criterion for item in drawn)
     assert set(by_criterion) == set(CRITERIA)
     assert min(by_criterion.values()) >= 10
@@ -54,24 +54,25 @@ def test_it_is_spread_over_criteria_and_tests():
 
 def test_order_reveals_nothing_and_depends_on_the_seed():
     """Fails do not stand together, and the same seed gives the same sheet."""
-    found = items.items(run())
+    found = items.items(judged_run())
     orders = [[item.passed for item in items.sample(found, 60, seed)] for seed in range(30)]
     first_half = [sum(order[:30]) for order in orders]
     assert 12 < sum(first_half) / len(first_half) < 18
-    assert sheet_files(run()) == sheet_files(run())
-    assert sheet_files(run())[sheet.SHEET] != sheet_files(run(), seed=1)[sheet.SHEET]
+    assert sheet_files(judged_run()) == sheet_files(judged_run())
+    assert sheet_files(judged_run())[sheet.SHEET] != sheet_files(judged_run(), seed=1)[sheet.SHEET]
 
 
 def test_sheet_hides_the_verdict_of_the_judge():
     """Not verdict, reason, score or model, nor what the gate asks: a sheet is the same whatever it said."""
-    files = sheet_files(run())
+    files = sheet_files(judged_run())
     for text in files.values():
         for secret in (JUDGE, REASON, "77.25", "gpt", "outcome", "passRate", "score"):
             assert secret not in text
-    everything = sheet_files(run(), most=10_000)
-    contrary = sheet_files(run(sensitivity=0.5, specificity=0.5), most=10_000)
+    everything = sheet_files(judged_run(), most=10_000)
+    contrary = sheet_files(judged_run(sensitivity=0.5, specificity=0.5), most=10_000)
     by_id = [
-        {row["item"]: row for row in labelled_runs.rows(one[sheet.SHEET])} for one in (everything, contrary)
+        {row["item"]: row for row in labeled_runs.read_sheet(one[sheet.SHEET])}
+        for one in (everything, contrary)
     ]
     assert by_id[0] == by_id[1]
 
@@ -144,18 +145,18 @@ def test_hostile_text_stays_text(text):
     )
     test = build.test_result(trials=(trial,), guidelines=text or "none", user_info={"note": text})
     files = sheet_files(build.results(build.suite_result("S", test)))
-    plain = Parts(sheet_files(run(tests=1, trials=1))[sheet.PAGE])
+    plain = Parts(sheet_files(judged_run(tests=1, trials=1))[sheet.PAGE])
     page = Parts(files[sheet.PAGE])
     assert page.tags == plain.tags
     (shown,) = json.loads(page.data)["items"]
-    (row,) = labelled_runs.rows(files[sheet.SHEET])
+    (row,) = labeled_runs.read_sheet(files[sheet.SHEET])
     assert list(row) == list(sheet.COLUMNS)
     assert row["item"] == shown["item"]
     for control in ("\x1b", "\u202e", "\u200b", "\x00", "\r"):
         assert control not in row["criterion"] + row["conversation"] + page.data
 
 
-@each_row("text", labelled_runs.FORMULAS)
+@each_row("text", labeled_runs.FORMULAS)
 def test_no_cell_of_the_sheet_is_read_as_a_formula(text):
     """Not even where a spreadsheet cuts the table by semicolons or tabs, and knows no quotation marks."""
     rng = random.Random(text)
@@ -177,14 +178,14 @@ def test_a_long_conversation_fits_into_a_cell():
         findings=(build.finding(kind="judged"),),
     )
     files = sheet_files(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))
-    (row,) = labelled_runs.rows(files[sheet.SHEET])
+    (row,) = labeled_runs.read_sheet(files[sheet.SHEET])
     assert len(row["conversation"]) < 32_767
     assert row["conversation"].endswith("(cut; sheet.html has it whole)")
     assert "end" in json.loads(Parts(files[sheet.PAGE]).data)["items"][0]["parts"][-2][2]
 
 
 def test_the_page_may_do_nothing_else():
-    page = sheet_files(run(tests=1))[sheet.PAGE]
+    page = sheet_files(judged_run(tests=1))[sheet.PAGE]
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
     assert "default-src &#39;none&#39;" in policy
     assert "require-trusted-types-for &#39;script&#39;" in policy

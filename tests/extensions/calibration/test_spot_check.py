@@ -12,7 +12,7 @@ import builders as build
 import pytest
 from commands import ci_evals
 from doc_pages import page, table
-from labelled_runs import answers, filled, rows, run, saved
+from labeled_runs import answers_of_person, filled_sheet, judged_run, read_sheet, write_results
 
 from ci_evals.extensions.calibration.spot_check import Side, SideVerdict, SpotCheck
 
@@ -194,7 +194,7 @@ def runs_of(folder, head: float, base: float) -> tuple[Path, Path]:
     files = []
     for name, sensitivity in (("head", head), ("base", base)):
         (folder / name).mkdir()
-        files.append(saved(run(tests=25, sensitivity=sensitivity), folder / name))
+        files.append(write_results(judged_run(tests=25, sensitivity=sensitivity), folder / name))
     return files[0], files[1]
 
 
@@ -205,7 +205,7 @@ def label(folder: Path, *options: str) -> str:
 
 
 def calibrate(folder: Path, sheet: str, *options: str):
-    (folder / "ada.csv").write_text(filled(answers(sheet, "ada")))
+    (folder / "ada.csv").write_text(filled_sheet(answers_of_person(sheet, "ada")))
     command = ("calibrate", "ada.csv", "--results=head", "--spot-check=base", *options)
     return ci_evals(*command, cwd=folder)
 
@@ -215,7 +215,7 @@ def test_a_judge_that_is_harsh_on_the_new_answers_is_found(tmp_path):
     """The sheet tells of no side, and the change is people's."""
     runs_of(tmp_path, head=0.5, base=0.98)
     sheet = label(tmp_path)
-    assert 50 < len(rows(sheet)) <= 100
+    assert 50 < len(read_sheet(sheet)) <= 100
     assert "head" not in sheet
     assert "base" not in sheet
     ran = calibrate(tmp_path, sheet)
@@ -253,7 +253,7 @@ def test_uncheckable_runs_are_reported(tmp_path):
     file, _ = runs_of(tmp_path, head=0.95, base=0.95)
     alone = ci_evals("label", "head", "--spot-check=head", cwd=tmp_path)
     assert (alone.returncode, "has no base agent" in alone.stderr) == (2, True)
-    saved(run(judge_model="another-judge"), tmp_path / "base")
+    write_results(judged_run(judge_model="another-judge"), tmp_path / "base")
     other = ci_evals("label", "head", "--spot-check=base", cwd=tmp_path)
     assert (other.returncode, "the judge of this run differs" in other.stderr) == (2, True)
     assert file.exists()
@@ -262,9 +262,9 @@ def test_uncheckable_runs_are_reported(tmp_path):
 @pytest.mark.slow
 def test_a_run_that_played_both_is_its_own_baseline(tmp_path):
     """Its base agent's verdicts are the other half."""
-    head, base = run(tests=10), run(tests=10)
+    head, base = judged_run(tests=10), judged_run(tests=10)
     arms = (build.arm("head", head, gated=True), build.arm("base", base))
-    saved(replace(head, arms=arms), tmp_path)
+    write_results(replace(head, arms=arms), tmp_path)
     made = ci_evals("label", ".", "--spot-check=.", "--items=20", cwd=tmp_path)
     assert "10 + 10 verdicts to label" in made.stdout, made.stderr
 
@@ -275,7 +275,7 @@ def test_tests_weigh_alike_in_both_runs(tmp_path):
     folder = tmp_path
     for name, trials in (("head", 3), ("base", 2)):
         (folder / name).mkdir()
-        saved(run(tests=10, trials=trials), folder / name)
+        write_results(judged_run(tests=10, trials=trials), folder / name)
     made = ci_evals("label", "head", "--spot-check=base", "--items=1000", cwd=folder)
     assert "60 + 60 verdicts to label" in made.stdout, made.stdout + made.stderr
 
@@ -290,7 +290,7 @@ def test_tests_that_changed_are_left_out(tmp_path):
         test["digest"] = "0" * 64
     base.write_text(json.dumps(results))
     sheet = label(folder, "--items=1000")
-    assert len(rows(sheet)) == 20 * 3 * 3
+    assert len(read_sheet(sheet)) == 20 * 3 * 3
     completed = calibrate(folder, sheet, "--items=1000")
     assert "Left out: 5 tests whose definition differs between the runs." in completed.stdout, (
         completed.stderr

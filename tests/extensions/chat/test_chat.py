@@ -228,7 +228,7 @@ def test_evaluate_asks_the_judge_if_there_is_a_key(tmp_path, monkeypatch, capsys
 
     settings = ChatSettings(suite="shop.yaml", test="Refund")
     assert "undecided The agent is polite: no key for the LLM" in chat(settings, ENVIRON)
-    with world.llm(lambda asked: fakes.judged()) as models:
+    with world.llm(lambda asked: fakes.judge_answer()) as models:
         monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
         shown = chat(replace(settings, llm_key=models.key), ENVIRON | models.env)
     assert "passed    The agent is polite" in shown

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import CLEAN
+from commands import CLEAN_ENV
 
 pytestmark = pytest.mark.slow
 pty = pytest.importorskip("pty")
@@ -41,7 +41,7 @@ class Terminal:
         name = os.ttyname(its)
         command = ["sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh"]
         command += [sys.executable, "-m", "ci_evals", "chat", "--adapter=python:slow:agent"]
-        self._process = subprocess.Popen(command, cwd=folder, env=CLEAN, start_new_session=True)
+        self._process = subprocess.Popen(command, cwd=folder, env=CLEAN_ENV, start_new_session=True)
         self._its = its
         self._ours, self.shown = ours, ""
 

@@ -22,7 +22,7 @@ def store(folder, outcome: str, reruns: Reruns | None = None):
     info = build.run_info(id=folder.name, reruns=reruns)
     folder.mkdir()
     (folder / "_results.json").write_text(
-        report_texts.dump(build.results(build.suite_result("S", *tests), run=info))
+        report_texts.results_json_text(build.results(build.suite_result("S", *tests), run=info))
     )
     return str(folder)
 

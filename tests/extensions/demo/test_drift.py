@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from commands import ci_evals, write_uncritical
+from commands import ci_evals, write_suite_without_critical_tests
 from doc_pages import page
 
 from ci_evals.extensions.demo.faults import drifted
@@ -40,7 +40,7 @@ def run(folder: Path, head: DemoServer, *options: str) -> tuple[bool, int]:
 
 def pull_requests(folder: Path, days: range, broken=()) -> tuple[list, list]:
     """Each pull request decided against yesterday's run, and with both sides in rounds."""
-    write_uncritical(folder, "demo:retail", SUITE)
+    write_suite_without_critical_tests(folder, "demo:retail", SUITE)
     recorded, both = [], []
     for day in days:
         with agent(day - 1, 3 * day) as main:

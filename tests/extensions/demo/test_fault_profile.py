@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import pytest
-from commands import ci_evals, results_in, start
+from commands import ci_evals, read_results, start
 
 from ci_evals import load_suite
 from ci_evals.extensions.demo import catalog
@@ -181,7 +181,7 @@ def test_a_suite_notices_a_broken_workflow(tmp_path):
         served.send_signal(signal.SIGTERM)
         served.communicate(timeout=300)
     assert ran.returncode == 1, ran.stderr
-    tests = results_in(tmp_path)["suites"][0]["tests"]
+    tests = read_results(tmp_path)["suites"][0]["tests"]
     reasons = {
         test["name"]: [
             item["reason"] for item in test["trials"][0]["findings"] if item["outcome"] == "failed"

@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from commands import ci_evals, results_in, start
+from commands import ci_evals, read_results, start
 
 from ci_evals.extensions.demo import catalog
 from ci_evals.extensions.demo.faults import FaultProfile, Misbehavior, ReplyFault
@@ -191,7 +191,7 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
         served.send_signal(signal.SIGTERM)
         served.communicate(timeout=300)
     assert ran.returncode == 1, ran.stderr
-    tests = results_in(tmp_path)["suites"][0]["tests"]
+    tests = read_results(tmp_path)["suites"][0]["tests"]
     (late,) = (test for test in tests if test["name"] == "Follows up a late parcel")
     failed = [item["reason"] for item in late["trials"][0]["findings"] if item["outcome"] == "failed"]
     assert failed == ["order-number was not extracted; seen: none"]

@@ -134,4 +134,4 @@ class TouchyJudge:
         insulted = self.insult in prompt.text
         asked_for = any(as_data(criterion) in prompt.text for criterion in self.of_tone)
         verdict = "fail" if insulted and asked_for else "pass"
-        return fakes.judged(verdict, "It was heard.")
+        return fakes.judge_answer(verdict, "It was heard.")

@@ -24,7 +24,7 @@ def written(results: Results) -> tuple[dict, list[dict]]:
 
 def run(*trials) -> Results:
     test = build.test_result(trials=trials)
-    return build.completed(build.results(build.suite_result("Refunds", test, agent_id="acme/helper")))
+    return build.with_process(build.results(build.suite_result("Refunds", test, agent_id="acme/helper")))
 
 
 def test_a_suite_is_an_aggregate_with_its_score_and_model():

@@ -4,18 +4,33 @@ import json
 from typing import Any
 
 import pytest
-from tool_results import ERROR, FAILED, FILES, PASSED, official, one, outcomes, read_text, row
+from tool_results import (
+    ERROR,
+    FAILED,
+    FILES,
+    PASSED,
+    official_score,
+    outcomes_by_test,
+    read_set,
+    read_text,
+    row_of,
+)
 
 
 def test_a_sample_of_every_eval_ever_is_one_row_whatever_its_epochs_and_metrics() -> None:
-    results, aggregate = one("eee/base/numbers_samples.jsonl"), one("eee/base/numbers.json")
+    results, aggregate = read_set("eee/base/numbers_samples.jsonl"), read_set("eee/base/numbers.json")
     # The epoch of `four` that broke is not in its score.
-    assert outcomes(results) == {"four": [PASSED, ERROR], "one": [PASSED], "three": [FAILED], "two": [FAILED]}
-    assert row(results, "two").score == 2 / 3  # `is_correct` is true there
+    assert outcomes_by_test(results) == {
+        "four": [PASSED, ERROR],
+        "one": [PASSED],
+        "three": [FAILED],
+        "two": [FAILED],
+    }
+    assert row_of(results, "two").score == 2 / 3  # `is_correct` is true there
     assert (results.suite, results.arm) == (aggregate.suite, aggregate.arm)
     scores = [row.score or 0 for row in results.rows if not row.undecided]
-    assert official(aggregate).value == sum(scores) / 4
-    assert len(row(results, "three").checks) == 2
+    assert official_score(aggregate).value == sum(scores) / 4
+    assert len(row_of(results, "three").checks) == 2
 
 
 def test_a_full_score_of_every_eval_ever_that_is_called_wrong_has_failed() -> None:
@@ -31,7 +46,7 @@ def test_a_sample_of_every_eval_ever_that_broke_is_undecided_though_it_is_called
     broken = [line | {"error": "gone"} for line in lines if line["sample_id"] == "four"]
     assert any(line["evaluation"]["is_correct"] for line in broken)
     (results,) = read_text("".join(json.dumps(line) + "\n" for line in broken))
-    assert outcomes(results) == {"four": [ERROR] * 3}  # one for each epoch
+    assert outcomes_by_test(results) == {"four": [ERROR] * 3}  # one for each epoch
 
 
 def eee_samples(*changes: dict[str, Any]) -> dict[str, list[Any]]:
@@ -39,7 +54,7 @@ def eee_samples(*changes: dict[str, Any]) -> dict[str, list[Any]]:
     text = (FILES / "eee/base/numbers_samples.jsonl").read_text().splitlines()
     passed = next(line for line in map(json.loads, text) if line["sample_id"] == "one")
     (results,) = read_text("".join(json.dumps(passed | change) + "\n" for change in changes))
-    return outcomes(results)
+    return outcomes_by_test(results)
 
 
 @pytest.mark.parametrize(

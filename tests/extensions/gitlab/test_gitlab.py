@@ -5,7 +5,7 @@ from pathlib import Path
 import gitlab_api
 import pytest
 import yaml
-from commands import ci_evals, results_in
+from commands import ci_evals, read_results
 from doc_pages import ROOT
 from werkzeug import Response
 
@@ -69,26 +69,29 @@ def test_of_two_notes_the_oldest_stays(gitlab, played):
 def test_note_deleted_meanwhile_is_created_again(gitlab, played):
     """A person may delete it while it is changed."""
     gitlab.add_note(f"{MARKER}\n\nold")
-    gitlab.faults.append(("^PUT", gitlab_api.refused(404, "404 Not found")))
+    gitlab.faults.append(("^PUT", gitlab_api.error_response(404, "404 Not found")))
     ran = comment(gitlab, played / "passed")
     assert ran.returncode == 0
     assert "Evals passed" in gitlab.notes[0]["body"]
 
 
 REFUSALS = [
-    (gitlab_api.refused(401, "401 Unauthorized"), "CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN"),
-    (gitlab_api.refused(403, "403 Forbidden"), "scope api, role Reporter"),
-    (gitlab_api.refused(403, "403 Forbidden - The project is archived"), "or the project is archived"),
-    (gitlab_api.refused(403, "The discussion is locked"), "GitLab answered 403 (The discussion is locked)"),
-    (gitlab_api.refused(404, "404 Merge Request Not Found"), "or the token may not see it"),
-    (gitlab_api.refused(500, "Internal error"), "the server has a problem; try again later"),
+    (gitlab_api.error_response(401, "401 Unauthorized"), "CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN"),
+    (gitlab_api.error_response(403, "403 Forbidden"), "scope api, role Reporter"),
+    (gitlab_api.error_response(403, "403 Forbidden - The project is archived"), "or the project is archived"),
+    (
+        gitlab_api.error_response(403, "The discussion is locked"),
+        "GitLab answered 403 (The discussion is locked)",
+    ),
+    (gitlab_api.error_response(404, "404 Merge Request Not Found"), "or the token may not see it"),
+    (gitlab_api.error_response(500, "Internal error"), "the server has a problem; try again later"),
     (
         Response("<html>Bad gateway</html>", 502, content_type="text/html"),
         "GitLab answered 502: the server has",
     ),
-    (gitlab_api.refused(404, "404 Project Not Found"), "not found, or"),
-    (gitlab_api.refused(409, "Conflict"), "GitLab answered 409 (Conflict)"),
-    (gitlab_api.refused(422, "Note is too long"), "GitLab answered 422 (Note is too long)"),
+    (gitlab_api.error_response(404, "404 Project Not Found"), "not found, or"),
+    (gitlab_api.error_response(409, "Conflict"), "GitLab answered 409 (Conflict)"),
+    (gitlab_api.error_response(422, "Note is too long"), "GitLab answered 422 (Note is too long)"),
     (Response("<html>Wrong door</html>", 200, content_type="text/html"), "something other than JSON"),
 ]
 
@@ -118,7 +121,7 @@ def test_a_note_is_only_written_if_it_is_worth_one(gitlab, played):
 
 def test_a_server_that_is_busy_is_asked_again(gitlab, played):
     """After as long as it says."""
-    gitlab.faults.append(("^GET /user", gitlab_api.refused(429, "Retry later", retry_after="0")))
+    gitlab.faults.append(("^GET /user", gitlab_api.error_response(429, "Retry later", retry_after="0")))
     ran = comment(gitlab, played / "passed")
     assert "note on !7 created" in ran.stderr + ran.stdout
 
@@ -165,7 +168,7 @@ def test_the_baseline_is_the_target_branchs_newest_pipeline(gitlab, played, tmp_
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert f"commit {2:040x}"[:14] in ran.stdout + ran.stderr
-    assert results_in(tmp_path)["comparison"]["comparable"]
+    assert read_results(tmp_path)["comparison"]["comparable"]
 
 
 def test_the_jobs_own_token_finds_what_passed(gitlab, played, tmp_path):
@@ -174,14 +177,14 @@ def test_the_jobs_own_token_finds_what_passed(gitlab, played, tmp_path):
     gitlab.add_pipeline(2, results(played, "failed"), status="failed")
     ran = run(gitlab, tmp_path, token=None)
     assert "the newest pipeline of main that passed" in ran.stdout + ran.stderr
-    assert results_in(tmp_path)["comparison"]
+    assert read_results(tmp_path)["comparison"]
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
         (None, "none of the last 0 finished pipelines of main has 'results/_results.json'"),
-        (gitlab_api.refused(403, "403 Forbidden"), "the token lacks a right"),
+        (gitlab_api.error_response(403, "403 Forbidden"), "the token lacks a right"),
         (Response("<html>", 200), "something other than JSON"),
     ],
 )
@@ -206,7 +209,7 @@ def test_results_that_are_too_large_are_no_baseline(gitlab, tmp_path):
 
 def test_a_baseline_that_gitlab_cannot_give_is_no_baseline(gitlab, tmp_path):
     """It is asked again, and then the run goes without: its verdict is that of its own gate."""
-    gitlab.faults += [("pipelines", gitlab_api.refused(503, "Busy", retry_after="0"))] * 20
+    gitlab.faults += [("pipelines", gitlab_api.error_response(503, "Busy", retry_after="0"))] * 20
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0
     assert "GitLab answered 503 (Busy): the server has a problem" in " ".join(

@@ -13,7 +13,7 @@ from ci_evals.extensions.gitlab.api import GitLab, GitLabError
 from ci_evals.extensions.gitlab.context import read
 
 NOTES = f"/projects/{PROJECT}/merge_requests/7/notes"
-TROUBLE = gitlab_api.refused(502, "Bad gateway")
+TROUBLE = gitlab_api.error_response(502, "Bad gateway")
 
 
 class Slept(list):
@@ -60,7 +60,7 @@ async def test_trouble_of_gitlabs_is_tried_again(gitlab, slept, method):
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
 async def test_trouble_that_stays_is_said(gitlab, slept, method, status):
     """After three tries."""
-    gitlab.faults += [(method, gitlab_api.refused(status, "Sorry"))] * 9
+    gitlab.faults += [(method, gitlab_api.error_response(status, "Sorry"))] * 9
     with pytest.raises(GitLabError, match=rf"GitLab answered {status} \(Sorry\): the server has a problem"):
         await ask(GitLab(gitlab.url, TOKEN, sleep=slept), method)
     assert len(gitlab.requests) == 3
@@ -76,7 +76,7 @@ async def test_a_note_is_not_sent_twice(gitlab, slept):
 
 async def test_persistent_rate_limit_is_reported(gitlab, slept):
     """A note that was refused for it was not written, so it is sent again, for a while."""
-    gitlab.faults += [("POST", gitlab_api.refused(429, "Retry later"))] * 99
+    gitlab.faults += [("POST", gitlab_api.error_response(429, "Retry later"))] * 99
     with pytest.raises(GitLabError, match=r"GitLab answered 429 \(Retry later\)"):
         await ask(GitLab(gitlab.url, TOKEN, sleep=slept), "POST")
     assert 1 < len(gitlab.requests) < 10
@@ -86,15 +86,15 @@ async def test_persistent_rate_limit_is_reported(gitlab, slept):
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (gitlab_api.refused(401, "401 Unauthorized"), "the token is not valid there: see "),
-        (gitlab_api.refused(403, "403 Forbidden"), "or the project is archived"),
-        (gitlab_api.refused(404, "404 Project Not Found"), "the token may not see it"),
-        (gitlab_api.refused(409, "Conflict"), "GitLab answered 409 (Conflict)"),
-        (gitlab_api.refused(422, "ref is invalid"), "GitLab answered 422 (ref is invalid)"),
-        (gitlab_api.refused(429, "Retry later"), "GitLab answered 429 (Retry later)"),
-        (gitlab_api.refused(500, "Sorry"), "the server has a problem; try again later"),
-        (gitlab_api.refused(403, "x" * 9_999), "…"),
-        (gitlab_api.reply({"no": "list"}), "something other than a list"),
+        (gitlab_api.error_response(401, "401 Unauthorized"), "the token is not valid there: see "),
+        (gitlab_api.error_response(403, "403 Forbidden"), "or the project is archived"),
+        (gitlab_api.error_response(404, "404 Project Not Found"), "the token may not see it"),
+        (gitlab_api.error_response(409, "Conflict"), "GitLab answered 409 (Conflict)"),
+        (gitlab_api.error_response(422, "ref is invalid"), "GitLab answered 422 (ref is invalid)"),
+        (gitlab_api.error_response(429, "Retry later"), "GitLab answered 429 (Retry later)"),
+        (gitlab_api.error_response(500, "Sorry"), "the server has a problem; try again later"),
+        (gitlab_api.error_response(403, "x" * 9_999), "…"),
+        (gitlab_api.json_response({"no": "list"}), "something other than a list"),
         (Response("<html>Sign in</html>", 200), "something other than JSON"),
     ],
 )

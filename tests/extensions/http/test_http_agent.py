@@ -739,7 +739,7 @@ def test_secrets_that_stand_in_headers_are_known() -> None:
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
-@given(world.odd_answers())
+@given(world.odd_responses())
 def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
     """Whatever a server says in its status and headers is an answer or an `AgentError`."""
 

@@ -388,10 +388,10 @@ async def test_recorded_stream_of_an_ai_sdk_server_is_read() -> None:
     """As `RECORD=1 make frameworks` recorded it, ai 7.0.173; with the options on the page."""
 
     async def recorded(name: str) -> list[Any]:
-        with recorded_http.served(
+        with recorded_http.serve_recorded(
             recorded_http.load(Path(__file__).parents[2] / f"agents/recorded_http/ai-sdk-{name}.json")
         ) as stub:
-            replies, _ = await framework_chats.TALKS["ai-sdk"][name](stub.url)
+            replies, _ = await framework_chats.CONVERSATIONS["ai-sdk"][name](stub.url)
         return replies
 
     hello, refund = await recorded("refund")

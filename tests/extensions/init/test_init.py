@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from commands import ci_evals, files_in, results_in
+from commands import ci_evals, read_files, read_results
 from doc_pages import ROOT
 
 from ci_evals.agent_registry import AGENT_KINDS
@@ -240,7 +240,7 @@ def test_what_needs_nothing_of_the_users_plays_at_once(repository, adapter):
     assert f"ci-evals run {SUITE} --provider=offline" in done.stdout
     played = ci_evals("run", SUITE, "--provider=offline", cwd=repository, env={"PATH": os.environ["PATH"]})
     assert played.returncode == 0, played.stdout + played.stderr
-    results = results_in(repository)
+    results = read_results(repository)
     assert (results["score"], results["counts"]["tests"]) == (100, 4)
 
 
@@ -318,7 +318,7 @@ def test_what_is_there_is_not_written_over(repository, there):
     done = ci_evals("init", "--adapter=python", cwd=repository)
     assert done.returncode == 2
     assert f"{there}': already there, and not overwritten" in done.stderr
-    assert files_in(repository) == {there: b"mine"}
+    assert read_files(repository) == {there: b"mine"}
 
 
 def test_half_of_it_is_never_left(repository):
@@ -356,7 +356,7 @@ def test_a_folder_of_the_repository(repository):
     (repository / "desk").mkdir()
     done = ci_evals("init", "desk", "--adapter=demo", cwd=repository)
     assert done.returncode == 0
-    assert set(files_in(repository)) == {f"desk/{SUITE}", f"desk/{SCHEMA}", WORKFLOW}
+    assert set(read_files(repository)) == {f"desk/{SUITE}", f"desk/{SCHEMA}", WORKFLOW}
     assert the_action((repository / WORKFLOW).read_text())["suites"] == "desk/evals/\n"
 
 
@@ -377,7 +377,7 @@ def test_impossible_values_are_refused(repository, args, text):
     done = ci_evals("init", *args, cwd=repository)
     assert (done.returncode, done.stdout) == (2, "")
     assert text in done.stderr
-    assert files_in(repository) == {}
+    assert read_files(repository) == {}
 
 
 def test_an_environment_of_the_repository_is_named(repository):

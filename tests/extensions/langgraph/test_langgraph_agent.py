@@ -11,7 +11,7 @@ import framework_chats
 import pytest
 import recorded_http
 import world
-from agent_cases import NOBODY
+from agent_cases import UNREACHABLE_URL
 
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
@@ -29,8 +29,8 @@ CALLS = (
 async def converse(name, change=lambda exchange: exchange):
     """The replies of a recorded talk, the state, and what was asked."""
     exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"langgraph-{name}.json")]
-    with recorded_http.served(exchanges) as stub:
-        replies, state = await framework_chats.TALKS["langgraph"][name](stub.url)
+    with recorded_http.serve_recorded(exchanges) as stub:
+        replies, state = await framework_chats.CONVERSATIONS["langgraph"][name](stub.url)
     return replies, state, stub.asked
 
 
@@ -87,7 +87,7 @@ async def test_calls_inside_a_subgraph_are_evidence_too():
 
 async def test_a_run_that_fails():
     """The server answers with 200 and an event: the error is the agent's own."""
-    with recorded_http.served(recorded_http.load(RECORDED / "langgraph-failed.json")) as stub:
+    with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-failed.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url)
         session = await agent.open_session(AgentContract.played_test)
         reply = await agent.send_message(session, "fail", timeout=5)
@@ -97,7 +97,7 @@ async def test_a_run_that_fails():
 
 async def test_an_assistant_that_the_server_does_not_have():
     """It refuses the run, and names those that it has."""
-    with recorded_http.served(recorded_http.load(RECORDED / "langgraph-nobody.json")) as stub:
+    with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-nobody.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url, "nobody")
         session = await agent.open_session(AgentContract.played_test)
         with pytest.raises(AgentError, match=r"answered with status 422: Invalid assistant: 'nobody'\. Must"):
@@ -179,9 +179,9 @@ async def test_what_a_run_is_given():
         "resume": {"answer": "{{message}}"},
     }
     exchanges = recorded_http.load(RECORDED / "langgraph-inside.json")
-    with recorded_http.served(exchanges) as stub:
+    with recorded_http.serve_recorded(exchanges) as stub:
         agent = framework_chats.agent("langgraph", stub.url, "outer", "secret-key-1", **options)
-        await framework_chats.talk(agent, "Refund order A-1", "Are you sure?", "yes")
+        await framework_chats.converse(agent, "Refund order A-1", "Are you sure?", "yes")
     first, _, third = [body for _, path, body in stub.asked if path.endswith("/runs/stream")]
     assert first["input"]["plan"] == "Ida Berg"
     assert first["context"] == {"user": {"name": "Ida Berg"}}
@@ -215,7 +215,7 @@ async def test_another_server(answer, why):
 async def test_one_that_is_not_there_and_one_that_is_locked():
     """They are told apart."""
     with pytest.raises(AgentError) as gone:
-        await framework_chats.agent("langgraph", NOBODY).open_session(AgentContract.played_test)
+        await framework_chats.agent("langgraph", UNREACHABLE_URL).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
     with world.serving() as server:
         server.expect_request("/threads").respond_with_response(world.UNAUTHORIZED.response())

@@ -4,7 +4,7 @@ import json
 import sys
 from contextlib import asynccontextmanager
 
-from commands import CLEAN
+from commands import CLEAN_ENV
 from mcp import Client, StdioServerParameters, stdio_client
 
 AGENT = """
@@ -57,7 +57,7 @@ class Served:
 
 
 def parameters(folder, *options, **environ):
-    environment = CLEAN | {"CI_EVALS_PROVIDER": "offline"} | environ
+    environment = CLEAN_ENV | {"CI_EVALS_PROVIDER": "offline"} | environ
     return StdioServerParameters(
         command=sys.executable, args=["-P", "-m", "ci_evals", "mcp", *options], env=environment, cwd=folder
     )

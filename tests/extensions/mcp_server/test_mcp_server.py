@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, ci_evals, holders
+from commands import CLEAN_ENV, ci_evals, open_descriptors
 from served import SUITE, parameters, served, write_shop
 
 pytestmark = pytest.mark.slow
@@ -251,12 +251,12 @@ def begin_run(server, folder, number):
     (folder / "asked").unlink(missing_ok=True)
     server.run_tests(number)
     wait_until((folder / "asked").exists)
-    assert holders(folder / "held")
+    assert open_descriptors(folder / "held")
 
 
 def wait_until_ended(folder):
     """Wait until there is neither a run nor an agent."""
-    wait_until(lambda: not holders(folder / "held"))
+    wait_until(lambda: not open_descriptors(folder / "held"))
     wait_until(lambda: not runs_of(folder))
 
 
@@ -280,7 +280,7 @@ def test_without_the_sdk_the_command_says_how_to_install_it(tmp_path):
     command = [sys.executable, "-P", "-m", "ci_evals", "mcp"]
     ran = subprocess.run(
         command,
-        env=CLEAN | {"PYTHONPATH": str(tmp_path / "path")},
+        env=CLEAN_ENV | {"PYTHONPATH": str(tmp_path / "path")},
         cwd=tmp_path,
         input="",
         capture_output=True,

@@ -8,7 +8,7 @@ import pytest
 from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import card_of
+from plans import scorecard_of_results
 from property_examples import examples
 
 from ci_evals.domain.choices import Regression
@@ -177,7 +177,9 @@ def test_merged_shards_equal_the_whole_run(data):
     # Which shard came first decides the order of suites, and nothing else.
     order = [suite.name for suite in found.card.suites]
     whole = run(*sorted(suites, key=lambda suite: order.index(suite.name)), id=found.info.id)
-    expected = conclude(card_of(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline))
+    expected = conclude(
+        scorecard_of_results(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline)
+    )
     assert conclude(found.card, found.info, POLICY, found.ending, BaselineResults(baseline)) == replace(
         expected, run=found.info
     )
@@ -189,7 +191,7 @@ def plan_of(suites) -> Plan:
     """The plan that these results are of."""
     planned = []
     for suite in suites:
-        (whole,) = plans.planned(*({"name": test.name} for test in suite.tests), name=suite.name).suites
+        (whole,) = plans.make_plan(*({"name": test.name} for test in suite.tests), name=suite.name).suites
         digests = tuple(test.digest for test in suite.tests)
         lines = tuple(test.line for test in suite.tests)
         planned.append(replace(whole, file=suite.file, test_digests=digests, test_lines=lines))
@@ -225,7 +227,9 @@ def test_all_shards_are_the_whole(data):
     of = data.draw(st.integers(1, sum(len(suite.tests) for suite in suites)))
     found = merged(*data.draw(st.permutations(shards_of(suites, of, baseline))))
     whole = run(*suites, id=found.info.id)
-    expected = conclude(card_of(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline))
+    expected = conclude(
+        scorecard_of_results(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline)
+    )
     assert conclude(found.card, found.info, POLICY, found.ending, BaselineResults(baseline)) == replace(
         expected, run=found.info
     )
@@ -567,7 +571,7 @@ def test_a_part_of_a_run_is_not_compared():
     part = run(suite_of("a", a_test("1")), shard=build.shard(1, 2))
     whole = run(suite_of("a", a_test("1"), a_test("2")))
     policy = Policy(max_drop=1, max_drops=DROPS, regression=Regression.ANY)
-    results = conclude(card_of(part), part.run, policy, RunEnding(), BaselineResults(whole))
+    results = conclude(scorecard_of_results(part), part.run, policy, RunEnding(), BaselineResults(whole))
     assert results.comparison is None
     fields = {check.name: check.note for check in results.gate.checks if check.note}
     assert set(fields) == {"max-drop", "max-drop suite:a", "regression"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import github_api
 import pytest
-from commands import ci_evals, files_in, results_in
+from commands import ci_evals, read_files, read_results
 from github_api import TOKEN
 from github_runner import Step
 
@@ -139,7 +139,7 @@ def test_every_report_is_written(shards):
     step = step_in(shards)
     completed = ci_evals("merge", "shards", "--min-score=0", cwd=shards, env=step.variables(step.folder, {}))
     assert completed.returncode == 1, completed.stderr  # critical tests fail
-    written = files_in(shards / "results")
+    written = read_files(shards / "results")
     assert {"_results.json", "summary.md", "junit.xml"} <= set(written)
     for folder in ("HR-assistant", "Retail-assistant"):
         assert any(name.startswith(f"{folder}/") and name.endswith("/_summary.md") for name in written)
@@ -160,7 +160,7 @@ def test_a_shard_that_is_missing(shards):
         "merge", "shards", "--shards=3", "--thresholds=suite:Third=80", "--junit=j/tests.xml", cwd=shards
     )
     assert completed.returncode == 3, completed.stderr
-    gate = results_in(shards)["gate"]
+    gate = read_results(shards)["gate"]
     assert gate["reasons"] == ["1 of 3 shards is missing: rerun its job"]
     assert (gate["passed"], gate["exitCode"]) == (False, 3)
     assert "1 of 3 shards is missing" in completed.stdout
@@ -188,7 +188,7 @@ def test_a_run_that_was_cut_short_is_not_trusted(shards):
     cut["run"] |= {"status": "stopped", "stoppedBecause": "the agent refused the key"}
     file.write_text(json.dumps(cut))
     assert ci_evals("merge", "shards", "--shards=2", "--no-gate", cwd=shards).returncode == 3
-    assert results_in(shards)["gate"]["reasons"] == [
+    assert read_results(shards)["gate"]["reasons"] == [
         "the run of shards/1-hr/_results.json was stopped: the agent refused the key"
     ]
 
@@ -208,7 +208,7 @@ def test_ways_to_name_results(shards, named):
     (shards / "shards/0-logs/log.txt").write_text("x")
     completed = ci_evals("merge", *named, "--shards=2", "--no-gate", cwd=shards)
     assert completed.returncode == 0, completed.stderr
-    assert [suite["name"] for suite in results_in(shards)["suites"]] == ["HR assistant", "Retail assistant"]
+    assert [suite["name"] for suite in read_results(shards)["suites"]] == ["HR assistant", "Retail assistant"]
 
 
 def test_all_unreadable_files_are_reported_at_once(shards):
@@ -257,7 +257,7 @@ def test_a_shard_without_a_suite_is_none(shards):
     file = shards / "shards/1-hr/_results.json"
     file.write_text(json.dumps(read(file) | {"suites": []}))
     assert ci_evals("merge", "shards", "--shards=2", cwd=shards).returncode == 3
-    assert "shards/1-hr/_results.json holds no suite" in results_in(shards)["gate"]["reasons"][0]
+    assert "shards/1-hr/_results.json holds no suite" in read_results(shards)["gate"]["reasons"][0]
 
 
 def test_a_test_in_two_shards_is_refused(shards):
@@ -281,21 +281,21 @@ def test_a_floor_on_a_name_that_no_shard_has(shards):
     file.write_text(json.dumps(lost))
     completed = ci_evals(*asked, "--max-errors=5", cwd=shards)
     assert completed.returncode == 3
-    assert "did you mean 'safety'?" in results_in(shards)["gate"]["reasons"][0]
+    assert "did you mean 'safety'?" in read_results(shards)["gate"]["reasons"][0]
 
 
 def test_baselines(shards, played):
     """A path, none, or what GitHub has; a path that is not there is refused."""
     asked = ("merge", "shards", "--no-gate")
     assert ci_evals(*asked, f"--baseline={played / 'before'}", cwd=shards).returncode == 0
-    assert results_in(shards)["comparison"]["delta"] < -5
+    assert read_results(shards)["comparison"]["delta"] < -5
     assert ci_evals(*asked, "--baseline=none", cwd=shards).returncode == 0
-    assert results_in(shards)["comparison"] is None
+    assert read_results(shards)["comparison"] is None
     completed = ci_evals(*asked, "--baseline=nowhere", cwd=shards)
     assert completed.returncode == 2
     assert "--baseline: nowhere" in completed.stderr
     assert ci_evals(*asked, "--baseline=auto", cwd=shards).returncode == 0
-    assert results_in(shards)["run"]["baselineNote"].startswith("no baseline: ")
+    assert read_results(shards)["run"]["baselineNote"].startswith("no baseline: ")
 
 
 def test_token_in_an_error_of_github_is_removed(shards):
@@ -307,9 +307,9 @@ def test_token_in_an_error_of_github_is_removed(shards):
             "merge", "shards", "--no-gate", "--baseline=auto", "--baseline-branch=main", cwd=shards, env=known
         )
     assert completed.returncode == 0, completed.stderr
-    assert "may not" in results_in(shards)["run"]["baselineNote"]
+    assert "may not" in read_results(shards)["run"]["baselineNote"]
     assert TOKEN not in completed.stdout + completed.stderr
-    assert not any(TOKEN.encode() in text for text in files_in(shards / "results").values())
+    assert not any(TOKEN.encode() in text for text in read_files(shards / "results").values())
 
 
 @pytest.mark.parametrize("attempt", [1, 2])
@@ -320,7 +320,7 @@ def test_a_rerun_of_shards_says_that_it_is_decided_by_itself(shards, attempt):
     assert completed.returncode == 0, completed.stderr
     said = "this is attempt 2 of the workflow run: merged shards are decided by themselves"
     assert (said in completed.stderr) == (attempt == 2)
-    warnings = results_in(shards)["run"]["warnings"]
+    warnings = read_results(shards)["run"]["warnings"]
     assert any(warning.startswith(said) for warning in warnings) == (attempt == 2)
 
 
@@ -332,4 +332,4 @@ def test_keys_of_the_environment_are_taken_out(shards):
     completed = ci_evals("merge", "shards", "--no-gate", cwd=shards, env={"OPENAI_API_KEY": key})
     assert completed.returncode == 0, completed.stderr
     assert key not in completed.stdout + completed.stderr
-    assert not any(key.encode() in text for text in files_in(shards / "results").values())
+    assert not any(key.encode() in text for text in read_files(shards / "results").values())

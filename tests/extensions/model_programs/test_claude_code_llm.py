@@ -27,10 +27,10 @@ def program(tmp_path):
     def made(reply='return "Hello"', environ=None, version=claude_program.VERSION, **options):
         folder = tmp_path / "bin"
         claude_program.install(folder, reply, version)
-        options = {"limiter": world.limiter(budget=world.ONCE), **options}
+        options = {"limiter": world.limiter(budget=world.NO_RETRIES), **options}
         return ClaudeCodeLLM("sonnet", claude_program.environ(folder, **environ or {}), **options)
 
-    made.asked = lambda: claude_program.asked(tmp_path / "bin")
+    made.asked = lambda: claude_program.read_requests(tmp_path / "bin")
     return made
 
 
@@ -125,25 +125,33 @@ async def test_a_retry_that_may_help_is_waited_for(program, retry):
 @pytest.mark.parametrize(
     ("reply", "kind", "text"),
     [
-        ("refused('Not logged in · Please run /login')", NO_ACCESS, "no access to Claude: Not logged in"),
-        ("refused('Invalid API key · Fix external API key', 401)", NO_ACCESS, "Invalid API key"),
-        ("refused('API Error: 401 unauthorized', 401)", NO_ACCESS, "claude auth login"),
+        (
+            "error_result('Not logged in · Please run /login')",
+            NO_ACCESS,
+            "no access to Claude: Not logged in",
+        ),
+        ("error_result('Invalid API key · Fix external API key', 401)", NO_ACCESS, "Invalid API key"),
+        ("error_result('API Error: 401 unauthorized', 401)", NO_ACCESS, "claude auth login"),
         (
             f"say(**{RETRY | {'attempt': 2}}); time.sleep(60)",
             NO_ACCESS,
             "authentication_failed (401); log in",
         ),
-        ("refused('OAuth token has expired')", NO_ACCESS, "OAuth token has expired"),
-        ("refused('This organization has been disabled')", NO_ACCESS, "has been disabled"),
-        ("refused('Credit balance is too low')", NO_ACCESS, "Credit balance"),
+        ("error_result('OAuth token has expired')", NO_ACCESS, "OAuth token has expired"),
+        ("error_result('This organization has been disabled')", NO_ACCESS, "has been disabled"),
+        ("error_result('Credit balance is too low')", NO_ACCESS, "Credit balance"),
         (
-            'refused("You\'ve hit your session limit · resets 4:50pm", 429)',
+            'error_result("You\'ve hit your session limit · resets 4:50pm", 429)',
             NO_ACCESS,
             "cannot be used for now: You've hit your session limit · resets 4:50pm",
         ),
-        ("refused('Request rejected (429)', 429)", FAILED, "lower parallel"),
-        ("refused('API Error: Repeated 529 Overloaded errors', 529)", FAILED, "failed: API Error: Repeated"),
-        ("refused('', 500)", FAILED, "failed: success, status 500"),
+        ("error_result('Request rejected (429)', 429)", FAILED, "lower parallel"),
+        (
+            "error_result('API Error: Repeated 529 Overloaded errors', 529)",
+            FAILED,
+            "failed: API Error: Repeated",
+        ),
+        ("error_result('', 500)", FAILED, "failed: success, status 500"),
         ("result(None, subtype='error_during_execution', errors=['no net']); sys.exit(1)", FAILED, "no net"),
         ("result(None, subtype='error_max_turns', is_error=True)", NO_USE, "wanted form (error_max_turns)"),
         ("result('x', subtype=['success'])", FAILED, "failed: x"),
@@ -173,7 +181,7 @@ again = os.path.join(os.path.dirname(sys.argv[0]), "again")
 if os.path.exists(again):
     return "Hello"
 open(again, "w").close()
-refused("Request rejected (429)", 429)
+error_result("Request rejected (429)", 429)
 sys.exit()
 """,
         limiter=world.limiter(waits),
@@ -187,7 +195,7 @@ sys.exit()
 async def test_no_secret_is_told(program):
     """Neither of the result nor of standard error."""
     redactor = Redactor({"sk-secret-1"})
-    for reply in ("refused('bad sk-secret-1')", "sys.exit('bad sk-secret-1')"):
+    for reply in ("error_result('bad sk-secret-1')", "sys.exit('bad sk-secret-1')"):
         assert "bad ***" in str(await failure(program(reply, redactor=redactor)))
 
 
@@ -288,7 +296,7 @@ def test_a_model_serves_one_event_loop_after_the_other(program):
 def test_the_version_is_asked_once(program, tmp_path):
     """Judge and user are two models of one program."""
     assert program().version == program().version == "2.1.296"
-    assert claude_program.versions_asked(tmp_path / "bin") == 1
+    assert claude_program.count_version_requests(tmp_path / "bin") == 1
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ def program(tmp_path):
 
     def made(reply='return "Hello"', environ=None, version=copilot_program.VERSION, **options):
         copilot_program.install(tmp_path / "bin", reply, version)
-        options = {"limiter": world.limiter(budget=world.ONCE), **options}
+        options = {"limiter": world.limiter(budget=world.NO_RETRIES), **options}
         return CopilotLLM("gpt-5.4", claude_program.environ(tmp_path / "bin", **environ or {}), **options)
 
-    made.asked = lambda: claude_program.asked(tmp_path / "bin")
+    made.asked = lambda: claude_program.read_requests(tmp_path / "bin")
     return made
 
 

@@ -10,7 +10,7 @@ import pytest
 import shop_agents
 import world
 import yaml
-from seeded import block
+from seeded_judges import prompt_block
 from shop_agents import SUITE, ShopAgent
 
 from ci_evals import UsageError, load_suite, run_suite, write_reports
@@ -27,11 +27,11 @@ OPTIONS = ("--provider=openai", "--judge-model=judge-1", "--judge-cache=off", "-
 
 def answer(asked) -> str:
     """A judge that looks for the amount, and for the claim of a refund with its call."""
-    turns = block(asked.text, "conversation")[:-1]
+    turns = prompt_block(asked.text, "conversation")[:-1]
     if "<calls>" not in asked.text:
         met = any("30 euros" in turn["agent"] for turn in turns)
-        return fakes.judged("pass" if met else "fail", "So it is.", looked_at=range(1, len(turns) + 1))
-    refunds = [call["call"] for call in block(asked.text, "calls") if call["name"] == "refund"]
+        return fakes.judge_answer("pass" if met else "fail", "So it is.", looked_at=range(1, len(turns) + 1))
+    refunds = [call["call"] for call in prompt_block(asked.text, "calls") if call["name"] == "refund"]
     listed = []
     for turn in turns:
         claims = []

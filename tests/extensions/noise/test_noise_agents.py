@@ -5,7 +5,7 @@ import shutil
 import socket
 
 import pytest
-from commands import ci_evals, files_in, results_in, write_suite
+from commands import ci_evals, read_files, read_results, write_suite
 
 from ci_evals.domain.errors import Exit
 
@@ -83,14 +83,14 @@ def test_it_is_started_again(run):
     own = (run / "results/agent.log").read_text()
     noise_report = noise(run)
     assert noise_report.returncode == Exit.PASSED, noise_report.stderr
-    assert results_in(run)["studies"]["noise"]["plays"] == 6
+    assert read_results(run)["studies"]["noise"]["plays"] == 6
     assert (run / "results/noise-agent.log").read_text().strip() == "serving"
     assert (run / "results/agent.log").read_text() == own
 
 
 def test_its_death_in_the_middle_is_one_message(run):
     """With its last words and their log. Nothing is saved, though most conversations had been played."""
-    before = files_in(run)
+    before = read_files(run)
     noise_report = noise(run, plays=20, REPLIES="45")
     assert noise_report.returncode == Exit.INVALID, noise_report.stdout
     (line,) = noise_report.stderr.splitlines()[1:]  # after what is to be done
@@ -98,7 +98,7 @@ def test_its_death_in_the_middle_is_one_message(run):
     assert "ended with exit code 7 in the middle of the run" in line
     assert "(its output, in noise-agent.log, ends: serving no memory left for ***)" in line
     assert "Nothing is saved. " in line
-    after = files_in(run)
+    after = read_files(run)
     assert "no memory left for ***" in str(after.pop("results/noise-agent.log"))
     assert after == before
 

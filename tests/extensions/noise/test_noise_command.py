@@ -8,10 +8,11 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import fakes
 import pytest
-import seeded
+import seeded_judges
 import world
-from commands import ci_evals, files_in, results_in, start, write_suite
+from commands import ci_evals, read_files, read_results, start, write_suite
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
@@ -56,18 +57,18 @@ class Chance:
 
     def drawn(self, what: str) -> bool:
         self.calls[what] += 1
-        return seeded.luck("seed", what, self.calls[what]) < getattr(self, what)
+        return seeded_judges.seeded_chance("seed", what, self.calls[what]) < getattr(self, what)
 
-    def reply(self, heard: world.Heard) -> dict:
+    def reply(self, heard: world.AgentMessage) -> dict:
         assert heard.variables["tenant"] == TENANT
         helps = not self.drawn("agent") and "kindly" in heard.text
         return world.message("I have helped you." if helps else "I cannot say.", workflows=[], trace={})
 
-    def model(self, asked: world.Asked) -> str:
+    def model(self, asked: world.ModelRequest) -> str:
         if not asked.wants_json:
             return "Where on earth is it?" if self.drawn("user") else "Where is my order, kindly?"
         helps = "I have helped you." in asked.text
-        return seeded.verdict_json("pass" if helps is not self.drawn("judge") else "fail")
+        return fakes.judge_answer("pass" if helps is not self.drawn("judge") else "fail")
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +107,11 @@ class served:  # noqa: N801  # read as a function
 @pytest.mark.parametrize(("alone", "best"), [("agent", "loops"), ("user", "loops"), ("judge", "votes")])
 def test_one_source_alone(run, alone, best):
     """It is found to be nearly all of the noise, and what to do about it is said."""
-    before = results_in(run)
+    before = read_results(run)
     with served(Chance(**{alone: 0.5})) as env:
         completed = ci_evals("noise", "results", "--plays=4", "--prices=prices.yaml", cwd=run, env=env)
     assert completed.returncode == 0, completed.stderr
-    after = results_in(run)
+    after = read_results(run)
     found = after["studies"]["noise"]
     parts = {part["source"]: part for part in found["parts"]}
     assert parts[alone]["share"]["value"] > 0.8
@@ -142,7 +143,7 @@ def test_without_a_key(tmp_path):
         ):
             completed = ci_evals(*args, cwd=tmp_path, env=env)
             assert completed.returncode == 0, completed.stderr
-    found = results_in(tmp_path)["studies"]["noise"]
+    found = read_results(tmp_path)["studies"]["noise"]
     agent, *others = found["parts"]
     assert agent["share"] == {"value": 1, "low": 1, "high": 1, "count": found["tests"]}
     assert all(part["variance"]["high"] == 0 for part in others)
@@ -155,7 +156,7 @@ def test_without_a_key(tmp_path):
 
 def test_an_interruption(run):
     """Ends it in time, keeps nothing, and says what it has cost."""
-    before = files_in(run)
+    before = read_files(run)
     chance = Chance()
 
     def slow(asked):
@@ -173,12 +174,12 @@ def test_an_interruption(run):
     assert process.returncode == 130, err
     assert "Interrupted: nothing is saved. " in err
     assert "conversations played, 0 judged again" in err
-    assert files_in(run) == before
+    assert read_files(run) == before
 
 
 def test_an_agent_that_cannot_be_reached(run):
     """Of what broke off nothing is told, and nothing is saved."""
-    before = files_in(run)
+    before = read_files(run)
     with served(Chance()) as env:
         completed = ci_evals(
             "noise", "results", "--quiet", cwd=run, env=env | {"AGENT_KEY": "another-key-1234"}
@@ -186,7 +187,7 @@ def test_an_agent_that_cannot_be_reached(run):
     assert completed.returncode == 3, completed.stderr
     assert "Stopped: " in completed.stderr
     assert "Nothing is saved" in completed.stderr
-    assert files_in(run) == before
+    assert read_files(run) == before
 
 
 def changed(run: Path, **fields) -> None:
@@ -242,10 +243,10 @@ def asked(run, monkeypatch):
 )
 def test_what_is_refused(run, asked, options, message):
     """Before anybody is asked; what is there stays as it is."""
-    before = files_in(run)
+    before = read_files(run)
     with pytest.raises(UsageError, match=message):
         measure_noise(replace(asked, prices=Path("prices.yaml"), **options), RunContext())
-    assert files_in(run) == before
+    assert read_files(run) == before
 
 
 def test_cost_of_more_trials_follows_from_what_was_paid(run, asked):

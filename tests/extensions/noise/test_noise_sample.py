@@ -52,7 +52,7 @@ def sheet_of(
 
 
 RUN = run_of(a=(trial_of("Hello", "It is broken", "Thanks"),), b=(trial_of("Hello", "Where is it?"),))
-PLAN = plans.planned(plans.A | AUTO, plans.B | AUTO)
+PLAN = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | AUTO)
 
 
 def test_words_are_held():
@@ -82,7 +82,7 @@ def test_an_agent_may_end_before_words_that_were_recorded():
 
 def test_scripted_tests_are_only_replayed_whole():
     """A test of fixed turns alone is played anew only, and so is any with a scripted user."""
-    fixed = plans.planned(plans.A | AUTO, plans.B | {"turns": [{"user": "Hello"}], "maxTurns": 1})
+    fixed = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | {"turns": [{"user": "Hello"}], "maxTurns": 1})
     assert sheet_of(RUN, fixed, "j").fixed == {(1, 0): 0}
     assert sheet_of(RUN, PLAN, None, user=None).fixed == {}
 
@@ -136,7 +136,7 @@ def test_a_secret_word_of_a_fixed_turn():
 
 def test_suites_of_one_name():
     """A test is taken from the file that it was in, where that is still there."""
-    other = plans.planned(plans.A | AUTO, plans.B | AUTO).suites[0]
+    other = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | AUTO).suites[0]
     moved = Plan(suites=(type(other)(**{**vars(other), "file": "other.json"}), *PLAN.suites), loops=1)
     found = match_tests(RUN, pick_tests(RUN, "r.json", 5, 0), moved, Redactor())
     assert {one.planned.file for one in found} == {"s.json"}

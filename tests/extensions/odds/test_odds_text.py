@@ -55,6 +55,8 @@ def test_odds_told_from_single_trials_say_so():
 def test_a_recorded_gate_that_no_option_could_ask_for_is_not_held(tmp_path, capsys):
     """Whoever wrote the file: the usual floor is looked at."""
     file = tmp_path / "_results.json"
-    file.write_text(report_texts.dump(build.results(run=build.run_info(config={"minScore": 10**400}))))
+    file.write_text(
+        report_texts.results_json_text(build.results(run=build.run_info(config={"minScore": 10**400})))
+    )
     odds(OddsSettings(results=file), RunContext())
     assert "min-score" in capsys.readouterr().out

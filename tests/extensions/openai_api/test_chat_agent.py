@@ -10,7 +10,7 @@ from typing import Any
 import endpoints
 import pytest
 import world
-from endpoints import Asked, Endpoint, calls, completion
+from endpoints import Endpoint, EndpointRequest, completion, tool_calls
 from hypothesis import HealthCheck, given, settings
 from property_examples import examples
 from world import Fault
@@ -32,7 +32,7 @@ TEST = Test(
     turns=({"user": "Hello"},),
     evaluations=({"criterion": "Helpful"},),
 )
-REFUND = calls(("refund", {"plan": "Pro", "days": 3}))
+REFUND = tool_calls(("refund", {"plan": "Pro", "days": 3}))
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ async def test_a_key_is_not_needed(stub: Endpoint) -> None:
 
 async def test_calls_of_tools_are_evidence(stub: Endpoint) -> None:
     """Names and arguments of all calls, later arguments over earlier ones."""
-    named = calls(("look_up", {"plan": "Basic"}), ("refund", {"plan": "Pro", "days": 3}))
+    named = tool_calls(("look_up", {"plan": "Basic"}), ("refund", {"plan": "Pro", "days": 3}))
     reply = await reply_to(stub, completion("Done.", tool_calls=named))
     assert reply.workflows == ("look_up", "refund")
     assert reply.params == {"plan": "Pro", "days": 3}
@@ -172,7 +172,11 @@ async def test_calls_of_tools_are_evidence(stub: Endpoint) -> None:
         ({}, {"request": {"tools": []}}, None),
         ({"tool_calls": [{"function": {}}]}, {"request": {"tools": [{"type": "function"}]}}, None),
         ({"tool_calls": "refund"}, {"request": {"tools": [{"type": "function"}]}}, None),
-        ({"tool_calls": [*calls(("refund", {})), 1]}, {"request": {"tools": [{"type": "function"}]}}, None),
+        (
+            {"tool_calls": [*tool_calls(("refund", {})), 1]},
+            {"request": {"tools": [{"type": "function"}]}},
+            None,
+        ),
         ({"function_call": "refund"}, {"request": {"functions": [{"name": "refund"}]}}, None),
     ],
 )
@@ -205,7 +209,7 @@ async def test_arguments_that_are_no_object_are_the_input(
     stub: Endpoint, given: str, params: dict[str, Any] | None
 ) -> None:
     """Whether JSON or not; an empty text is how servers write none. Half an object is unknown."""
-    reply = await reply_to(stub, completion("Hi", tool_calls=calls(("look_up", given))))
+    reply = await reply_to(stub, completion("Hi", tool_calls=tool_calls(("look_up", given))))
     assert reply.params == params
 
 
@@ -214,7 +218,7 @@ async def test_arguments_that_were_not_captured_leave_the_parameters_unknown(
     stub: Endpoint, function: dict[str, Any]
 ) -> None:
     """Also those of other calls: a check that a parameter was not given must not pass."""
-    others = calls(("refund", {"plan": "Pro"}))
+    others = tool_calls(("refund", {"plan": "Pro"}))
     reply = await reply_to(stub, completion("Hi", tool_calls=[*others, {"id": "c", "function": function}]))
     assert (reply.workflows, reply.params) == (("refund", "look_up"), None)
     assert [call.arguments for call in reply.tool_calls] == [{"plan": "Pro"}, None]
@@ -237,7 +241,7 @@ async def test_tools_that_are_left_to_the_caller(stub: Endpoint) -> None:
     """Their results are sent until the agent says something; all of it is one reply."""
     answers = [
         completion(
-            "Let me look.", finish="tool_calls", tool_calls=calls(("look_up", {"id": 7}), ("clock", ""))
+            "Let me look.", finish="tool_calls", tool_calls=tool_calls(("look_up", {"id": 7}), ("clock", ""))
         ),
         completion(None, finish="tool_calls", tool_calls=REFUND),
         completion("You get it back."),
@@ -327,7 +331,7 @@ async def test_calls_beside_words_were_run_by_the_endpoint_itself(stub: Endpoint
 
 async def test_a_tool_that_hands_over(stub: Endpoint) -> None:
     """Its call ends the reply, with or without words."""
-    person = calls(("to_person", {"why": "angry"}))
+    person = tool_calls(("to_person", {"why": "angry"}))
     for text in (None, "A colleague will call."):
         body = completion(text, finish="tool_calls", tool_calls=person)
         reply = await reply_to(stub, body, escalationTools=["to_person"], toolResults={"x": 1})
@@ -475,9 +479,9 @@ async def test_a_connection_that_breaks_under_a_message_ends_it(waits: list[floa
 async def test_all_rounds_share_the_turns_timeout() -> None:
     """What the first rounds took is missing to the last; the message names the whole."""
 
-    def answer(_: Asked) -> Any:
+    def answer(_: EndpointRequest) -> Any:
         time.sleep(0.3)
-        return completion(None, tool_calls=calls(("refund", {})))
+        return completion(None, tool_calls=tool_calls(("refund", {})))
 
     with endpoints.serving(answer) as stub:
         agent = agent_at(stub.url, options={"toolResults": {"refund": "ok"}})
@@ -523,7 +527,7 @@ def test_a_request_leaves_ours_to_us(request_: dict[str, Any]) -> None:
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
-@given(world.odd_answers())
+@given(world.odd_responses())
 def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
     """Whatever a server says in its status and headers is an answer or an `AgentError`."""
 

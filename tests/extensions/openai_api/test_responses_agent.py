@@ -14,7 +14,7 @@ import pytest
 import recorded_http
 import world
 from each_row import each_row
-from endpoints import Asked, any_json, response
+from endpoints import EndpointRequest, any_json, response
 from hypothesis import given, settings
 from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
@@ -84,7 +84,7 @@ def broken(body: Any) -> world.Fault:
 
 async def talk(
     *answers: Any, texts: tuple[str, ...] = ("Hello",), **options: Any
-) -> tuple[list[Any], list[Asked]]:
+) -> tuple[list[Any], list[EndpointRequest]]:
     """Say texts to an endpoint that answers so, the last answer again and again."""
     queue = [*answers]
     for answer in answers:
@@ -226,8 +226,8 @@ async def test_a_hand_over_ends_the_turn() -> None:
 async def recorded(name: str, server: str = "responses") -> tuple[list[Any], list[Any]]:
     """The replies, or errors, of a recorded talk, and what was asked."""
     exchanges = recorded_http.load(Path(__file__).parents[2] / f"agents/recorded_http/{server}-{name}.json")
-    with recorded_http.served(exchanges) as stub:
-        replies, _ = await framework_chats.TALKS[server][name](f"{stub.url}")
+    with recorded_http.serve_recorded(exchanges) as stub:
+        replies, _ = await framework_chats.CONVERSATIONS[server][name](f"{stub.url}")
     return replies, stub.asked
 
 

@@ -120,7 +120,7 @@ def test_offline_run_warns_that_nobody_played_its_personas():
 
 
 def keys_of(results: Results) -> dict:
-    (suite,) = json.loads(report_texts.dump(results))["studies"]["personas"]["suites"]
+    (suite,) = json.loads(report_texts.results_json_text(results))["studies"]["personas"]["suites"]
     return suite
 
 
@@ -132,7 +132,7 @@ def test_results_file_has_a_score_for_each_persona():
     assert (rude["name"], rude["score"], rude["passed"], rude["failed"]) == ("rude", 50, 1, 1)
     assert rude["traits"] == [{"trait": "hostile", "conversations": 2, "shown": 0}]
     Draft202012Validator(results_schema(study_kinds())).validate(
-        json.loads(report_texts.dump(a_run(failing=("Refund (rude)",))))
+        json.loads(report_texts.results_json_text(a_run(failing=("Refund (rude)",))))
     )
 
 
@@ -210,7 +210,7 @@ def test_comment_summary_and_page_say_which_user_the_agent_failed():
         "".join(page.render(story)),
     ):
         assert "The agent did not pass with “rude” (1 of 2 tests)." in text
-    suite = json.loads(report_texts.dump(results))["suites"][0]
+    suite = json.loads(report_texts.results_json_text(results))["suites"][0]
     assert {test["cluster"] for test in suite["tests"]} == {"S: Refund", "S: Address"}
 
 

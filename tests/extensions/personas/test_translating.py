@@ -10,7 +10,7 @@ import world
 import yaml
 from each_row import each_row
 from fakes import ScriptedLLM
-from seeded import block
+from seeded_judges import prompt_block
 
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
@@ -46,10 +46,11 @@ def lock(file: str = "shop.lock.yaml") -> dict[str, dict[str, str]]:
 
 def in_other_words(asked) -> str:
     """Answers with each line and the language before it."""
-    texts = {line["number"]: line["text"] for line in block(asked.text, "conversation")}
-    language = block(asked.text, "language")
+    texts = {line["number"]: line["text"] for line in prompt_block(asked.text, "conversation")}
+    language = prompt_block(asked.text, "language")
     entries = [
-        {"number": number, "text": f"[{language}] {texts[number]}"} for number in block(asked.text, "wanted")
+        {"number": number, "text": f"[{language}] {texts[number]}"}
+        for number in prompt_block(asked.text, "wanted")
     ]
     return json.dumps({"translations": entries})
 
@@ -110,8 +111,11 @@ def test_only_changed_lines_are_translated_again(models, capsys):
     write_suite(a_test(turns=[{"user": "I want a new one."}, {"user": THANKS}]))
     run(models)
     (asked,) = models.asked
-    assert block(asked.text, "wanted") == [1]
-    assert [line["text"] for line in block(asked.text, "conversation")] == ["I want a new one.", THANKS]
+    assert prompt_block(asked.text, "wanted") == [1]
+    assert [line["text"] for line in prompt_block(asked.text, "conversation")] == [
+        "I want a new one.",
+        THANKS,
+    ]
     assert lock()["de"] == {"I want a new one.": "[de] I want a new one.", THANKS: "Danke!"}
     assert "1 line translated, 1 kept, 1 removed" in capsys.readouterr().out
 
@@ -128,7 +132,7 @@ def test_languages_and_lines_that_nothing_needs_are_removed_without_a_model(mode
 def test_line_of_several_tests_is_translated_once(models):
     write_suite(a_test(), a_test("Other", turns=[{"user": THANKS}, {"user": "And now?"}, {"user": "4812"}]))
     run(models)
-    assert [block(asked.text, "wanted") for asked in models.asked] in ([[1, 3], [2]], [[2], [1, 3]])
+    assert [prompt_block(asked.text, "wanted") for asked in models.asked] in ([[1, 3], [2]], [[2], [1, 3]])
     assert [*lock()["de"]] == [HELLO, THANKS, "And now?"]
 
 

@@ -10,9 +10,9 @@ import builders as build
 import fakes
 import pytest
 import world
-from commands import ci_evals, results_in, write_suite
+from commands import ci_evals, read_results, write_suite
 from fakes import ScriptedLLM
-from plans import planned
+from plans import make_plan
 
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.transcript import EndState, Transcript
@@ -24,7 +24,7 @@ from ci_evals.support.redaction import Redactor
 
 pytestmark = pytest.mark.slow
 
-PASS = fakes.judged()
+PASS = fakes.judge_answer()
 
 
 def test_sizes_are_those_of_the_real_prompts():
@@ -41,7 +41,7 @@ def test_sizes_are_those_of_the_real_prompts():
             {"criterion": "c", "strict": "escalated"},
         ],
     }
-    suite = planned(test).suites[0].suite
+    suite = make_plan(test).suites[0].suite
     test = suite.tests[0]
     turns = tuple(build.turn(i, user="u" * 40, agent="a" * 90) for i in (1, 2, 3))
     words = 3 * (40 + 90)
@@ -86,7 +86,7 @@ def test_a_real_run_lies_in_the_range(tmp_path):
         tokens = sum(len(one.system + one.text) for one in asked) / 4
         assert spending.calls.low <= len(asked) <= spending.calls.high, role
         assert spending.input.low < tokens < spending.input.high, role
-    counted = {used["role"]: used["calls"] for used in results_in(tmp_path)["usage"]["byRole"]}
+    counted = {used["role"]: used["calls"] for used in read_results(tmp_path)["usage"]["byRole"]}
     assert counted == {
         "user": sum(not asked.wants_json for asked in models.asked),
         "judge": sum(asked.wants_json for asked in models.asked),

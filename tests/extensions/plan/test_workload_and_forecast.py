@@ -6,7 +6,7 @@ import pytest
 from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
-from plans import planned
+from plans import make_plan
 
 from ci_evals.domain.suite import Suite
 from ci_evals.extensions.plan import forecast
@@ -20,7 +20,7 @@ JUDGED = [{"criterion": "a"}, {"criterion": "b"}]
 def suite_of(*users: str, **fields) -> Suite:
     """A suite of one test with these lines of the user, no more, and two judged criteria."""
     test = {"name": "t", "turns": [{"user": user} for user in users], "maxTurns": 1, "evaluations": JUDGED}
-    return planned(test, **fields).suites[0].suite
+    return make_plan(test, **fields).suites[0].suite
 
 
 def trial_of(*users: str, sizes: PromptSizes | None = SIZES, **fields) -> Forecast:
@@ -124,7 +124,7 @@ def test_the_low_end_is_never_above_the_high_end(users, loops, parallel):
 
 def test_counts_of_a_plan():
     """Trials multiply everything; turns are filled up."""
-    plan = planned({"name": "a", "evaluations": JUDGED}, {"name": "b", "loops": 3}, loops=2, maxTurns=3)
+    plan = make_plan({"name": "a", "evaluations": JUDGED}, {"name": "b", "loops": 3}, loops=2, maxTurns=3)
     work = of_plan(plan)
     assert (work.tests, work.trials, work.turns, work.user_calls) == (2, 5, 15, 10)
     assert (work.agent_calls, work.user_calls, work.judge_calls, work.needs_llm) == (20, 10, 7, True)
@@ -134,7 +134,7 @@ def test_a_rubric_is_one_call_that_writes_more():
     """Whatever dimensions it has: a judge names a level for each."""
     rubric = {"criterion": "c", "dimensions": ["clarity", "reasoning", "usefulness"]}
     test = {"name": "t", "turns": [{"user": "hi"}], "maxTurns": 1, "evaluations": [*JUDGED, rubric]}
-    plan = planned(test)
+    plan = make_plan(test)
     assert of_plan(plan).judge_calls == 3
     (suite,) = plan.suites
     sizes = replace(SIZES, judge=(2000, 2100, 4000))

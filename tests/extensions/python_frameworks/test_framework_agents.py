@@ -473,7 +473,7 @@ def test_the_command(kind, tmp_path):
     (tmp_path / "suite.json").write_text(json.dumps(suite))
     done = commands.ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
-    (played,) = commands.results_in(tmp_path)["suites"]
+    (played,) = commands.read_results(tmp_path)["suites"]
     assert [test["score"] for test in played["tests"]] == [100, 0]
 
 

@@ -12,7 +12,7 @@ import framework_chats
 import pytest
 import recorded_http
 import world
-from agent_cases import NOBODY
+from agent_cases import UNREACHABLE_URL
 
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
@@ -31,9 +31,9 @@ async def converse(talk, change=lambda exchange: exchange, **options):
     """The replies of a recorded talk, the slots, and what was asked."""
     exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"rasa-{talk}.json")]
     texts = [each.request["message"] for each in exchanges if each.path.startswith("/webhooks/")]
-    with recorded_http.served(exchanges) as stub:
+    with recorded_http.serve_recorded(exchanges) as stub:
         agent = framework_chats.agent("rasa", stub.url, None, "sesame-1", **options)
-        replies, state = await framework_chats.talk(agent, *texts)
+        replies, state = await framework_chats.converse(agent, *texts)
     return replies, state, stub
 
 
@@ -120,8 +120,8 @@ async def test_a_tracker_that_forgets():
     )
     short = json.loads(exchanges[last].answer)
     exchanges[last] = replace(exchanges[last], answer=json.dumps(short | {"events": short["events"][5:]}))
-    with recorded_http.served(exchanges) as stub:
-        (_, refund), _ = await framework_chats.TALKS["rasa"]["refund"](stub.url)
+    with recorded_http.serve_recorded(exchanges) as stub:
+        (_, refund), _ = await framework_chats.CONVERSATIONS["rasa"]["refund"](stub.url)
     assert refund == "the agent's tracker lost the events of earlier messages"
 
 
@@ -197,7 +197,7 @@ async def test_servers_that_do_not_tell(answer, kind, why):
 async def test_one_that_is_not_there():
     """It is no refused key."""
     with pytest.raises(AgentError) as gone:
-        await framework_chats.agent("rasa", NOBODY).open_session(AgentContract.played_test)
+        await framework_chats.agent("rasa", UNREACHABLE_URL).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import endpoints
 import pytest
 from commands import ci_evals
-from plans import planned
+from plans import make_plan
 from process_cluster import LoopCluster, ProcessCluster
 from test_job import alike
 from world import Fault
@@ -48,7 +48,7 @@ def plan_of(url, count=6, loops=2, **fields):
         {"name": f"t{n}", "turns": [{"user": f"t{n}"}, {"user": "more"}], "evaluations": SAYS_YES} | fields
         for n in range(count)
     )
-    return planned(
+    return make_plan(
         *tests,
         loops=loops,
         adapter="openai",
@@ -300,7 +300,7 @@ async def test_the_environment_of_the_run_reaches_agents(tmp_path):
     (tmp_path / "colors.py").write_text(
         "import os\nprint('painted')\ndef reply(message):\n    return 'yes ' + os.environ['COLOR']\n"
     )
-    plan = planned(
+    plan = make_plan(
         {"name": "t", "turns": [{"user": "Hi"}], "evaluations": SAYS_YES},
         loops=4,
         adapter="python:colors:reply",

@@ -9,7 +9,7 @@ from pathlib import Path
 import fakes
 import pytest
 import world
-from commands import ci_evals, files_in, results_in, start, write_suite
+from commands import ci_evals, read_files, read_results, start, write_suite
 from github_runner import Step
 
 from ci_evals.cli.run_context import RunContext
@@ -37,7 +37,7 @@ TENANT = "tenant-4711-blue"
 
 def says(verdict: str):
     """A model that plays the user, and judges so."""
-    answer = fakes.judged(verdict, f"I say {verdict}.")
+    answer = fakes.judge_answer(verdict, f"I say {verdict}.")
     return lambda asked: answer if asked.wants_json else "Hello"
 
 
@@ -64,7 +64,7 @@ def run(played, tmp_path) -> Path:
 @pytest.mark.end_to_end
 def test_another_judge(played, run):
     """Asked the very same; the gate decides anew, all reports are written, and what changed is told."""
-    before = files_in(run / "results")
+    before = read_files(run / "results")
     (run / "step").mkdir()
     step = Step(run / "step")
     with world.llm(says("fail")) as llm:
@@ -76,13 +76,13 @@ def test_another_judge(played, run):
     assert completed.returncode == 1, completed.stderr
     assert sorted(asked.text for asked in llm.asked) == played[1]
     assert {(asked.provider, asked.model) for asked in llm.asked} == {("anthropic", "claude-sonnet-5-5")}
-    assert files_in(run / "results") == before
+    assert read_files(run / "results") == before
     again = json.loads((run / "again/_results.json").read_text())
-    origin = {"how": "rejudge", "run": results_in(run)["run"]["id"]}
+    origin = {"how": "rejudge", "run": read_results(run)["run"]["id"]}
     assert origin.items() <= again["run"]["origin"].items()
     assert again["score"] == pytest.approx(100 / 3)
     assert again["usage"]["calls"] == 2 + 4  # the user's then, the judge's now
-    written = set(files_in(run / "again"))
+    written = set(read_files(run / "again"))
     assert {"_results.json", "summary.md", f"{again['suites'][0]['folder']}/First.md"} <= written
     assert (run / "j/tests.xml").exists()
     assert "by claude-sonnet-5-5; before by gpt-6.1-terra" in completed.stdout
@@ -145,7 +145,7 @@ def test_what_is_refused(run, monkeypatch, asked, message):
     monkeypatch.chdir(run)
     for name in ("LLM_API_KEY", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
-    before = files_in(run)
+    before = read_files(run)
     with pytest.raises(UsageError, match=message):
         rejudge_run(
             RejudgeSettings(
@@ -153,7 +153,7 @@ def test_what_is_refused(run, monkeypatch, asked, message):
             ),
             RunContext(),
         )
-    assert files_in(run) == before
+    assert read_files(run) == before
 
 
 def test_without_a_folder_it_writes_below_the_run(run):
@@ -177,11 +177,11 @@ def test_run_without_judged_criteria_is_valid(tmp_path):
     )
     played = ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
     assert played.returncode == 0, played.stderr
-    before = files_in(tmp_path)
+    before = read_files(tmp_path)
     done = ci_evals("rejudge", "results", cwd=tmp_path)
     assert done.returncode == 0
     assert "contains no judged verdict: nothing to judge again, the run stands." in done.stderr
-    assert files_in(tmp_path) == before
+    assert read_files(tmp_path) == before
 
 
 def test_a_suites_own_results_do_not_lead_to_writing_over_the_run(run, monkeypatch):

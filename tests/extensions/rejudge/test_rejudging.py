@@ -28,7 +28,7 @@ from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
 SECRET = "tenant-4711-blue"
-PASS, FAIL = map(fakes.judged, ("pass", "fail"))
+PASS, FAIL = map(fakes.judge_answer, ("pass", "fail"))
 PRICES = PriceTable(as_of=date(2026, 11, 22), models={"other": {"input": 1, "output": 0}})
 
 
@@ -38,7 +38,7 @@ def says(verdict: str, *, unless: str = "\0") -> fakes.ScriptedLLM:
 
     def answer(prompt):
         text = other if unless in prompt.text else verdict
-        return fakes.judged(text, f"I say {text}.")
+        return fakes.judge_answer(text, f"I say {text}.")
 
     return fakes.ScriptedLLM(answer, model="other")
 
@@ -99,7 +99,7 @@ async def played(what: dict, judge, loops: int = 1, script=answers) -> Results:
 
 
 def saved(results: Results) -> Results:
-    return report_files.load(report_texts.dump(results), "_results.json")
+    return report_files.load(report_texts.results_json_text(results), "_results.json")
 
 
 def work(judged: Results, **fields) -> RejudgeJob:
@@ -184,12 +184,12 @@ async def test_the_results_are_those_of_a_run_with_that_judge():
     expected = await played(MANY, says("fail", unless="brief"), loops=2)
     judge = says("fail", unless="brief")
     got = (await again(judged, judge, judge_model="other", prices=price_files.bundled())).results
-    data, wanted = (json.loads(report_texts.dump(one)) for one in (got, expected))
+    data, wanted = (json.loads(report_texts.results_json_text(one)) for one in (got, expected))
     for one in (data, wanted):
         del one["run"]["digests"]["models"]  # models that are objects of a caller have no provider
     assert comparable(data) == comparable(wanted)
     assert got.score != judged.score
-    assert report_texts.dump(saved(got)) == report_texts.dump(got)
+    assert report_texts.results_json_text(saved(got)) == report_texts.results_json_text(got)
 
 
 async def test_rejudged_run_reports_its_origin():
@@ -430,9 +430,9 @@ async def test_a_budget_ends_it_in_order():
 async def test_secrets_in_what_a_judge_says():
     """They are taken out of verdicts and messages alike."""
     key = "sk-the-key-of-the-judge"
-    judge = fakes.ScriptedLLM([fakes.judged("fail", f"By {key}.")])
+    judge = fakes.ScriptedLLM([fakes.judge_answer("fail", f"By {key}.")])
     found = await again(await played(suite({}), says("pass")), judge, redactor=Redactor([key]))
-    assert key not in report_texts.dump(found.results) + repr(found.verdicts)
+    assert key not in report_texts.results_json_text(found.results) + repr(found.verdicts)
 
 
 @pytest.mark.parametrize(
@@ -448,7 +448,7 @@ async def test_secrets_in_what_a_judge_says():
 )
 async def test_what_no_run_leaves_is_refused(spoil, message):
     """Before any judge is asked."""
-    data = json.loads(report_texts.dump(await played(suite({}), says("pass"))))
+    data = json.loads(report_texts.results_json_text(await played(suite({}), says("pass"))))
     spoil(data["suites"][0]["tests"][0]["trials"][0])
     judge = says("pass")
     with pytest.raises(UsageError, match=message):

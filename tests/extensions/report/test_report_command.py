@@ -11,7 +11,7 @@ import builders as build
 import pytest
 import report_page
 import report_texts
-from commands import ci_evals, files_in
+from commands import ci_evals, read_files
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
@@ -46,7 +46,7 @@ def run_of(name: str, *, day: int = 0, before: str | None = None, says: str | No
 
 def save(folder: Path, results) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / RESULTS).write_text(report_texts.dump(results))
+    (folder / RESULTS).write_text(report_texts.results_json_text(results))
     return folder
 
 
@@ -62,7 +62,7 @@ def past(tmp_path, monkeypatch) -> Path:
 
 
 def written(folder: Path) -> set[str]:
-    return {name for name in files_in(folder) if name != RESULTS}
+    return {name for name in read_files(folder) if name != RESULTS}
 
 
 def page_in(folder: Path) -> str:
@@ -188,7 +188,7 @@ def test_a_baseline_that_is_none_is_refused(past, asked, message):
 def test_all_unreadable_files_are_reported_at_once(past):
     """And nothing is written."""
     (past / "b" / RESULTS).write_text("{")
-    before = files_in(Path())
+    before = read_files(Path())
     with pytest.raises(UsageError) as refused:
         redraw(past / "a", past, "nowhere", past / "notes")
     for text in (
@@ -197,7 +197,7 @@ def test_all_unreadable_files_are_reported_at_once(past):
         "past/notes: contains no",
     ):
         assert text in str(refused.value)
-    assert files_in(Path()) == before
+    assert read_files(Path()) == before
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_keys_of_this_environment_are_in_none_of_the_files(past, monkeypatch):
     page = page_in(Path("head"))
     assert "Your key: ***" in page
     assert "My key: ***" in page
-    texts = [page, *(data.decode() for name, data in files_in(Path("head")).items() if name != RESULTS)]
+    texts = [page, *(data.decode() for name, data in read_files(Path("head")).items() if name != RESULTS)]
     assert not [text for text in texts if key in text]
 
 

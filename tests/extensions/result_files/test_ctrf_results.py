@@ -6,7 +6,7 @@ from typing import Any
 import builders as build
 import pytest
 from each_row import each_row
-from tool_results import ERROR, FAILED, PASSED, SKIPPED, one, outcomes, row
+from tool_results import ERROR, FAILED, PASSED, SKIPPED, outcomes_by_test, read_set, row_of
 
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results.gate import Decision
@@ -44,25 +44,25 @@ def read(text: str) -> ResultSet:
 
 
 def test_jest() -> None:
-    results = one("ctrf/jest.json")
+    results = read_set("ctrf/jest.json")
     assert results.suite == "jest"
     assert not results.contradictions
-    assert outcomes(results) == {
+    assert outcomes_by_test(results) == {
         "a.test.js › adds": [PASSED],
         "a.test.js › fails": [FAILED],
         "a.test.js › skipped": [SKIPPED],
         "a.test.js › to do": [SKIPPED],
         "a.test.js › outer inner": [PASSED],
     }
-    assert row(results, "a.test.js › fails").reason.startswith("Error: expect(received).toBe(expected)")
-    assert row(results, "a.test.js › adds").seconds == 0.007
+    assert row_of(results, "a.test.js › fails").reason.startswith("Error: expect(received).toBe(expected)")
+    assert row_of(results, "a.test.js › adds").seconds == 0.007
 
 
 @pytest.mark.parametrize(("tool", "outer"), [("vitest", "outer > inner"), ("mocha", "outer adds")])
 def test_a_test_that_was_run_again_has_the_failure_that_its_file_only_counts(tool: str, outer: str) -> None:
-    results = one(f"ctrf/{tool}.json")
+    results = read_set(f"ctrf/{tool}.json")
     assert not results.contradictions
-    found = outcomes(results)
+    found = outcomes_by_test(results)
     assert found[outer] == [PASSED]
     (flaky,) = (of for name, of in found.items() if "flaky" in name)
     assert flaky == [FAILED, PASSED]
@@ -71,7 +71,7 @@ def test_a_test_that_was_run_again_has_the_failure_that_its_file_only_counts(too
 def test_statuses_are_what_they_say_and_others_are_undecided() -> None:
     names = ("passed", "failed", "skipped", "pending", "other", "PASSED")
     results = read(report(*(entry(status, status) for status in names)))
-    assert outcomes(results) == {
+    assert outcomes_by_test(results) == {
         "passed": [PASSED],
         "failed": [FAILED],
         "skipped": [SKIPPED],
@@ -79,24 +79,24 @@ def test_statuses_are_what_they_say_and_others_are_undecided() -> None:
         "other": [ERROR],
         "PASSED": [ERROR],
     }
-    assert row(results, "PASSED").reason == "its status is 'PASSED'"
+    assert row_of(results, "PASSED").reason == "its status is 'PASSED'"
 
 
 def test_attempts_come_before_the_last_one() -> None:
     attempts = [{"attempt": 1, "status": "failed", "message": "no"}, {"attempt": 2, "status": "other"}]
     results = read(report(entry("passed", retries=2, retryAttempts=attempts, flaky=True)))
-    assert outcomes(results) == {"a": [FAILED, ERROR, PASSED]}
-    assert row(results, "a").reason == "no"
+    assert outcomes_by_test(results) == {"a": [FAILED, ERROR, PASSED]}
+    assert row_of(results, "a").reason == "no"
 
 
 def test_a_flaky_test_without_attempts_failed_once() -> None:
-    assert outcomes(read(report(entry("passed", flaky=True)))) == {"a": [FAILED, PASSED]}
+    assert outcomes_by_test(read(report(entry("passed", flaky=True)))) == {"a": [FAILED, PASSED]}
 
 
 def test_equal_names_in_other_suites_are_other_tests() -> None:
     results = read(report(entry("passed", suite=["x", "y"]), entry("failed", suite=["x", "z"])))
-    assert outcomes(results) == {"x › y › a": [PASSED], "x › z › a": [FAILED]}
-    assert row(results, "x › y › a").groups == ("x",)
+    assert outcomes_by_test(results) == {"x › y › a": [PASSED], "x › z › a": [FAILED]}
+    assert row_of(results, "x › y › a").groups == ("x",)
 
 
 @each_row(
@@ -144,12 +144,12 @@ def test_attempts_that_cannot_be_counted_are_an_error_of_their_test(
     fields: dict[str, Any], reason: str
 ) -> None:
     results = read(report(entry("passed", **fields), entry("passed", "b")))
-    assert outcomes(results) == {"a": [ERROR], "b": [PASSED]}
-    assert row(results, "a").reason == reason
+    assert outcomes_by_test(results) == {"a": [ERROR], "b": [PASSED]}
+    assert row_of(results, "a").reason == reason
 
 
 def test_a_raw_status_that_is_no_word_is_none() -> None:
-    assert outcomes(read(report(entry("other", rawStatus=[])))) == {"a": [ERROR]}
+    assert outcomes_by_test(read(report(entry("other", rawStatus=[])))) == {"a": [ERROR]}
 
 
 def test_a_run_that_is_not_healthy_contradicts_tests_that_all_passed() -> None:
@@ -183,33 +183,33 @@ def test_our_own_report_is_read_with_the_same_outcomes() -> None:
     )
     results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", *tests))))))
     assert not results.contradictions
-    assert outcomes(results) == {
+    assert outcomes_by_test(results) == {
         "Refunds › good": [PASSED],
         "Refunds › bad": [FAILED],
         "Refunds › unknown": [ERROR],
         "Refunds › left out": [SKIPPED],
         "Refunds › unplayed": [ERROR],
     }
-    assert "no refund" in row(results, "Refunds › bad").reason
+    assert "no refund" in row_of(results, "Refunds › bad").reason
 
 
 def test_attempts_of_our_own_report_that_broke_off_decide_nothing() -> None:
     broke, ended = Attempt(status=EndState.FAILED, error="timed out"), Attempt(status=EndState.COMPLETED)
     rerun = build.test_result("rerun", trials=(build.trial_result(attempts=(broke, ended)),))
     results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", rerun))))))
-    assert outcomes(results) == {"Refunds › rerun": [PASSED]}
+    assert outcomes_by_test(results) == {"Refunds › rerun": [PASSED]}
 
 
 def test_a_flaky_test_of_our_own_report_that_passed_has_no_failure_of_its_own() -> None:
     unsteady = build.test_result("unsteady", flaky=True)
     results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", unsteady))))))
-    assert outcomes(results) == {"Refunds › unsteady": [PASSED]}
+    assert outcomes_by_test(results) == {"Refunds › unsteady": [PASSED]}
 
 
 def test_our_own_report_of_a_run_without_a_verdict_does_not_pass() -> None:
     decision = Decision(passed=False, exit_code=Exit.INVALID, reasons=("too many errors",))
     results = read("".join(ctrf.render(story_of(build.results(gate=decision)))))
-    assert outcomes(results)["ci-evals › gate"] == [FAILED]
+    assert outcomes_by_test(results)["ci-evals › gate"] == [FAILED]
     assert results.contradictions == ("extra.exitCode is 3: the run has no verdict.",)
 
 

@@ -298,7 +298,7 @@ async def headers_of(agent, *, receiver=None) -> str:
 async def test_openai_gets_the_context_with_each_round():
     """Also with the results of tools."""
     rounds = [
-        endpoints.completion(tool_calls=endpoints.calls(("lookup", {})), finish="tool_calls"),
+        endpoints.completion(tool_calls=endpoints.tool_calls(("lookup", {})), finish="tool_calls"),
         endpoints.completion("Done"),
     ]
     with endpoints.serving(lambda asked: rounds[len(stub.asked) - 1]) as stub:

@@ -4,10 +4,11 @@ import json
 from dataclasses import replace
 
 import builders as build
+import fakes
 import pytest
-import seeded
+import seeded_judges
 import world
-from judges import AT, asking, saved, talk
+from study_judges import STUDY_TIME, as_saved_run, judged_trial, study_asking
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import Suite
@@ -60,7 +61,9 @@ def played(name: str, tests: range, trials: int = 2, **fields):
                 guidelines=f"You want order {test} cancelled.",
                 user_info={"order": test},
                 trials=tuple(
-                    talk(f"Order {test} is cancelled.", index=index, **{"findings": findings(test)} | fields)
+                    judged_trial(
+                        f"Order {test} is cancelled.", index=index, **{"findings": findings(test)} | fields
+                    )
                     for index in range(1, trials + 1)
                 ),
             )
@@ -69,22 +72,25 @@ def played(name: str, tests: range, trials: int = 2, **fields):
     )
 
 
-def judge(asked: world.Asked) -> str:
+def judge(asked: world.ModelRequest) -> str:
     """What must not happen passes; what must happen passes where it did; of the glad half pass."""
-    criterion, text = seeded.block(asked.text, "criterion"), repr(seeded.block(asked.text, "conversation"))
+    criterion, text = (
+        seeded_judges.prompt_block(asked.text, "criterion"),
+        repr(seeded_judges.prompt_block(asked.text, "conversation")),
+    )
     if "deleted" in criterion:
-        return seeded.verdict_json("pass")
+        return fakes.judge_answer("pass")
     if "glad" in criterion:
-        return seeded.verdict_json("pass" if seeded.luck(criterion, text) < 0.5 else "fail")
+        return fakes.judge_answer("pass" if seeded_judges.seeded_chance(criterion, text) < 0.5 else "fail")
     own = criterion.removeprefix("The order ").partition(" ")[0]
-    return seeded.verdict_json("pass" if f"Order {own} is" in text else "fail")
+    return fakes.judge_answer("pass" if f"Order {own} is" in text else "fail")
 
 
 async def probed(monkeypatch, run, suites, answer=judge, each=5, **fields):
-    questions, _ = questions_for(saved(run), suites, each, 0)
+    questions, _ = questions_for(as_saved_run(run), suites, each, 0)
     with world.llm(answer) as models:
-        async with asking(models, monkeypatch, **fields) as ask:
-            return questions, await probe(ask, questions, AT), models
+        async with study_asking(models, monkeypatch, **fields) as ask:
+            return questions, await probe(ask, questions, STUDY_TIME), models
 
 
 async def test_what_passes_everywhere_is_found_and_nothing_else(monkeypatch):
@@ -109,18 +115,21 @@ async def test_all_but_the_criterion_is_the_conversation_s_own(monkeypatch):
     run = build.results(played("A", range(12)))
     _, _, models = await probed(monkeypatch, run, [suite("A", range(1))])
     asked = [one.text for one in models.asked if "The order 0 is cancelled" in one.text]
-    orders = [seeded.block(text, "background")["user_info"]["order"] for text in asked]
+    orders = [seeded_judges.prompt_block(text, "background")["user_info"]["order"] for text in asked]
     assert 0 not in orders
     assert len(set(orders)) == 5
     for order, text in zip(orders, asked, strict=True):
-        assert seeded.block(text, "conversation")[0]["agent"] == f"Order {order} is cancelled."
-        assert seeded.block(text, "background")["guidelines"] == f"You want order {order} cancelled."
+        assert seeded_judges.prompt_block(text, "conversation")[0]["agent"] == f"Order {order} is cancelled."
+        assert (
+            seeded_judges.prompt_block(text, "background")["guidelines"]
+            == f"You want order {order} cancelled."
+        )
 
 
 async def test_other_suites_help_out(monkeypatch):
     """Where a suite has too few other tests; its own come first."""
     run = build.results(played("A", range(3), trials=1), played("B", range(20, 30), trials=1))
-    questions, _ = questions_for(saved(run), [suite("A", range(3))], 5, 0)
+    questions, _ = questions_for(as_saved_run(run), [suite("A", range(3))], 5, 0)
     for question in questions:
         assert [other.suite for other in question.others] == ["A", "A", "B", "B", "B"]
         assert question.test not in {other.test.name for other in question.others[:2]}
@@ -134,7 +143,7 @@ async def test_too_few_conversations_prove_nothing(monkeypatch):
     assert not report.vacuous
     run = build.results(played("A", range(6)))
     _, report, _ = await probed(
-        monkeypatch, run, [suite("A", range(6))], lambda _: seeded.verdict_json("cannot_tell"), parallel=2
+        monkeypatch, run, [suite("A", range(6))], lambda _: fakes.judge_answer("cannot_tell"), parallel=2
     )
     assert {(one.tried, one.share, one.vacuous) for one in report.criteria} == {(0, None, False)}
     assert {one.undecided for one in report.criteria} == {5}
@@ -154,7 +163,7 @@ async def test_a_criterion_of_several_tests_is_not_held_against_itself():
     ]
     run = build.results(replace(run.suites[0], tests=tuple(tests)))
     questions, unknown = questions_for(
-        saved(run), [suite("A", range(6), {"criterion": "It is polite"})], 5, 0
+        as_saved_run(run), [suite("A", range(6), {"criterion": "It is polite"})], 5, 0
     )
     polite = [one for one in questions if one.evaluation.criterion == "It is polite"]
     assert [one.test for one in polite] == ["T0", "T1", "T2", "T3"]
@@ -188,8 +197,8 @@ async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
     )
     run = build.results(replace(run.suites[0], tests=tests))
 
-    def answer(asked: world.Asked) -> str:
-        (name,) = [one["dimension"] for one in seeded.block(asked.text, "rubric")]
+    def answer(asked: world.ModelRequest) -> str:
+        (name,) = [one["dimension"] for one in seeded_judges.prompt_block(asked.text, "rubric")]
         level = {"dimension": name, "reason": "So.", "evidence": [], "level": "some"}
         answer = {"reasoning": "So.", "dimensions": [level], "rests_on": "absence", "looked_at": [1]}
         return json.dumps(answer)
@@ -214,4 +223,4 @@ async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
 def test_where_there_is_nothing_to_probe(run, message):
     """Told before anybody is asked."""
     with pytest.raises(UsageError, match=message):
-        questions_for(saved(run), [suite("A", range(3))], 5, 0)
+        questions_for(as_saved_run(run), [suite("A", range(3))], 5, 0)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN, holders, results_in
+from commands import CLEAN_ENV, open_descriptors, read_results
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.run_command import RunSettings
@@ -93,7 +93,7 @@ class Shop:
 
     @property
     def is_gone(self):
-        return not holders(self.folder / "held")
+        return not open_descriptors(self.folder / "held")
 
 
 @pytest.fixture
@@ -120,11 +120,11 @@ class Watching:
             # The first terminal that a new session opens is its own, whose keys send signals.
             name = os.ttyname(self.its)
             command = ["sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh", *command]
-            self.process = subprocess.Popen(command, cwd=shop.folder, env=CLEAN, start_new_session=True)
+            self.process = subprocess.Popen(command, cwd=shop.folder, env=CLEAN_ENV, start_new_session=True)
         else:
             self._out, its = os.pipe()
             self.process = subprocess.Popen(
-                command, cwd=shop.folder, env=CLEAN, stdin=subprocess.DEVNULL, stdout=its, stderr=its
+                command, cwd=shop.folder, env=CLEAN_ENV, stdin=subprocess.DEVNULL, stdout=its, stderr=its
             )
             os.close(its)
         self.shown = ""
@@ -192,7 +192,7 @@ def test_a_change_runs_again_and_keys_choose_the_tests(shop, watching):
     shop.write()
     run.wait_for(r"suite\.yaml changed: running again")
     run.wait_for("The next change runs tests that failed")
-    assert results_in(shop.folder)["score"] == 100
+    assert read_results(shop.folder)["score"] == 100
     run.press(b"A")
     run.wait_for(NEXT)
     assert sorted(shop.asked()[-2:]) == ["greet", "wait"]
@@ -214,7 +214,7 @@ def test_a_change_during_a_run_stops_it_and_starts_the_next(shop, watching):
     shop.write("hang", "Bye")
     run.wait_for(r"suite\.yaml changed: running again")
     run.wait_for(NEXT)
-    results = results_in(shop.folder)
+    results = read_results(shop.folder)
     assert (results["run"]["status"], results["gate"]["passed"]) == ("completed", False)
     assert shop.asked().count("hang") == 2
     (shop.folder / "mended").unlink()
@@ -235,7 +235,7 @@ def test_ctrl_c_ends_the_run_and_its_agent(shop, watching):
     assert run.end() == 130
     assert shop.is_gone
     assert termios.tcgetattr(run.its) == before
-    assert results_in(shop.folder)["run"]["status"] == "interrupted"
+    assert read_results(shop.folder)["run"]["status"] == "interrupted"
 
 
 def test_a_broken_suite_shows_its_problem_and_is_waited_for(shop, watching):

@@ -1,0 +1,118 @@
+"""A saved run with judged verdicts, whose truth is known, and sheets that people fill in."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import builders as build
+from seeded_judges import seeded_chance
+
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import results_json
+
+CRITERIA = {"It confirms the refund": "service", "It promises no date": "safety", "It is polite": None}
+JUDGE = "a-judge-of-note"
+REASON = "since-the-judge-said-so"
+FORMULAS = (
+    "=1+1",
+    "+1",
+    "-1+cmd|' /C calc'!A0",
+    "@SUM(1)",
+    "  =1",
+    '"=1',
+    "x;=1",
+    "x\t=1",
+    "x\n=1",
+    'x;"=1',
+    "＝1",
+    "\t=1",
+    "'=1",
+    ";;=1",
+)
+"""What a spreadsheet may take for one."""
+
+
+def is_good(test: int, trial: int, criterion: str) -> bool:
+    """What a verdict should be."""
+    return seeded_chance("truth", test, trial, criterion) < 0.8
+
+
+def judged_run(
+    tests: int = 20, trials: int = 3, sensitivity: float = 0.95, specificity: float = 0.9, **fields
+) -> Results:
+    """Every conversation is another one; the judge errs as it is said."""
+
+    def finding(*of):
+        good = is_good(*of)
+        right = seeded_chance("judge", *of) < (sensitivity if good else specificity)
+        return build.finding(
+            "passed" if good is right else "failed",
+            kind="judged",
+            criterion=of[2],
+            category=CRITERIA[of[2]],
+            reason=REASON,
+        )
+
+    played = [
+        build.test_result(
+            f"Test {test}",
+            trials=tuple(
+                build.trial_result(
+                    trial,
+                    turns=(build.turn(1, user=f"Hello {test}", agent=f"Reply {trial} of {test}"),),
+                    findings=tuple(finding(test, trial, criterion) for criterion in CRITERIA),
+                )
+                for trial in range(1, trials + 1)
+            ),
+        )
+        for test in range(tests)
+    ]
+    fields = {"judge_model": JUDGE, "min_score": 77.25} | fields
+    return build.results(build.suite_result("Refunds", *played, **fields))
+
+
+def write_results(results: Results, folder: Path) -> Path:
+    """The file of a run."""
+    file = folder / "_results.json"
+    file.write_text("".join(results_json.render(results)))
+    return file
+
+
+def read_sheet(sheet: str) -> list[dict[str, str]]:
+    """A sheet as a spreadsheet has it."""
+    return list(csv.DictReader(io.StringIO(sheet.removeprefix("\ufeff"), newline="")))
+
+
+def answers_of_person(sheet: str, who: str, mistakes: float = 0.0) -> dict[str, str]:
+    """What a person says of the items."""
+    found = {}
+    for row in read_sheet(sheet):
+        trial, test = map(int, re.search(r"> Reply (\d+) of (\d+)", row["conversation"]).groups())
+        good = is_good(test, trial, row["criterion"])
+        found[row["item"]] = "pass" if good != (seeded_chance(who, row["item"]) < mistakes) else "fail"
+    return found
+
+
+def filled_sheet(fields: dict[str, str], **columns: str) -> str:
+    """A sheet with labels, of the columns that matter."""
+    lines = [",".join(["item", "label", *columns])]
+    return "\n".join(
+        [*lines, *(",".join([item, label, *columns.values()]) for item, label in fields.items())]
+    )
+
+
+# Names used before
+_BEFORE = {
+    "run": "judged_run",
+    "saved": "write_results",
+    "rows": "read_sheet",
+    "answers": "answers_of_person",
+    "filled": "filled_sheet",
+}
+
+
+def __getattr__(name):
+    if name not in _BEFORE:
+        raise AttributeError(name)
+    return globals()[_BEFORE[name]]
