@@ -98,11 +98,7 @@ def test_without_the_right_to_write_nothing_is_started(played, permission):
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"repo": {"full_name": FORK}}, "is of a fork"),
-        ({"repo": None}, "is of a fork"),
-    ],
+    ("change", "why"), [({"repo": {"full_name": FORK}}, "is of a fork"), ({"repo": None}, "is of a fork")]
 )
 def test_forks_are_refused(played, change, why):
     """Also one that was deleted."""

@@ -34,10 +34,7 @@ async def test_a_bundled_suite_offline():
 
 async def test_an_aui_agent_with_models(tmp_path, monkeypatch):
     """The adapter's key and address come before the suite's."""
-    with (
-        world.agent() as agent,
-        world.llm(lambda asked: fakes.judge_answer()) as models,
-    ):
+    with world.agent() as agent, world.llm(lambda asked: fakes.judge_answer()) as models:
         monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
         path = write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, apiKey="another-key")
         suite = ci_evals.load_suite(tmp_path / path)

@@ -58,8 +58,7 @@ def test_its_shortest_way_is_read():
 def test_its_cost_adjusted_score():
     """As it reckons it."""
     score, each, adjusted = map(
-        float,
-        re.search(r"(\d+) points at \$([\d.]+) per trial are (\d+)", " ".join(PAGE.split())).groups(),
+        float, re.search(r"(\d+) points at \$([\d.]+) per trial are (\d+)", " ".join(PAGE.split())).groups()
     )
     nothing = process.summary([], 0, ScoreRule(offline=False))
     found = process.of_run(nothing, score, Usage(tokens=Tokens(), cost_usd=each * 3), 3)

@@ -27,10 +27,7 @@ WRONG = {
         f"{REFUND.replace('amount=amount', 'amount=42')}{INDENT}{LOOKUP}",
         ("Looks the order up, then refunds it",),
     ),
-    "claims": (
-        LOOKUP,
-        ("Looks the order up, then refunds it", "Refunds 42, once", "The order is refunded"),
-    ),
+    "claims": (LOOKUP, ("Looks the order up, then refunds it", "Refunds 42, once", "The order is refunded")),
 }
 """What an agent does in place of the page's, and the criteria that fail."""
 BY_HAND = '''

@@ -198,10 +198,7 @@ def without_times(results: dict) -> list:
 @pytest.mark.slow
 def test_a_panel_from_run_to_replay_and_rejudging(tmp_path):
     """Each model votes in turn, is paid for by itself, and is played from a recording as it was."""
-    with (
-        world.agent(lambda heard: world.message("Hi", workflows=[])) as agent,
-        world.llm(by_panel) as models,
-    ):
+    with world.agent(lambda heard: world.message("Hi", workflows=[])) as agent, world.llm(by_panel) as models:
         env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | models.env
         suite = write_suite(tmp_path, *TESTS, maxTurns=1)
         ran = ci_evals("run", suite, *PANEL, "--record=tape", cwd=tmp_path, env=env)

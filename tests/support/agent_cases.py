@@ -266,9 +266,7 @@ def _serving(
 
 
 # Names used before
-_BEFORE = {
-    "NOBODY": "UNREACHABLE_URL",
-}
+_BEFORE = {"NOBODY": "UNREACHABLE_URL"}
 
 
 def __getattr__(name):

@@ -72,11 +72,7 @@ _OF_RULES = {
     "excluded_entities": list[str],
     "code": str,
 }
-OtherRule = _type(
-    "TraceRuleBase",
-    type=Literal["constraint", "success", "fail", "block"],
-    optional=_OF_RULES,
-)
+OtherRule = _type("TraceRuleBase", type=Literal["constraint", "success", "fail", "block"], optional=_OF_RULES)
 MissingInfoRule = _type(
     "TraceRuleMissingInfo",
     type=Literal["missing_info"],
@@ -109,12 +105,7 @@ RagResponse = _type("TraceRagResponse", optional={"resources": list[Resource]})
 McpCall = _type(
     "TraceMcpToolCall",
     tool_name=str,
-    optional={
-        "request_parameters": dict[str, Any],
-        "response": Any,
-        "is_error": bool,
-        "latency": Latency,
-    },
+    optional={"request_parameters": dict[str, Any], "response": Any, "is_error": bool, "latency": Latency},
 )
 INTEGRATIONS = {
     "REST": _type(

@@ -113,9 +113,7 @@ def _traces(piece: str) -> Iterator[str]:
 
 
 # Names used before
-_BEFORE = {
-    "forms": "encodings",
-}
+_BEFORE = {"forms": "encodings"}
 
 
 def __getattr__(name):

@@ -144,11 +144,7 @@ def _note(file: Path, value: Any) -> None:
 
 
 # Names used before
-_BEFORE = {
-    "asked": "read_requests",
-    "versions_asked": "count_version_requests",
-    "refused": "error_result",
-}
+_BEFORE = {"asked": "read_requests", "versions_asked": "count_version_requests", "refused": "error_result"}
 
 
 def __getattr__(name):

@@ -134,11 +134,7 @@ def fork_server_socket() -> socket.socket:
 
 
 def start(
-    *args: str,
-    cwd: Path,
-    env: Mapping[str, str] | None = None,
-    program: str = MODULE,
-    typed: str = "",
+    *args: str, cwd: Path, env: Mapping[str, str] | None = None, program: str = MODULE, typed: str = ""
 ) -> RunningCommand | subprocess.Popen[str]:
     """Start `ci-evals ARGS`; `typed` is what it can read from its standard input."""
     whole = CLEAN_ENV | dict(env or {})
@@ -159,11 +155,7 @@ def start(
 
 
 def ci_evals(
-    *args: str,
-    cwd: Path,
-    env: Mapping[str, str] | None = None,
-    program: str = MODULE,
-    typed: str = "",
+    *args: str, cwd: Path, env: Mapping[str, str] | None = None, program: str = MODULE, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run `ci-evals ARGS` to its end; `typed` is what it can read from its standard input."""
     process = start(*args, cwd=cwd, env=env, program=program, typed=typed)

@@ -123,13 +123,7 @@ def response(*items: Any, usage: Any = (21, 5), **more: Any) -> dict[str, Any]:
 
 def _message(text: str) -> dict[str, Any]:
     part = {"type": "output_text", "text": text, "annotations": []}
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "status": "completed",
-        "content": [part],
-    }
+    return {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
 
 
 def sse(*events: Any) -> Fault:
@@ -202,10 +196,7 @@ def any_json() -> st.SearchStrategy[Any]:
 
 
 # Names used before
-_BEFORE = {
-    "Asked": "EndpointRequest",
-    "calls": "tool_calls",
-}
+_BEFORE = {"Asked": "EndpointRequest", "calls": "tool_calls"}
 
 
 def __getattr__(name):

@@ -24,10 +24,7 @@ def fill_looked_at(answer: Any, prompt: str) -> Any:
 
 
 # Names used before
-_BEFORE = {
-    "fitted": "fill_looked_at",
-    "EveryTurn": "EveryTurnAnswer",
-}
+_BEFORE = {"fitted": "fill_looked_at", "EveryTurn": "EveryTurnAnswer"}
 
 
 def __getattr__(name):

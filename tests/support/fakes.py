@@ -149,9 +149,7 @@ class ScriptedEmbedder:
 
 
 # Names used before
-_BEFORE = {
-    "judged": "judge_answer",
-}
+_BEFORE = {"judged": "judge_answer"}
 
 
 def __getattr__(name):

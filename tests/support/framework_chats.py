@@ -157,11 +157,7 @@ CONVERSATIONS["responses"]["failed"] = _talk("responses", "fail")
 
 
 # Names used before
-_BEFORE = {
-    "TALKS": "CONVERSATIONS",
-    "talk": "converse",
-    "AGENTS": "AGENT_SETTINGS",
-}
+_BEFORE = {"TALKS": "CONVERSATIONS", "talk": "converse", "AGENTS": "AGENT_SETTINGS"}
 
 
 def __getattr__(name):

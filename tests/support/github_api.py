@@ -512,9 +512,7 @@ def serving_tls(answer: Answer, key: Path, certificate: Path) -> Iterator[str]:
 
 
 # Names used before
-_BEFORE = {
-    "tls": "serving_tls",
-}
+_BEFORE = {"tls": "serving_tls"}
 
 
 def __getattr__(name):

@@ -153,10 +153,7 @@ def serving():
 
 
 # Names used before
-_BEFORE = {
-    "refused": "error_response",
-    "reply": "json_response",
-}
+_BEFORE = {"refused": "error_response", "reply": "json_response"}
 
 
 def __getattr__(name):

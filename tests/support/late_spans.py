@@ -170,9 +170,7 @@ def suite(port, *modes, evaluations=(NO_REFUND_CHECK,), **reply):
 
 
 # Names used before
-_BEFORE = {
-    "NEVER": "NO_REFUND_CHECK",
-}
+_BEFORE = {"NEVER": "NO_REFUND_CHECK"}
 
 
 def __getattr__(name):

@@ -150,11 +150,7 @@ def _shape(value: Any) -> Any:
 
 
 # Names used before
-_BEFORE = {
-    "Stub": "RecordedServer",
-    "served": "serve_recorded",
-    "recorded": "recording_proxy",
-}
+_BEFORE = {"Stub": "RecordedServer", "served": "serve_recorded", "recorded": "recording_proxy"}
 
 
 def __getattr__(name):

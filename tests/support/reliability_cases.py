@@ -160,11 +160,7 @@ def sample_tests() -> tuple:
             trials=(judged_trial(1, result, rude), judged_trial(2, result, torn), excluded_trial(3)),
         ),
         build.test_result(
-            LOST,
-            line=55,
-            trials=(excluded_trial(1), excluded_trial(2)),
-            outcome="error",
-            passed=False,
+            LOST, line=55, trials=(excluded_trial(1), excluded_trial(2)), outcome="error", passed=False
         ),
     )
 
@@ -385,12 +381,7 @@ USAGE = Usage(
 )
 
 
-SUITE_MODELS = {
-    "judge_model": MODELS[0],
-    "judge_panel": MODELS,
-    "judge_votes": 3,
-    "user_model": "gpt-5-mini",
-}
+SUITE_MODELS = {"judge_model": MODELS[0], "judge_panel": MODELS, "judge_votes": 3, "user_model": "gpt-5-mini"}
 """Who judged a suite, and who played the user."""
 
 

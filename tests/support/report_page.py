@@ -18,9 +18,7 @@ def full_text(page: str) -> str:
 
 
 # Names used before
-_BEFORE = {
-    "unpacked": "embedded_data",
-}
+_BEFORE = {"unpacked": "embedded_data"}
 
 
 def __getattr__(name):

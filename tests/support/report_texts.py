@@ -22,11 +22,7 @@ def results_json_text(results: Results) -> str:
 
 
 # Names used before
-_BEFORE = {
-    "files": "files_of_run",
-    "joined": "join_parts",
-    "dump": "results_json_text",
-}
+_BEFORE = {"files": "files_of_run", "joined": "join_parts", "dump": "results_json_text"}
 
 
 def __getattr__(name):

@@ -132,10 +132,5 @@ class ShopAgent:
     def _reply(self, text, calls, params, rules, *, handed_over=False):
         made = {"workflows": (), "integrations": calls} if self.integrates else {"tool_calls": calls}
         return Reply(
-            agent=text,
-            latency_seconds=0,
-            params=params,
-            rules=rules,
-            handed_over=handed_over,
-            **made,
+            agent=text, latency_seconds=0, params=params, rules=rules, handed_over=handed_over, **made
         )

@@ -63,10 +63,7 @@ def sample_labels(
 
 
 # Names used before
-_BEFORE = {
-    "World": "LabelingModel",
-    "drawn": "sample_labels",
-}
+_BEFORE = {"World": "LabelingModel", "drawn": "sample_labels"}
 
 
 def __getattr__(name):

@@ -267,9 +267,7 @@ def _p(played: list[ScorePair], rng: Random) -> float:
 
 
 # Names used before
-_BEFORE = {
-    "Told": "PredictedOdds",
-}
+_BEFORE = {"Told": "PredictedOdds"}
 
 
 def __getattr__(name):

@@ -30,9 +30,7 @@ def write_model(folder: Path) -> Path:
 
 
 # Names used before
-_BEFORE = {
-    "write": "write_model",
-}
+_BEFORE = {"write": "write_model"}
 
 
 def __getattr__(name):

@@ -126,11 +126,7 @@ class Models:
     @property
     def env(self) -> dict[str, str]:
         """What makes a program of its own use this server, by either SDK."""
-        return {
-            "LLM_API_KEY": self.key,
-            "OPENAI_BASE_URL": self.openai_url,
-            "ANTHROPIC_BASE_URL": self.url,
-        }
+        return {"LLM_API_KEY": self.key, "OPENAI_BASE_URL": self.openai_url, "ANTHROPIC_BASE_URL": self.url}
 
     def _list(self, request: Request) -> Response:
         self.listed += 1
@@ -152,13 +148,7 @@ class Models:
         texts = {message["role"]: message["content"] for message in body["messages"]}
         mode = body.get("response_format", {}).get("type", "text")
         asked = ModelRequest(
-            "openai",
-            body["model"],
-            texts.get("system", ""),
-            texts["user"],
-            mode,
-            body,
-            dict(request.headers),
+            "openai", body["model"], texts.get("system", ""), texts["user"], mode, body, dict(request.headers)
         )
         if mode == "json_object" and "json" not in f"{asked.system}{asked.text}".lower():
             return fault(400, "'messages' must contain the word 'json' in some form").response()
