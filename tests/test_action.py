@@ -33,34 +33,31 @@ def play(step, *arguments, **inputs):
 
 
 @pytest.mark.end_to_end
-def test_the_inputs_are_the_options_of_run():
-    """With the same defaults, as text."""
+def test_inputs_have_the_names_and_defaults_of_run_options():
     assert {name: entry.get("default", "") for name, entry in ACTION["inputs"].items()} == declared()
 
 
 @pytest.mark.end_to_end
-def test_the_options_page_lists_every_input():
-    """With its default."""
+def test_options_page_lists_every_input_with_its_default():
     rows = re.findall(r"^\| `([\w-]+)` \| (.*?) \|", page("reference/options.md"), flags=re.MULTILINE)
     assert {name: code(default) for name, default in rows} == declared()
 
 
 @pytest.mark.end_to_end
-def test_the_page_of_the_action_lists_every_output():
-    """Those that action.yml declares."""
+def test_action_page_lists_every_output():
     assert [code(name) for name, _ in table("output", page("github-action.md"))] == list(ACTION["outputs"])
 
 
 @pytest.mark.end_to_end
-def test_everything_declared_is_described():
+def test_every_input_and_output_has_a_description():
     """GitHub shows these texts."""
     entries = [*ACTION["inputs"].values(), *ACTION["outputs"].values()]
     assert all(entry["description"].endswith(".") for entry in entries)
 
 
 @pytest.mark.end_to_end
-def test_inputs_are_described_as_the_options_are():
-    """In the words of `--help` and of its details; the command line has dashes before a name."""
+def test_inputs_have_the_descriptions_of_run_options():
+    """The command line has dashes before a name."""
     described = {name: " ".join(entry["description"].split()) for name, entry in ACTION["inputs"].items()}
     assert described == descriptions()
 
@@ -93,8 +90,7 @@ def test_no_input_is_required():
     assert not [name for name, entry in ACTION["inputs"].items() if entry.get("required")]
 
 
-def test_it_gates_the_results_of_another_tool(step):
-    """With the same outputs, and exit codes, as suites."""
+def test_gate_input_gates_results_of_another_tool(step):
     (step.workspace / "junit.xml").write_text('<testsuite><testcase name="a"/></testsuite>')
     done = play(step, gate="*.xml\n", provider="openai", min_score="90")
     assert done.returncode == 0, done.stderr
@@ -102,8 +98,7 @@ def test_it_gates_the_results_of_another_tool(step):
     assert (step.outputs["result"], step.outputs["score"]) == ("passed", "100.0")
 
 
-def test_an_unknown_input_stops_it(step):
-    """With exit code 2, before anything runs, and outputs that say so."""
+def test_unknown_input_exits_2_before_anything_runs(step):
     done = play(step, suites="demo:hr", provider="offline", min_scor="95")
     assert done.returncode == 2
     assert "unknown input 'min-scor': did you mean 'min-score'?" in done.stderr
@@ -113,7 +108,7 @@ def test_an_unknown_input_stops_it(step):
     assert step.outputs["finished"] == "false"
 
 
-def test_missing_suites_stop_it(step):
+def test_missing_suites_exit_2(step):
     """GitHub does not enforce `required: true`."""
     done = play(step, provider="offline")
     assert done.returncode == 2
@@ -122,8 +117,7 @@ def test_missing_suites_stop_it(step):
 
 
 @pytest.mark.end_to_end
-def test_it_runs_the_suites(step):
-    """Reports in the workspace, all outputs, a step summary, and the gate's exit code."""
+def test_action_runs_suites_and_writes_reports_outputs_and_summary(step):
     done = play(step, suites="demo:hr\ndemo:retail\n", provider="offline", no_gate="true")
     assert done.returncode == 0, done.stderr
     outputs = step.outputs
@@ -136,27 +130,25 @@ def test_it_runs_the_suites(step):
     assert step.summary
 
 
-def test_it_says_whether_the_run_came_to_its_end(step):
-    """What did can be played anew; of what did not the journal is worth keeping."""
+def test_output_finished_is_true_for_complete_run(step):
     done = play(step, suites="demo:hr", provider="offline", min_score="100", parallel="8")
     assert (done.returncode, step.outputs["finished"]) == (0, "true")
 
 
-def test_a_run_that_was_stopped_has_not_finished(step):
-    """By a limit, before all was played."""
+def test_output_finished_is_false_if_time_limit_stops_run(step):
     done = play(step, suites="demo:hr", provider="offline", max_duration="0.001")
     assert (done.returncode, step.outputs["finished"]) == (3, "false")
 
 
-def test_with_arguments_it_is_the_command_line(step):
-    """`args: list-suites`; the inputs are handed over all the same, with their defaults."""
+def test_args_run_another_command_and_ignore_default_inputs(step):
+    """The runner hands over all inputs, with their defaults."""
     done = play(step, "list-suites", **declared() | {"args": "list-suites", "github-token": "ghs_1"})
     assert done.returncode == 0, done.stderr
     assert "demo:hr" in done.stdout
 
 
-def test_an_input_beside_arguments_stops_it(step):
-    """It would be ignored, and the gate would look as if it held."""
+def test_input_next_to_args_is_rejected(step):
+    """It would be ignored, and the gate would seem to pass."""
     done = play(step, "merge", "shards", args="merge shards", min_score="99")
     assert done.returncode == 2
     assert "input 'min-score' has no effect with 'args': write --min-score=... there" in done.stderr
@@ -172,8 +164,7 @@ def test_an_input_beside_arguments_stops_it(step):
         ({"output-dir": "../out"}, "input 'output-dir' is '../out': it is outside the workspace"),
     ],
 )
-def test_a_wrong_input_stops_it(step, inputs, message):
-    """Said once, as an annotation and in the summary, and by the name that the user knows."""
+def test_invalid_input_is_reported_once_by_its_name(step, inputs, message):
     done = play(step, suites="demo:hr", provider="offline", **inputs)
     assert done.returncode == 2
     (error,) = done.stderr.splitlines()
@@ -183,16 +174,14 @@ def test_a_wrong_input_stops_it(step, inputs, message):
     assert step.outputs["result"] == "invalid"
 
 
-def test_wrong_arguments_stop_it(step):
-    """In the words of the command line."""
+def test_invalid_args_are_reported_as_one_annotation(step):
     done = play(step, "merge", "--shards=three", "shards", args="merge --shards=three shards")
     assert done.returncode == 2
     (error,) = done.stderr.splitlines()
     assert error.startswith("::error title=ci-evals::Invalid value for '--shards': 'three'")
 
 
-def test_its_help_is_that_of_the_command_line(step):
-    """`docker run IMAGE run --help` names the program, not the file that was started."""
+def test_help_of_container_names_ci_evals_not_entrypoint(step):
     done = play(step, "run", "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "ci-evals run" in done.stdout
@@ -203,7 +192,7 @@ def test_its_help_is_that_of_the_command_line(step):
 @pytest.mark.parametrize(
     "link", ["results", "results/junit.xml", "results/HR-assistant", "results/report.html"]
 )
-def test_an_output_that_is_a_link_is_refused_before_anything_is_paid_for(step, link):
+def test_symlinked_output_is_rejected_before_agent_is_called(step, link):
     """A link in the checkout would lead what is written out of the workspace."""
     outside = step.folder / "outside"
     outside.mkdir()

@@ -15,23 +15,20 @@ KINDS = {**AGENT_KINDS, **PROGRAM_KINDS}
 each_kind = pytest.mark.parametrize(("name", "kind"), KINDS.items(), ids=KINDS.keys())
 
 
-def test_every_folder_is_a_kind_or_shared():
-    """A folder without its facts is an adapter that nobody can name."""
+def test_every_agent_folder_is_registered_as_a_kind():
     (root,) = ci_evals.agents.__path__
     folders = {file.parent.name for file in Path(root).glob("*/starter.yaml.j2")}
     named = {kind.starter.removeprefix("agents/").split("/")[0] for kind in KINDS.values()}
     assert folders <= named
 
 
-def test_adapters_are_listed_in_one_order():
-    """Whoever brings them."""
+def test_adapters_are_listed_in_fixed_order():
     names = ["aui", "demo", "openai", "http", "langgraph", "ag-ui", "a2a", "adk", "rasa"]
     assert [*AGENT_KINDS] == names
 
 
 @each_kind
-def test_what_the_facts_name_is_there(name: str, kind: AgentKind):
-    """They name classes, fields of a suite, a page and options by their names."""
+def test_classes_fields_and_pages_named_by_kinds_exist(name: str, kind: AgentKind):
     for path in filter(None, [kind.agent, *kind.apis.values()]):
         module, _, attribute = path.partition(":")
         agent = getattr(import_module(module), attribute)
@@ -52,8 +49,7 @@ def test_what_the_facts_name_is_there(name: str, kind: AgentKind):
 
 
 @pytest.mark.parametrize("text", [(ROOT / "README.md").read_text(), page("adapters.md")])
-def test_the_tables_of_adapters_list_all_of_them(text: str):
-    """With what they are, and a link to their page."""
+def test_adapter_tables_list_every_kind_with_link_to_its_page(text: str):
     head = "your agent is" if "| your agent is |" in text else "`adapter`"
     rows = [row if head == "`adapter`" else [row[1], row[0], row[2]] for row in table(head, text)]
     for name, kind in KINDS.items():
@@ -65,8 +61,7 @@ def test_the_tables_of_adapters_list_all_of_them(text: str):
             assert own[1].startswith(kind.about)
 
 
-def test_the_table_of_histories_knows_who_takes_one():
-    """A suite with a history is refused for those in its last row."""
+def test_history_table_lists_adapters_that_reject_history():
     *_, (names, effect) = table("agent", page("writing-a-suite.md"))
     assert "refused" in effect
     assert {code(name) for name in names.split(", ")} == {
@@ -74,8 +69,7 @@ def test_the_table_of_histories_knows_who_takes_one():
     }
 
 
-def test_the_table_of_errors_has_all_servers():
-    """What counts as the agent's error differs."""
+def test_error_table_covers_every_adapter():
     rows = [row[0] for row in table("adapter", page("adapters.md"))]
     named = {code(cell) for row in rows for cell in row.split(", ")}
     assert named >= {*KINDS} - {"demo"}

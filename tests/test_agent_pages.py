@@ -32,8 +32,7 @@ def commands(page):
     return [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
 
 
-def test_a_function_from_nothing_to_a_green_run(tmp_path):
-    """The page's two files and its command print what the page shows."""
+def test_function_example_prints_what_python_page_shows(tmp_path):
     write_files(PYTHON, tmp_path)
     (command,) = [words for words in commands(PYTHON) if words[0] == "ci-evals"]
     ran = ci_evals(*command[1:], cwd=tmp_path)
@@ -44,16 +43,14 @@ def test_a_function_from_nothing_to_a_green_run(tmp_path):
         assert without_times(line) in printed, ran.stdout
 
 
-def test_the_suite_notices_an_agent_that_got_worse(tmp_path):
-    """Else the page would teach nothing."""
+def test_suite_of_python_page_fails_for_worse_agent(tmp_path):
     write_files(PYTHON, tmp_path)
     file = tmp_path / "shop.py"
     file.write_text(file.read_text().replace('"refund" not in', '"money" not in'))
     assert ci_evals("run", "evals/refunds.json", "--provider=offline", cwd=tmp_path).returncode == 1
 
 
-def test_packages_that_come_along_are_found(tmp_path):
-    """With the page's lines at the top, and from another folder of packages than the first."""
+def test_vendored_packages_are_found_but_do_not_shadow_installed_ones(tmp_path):
     write_files(PYTHON, tmp_path)
     (lines,) = [block for block in blocks("python", PYTHON) if "sys.path" in block]
     shop = tmp_path / "shop.py"
@@ -64,14 +61,12 @@ def test_packages_that_come_along_are_found(tmp_path):
     assert ci_evals("run", "evals/refunds.json", "--provider=offline", cwd=tmp_path).returncode == 0
 
 
-def test_what_a_function_is_given_is_described():
-    """Every part of the session."""
+def test_python_page_describes_every_part_of_session():
     documented = {name for cell, _ in table("of `session`", PYTHON) for name in map(code, cell.split(", "))}
     assert documented == set(Conversation.__dataclass_fields__)
 
 
-def test_the_words_of_a_reply_are_described():
-    """Each, and no other; the other page names them too."""
+def test_adapter_page_describes_every_reply_key():
     assert [code(key) for key, _ in table("key", ADAPTER)] == list(plain_reply.KEYS)
     assert all(f"`{key}`" in PYTHON for key in plain_reply.KEYS)
 
@@ -108,8 +103,8 @@ def error_messages(tmp_path_factory):
 
 
 @pytest.mark.parametrize("place", range(len(WRONG) + 1))
-def test_every_trouble_is_on_the_page(error_messages, place):
-    """In the words of the program, and the first six of the rows are those of exit code 2."""
+def test_python_page_lists_every_error_message(error_messages, place):
+    """The first six rows are those of exit code 2."""
     exit_code, text = error_messages[place]
     rows = [code(message) for message, _ in table("message", PYTHON)]
     found = [number for number, row in enumerate(rows) if re.search(pattern(row), without_times(text))]
@@ -117,8 +112,7 @@ def test_every_trouble_is_on_the_page(error_messages, place):
     assert (exit_code, exit_code == 2) == (2 if found[0] < 6 else 3, found[0] < 6)
 
 
-def test_every_row_is_a_real_trouble(error_messages):
-    """None is made up."""
+def test_every_message_on_python_page_is_real(error_messages):
     for message, _ in table("message", PYTHON):
         texts = [without_times(text) for _, text in error_messages]
         assert any(re.search(pattern(code(message)), text) for text in texts), message
@@ -129,16 +123,14 @@ def pattern(row):
     return re.sub(r"\b(?:[A-Z]{2,}|N)\b", ".+", re.escape(row))
 
 
-def test_a_program_from_nothing_to_a_green_run(tmp_path):
-    """The page's program, its suite and its command."""
+def test_program_example_of_adapter_page_passes(tmp_path):
     write_files(ADAPTER, tmp_path)
     (command,) = [words for words in commands(ADAPTER) if words[0] == "ci-evals"]
     ran = ci_evals(*command[1:], cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr + ran.stdout
 
 
-def test_an_object_from_nothing_to_a_green_run(tmp_path):
-    """The page's class, made with the suite's options."""
+def test_class_example_of_adapter_page_gets_suite_options(tmp_path):
     write_files(ADAPTER, tmp_path)
     evaluations = [{"criterion": "Counts", "strict": "contains", "text": "Message 1, in a dry tone."}]
     fields = {"adapter": "python:shop:Shop", "adapterOptions": {"tone": "dry"}, "apiKey": None}
@@ -163,15 +155,14 @@ def acme(tmp_path):
     return tmp_path
 
 
-def test_the_pages_plug_in_can_be_installed(acme):
-    """With its test beside it, which is no part of it."""
+def test_plugin_of_adapter_page_packages_its_module_only(acme):
     setuptools = tomllib.loads((acme / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert [f"{name}.py" for name in setuptools["py-modules"]] == ["acme_evals.py"]
     assert (acme / "acme_evals.py").is_file()
 
 
-def test_the_pages_plug_in_keeps_the_contract(acme):
-    """With pytest alone, as its author would run it."""
+def test_plugin_of_adapter_page_passes_contract_with_plain_pytest(acme):
+    """As its author would run it."""
     (command,) = [words for words in commands(ADAPTER) if words[0] == "pytest"]
     plain_pytest = ["-p", "no:asyncio", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "error"]
     done = subprocess.run(
@@ -186,8 +177,8 @@ def test_the_pages_plug_in_keeps_the_contract(acme):
     assert re.search(r"\b\d\d passed in", done.stdout), done.stdout
 
 
-def test_the_pages_plug_in_is_found(acme):
-    """By its name; nobody listens where the suite says, and that is the agent's failure."""
+def test_plugin_of_adapter_page_is_found_by_name(acme):
+    """Nobody listens at the suite's address: that is the agent's failure."""
     suite = write_suite(acme, adapter="acme", apiKey="right-key", baseUrl="http://127.0.0.1:1")
     ran = ci_evals("run", suite, "--retries=0", cwd=acme, env={"PYTHONPATH": str(acme)})
     assert ran.returncode == 3, ran.stderr

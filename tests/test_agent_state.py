@@ -45,8 +45,7 @@ async def played(agent, **fields):
 
 
 @pytest.mark.parametrize(("state", "outcome"), [({"refunded": 42}, "passed"), ({"refunded": 7}, "failed")])
-async def test_the_state_decides(state, outcome):
-    """It is read before the session is closed, and kept as any probe's result."""
+async def test_state_check_reads_agent_state_before_session_closes(state, outcome):
     trial = await played(Stateful(state))
     assert trial.findings[0].outcome == outcome
     assert trial.probes["agent_state"].value == state
@@ -60,28 +59,25 @@ async def test_the_state_decides(state, outcome):
         (Stateful("x" * MAX_PROBE_CHARACTERS), "it returned 50,002 characters, more than the 50,000"),
     ],
 )
-async def test_without_a_state_nothing_is_decided(agent, why):
-    """The reason says why."""
+async def test_state_check_without_agent_state_is_undecided(agent, why):
     trial = await played(agent)
     assert (trial.status, trial.findings[0].outcome) == ("completed", "undecided")
     assert trial.findings[0].reason.startswith(f"the probe agent_state failed: {why}")
 
 
-async def test_nobody_asks_for_a_state_that_no_check_is_about():
+async def test_agent_state_is_not_read_without_state_check():
     """Reading one may take a request, and judges would read it."""
     agent = Stateful({})
     trial = await played(agent, evaluations=[{"criterion": "c", "strict": "contains", "text": "Done"}])
     assert (agent.reads, trial.probes) == (0, {})
 
 
-async def test_a_conversation_that_broke_has_no_state():
-    """What the agent did is not known."""
+async def test_failed_conversation_leaves_state_check_undecided():
     trial = await played(Stateful({"refunded": 42}, [AgentError("gone")]))
     assert (trial.probes, trial.findings[0].outcome) == ({}, "undecided")
 
 
-async def test_a_probe_of_that_name_replaces_it(tmp_path, monkeypatch):
-    """A suite's own words count."""
+async def test_probe_named_agent_state_replaces_reported_state(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     agent = Stateful({"refunded": 7})
     (tmp_path / "state.json").write_text('{"refunded": 42}')
@@ -92,8 +88,7 @@ async def test_a_probe_of_that_name_replaces_it(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("state", [{"refunded": 42}, AgentError("the server is gone")])
-async def test_a_replay_has_the_recorded_state(tmp_path, state):
-    """Or the reason why there was none."""
+async def test_replay_has_recorded_agent_state_or_its_error(tmp_path, state):
     folder, plan = Folder(tmp_path / "recording"), make_plan(TEST)
     (first,) = await folder.record(plan, Participants(Stateful(state)))
     (again,) = await folder.replay(plan)
@@ -101,8 +96,7 @@ async def test_a_replay_has_the_recorded_state(tmp_path, state):
     assert again.findings == first.findings
 
 
-async def test_an_agent_whose_spans_are_received_has_a_state():
-    """It is that of the agent."""
+async def test_traced_agent_reports_state():
     receiver = Receiver("127.0.0.1", 0)
     await receiver.start()
     try:
@@ -112,8 +106,8 @@ async def test_an_agent_whose_spans_are_received_has_a_state():
     assert trial.findings[0].outcome == "passed"
 
 
-def test_an_adapter_without_a_state():
-    """The suite says so before anything is played; with a probe of its own it may be played."""
+def test_agent_state_check_is_rejected_for_adapter_without_state():
+    """With a probe of its own the suite is accepted."""
     test = {**TEST, "guidelines": "g"}
     suite = {"adapter": "openai", "model": "m", "baseUrl": "http://a", "tests": [test]}
     with pytest.raises(SuiteError) as error:

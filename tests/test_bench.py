@@ -41,7 +41,7 @@ def smoke(request: pytest.FixtureRequest) -> tuple[Table, int]:
     return rows(completed.stdout), minimum
 
 
-def test_every_measure_gives_a_figure(smoke: tuple[Table, int]) -> None:
+def test_every_benchmark_reports_a_figure(smoke: tuple[Table, int]) -> None:
     table, minimum = smoke
     assert table["measure"] == ["floor", "ci-evals", "figure", "goal", "met"]
     figures = {name: row for name, row in table.items() if name != "measure"}
@@ -51,12 +51,12 @@ def test_every_measure_gives_a_figure(smoke: tuple[Table, int]) -> None:
         assert (met in {"yes", "**no**"}) if goal else met == "", name
 
 
-def test_page_lists_every_measure(smoke: tuple[Table, int]) -> None:
+def test_benchmark_page_lists_every_measure(smoke: tuple[Table, int]) -> None:
     table, _ = smoke
     assert set(table) <= set(rows(PAGE))
 
 
-def test_a_measure_that_is_not_there_is_named() -> None:
+def test_unknown_measure_is_rejected_by_name() -> None:
     command = [sys.executable, "-m", "bench", "speed"]
     completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert completed.returncode == 2

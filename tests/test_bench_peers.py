@@ -12,7 +12,7 @@ from bench.processes import Field, server
 
 
 @pytest.mark.parametrize("peer", ["inspect_ai", "promptfoo"])
-def test_script_says_what_it_measures(peer):
+def test_peer_script_help_says_what_is_measured(peer):
     command = [sys.executable, "-m", f"bench.peers.{peer}", "--help"]
     completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
@@ -20,8 +20,8 @@ def test_script_says_what_it_measures(peer):
     assert "Not measured are" in completed.stdout
 
 
-def test_a_peer_that_leaves_calls_out_is_not_compared(tmp_path):
-    """Or it would seem fast."""
+def test_peer_that_skips_calls_is_not_compared(tmp_path):
+    """It would seem fast."""
     asks_once = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + '/external/tasks')"
     peer = Peer(
         "hasty",

@@ -10,7 +10,7 @@ from bench.calls import BUDGET, SLACK, SPANS, measure, measure_spans
 pytestmark = pytest.mark.slow
 
 
-def test_no_change_makes_the_product_slower_unseen():
+def test_function_calls_stay_within_budget():
     """Who makes it slower for a reason, or faster, records a new budget: `python -m bench.calls`."""
     budget = json.loads(BUDGET.read_text())
     if budget["python"] != f"{sys.version_info.major}.{sys.version_info.minor}":
@@ -21,6 +21,5 @@ def test_no_change_makes_the_product_slower_unseen():
     assert min(spent.values()) > 0.8, f"much faster: record a new budget, {spent}"
 
 
-def test_spans_add_no_more_work_than_they_did():
-    """Those of an agent with 20 a turn, in the receiver, the journal and the reports."""
+def test_span_processing_stays_within_budget():
     assert measure_spans() <= SPANS

@@ -155,8 +155,7 @@ def conversations(user):
             yield (suite.name, number), suite, suite.tests[0].model_copy(update=changes)
 
 
-def test_the_bundled_names_are_there():
-    """All thirteen of the tool that the format comes from, by its names."""
+def test_all_suites_of_original_tool_are_bundled_under_their_names():
     assert set(bundled_names()) == {
         "demo:airbnb",
         "demo:automotive-agent-140426",
@@ -174,21 +173,18 @@ def test_the_bundled_names_are_there():
     }
 
 
-def test_between_them_they_show_every_type_of_the_original():
-    """A reader finds an example of each of the twelve strict types."""
+def test_bundled_suites_use_every_strict_type_of_original_tool():
     used = {e.strict for suite in SUITES.values() for test in suite.tests for e in strict_evaluations(test)}
     assert used >= ORIGINAL_TYPES
 
 
-def test_one_suite_shows_an_expected_agent_error():
-    """An agent that says it failed can be what a test asks for."""
+def test_some_bundled_suite_expects_an_agent_error():
     kinds = [{e.strict for t in suite.tests for e in strict_evaluations(t)} for suite in SUITES.values()]
     assert any("escalated_due_to_error" in used for used in kinds)
 
 
 @every_suite
-def test_a_suite_is_of_a_good_size(suite):
-    """Enough to begin with, little enough to read, and no name twice."""
+def test_suite_has_5_to_12_uniquely_named_tests(suite):
     names = [test.name for test in suite.tests]
     assert 5 <= len(names) <= 12
     assert len(set(names)) == len(names)
@@ -196,8 +192,7 @@ def test_a_suite_is_of_a_good_size(suite):
 
 
 @every_suite
-def test_a_suite_has_every_ingredient(suite):
-    """Happy paths, edge cases, an escalation, what must not be, and a user who means ill."""
+def test_suite_covers_required_tags_difficulties_and_categories(suite):
     tags = {tag for test in suite.tests for tag in test.tags}
     assert tags >= {"happy-path", "edge-case", "escalation", "must-not-do", "adversarial"}
     assert {test.difficulty for test in suite.tests} >= {"easy", "medium", "hard"}
@@ -209,8 +204,7 @@ def test_a_suite_has_every_ingredient(suite):
 
 
 @each_row(("suite", "test"), TESTS)
-def test_a_test_is_complete(suite, test):
-    """Each has a user with data and a character, strict and judged criteria, and weights that differ."""
+def test_bundled_test_has_user_data_criteria_and_weights(suite, test):
     assert test.user_info
     assert len(test.guidelines) > 60
     assert strict_evaluations(test)
@@ -220,8 +214,8 @@ def test_a_test_is_complete(suite, test):
 
 
 @each_row(("suite", "test"), TESTS)
-def test_names_in_checks_exist(suite, test):
-    """A check of something that the agent does not have would pass or fail for ever."""
+def test_names_in_checks_exist_in_agent_playbook(suite, test):
+    """A check of something that the agent does not have would pass or fail forever."""
     playbook = catalog.playbook(suite.agent_id)
     tools = {workflow.code for workflow in playbook.workflows} | {"CONVERSATION_FORWARDING"}
     steps = [step for workflow in playbook.workflows for step in workflow.steps]
@@ -242,19 +236,15 @@ def test_names_in_checks_exist(suite, test):
 
 @each_row("user", USERS)
 @each_row(("suite", "test"), TESTS)
-def test_every_strict_check_passes(suite, test, user):
-    """The demo agent is as good as its suites ask, whoever speaks with it."""
+def test_demo_agent_passes_every_strict_check_with_any_user(suite, test, user):
     transcript = transcripts(user)[suite.name, test.name]
     verdicts = [(e.criterion, e.decide(transcript)) for e in strict_evaluations(test)]
     assert [pair for pair in verdicts if pair[1].outcome is not Outcome.PASSED] == []
 
 
 @each_row(("suite", "test"), TESTS)
-def test_every_strict_check_can_fail(suite, test):
-    """Each check fails on some other conversation with the agents, so that its pass says something.
-
-    The latency check is left out: it would take a slow agent.
-    """
+def test_every_strict_check_fails_on_some_conversation(suite, test):
+    """Except the latency check: it would take a slow agent."""
     for evaluation in strict_evaluations(test):
         assert evaluation.strict == "max_latency" or fails_somewhere(evaluation), evaluation.criterion
 
@@ -277,18 +267,15 @@ def likely_failures(_kind):
 
 @every_suite
 @each_row("words", [REFUSAL, CLAIM])
-def test_an_agent_that_does_nothing_scores_little(suite, words):
+def test_agent_that_does_nothing_scores_at_most_15(suite, words):
     """Checks of what must not happen pass for such an agent, so the other checks have the weight."""
     assert null_score(suite.tests, words) <= 15
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", bundled_names())
-async def test_a_critical_test_notices_every_kind_of_fault(name):
-    """An agent with a single bug fails a test that must never fail.
-
-    Only the kinds that apply to some critical test of the suite are meant.
-    """
+async def test_critical_tests_notice_every_kind_of_planted_fault(name):
+    """Only the kinds that apply to some critical test of the suite are meant."""
     loaded = load_suite(name)
     results = await run_suite(create_adapter(provider="offline"), loaded, judge_check="off")
     trials = [trial for trial in await saved_trials(results, [loaded.suite]) if trial.test.critical]
@@ -300,8 +287,7 @@ async def test_a_critical_test_notices_every_kind_of_fault(name):
 
 @each_row("user", ["scripted", "polite"])
 @each_row(("suite", "test"), TESTS)
-def test_every_conversation_ends_as_its_test_expects(suite, test, user):
-    """None breaks off, and none runs out of turns but those whose every line is fixed."""
+def test_conversation_ends_with_status_its_test_expects(suite, test, user):
     status = transcripts(user)[suite.name, test.name].status
     kinds = {evaluation.strict for evaluation in strict_evaluations(test)}
     if "escalated" in kinds:
@@ -318,16 +304,14 @@ OPTIMAL = [pytest.param(*one.values, id=one.id) for one in TESTS if one.values[1
 
 
 @each_row(("suite", "test"), OPTIMAL)
-def test_demo_agent_runs_only_the_optimal_workflows(suite, test):
-    """Where a test names its workflows, these are the ones that run, with nothing missed."""
+def test_demo_agent_runs_only_optimal_workflows(suite, test):
     for user in ("scripted", "polite"):
         turns = transcripts(user)[suite.name, test.name].turns
         measures = process.of_turns(turns, test.optimal_tools).process
         assert (measures.begun, measures.missed, measures.overhead) == (test.optimal_tools, 0, 0.0)
 
 
-def test_several_tests_name_their_shortest_way():
-    """Of every bundled suite that is a demonstration; some of more than one workflow."""
+def test_every_demo_suite_names_optimal_workflows():
     named = [one.values for one in OPTIMAL]
     assert {suite.name for suite, _ in named} == {
         suite.name for name, suite in SUITES.items() if name.startswith("demo/")
@@ -336,12 +320,11 @@ def test_several_tests_name_their_shortest_way():
 
 
 @every_suite
-def test_own_words_are_of_tests_that_are_there(suite):
-    """A renamed test must not lose its talkative user."""
+def test_own_words_belong_to_existing_tests(suite):
     assert {test.name for test in suite.tests} >= NOTES[suite.name].own_words.keys()
 
 
-def test_an_adversary_is_scripted_whole():
+def test_adversarial_tests_have_no_generated_user_lines():
     """What a model would volunteer in such a role is not the agent's doing."""
     for suite in SUITES.values():
         for test in suite.tests:
@@ -350,8 +333,7 @@ def test_an_adversary_is_scripted_whole():
 
 
 @each_row(("suite", "test"), TESTS)
-def test_facts_about_the_user_are_consistent(suite, test):
-    """User, agent and judge all read it: an order is delivered after it was made, or not at all."""
+def test_order_facts_about_user_are_consistent(suite, test):
     facts = test.user_info
     if "order_status" in facts:
         delivered = facts["order_status"] == "delivered"
@@ -366,8 +348,7 @@ def test_facts_about_the_user_are_consistent(suite, test):
 
 
 @each_row(("suite", "test"), TESTS)
-def test_user_does_not_get_a_number_it_should_not_know(suite, test):
-    """Where a line holds another number than the user's own, the user's data hold none."""
+def test_user_data_omit_number_that_user_gets_wrong(suite, test):
     text = " ".join([test.guidelines, *(turn.user for turn in test.turns)])
     for key, shape in NOTES[suite.name].numbers.items():
         assert set(re.findall(shape, text)) <= {test.user_info.get(key)} or key not in test.user_info
@@ -381,8 +362,8 @@ WORDINGS = [
 
 
 @each_row(("suite", "criterion", "right", "wrong"), WORDINGS)
-def test_checks_of_words_pass_and_fail_for_other_wordings(suite, criterion, right, wrong):
-    """A right agent passes in its own words, and a wrong one does not pass for want of the expected ones."""
+def test_text_checks_accept_and_reject_other_wordings(suite, criterion, right, wrong):
+    """A right agent passes in its own words, a wrong one does not pass by avoiding the expected ones."""
     checks = [e for test in suite.tests for e in strict_evaluations(test) if e.criterion == criterion]
     assert checks
 
@@ -397,8 +378,8 @@ def test_checks_of_words_pass_and_fail_for_other_wordings(suite, criterion, righ
 
 
 @every_suite
-def test_every_pattern_has_other_wordings_to_be_checked_with(suite):
-    """A new one is noted with words of its own; `contains` is for a fact of the user's data."""
+def test_every_text_check_has_noted_wordings(suite):
+    """`contains` is for a fact of the user's data."""
     patterns = {
         evaluation.criterion
         for test in suite.tests

@@ -52,8 +52,8 @@ JUDGED = {"criterion": "Is polite"}
 
 
 @pytest.mark.end_to_end
-def test_the_canaries_sing():
-    """What is looked for is found in every form, so that a test that finds nothing means something."""
+def test_canaries_are_found_in_every_encoding_and_redacted():
+    """What is looked for can be found: a test that finds nothing means something."""
     canaries = Canaries()
     secret = canaries.plant("KEY", more="ö\n")
     canaries.plant("OTHER")
@@ -139,7 +139,7 @@ def suite(name, *tests, **fields):
 
 
 @pytest.mark.end_to_end
-def test_no_secret_leaves_a_run(tmp_path):
+def test_run_outputs_contain_no_secret(tmp_path):
     """Agents of each kind, judge, user and GitHub echo: no file, stream, comment or prompt holds a secret."""
     canaries = Canaries()
     plant = canaries.plant
@@ -288,8 +288,8 @@ def reply(message):
 """
 
 
-def test_no_secret_leaves_a_bug(tmp_path):
-    """An agent that is code may break us: neither the traceback nor the reports of what was played tell."""
+def test_crash_report_contains_no_secret(tmp_path):
+    """An agent that is code may break ours: neither the traceback nor the reports tell its secrets."""
     canaries = Canaries()
     env = {name: canaries.plant(name) for name in ("LLM_API_KEY", "AGENT_KEY", "DEPLOY_TOKEN", "VALUE")}
     (tmp_path / "agent.py").write_text(BROKEN_AGENT)
@@ -312,8 +312,7 @@ def test_no_secret_leaves_a_bug(tmp_path):
         assert not canaries.leaks(text), name
 
 
-def test_no_secret_leaves_a_refusal(tmp_path):
-    """Wrong inputs and a suite that is wrong throughout are told without what they hold."""
+def test_messages_about_invalid_inputs_contain_no_secret(tmp_path):
     canaries = Canaries()
     plant = canaries.plant
     env = {
@@ -337,8 +336,7 @@ def test_no_secret_leaves_a_refusal(tmp_path):
 
 
 @pytest.mark.end_to_end
-def test_no_secret_leaves_a_suite_that_cannot_be_read():
-    """Its faults are told with the values that are wrong, and some of those are secrets."""
+def test_suite_problems_contain_no_secret():
     canaries = Canaries()
     text = wrong_suite(canaries)
     with pytest.raises(SuiteError) as caught:

@@ -13,8 +13,7 @@ PAGE = page("chat.md")
 SECONDS = re.compile(r"[\d.]+ s$", re.MULTILINE)
 
 
-def test_every_command_is_described():
-    """And no other."""
+def test_chat_page_lists_every_command():
     listed = [line for line in HELP.splitlines() if not line.startswith("//")]
     described = [code(cell) for cell, _ in table("command", PAGE)]
     assert len(listed) == len(described)
@@ -23,8 +22,7 @@ def test_every_command_is_described():
 
 @pytest.mark.slow
 @pytest.mark.end_to_end
-def test_its_chat_and_its_script_come_out_as_shown(tmp_path):
-    """From standard input, with the demo agent; and the saved suite passes."""
+def test_chat_and_script_of_chat_page_print_what_it_shows(tmp_path):
     [shown] = blocks("text", PAGE)
     lines = [line.removeprefix("you>   ") for line in shown.splitlines() if line.startswith("you>")]
     done = ci_evals("chat", "demo:hr", cwd=tmp_path, typed="\n".join(lines))

@@ -56,8 +56,7 @@ async def played(suite: dict, llm: fakes.ScriptedLLM, reply, **fields) -> Result
 
 
 @pytest.mark.parametrize(("calls", "passed"), [((REFUND,), True), ((), False)])
-async def test_a_run_passes_only_with_the_deed(calls, passed):
-    """The finding says that it is of claims, and the reports do."""
+async def test_claim_of_refund_passes_only_with_refund_call(calls, passed):
     results = await played(a_suite(CLAIMS, POLITE), judge(), fakes.reply(SAYS, tool_calls=calls))
     claims, polite = results.suites[0].tests[0].trials[0].findings
     assert (claims.kind, claims.claims, polite.claims) == ("judged", "backed", None)
@@ -69,8 +68,7 @@ async def test_a_run_passes_only_with_the_deed(calls, passed):
 
 
 @pytest.mark.parametrize("calls", [(REFUND,), ()])
-async def test_saved_claims_are_judged_again(calls):
-    """The next judge is asked the same question; other criteria stay what they are."""
+async def test_rejudging_asks_same_questions_about_claims(calls):
     first, other = judge(), judge()
     results = await played(a_suite(POLITE, CLAIMS), first, fakes.reply(SAYS, tool_calls=calls))
     work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
@@ -80,8 +78,8 @@ async def test_saved_claims_are_judged_again(calls):
 
 
 @pytest.mark.parametrize(("expected", "cause"), [(True, None), (False, "not_reached")])
-async def test_an_expected_hand_over_is_expected_again(expected, cause):
-    """What the agent said before it counts, although lines were never sent; judged again it does too."""
+async def test_claims_before_expected_handover_are_decided(expected, cause):
+    """Lines of the user were never sent; judged again, the claims count too."""
     hand_over = [{"criterion": "Hands over", "strict": "escalated"}] if expected else []
     handed = fakes.reply(SAYS, tool_calls=(REFUND,), workflows=("CONVERSATION_FORWARDING", "refund"))
     results = await played(a_suite(*hand_over, CLAIMS, lines=2), judge(), handed)
@@ -91,8 +89,7 @@ async def test_an_expected_hand_over_is_expected_again(expected, cause):
     assert again.suites[0].tests[0].trials[0].findings[-1].cause == cause
 
 
-async def test_the_judge_check_asks_about_claims_where_there_are_any():
-    """A judge that cannot tell claims leaves such a run without a verdict."""
+async def test_judge_check_asks_about_claims_only_if_suite_has_claims():
     reply = fakes.reply(SAYS, tool_calls=(REFUND,))
     asked = []
     for evaluations in ([POLITE], [POLITE, CLAIMS]):
@@ -102,8 +99,8 @@ async def test_the_judge_check_asks_about_claims_where_there_are_any():
     assert asked == [16, 28]
 
 
-def test_weak_spots_of_other_criteria_are_none_of_claims():
-    """Its words are a name: they may hold an 'and'. Asked twice in one test it is one question."""
+def test_claims_criterion_is_not_linted_for_and_but_for_duplicates():
+    """Its words are a name: they may hold an 'and'."""
     text = json.dumps(a_suite(CLAIMS, {**CLAIMS, "criterion": "In other words"}))
     problems = [problem.message for problem in weaknesses(load(text, "s.json", Reading({})))]
     assert not any("two things" in message for message in problems)
@@ -119,7 +116,7 @@ def test_weak_spots_of_other_criteria_are_none_of_claims():
         ({"strict": "escalated", "claims": "backed"}, "belongs to a criterion with 'claims'"),
     ],
 )
-def test_what_a_suite_may_not_say(fields, text):
+def test_invalid_claims_fields_are_rejected(fields, text):
     with pytest.raises(SuiteError) as caught:
         load(json.dumps(a_suite({"criterion": "c", **fields})), "s.json", Reading({}))
     assert text in str(caught.value)

@@ -79,8 +79,8 @@ def played(tmp_path):
         ("/Evals Refresh Baseline", ("pull-request.yml", "main", None)),
     ],
 )
-def test_a_command_starts_its_run_and_is_answered(played, body, started):
-    """On the branch of the pull request; a baseline on the base branch. GitHub compares without case."""
+def test_command_starts_its_workflow_and_gets_rocket_reaction(played, body, started):
+    """GitHub compares without case."""
     code, output = played.say(body)
     workflow, ref, inputs = started
     if "failed" in body:
@@ -90,8 +90,7 @@ def test_a_command_starts_its_run_and_is_answered(played, body, started):
 
 
 @pytest.mark.parametrize("permission", ["read", "none", "triage", None])
-def test_without_the_right_to_write_nothing_is_started(played, permission):
-    """Whatever GitHub says the author is associated as."""
+def test_command_without_write_access_starts_nothing(played, permission):
     played.api.rights["ann"] = permission
     assert played.say("/evals confirm")[0] == 0
     assert (played.started, played.reactions) == ([], ["-1"])
@@ -100,16 +99,14 @@ def test_without_the_right_to_write_nothing_is_started(played, permission):
 @pytest.mark.parametrize(
     ("change", "why"), [({"repo": {"full_name": FORK}}, "is of a fork"), ({"repo": None}, "is of a fork")]
 )
-def test_forks_are_refused(played, change, why):
-    """Also one that was deleted."""
+def test_command_on_fork_is_rejected(played, change, why):
     played.pull["head"] |= change
     code, output = played.say("/evals confirm")
     assert (code, played.started, played.reactions) == (0, [], ["-1"])
     assert why in output
 
 
-def test_a_merged_pull_request_is_refused(played):
-    """Its branch may be gone."""
+def test_command_on_merged_pull_request_is_rejected(played):
     played.pull |= {"state": "closed", "merged": True}
     code, text = played.say("/evals confirm")
     assert (code, played.started, played.reactions) == (0, [], ["-1"])
@@ -120,7 +117,7 @@ CODE = "0123456789" * 2 + "abcdef" * 3 + "01"
 
 
 @pytest.mark.parametrize("repository", [REPOSITORY, FORK])
-def test_an_approval_runs_the_failed_job_again(played, repository):
+def test_approval_reruns_failed_job(played, repository):
     """Also of a fork, whose code gets no more rights by it. That run decides whether the comment approves."""
     played.pull["head"] |= {"repo": {"full_name": repository}}
     code, output = played.say(f"/evals approve suite {CODE}")
@@ -131,8 +128,8 @@ def test_an_approval_runs_the_failed_job_again(played, repository):
 
 
 @pytest.mark.parametrize("rest", ["", "s", " 12", f" {CODE[:16]}", f" {CODE} x"])
-def test_an_approval_without_a_code_is_told_where_it_is(played, rest):
-    """It starts nothing. Nor does one by somebody who may not write."""
+def test_approval_without_valid_code_starts_nothing(played, rest):
+    """Nor does one by somebody who may not write."""
     code, text = played.say(f"/evals approve suite{rest}")
     assert (code, text.startswith("::notice::copy the line with its code from the report")) == (0, True)
     played.api.rights["ann"] = "read"
@@ -141,15 +138,14 @@ def test_an_approval_without_a_code_is_told_where_it_is(played, rest):
     assert played.reactions == ["confused", "-1"]
 
 
-def test_an_approval_before_the_run_has_ended_says_so(played):
+def test_approval_during_run_asks_to_comment_again(played):
     played.run["status"] = "in_progress"
     code, text = played.say(f"/evals approve suite {CODE}")
     assert (code, played.reactions) == (1, ["confused"])
     assert "comment again when it has" in text
 
 
-def test_a_comment_that_was_edited_or_deleted_starts_nothing(played):
-    """Nor is it answered."""
+def test_edited_or_deleted_comment_starts_nothing(played):
     code, text = played.say("/evals confirm", body="/evals refresh baseline")
     assert (code, played.started, played.reactions) == (0, [], [])
     assert "deleted or edited" in text
@@ -158,8 +154,7 @@ def test_a_comment_that_was_edited_or_deleted_starts_nothing(played):
     assert (played.started, played.reactions) == ([], [])
 
 
-def test_without_an_earlier_run_of_this_commit_nothing_is_played_again(played):
-    """One of another commit is none."""
+def test_rerun_without_finished_run_of_this_commit_is_rejected(played):
     played.run["head_sha"] = "b" * 40
     code, text = played.say("/evals rerun failed")
     assert (code, played.started, played.reactions) == (1, [], ["confused"])
@@ -180,8 +175,7 @@ HTML = Answer(200, None, raw=b"<html>Sign in</html>")
         (Answer(200, []), "not of the form"),
     ],
 )
-def test_refusal_by_github_is_one_clear_error(played, path, answer, why):
-    """Said, answered by a reaction, and nothing is started twice."""
+def test_github_error_is_one_message_and_one_reaction(played, path, answer, why):
     played.api.fail(path, answer)
     code, text = played.say("/evals rerun failed")
     if path == "dispatches" and answer.status == 200 and answer.body == []:
@@ -192,24 +186,22 @@ def test_refusal_by_github_is_one_clear_error(played, path, answer, why):
     assert len(played.started) == (path == "dispatches")
 
 
-def test_a_reaction_that_fails_changes_nothing(played):
-    """The run is started all the same."""
+def test_failed_reaction_is_a_warning_only(played):
     played.api.fail("reactions", Answer(403, {"message": "x"}))
     code, text = played.say("/evals confirm")
     assert (code, len(played.started)) == (0, 1)
     assert "::warning::no reaction: POST" in text
 
 
-def test_a_token_without_the_right_says_which(played):
-    """The workflow's permissions were cut."""
+def test_missing_token_permission_is_named(played):
     played.api.permissions -= {"actions: write"}
     code, text = played.say("/evals confirm")
     assert (code, played.started != [], played.reactions) == (1, True, ["confused"])
     assert "the job needs actions: write and pull-requests: write" in text
 
 
-def test_only_new_comments_that_are_a_command_start_the_job():
-    """By an exact phrase; the author's association gives no rights, and nothing is checked out."""
+def test_job_starts_for_exact_commands_in_new_comments_only():
+    """The author's association gives no rights, and nothing is checked out."""
     text = (ROOT / "examples/commands.yml").read_text()
     job = WORKFLOW["jobs"]["command"]
     assert WORKFLOW[True] == {"issue_comment": {"types": ["created"]}}
@@ -224,7 +216,7 @@ def test_only_new_comments_that_are_a_command_start_the_job():
     assert not WORKFLOW["concurrency"]["cancel-in-progress"]
 
 
-def test_comments_by_strangers_do_not_enter_the_queue_of_a_pull_request():
+def test_comments_by_outsiders_get_a_separate_concurrency_group():
     """GitHub keeps one waiting run of a group, the newest: theirs would displace a command that waits."""
     group = " ".join(WORKFLOW["concurrency"]["group"].split())
     known = """fromJSON('["OWNER", "MEMBER", "COLLABORATOR"]'), github.event.comment.author_association"""
@@ -232,7 +224,7 @@ def test_comments_by_strangers_do_not_enter_the_queue_of_a_pull_request():
     assert group.endswith(") && github.event.issue.number || github.run_id }}")
 
 
-def test_a_command_is_held_to_the_gate_of_the_pull_request():
+def test_command_workflow_has_gate_options_of_pull_request_workflow():
     """Its comment replaces the one of that run. Its job has another name: a check that is required stays."""
     first = yaml.safe_load((ROOT / "examples" / STEP["env"]["EVALS"]).read_text())
     options = [
@@ -248,8 +240,7 @@ def test_a_command_is_held_to_the_gate_of_the_pull_request():
     assert not first["jobs"].keys() & DISPATCHED["jobs"].keys()
 
 
-def test_the_two_workflows_fit_together():
-    """The one gives the inputs that the other takes, by the names of files that are there."""
+def test_command_workflows_agree_on_inputs_and_artifacts():
     inputs = DISPATCHED[True]["workflow_dispatch"]["inputs"]
     assert inputs["command"]["options"] == [c.removeprefix("/evals ") for c in COMMANDS[:2]]
     assert set(inputs) == {"command", "pull-request", "base", "run-id"}

@@ -53,8 +53,7 @@ def installed(tmp_path):
     return home.parent
 
 
-def test_it_declares_what_the_action_declares():
-    """`make reference` writes both; only `python` is its own."""
+def test_composite_action_declares_inputs_and_outputs_of_container():
     assert action.CONTAINER.read_text() == action.container()
     assert action.COMPOSITE.read_text() == action.composite()
     container = yaml.safe_load((ROOT / "action.yml").read_text())
@@ -63,16 +62,15 @@ def test_it_declares_what_the_action_declares():
     assert {name: entry["value"] for name, entry in ACTION["outputs"].items()} == outputs
 
 
-def test_it_runs_with_the_inputs_of_the_step(step, installed):
-    """Defaults are handed over too, empty ones among them."""
+def test_composite_action_runs_with_inputs_of_step(step, installed):
     inputs = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
     run = start(installed, step, inputs | {"suites": "demo:hr", "test": "Refuses", "provider": "offline"})
     assert (run.returncode, step.outputs["result"], step.outputs["tests"]) == (0, "passed", "1")
     assert (step.workspace / "results/report.html").exists()
 
 
-def test_the_workflow_without_a_model_key(step, installed):
-    """Its step plays a suite against an agent that it starts; what a judge would decide is left open."""
+def test_example_without_model_key_passes_and_notices_worse_agent(step, installed):
+    """What a judge would decide is left open."""
     workflow = yaml.safe_load((ROOT / "examples/no-model-key.yml").read_text())
     (inputs,) = [one["with"] for one in workflow["jobs"]["evals"]["steps"] if one.get("id") == "evals"]
     with socket.create_server(("127.0.0.1", 0)) as held:
@@ -92,22 +90,20 @@ def test_the_workflow_without_a_model_key(step, installed):
     assert "1 test fails that passed in the baseline" in run.stdout
 
 
-def test_only_the_inputs_of_the_step_count(step, installed):
-    """Not a variable of the job that looks like one."""
+def test_input_variables_of_job_are_ignored(step, installed):
     run = start(installed, step, {"suites": "", "python": "/none"}, INPUT_SUITES="demo:hr")
     assert run.returncode == 2
     assert "input 'suites' is empty" in run.stderr + run.stdout
 
 
-def test_a_misspelled_input_stops_it(step, installed):
-    """As in the container; the runner itself only warns."""
+def test_composite_action_rejects_misspelled_input(step, installed):
+    """The runner itself only warns."""
     run = start(installed, step, {"suites": "demo:hr", "min-scor": "90"})
     assert run.returncode == 2
     assert "did you mean 'min-score'?" in run.stderr + run.stdout
 
 
-def test_packages_that_cannot_be_installed_are_no_verdict(step, tmp_path):
-    """With an annotation that names the command."""
+def test_failed_installation_exits_3_with_annotation(step, tmp_path):
     run = start(
         tmp_path / "temp", step, {"suites": "demo:hr"}, PIP_INDEX_URL="http://127.0.0.1:9", PIP_RETRIES="0"
     )
@@ -117,8 +113,7 @@ def test_packages_that_cannot_be_installed_are_no_verdict(step, tmp_path):
 
 
 @pytest.mark.frameworks
-def test_it_installs_every_package_by_its_hash(step, tmp_path):
-    """Into an environment of its own, once for all steps of a job."""
+def test_packages_are_installed_once_for_all_steps(step, tmp_path):
     inputs = {"suites": "demo:hr", "provider": "offline"}
     first = start(tmp_path / "temp", step, inputs)
     assert (first.returncode, step.outputs["result"]) == (0, "passed")
@@ -148,16 +143,14 @@ def find_python(tmp_path, named="", path=""):
     ) if output.exists() else {}
 
 
-def test_it_takes_the_python_on_the_path(tmp_path):
-    """And keys the cache by its version and by what is installed."""
+def test_python_on_path_is_used_and_keys_the_cache(tmp_path):
     run, outputs = find_python(tmp_path, path=f"{sys.prefix}/bin")
     assert (run.returncode, outputs["path"]) == (0, "python3")
     assert outputs["version"] == ".".join(map(str, sys.version_info[:3]))
     assert (outputs["cache"], len(outputs["packages"])) == ("D:/a/_temp/ci-evals-pip", 64)
 
 
-def test_it_takes_a_python_that_the_runner_keeps(tmp_path):
-    """If there is none on the path, as on older images."""
+def test_python_of_tool_cache_is_used_if_none_is_on_path(tmp_path):
     kept = tmp_path / "tools/Python/3.13.1/x64/bin"
     kept.mkdir(parents=True)
     (kept / "python3").symlink_to(sys.executable)
@@ -172,8 +165,7 @@ def test_it_takes_a_python_that_the_runner_keeps(tmp_path):
         ("", "Add actions/setup-python"),
     ],
 )
-def test_without_a_python_it_says_what_to_do(tmp_path, named, message):
-    """And stops there."""
+def test_missing_python_exits_2_with_advice(tmp_path, named, message):
     run, outputs = find_python(tmp_path, named)
     assert (run.returncode, outputs) == (2, {})
     assert message in run.stdout

@@ -84,8 +84,7 @@ def play(image: str, step: Step, **inputs: str) -> subprocess.CompletedProcess[s
     return docker("run", "--rm", *options(step, named), image)
 
 
-def test_as_an_action_it_takes_the_inputs(image, step):
-    """Reports in the workspace, all outputs, a step summary."""
+def test_image_runs_as_action_with_inputs(image, step):
     done = play(image, step, suites="demo:hr\n", provider="offline", no_gate="true", parallel="4")
     assert done.returncode == 0, done.stderr
     assert set(step.outputs) == set(ACTION["outputs"])
@@ -96,24 +95,21 @@ def test_as_an_action_it_takes_the_inputs(image, step):
 
 
 @pytest.mark.parametrize(("pattern", "code", "result"), [(".", 0, "passed"), ("impossible", 1, "failed")])
-def test_the_gate_decides_the_exit_code(image, step, pattern, code, result):
-    """A suite of the workspace, held against the default gate."""
+def test_gate_decides_exit_code_of_image(image, step, pattern, code, result):
     suite = json.loads(json.dumps(SUITE).replace('"pattern": "."', f'"pattern": "{pattern}"'))
     (step.workspace / "suite.json").write_text(json.dumps(suite))
     done = play(image, step, suites="suite.json", provider="offline")
     assert (done.returncode, step.outputs["result"]) == (code, result), done.stderr
 
 
-def test_an_unknown_input_stops_it(image, step):
-    """Although GitHub itself would only warn."""
+def test_image_rejects_unknown_input(image, step):
     done = play(image, step, suites="demo:hr", provider="offline", min_scor="95")
     assert done.returncode == 2
     assert "did you mean 'min-score'?" in done.stderr
     assert step.outputs["result"] == "invalid"
 
 
-def test_with_arguments_it_is_the_command_line(image, tmp_path):
-    """As README shows: any user, and the reports belong to that user."""
+def test_image_runs_any_command_as_any_user(image, tmp_path):
     tmp_path.chmod(0o777)
     mount = ["--volume", f"{tmp_path}:/work", "--workdir", "/work", "--user", "4711:4711"]
     run = ["run", "demo:hr", "--provider=offline", "--no-gate"]
@@ -123,7 +119,7 @@ def test_with_arguments_it_is_the_command_line(image, tmp_path):
 
 
 @pytest.mark.parametrize("signal", ["INT", "TERM"])
-def test_a_cancelled_job_keeps_its_reports(image, step, signal):
+def test_cancelled_job_keeps_reports(image, step, signal):
     """GitHub sends SIGINT, then SIGTERM, then kills after ten seconds; process 1 must handle both."""
     (step.workspace / "suite.json").write_text(json.dumps(SUITE | {"adapter": "aui"}))
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -165,8 +161,7 @@ class InContainer(Actions):
         return docker("run", "--rm", *mounts, *variables, IMAGE, *inner)
 
 
-def test_a_pull_request_is_played_from_event_to_comment(image, tmp_path):
-    """The base run uploads, the head run finds it and comments, the second push updates the comment."""
+def test_image_comments_on_pull_request_and_updates_comment(image, tmp_path):
     with repository_with_pull_request(tmp_path, InContainer) as actions:
         record_baseline(actions)
         with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
@@ -181,8 +176,7 @@ def test_a_pull_request_is_played_from_event_to_comment(image, tmp_path):
         assert [one["id"] for one in actions.api.comments[7]] == [comment["id"]]
 
 
-def test_another_command_is_given_by_args(image, tmp_path):
-    """As the runner does with a step's `args`: the inputs are there, and the token among them."""
+def test_image_runs_command_of_step_args(image, tmp_path):
     with repository_with_pull_request(tmp_path, InContainer) as actions:
         with demo_agent() as inputs:
             run = actions.api.add_run(BASE)
@@ -201,15 +195,14 @@ def test_another_command_is_given_by_args(image, tmp_path):
         assert len(actions.api.comments[7]) == 1
 
 
-def test_it_is_small(image):
-    """Every job pulls or builds it."""
+def test_image_is_smaller_than_limit(image):
     size = int(docker("image", "inspect", "--format", "{{.Size}}", image).stdout)
     assert size <= MOST_BYTES
 
 
 @pytest.mark.parametrize("provider", ["offline", "openai", "anthropic"])
-def test_nothing_is_compiled_at_a_start(image, step, provider):
-    """Python writes what bytecode it does not find. After a run none is new: it would be at every start."""
+def test_start_compiles_no_bytecode(image, step, provider):
+    """Python writes what bytecode it does not find: it would be compiled at every start."""
     suite = json.loads(json.dumps(SUITE))
     suite["tests"][0]["evaluations"].append({"criterion": "It greets"})
     (step.workspace / "suite.json").write_text(json.dumps(suite))

@@ -24,8 +24,7 @@ def changed(reply: Reply, call: ToolCall | Integration) -> None:
 REFUSED = {6, 7, 8, 9, 11}
 
 
-def test_a_changed_field_must_exist_and_have_its_type(tmp_path):
-    """Of a union, in each of its types; and a new value must have its own fields alone."""
+def test_mypy_rejects_unknown_or_mistyped_field_in_copy(tmp_path):
     source = tmp_path / "copies.py"
     source.write_text(LINES)
     command = [sys.executable, "-m", "mypy", "--no-error-summary", str(source)]  # by the cache of `make lint`

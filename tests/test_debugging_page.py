@@ -41,7 +41,7 @@ def watched_until_played(arguments, folder):
     return process.returncode
 
 
-def test_the_page_leads_from_a_failure_to_its_cause(tmp_path):
+def test_commands_of_debugging_page_lead_to_cause_of_failure(tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
     (tmp_path / "evals").mkdir()
     (tmp_path / "evals/refunds.yaml").write_text(SUITE)

@@ -53,16 +53,14 @@ def succeeds(*command: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_papers_show_workflows():
-    """Most people copy one and read on only when it fails."""
+def test_documentation_shows_workflows_on_first_pages():
     assert {"README.md", "docs/python-agent.md", "docs/openai-agent.md", "docs/http-agent.md"} <= {
         paper for paper, _ in WORKFLOWS
     }
 
 
 @pytest.mark.slow
-def test_workflows_in_the_papers_are_valid(tmp_path):
-    """Copied as they are, they run."""
+def test_documented_workflows_are_valid(tmp_path):
     files = [
         tmp_path / f"{paper.replace('/', '-')}-{place}.yml" for place, (paper, _) in enumerate(WORKFLOWS)
     ]
@@ -74,13 +72,11 @@ def test_workflows_in_the_papers_are_valid(tmp_path):
 
 
 @pytest.mark.parametrize("example", blocks("json"))
-def test_suites_in_the_readme_are_valid(example):
-    """They are what people start from."""
+def test_readme_suites_are_valid(example):
     Suite.model_validate(json.loads(example))
 
 
-def test_the_suite_of_the_skill_is_valid():
-    """A coding agent copies it; it has a strict check and a judged one."""
+def test_skill_suite_has_strict_and_judged_check():
     (text,) = blocks("yaml", (ROOT / "skills/ci-evals/SKILL.md").read_text())
     (test,) = Suite.model_validate(yaml.safe_load(text)).tests
     assert [is_offline(evaluation) for evaluation in test.evaluations] == [True, False]
@@ -107,35 +103,31 @@ COMMANDS = sorted({tuple(words) for paper in PAPERS for words in typed((ROOT / p
 
 
 @each_row("words", COMMANDS, ids=" ".join)
-def test_documented_commands_can_be_typed(words):
-    """With arguments and options that exist."""
+def test_documented_commands_have_valid_arguments(words):
     name, *rest = words
     vars(typer.main.get_command(app))["commands"][name].make_context(name, rest)
 
 
-def test_pages_are_short_enough_to_be_read():
-    """README, and the page on the judge; its formulas have a page of their own."""
+def test_readme_and_judge_page_are_short():
     assert len(README.splitlines()) <= 350
     assert len(re.findall(r"[A-Za-z0-9][\w'’.-]*", page("judge.md"))) <= 2000
 
 
-def test_the_pictures_show_the_comment_and_the_page_of_today():
+def test_pictures_are_current():
     """`make pictures` draws them again."""
     assert pictures.DIGEST.read_text().strip() == pictures.digest()
     for picture in re.findall(r"docs/images/[\w.-]+", README):
         assert (ROOT / picture).stat().st_size > 10_000
 
 
-def test_the_site_has_every_page():
-    """In its navigation, once."""
+def test_site_navigation_lists_every_page_once():
     site = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
     listed = re.findall(r"[\w/-]+\.md", str(site["nav"]))
     pages = [file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")]
     assert sorted(listed) == sorted(pages)
 
 
-def test_every_reason_for_no_baseline_is_explained():
-    """In its words, so that a search finds it; as many as there are."""
+def test_action_page_explains_every_reason_for_no_baseline():
     source = re.sub(r'"\s+f?"', "", inspect.getsource(baseline))
     source = re.sub(r"\{\w+ ?!?\w*\}|\{self\.\w+!?\w*\}", "…", source)
     lines = [code(line) for line, _ in table("line", page("github-action.md"))]
@@ -161,8 +153,7 @@ def demo(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_demo_plays_in_an_environment_of_its_own(tmp_path):
-    """As on a new machine, where nothing is installed that the tests have."""
+def test_make_demo_passes_in_new_environment(tmp_path):
     environment = CLEAN_ENV | {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     command = ["make", f"--directory={ROOT}", "demo", f"DEMO={tmp_path / 'demo'}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -172,38 +163,35 @@ def test_the_demo_plays_in_an_environment_of_its_own(tmp_path):
 
 @pytest.mark.end_to_end
 @pytest.mark.slow
-def test_the_demo_prints_what_the_readme_shows(demo):
-    """The verdict, as lines that follow each other."""
+def test_demo_prints_verdict_that_readme_shows(demo):
     (excerpt,) = blocks("text")
     assert excerpt in demo[0]
 
 
 @pytest.mark.end_to_end
 @pytest.mark.slow
-def test_the_files_written_are_all_described(demo):
-    """Each file of a run is one of the table's, and each row of the table stands for one."""
+def test_report_page_lists_every_written_file(demo):
     rows = [code(name) for name, _ in table("file", page("report.md"))]
     patterns = [re.sub(r"SUITE|TIME|TEST", "[^/]+", re.escape(row)) for row in rows]
     matched = {file: next((p for p in patterns if re.fullmatch(p, file)), None) for file in demo[1]}
     assert set(matched.values()) == set(patterns), matched
 
 
-def test_the_readmes_python_uses_what_is_exported():
-    """And is Python."""
+def test_readme_python_imports_exported_names():
     (example,) = blocks("python")
     compile(example, "README.md", "exec")
     names = re.findall(r"^from ci_evals import (.+)$", example, flags=re.MULTILINE)[0].split(", ")
     assert set(names) <= set(ci_evals.__all__)
 
 
-def test_tables_of_checks_and_formats_are_generated():
+def test_generated_tables_of_checks_and_formats_are_current():
     """`make reference` writes them."""
     assert page("strict-checks.md") == strict_checks.text()
     assert page("gate-files.md") == result_formats.text()
 
 
-def test_the_strict_types_are_all_described():
-    """Each with its own fields, a question mark behind those that may be left out."""
+def test_strict_checks_page_lists_every_type_with_its_fields():
+    """A question mark is behind those that are optional."""
     rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| .* \| .*\|$", page("strict-checks.md"), flags=re.MULTILINE)
     assert {kind: fields for kind, fields in rows if kind != "strict"} == {
         kind.kind(): ", ".join(
@@ -215,8 +203,7 @@ def test_the_strict_types_are_all_described():
     }
 
 
-def test_the_examples_of_strict_checks_can_be_read():
-    """Each block of criteria, and each condition of the table."""
+def test_strict_check_examples_are_valid_and_cover_every_condition():
     read = TypeAdapter(Evaluation).validate_python
     written = blocks("yaml", page("strict-checks.md"))
     kinds = [read(item).strict for text in written for item in yaml.safe_load(text)["evaluations"]]
@@ -235,8 +222,7 @@ def test_the_examples_of_strict_checks_can_be_read():
     assert {name for matcher in matchers for name in matcher.conditions} == set(Conditions.model_fields)
 
 
-def test_the_example_of_a_function_decides(tmp_path):
-    """As it stands there."""
+def test_documented_python_check_decides(tmp_path):
     (code,) = blocks("python", page("strict-checks.md"))
     names = {}
     exec(compile(code, "strict-checks.md", "exec"), names)  # our own documentation
@@ -247,8 +233,7 @@ def test_the_example_of_a_function_decides(tmp_path):
 
 
 @each_row("paper", PAPERS)
-def test_links_lead_somewhere(paper):
-    """To a file of the repository, and to a heading where they name one."""
+def test_links_lead_to_existing_files_and_headings(paper):
     file = ROOT / paper
     for link in re.findall(r"\]\(([^)]+)\)", file.read_text()):
         if not link.startswith("https://"):
@@ -264,8 +249,7 @@ def anchors(text):
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
-def test_the_architecture_names_every_layer():
-    """In the order in which the import contract has them."""
+def test_architecture_describes_import_layers_in_order():
     text = (ROOT / "ARCHITECTURE.md").read_text()
     contract = (ROOT / "pyproject.toml").read_text().split("layers = [")[1].split("]")[0]
     layers = re.findall(r'"([^"]+)"', contract)
@@ -277,8 +261,7 @@ def test_the_architecture_names_every_layer():
             assert f"`{module}`" in paragraph, module
 
 
-def test_make_targets_exist():
-    """Those that README, CONTRIBUTING and AGENTS name."""
+def test_documented_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text()
     text = README + (ROOT / "CONTRIBUTING.md").read_text() + (ROOT / "AGENTS.md").read_text()
     named = re.findall(r"^make ([\w-]+)", text, flags=re.MULTILINE)
@@ -287,8 +270,7 @@ def test_make_targets_exist():
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
-def test_the_results_page_names_keys_of_the_schema():
-    """Keys of version 2 are there, those of version 1 are gone."""
+def test_results_page_names_current_keys_and_removed_ones():
     schema = json.dumps(results_schema(study_kinds()))
     keys = set(re.findall(r'"(\w+)": \{', schema))
     rows = re.findall(r"^\| (.*?) \| (.*?) \| .* \|$", page("results.md"), re.MULTILINE)

@@ -33,23 +33,23 @@ def headings(page):
 
 
 @each_row("name", NAMED)
-def test_messages_name_pages_that_exist(name):
+def test_messages_name_existing_pages(name):
     page, _, heading = name.partition("#")
     file = ROOT / f"docs/{page}.md"
     assert file.is_file()
     assert not heading or heading in headings(file)
 
 
-def test_pages_are_named_in_messages():
+def test_messages_that_name_pages_are_found():
     assert len(NAMED) > 8
 
 
-def test_a_message_names_the_file_and_the_address():
+def test_documentation_reference_has_file_and_address():
     assert documentation.see("traces") == f"docs/traces.md, {documentation.SITE}traces/"
     assert documentation.address("adapters#an-aui-agent") == f"{documentation.SITE}adapters/#an-aui-agent"
 
 
-def test_no_message_names_a_file_of_the_documentation_alone():
+def test_no_message_names_documentation_file_without_address():
     """Whoever installed the command has the address, not the file."""
     alone = []
     for name, text in SOURCES.items():
@@ -58,8 +58,7 @@ def test_no_message_names_a_file_of_the_documentation_alone():
     assert alone == []
 
 
-def test_the_address_is_declared_once():
-    """The site is built for it, and the package links to it."""
+def test_documentation_address_is_declared_once():
     site = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
     links = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
     assert site["site_url"] == links["Documentation"] == documentation.SITE
@@ -69,13 +68,12 @@ def test_the_address_is_declared_once():
 
 
 @each_row("path", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=str)
-def test_the_docs_install_what_can_be_installed(path):
+def test_docs_do_not_install_package_from_index(path):
     """No index has the package: only an extra of an installed one can be asked for by name."""
     assert not re.search(rf"(?:pip|uv\w*|tool) install {documentation.PACKAGE}\b(?!\[)", path.read_text())
 
 
-def test_language_models_have_every_page_in_one_list(tmp_path):
-    """By title, summary and the address of its Markdown. One file has all of them."""
+def test_llms_index_lists_every_page_and_full_text_has_them(tmp_path):
     llms.write(tmp_path)
     index = (tmp_path / llms.INDEX).read_text()
     assert index.startswith("# ci-evals\n\n> ci-evals is a CI gate for conversational agents.")
@@ -90,8 +88,7 @@ def test_language_models_have_every_page_in_one_list(tmp_path):
         assert summary.endswith((".", ":"))
 
 
-def test_links_in_the_markdown_for_language_models_lead_to_the_site(tmp_path):
-    """To pages and pictures that exist: nothing is relative in a file that is read alone."""
+def test_links_in_llms_text_are_absolute_and_exist(tmp_path):
     llms.write(tmp_path)
     whole = (tmp_path / llms.WHOLE).read_text()
     targets = set(re.findall(r"\]\(([^)\s]+)\)", whole))

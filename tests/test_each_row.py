@@ -6,8 +6,7 @@ import pytest
 from each_row import each_row
 
 
-def test_all_failing_rows_are_named():
-    """One after the other: a failure hides no other."""
+def test_every_failing_row_is_reported():
     tried = []
 
     @each_row(("one", "other"), [(1, 1), (1, 2), pytest.param(3, 3, id="threes"), (4, 5)], ids="abcd")
@@ -21,9 +20,7 @@ def test_all_failing_rows_are_named():
     assert [error.__notes__[-1] for error in caught.value.exceptions] == ["row 1: b", "row 3: d"]
 
 
-def test_any_error_is_a_failure_of_its_row():
-    """Not only what is asserted."""
-
+def test_any_exception_fails_its_row():
     @each_row("number", [1, 0, 2])
     def table(number):
         assert 1 / number
@@ -35,9 +32,7 @@ def test_any_error_is_a_failure_of_its_row():
     assert error.__notes__ == ["row 1: 0"]
 
 
-async def test_rows_of_a_coroutine_are_awaited():
-    """Else none of them would fail."""
-
+async def test_rows_of_async_tests_are_awaited():
     @each_row("number", [1, 2])
     async def table(number):
         assert number == 1
@@ -46,8 +41,7 @@ async def test_rows_of_a_coroutine_are_awaited():
         await table()
 
 
-def test_tables_multiply_and_fixtures_stay():
-    """As with `pytest.mark.parametrize`."""
+def test_stacked_tables_multiply_and_keep_fixtures():
     tried = []
 
     @each_row("one", "ab")
@@ -72,8 +66,7 @@ def test_tables_multiply_and_fixtures_stay():
         ("number", [pytest.param(1, marks=pytest.mark.slow)], None),
     ],
 )
-def test_a_table_that_would_check_less_is_refused(names, rows, ids):
-    """Without rows, with a name that the test does not take, or with a mark that nothing reads."""
+def test_table_that_checks_less_than_written_is_rejected(names, rows, ids):
     with pytest.raises(AssertionError):
 
         @each_row(names, rows, ids)

@@ -72,8 +72,7 @@ RUNS = PAGES | {"streams": (ROOT / "docs/http-streams.md").read_text()}
 
 
 @pytest.mark.parametrize("page", RUNS.values(), ids=RUNS)
-def test_from_nothing_to_a_green_run(page, tmp_path):
-    """The page's files and commands print what it shows, and a worse agent fails."""
+def test_page_commands_print_what_it_shows_and_worse_agent_fails(page, tmp_path):
     with started(page, tmp_path) as command:
         ran = ci_evals(*command, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr + ran.stdout
@@ -87,8 +86,7 @@ def test_from_nothing_to_a_green_run(page, tmp_path):
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_the_run_can_start_the_agent(page, tmp_path):
-    """By the other command of the page."""
+def test_start_option_of_page_starts_agent(page, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
     write_files(page, tmp_path, port)
@@ -102,14 +100,12 @@ def test_the_run_can_start_the_agent(page, tmp_path):
     ("name", "example"),
     [(n, b) for n, p in PAGES.items() for b in blocks("yaml", p) if b.startswith("adapterOptions:")],
 )
-def test_examples_of_options_are_valid(name, example):
-    """They are what people start from."""
+def test_documented_adapter_options_are_valid(name, example):
     FORMS[name].model_validate(yaml.safe_load(example)["adapterOptions"])
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_option_is_described(name):
-    """And no other."""
+def test_page_lists_every_option(name):
     result = {code(part) for cell, _ in table("option", PAGES[name]) for part in cell.split(", ")}
     assert result == {field.alias for field in FORMS[name].model_fields.values()}
 
@@ -118,16 +114,14 @@ def names_in(heading):
     return [code(part) for cell, _ in table(heading, PAGES["http"]) for part in cell.split(", ")]
 
 
-def test_every_name_and_every_key_of_a_reply_is_described():
-    """And no other."""
+def test_http_page_lists_every_placeholder_and_reply_key():
     assert sorted(names_in("name")) == sorted(
         [*TEXTS, *OF_A_TEST, *OF_A_TURN, *OF_A_REQUEST, "session", "key"]
     )
     assert names_in("key") == [field.alias for field in HttpReply.model_fields.values()]
 
 
-def test_the_table_of_evidence_is_right():
-    """Each row is tried."""
+def test_evidence_table_of_http_page_is_right():
     reader = Reader(HttpReply(text="$.reply", workflows="$.tools[*].name"))
     for answer, _, decided in table("answer", PAGES["http"]):
         body = {"reply": "Hi", **json.loads(code(answer))}
@@ -241,8 +235,7 @@ def errors_of(folder, suite, key):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_troubles_on_the_page_are_the_real_ones(name, tmp_path):
-    """In the words of the program; none is made up, and none that was tried is missing."""
+def test_page_lists_every_error_message_and_no_other(name, tmp_path):
     before, during = error_messages(name, tmp_path)
     rows = [code(message) for message, _ in table("message", PAGES[name])]
     for number, row in enumerate(rows):
@@ -252,7 +245,7 @@ def test_the_troubles_on_the_page_are_the_real_ones(name, tmp_path):
         assert any(re.search(pattern(row), without_times(text)) for row in rows), text
 
 
-def test_the_versions_on_the_page_are_those_that_are_tested():
+def test_versions_on_adapters_page_are_tested():
     """By the environments of `make frameworks`."""
     page = (ROOT / "docs/adapters.md").read_text()
     rows = re.findall(r"^\| [^|]+ \| `([\w-]+)` ([\w.]+) \|", page, re.MULTILINE)

@@ -175,8 +175,8 @@ SIZES = [(5, 3), pytest.param(84, 10, marks=pytest.mark.endurance)]
 
 
 @pytest.mark.parametrize(("loops", "kills"), SIZES)
-def test_a_run_that_is_killed_comes_to_the_same(tmp_path, loops, kills):
-    """The same reports and exit code as one that is left alone, and no finished trial is rerun."""
+def test_killed_and_resumed_run_has_same_results(tmp_path, loops, kills):
+    """No finished trial is rerun."""
     with DemoServer(broken=BROKEN) as server:
         alone, killed = (
             Run(tmp_path / name, loops, server.base_url, Random(1122)) for name in ("alone", "killed")

@@ -147,8 +147,7 @@ class Job:
 
 
 @pytest.mark.parametrize(("file", "choice"), RUNS)
-def test_every_step_of_an_example_runs(file: Path, choice: int, tmp_path: Path) -> None:
-    """With the inputs that the example gives it, whichever of their alternatives: none is refused."""
+def test_example_steps_run_with_their_inputs(file: Path, choice: int, tmp_path: Path) -> None:
     with github_api.serving() as api, DemoServer() as server:
         api.add_commits(BASE)
         api.add_commit(HEAD, BASE)
@@ -198,8 +197,7 @@ def served_here(given: dict[str, str], url: str) -> dict[str, str]:
     return given
 
 
-def test_every_example_is_run() -> None:
-    """By this file, or by one that is named."""
+def test_every_example_has_a_test() -> None:
     run = {param.values[0].stem for param in RUNS}
     assert {file.stem for file in EXAMPLES} == run | WITHOUT_OURS.keys()
     for stem, test in WITHOUT_OURS.items():

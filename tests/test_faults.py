@@ -211,8 +211,7 @@ TABLES = {AGENT: "an agent's server", MODELS: "a model's server"}
 
 
 @pytest.mark.parametrize("places", TABLES)
-def test_page_lists_every_fault(places):
-    """And no other."""
+def test_reliability_page_lists_every_fault(places):
     assert set(rows(TABLES[places])) == {
         fault for fault in Fault if any(possible(place, fault, lasts=True) for place in places)
     }
@@ -220,8 +219,7 @@ def test_page_lists_every_fault(places):
 
 @each_row("fault", Fault)
 @each_row("place", Place)
-def test_what_the_page_says_of_a_fault(runs, place, fault):
-    """What the run does where it is met once, and what it says where it lasts."""
+def test_fault_has_outcome_and_message_of_reliability_page(runs, place, fault):
     if not possible(place, fault, lasts=True):
         return
     places = AGENT if place in AGENT else MODELS
@@ -233,8 +231,7 @@ def test_what_the_page_says_of_a_fault(runs, place, fault):
 
 @each_row("fault", Fault)
 @each_row("place", Place)
-def test_what_the_page_promises_of_all_faults(runs, place, fault):
-    """No message twice, no answer to another question, no gate that a fault opens."""
+def test_fault_sends_no_message_twice_and_opens_no_gate(runs, place, fault):
     for lasts in (False, True):
         if not (one := runs.get((place, fault, lasts))):
             continue
@@ -245,8 +242,8 @@ def test_what_the_page_promises_of_all_faults(runs, place, fault):
         assert not sound or not lasts or fault in HARMLESS
 
 
-def test_the_page_names_every_answer_that_is_none():
-    """They are played in tests/fuzz."""
+def test_reliability_page_lists_every_malformed_response():
+    """They are sent in tests/fuzz."""
     file = Path(__file__).parent / "fuzz/hostile_server.py"
     spec = importlib.util.spec_from_file_location("hostile_server", file)
     hostile = importlib.util.module_from_spec(spec)
@@ -398,15 +395,13 @@ TROUBLES = {
 
 
 @pytest.mark.slow
-def test_page_lists_every_error_around_a_run():
-    """And no other."""
+def test_reliability_page_lists_every_error_around_run():
     assert list(rows("around a run")) == list(TROUBLES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TROUBLES)
-def test_what_the_page_says_of_a_trouble_around_a_run(tmp_path, name):
-    """Each is caused, and the exit code and the promise looked at."""
+def test_error_around_run_has_exit_code_of_reliability_page(tmp_path, name):
     assert str(asyncio.run(TROUBLES[name](tmp_path))) == rows("around a run")[name][1]
 
 
@@ -426,8 +421,7 @@ RUNS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("trials", "wire"), RUNS)
-async def test_every_trial_is_accounted_for_though_a_tenth_of_all_requests_goes_wrong(trials, wire):
-    """Each ends for a reason that is told, what is told was really said, and nothing opens the gate."""
+async def test_every_trial_is_accounted_for_if_a_tenth_of_requests_fail(trials, wire):
     draw = faults.mixed(trials, 0.1, MIXED)
     async with faults.serving(draw) as agent, faults.serving(draw) as models:
 

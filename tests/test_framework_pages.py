@@ -14,23 +14,20 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_option_is_described(name):
-    """And no other."""
+def test_framework_page_lists_every_option(name):
     described = {code(option) for option, _ in table("option", PAGES[name])}
     assert described == {field.alias for field in AGENT_KINDS[name].options_form.model_fields.values()}
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_what_is_to_be_pasted_is_a_suite(name):
-    """It is played with this adapter."""
+def test_framework_page_shows_valid_suite(name):
     (text, *_) = blocks("yaml", PAGES[name])
     suite = choose(load(text, "s.yaml", Reading()), AgentChoice()).suite
     assert suite.adapter == name
     assert any(one.strict == "tool_called" and one.args for test in suite.tests for one in test.evaluations)
 
 
-def test_the_page_on_responses_shows_a_suite():
-    """It names the API."""
+def test_responses_page_shows_suite_that_names_the_api():
     (text, *_) = blocks("yaml", (ROOT / "docs/responses.md").read_text())
     loaded = load(text, "s.yaml", Reading({"AGENT_KEY": "k"}))
     assert choose(loaded, AgentChoice()).suite.adapter_options == {"api": "responses"}
