@@ -90,7 +90,7 @@ def of_main_and_pull_request(jobs, inputs, before, after):
     return head, comment["body"]
 
 
-def test_what_broke_since_main_is_named_in_the_comment(jobs):
+def test_comment_names_pytest_test_that_broke_since_main(jobs):
     inputs = jobs.of_tool("pytest")
     head, comment = of_main_and_pull_request(jobs, inputs, lambda: jobs.days(30), lambda: jobs.days(14))
     assert head.outputs["delta"] == "-12.5"
@@ -118,7 +118,7 @@ def test_what_broke_since_main_is_named_in_the_comment(jobs):
         ),
     ],
 )
-def test_what_broke_in_another_tool_is_named_in_the_comment(jobs, tool, base, worse, more, broken):
+def test_comment_names_test_of_other_tool_that_broke(jobs, tool, base, worse, more, broken):
     inputs = jobs.of_tool(tool) | more
     _, comment = of_main_and_pull_request(jobs, inputs, lambda: jobs.keeps(base), lambda: jobs.keeps(worse))
     assert f"**❌ {broken}** (100 → " in comment

@@ -30,8 +30,7 @@ def starter(folder):
     return suite
 
 
-def test_from_nothing_to_a_run(tmp_path):
-    """The starter suite starts the page's agent, every strict check passes, and a wrong call fails."""
+def test_get_started_page_runs_as_shown_and_wrong_call_fails(tmp_path):
     starter(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
@@ -52,15 +51,13 @@ def test_from_nothing_to_a_run(tmp_path):
     assert outcomes == ["passed", "failed", "undecided"]
 
 
-def test_the_suite_shows_the_head_of_the_starter(tmp_path):
-    """The keys to change are the starter's, with the same values."""
+def test_shown_suite_head_matches_starter(tmp_path):
     written = yaml.safe_load(starter(tmp_path).read_text())
     (shown,) = [yaml.safe_load(block) for block in blocks("yaml", PAGE) if block.startswith("baseUrl")]
     assert {key: written[key] for key in shown} == shown
 
 
-def test_the_test_that_is_shown_is_one(tmp_path):
-    """It takes the place of the starter's."""
+def test_shown_test_is_valid_in_starter(tmp_path):
     suite = starter(tmp_path)
     (shown,) = [block for block in blocks("yaml", PAGE) if block.startswith("tests:")]
     text = suite.read_text()

@@ -98,8 +98,7 @@ def alike(results: Results) -> dict:
 
 @pytest.mark.parametrize("after", [1, 4, 7])
 @pytest.mark.parametrize("parallel", [1, 3])
-async def test_killed_run_resumes(tmp_path, after, parallel):
-    """No finished trial is rerun, and the results are those of a run that was not killed."""
+async def test_killed_run_resumes_without_rerunning_finished_trials(tmp_path, after, parallel):
     plan, answers = some(4, loops=2), {"t1": "no", "t3": AgentError("gone")}
     options = Options(parallel=parallel, retries=0)
     whole = await halted(tmp_path, plan, after, by_name(answers), options=options)
@@ -115,8 +114,7 @@ async def test_killed_run_resumes(tmp_path, after, parallel):
     journal.close()
 
 
-async def test_a_run_that_had_ended_plays_nothing(tmp_path):
-    """To take it up twice does no harm."""
+async def test_resuming_finished_run_plays_nothing(tmp_path):
     plan, journal = some(3), Journal(tmp_path)
     first = await evaluate(job(plan, journal=journal), Participants(says()))
     journal.close()
@@ -127,8 +125,8 @@ async def test_a_run_that_had_ended_plays_nothing(tmp_path):
     assert agent.sessions == []
 
 
-async def test_trials_taken_up_are_held_against_what_is_optimal_now(tmp_path):
-    """They ended before their test named its shortest way: it is no part of what makes tests the same."""
+async def test_resumed_trials_are_compared_with_current_optimal_tools(tmp_path):
+    """They ended before their test named optimal tools: these are no part of what makes tests the same."""
     journal = Journal(tmp_path)
     first = await evaluate(job(some(1), journal=journal), Participants(says()))
     journal.close()
@@ -140,8 +138,7 @@ async def test_trials_taken_up_are_held_against_what_is_optimal_now(tmp_path):
     assert second.suites[0].tests[0].optimal_tools == ("PAY",)
 
 
-async def test_second_look_resumes_too(tmp_path):
-    """Its trials stand in the journal as those of the first look do, and are told from them."""
+async def test_second_round_resumes(tmp_path):
     plan, answers = replace(some(4, loops=5), looks=(2, 5)), {"t0": "no"}
     fields = {"policy": Policy(min_score=75)}
     whole = await halted(tmp_path, plan, 13, by_name(answers), **fields)
@@ -153,8 +150,7 @@ async def test_second_look_resumes_too(tmp_path):
     assert len(agent.sessions) == 20 - 13
 
 
-async def test_an_interrupted_trial_is_played_again(tmp_path):
-    """It had not finished."""
+async def test_interrupted_trial_is_rerun_on_resume(tmp_path):
     plan, stop, journal = some(2), Stop(), Journal(tmp_path)
 
     class Interrupting(fakes.ScriptedAgent):
@@ -175,8 +171,7 @@ async def test_an_interrupted_trial_is_played_again(tmp_path):
     assert results.gate.exit_code == 0
 
 
-async def test_trials_are_in_the_journal_before_they_are_reported(tmp_path):
-    """Whoever reads that a trial has finished can rely on it."""
+async def test_trials_are_journaled_before_they_are_reported(tmp_path):
     journal = Journal(tmp_path)
     messages = []
 
@@ -199,9 +194,7 @@ class AdvancingLoop(asyncio.SelectorEventLoop):
         return super().time() + self.ahead
 
 
-def test_a_run_whose_time_is_up_ends_in_order():
-    """What had finished is reported, what is under way is cut off, the rest is not run: exit 3."""
-
+def test_time_limit_interrupts_trials_and_exits_3():
     class Slow(fakes.ScriptedAgent):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
             if session.test.name != "t0":
@@ -222,14 +215,12 @@ def test_a_run_whose_time_is_up_ends_in_order():
     assert error == "the run was ended meanwhile"
 
 
-async def test_time_enough_changes_nothing():
-    """And leaves no timer behind."""
+async def test_time_limit_that_is_not_reached_changes_nothing():
     results = await evaluate(job(some(2), limits=Limits(max_duration=60)), Participants(says()))
     assert (played(results), results.gate.exit_code) == (["completed"] * 2, 0)
 
 
-async def test_fail_fast_ends_with_what_failed():
-    """The trials under way are played to their end, since they are paid for; exit 1, and the gate says it."""
+async def test_fail_fast_finishes_trials_under_way_and_exits_1():
     results = await evaluate(
         job(some(6), limits=Limits(fail_fast=True), options=Options(parallel=2)),
         Participants(by_name({"t1": "no"})),
@@ -242,15 +233,13 @@ async def test_fail_fast_ends_with_what_failed():
     assert results.gate.reasons == ()
 
 
-async def test_fail_fast_counts_even_where_the_score_would_hold():
-    """Whoever asks for the first failure does not ask for a score."""
+async def test_fail_fast_fails_run_whose_score_is_high_enough():
     one = job(some(10), limits=Limits(fail_fast=True), policy=Policy(min_score=0))
     results = await evaluate(one, Participants(by_name({"t9": "no"})))
     assert (played(results), results.gate.exit_code) == (["completed"] * 10, 1)
 
 
-async def test_fail_fast_at_a_trial_that_broke_off_cannot_be_trusted():
-    """Exit 3, as without it."""
+async def test_fail_fast_at_invalid_trial_exits_3():
     results = await evaluate(
         job(some(3), limits=Limits(fail_fast=True), options=Options(retries=0)),
         Participants(by_name({"t1": AgentError("gone")})),
@@ -259,8 +248,8 @@ async def test_fail_fast_at_a_trial_that_broke_off_cannot_be_trusted():
     assert "a trial is invalid: gone (fail-fast)" in results.gate.reasons[0]
 
 
-async def test_fail_fast_goes_on_once_what_broke_off_can_be_played(tmp_path):
-    """The same command with `--resume` would else end at the same trial for ever."""
+async def test_fail_fast_resumes_after_invalid_trial(tmp_path):
+    """The same command with `--resume` would else end at the same trial forever."""
     fields = {"limits": Limits(fail_fast=True), "options": Options(retries=0)}
     for agent, ended in ((by_name({"t1": AgentError("gone")}), 3), (says(), 0)):
         journal = Journal(tmp_path, resume=True)
@@ -270,8 +259,7 @@ async def test_fail_fast_goes_on_once_what_broke_off_can_be_played(tmp_path):
     assert played(results) == ["completed"] * 3
 
 
-async def test_fail_fast_resumes_at_a_trial_that_was_judged_in_part(tmp_path):
-    """Of its two criteria one had a verdict when the judge was lost."""
+async def test_fail_fast_resumes_after_partly_judged_trial(tmp_path):
     plan = some(3, evaluations=JUDGED)
     lost = fakes.ScriptedLLM([Completion(PASS), *[LLMError("down")] * 20])
     for judge, ended in ((lost, 3), (fakes.ScriptedLLM([PASS]), 0)):
@@ -284,14 +272,13 @@ async def test_fail_fast_resumes_at_a_trial_that_was_judged_in_part(tmp_path):
 
 
 @pytest.mark.parametrize("seconds", [math.inf, math.nan])
-def test_a_duration_without_end_is_refused(seconds):
-    """It could not be told in the results."""
+def test_infinite_duration_is_rejected(seconds):
+    """The results could not show it."""
     with pytest.raises(UsageError, match=r"`max_duration=(inf|nan)`: it is not a limit"):
         Limits(max_duration=seconds)
 
 
-async def test_fail_fast_looks_at_what_had_failed_before(tmp_path):
-    """A run that was killed right after its first failure does not go on past it."""
+async def test_fail_fast_stops_resumed_run_that_had_failed(tmp_path):
     fields = {"limits": Limits(fail_fast=True)}
     await halted(tmp_path, some(4), 2, by_name({"t1": "no"}), **fields)
     journal, agent = Journal(tmp_path, resume=True), says()
@@ -300,8 +287,7 @@ async def test_fail_fast_looks_at_what_had_failed_before(tmp_path):
     assert (played(results), results.gate.exit_code) == (["completed", "completed", None, None], 1)
 
 
-async def test_run_stops_early_if_the_agent_is_down_and_resumes_only_what_broke(tmp_path):
-    """Exit 3; when it is back, what broke off is rerun and nothing else is."""
+async def test_run_stops_if_agent_is_down_and_resumes_failed_trials_only(tmp_path):
     plan, limits = some(30), Limits(failures_in_row=5)
     answers = {f"t{index}": AgentError("refused") for index in range(3, 30)}
     journal = Journal(tmp_path)
@@ -320,8 +306,7 @@ async def test_run_stops_early_if_the_agent_is_down_and_resumes_only_what_broke(
     assert (len(agent.sessions), results.gate.exit_code) == (27, 0)
 
 
-async def test_a_judge_that_is_gone_ends_the_run_too():
-    """Each conversation costs, and none could be judged."""
+async def test_run_stops_if_judge_is_down():
     llm = fakes.ScriptedLLM([LLMError("down")] * 200)
     plan = some(30, evaluations=[{"criterion": "c"}])
     results = await evaluate(job(plan, limits=Limits(failures_in_row=5)), Participants(says(), judge_llm=llm))
@@ -330,15 +315,13 @@ async def test_a_judge_that_is_gone_ends_the_run_too():
     assert "down" in results.run.stopped_because
 
 
-async def test_failures_between_successes_end_nothing():
-    """They are counted in the gate, as ever."""
+async def test_failures_between_successes_do_not_stop_run():
     answers = {f"t{index}": AgentError("flaky") for index in range(0, 20, 2)}
     one = job(some(20), limits=Limits(failures_in_row=2), options=Options(retries=0))
     assert None not in played(await evaluate(one, Participants(by_name(answers))))
 
 
-async def test_one_fault_that_hits_all_at_once_is_not_many_in_a_row():
-    """As many as play at a time may fail together."""
+async def test_simultaneous_failures_of_parallel_trials_count_once():
     answers = {f"t{index}": AgentError("blip") for index in range(8)}
     options = Options(parallel=8, retries=0)
     one = job(some(30), limits=Limits(failures_in_row=2), options=options)
@@ -369,11 +352,8 @@ JUDGED = [{"criterion": "c"}, {"criterion": "d"}]
 
 
 @pytest.mark.parametrize("parallel", [1, 4, 25])
-async def test_a_run_keeps_to_its_budget(parallel):
-    """It begins no trial that the budget would not hold, judged by those that have finished: exit 3.
-
-    Before the first has finished only a few begin, however many may play at a time.
-    """
+async def test_run_starts_no_trial_that_would_exceed_max_cost(parallel):
+    """Before the first has finished only a few begin, however many may play at a time."""
     results = await dear(some(30, evaluations=JUDGED), 21, options=Options(parallel=parallel))
     assert Counter(played(results)) == {"completed": 10, None: 20}
     assert results.usage.cost_usd == 20
@@ -384,8 +364,7 @@ async def test_a_run_keeps_to_its_budget(parallel):
     )
 
 
-async def test_a_trial_that_breaks_the_budget_is_played_to_its_end():
-    """It is paid for; nothing else begins, and the gate does not hold."""
+async def test_trial_that_exceeds_max_cost_is_finished():
     results = await dear(some(3, evaluations=JUDGED * 20), 5)
     assert played(results) == ["completed", None, None]
     assert results.usage.cost_usd == 40
@@ -393,15 +372,12 @@ async def test_a_trial_that_breaks_the_budget_is_played_to_its_end():
     assert ("max-cost", False) in [(check.name, check.passed) for check in results.gate.checks]
 
 
-async def test_a_last_trial_that_breaks_the_budget_ends_nothing():
-    """All was played: that is the gate's business alone, exit 1."""
+async def test_last_trial_that_exceeds_max_cost_fails_gate_only():
     results = await dear(some(1, evaluations=JUDGED * 20), 5)
     assert (played(results), results.run.status, results.gate.exit_code) == (["completed"], "completed", 1)
 
 
-async def test_stop_reaches_trials_that_wait_for_the_first_costs():
-    """Here no trial ever tells what it costs: each ends by a bug of ours."""
-
+async def test_trials_waiting_for_first_cost_are_stopped_by_bug():
     class Broken(fakes.ScriptedAgent):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
             raise ZeroDivisionError
@@ -411,8 +387,7 @@ async def test_stop_reaches_trials_that_wait_for_the_first_costs():
     assert (played(results), results.gate.exit_code) == ([None] * 9, 70)
 
 
-async def test_costs_before_a_kill_count(tmp_path):
-    """The budget is that of the run, not of the process."""
+async def test_costs_before_interruption_count_after_resume(tmp_path):
     plan = some(30, evaluations=JUDGED)
     fields = {"policy": Policy(max_cost=21), "prices": lambda: PRICES}
     journal, count = Journal(tmp_path), Counter()
@@ -430,14 +405,12 @@ async def test_costs_before_a_kill_count(tmp_path):
     assert Counter(played(results)) == {"completed": 10, None: 20}
 
 
-async def test_a_budget_that_holds_all_changes_nothing():
-    """To the cent."""
+async def test_budget_spent_to_the_cent_changes_nothing():
     results = await dear(some(10, evaluations=JUDGED), 20)
     assert (played(results), results.gate.exit_code) == (["completed"] * 10, 0)
 
 
-async def test_a_refused_key_in_mid_run_is_an_outage(tmp_path):
-    """With the right key the run goes on where it was."""
+async def test_rejected_key_in_mid_run_stops_run_that_resumes(tmp_path):
     plan, journal = some(4), Journal(tmp_path)
     one = job(plan, journal=journal)
     results = await evaluate(one, Participants(by_name({"t1": AgentAccessError("refused the key")})))
@@ -449,8 +422,8 @@ async def test_a_refused_key_in_mid_run_is_an_outage(tmp_path):
     assert (played(results), results.gate.exit_code) == (["completed"] * 4, 0)
 
 
-async def test_a_replay_does_not_go_on_as_a_run(tmp_path):
-    """Its answers are those of an earlier one, and nobody would see that any more."""
+async def test_replay_is_not_resumed_as_run(tmp_path):
+    """Its answers are those of an earlier run, and nobody would see that any more."""
     journal = Journal(tmp_path)
     origin = Origin(how="replay", run="earlier", started_at=build.STARTED_AT)
     await evaluate(job(some(1), journal=journal, facts=RunFacts(origin=origin)), Participants(says()))
@@ -459,8 +432,8 @@ async def test_a_replay_does_not_go_on_as_a_run(tmp_path):
         await evaluate(job(some(1), journal=Journal(tmp_path, resume=True)), Participants(says()))
 
 
-async def test_a_test_that_moved_to_another_suite_is_another_plan(tmp_path):
-    """The journal tells tests by their places: one would be given what another one came to."""
+async def test_resume_rejects_plan_with_tests_in_other_suites(tmp_path):
+    """The journal identifies tests by their position."""
     three, two = some(3).suites[0], some(2).suites[0]
     before, after = (Plan(suites=suites, loops=1) for suites in ((three, two), (two, three)))
     await halted(tmp_path, before, 4)
@@ -468,8 +441,7 @@ async def test_a_test_that_moved_to_another_suite_is_another_plan(tmp_path):
         await evaluate(job(after, journal=Journal(tmp_path, resume=True)), Participants(says()))
 
 
-async def test_another_plan_does_not_go_on(tmp_path):
-    """Nothing is played."""
+async def test_resume_rejects_other_number_of_loops(tmp_path):
     await halted(tmp_path, some(4), 2)
     agent = says()
     with pytest.raises(UsageError, match=r"it differs in the number of trials \(`loops=`\)"):
@@ -478,7 +450,7 @@ async def test_another_plan_does_not_go_on(tmp_path):
 
 
 @pytest.mark.parametrize("year", [1969, 1970, 2500, 9999])
-async def test_a_wrong_clock_ends_no_run(tmp_path, year):
+async def test_wrong_clock_does_not_end_run(tmp_path, year):
     """The nearest time that results can hold stands in them, and the journal can be resumed."""
     clock = iter([datetime(year, 6, 1, tzinfo=UTC), *[datetime(1969, 1, 1, tzinfo=UTC)] * 20])
     journal = Journal(tmp_path)
@@ -489,7 +461,7 @@ async def test_a_wrong_clock_ends_no_run(tmp_path, year):
     assert len(Journal(tmp_path, resume=True).past.done) == 2
 
 
-async def test_a_recorded_run_is_not_resumed_by_other_processes(tmp_path):
+async def test_recorded_run_is_not_resumed_with_other_settings(tmp_path):
     """Their answers would be missing, and a replay would have results that are not of its answers."""
     journal = Journal(tmp_path, record=tmp_path / "recording")
 

@@ -61,42 +61,36 @@ FINE = [
 
 
 @each_row("text", BANNED)
-def test_banned_words_are_found(text):
-    """Also across lines and cases."""
+def test_banned_wording_is_found_across_lines_and_cases(text):
     assert violations(text.replace(" ", "\n", 1).upper())
 
 
 @pytest.mark.parametrize("text", FINE)
 def test_plain_text_has_no_violations(text):
-    """A check with false alarms is switched off soon."""
     assert violations(text) == []
 
 
-def test_each_pattern_says_what_to_write():
-    """Else nobody knows how to satisfy it."""
+def test_every_banned_pattern_has_a_replacement():
     assert all(PATTERNS.values())
 
 
 @each_row("path", [*DOCS, *FILES], ids=str)
-def test_documents_are_in_plain_words(path):
-    """Docs, the action's texts, and workflows to copy."""
+def test_documents_use_plain_wording(path):
     assert violations((ROOT / path).read_text()) == []
 
 
 @each_row("path", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_reports_are_in_plain_words(path):
+def test_reports_use_plain_wording(path):
     """Also what is put together only in a report. One of its suites is on exchanges of goods."""
     assert violations(re.sub("exchange", "swap", path.read_text(), flags=re.IGNORECASE)) == []
 
 
-def test_bundled_suites_are_described_in_plain_words():
-    """`list-suites` shows it."""
+def test_bundled_suite_descriptions_use_plain_wording():
     for name in bundled_suites():
         assert violations(load_suite(name).suite.description or "") == []
 
 
-def test_messages_are_in_plain_words():
-    """Texts in the code: messages, help, labels, what keys mean."""
+def test_messages_use_plain_wording():
     modules = sorted((ROOT / "ci_evals").rglob("*.py"))
     assert len(modules) > 200
     texts = {module.relative_to(ROOT).as_posix(): set(messages(module)) for module in modules}
@@ -105,7 +99,7 @@ def test_messages_are_in_plain_words():
     assert {name: items for name, items in found.items() if items} == {}
 
 
-def test_templates_are_in_plain_words():
+def test_templates_use_plain_wording():
     """Those of reports and starters; what a model is asked is measured in other ways."""
     templates = [file for file in (ROOT / "ci_evals").rglob("*.j2") if file.parent.name != "prompts"]
     assert len(templates) > 20
@@ -113,8 +107,7 @@ def test_templates_are_in_plain_words():
     assert {name: items for name, items in found.items() if items} == {}
 
 
-def test_messages_are_found_in_code(tmp_path):
-    """Texts and templates of texts, but no docstrings."""
+def test_messages_in_code_exclude_docstrings(tmp_path):
     file = tmp_path / "module.py"
     file.write_text('"""Doc."""\nNAME = "one"\nraise E(f"{x} is {y!r}" " two")\n')
     assert list(messages(file))[:2] == ["one", "… is … two"]

@@ -55,8 +55,7 @@ def graded(evaluation: dict, **verdict):
 
 
 @each_row("check", STRICT)
-def test_checks_that_a_missing_call_could_decide_are_undecided(check):
-    """The others are as they were."""
+def test_late_span_leaves_checks_it_could_decide_undecided(check):
     evaluation, expected = STRICT[check]
     test, result = graded(evaluation)
     corrected = with_gaps(test, result, {1: GAP})
@@ -72,15 +71,13 @@ def test_checks_that_a_missing_call_could_decide_are_undecided(check):
 
 
 @pytest.mark.parametrize(("rests_on", "expected"), [("absence", "undecided"), ("quotes", "passed")])
-def test_a_judge_who_saw_that_something_is_missing_may_have_missed_it(rests_on, expected):
-    """What rests on words of the conversation stays."""
+def test_late_span_leaves_verdict_that_rests_on_absence_undecided(rests_on, expected):
     test, result = graded({}, rests_on=rests_on)
     (finding,) = with_gaps(test, result, {1: GAP}).findings
     assert str(finding.outcome) == expected
 
 
-def test_a_python_check_may_have_looked_at_the_calls():
-    """So it is undecided."""
+def test_late_span_leaves_python_check_undecided():
     test, result = graded({"strict": "python", "function": "mine:check"}, evidence=())
     (finding,) = with_gaps(test, result, {1: GAP}).findings
     assert str(finding.outcome) == "undecided"

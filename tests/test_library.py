@@ -23,8 +23,7 @@ from ci_evals.runner import Participants
 from ci_evals.support import dataclass_json
 
 
-async def test_a_bundled_suite_offline():
-    """Load, run, read the results, format them."""
+async def test_bundled_suite_passes_offline():
     suite = ci_evals.load_suite("demo:hr")
     adapter = ci_evals.create_aui_adapter(provider="offline")
     results = await ci_evals.run_suite(adapter, suite, parallel=4, tag="happy-path")
@@ -32,8 +31,7 @@ async def test_a_bundled_suite_offline():
     assert "HR assistant" in ci_evals.format_suite_result(results)
 
 
-async def test_an_aui_agent_with_models(tmp_path, monkeypatch):
-    """The adapter's key and address come before the suite's."""
+async def test_adapter_key_and_address_override_those_of_suite(tmp_path, monkeypatch):
     with world.agent() as agent, world.llm(lambda asked: fakes.judge_answer()) as models:
         monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
         path = write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, apiKey="another-key")
@@ -44,8 +42,7 @@ async def test_an_aui_agent_with_models(tmp_path, monkeypatch):
     assert world.AGENT_KEY not in dataclass_json.to_json(results)
 
 
-async def test_a_bundled_suite_at_an_address():
-    """Naming an agent takes it off the embedded one, as on the command line."""
+async def test_base_url_replaces_embedded_demo_agent():
     with world.agent() as agent:
         adapter = ci_evals.create_aui_adapter(agent.key, provider="offline", base_url=agent.url)
         results = await ci_evals.run_suite(adapter, ci_evals.load_suite("demo:hr"), test="vacation")
@@ -53,15 +50,14 @@ async def test_a_bundled_suite_at_an_address():
     assert results.suites[0].adapter == "aui"
 
 
-async def test_a_bug_is_raised(tmp_path):
-    """A library's caller gets the exception itself."""
+async def test_bug_is_raised_as_its_exception(tmp_path):
     suite = ci_evals.load_suite(tmp_path / write_suite(tmp_path, apiKey="key-123456"))
     with pytest.raises(ZeroDivisionError):
         await ci_evals.run_suite(Participants(fakes.ScriptedAgent([ZeroDivisionError()])), suite)
 
 
-async def test_an_agent_of_ones_own(tmp_path):
-    """Any object with the port's methods; its suite needs neither id nor key of an agent."""
+async def test_any_object_with_port_methods_is_an_agent(tmp_path):
+    """Its suite needs neither id nor key of an agent."""
     suite = ci_evals.load_suite(tmp_path / write_suite(tmp_path, apiKey=None, agentId=None))
     agent = fakes.ScriptedAgent(["Hello"])
     results = await ci_evals.run_suite(Participants(agent), suite, loops=2, policy=Policy(min_score=100))
@@ -69,15 +65,13 @@ async def test_an_agent_of_ones_own(tmp_path):
     assert len(agent.sessions) == 2
 
 
-def test_without_an_event_loop(tmp_path):
-    """The blocking twin."""
+def test_run_suite_sync_needs_no_event_loop(tmp_path):
     suite = ci_evals.load_suite("demo:retail")
     results = ci_evals.run_suite_sync(ci_evals.create_aui_adapter(provider="offline"), suite, test="parcel")
     assert results.counts.tests == 1
 
 
-def test_errors_are_the_tools_own(tmp_path):
-    """A missing file, a faulty suite, a missing key."""
+def test_missing_file_invalid_suite_and_missing_key_raise_own_errors(tmp_path):
     with pytest.raises(UsageError, match="No file"):
         ci_evals.load_suite("nowhere.json")
     with pytest.raises(SuiteError, match="maxTurns"):
@@ -86,14 +80,12 @@ def test_errors_are_the_tools_own(tmp_path):
         ci_evals.run_suite_sync(ci_evals.create_aui_adapter("key"), ci_evals.load_suite("demo:hr"))
 
 
-def test_the_bundled_suites_can_be_found():
-    """As folders, in a checkout and when installed."""
+def test_bundled_suite_folders_exist():
     assert (ci_evals.demo_suites_path() / "hr.json").is_file()
     assert ci_evals.quack_suites_path().name == "quack"
 
 
-async def test_mistakes_of_a_caller_are_reported(tmp_path):
-    """A provider that is none, and numbers out of range."""
+async def test_unknown_provider_and_numbers_out_of_range_are_rejected(tmp_path):
     with pytest.raises(UsageError, match="unknown provider 'opnai'; available: openai, anthropic"):
         ci_evals.create_aui_adapter("key", provider="opnai")
     adapter = ci_evals.create_aui_adapter(provider="offline")
@@ -113,8 +105,7 @@ async def play(tmp_path, judge: fakes.ScriptedLLM, **options):
     return await ci_evals.run_suite(Participants(agent, judge_llm=judge), judged(tmp_path), **options)
 
 
-async def test_a_judge_is_checked_unless_that_is_off(tmp_path):
-    """One that passes everything gives no verdict."""
+async def test_judge_check_rejects_judge_that_passes_everything(tmp_path):
     judge = fakes.ScriptedLLM([fakes.judge_answer("pass")], model="one")
     results = await play(tmp_path, judge, judge_check="auto")
     assert (results.gate.exit_code, results.judge_check.passed, len(judge.prompts)) == (3, False, 18)
@@ -124,8 +115,7 @@ async def test_a_judge_is_checked_unless_that_is_off(tmp_path):
     assert any("judge check: one answered 6 of 16" in warning for warning in warned.run.warnings)
 
 
-async def test_two_runs_of_ones_own_parts_are_compared_where_the_judge_is_the_same(tmp_path):
-    """By its model's name, as for any other judge."""
+async def test_runs_are_comparable_only_with_same_judge_model(tmp_path):
     base = await play(tmp_path, fakes.ScriptedLLM([fakes.judge_answer("pass")], model="one"))
     same = await play(tmp_path, fakes.ScriptedLLM([fakes.judge_answer("fail")], model="one"), baseline=base)
     assert (same.comparison.comparable, same.comparison.delta) == (True, -100)
@@ -134,16 +124,14 @@ async def test_two_runs_of_ones_own_parts_are_compared_where_the_judge_is_the_sa
     assert other.comparison.reasons == ("the judge changed from one to two",)
 
 
-async def test_a_budget_for_a_model_without_a_price_is_refused(tmp_path):
-    """Before it is asked anything."""
+async def test_budget_for_model_without_price_is_rejected(tmp_path):
     judge = fakes.ScriptedLLM([fakes.judge_answer("pass")], model="nobody")
     with pytest.raises(UsageError, match="no price for nobody"):
         await play(tmp_path, judge, policy=Policy(max_cost=5))
     assert not judge.prompts
 
 
-async def test_a_budget_that_ends_before_rounds_are_clear_leaves_no_verdict(tmp_path):
-    """Perfect trials do not decide a floor of 100: the gate stays closed, and the reason is the budget."""
+async def test_budget_that_ends_before_rounds_decide_gives_no_verdict(tmp_path):
     prices = PriceTable(models={"one": Price(input=1000, output=0)})
     judge = fakes.ScriptedLLM([Completion(fakes.judge_answer("pass"), 10, 0)], model="one")
     results = await play(
@@ -153,8 +141,7 @@ async def test_a_budget_that_ends_before_rounds_are_clear_leaves_no_verdict(tmp_
     assert "max-cost" in results.run.stopped_because
 
 
-async def test_rounds_and_earlier_runs_decide_with_fewer_trials():
-    """As the command's: an agent that is as good as before is seen to be so at the first look."""
+async def test_rounds_with_history_decide_at_first_look():
     adapter = ci_evals.create_adapter(provider="offline")
     earlier = [
         await ci_evals.run_suite(adapter, "demo:hr", test="vacation", loops=3, parallel=4) for _ in range(3)
@@ -182,14 +169,12 @@ async def test_rounds_and_earlier_runs_decide_with_fewer_trials():
         ({"rounds": (0, 2)}, "ascending"),
     ],
 )
-async def test_rounds_that_contradict_are_refused(options, message):
-    """Before anything is played."""
+async def test_invalid_rounds_are_rejected(options, message):
     with pytest.raises(UsageError, match=message):
         await ci_evals.run_suite(ci_evals.create_adapter(provider="offline"), "demo:hr", **options)
 
 
-async def test_a_suite_may_be_its_data_or_its_name():
-    """What `json.loads` gives, or what `load_suite` takes."""
+async def test_suite_is_accepted_by_name_and_as_data():
     adapter = ci_evals.create_adapter(provider="offline")
     by_name = await ci_evals.run_suite(adapter, "demo:hr", test="colleague")
     data = json.loads((ci_evals.demo_suites_path() / "hr.json").read_text())
@@ -197,20 +182,17 @@ async def test_a_suite_may_be_its_data_or_its_name():
     assert by_name.score == by_data.score == 100
 
 
-def test_a_suites_problems_without_an_exception():
-    """All of them with their paths; none for a good one."""
+def test_validate_suite_returns_all_problems_with_paths():
     assert ci_evals.validate_suite("demo:retail") == ()
     problems = ci_evals.validate_suite({"name": "S", "agentId": "a", "tests": [{"name": "t", "turns": []}]})
     assert {problem.path for problem in problems} >= {"tests[0].turns", "tests[0].guidelines"}
 
 
-def test_the_schema_is_that_of_the_command():
-    """For programs that write suites."""
+def test_suite_schema_is_available():
     assert ci_evals.suite_schema()["properties"]["tests"]
 
 
-async def test_an_adapter_may_be_named(tmp_path):
-    """In place of the suite's own, with its options; a wrong name is told."""
+async def test_named_adapter_and_its_options_are_checked(tmp_path):
     with pytest.raises(UsageError, match="'opnai' is not an adapter; did you mean 'openai'"):
         await ci_evals.run_suite(ci_evals.create_adapter(provider="offline", adapter="opnai"), "demo:hr")
     faulty = ci_evals.create_adapter(
@@ -257,8 +239,7 @@ def port(monkeypatch):
     return number
 
 
-async def test_an_agent_is_started_for_the_run(tmp_path, port):
-    """By its command, and ended with it; its output is kept without the key."""
+async def test_agent_is_started_and_stopped_and_its_log_has_no_key(tmp_path, port):
     (tmp_path / "server.py").write_text(SERVER)
     log = tmp_path / "agent.log"
     adapter = ci_evals.create_adapter(
@@ -275,8 +256,7 @@ async def test_an_agent_is_started_for_the_run(tmp_path, port):
     assert log.read_text().startswith("key: ***\n")
 
 
-async def test_an_agent_that_does_not_start_is_no_verdict(port):
-    """With its last words; what cannot be waited for is the caller's mistake."""
+async def test_agent_that_does_not_start_gives_no_verdict(port):
     url = f"http://127.0.0.1:{port}"
     dead = ci_evals.create_adapter(provider="offline", base_url=url, start="echo no model; exit 7")
     results = await ci_evals.run_suite(dead, GREETS)
@@ -289,8 +269,7 @@ async def test_an_agent_that_does_not_start_is_no_verdict(port):
         )
 
 
-async def test_the_reports_of_a_run(tmp_path):
-    """All that the command writes, and one test's story by itself."""
+async def test_write_reports_and_format_functions_return_all_reports(tmp_path):
     results = await ci_evals.run_suite(
         ci_evals.create_adapter(provider="offline"), "demo:hr", test="colleague"
     )
@@ -305,8 +284,7 @@ async def test_the_reports_of_a_run(tmp_path):
         ci_evals.format_test_result(results, "x")
 
 
-async def test_the_page_beside_a_baseline(tmp_path):
-    """Where it is handed over its conversations are there too."""
+async def test_report_page_embeds_conversations_of_baseline(tmp_path):
     adapter = ci_evals.create_adapter(provider="offline")
     results = await ci_evals.run_suite(adapter, "demo:hr", test="colleague")
     sizes = [
@@ -344,8 +322,7 @@ print(Mine(), Policy(min_score=90), PlannedTurn(user="Hello"))
 
 
 @pytest.mark.slow
-def test_a_users_program_is_checked_strictly_without_a_plug_in(tmp_path):
-    """What may be left out may be left out, also for a type checker that knows nothing of pydantic."""
+def test_mypy_strict_accepts_user_code_without_plugin(tmp_path):
     (tmp_path / "mine.py").write_text(TYPED)
     cache = f"--cache-dir={tmp_path}"
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", cache, "mine.py"]
@@ -360,8 +337,7 @@ EXAMPLES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_the_examples_run(example, tmp_path):
-    """As they stand in docs/library.md; what they say of their output in a comment is what they print."""
+def test_library_page_examples_print_their_comments(example, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -370,7 +346,7 @@ def test_the_examples_run(example, tmp_path):
         assert text in done.stdout
 
 
-def test_all_examples_but_one_run():
+def test_all_library_page_examples_but_one_run():
     """The one needs keys."""
     assert len(EXAMPLES) == len(blocks("python", (ROOT / "docs/library.md").read_text())) - 1
 
@@ -400,8 +376,7 @@ class FourMethods:
         return "Thank you. ###STOP###"
 
 
-async def test_an_object_with_four_methods(tmp_path):
-    """It plays all three parts, and its replies are read as AUI's are."""
+async def test_object_with_four_methods_is_agent_user_and_judge(tmp_path):
     evaluations = [
         {"criterion": "greets", "strict": "tool_used", "toolName": "GREETING"},
         {"criterion": "no error", "strict": "not_escalated_due_to_error"},
@@ -428,8 +403,8 @@ async def test_an_object_with_four_methods(tmp_path):
     ("asked_for", "checked"),
     [({}, "off"), ({"judge_check": "off"}, "off"), ({"judge_check": "warn"}, "warn")],
 )
-async def test_the_judge_check_of_four_methods(tmp_path, asked_for, checked):
-    """Its `call_judge` may know the suite's criteria alone: control questions only come if asked for."""
+async def test_judge_check_of_call_judge_runs_only_on_request(tmp_path, asked_for, checked):
+    """`call_judge` may know the suite's criteria alone."""
     test = {"turns": [{"user": "Hello"}], "evaluations": [{"criterion": "polite"}]}
     path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
     adapter = FourMethods()
@@ -439,8 +414,7 @@ async def test_the_judge_check_of_four_methods(tmp_path, asked_for, checked):
     assert (len(adapter.judged) > 1) is (checked != "off")
 
 
-async def test_judges_of_the_callers_own_are_asked_control_questions_too(tmp_path):
-    """A model of one's own beside an agent is asked control questions as any other."""
+async def test_judge_check_applies_to_callers_own_judge(tmp_path):
     test = {"turns": [{"user": "Hello"}], "evaluations": [{"criterion": "polite"}]}
     path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
     judge = fakes.ScriptedLLM(lambda *_: fakes.judge_answer())
@@ -449,7 +423,6 @@ async def test_judges_of_the_callers_own_are_asked_control_questions_too(tmp_pat
     assert (results.run.config["judgeCheck"], bool(results.judge_checks)) == ("auto", True)
 
 
-async def test_what_is_no_agent():
-    """It is told before anything runs."""
+async def test_object_that_is_no_agent_is_rejected():
     with pytest.raises(UsageError, match="int"):
         await ci_evals.run_suite(42, "demo:hr")

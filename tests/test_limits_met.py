@@ -78,8 +78,7 @@ def stopped_at_once(results: Results, agent: world.StubAgent, turns: int) -> Non
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_a_wrong_llm_key_is_found_at_once(models, provider):
-    """Beside the first messages to the agent, which may cost money too; each call of a model is made once."""
+async def test_wrong_llm_key_stops_run_at_first_messages(models, provider):
     with world.agent() as agent:
         adapter = create_adapter(provider=provider, llm_key="wrong-llm-key", agent_key=agent.key)
         results = await run_suite(adapter, suite("aui", ["Hello", "auto"], agent.url), parallel=PARALLEL)
@@ -89,8 +88,7 @@ async def test_a_wrong_llm_key_is_found_at_once(models, provider):
     assert models.listed <= 1
 
 
-async def test_a_wrong_llm_key_cuts_off_what_is_under_way(models):
-    """An agent that takes its time is not waited for, nor is the conversation gone on with."""
+async def test_wrong_llm_key_interrupts_conversations_under_way(models):
     with world.agent(lambda heard: time.sleep(0.2) or world.message("Hi")) as agent:
         adapter = create_adapter(llm_key="wrong-llm-key", agent_key=agent.key)
         results = await run_suite(adapter, suite("aui", ["Hello"] * 50, agent.url), parallel=PARALLEL)
@@ -99,8 +97,7 @@ async def test_a_wrong_llm_key_cuts_off_what_is_under_way(models):
     assert models.asked == []
 
 
-async def test_a_quota_that_is_used_up_is_found_there_too(models):
-    """Where the provider tells it."""
+async def test_exhausted_quota_stops_run_at_first_messages(models):
     models.listing = world.NO_QUOTA
     with world.agent() as agent:
         adapter = create_adapter(llm_key=models.key, agent_key=agent.key)
@@ -108,8 +105,7 @@ async def test_a_quota_that_is_used_up_is_found_there_too(models):
         stopped_at_once(results, agent, turns=2)
 
 
-async def test_models_are_not_requested_without_need(models):
-    """Without an LLM there is no key to be checked, nor is one for a program that has its own login."""
+async def test_llm_key_is_not_checked_if_no_model_is_needed(models):
     with world.agent() as agent:
         adapter = create_adapter(provider="offline", agent_key=agent.key)
         await run_suite(adapter, suite("aui", ["Hello"], agent.url, tests=1))
@@ -122,8 +118,7 @@ async def test_models_are_not_requested_without_need(models):
 
 @pytest.mark.parametrize("turns", [["Hello", "auto"], ["auto"]])
 @pytest.mark.parametrize("kind", ["aui", "openai"])
-async def test_a_wrong_agent_key_costs_nothing(models, kind, turns):
-    """However many conversations begin at once: no model is asked anything, and none is held anew."""
+async def test_wrong_agent_key_stops_run_before_any_model_call(models, kind, turns):
     with world.agent() as aui, endpoints.serving(lambda asked: endpoints.completion("Hi")) as chat:
         url = {"aui": aui.url, "openai": chat.url}[kind]
         adapter = create_adapter(llm_key=models.key, agent_key="wrong-agent-key")
@@ -134,9 +129,7 @@ async def test_a_wrong_agent_key_costs_nothing(models, kind, turns):
     assert models.asked == []
 
 
-async def test_agent_whose_model_list_is_closed(models):
-    """Its key is good all the same: it takes it where it is spoken to."""
-
+async def test_agent_with_closed_model_list_is_accepted(models):
     def answer(asked):
         if asked.method == "GET":
             return world.fault(401, "this path is closed to everybody")
@@ -149,8 +142,7 @@ async def test_agent_whose_model_list_is_closed(models):
     assert [asked.method for asked in chat.asked][:2] == ["GET", "POST"]
 
 
-async def test_rate_limits_are_reported_with_the_results(models):
-    """For every neighbour, beside the other warnings."""
+async def test_rate_limits_of_agent_and_model_are_warnings(models):
     fault = world.fault(429, retry_after="0.001")
     models.faults = [fault] * 2
     with world.agent() as agent:
@@ -166,16 +158,14 @@ async def test_rate_limits_are_reported_with_the_results(models):
     assert results.gate.passed
 
 
-async def test_a_run_without_limits_says_nothing(models):
-    """Of what was not met."""
+async def test_run_without_rate_limits_has_no_such_warning(models):
     with world.agent() as agent:
         adapter = create_adapter(llm_key=models.key, agent_key=agent.key)
         results = await run_suite(adapter, suite("aui", ["Hello"], agent.url, tests=1))
     assert "limited" not in json.dumps(results.run.warnings)
 
 
-def test_suites_that_ask_one_server_with_one_key_share_a_pace():
-    """For the server counts their calls together; another key is counted by itself."""
+def test_suites_with_same_server_and_key_share_rate_limiter():
     agents = RunAgents(Connections(), Redactor(), AsyncExitStack())
     one = agents.limiter("https://agent.example/v1", "key")
     assert agents.limiter("https://agent.example/v2/", " key ") is one

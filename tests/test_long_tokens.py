@@ -24,7 +24,7 @@ TOKEN = "ghs_" + ".".join(("eyJhbGciOiJSUzI1NiJ9", "aB3-_x9Q" * 30, "Zk7_-pL2" *
     ],
     ids=["itself", "address", "JSON", "form", "wrapped", "base64", "hexadecimal"],
 )
-def test_an_installation_token_of_520_characters_is_redacted(written):
+def test_installation_token_of_520_characters_is_redacted(written):
     assert len(TOKEN) > 510
     shown = Redactor(keys=[TOKEN]).text(f"before {written} after")
     assert MASK in shown

@@ -37,17 +37,16 @@ def those_with(*evaluations):
         ([JUDGED], None),
     ],
 )
-def test_strict_criteria_alone_count(evaluations, score):
-    """Criteria that need a judge or a probe are left out."""
+def test_null_score_counts_strict_criteria_only(evaluations, score):
     assert null_score(those_with(evaluations)) == score
 
 
-def test_words_count_too():
+def test_null_score_depends_on_words_of_idle_agent():
     tests = those_with([SAYS_DONE], [SILENT])
     assert (null_score(tests, REFUSAL), null_score(tests, CLAIM)) == (50, 100)
 
 
-def test_a_floor_that_it_reaches_is_warned_of():
+def test_minimum_score_within_null_score_is_warned_about():
     plan = make_plan({"name": "t", "evaluations": [SILENT, CALLS]}, minScore=40)
     scores = NullScores.of(plan)
     assert (scores.run, scores.suites) == (50, (50,))
@@ -57,7 +56,7 @@ def test_a_floor_that_it_reaches_is_warned_of():
     assert len(list(scores.reached_floors(plan, 51))) == 1
 
 
-async def test_a_run_knows_it():
+async def test_results_have_null_score_of_run_and_tests():
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "x"}], "evaluations": [SILENT, SAYS_DONE]}
     suite = load_suite({"name": "s", "tests": [test], "maxTurns": 1})
     results = await run_suite(lambda _: "done", suite)
@@ -67,8 +66,7 @@ async def test_a_run_knows_it():
 
 
 @pytest.mark.parametrize("where", ["run", "suite"])
-async def test_reports_say_that_a_floor_guards_nothing(where):
-    """For the run and for a suite; not if the gate decides nothing."""
+async def test_reports_warn_that_minimum_score_guards_nothing(where):
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "x"}], "evaluations": [SAYS_SORRY]}
     floors = {"minScore": 60} if where == "suite" else {}
     suite = load_suite({"name": "s", "tests": [test], "maxTurns": 1, **floors})
@@ -78,6 +76,6 @@ async def test_reports_say_that_a_floor_guards_nothing(where):
     assert f"{name} guards nothing: an agent that refuses everything would score 100" in summary_of(results)
 
 
-def test_validate_prints_it(capsys):
+def test_validate_prints_null_score(capsys):
     invoke(["validate", "demo:hr"], RunContext({}))
     assert "an agent that refuses everything would score" in capsys.readouterr().out

@@ -30,24 +30,21 @@ def command(file):
     return shlex.split(words)
 
 
-def test_the_page_shows_the_examples():
-    """Each one whole, under its service's heading."""
+def test_other_ci_page_shows_every_example():
     shown = blocks("yaml", page("other-ci.md")) + blocks("groovy", page("other-ci.md"))
     assert sorted(shown) == sorted(file.read_text() for file in FILES)
     assert {file.name for file in FILES} == SERVICES.keys()
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_its_command_is_one_of_ours(file):
-    """With options that it has."""
+def test_other_ci_example_has_valid_command(file):
     name, *rest = command(file)
     assert COMMANDS.commands[name].make_context(name, rest).params["min_score"] == 85
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_run_knows_the_commit_there(file, tmp_path):
-    """From the variable that the example passes on; nothing is written for GitHub."""
+def test_other_ci_example_passes_on_the_commit(file, tmp_path):
     (tmp_path / "evals").symlink_to(ROOT / "suites/demo")
     name, _, *options = command(file)
     variables = SERVICES[file.name]

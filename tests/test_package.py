@@ -49,8 +49,7 @@ def wheel(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_file(wheel):
-    """Modules, templates, prompts, data, suites: a missing one would show only when it is used."""
+def test_wheel_contains_every_file(wheel):
     package = {file.relative_to(ROOT).as_posix() for file in (ROOT / "ci_evals").rglob("*") if file.is_file()}
     suites = {
         f"ci_evals/{file.relative_to(ROOT).as_posix()}"
@@ -62,21 +61,18 @@ def test_the_wheel_holds_every_file(wheel):
 
 
 @pytest.mark.slow
-def test_the_wheel_says_that_it_is_typed(wheel):
-    """Without the mark, type checkers ignore our annotations."""
+def test_wheel_contains_py_typed(wheel):
     assert "ci_evals/py.typed" in wheel
 
 
-def test_the_version_is_the_same_everywhere():
-    """A release names one number."""
+def test_version_is_the_same_everywhere():
     version = PYPROJECT["project"]["version"]
     assert ci_evals.__version__ == version
     assert metadata.version("ci-evals") == version
     assert f'image.version="{version}"' in (ROOT / "Dockerfile").read_text()
 
 
-def test_the_public_face_is_documented():
-    """What can be imported is what README names, and each of it is there."""
+def test_library_page_lists_every_public_name():
     for name in ci_evals.__all__:
         assert getattr(ci_evals, name)
     items = {code(name).split("(")[0] for name, _ in table("name in ci_evals", LIBRARY)}
@@ -88,7 +84,7 @@ def test_the_public_face_is_documented():
     ("lock", "wanted"),
     [("dev", RUNTIME + requirements("dev")), ("run", RUNTIME), ("build", requirements("build"))],
 )
-def test_the_locks_satisfy_the_ranges(lock, wanted):
+def test_locked_versions_satisfy_declared_ranges(lock, wanted):
     """Whoever widens or raises a range runs `make lock`."""
     versions = locked(lock)
     for requirement in wanted:
@@ -96,16 +92,14 @@ def test_the_locks_satisfy_the_ranges(lock, wanted):
         assert requirement.specifier.contains(versions.get(name, "0")), f"{requirement} in {lock}.txt"
 
 
-def test_the_image_holds_what_was_tested():
-    """The same versions as in development."""
+def test_image_locks_have_versions_of_development():
     dev = locked("dev")
     for lock in ("run", "build"):
         assert {name: dev.get(name) for name in locked(lock)} == locked(lock)
 
 
 @pytest.mark.parametrize("lock", ["dev", "run", "build"])
-def test_the_locks_name_hashes_and_no_host(lock):
-    """They install from any mirror, and nothing but what was locked."""
+def test_locks_have_hashes_and_name_no_host(lock):
     text = (ROOT / "requirements" / f"{lock}.txt").read_text()
     assert "://" not in text
     assert "--index-url" not in text
@@ -114,8 +108,7 @@ def test_the_locks_name_hashes_and_no_host(lock):
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a source archive")
-def test_no_large_file_is_in_the_repository():
-    """Such as a suite that was made to measure something: every clone and every build would carry it."""
+def test_repository_has_no_large_file():
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     files = [ROOT / name for name in listed.stdout.split("\0") if name]
     assert files

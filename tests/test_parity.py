@@ -70,16 +70,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_every_row_is_shown_by_something():
-    """By a command or by a test, and no row by neither."""
+def test_every_parity_row_names_command_or_test():
     assert len(ROWS) > 50
     assert set(SHOWN_BY) == {*COMMANDS, *TESTS}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_works(command, folder):
-    """As it is written, with a key and against servers on this machine."""
+def test_parity_command_succeeds(command, folder):
     with world.llm(answers) as models:
         env = {"OPENAI_BASE_URL": models.openai_url, "ANTHROPIC_BASE_URL": models.url}
         arguments = shlex.split(command.replace("=KEY", f"={models.key}"))[1:]
@@ -90,7 +88,6 @@ def test_a_command_works(command, folder):
 
 
 @pytest.mark.parametrize("named", TESTS)
-def test_a_test_is_there(named):
-    """And so is run with all the others."""
+def test_test_named_by_parity_page_exists(named):
     file, _, name = named.partition("::")
     assert re.search(rf"^(?:async )?def {name}\(", (ROOT / file).read_text(), flags=re.MULTILINE)

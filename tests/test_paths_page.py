@@ -60,8 +60,7 @@ def google_parts(calls):
 
 
 @pytest.mark.parametrize(("name", "text", "calls"), table("answer of", PAGE))
-def test_each_path_finds_calls_and_knows_that_there_are_none(name, text, calls):
-    """In an answer as the framework has it."""
+def test_documented_path_finds_calls_and_their_absence(name, text, calls):
     reader = Reader(HttpReply(text=code(text), toolCalls=code(calls)))
     called = reader.reply(ANSWERS[name]("refund"), 0.1, Redactor())
     assert called.agent == "Done"
@@ -69,8 +68,7 @@ def test_each_path_finds_calls_and_knows_that_there_are_none(name, text, calls):
     assert reader.reply(ANSWERS[name](), 0.1, Redactor()).tool_calls == ()
 
 
-def test_unknown_and_none_differ_as_the_table_says():
-    """Each row is tried."""
+def test_path_table_distinguishes_no_calls_from_unknown():
     rows = [
         ("$.output[?@.type == 'function_call']", {"output": [{"type": "message"}]}),
         ("$.output[?@.type == 'function_call']", {}),
@@ -86,7 +84,6 @@ def test_unknown_and_none_differ_as_the_table_says():
         assert (reply.tool_calls is None) == (verdict == "undecided"), path
 
 
-def test_the_example_of_options_is_valid():
-    """It is what people start from."""
+def test_example_options_of_paths_page_are_valid():
     (example,) = blocks("yaml", PAGE)
     HttpOptions.model_validate(yaml.safe_load(example)["adapterOptions"])

@@ -21,8 +21,7 @@ from ci_evals.support import dataclass_json
 PAGE = (ROOT / "docs/process.md").read_text()
 
 
-def test_the_example_is_counted_as_it_says():
-    """Every number of its table, and no other of a trial."""
+def test_process_page_example_has_documented_measures():
     (example,) = blocks("json", PAGE)
     turns = [
         build.turn(
@@ -39,8 +38,7 @@ def test_the_example_is_counted_as_it_says():
     assert measures == {code(name): float(value) for name, value, _ in table("measure", PAGE)}
 
 
-def test_every_measure_is_described():
-    """Of the summary, and of the parts of the time."""
+def test_process_page_lists_every_measure():
     named = [code(cell).split("`, `") for cell, _ in table("field", PAGE)]
     assert {name for names in named for name in names} == {
         to_camel(field.name) for field in fields(ProcessSummary)
@@ -48,15 +46,13 @@ def test_every_measure_is_described():
     assert [code(name) for name, _ in table("part", PAGE)] == [field.name for field in fields(Times)]
 
 
-def test_its_shortest_way_is_read():
-    """As a key of a test."""
+def test_process_page_optimal_tools_are_read():
     (example,) = blocks("yaml", PAGE)
     test = make_plan({"name": "t"} | yaml.safe_load(example)).suites[0].tests[0]
     assert test.optimal_tools == ("POLICY_QUESTION", "CANCEL_BOOKING")
 
 
-def test_its_cost_adjusted_score():
-    """As it reckons it."""
+def test_process_page_cost_adjusted_score_is_right():
     score, each, adjusted = map(
         float, re.search(r"(\d+) points at \$([\d.]+) per trial are (\d+)", " ".join(PAGE.split())).groups()
     )

@@ -89,7 +89,7 @@ def played(folder, provider: str, criteria=CRITERIA, *options: str) -> dict:
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_most_of_what_the_judge_reads_was_kept(tmp_path, provider):
+def test_most_judge_tokens_are_read_from_provider_cache(tmp_path, provider):
     """At least 60 % with five criteria a test."""
     judge = played(tmp_path, provider)
     assert judge["calls"] >= 5 * 10
@@ -97,19 +97,19 @@ def test_most_of_what_the_judge_reads_was_kept(tmp_path, provider):
     print(provider, judge["cachedInputTokens"] / judge["inputTokens"])
 
 
-def test_votes_keep_what_they_can(tmp_path):
+def test_repeated_votes_use_provider_cache(tmp_path):
     """Their order of evidence varies, each with a beginning of its own."""
     judge = played(tmp_path, "openai", CRITERIA, "--judge-votes=3")
     assert judge["cachedInputTokens"] >= 0.5 * judge["inputTokens"]
 
 
-def test_a_single_question_is_not_kept(tmp_path):
+def test_single_question_is_not_marked_for_caching(tmp_path):
     """Keeping costs more than reading."""
     judge = played(tmp_path, "anthropic", CRITERIA[:1])
     assert judge["cachedInputTokens"] == judge["cacheWriteTokens"] == 0
 
 
-def test_what_was_kept_has_a_price_of_its_own(tmp_path):
+def test_cached_tokens_have_their_own_price(tmp_path):
     """The run's cost is that of the tokens at their prices."""
     price = {"input": 10, "output": 50, "cachedInput": 1, "cacheWrite": 12.5}
     (tmp_path / "prices.json").write_text(json.dumps({"models": {"some-judge": price, "some-user": price}}))
@@ -120,7 +120,7 @@ def test_what_was_kept_has_a_price_of_its_own(tmp_path):
     assert judge["costUsd"] == pytest.approx(cost / 1e6)
 
 
-def test_a_price_without_a_discount_is_that_of_any_input():
+def test_cached_tokens_without_own_price_cost_input_price():
     """Rather too high than too low."""
     assert Price(input=10, output=50).cost(100, 0, cached=60, written=20) == pytest.approx(100 * 10 / 1e6)
     kept = Price(input=10, output=50, cached_input=1, cache_write=12.5)

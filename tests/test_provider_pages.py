@@ -18,16 +18,14 @@ PAGE = (ROOT / "docs/providers.md").read_text()
 VENDORS = {"openai": OpenAILLM, "openai at Azure": AzureOpenAILLM, "anthropic": AnthropicLLM}
 
 
-def test_every_provider_and_its_models():
-    """In the order in which options list them."""
+def test_providers_page_lists_every_provider_with_models():
     rows = {code(row[0]): (code(row[1]), code(row[2])) for row in table("`--provider`", PAGE)}
     models = {name: (row.judge, row.user) for name, row in providers().items()}
     assert rows == models | {"offline": ("nothing", "a script")}
     assert list(rows) == list(providers())
 
 
-def test_every_variable():
-    """As the SDKs are given them, and taken out of what is told."""
+def test_providers_page_lists_every_key_variable():
     rows = {row[0].replace("`", ""): [code(cell) for cell in row[1:]] for row in table("provider", PAGE)}
     assert rows == {
         name: [kind.vendor.key, kind.vendor.bearer or "", kind.vendor.address]
@@ -37,34 +35,29 @@ def test_every_variable():
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_azure_both_ways(number):
-    """The variables of each example lead to the API that it stands for."""
+def test_azure_examples_select_their_api(number):
     environ = {
         name: str(value) for name, value in yaml.safe_load(blocks("yaml", PAGE)[number])["env"].items()
     }
     assert (OpenAILLM.for_environment(environ) is AzureOpenAILLM) is bool(number)
 
 
-def test_options_are_there():
-    """Each one that the page names, except those of other programs."""
+def test_options_named_on_providers_page_exist():
     named = set(re.findall(r"`?--([a-z][a-z-]+)", PAGE)) - {"safe-mode", "json-schema", "global"}
     assert named <= {name.replace("_", "-") for name in RunSettings.__dataclass_fields__}
 
 
-def test_the_versions_of_programs():
-    """The minimum of each."""
+def test_providers_page_names_minimum_program_versions():
     assert f"version {'.'.join(map(str, claude_code_llm.MIN_VERSION))} or later" in PAGE
     assert f"version {'.'.join(map(str, copilot_llm.MIN_VERSION))} or later" in PAGE
 
 
-def test_examples_of_families():
-    """They are what the code makes of them."""
+def test_documented_model_families_are_right():
     assert family("gpt-6-luna") == family("openai/o3")
     assert family("claude-opus-5-5") == family("sonnet")
 
 
-def test_messages_are_those_of_the_program():
-    """Word for word, so that a search finds them."""
+def test_providers_page_quotes_messages_word_for_word():
     sources = " ".join(path.read_text() for path in (ROOT / "ci_evals").rglob("*.py"))
     reported = re.sub(r'"\s*\n?\s*f?"', "", sources).replace("{program.name!r}", "'claude'")
     reported = reported.replace("{self.program.vendor}", "Claude")

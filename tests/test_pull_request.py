@@ -50,8 +50,8 @@ NO_KEY = {"agent-key": "none"}
 """A dummy, so that the job has no secret: a fork's suites are trusted then."""
 
 
-def test_a_run_of_main_is_the_next_baseline(actions):
-    """It looks for no baseline and posts no comment: it asks only for earlier attempts at its commit."""
+def test_run_of_main_looks_for_no_baseline_and_posts_no_comment(actions):
+    """It requests only earlier attempts at its commit."""
     run = actions.api.add_run(BASE)
     with demo_agent() as inputs:
         step = actions.step("push", push_payload(), sha=BASE, run=run, inputs=inputs)
@@ -66,8 +66,7 @@ def test_a_run_of_main_is_the_next_baseline(actions):
 
 
 @pytest.mark.end_to_end
-def test_a_pull_request_from_its_event_to_its_comment(with_baseline):
-    """The base is found, the comment shows what broke, and the next push updates the same comment."""
+def test_pull_request_gets_comment_that_next_push_updates(with_baseline):
     actions, api = with_baseline, with_baseline.api
     with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
@@ -100,8 +99,7 @@ def test_a_pull_request_from_its_event_to_its_comment(with_baseline):
     assert NEXT[:7] in again["body"]
 
 
-def test_a_command_plays_what_failed_and_updates_the_comment(with_baseline):
-    """As `command-evals.yml` does it, on the branch: the rest is taken, and what was played is compared."""
+def test_rerun_failed_command_plays_failed_tests_and_updates_comment(with_baseline):
     actions, api = with_baseline, with_baseline.api
     options = {"pr-number": "7", "comment": "always", "baseline": "auto", "baseline-branch": "main"}
     options |= {"regression": "significant", "weakened": "fail"}
@@ -131,8 +129,7 @@ def test_a_command_plays_what_failed_and_updates_the_comment(with_baseline):
     assert results["comparison"]["tests"] == tests - taken
 
 
-def test_a_rerun_of_the_job_adds_to_its_first_attempt(with_baseline):
-    """The artifact that the first one left has its trials; comment and summary say what all of them show."""
+def test_rerun_of_job_pools_trials_of_first_attempt(with_baseline):
     actions, api = with_baseline, with_baseline.api
     run = api.add_run(HEAD, event="pull_request", head_branch="topic")
     with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
@@ -149,8 +146,7 @@ def test_a_rerun_of_the_job_adds_to_its_first_attempt(with_baseline):
     assert "Rerun 1 of this commit: " in second.step.summary
 
 
-def test_a_late_writer_changes_nothing(with_baseline):
-    """A run that began earlier and ends later leaves the newer run's comment alone."""
+def test_stale_run_leaves_newer_comment_alone(with_baseline):
     actions, api = with_baseline, with_baseline.api
     early = api.add_run(HEAD, event="pull_request", head_branch="topic")
     with demo_agent() as inputs:
@@ -162,8 +158,7 @@ def test_a_late_writer_changes_nothing(with_baseline):
     assert "stale" in step.done.stderr
 
 
-def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
-    """No key, no verdict, no red build; the second workflow says so on the pull request."""
+def test_fork_without_secrets_is_skipped_and_second_stage_comments(with_baseline):
     actions, api = with_baseline, with_baseline.api
     api.permissions.discard("pull-requests: write")
     api.add_pull(8, FORKED, repository=FORK, branch="main")
@@ -206,7 +201,7 @@ def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
     assert FORKED[:7] in comment["body"]
 
 
-def test_a_fork_without_a_key_may_not_weaken_the_gate_unseen(with_baseline):
+def test_fork_that_weakens_gate_fails_without_a_key(with_baseline):
     """What suites and gate require is compared without a key. If it is not known, there is no verdict."""
     actions, api = with_baseline, with_baseline.api
     api.permissions.discard("pull-requests: write")
@@ -239,7 +234,7 @@ def test_a_fork_without_a_key_may_not_weaken_the_gate_unseen(with_baseline):
         (NEXT, MERGE, "since main"),
     ],
 )
-def test_a_baseline_file_blames_the_pull_request_only_if_it_is_of_its_base(tmp_path, commit, checkout, since):
+def test_baseline_file_blames_pull_request_only_if_it_is_of_its_base(tmp_path, commit, checkout, since):
     """A commit between might have broken the test; and a branch's tip may lack commits of its base."""
     with repository_with_pull_request(tmp_path) as actions:
         with demo_agent() as inputs:
@@ -263,8 +258,7 @@ def test_a_baseline_file_blames_the_pull_request_only_if_it_is_of_its_base(tmp_p
         assert f"broke {since}\n" in actions.api.comments[7][0]["body"]
 
 
-def test_a_fork_that_needs_no_secret_is_tested(with_baseline):
-    """Its token may only read: the run tries nothing, and the second stage posts the scores."""
+def test_fork_that_needs_no_secret_is_tested_and_posts_nothing(with_baseline):
     actions, api = with_baseline, with_baseline.api
     api.add_pull(8, FORKED, repository=FORK)
     with demo_agent() as inputs:
@@ -275,8 +269,7 @@ def test_a_fork_that_needs_no_secret_is_tested(with_baseline):
     assert not api.requests_to("POST|PATCH")
 
 
-def test_the_shards_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
-    """Each shard only plays; the last job merges, compares, decides and comments."""
+def test_shards_are_merged_into_one_gate_and_one_comment(with_baseline):
     actions, api = with_baseline, with_baseline.api
     run = api.add_run(HEAD, event="pull_request", head_branch="topic")
     alone = {"baseline": "none", "no-gate": "true", "comment": "never"}
@@ -307,8 +300,7 @@ def test_the_shards_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
     assert "1 of 3 shards is missing" in comment["body"]
 
 
-def test_a_matrix_without_results_still_writes_every_output(actions):
-    """Every shard broke off before it had any: exit code 2, and outputs that say so."""
+def test_merge_without_results_writes_every_output(actions):
     run = actions.api.add_run(HEAD)
     step = actions.step("push", push_payload(), "merge", "shards", "--shards=2", sha=HEAD, run=run)
     assert step.done.returncode == 2
@@ -316,8 +308,7 @@ def test_a_matrix_without_results_still_writes_every_output(actions):
     assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")
 
 
-def test_missing_secrets_may_fail_the_build(with_baseline):
-    """`on-missing-secrets: fail`, and always where the pull request is not foreign."""
+def test_missing_secrets_fail_own_pull_request_and_fork_on_request(with_baseline):
     with demo_agent() as inputs:
         empty = inputs | {"agent-key": ""}
         forked = with_baseline.of_pull_request(
@@ -334,7 +325,7 @@ def test_missing_secrets_may_fail_the_build(with_baseline):
     assert "has no secrets" not in own.done.stderr
 
 
-def test_no_page_and_no_message_puts_a_key_on_a_command_line():
+def test_no_page_or_message_puts_key_on_command_line():
     """There every user of the machine can read it. docs/parity.md quotes another tool."""
     files = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.yml")]
     files += [*(ROOT / "ci_evals").rglob("*.py"), *(ROOT / "ci_evals").rglob("*.j2")]
@@ -346,8 +337,7 @@ def test_no_page_and_no_message_puts_a_key_on_a_command_line():
             ), file
 
 
-def test_dependabot_is_given_no_secrets_either(with_baseline):
-    """Although its branch is one of the repository's own."""
+def test_dependabot_pull_request_without_secrets_is_skipped(with_baseline):
     with demo_agent() as inputs:
         step = with_baseline.of_pull_request(
             7, HEAD, MERGE, inputs=inputs | {"agent-key": ""}, GITHUB_ACTOR="dependabot[bot]"
@@ -356,8 +346,7 @@ def test_dependabot_is_given_no_secrets_either(with_baseline):
     assert "Dependabot" in step.step.summary
 
 
-def test_a_comment_that_is_not_allowed_changes_no_exit_code(with_baseline):
-    """A warning names the permission."""
+def test_forbidden_comment_is_a_warning_that_names_permission(with_baseline):
     with_baseline.api.permissions.discard("pull-requests: write")
     with demo_agent() as inputs:
         step = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=inputs)
@@ -367,8 +356,8 @@ def test_a_comment_that_is_not_allowed_changes_no_exit_code(with_baseline):
     assert step.step.summary
 
 
-def test_a_run_that_is_refused_takes_an_older_verdict_back(with_baseline):
-    """The comment of the commit before must not stand as this one's; where there is none, none is made."""
+def test_invalid_run_replaces_older_verdict_in_comment(with_baseline):
+    """It creates no comment if there is none."""
     actions, api = with_baseline, with_baseline.api
     with demo_agent() as inputs:
         wrong = inputs | {"thresholds": "tag:nothing=1"}
@@ -385,8 +374,7 @@ def test_a_run_that_is_refused_takes_an_older_verdict_back(with_baseline):
     assert NEXT[:7] in comment["body"]
 
 
-def test_in_a_forks_pull_request_the_command_comment_tries_nothing(with_baseline):
-    """Its token may only read, and a warning on each of them would be noise."""
+def test_comment_command_posts_nothing_from_fork_pull_request(with_baseline):
     actions, api = with_baseline, with_baseline.api
     with demo_agent() as inputs:
         step = actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=inputs | NO_KEY)
@@ -405,8 +393,7 @@ def test_in_a_forks_pull_request_the_command_comment_tries_nothing(with_baseline
     assert not api.requests_to("comments")
 
 
-def test_without_a_baseline_it_says_why_and_goes_on(actions):
-    """Here the token may not read artifacts."""
+def test_unreadable_baseline_is_reported_and_run_passes(actions):
     actions.api.permissions.discard("actions: read")
     with demo_agent() as inputs:
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
@@ -416,8 +403,7 @@ def test_without_a_baseline_it_says_why_and_goes_on(actions):
     assert "actions: read" in comment["body"].replace("\\", "")
 
 
-def test_no_file_or_stream_holds_the_token(with_baseline):
-    """Nor the address that a download is signed with."""
+def test_no_file_or_stream_contains_token_or_signed_address(with_baseline):
     with demo_agent() as inputs:
         step = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=inputs)
     texts = [path.read_text(errors="replace") for path in step.step.folder.rglob("*") if path.is_file()]
@@ -432,8 +418,8 @@ def test_no_file_or_stream_holds_the_token(with_baseline):
         assert "signed-secret" not in text
 
 
-def test_a_check_run_and_a_comment_on_failure_alone(with_baseline):
-    """Green: a check on the head and no comment. Red: both. Green again: the comment says so."""
+def test_check_run_on_every_push_and_comment_on_failure_only(with_baseline):
+    """After a failure the comment says that it passes again."""
     actions, api = with_baseline, with_baseline.api
     wanted = {"check": "true", "comment-on": "failure", "max-drop": "5"}
     with demo_agent() as inputs:
@@ -455,8 +441,7 @@ def test_a_check_run_and_a_comment_on_failure_alone(with_baseline):
     assert PRESSURE_TEST in api.check_runs[1]["output"]["summary"]
 
 
-def test_a_check_run_that_github_refuses_changes_no_verdict(actions):
-    """A warning says which permission is missing."""
+def test_forbidden_check_run_is_a_warning_that_names_permission(actions):
     actions.api.permissions.discard("checks: write")
     with demo_agent() as inputs:
         step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"check": "true"})
@@ -466,8 +451,8 @@ def test_a_check_run_that_github_refuses_changes_no_verdict(actions):
     assert actions.api.comments[7]
 
 
-def test_a_weakened_gate_fails_until_somebody_with_write_access_approves_it(with_baseline):
-    """The comment has the command at its top. A later commit that requires still less is asked again."""
+def test_weakened_gate_fails_until_writer_approves_it(with_baseline):
+    """A later commit that requires still less needs another approval."""
     actions, api = with_baseline, with_baseline.api
     api.rights["eve"] = "read"
 
@@ -499,8 +484,7 @@ def test_a_weakened_gate_fails_until_somebody_with_write_access_approves_it(with
     assert result(NEXT, NEXT_MERGE, **lower | {"min-score": "60"})[1] == 1
 
 
-def test_comments_that_cannot_be_read_approve_nothing(with_baseline):
-    """The gate stays closed, and the log says why."""
+def test_unreadable_comments_approve_nothing(with_baseline):
     actions, api = with_baseline, with_baseline.api
     api.fail("GET .*/issues/7/comments", *[Answer(403, {"message": "x"})] * 9)
     with demo_agent() as inputs:
@@ -510,8 +494,8 @@ def test_comments_that_cannot_be_read_approve_nothing(with_baseline):
     assert "approvals of weakened suites were not read" in step.done.stderr
 
 
-def test_without_knowing_the_baseline_a_gate_that_may_not_weaken_has_no_verdict(with_baseline):
-    """GitHub's refusal opens nothing. Before main has left a baseline there is nothing to weaken."""
+def test_weakened_fail_without_known_baseline_gives_no_verdict(with_baseline):
+    """Before main has left a baseline there is nothing to weaken."""
     actions, api = with_baseline, with_baseline.api
     api.fail("GET .*/actions/artifacts", *[Answer(403, {"message": "x"})] * 9)
     with demo_agent() as inputs:

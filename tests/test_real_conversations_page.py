@@ -12,8 +12,7 @@ from ci_evals.extensions.importers.settings import ImportSettings
 PAGE = page("real-conversations.md")
 
 
-def test_its_conversation_becomes_the_test_it_shows(tmp_path, monkeypatch, capsys):
-    """Word for word, with the list of stand-ins."""
+def test_imported_conversation_becomes_documented_test(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     [conversation], [test] = blocks("json", PAGE), blocks("yaml", PAGE)
     (tmp_path / "chats.jsonl").write_text(json.dumps(json.loads(conversation)))
@@ -27,14 +26,12 @@ def test_its_conversation_becomes_the_test_it_shows(tmp_path, monkeypatch, capsy
     assert blocks("text", PAGE)[1] in capsys.readouterr().err
 
 
-def test_its_plain_text_is_read(tmp_path):
-    """As two conversations."""
+def test_documented_plain_text_is_imported_as_two_conversations(tmp_path):
     source = tmp_path / "chat.txt"
     source.write_text(blocks("text", PAGE)[0])
     import_suite(ImportSettings(format="transcript", file=source, output=tmp_path / "s.yaml"), RunContext({}))
     assert (tmp_path / "s.yaml").read_text().count("- name:") == 2
 
 
-def test_every_format_is_described():
-    """And no other."""
+def test_page_lists_every_conversation_format():
     assert [code(cell) for cell, _ in table("format", PAGE)] == [*CONVERSATION_FORMATS]

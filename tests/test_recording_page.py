@@ -12,21 +12,18 @@ PAGE = (ROOT / "docs/record-and-replay.md").read_text()
 RUN = typer.main.get_command(app).commands["run"]
 
 
-def test_the_page_shows_the_example():
-    """Both are copied; one of them alone would be kept up to date."""
+def test_recording_page_shows_replay_example():
     assert blocks("yaml", PAGE) == [(ROOT / "examples/replay.yml").read_text()]
 
 
-def test_the_commands_are_understood():
-    """By the command line itself."""
+def test_recording_page_commands_are_valid():
     for command in blocks("sh", PAGE):
         program, name, *rest = shlex.split(command)
         assert (program, name) == ("ci-evals", "run")
         RUN.make_context(name, rest)
 
 
-def test_every_message_is_one_of_ours():
-    """Word for word, so that a search finds it."""
+def test_recording_page_quotes_messages_word_for_word():
     folders = ("adapters/journal", "cli", "wiring")
     source = "".join(
         file.read_text() for folder in folders for file in (ROOT / "ci_evals" / folder).rglob("*.py")

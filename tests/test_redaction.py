@@ -73,16 +73,13 @@ HEADERS = [
         KEY[:9] + "\n        " + KEY[9:],
     ],
 )
-def test_a_key_is_hidden_in_every_form_it_is_echoed_in(form):
-    """As it is, in JSON, in an address or a form as any language writes them, in HTML, in a program's own
-    notation, in hexadecimal, and broken by white space anywhere.
-    """
+def test_key_is_redacted_in_every_encoding(form):
     assert Redactor(keys=[KEY]).text(f"401 for {form}, sorry") == f"401 for {MASK}, sorry"
 
 
 @each_row("form", [*HEADERS, *(quote(form, safe="") for form in HEADERS)])
-def test_a_key_is_hidden_in_a_basic_header(form):
-    """Base 64 of a user's name and the key, wherever in its groups of three bytes the key begins."""
+def test_key_is_redacted_in_basic_auth_header(form):
+    """Wherever in the groups of three bytes of base64 the key begins."""
     shown = Redactor(keys=[KEY]).text(f"401 for {form}, sorry")
     assert MASK in shown
     standing = shown.removeprefix("401 for ").removesuffix(", sorry").replace(MASK, "").replace("%3D", "")
@@ -101,8 +98,7 @@ def test_a_key_is_hidden_in_a_basic_header(form):
         lambda key: b64encode(b"user:" + key.encode("latin-1")).decode(),
     ],
 )
-def test_a_key_is_hidden_in_base_64_of_what_others_made_of_it(key, written):
-    """Of JSON, of a form, in the lines of an e-mail, in another alphabet than UTF-8."""
+def test_key_is_redacted_in_base64_of_encoded_texts(key, written):
     for key_sent in (key, key.strip()):
         shown = Redactor(keys=[key]).text(written(key_sent))
         assert MASK in shown
@@ -112,13 +108,12 @@ def test_a_key_is_hidden_in_base_64_of_what_others_made_of_it(key, written):
                 assert not any(key[place : place + 4] in result for place in range(len(key.strip()) - 4))
 
 
-def test_a_key_is_hidden_where_a_line_ends_within_it_in_json_within_a_text():
-    """As a model answers in JSON, and what it answers with is kept as a text."""
+def test_key_broken_by_escaped_line_end_is_redacted():
     for echo in ("sk-abc-\\n  123456 no", "sk-abc\\\\r\\\\n-123456 no", "sk-abc-123456 no"):
         assert Redactor(keys=["sk-abc-123456"]).text(echo) == f"{MASK} no"
 
 
-def test_a_text_that_will_be_read_as_json_holds_no_key_then():
+def test_json_text_contains_no_key_after_parsing():
     """What nobody sees in an escape (`\\u200b`) is seen by who reads it; other texts stay as they are."""
     redactor = Redactor(keys=["sk-abc-123456"])
     message = json.dumps(
@@ -129,15 +124,14 @@ def test_a_text_that_will_be_read_as_json_holds_no_key_then():
         assert redactor.text_to_read(text) == text
 
 
-def test_secrets_that_share_letters_are_hidden_with_what_they_share():
-    """The rest of one must not stay because the other begins within it."""
+def test_overlapping_secrets_are_redacted_together():
     assert (
         Redactor(keys=["one-secret-two", "two-secret-three"]).text("a one-secret-two-secret-three") == "a ***"
     )
 
 
-def test_a_long_text_is_searched_in_little_time():
-    """Some 40 ms a megabyte for twenty secrets: no reply holds up the conversations beside it."""
+def test_redaction_time_per_megabyte_is_small():
+    """Some 40 ms a megabyte for twenty secrets."""
     draw = random.Random(7)
     keys = ["".join(draw.choices(string.ascii_letters, k=40)) for _ in range(16)]
     redactor = Redactor(keys=[*keys, "a!b@c#d$e%f^g&", "4005 0060 1234", KEY, "東京都千代田区一丁目"])
@@ -166,8 +160,7 @@ def test_a_long_text_is_searched_in_little_time():
         "73",
     ],
 )
-def test_no_text_makes_the_search_slow(unit):
-    """What an agent repeats a thousand times costs no more than any other text of that length."""
+def test_repetitive_text_does_not_slow_redaction(unit):
     redactor = Redactor(keys=[KEY, "sssssssssssssss", "sk" * 20])
     redactor.text(KEY)
     started = time.process_time()
@@ -185,8 +178,8 @@ def test_no_text_makes_the_search_slow(unit):
         "\ufeffAPI_KEY_a3f09b62 and API_\xadKEY_a3f09b62",
     ],
 )
-def test_a_key_is_hidden_behind_what_nobody_sees(echo):
-    """What the reports take out, invisible characters and terminal escapes, does not lay the key open."""
+def test_key_with_invisible_characters_is_redacted(echo):
+    """What the reports remove, invisible characters and terminal escapes, does not lay the key open."""
     shown = Redactor(keys=["API_KEY_a3f09b62"]).text(f"your key: {echo}!")
     assert MASK in shown
     for text in (shown, bare(shown)):
@@ -194,51 +187,43 @@ def test_a_key_is_hidden_behind_what_nobody_sees(echo):
     assert Redactor(keys=["\ufeffAPI_KEY_a3f09b62"]).text("my API_KEY_a3f09b62") == f"my {MASK}"
 
 
-def test_a_text_without_a_secret_keeps_its_invisible_characters():
-    """Joined emoji and right-to-left marks are the agent's own."""
+def test_text_without_secret_keeps_invisible_characters():
     text = "👩\u200d💻 ❤\ufe0f \u200fשלום"
     assert Redactor(keys=["API_KEY_a3f09b62"]).text(text) == text
 
 
-def test_a_secret_of_several_words_is_hidden_however_they_are_spaced():
-    """Reports fold white space, and so a line end would not keep two halves apart."""
+def test_secret_of_several_words_is_redacted_with_any_spacing():
     redactor = Redactor(values=["Dana  Miller\nOslo"])
     for echo in ("Dana  Miller\nOslo", "Dana\n\tMiller Oslo", "Dana+Miller%0AOslo", "Dana Miller\\r\\nOslo"):
         assert redactor.text(f"to {echo}.") == f"to {MASK}."
 
 
-def test_a_padded_value_is_as_short_as_what_it_holds():
-    """`a` with spaces would blot out every report too."""
+def test_short_padded_value_is_not_redacted():
     redactor = Redactor(values=["a       ", "7\n\n\n\n\n\n\n\n"])
     assert redactor.text("an agent asks, 17 of 27") == "an agent asks, 17 of 27"
     assert not redactor.values
 
 
-def test_a_key_is_hidden_without_the_line_end_of_its_file():
-    """A secret that was read with its last line end is sent, and echoed, without it."""
+def test_key_is_redacted_without_trailing_line_end():
     assert Redactor(keys=["sk-12345678\n"]).text("no sk-12345678 here") == f"no {MASK} here"
 
 
-def test_the_longer_of_two_secrets_goes_first():
-    """No tail of a secret stays because another is its beginning."""
+def test_longer_of_two_nested_secrets_is_redacted_whole():
     assert Redactor(keys=["secret-key"], values=["secret-key-two"]).text("secret-key-two") == MASK
 
 
-def test_short_values_and_blank_keys_are_left_alone():
-    """`a` or the empty string as a secret would blot out every report."""
+def test_short_values_and_blank_keys_are_not_redacted():
     redactor = Redactor(keys=["", " ", "key"], values=["short", "1234567"])
     assert redactor.text("short key 1234567") == "short key 1234567"
     assert Redactor().text("anything") == "anything"
 
 
-def test_values_may_be_told_to_the_agent_and_keys_may_not():
-    """The customer's number from the environment is the agent's to know; the key is nobody's."""
+def test_only_keys_redacts_keys_but_not_values():
     redactor = Redactor(keys=["sk-12345678"], values=["customer-77"])
     assert redactor.only_keys.text("customer-77 with sk-12345678") == f"customer-77 with {MASK}"
 
 
-def test_a_model_is_redacted_to_its_leaves():
-    """In lists, keys, nested values and numbers of a trace; what is no free text keeps its type."""
+def test_model_is_redacted_in_nested_lists_keys_and_numbers():
     redactor = Redactor(keys=["sk-12345678"], values=["40050060"])
     turn = build.turn(
         agent="your key is sk-12345678",
@@ -256,8 +241,7 @@ def test_a_model_is_redacted_to_its_leaves():
     assert turn.agent == "your key is sk-12345678"
 
 
-def test_records_that_stand_under_a_number_are_redacted():
-    """As the rubrics of a test do, by the place of their criterion."""
+def test_records_in_dict_with_number_keys_are_redacted():
     level = {"score": 1, "name": "of sk-12345678"}
     rubric = dataclass_json.from_value(
         Rubric, {"passAt": 0.5, "dimensions": [{"name": "tact", "levels": [level]}]}
@@ -267,8 +251,7 @@ def test_records_that_stand_under_a_number_are_redacted():
     assert clean.rubrics[1].pass_at == 0.5
 
 
-def test_closed_sets_and_counts_survive_any_secret():
-    """A secret that spells an outcome must not make the results file unreadable."""
+def test_secret_equal_to_enum_value_leaves_results_readable():
     results = build.results()
     redacted = Redactor(keys=["passed", "completed", "strict", "fixed"], values=["completed"]).model(results)
     again = dataclass_json.from_json(type(results), dataclass_json.to_json(redacted))
@@ -285,8 +268,7 @@ class Holder(Record):
 
 
 @given(json_values, st.text(min_size=8, alphabet='ab"\\/é\U0001f600 1'), st.text(), st.text())
-def test_no_planted_key_is_ever_in_the_dump(value, key, before, after):
-    """Wherever it stands, the written file has it in no form."""
+def test_planted_key_is_in_no_redacted_json(value, key, before, after):
     if len(key.strip()) < 8:
         return
     planted = {"a": [value, before + key + after, {before + key: value}], "b": json.dumps({"k": key})}
@@ -333,7 +315,7 @@ pieced_values = st.recursive(
 @example(["\x1b[", "API_KEY_\u200ba3f09b62"])
 @example(["\x9b", {"0": "API_\u200bKEY_a3f09b62"}])
 @example({"\x1b ": ["\ud83d", "API_KEY_\u200ba3f09b62", "\\"]})
-def test_what_is_searched_as_a_whole_is_searched_as_well_as_each_text_by_itself(value):
+def test_redacting_json_as_a_whole_equals_redacting_each_string(value):
     """Whatever stands beside it: a secret in any form, half of one, escapes, line ends, what nobody sees."""
     redactor = Redactor(keys=SECRETS[:3], values=SECRETS[3:])
     clean = text_by_text(redactor, value)
@@ -345,8 +327,7 @@ def test_what_is_searched_as_a_whole_is_searched_as_well_as_each_text_by_itself(
     )
 
 
-def test_what_holds_more_texts_than_are_searched_as_one_is_searched_all_the_same():
-    """The last as well as the first, in whatever they stand."""
+def test_json_with_more_strings_than_one_batch_is_redacted():
     redactor = Redactor(keys=["sk-12345678"])
     many = [["no key here"] * 15_000, ["sk-12345678"], ["no key here"] * 15_000]
     assert redactor.json(many) == [many[0], [MASK], many[2]]
@@ -385,8 +366,7 @@ NOTHING = st.text(st.sampled_from("\u200b\xad\ufe0f\x1b[]0m;\x07\x9b\x85\x00\U00
 
 
 @given(st.lists(NOTHING, min_size=16, max_size=16), NOTHING)
-def test_no_key_shows_once_a_report_is_made(gaps, before):
-    """Whatever stands between its letters: what the sanitiser leaves has the key nowhere."""
+def test_report_sanitizer_does_not_reveal_redacted_key(gaps, before):
     key = "API_KEY_a3f09b62"
     echo = before + "".join(letter + gap for letter, gap in zip(key, gaps, strict=True)) + key
     assert key not in visible(Redactor(keys=[key]).text(echo))

@@ -15,8 +15,8 @@ from ci_evals.support.redaction import Redactor
 
 
 @pytest.mark.parametrize("model", ["gpt-6.1-terra", None, 7, "", "x" * 300])
-def test_a_reply_keeps_the_model_that_it_names(model):
-    """Of both wires of OpenAI; what cannot be a name is left out."""
+def test_reply_keeps_model_name_it_reports(model):
+    """What cannot be a name is left out."""
     named = ("gpt-6.1-terra",) if model == "gpt-6.1-terra" else ()
     chat = chat_wire.read(endpoints.completion("Hi") | {"model": model}, Redactor())
     assert chat_wire.reply([chat, chat], 1.0, ChatOptions()).models == named
@@ -34,8 +34,7 @@ async def play(tmp_path, *, reported, judge="gpt-6", criterion=None, **fields):
     return [warning for warning in results.run.warnings if "model family" in warning]
 
 
-async def test_a_run_warns_if_replies_show_the_judges_family(tmp_path):
-    """The suite names no model, or a name that says nothing."""
+async def test_run_warns_if_reported_model_is_of_judge_family(tmp_path):
     (warning,) = await play(tmp_path, reported="openai/gpt-6-sol")
     assert "gpt-6 judges openai/gpt-6-sol (GPT)" in warning
     assert len(await play(tmp_path, reported="gpt-6-sol", adapter="openai", model="our-bot")) == 1
@@ -51,12 +50,12 @@ async def test_a_run_warns_if_replies_show_the_judges_family(tmp_path):
         {"reported": "gpt-6-sol", "model": "gpt-6-sol"},
     ],
 )
-async def test_a_run_does_not_warn(run, tmp_path):
-    """Of another family, if nothing is judged, and if the suite names the model: the plan has warned then."""
+async def test_run_does_not_warn_about_other_model_family(run, tmp_path):
+    """Nor if nothing is judged, nor if the suite names the model: the plan has warned then."""
     assert await play(tmp_path, **run) == []
 
 
-def test_packed_turns_know_their_models():
+def test_packed_turns_keep_their_models():
     turns = Turns([build.turn(1, models=("a", "b")), build.turn(2, models=("b",))]).packed()
     assert turns.models == ("a", "b")
     assert [turn.models for turn in turns] == [("a", "b"), ("b",)]

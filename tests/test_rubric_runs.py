@@ -87,8 +87,7 @@ def tenant(monkeypatch):
     monkeypatch.setenv("TENANT", SECRET)
 
 
-async def test_a_grade_counts_with_what_it_is_worth():
-    """In the score; the outcome goes by `passAt`, and with it all that goes by passing."""
+async def test_grade_counts_in_score_and_pass_at_decides_outcome():
     results = await played(a_suite(WORK, BRIEF), judge(3))
     (test,) = results.suites[0].tests
     finding = test.trials[0].findings[0]
@@ -98,8 +97,7 @@ async def test_a_grade_counts_with_what_it_is_worth():
     assert (low.score, low.passed, low.pass_rate) == (100 * (3 * 0.25 + 1) / 4, False, 0)
 
 
-async def test_a_saved_rubric_is_judged_again():
-    """The next judge is asked in the same words, also of built-in dimensions; no secret is kept."""
+async def test_rejudging_asks_same_rubric_without_secrets():
     first, other = judge(3), judge(1)
     results = await played(a_suite(BRIEF, WORK), first)
     (rubric,) = results.suites[0].tests[0].rubrics.items()
@@ -121,8 +119,7 @@ async def test_a_saved_rubric_is_judged_again():
     )
 
 
-async def test_reasoning_without_a_trace_never_opens_the_gate():
-    """It is undecided, which the floors count as failed."""
+async def test_reasoning_grade_without_trace_is_undecided_and_fails_gate():
     steps = {"criterion": "It goes about it well", "dimensions": ["reasoning"]}
     silent = {"workflows": None, "params": None, "rules": None, "integrations": None, "error_response": None}
     results = await played(a_suite(steps, BRIEF), judge(4), script=[fakes.reply("Done.", **silent)])
@@ -132,8 +129,7 @@ async def test_reasoning_without_a_trace_never_opens_the_gate():
     assert not results.gate.passed
 
 
-async def test_without_a_judge_there_is_no_grade():
-    """As for any criterion that nobody could judge."""
+async def test_rubric_without_judge_has_no_grade():
     results = await played(a_suite(WORK, BRIEF))
     findings = results.suites[0].tests[0].trials[0].findings
     assert [(one.outcome, one.cause, one.grade) for one in findings] == [("undecided", "no_judge", None)] * 2
@@ -159,8 +155,8 @@ def truth(number: object) -> int:
 
 
 @pytest.mark.parametrize(("votes", "err"), [(1, 2 * P), (3, 2 * (3 * P**2 - 2 * P**3))])
-async def test_interval_holds_the_true_score_of_a_noisy_judge(votes, err):
-    """The score lies round the true one; one vote errs as often as it should, three as rarely as computed."""
+async def test_interval_contains_true_score_for_noisy_judge(votes, err):
+    """One vote errs as often as it should, three as rarely as computed."""
     suite = a_suite({"criterion": "c", "rubric": LEVELS}, tests=TESTS)
     results = await played(
         suite,
@@ -183,9 +179,7 @@ async def test_interval_holds_the_true_score_of_a_noisy_judge(votes, err):
 
 
 @pytest.mark.slow
-def test_votes_on_a_rubric_over_the_wire(tmp_path):
-    """From the suite's file to the reports: three models vote, and the one in the middle counts."""
-
+def test_median_vote_of_panel_grades_rubric(tmp_path):
     def answers(asked):
         return graded(asked.text, {"low": 1, "mid": 2, "high": 4}[asked.model])
 

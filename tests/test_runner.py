@@ -44,16 +44,15 @@ class Gauge(fakes.ScriptedAgent):
         return fakes.reply(session.test.name)
 
 
-async def test_results_stand_in_the_plans_order():
-    """Whatever ends first, and with no more conversations at a time than allowed."""
+async def test_results_are_in_plan_order_and_parallel_is_respected():
     agent = Gauge()
     results = await play(some(9), agent, parallel=4)
     assert [r.turns[0].agent for r in results] == [f"t{i}" for i in range(9)]
     assert agent.most == 4
 
 
-async def test_the_longest_tests_begin_first():
-    """Of equally long ones each once, then each again. One at a time, and in results, all is as planned."""
+async def test_longest_tests_start_first_if_parallel():
+    """One at a time, and in results, all is as planned."""
 
     async def begun(parallel, done=None):
         messages = []
@@ -85,8 +84,7 @@ async def test_the_longest_tests_begin_first():
     assert (await begun(parallel=2, done=kept))[0] == ["long 2", "middle 2", "short 2", "brief 2"]
 
 
-async def test_a_failed_trial_is_played_again_from_a_fresh_session():
-    """Both attempts are recorded; the last one counts."""
+async def test_failed_trial_is_retried_in_new_session():
     broken = [AgentError("first"), AgentError("second")]
     agent = fakes.ScriptedAgent(lambda test, heard: broken.pop(0) if broken else "fine")
     (result,) = await play(some(1), agent, retries=2)
@@ -99,22 +97,19 @@ async def test_a_failed_trial_is_played_again_from_a_fresh_session():
     assert len(agent.sessions) == 3
 
 
-async def test_retries_end():
-    """Then the trial is failed, with its cause."""
+async def test_trial_fails_after_last_retry():
     agent = fakes.ScriptedAgent([AgentError("down")])
     (result,) = await play(some(1), agent, retries=1)
     assert (result.status, result.error, len(result.attempts)) == ("failed", "down", 2)
 
 
-async def test_only_failures_are_played_again():
-    """An agent's error is an answer."""
+async def test_agent_error_reply_is_not_retried():
     agent = fakes.ScriptedAgent([fakes.reply("sorry", error_response=True)])
     (result,) = await play(some(1), agent, retries=3)
     assert (result.status, len(result.attempts)) == ("agent_error", 1)
 
 
-async def test_a_refused_key_ends_the_run():
-    """Nothing else is started: no other trial could do better."""
+async def test_key_rejected_by_agent_stops_run():
     stop = Stop()
     agent = fakes.ScriptedAgent(opening=AgentAccessError("the agent refused the key"))
     results = await play(some(5), agent, stop=stop, retries=3)
@@ -123,8 +118,7 @@ async def test_a_refused_key_ends_the_run():
     assert (stop.reason, stop.interrupted) == ("the agent refused the key", False)
 
 
-async def test_a_key_refused_to_the_judge_ends_the_run_too():
-    """What was said and decided so far is kept."""
+async def test_key_rejected_by_judge_stops_run_and_keeps_turns():
     stop = Stop()
     llm = fakes.ScriptedLLM([LLMAccessError("wrong key")])
     results = await play(some(4), fakes.ScriptedAgent(), llm, stop)
@@ -134,8 +128,7 @@ async def test_a_key_refused_to_the_judge_ends_the_run_too():
     assert stop.reason == "wrong key"
 
 
-async def test_an_interruption_cuts_conversations_off_and_keeps_what_was_said():
-    """Finished trials stay; those under way are interrupted; the rest is not run."""
+async def test_interruption_keeps_finished_trials_and_turns():
     stop, reached = Stop(), asyncio.Event()
 
     class Hanging(fakes.ScriptedAgent):
@@ -157,8 +150,7 @@ async def test_an_interruption_cuts_conversations_off_and_keeps_what_was_said():
     assert all(session.closed for session in agent.sessions)
 
 
-async def test_an_interruption_cuts_judging_off():
-    """A judgment that hangs cannot hold the run; what needs no judge is decided all the same."""
+async def test_interruption_during_judging_keeps_strict_verdicts():
     stop, asked = Stop(), asyncio.Event()
 
     class Hanging(fakes.ScriptedLLM):
@@ -176,8 +168,7 @@ async def test_an_interruption_cuts_judging_off():
     assert [(f.outcome, f.cause) for f in result.findings] == [("undecided", "judge_error"), ("passed", None)]
 
 
-async def test_judging_does_not_hold_a_conversations_slot():
-    """The next conversation begins while the last is judged."""
+async def test_next_conversation_starts_while_last_is_judged():
     talked, order = asyncio.Event(), []
 
     class Slow(fakes.ScriptedLLM):
@@ -196,8 +187,7 @@ async def test_judging_does_not_hold_a_conversations_slot():
     assert [r.findings[0].outcome for r in results] == ["passed", "passed"]
 
 
-async def test_progress_is_told():
-    """Start, turns and end of each trial."""
+async def test_listener_gets_start_turns_and_end_of_trial():
     events = []
     await play(some(1, turns=2), fakes.ScriptedAgent(), listen=events.append)
     assert [type(e) for e in events] == [TrialStarted, TurnPlayed, TurnPlayed, TrialFinished]
@@ -205,8 +195,6 @@ async def test_progress_is_told():
 
 
 async def test_calls_and_tokens_are_counted_by_role():
-    """Those of the simulated user and of the judge, failed calls included."""
-
     def answers(prompt):
         return PASS if prompt.schema else "go on"
 
@@ -218,16 +206,14 @@ async def test_calls_and_tokens_are_counted_by_role():
     ]
 
 
-async def test_a_simulated_user_that_cannot_be_asked_fails_the_trial():
-    """It says nothing about the agent."""
+async def test_simulated_user_error_fails_trial():
     llm = fakes.ScriptedLLM(lambda prompt: PASS if prompt.schema else LLMError("no model"))
     (result,) = await play(make_plan({"name": "t0", "maxTurns": 2}), fakes.ScriptedAgent(), llm, retries=0)
     assert (result.status, result.error) == ("failed", "no model")
     assert result.findings[0].outcome == "passed"
 
 
-async def test_keys_are_not_sent_to_the_agent():
-    """Not even where a suite's author put one into the user's data or lines."""
+async def test_keys_in_user_data_and_lines_are_not_sent_to_agent():
     agent = fakes.ScriptedAgent()
     lines = [{"user": "is it agent-key-99?"}]
     plan = make_plan(
@@ -246,8 +232,8 @@ async def test_keys_are_not_sent_to_the_agent():
     assert result.status == "completed"
 
 
-async def test_what_an_agent_does_to_its_users_data_stays_in_the_trial():
-    """It may be anybody's code, and a library's caller hands it in as an object."""
+async def test_agent_that_changes_user_data_affects_its_trial_only():
+    """An agent may be anybody's code."""
 
     class Careless(fakes.ScriptedAgent):
         async def open_session(self, test):
@@ -260,7 +246,6 @@ async def test_what_an_agent_does_to_its_users_data_stays_in_the_trial():
 
 
 async def test_listener_gets_no_secret():
-    """It may write what it hears to a journal."""
     messages = []
     agent = fakes.ScriptedAgent(["your password is hunter-two"])
     redactor = Redactor(values=["hunter-two"])
@@ -268,8 +253,7 @@ async def test_listener_gets_no_secret():
     assert messages[-1].result.turns[0].agent == "your password is ***"
 
 
-async def test_a_bug_ends_the_run_in_order():
-    """What had finished is kept; the bug is there to be raised after it was reported."""
+async def test_bug_stops_run_and_keeps_finished_trials():
     stop = Stop()
     script = ["ok"]
 
@@ -284,8 +268,7 @@ async def test_a_bug_ends_the_run_in_order():
     assert "a bug in ci-evals: ZeroDivisionError" in stop.reason
 
 
-async def test_durations_are_those_of_the_clock():
-    """From the opening of the session to the last verdict."""
+async def test_duration_is_measured_by_given_clock():
     time = Time()
     agent = fakes.ScriptedAgent(lambda _, __: time.goes_on(2.5, "Hello."))
     (result,) = await play(some(1), agent, clock=time)
@@ -306,8 +289,8 @@ class Time:
         return answer
 
 
-async def test_trial_shows_where_its_time_went():
-    """Agent and user wait for one another; a judge's place, a lost attempt and its session are the rest."""
+async def test_trial_times_are_split_by_agent_user_judge_and_other():
+    """Agent and user wait for one another; a lost attempt and its session are the rest."""
     time = Time()
     lost = iter([AgentError("gone")])
 
@@ -326,8 +309,7 @@ async def test_trial_shows_where_its_time_went():
     assert result.duration_seconds == 31.5
 
 
-async def test_a_user_that_fails_has_been_waited_for():
-    """So is one whose model gives no answer, in every attempt."""
+async def test_time_of_failed_user_calls_counts_in_every_attempt():
     time = Time()
     llm = fakes.ScriptedLLM(lambda _: time.goes_on(16, LLMError("down")))
     plan = make_plan({"name": "t", "turns": [{"user": "auto"}], "maxTurns": 1})
@@ -335,20 +317,18 @@ async def test_a_user_that_fails_has_been_waited_for():
     assert (result.status, result.times) == ("failed", Times(agent=0, user=32, judge=0, other=0))
 
 
-async def test_an_agent_may_measure_more_than_there_was():
-    """Its replies' own times may be of another clock: the rest is never less than nothing."""
+async def test_other_time_is_never_negative():
+    """Replies' own times may be of another clock."""
     (result,) = await play(some(1), fakes.ScriptedAgent(), clock=lambda: 0.0)
     assert result.times == Times(agent=0.25, user=0, judge=0, other=0)
 
 
-async def test_without_waiting_no_times_are_told():
-    """Of a recording that is rerun."""
+async def test_untimed_run_has_no_times():
     (result,) = await play(some(1), fakes.ScriptedAgent(), timed=False)
     assert result.times is None
 
 
-async def test_trial_shows_its_traces():
-    """Its steps, held against the test's optimal workflows, and what fired; without a secret."""
+async def test_trial_has_process_measures_without_secrets():
     replies = [
         fakes.reply("a", workflows=("PAY_hunter22",), params={"card": "1"}, rules=("confirm",)),
         fakes.reply("b", workflows=("REFUND",), params={"card": "1"}),
@@ -373,8 +353,7 @@ async def test_trial_shows_its_traces():
     )
 
 
-async def test_after_the_users_key_was_refused_the_judge_is_not_asked():
-    """It is the same key."""
+async def test_judge_is_not_called_after_key_of_user_was_rejected():
     llm = fakes.ScriptedLLM([LLMAccessError("wrong key")])
     plan = make_plan({"name": "t0", "maxTurns": 2})
     (result,) = await play(plan, fakes.ScriptedAgent(), llm, retries=0)
@@ -385,8 +364,7 @@ async def test_after_the_users_key_was_refused_the_judge_is_not_asked():
 MEANING = {"strict": "answer_matches", "match": "semantic", "criterion": "c", "expected": "Paris"}
 
 
-async def test_an_embedding_model_is_metered():
-    """Calls and tokens of a role of its own."""
+async def test_embedding_calls_are_counted_as_own_role():
     plan = some(2, evaluations=[MEANING, MEANING | {"match": "exact"}])
     embedder = fakes.ScriptedEmbedder(lambda _: (1.0, 0.0))
     participants = Participants(fakes.ScriptedAgent(["Lutetia"]), embedder=embedder)
@@ -397,8 +375,7 @@ async def test_an_embedding_model_is_metered():
         assert texts == ("embedder", "scripted-vectors", 1, 20, 0)
 
 
-async def test_a_key_refused_to_the_embedding_model_ends_the_run():
-    """As one refused to the judge does."""
+async def test_key_rejected_by_embedding_model_stops_run():
     stop = Stop()
     participants = Participants(
         fakes.ScriptedAgent(), embedder=fakes.ScriptedEmbedder(LLMAccessError("wrong key"))
@@ -411,8 +388,7 @@ async def test_a_key_refused_to_the_embedding_model_ends_the_run():
     assert stop.reason == "wrong key"
 
 
-async def test_an_interruption_while_meanings_are_compared():
-    """What needs no model is decided, the rest is not."""
+async def test_interruption_during_embedding_keeps_exact_verdicts():
     stop = Stop()
 
     class Stuck(fakes.ScriptedEmbedder):
