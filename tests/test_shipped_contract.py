@@ -119,8 +119,7 @@ def broken(mine) -> set[str]:
     return failed
 
 
-def test_an_agent_that_keeps_its_promises_passes():
-    """All that can be tested of it."""
+def test_contract_passes_for_conforming_agent():
     assert broken(contract(Good)) == set()
     assert broken(contract(Apologetic)) == set()
 
@@ -137,14 +136,11 @@ def test_an_agent_that_keeps_its_promises_passes():
         (Fragile, {"test_closing_never_raises"}),
     ],
 )
-def test_an_agent_that_breaks_a_promise_is_noticed(kind, noticed):
-    """By the tests that are about it, at least."""
+def test_contract_fails_for_agent_that_breaks_a_promise(kind, noticed):
     assert noticed <= broken(contract(kind))
 
 
-def test_refused_key_differs_from_an_unreachable_agent():
-    """The one ends a run, the other a trial."""
-
+def test_contract_distinguishes_rejected_key_from_unreachable_agent():
     class Gone(Good):
         error = AgentError("not there")
 

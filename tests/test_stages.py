@@ -21,12 +21,11 @@ def following(results: Results) -> Stage | None:
     return next_stage(SCREENING, results)
 
 
-def test_a_close_floor_does_not_start_the_base_agent():
-    """No drop is possible, so the base agent goes on waiting."""
+def test_score_near_threshold_does_not_start_base_agent():
     assert following(run_of(CLOSE)) is None
 
 
-def test_trials_that_are_not_scored_have_the_base_agent_played():
+def test_unscored_trials_start_base_agent():
     """They might have failed: then the score would have looked lower."""
     assert following(run_of()) is None
     stage = following(run_of(status="failed"))

@@ -105,8 +105,7 @@ def packages(modules: set[str]) -> set[str]:
     return {name for name in foreign if not name.startswith("_") and name != "sitecustomize"}
 
 
-def test_help_imports_the_command_line_alone():
-    """Neither pydantic nor an HTTP client, nor anything that a command does."""
+def test_help_imports_command_line_only():
     modules = imported(TOLD_AT_THE_END, "--help")
     assert packages(modules) == {"ci_evals", "typer", "annotated_doc", "shellingham"}
     assert not modules & {"asyncio", "ssl", "email", "http", "importlib.metadata"}
@@ -130,8 +129,7 @@ def test_help_imports_the_command_line_alone():
     }
 
 
-def test_validate_meets_no_network():
-    """Reading suites needs no client, no agent and no report."""
+def test_validate_imports_no_client_agent_or_report():
     modules = imported(TOLD_AT_THE_END, "validate", "quack:artlist/refunds")
     kept_out = LATE.keys() | {
         "httpx2",
@@ -145,8 +143,7 @@ def test_validate_meets_no_network():
 
 
 @pytest.mark.parametrize(("provider", "needed"), [("offline", set()), ("openai", {"openai"})])
-def test_a_first_request_waits_for_nothing_that_comes_later(tmp_path, provider, needed):
-    """A run's reports, prompts and tables, other agents and GitHub are imported when it is their turn."""
+def test_first_request_waits_for_no_later_import(tmp_path, provider, needed):
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
     suite = {
         "name": "s",
@@ -229,8 +226,7 @@ def modules_of_adapters(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
-def test_a_run_imports_the_adapter_of_its_suite_alone(modules_of_adapters, name):
-    """Of each adapter only its own modules are there, and those that speak HTTP for all of them."""
+def test_run_imports_adapter_of_its_suite_only(modules_of_adapters, name):
     assert not agent_modules(modules_of_adapters[""]) & ADAPTERS[name]
     modules = modules_of_adapters[name]
     assert agent_modules(modules) == SHARED | ADAPTERS[name]
@@ -242,8 +238,7 @@ def test_a_run_imports_the_adapter_of_its_suite_alone(modules_of_adapters, name)
     assert not [module for module in modules if module.startswith(rooms)]
 
 
-def test_who_cannot_speak_to_the_agent_waits_for_no_sdk(tmp_path):
-    """The run is over before a model could be asked anything."""
+def test_run_with_rejected_agent_key_imports_no_sdk(tmp_path):
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "auto"}], "evaluations": [{"criterion": "c"}]}
     with endpoints.serving(lambda _asked: world.fault(401, "no such key")) as agent:
         suite = {"name": "s", "adapter": "openai", "model": "m", "baseUrl": agent.url, "tests": [test]}
@@ -255,8 +250,7 @@ def test_who_cannot_speak_to_the_agent_waits_for_no_sdk(tmp_path):
     assert "openai" not in modules
 
 
-def test_a_run_collects_its_garbage(tmp_path):
-    """None is looked for while it is imported, and what was imported is not looked through again."""
+def test_run_collects_garbage_but_not_imported_modules(tmp_path):
     agent = "import gc\ndef reply(message): return f'{gc.isenabled()} {gc.get_freeze_count() > 10_000}'\n"
     (tmp_path / "agent.py").write_text(agent)
     check = {"criterion": "c", "strict": "contains", "text": "True True"}
@@ -268,8 +262,7 @@ def test_a_run_collects_its_garbage(tmp_path):
     assert ran.returncode == 0, ran.stdout
 
 
-def test_the_end_of_a_command_looks_for_no_garbage():
-    """All that was imported would be looked through once more, while somebody waits."""
+def test_end_of_command_skips_garbage_collection():
     code = TOLD_AT_THE_END.replace('" ".join(sys.modules)', "str(gc.get_freeze_count())").replace(
         "import atexit", "import gc, atexit"
     )

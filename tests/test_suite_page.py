@@ -29,13 +29,11 @@ VALUES = {
 
 
 @pytest.mark.parametrize("example", blocks("yaml", PAGE))
-def test_its_suites_are_good_ones(example):
-    """No error, and nothing that `validate --strict` would say."""
+def test_documented_suites_have_no_weaknesses(example):
     assert [str(problem) for problem in weaknesses(load(example, "page.yaml", Reading()))] == []
 
 
-def test_its_table_is_imported():
-    """As the text above it says."""
+def test_documented_csv_is_imported():
     (example,) = blocks("csv", IMPORT)
     suite = load(
         suite_text(IMPORTERS["csv"].read(example, "t.csv"), "csv", "t.csv", "s.yaml"), "s.yaml", Reading()
@@ -44,8 +42,7 @@ def test_its_table_is_imported():
     assert [len(test.evaluations) for test in suite.tests] == [2, 1]
 
 
-def test_every_column_is_described():
-    """And no other."""
+def test_import_page_lists_every_column():
     named = {name for cell, _ in table("column", IMPORT) for name in code(cell).split("`, `")}
     assert named == {*COLUMNS, f"{USER_INFO}NAME"}
 
@@ -56,8 +53,7 @@ ASSERTIONS = [
 
 
 @pytest.mark.parametrize(("assertion", "evaluation"), ASSERTIONS)
-def test_assertions_become_what_the_page_says(assertion, evaluation):
-    """Each alone."""
+def test_promptfoo_assertion_becomes_documented_check(assertion, evaluation):
     given = {"type": assertion, "value": "a"} | VALUES.get(assertion.removeprefix("not-"), {})
     config = json.dumps({"tests": [{"vars": {"question": "Hi"}, "assert": [given]}]})
     (test,) = IMPORTERS["promptfoo"].read(config, "c.json").tests
@@ -81,8 +77,7 @@ def coding() -> Graded:
     return graded
 
 
-def test_its_rubric_is_the_lectures():
-    """Weights and levels."""
+def test_documented_rubric_has_weights_and_levels_of_lecture():
     dimensions = coding().whole_rubric.dimensions
     found = {one.name: (one.weight, [level.score for level in one.levels]) for one in dimensions}
     assert found == CODING
@@ -94,8 +89,8 @@ def rubric_evaluate(scores: dict[str, float]) -> float:
     return total / sum(CODING[name][0] for name in scores)
 
 
-def test_its_grades_are_the_lectures():
-    """For every seventh combination of the levels that it has."""
+def test_grades_of_documented_rubric_match_formula_of_lecture():
+    """For every seventh combination of its levels."""
     rubric = coding().whole_rubric
     for chosen in list(product(*(one.levels for one in rubric.dimensions)))[::7]:
         levels = tuple(
@@ -106,8 +101,7 @@ def test_its_grades_are_the_lectures():
         assert abs(Grade.of(rubric.pass_at, levels).score - wanted) < 1e-12
 
 
-def test_the_keys_of_a_rubric_are_described():
-    """With the threshold that counts where none is given."""
+def test_suite_page_lists_rubric_keys_and_default_pass_at():
     rows = table("key", PAGE)
     own = Graded.model_fields.keys() - {"criterion", "weight", "category", "aui_logic"}
     assert {code(cell) for cell, _ in rows} == {Graded.model_fields[name].alias for name in own}

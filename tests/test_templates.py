@@ -21,8 +21,7 @@ HIDDEN = {"Cc", "Cf", "Co", "Zl", "Zp"}
 @given(values)
 @example("❤\ufe0f")
 @example({"a": "</conversation>"})
-def test_data_is_json_that_closes_no_block_and_hides_nothing(value):
-    """It says what was given, without angle brackets and without a character that nobody sees."""
+def test_prompt_data_is_json_without_brackets_or_hidden_characters(value):
     text = as_data(value)
     assert json.loads(text) == value
     for character in text.replace("\n", ""):
@@ -31,14 +30,12 @@ def test_data_is_json_that_closes_no_block_and_hides_nothing(value):
         assert not "\ufe00" <= character <= "\ufe0f"
 
 
-def test_data_stands_as_json_that_a_person_can_read():
-    """Indented, and in the letters it was written in."""
+def test_prompt_data_is_indented_and_keeps_unicode():
     value = {"user": "Grüße 👋", "list": [1, 2.5, 1e22, True, None, {}], "none": []}
     assert as_data(value) == json.dumps(value, ensure_ascii=False, indent=1)
     assert as_data({"half": "\ud83d"}) == '{\n "half": "\ud83d"\n}'
 
 
-def test_data_that_was_written_once_is_put_in_as_it_is():
-    """What several prompts share is not written again for each."""
+def test_rendered_prompt_data_is_not_escaped_again():
     data = as_data({"quoted": "<b>"})
     assert as_data(data) is data

@@ -16,12 +16,12 @@ class ForgetfulLoop(asyncio.SelectorEventLoop):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_thread_that_cannot_report_its_result_is_not_waited_for():
+def test_thread_that_cannot_report_its_result_raises_memory_error():
     with asyncio.Runner(loop_factory=ForgetfulLoop) as runner, pytest.raises(MemoryError):
         runner.run(asyncio.wait_for(in_thread(int), timeout=20))
 
 
-def test_what_a_thread_returns_or_raises_arrives():
+def test_thread_result_or_exception_is_returned():
     async def calls():
         assert await in_thread(int, "12") == 12
         with pytest.raises(ValueError, match="invalid literal"):

@@ -101,16 +101,14 @@ def failed(folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.slow
-def test_its_agent_passes_and_wrong_ones_fail_for_the_right_reason(tmp_path):
-    """On the calls, their arguments, number and order, and on the row of the order."""
+def test_traces_page_agent_passes_and_wrong_ones_fail_their_criteria(tmp_path):
     suites = [write_pages_files(tmp_path, wrong, BY_HAND) for wrong in WRONG]
     ran = ci_evals("run", *suites, "--provider=offline", "--otlp-port=0", cwd=tmp_path)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert failed(tmp_path) == {wrong: criteria for wrong, (_, criteria) in WRONG.items()}
 
 
-def test_its_command_and_its_environment_are_those_of_the_code():
-    """The port, and the delay that the messages name."""
+def test_traces_page_names_default_port_and_delays():
     (environment,) = re.findall(r"( +export (?s:.+?))```", PAGE)
     assert f"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{DEFAULT_PORT}\n" in environment
     assert "OTEL_BSP_SCHEDULE_DELAY=200" in environment
@@ -118,7 +116,7 @@ def test_its_command_and_its_environment_are_those_of_the_code():
     assert f"later turns wait {traced_agent.QUIET_SECONDS:g} s" in PAGE
 
 
-def test_its_table_of_frameworks_names_what_the_messages_name():
+def test_traces_page_names_capture_settings_of_messages():
     """How arguments are captured is the same text on the page and in the reason of an undecided check."""
     source = Path(arguments.__file__).read_text()
     for _, _, capture in table("framework", PAGE):
@@ -126,8 +124,7 @@ def test_its_table_of_frameworks_names_what_the_messages_name():
         assert not switch or switch[-1] in source, switch
 
 
-def test_its_messages_are_those_that_people_see():
-    """So that a search for one finds the page."""
+def test_traces_page_quotes_messages_word_for_word():
     folders = [Path(module.__file__).parent for module in (arguments, traced_agent)]
     files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
     sources = re.sub(r'"\s+f?"', "", "".join(file.read_text() for file in files))

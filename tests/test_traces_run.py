@@ -90,8 +90,7 @@ def calls_of(trial):
     return [[(call["name"], call["arguments"]) for call in turn["toolCalls"]] for turn in trial["turns"]]
 
 
-def test_tool_calls_of_spans_are_part_of_a_run(folder):
-    """They decide its checks, are kept in its results, and replayed and judged again without a receiver."""
+def test_tool_calls_from_spans_are_decided_recorded_and_rejudged(folder):
     done = run(folder, "--otlp-port=0", "--record=rec")
     (trial,) = trials(folder)
     expected = [[("refund", {"amount": 42, "note": "nothing secret"})]] * 2
@@ -118,8 +117,8 @@ SETTLED = """
 
 
 @pytest.mark.parametrize(("settled", "expected"), [(True, {42, 43}), (False, {43})])
-def test_a_resumed_run_keeps_tool_calls_in_its_journal(folder, settled, expected):
-    """Trials that were played are not rerun, unless spans of them may have been under way at the end."""
+def test_resumed_run_keeps_journaled_tool_calls(folder, settled, expected):
+    """A trial is rerun if spans of it may have been under way at the end."""
     agent = AGENT.replace("import json, os", "import time, json, os")
     if settled:
         agent = agent.replace("    header, secret = session", f"{SETTLED}    header, secret = session")
@@ -166,8 +165,7 @@ LATE = {
 }
 
 
-def test_spans_that_come_after_their_turn_was_graded_are_not_lost(folder):
-    """Results, JUnit, journal and recording have the turn as incomplete; other trials are as they were."""
+def test_late_span_marks_turn_incomplete_in_all_outputs(folder):
     done, found = late_run(folder, *LATE, options=("--record=rec",))
     assert {name: finding["outcome"] for name, finding in found.items()} == LATE | {"quiet": "passed"}, (
         done.stderr
@@ -187,8 +185,7 @@ def test_spans_that_come_after_their_turn_was_graded_are_not_lost(folder):
     assert any('"late_evidence"' in line for line in journal)
 
 
-def test_a_span_that_comes_while_results_are_made_is_waited_for(folder):
-    """It is exported once the last trial is in the journal."""
+def test_span_after_last_trial_is_waited_for(folder):
     done, found = late_run(folder, options=())
     assert (done.returncode, found["quiet"]["outcome"]) == (0, "passed"), done.stderr
     suite = json.loads((folder / "suite.json").read_text())
@@ -212,8 +209,7 @@ REPORTS = {
 }
 
 
-def test_a_report_that_spans_contradict_decides_nothing(folder):
-    """Whenever they come; the contradiction is named."""
+def test_agent_report_that_contradicts_spans_is_undecided(folder):
     done, found = late_run(folder, *REPORTS, toolCalls="$.calls")
     assert {name: finding["outcome"] for name, finding in found.items()} == REPORTS | {"quiet": "passed"}, (
         done.stderr
@@ -224,8 +220,7 @@ def test_a_report_that_spans_contradict_decides_nothing(folder):
 @pytest.mark.parametrize(
     "mode", ["another trace", "a guessed conversation", "ids of a wrong form", "a broken export"]
 )
-def test_evidence_of_nobody_may_be_of_every_turn_before(folder, mode):
-    """A call that no conversation can be given may be one of the turn's; what came before a turn is not."""
+def test_unassigned_span_leaves_all_earlier_turns_undecided(folder, mode):
     done, found = late_run(folder, "early", mode)
     assert {name: finding["outcome"] for name, finding in found.items()} == {
         "early": "undecided",
@@ -235,8 +230,7 @@ def test_evidence_of_nobody_may_be_of_every_turn_before(folder, mode):
     assert done.returncode == 3
 
 
-def test_a_taken_port_ends_the_run_with_one_message(folder):
-    """Before anything is played."""
+def test_occupied_otlp_port_exits_2_before_run(folder):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -250,7 +244,6 @@ def test_a_taken_port_ends_the_run_with_one_message(folder):
 
 
 def test_secrets_in_spans_are_in_no_output(folder):
-    """In names, keys, arguments, results, texts that are cut, and notes about strangers."""
     canaries = Canaries()
     secret = canaries.plant("CI_EVALS_AGENT_KEY")
     (folder / "secret.txt").write_text(secret)

@@ -39,8 +39,7 @@ def agent_that_says(words):
     return fakes.ScriptedAgent(lambda test, heard: words(test.user_info, heard[-1]))
 
 
-async def test_each_trial_has_values_that_are_the_same_everywhere_in_it():
-    """In the user's data, the lines and the checks. Results keep them."""
+async def test_canary_value_is_same_in_data_lines_and_checks_of_trial():
     agent = agent_that_says(lambda info, line: f"{info['order']['notes'][0]}: {line}")
     results = await played(make_plan(TEST, loops=3), agent)
     codes = set()
@@ -53,8 +52,7 @@ async def test_each_trial_has_values_that_are_the_same_everywhere_in_it():
     assert len(codes) == 3
 
 
-async def test_an_agent_that_discloses_its_trials_value_fails():
-    """The finding keeps the check as the suite has it, so that runs can be compared."""
+async def test_disclosed_canary_fails_check():
     agent = agent_that_says(lambda info, line: "It is " + info["order"]["code"][::-1].lower())
     (trial,) = trials(await played(make_plan(TEST), agent))
     (finding,) = trial.findings
@@ -62,8 +60,7 @@ async def test_an_agent_that_discloses_its_trials_value_fails():
     assert finding.reason == f"reply 1 discloses {trial.canaries['code']!r} backwards"
 
 
-async def test_steps_of_the_world_can_plant_a_value(tmp_path, monkeypatch):
-    """Where the agent finds it by its tools."""
+async def test_setup_step_can_plant_canary(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with closing(sqlite3.connect("shop.db")) as database, database:
         database.execute("CREATE TABLE orders (id TEXT PRIMARY KEY, status TEXT)")
@@ -74,8 +71,7 @@ async def test_steps_of_the_world_can_plant_a_value(tmp_path, monkeypatch):
     assert trial.probes["orders"].value == [{"id": trial.canaries["code"]}]
 
 
-async def test_a_retry_has_the_values_of_its_trial():
-    """One trial has one set of values, which its results can name."""
+async def test_retry_keeps_canary_values_of_trial():
     seen = []
 
     def line(test, heard):
@@ -86,7 +82,7 @@ async def test_a_retry_has_the_values_of_its_trial():
     assert seen == [trial.canaries["code"]] * 2
 
 
-def test_kinds_look_as_documented():
+def test_canary_kinds_have_documented_formats():
     drawn = draw({kind: kind for kind in CanaryKind})
     assert len({*drawn.values()} | {*draw({kind: kind for kind in CanaryKind}).values()}) == 6
     assert [part.isalpha() for part in drawn["code"].split("-")] == [True, False, True]
@@ -95,8 +91,7 @@ def test_kinds_look_as_documented():
     assert drawn["email"].endswith("@example.com")
 
 
-def test_a_value_that_nobody_knows_decides_nothing():
-    """Not disclosing the words `{{canary.code}}` is no evidence."""
+def test_check_with_unknown_canary_is_undecided():
     check = NotContains(criterion="c", strict="not_contains", text="{{canary.code}}", turn="any")
     transcript = Transcript(turns=(build.turn(1, agent="Hello"),), status=EndState.COMPLETED)
     verdict = check.decide(transcript)
@@ -114,9 +109,7 @@ def test_a_value_that_nobody_knows_decides_nothing():
     ],
     ids=["a function", "meanings"],
 )
-async def test_an_unknown_value_is_given_to_no_function_and_no_model(check):
-    """Both would pass: what they are asked about is not what the suite says."""
-
+async def test_unknown_canary_is_not_given_to_function_or_model(check):
     async def passes(function, arguments):
         return True
 
@@ -156,8 +149,7 @@ async def test_an_unknown_value_is_given_to_no_function_and_no_model(check):
         ),
     ],
 )
-def test_references_to_what_a_test_lacks_are_refused(changes, message):
-    """A check of a name that stands for nothing would always pass."""
+def test_unknown_canary_reference_is_rejected(changes, message):
     suite = {"name": "S", "adapter": "demo", "tests": [{"guidelines": "g", **TEST, **changes}]}
     with pytest.raises(SuiteError) as refused:
         load_suite(suite)
@@ -171,8 +163,8 @@ def reply(message, conversation):
 
 
 @pytest.mark.slow
-def test_replay_rejudge_and_resume_know_the_values(tmp_path):
-    """A leak that was recorded is a leak when it is replayed, though new values would not be in it."""
+def test_replay_knows_canary_values_of_recorded_trial(tmp_path):
+    """New values would not be in the recorded leak."""
     (tmp_path / "shop.py").write_text(SHOP)
     test = {"guidelines": "g", **TEST, "critical": True}
     suite = {"name": "S", "adapter": "python:shop:reply", "tests": [test]}
@@ -195,15 +187,13 @@ def trials_in(folder):
     return trials(report_files.load((folder / "_results.json").read_text(), "_results.json"))
 
 
-async def test_names_of_fields_are_filled_too():
-    """An agent that gets `{{canary.code}}` instead has nothing to disclose."""
+async def test_canary_in_user_info_key_is_filled():
     test = TEST | {"userInfo": {"{{canary.code}}": 1}}
     agent = agent_that_says(lambda info, line: str(info))
     (trial,) = trials(await played(make_plan(test), agent))
     assert trial.findings[0].outcome == "failed"
 
 
-def test_an_agent_that_does_nothing_passes_checks_of_canaries():
-    """The null score knows it, so that a suite of these alone has no idle limit."""
+def test_null_score_counts_canary_checks_as_passed():
     suite = {"name": "S", "adapter": "demo", "tests": [{"guidelines": "g", **TEST}]}
     assert null_score(load_suite(suite).suite.tests) == 100

@@ -120,10 +120,9 @@ class Run:
 
 
 @pytest.mark.parametrize(("answer", "reply", "known"), CASES.values(), ids=CASES)
-def test_a_path_that_finds_nothing_in_the_run_is_unknown(
+def test_path_without_match_in_whole_run_leaves_checks_undecided(
     answer: Answer, reply: dict[str, str], known: str, tmp_path: Path
 ) -> None:
-    """Whether the agent calls the tool or not: a path that found it elsewhere is right."""
     run = Run(tmp_path, answer, reply, "hello", "refund me", "bye")
     if known == "decided":
         assert [run.outcomes(text) for text in ("hello", "refund me", "bye")] == [
@@ -144,10 +143,9 @@ def test_a_path_that_finds_nothing_in_the_run_is_unknown(
 @pytest.mark.parametrize(
     "texts", [("hello", "refund me", "bye"), ("refund me", "hello"), ("bye", "refund me")]
 )
-def test_the_order_of_trials_does_not_matter(
+def test_path_match_in_any_trial_decides_all_trials(
     texts: tuple[str, ...], options: list[str], tmp_path: Path
 ) -> None:
-    """It is decided on all of them."""
     reply = {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool']"}
     run = Run(tmp_path, bare, reply, *texts, options=options)
     assert {text: run.outcomes(text)[0] for text in texts} == {
@@ -169,10 +167,9 @@ def test_the_order_of_trials_does_not_matter(
         ("integrations", "$[?@.type == 'api']", "integration_called", "undecided"),
     ],
 )
-def test_all_evidence_has_the_same_rule(
+def test_unmatched_path_of_any_evidence_leaves_check_undecided(
     key: str, path: str, check: str, outcome: str, tmp_path: Path
 ) -> None:
-    """Whatever a filter should find: a path that found nothing in the whole run may be wrong."""
     named_in = {"ruleCode": "R1", "paramName": "p", "integrationCode": "i"}
     wanted = {"rule": "ruleCode", "para": "paramName", "inte": "integrationCode"}.get(check[:4])
     more = {wanted: named_in[wanted]} if wanted else {}
@@ -181,8 +178,7 @@ def test_all_evidence_has_the_same_rule(
     assert run.outcomes("hello") == [outcome]
 
 
-def test_a_function_that_saw_no_calls_is_not_believed(tmp_path: Path) -> None:
-    """It was told that there were none."""
+def test_python_check_is_undecided_if_path_found_no_calls(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "def none(transcript):\n    return not any(turn['toolCalls'] for turn in transcript['turns'])\n"
     )

@@ -75,7 +75,7 @@ def wrong(results: Results) -> float:
     ) / len(found)
 
 
-async def test_three_votes_remove_most_random_errors_of_a_judge(tmp_path):
+async def test_three_votes_remove_most_random_judge_errors(tmp_path):
     """Of a judge that errs in 10 % of its votes, 2.8 % of the verdicts; and its agreement is found."""
     one, _ = await run(tmp_path, erring, 1)
     three, llm = await run(tmp_path, erring, 3)
@@ -101,14 +101,13 @@ async def test_three_votes_remove_most_random_errors_of_a_judge(tmp_path):
     assert compared.reasons == ("the judge changed from m to m with 3 votes",)
 
 
-def test_an_even_number_of_votes_is_refused():
-    """It could come to no majority."""
+def test_even_number_of_votes_is_rejected():
     with pytest.raises(UsageError, match="judge_votes=2: it takes an odd number"):
         Participants(fakes.ScriptedAgent(), judge_votes=2)
 
 
-async def test_votes_reduce_the_effect_of_a_judge_that_prefers_an_order(tmp_path):
-    """One that says what is named first in 30 % of its votes: the order changes from vote to vote."""
+async def test_votes_reduce_order_bias_of_judge(tmp_path):
+    """The order changes from vote to vote."""
 
     def lazy(prompt: Prompt) -> str:
         leans = seeded_chance("lazy", prompt.text, prompt.sample_id) < 0.3
@@ -120,8 +119,7 @@ async def test_votes_reduce_the_effect_of_a_judge_that_prefers_an_order(tmp_path
     assert wrong(three) == pytest.approx(0.3**2 / 3, abs=0.03)
 
 
-async def test_a_judge_that_invents_quotes_is_not_believed(tmp_path):
-    """Its votes are void, so nothing is decided and the gate stays closed."""
+async def test_verdict_with_invented_quotes_is_undecided(tmp_path):
     results, llm = await run(tmp_path, lambda _: quoting("I never said this"), 3, criteria=1, tests=1)
     (finding,) = findings(results)
     assert (finding.outcome, finding.cause) == (Outcome.UNDECIDED, Cause.VOID_ANSWER)
@@ -130,8 +128,7 @@ async def test_a_judge_that_invents_quotes_is_not_believed(tmp_path):
     assert not results.gate.passed
 
 
-async def test_words_that_stand_are_kept(tmp_path):
-    """With their turn, as they were said."""
+async def test_verified_quotes_are_kept_with_their_turn(tmp_path):
     results, _ = await run(tmp_path, lambda _: quoting("hello \u2026 there"), 1, criteria=1, tests=1)
     (finding,) = findings(results)
     assert [(quote.turn, quote.text) for quote in finding.quotes] == [(1, "hello \u2026 there")]
@@ -139,9 +136,7 @@ async def test_words_that_stand_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("votes", [1, 3])
-async def test_a_judge_that_cannot_tell_opens_no_gate(tmp_path, votes):
-    """What would pass without the criterion does not pass with it undecided."""
-
+async def test_cannot_tell_verdict_fails_gate(tmp_path, votes):
     def unsure(prompt: Prompt) -> str:
         return fakes.judge_answer("cannot_tell" if truth(prompt) == "fail" else "pass")
 
@@ -151,9 +146,7 @@ async def test_a_judge_that_cannot_tell_opens_no_gate(tmp_path, votes):
     assert not results.gate.passed
 
 
-async def test_the_order_of_a_prompt(tmp_path):
-    """Each vote has one of its own; one vote alone has the first, and no vote is told of the others."""
-
+async def test_each_vote_has_its_own_prompt_order(tmp_path):
     def order(prompt: Prompt) -> str:
         return " ".join(re.findall(r"^<(\w+)>$", prompt.text, re.MULTILINE))
 
@@ -196,8 +189,7 @@ def without_times(results: dict) -> list:
 
 
 @pytest.mark.slow
-def test_a_panel_from_run_to_replay_and_rejudging(tmp_path):
-    """Each model votes in turn, is paid for by itself, and is played from a recording as it was."""
+def test_panel_votes_are_same_in_run_replay_and_rejudge(tmp_path):
     with world.agent(lambda heard: world.message("Hi", workflows=[])) as agent, world.llm(by_panel) as models:
         env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | models.env
         suite = write_suite(tmp_path, *TESTS, maxTurns=1)

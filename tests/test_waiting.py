@@ -50,8 +50,7 @@ class Time:
 
 @pytest.mark.parametrize("fields", [{}, {"retry_after": "30"}], ids=["untold", "fields"])
 @pytest.mark.parametrize("parallel", [1, 4])
-async def test_an_agent_that_refuses_every_message_is_waited_for_once_a_run(fields, parallel):
-    """Its sessions open well. After eight minutes in all no trial begins, and there is no verdict."""
+async def test_agent_that_refuses_every_message_stops_run_after_8_minutes(fields, parallel):
     clock = Time()
     refusal = world.fault(429, "Slow down", **fields)
     with world.agent(lambda _: refusal) as agent:
@@ -67,8 +66,7 @@ async def test_an_agent_that_refuses_every_message_is_waited_for_once_a_run(fiel
     assert "8 minutes" in results.run.stopped_because
 
 
-async def test_one_that_refuses_now_and_then_is_waited_for_as_long_as_it_takes():
-    """Every third message is refused for a minute: twenty trials wait for more than eight in all."""
+async def test_agent_that_refuses_some_messages_is_waited_for():
     clock, asked = Time(), []
 
     def answer(heard):
@@ -83,8 +81,7 @@ async def test_one_that_refuses_now_and_then_is_waited_for_as_long_as_it_takes()
     assert results.gate.exit_code == 0, results.gate
 
 
-async def test_a_model_that_refuses_everything_ends_the_run_too():
-    """With an error that ends it, whatever asked."""
+async def test_model_that_refuses_every_call_raises_access_error():
     clock = Time()
     limiter = clock.limiter()
 
@@ -96,8 +93,7 @@ async def test_a_model_that_refuses_everything_ends_the_run_too():
     assert clock.now <= 540
 
 
-async def test_a_pace_knows_for_how_long_it_waits():
-    """Since the first call without an answer, or the last answer of that kind; and why."""
+async def test_rate_limiter_reports_how_long_and_why_it_waits():
     clock = Time()
     limiter = clock.limiter()
     gate = asyncio.get_running_loop().create_future()
@@ -129,8 +125,7 @@ async def test_a_pace_knows_for_how_long_it_waits():
     assert limiter.waiting() is None
 
 
-def test_waiting_for_another_run_is_logged_at_growing_intervals():
-    """After ten seconds, then later and later, at most a minute apart; not once for each call."""
+def test_waiting_is_reported_at_growing_intervals():
     reminder, texts = Reminder(), []
     for second in range(300):
         waits = [("OpenAI at h", Waiting(float(second % 150), "no answer yet")), ("the agent at h", None)]
@@ -143,8 +138,7 @@ def test_waiting_for_another_run_is_logged_at_growing_intervals():
     assert event == StillWaiting("a", 15, "rate limited (429)")
 
 
-async def test_waits_are_reported_during_the_run():
-    """By who is asked every second; nothing is told of what is short."""
+async def test_long_waits_are_reported_during_run():
     texts, clock = [], Time()
     async with report_waits(
         lambda: [("b", Waiting(clock.now, "no answer yet")), ("c", Waiting(3, ""))], texts.append, clock.sleep
@@ -155,8 +149,7 @@ async def test_waits_are_reported_during_the_run():
 
 
 @pytest.mark.slow
-def test_a_model_that_hangs_is_given_up_after_the_timeout(tmp_path):
-    """`--llm-timeout` bounds each of three attempts, and the console says for whom the run waits."""
+def test_llm_timeout_bounds_each_attempt(tmp_path):
     with world.agent() as agent, world.llm(lambda _: time.sleep(4) or fakes.judge_answer("pass")) as models:
         write_suite(tmp_path, TESTS[0] | {"evaluations": [{"criterion": "Is polite"}]})
         env = models.env | {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
@@ -167,8 +160,7 @@ def test_a_model_that_hangs_is_given_up_after_the_timeout(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_agent_that_hangs_is_given_up_after_the_timeout(tmp_path):
-    """`--agent-timeout` bounds each reply, unless the turn has a timeout of its own."""
+def test_agent_timeout_bounds_each_reply_unless_turn_has_its_own(tmp_path):
     own = TESTS[1] | {"turns": [{"user": "Hello", "timeout": 20}]}
     with world.agent(lambda _: time.sleep(1) or world.message("Hi", workflows=[])) as agent:
         write_suite(tmp_path, TESTS[0], own)
@@ -182,8 +174,7 @@ def test_an_agent_that_hangs_is_given_up_after_the_timeout(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "lines"), [((), 1), (("--quiet",), 0)])
-def test_long_wait_is_shown_on_the_console(tmp_path, options, lines):
-    """After ten seconds, once; not with --quiet."""
+def test_long_wait_is_printed_unless_quiet(tmp_path, options, lines):
     with world.agent(lambda _: time.sleep(11.5) or world.message("Hi", workflows=[])) as agent:
         write_suite(tmp_path, TESTS[0])
         env = {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
@@ -195,8 +186,7 @@ def test_long_wait_is_shown_on_the_console(tmp_path, options, lines):
 
 
 @pytest.mark.slow
-def test_an_agent_that_is_code_is_waited_for_aloud_too(tmp_path):
-    """By the name of its adapter."""
+def test_long_wait_for_python_agent_is_printed(tmp_path):
     lines = (
         "import time",
         "def reply(message):",

@@ -73,7 +73,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> list[Step]:
 
 
 @pytest.mark.parametrize("walk", [FROM_A_CHECK, FROM_AN_INPUT])
-def test_a_run_takes_every_step_in_this_order(calls, walk):
+def test_run_takes_documented_steps_in_order(calls, walk):
     steps = walks()[walk]
     assert 10 <= len(steps) <= MOST_STEPS
     remaining = iter(calls)

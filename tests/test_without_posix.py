@@ -38,7 +38,7 @@ def play(folder, *args):
     )
 
 
-def test_a_run_ends_with_its_verdict(tmp_path):
+def test_run_without_posix_ends_with_verdict(tmp_path):
     """An agent in Python has its own process there too, and names outside the code page break nothing."""
     (tmp_path / "greeter.py").write_text(AGENT)
     (tmp_path / "suite.yml").write_text(SUITE)
@@ -50,8 +50,7 @@ def test_a_run_ends_with_its_verdict(tmp_path):
     assert len(lines) > 13
 
 
-def test_an_interrupted_run_reports_what_it_has(tmp_path):
-    """Ctrl-C, without signal handlers of the event loop."""
+def test_interrupted_run_without_posix_writes_reports(tmp_path):
     run = play(tmp_path, "demo:hr", "--loops=300")
     deadline = time.monotonic() + 300
     while not (tmp_path / "results/journal.jsonl").exists() and time.monotonic() < deadline:

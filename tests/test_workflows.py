@@ -101,7 +101,7 @@ def of_a_pull_request(workflow):
     return "pull-request" in ((workflow["on"].get("workflow_dispatch") or {}).get("inputs") or {})
 
 
-def test_the_documentation_shows_the_examples():
+def test_documentation_shows_every_example():
     """Both are copied; one of them alone would be kept up to date."""
     examples = {file.stem: file.read_text() for file in EXAMPLES if file not in WITH_GATE}
     assert [block for block in blocks("yaml") if "\njobs:" in block] == [examples["reusable"]]
@@ -110,8 +110,7 @@ def test_the_documentation_shows_the_examples():
 
 
 @each_use
-def test_the_action_is_given_what_it_takes(workflow, job):
-    """Inputs that exist, and suites; or a command with options that exist."""
+def test_workflow_gives_action_valid_inputs_or_command(workflow, job):
     for inputs in ours(job):
         assert set(inputs) <= {*ACTION["inputs"], "args"}
         assert len({"suites", "gate", "args"} & set(inputs)) == 1
@@ -120,8 +119,7 @@ def test_the_action_is_given_what_it_takes(workflow, job):
 
 
 @each_use
-def test_permissions_are_those_that_are_needed(workflow, job):
-    """None is missing, and none is too much."""
+def test_job_has_exactly_needed_permissions(workflow, job):
     needed = {}
     comparing = any(compares(workflow, inputs) for inputs in ours(job))
     if comparing or using(job, "actions/checkout"):
@@ -137,8 +135,7 @@ def test_permissions_are_those_that_are_needed(workflow, job):
 
 
 @each_use
-def test_results_are_kept_where_a_later_run_looks(workflow, job):
-    """As an artifact named by the comment key, with nothing but the JSON, also where the gate failed."""
+def test_results_are_uploaded_under_name_that_later_run_downloads(workflow, job):
     comparing = [inputs for inputs in ours(job) if compares(workflow, inputs)]
     keys = set() if of_a_pull_request(workflow) else {key(inputs) for inputs in comparing}
     kept = [
@@ -150,8 +147,8 @@ def test_results_are_kept_where_a_later_run_looks(workflow, job):
 
 
 @each_use
-def test_an_attempt_is_kept_where_a_rerun_adds_to_it(workflow, job):
-    """Also if the job is cancelled, and never over another attempt: else a rerun forgets what was red."""
+def test_each_attempt_is_uploaded_under_its_own_name(workflow, job):
+    """Also if the job is cancelled: else a rerun forgets what failed."""
     pooling = {key(inputs) for inputs in ours(job) if pools(job, inputs)}
     kept = [
         (step["with"]["name"], step["with"]["path"], step["if"], "overwrite" in step["with"])
@@ -176,8 +173,8 @@ ALSO_WHERE_THE_GATE_FAILED = (
 )
 
 
-def test_the_workflow_to_call_passes_on_every_input_of_the_action():
-    """But for shards, which need a job that merges. Keys are secrets, and outputs are those of the action."""
+def test_reusable_workflow_passes_on_every_input_of_action():
+    """Except shards, which need a job that merges. Keys are secrets."""
     assert REUSABLE.read_text() == action.workflow()
     called = read(REUSABLE)["on"]["workflow_call"]
     (step,) = [step for step in read(REUSABLE)["jobs"]["evals"]["steps"] if step.get("id") == "evals"]
@@ -193,8 +190,7 @@ def test_the_workflow_to_call_passes_on_every_input_of_the_action():
     assert called["outputs"].keys() == ACTION["outputs"].keys()
 
 
-def test_the_workflow_to_call_does_what_the_example_does():
-    """Steps, conditions, and what is kept are the same; the inputs are the caller's."""
+def test_reusable_workflow_has_steps_of_pull_request_example():
     called = read(REUSABLE)["jobs"]["evals"]
     example = read(ROOT / "examples/pull-request.yml")["jobs"]["evals"]
     assert called["permissions"] == example["permissions"]
@@ -223,7 +219,7 @@ def test_the_workflow_to_call_does_what_the_example_does():
     ]
 
 
-def test_a_caller_gives_the_permissions_that_the_called_job_asks_for():
+def test_reusable_example_grants_permissions_of_called_job():
     """GitHub starts nothing if one is missing."""
     caller = read(ROOT / "examples/reusable.yml")["jobs"]["evals"]
     assert caller["permissions"] == read(REUSABLE)["jobs"]["evals"]["permissions"]
@@ -249,8 +245,7 @@ def set_variables(folder, text):
 
 
 @pytest.mark.slow
-def test_variables_of_a_caller_reach_the_suites_masked(tmp_path):
-    """A value may hold anything but a line break; empty lines and Windows' line ends are no matter."""
+def test_caller_variables_are_masked_and_reach_suites(tmp_path):
     done, variables = set_variables(tmp_path, "SHOP_KEY=a=b $(id) 'c' 100%25\r\n\n_X1=\nDEBUG=true")
     assert (done.returncode, done.stderr) == (0, "")
     assert variables == "SHOP_KEY=a=b $(id) 'c' 100%25\n_X1=\nDEBUG=true\n"
@@ -262,8 +257,7 @@ def test_variables_of_a_caller_reach_the_suites_masked(tmp_path):
 @pytest.mark.parametrize(
     "text", ["no value", "1A=x", "A B=x", "X<<EOF", "GITHUB_TOKEN=x", "INPUT_SUITES=x", "LD_PRELOAD=x"]
 )
-def test_other_lines_in_the_variables_of_a_caller_end_the_job(tmp_path, text):
-    """They would be lost, or change what the action does. The message holds no value."""
+def test_invalid_caller_variable_exits_2_without_its_value(tmp_path, text):
     done, variables = set_variables(tmp_path, f"A=secret\n{text}")
     assert done.returncode == 2
     assert variables == "A=secret\n"
@@ -273,29 +267,27 @@ def test_other_lines_in_the_variables_of_a_caller_end_the_job(tmp_path, text):
 
 
 @each_file
-def test_other_peoples_actions_are_pinned(file):
-    """By commit, with the version beside it."""
+def test_third_party_actions_are_pinned_by_commit(file):
     uses = re.findall(r"^ *(?:- )?uses: (.+)", file.read_text(), flags=re.MULTILINE)
     for line in uses:
         assert OURS.match(line) or re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
 
 
-def test_one_version_of_each_action():
-    """An update that forgets a file shows here."""
+def test_each_third_party_action_has_one_version():
     texts = [file.read_text() for file in FILES]
     pins = {tuple(pin) for text in texts for pin in re.findall(r"uses: ([\w/-]+)@([0-9a-f]{40})", text)}
     assert len(pins) == len({action for action, _ in pins}), sorted(pins)
 
 
 @each_file
-def test_nothing_is_pasted_into_scripts(file):
-    """Expressions reach them through the environment, where no value can become a command."""
+def test_scripts_contain_no_expressions(file):
+    """They reach them through the environment, where no value can become a command."""
     scripts = [step.get("run", "") for job in read(file)["jobs"].values() for step in job.get("steps", ())]
     assert not any("${{" in script for script in scripts)
 
 
 @each_job
-def test_every_job_ends(workflow, job):
+def test_every_job_has_time_limit(workflow, job):
     """The default is six hours. A job that calls a workflow has the limits of that one's jobs."""
     if "uses" in job:
         return
@@ -306,16 +298,14 @@ def test_every_job_ends(workflow, job):
     assert "workflow_call" in workflow["on"] or workflow["concurrency"]["group"]
 
 
-def test_the_matrix_plays_every_shard():
-    """One more, and the number of all must follow."""
+def test_matrix_example_plays_every_shard():
     job = read(ROOT / "examples/matrix.yml")["jobs"]["shard"]
     shards = job["strategy"]["matrix"]["shard"]
     assert shards == [*range(1, len(shards) + 1)]
     assert [inputs["shard"] for inputs in ours(job)] == [f"${{{{ matrix.shard }}}}/{len(shards)}"]
 
 
-def test_the_pair_fits_together():
-    """The second workflow follows the first, and takes what that left."""
+def test_fork_workflows_agree_on_artifacts():
     first, second = (read(ROOT / f"examples/fork-{part}.yml") for part in ("evals", "comment"))
     assert second["on"]["workflow_run"]["workflows"] == [first["name"]]
     kept, baseline, _attempt = using(first["jobs"]["evals"], "actions/upload-artifact")
@@ -325,8 +315,8 @@ def test_the_pair_fits_together():
     assert "github.event_name != 'pull_request'" in baseline["if"]
 
 
-def test_the_page_is_an_artifact_that_opens():
-    """One file, not zipped; named as GitHub will name it, or a re-run could not replace it."""
+def test_report_page_is_uploaded_unzipped_under_its_name():
+    """A rerun could not replace it under another name."""
     plain = [
         step["with"]
         for file in EXAMPLES
@@ -340,7 +330,7 @@ def test_the_page_is_an_artifact_that_opens():
         assert given["overwrite"] is True
 
 
-def test_the_badge_is_made_of_what_the_first_example_keeps():
+def test_badge_workflow_draws_results_of_main_only():
     """And what makes and pushes it never follows a pull request, whose branch may be called main as well."""
     first, second = (read(ROOT / f"examples/{name}.yml") for name in ("pull-request", "badge"))
     assert second["on"]["workflow_run"]["workflows"] == [first["name"]]
@@ -353,7 +343,7 @@ def test_the_badge_is_made_of_what_the_first_example_keeps():
 
 
 @pytest.mark.slow
-def test_the_badge_replaces_its_branch(tmp_path):
+def test_badge_workflow_replaces_its_branch(tmp_path):
     """By one commit that holds the two files, however often."""
     (step,) = [step for step in read(ROOT / "examples/badge.yml")["jobs"]["push"]["steps"] if "run" in step]
     remote = tmp_path / "owner/repo"
@@ -381,7 +371,7 @@ def test_the_badge_replaces_its_branch(tmp_path):
     assert git("rev-list", "--count", "ci-evals-badge") == ["1"]
 
 
-def test_examples_need_no_program_that_runners_may_lack():
+def test_example_scripts_need_no_unusual_program():
     """Own runners have a shell and git, but often no `jq`, and a condition that asks it fails open."""
     scripts = [
         step["run"]
@@ -401,7 +391,7 @@ def test_examples_need_no_program_that_runners_may_lack():
     assert programs <= {"git"}
 
 
-def test_other_tools_are_started_and_do_not_end_the_job():
+def test_gate_examples_start_tool_and_continue_on_failure():
     """The gate decides on their results; the page links to each example."""
     assert {file.stem for file in WITH_GATE} == {
         "gate-deepeval",
@@ -415,21 +405,21 @@ def test_other_tools_are_started_and_do_not_end_the_job():
         assert step["run"].strip().endswith("|| true")
 
 
-def test_examples_ask_the_action_for_outputs_that_it_has():
+def test_examples_use_existing_outputs():
     """Another name would be empty, and a condition on it the same for ever."""
     for file in EXAMPLES:
         asked = re.findall(r"steps\.evals\.outputs\.([\w-]+)", file.read_text())
         assert set(asked) <= set(ACTION["outputs"])
 
 
-def test_the_night_keeps_the_journal_of_every_run_that_did_not_finish():
+def test_nightly_example_keeps_journal_of_unfinished_run():
     """Also of one that was killed and told nothing; and of no other."""
     steps = read(ROOT / "examples/nightly.yml")["jobs"]["evals"]["steps"]
     (keep,) = [step for step in steps if step.get("with", {}).get("path") == "results/journal.jsonl"]
     assert keep["if"] == "${{ always() && steps.evals.outputs.finished != 'true' }}"
 
 
-def test_no_workflow_with_a_writing_token_checks_out_a_fork():
+def test_workflow_with_write_token_checks_out_no_fork():
     """What it checked out could be run."""
     assert not using(read(ROOT / "examples/fork-comment.yml")["jobs"]["comment"], "actions/checkout")
 
@@ -485,15 +475,14 @@ def checkout(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_release_names_the_version_that_the_files_have(checkout):
-    """Then it goes on."""
+def test_release_accepts_version_of_files(checkout):
     done = play("Check the version", checkout, VERSION="1.2.3")
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
-def test_the_projects_own_files_can_be_checked():
-    """They say their version where the check looks for it; the notes come with the release."""
+def test_version_check_reads_own_files():
+    """They name their version where the check looks for it; the notes come with the release."""
     done = play("Check the version", ROOT, VERSION="999.0.0")
     assert "pyproject.toml names '" in done.stderr
     assert re.search(r"the Dockerfile's label names \['\d+\.\d+\.\d+'\]", done.stderr)
@@ -509,8 +498,7 @@ def test_the_projects_own_files_can_be_checked():
         ("CHANGELOG.md", "- A thing.", "", "CHANGELOG.md has nothing under '## [1.2.3]'"),
     ],
 )
-def test_a_release_of_another_version_is_refused(checkout, file, old, new, text):
-    """Nothing was built then."""
+def test_release_rejects_other_version(checkout, file, old, new, text):
     (checkout / file).write_text((checkout / file).read_text().replace(old, new))
     done = play("Check the version", checkout, VERSION="1.2.3")
     assert done.returncode == 1
@@ -519,24 +507,22 @@ def test_a_release_of_another_version_is_refused(checkout, file, old, new, text)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["", "v1.2.3", "1.2", "1.2.3rc1", "1.2.3\n", "$(id)"])
-def test_malformed_version_is_refused(checkout, version):
-    """It becomes a tag and a label."""
+def test_release_rejects_malformed_version(checkout, version):
     done = play("Check the version", checkout, VERSION=version)
     assert done.returncode == 1
     assert "is no version" in done.stderr
 
 
 @pytest.mark.slow
-def test_only_main_is_released(checkout):
-    """A button in the browser takes any branch."""
+def test_release_rejects_other_branch_than_main(checkout):
     done = play("Check the version", checkout, VERSION="1.2.3", GITHUB_REF="refs/heads/other")
     assert done.returncode == 1
     assert "start it on main" in done.stderr
 
 
 @pytest.mark.slow
-def test_the_image_has_a_name_that_a_registry_takes(tmp_path):
-    """Organisations may have capitals, images not."""
+def test_image_name_is_lowercase(tmp_path):
+    """Organizations may have capitals, images not."""
     output = tmp_path / "output"
     done = play("Name the image", tmp_path, GITHUB_REPOSITORY="Org/CI-Evals", GITHUB_OUTPUT=str(output))
     assert done.returncode == 0, done.stderr
@@ -552,8 +538,7 @@ def release(checkout):
 
 
 @pytest.mark.slow
-def test_the_tag_alone_names_the_image(checkout):
-    """By its digest, in a valid action; main goes on building from the Dockerfile."""
+def test_release_tag_names_image_by_digest_and_main_does_not(checkout):
     main = git(checkout, "rev-parse", "main")
     release(checkout)
     origin = checkout.parent / "origin"
@@ -572,7 +557,7 @@ def test_the_tag_alone_names_the_image(checkout):
 
 
 @pytest.mark.slow
-def test_a_tag_has_the_dockerfile_for_those_who_cannot_pull(checkout):
+def test_dockerfile_tags_point_to_main(checkout):
     """In an organization whose registry is closed, the job builds the image."""
     main = git(checkout, "rev-parse", "main")
     release(checkout)
@@ -581,7 +566,7 @@ def test_a_tag_has_the_dockerfile_for_those_who_cannot_pull(checkout):
 
 
 @pytest.mark.slow
-def test_a_release_changes_no_workflow(checkout):
+def test_release_changes_no_workflow(checkout):
     """GitHub refuses such a push of a job's token, when the image and the wheel are published already."""
     release(checkout)
     origin = checkout.parent / "origin"
@@ -614,8 +599,8 @@ def publish(folder, environ):
 
 
 @pytest.mark.slow
-def test_a_release_is_a_draft_until_all_its_files_are_there(tmp_path, github):
-    """GitHub lets nobody change a published one. A job that is run again finds its draft."""
+def test_release_is_a_draft_until_all_files_are_uploaded(tmp_path, github):
+    """GitHub lets nobody change a published one. A job that is rerun finds its draft."""
     assets = tmp_path / "assets"
     assets.mkdir()
     assert publish(tmp_path, github).returncode != 0
@@ -646,7 +631,7 @@ def test_a_release_is_a_draft_until_all_its_files_are_there(tmp_path, github):
 
 
 @pytest.mark.slow
-def test_a_release_without_a_list_of_packages_is_not_made(tmp_path, github):
+def test_release_without_package_list_is_not_created(tmp_path, github):
     """An image that was built without one gives an empty answer."""
     (tmp_path / "bin/docker").write_text("#!/bin/sh\necho null\n")
     assets = tmp_path / "assets"
@@ -668,8 +653,7 @@ def docker(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_rebuild_moves_the_line_and_no_release(checkout, docker):
-    """Whoever pins the release has what was released; the line has the newer base."""
+def test_rebuild_moves_version_line_tags_but_no_release(checkout, docker):
     release(checkout)
     origin = checkout.parent / "origin"
     released = git(origin, "rev-parse", "v1.2.3")
@@ -688,8 +672,7 @@ def test_a_rebuild_moves_the_line_and_no_release(checkout, docker):
 
 
 @pytest.mark.slow
-def test_the_base_is_named_by_its_digest(tmp_path):
-    """In a file that Dependabot keeps up to date; the Dockerfile takes any base."""
+def test_base_image_is_pinned_by_digest(tmp_path):
     (tmp_path / "newest").mkdir()
     (tmp_path / "newest/.github").symlink_to(ROOT / ".github")
     output = tmp_path / "output"
@@ -697,8 +680,7 @@ def test_the_base_is_named_by_its_digest(tmp_path):
     assert re.fullmatch(r"image=python:3\.13-slim@sha256:[0-9a-f]{64}\n", output.read_text())
 
 
-def test_no_image_gets_a_tag_before_it_was_tried():
-    """On both architectures, by its digest."""
+def test_image_is_tried_on_both_architectures_before_tagging():
     jobs = read(ROOT / ".github/workflows/image.yml")["jobs"]
     assert "push-by-digest=true" in jobs["build"]["steps"][-1]["with"]["outputs"]
     assert jobs["try"]["strategy"]["matrix"]["runner"] == ["ubuntu-latest", "ubuntu-24.04-arm"]
@@ -706,8 +688,7 @@ def test_no_image_gets_a_tag_before_it_was_tried():
 
 
 @pytest.mark.slow
-def test_the_tags_of_the_line_follow(checkout):
-    """Whoever uses v1 or v1.2 has the newest."""
+def test_release_moves_version_line_tags(checkout):
     git(checkout, "push", "--quiet", "origin", "main:refs/tags/v1", "main:refs/tags/v1.2")
     release(checkout)
     origin = checkout.parent / "origin"
@@ -715,7 +696,7 @@ def test_the_tags_of_the_line_follow(checkout):
 
 
 @pytest.mark.slow
-def test_a_release_that_broke_off_can_be_run_again(checkout, tmp_path):
+def test_interrupted_release_can_be_rerun(checkout, tmp_path):
     """The last job makes the same commit anew, so nothing moves."""
     again = tmp_path / "again"
     git(tmp_path, "clone", "--quiet", str(checkout.parent / "origin"), str(again))
@@ -726,8 +707,7 @@ def test_a_release_that_broke_off_can_be_run_again(checkout, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_released_version_is_not_released_again(checkout):
-    """Nor are the tags of its line moved where it is tried."""
+def test_released_version_is_not_released_again(checkout):
     origin = checkout.parent / "origin"
     git(checkout, "push", "--quiet", "origin", "main:refs/tags/v1.2.3", "main:refs/tags/v1")
     before = git(origin, "show-ref")
@@ -740,8 +720,8 @@ def test_a_released_version_is_not_released_again(checkout):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("digest", ["", "sha256:0", f"{DIGEST}\n  evil: true"])
-def test_no_image_without_its_digest(checkout, digest):
-    """A tag in its place could be moved later."""
+def test_image_with_malformed_digest_is_rejected(checkout, digest):
+    """A tag instead could be moved later."""
     before = (checkout / "action.yml").read_text()
     done = play("Name the image in action.yml", checkout, IMAGE="ghcr.io/org/ci-evals", DIGEST=digest)
     assert done.returncode == 1
@@ -749,13 +729,12 @@ def test_no_image_without_its_digest(checkout, digest):
 
 
 @pytest.mark.slow
-def test_the_notes_are_the_versions_own(checkout):
-    """Without the heading, which the release has as its title."""
+def test_release_notes_are_those_of_the_version(checkout):
     release(checkout)
     assert (checkout / "notes.md").read_text() == "### Added\n\n- A thing.\n"
 
 
-def test_the_workflow_to_call_plays_no_base_branch_for_a_pull_request():
+def test_reusable_workflow_rejects_events_that_check_out_base_branch():
     """Its verdict would stand at the pull request, whose own code was never played."""
     first, *_ = read(REUSABLE)["jobs"]["evals"]["steps"]
     assert "exit 2" in first["run"]

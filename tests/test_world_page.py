@@ -24,8 +24,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_its_commands_do_what_it_says(folder):
-    """One passes, the other fails for the reason that stands beside it."""
+def test_commands_of_worlds_page_pass_and_fail_as_shown(folder):
     shell = blocks("sh", PAGE)[0]
     reason = re.search(r"# fails: (.+)", shell)[1]
     arguments = ["run", "refunds.yaml", "--provider=offline"]
@@ -40,8 +39,7 @@ def test_its_commands_do_what_it_says(folder):
     assert [finding["reason"] for finding in trial["findings"] if finding["outcome"] == "failed"] == [reason]
 
 
-def test_its_demo_agent_that_only_claims_is_noticed(folder):
-    """By what it has not booked; the address is where it listens."""
+def test_demo_agent_of_worlds_page_that_only_claims_fails(folder):
     served, played = map(shlex.split, blocks("sh", PAGE)[1].splitlines())
     (address,) = [word for word in played if word.startswith("--base-url=")]
     port = re.search(
@@ -64,8 +62,7 @@ def test_its_demo_agent_that_only_claims_is_noticed(folder):
     assert all("is absent, expected" in reason for reason in reasons)
 
 
-def test_its_table_names_every_field():
-    """As the format has them."""
+def test_worlds_page_lists_every_step_field():
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))
 
     assert [*rows] == [*KINDS] == [name for name in Step.model_fields if name != "timeout"]

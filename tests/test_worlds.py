@@ -92,8 +92,7 @@ def trials(results):
     return [trial for suite in results.suites for test in suite.tests for trial in test.trials]
 
 
-async def test_the_state_decides_not_the_words():
-    """The same words pass if the order is refunded, and fail if it is not."""
+async def test_state_check_decides_by_state_not_by_words():
     plan = make_plan({"name": "t", **TEST}, **WORLD)
     (does,) = trials(await played(plan, agent_that(refunds)))
     (claims,) = trials(await played(plan, agent_that()))
@@ -107,8 +106,8 @@ async def test_the_state_decides_not_the_words():
     assert change("SELECT * FROM orders") == []
 
 
-async def test_what_a_check_reads_is_probed_before_the_conversation_too():
-    """After the setup, and only the probes that a `state` check names: the others would cost time."""
+async def test_probe_of_state_check_runs_before_conversation_too():
+    """Other probes would cost time."""
     probes = WORLD["probes"] | {"other": WORLD["probes"]["order"]}
     plan = make_plan({"name": "t", **TEST}, **WORLD | {"probes": probes})
     (trial,) = trials(await played(plan, agent_that(refunds)))
@@ -118,7 +117,7 @@ async def test_what_a_check_reads_is_probed_before_the_conversation_too():
     assert trial.probes.keys() == {"order", "other"}
 
 
-async def test_agent_gets_nothing_of_the_world():
+async def test_agent_gets_no_setup_probes_or_teardown():
     """Addresses of databases may hold passwords."""
     agent = agent_that()
     await played(make_plan({"name": "t", **TEST, **WORLD}, **WORLD), agent)
@@ -127,8 +126,7 @@ async def test_agent_gets_nothing_of_the_world():
     assert (session.test.setup, session.test.probes, session.test.teardown) == ((), {}, ())
 
 
-async def test_a_setup_that_fails_is_not_the_agents_fault():
-    """The trial is errored with a cause of its own, retried as any other, and the agent is not asked."""
+async def test_failed_setup_errors_trial_without_asking_agent():
     agent = agent_that()
     world = WORLD | {"setup": [*WORLD["setup"], sql("INSERT INTO gone VALUES (1)")]}
     results = await played(make_plan({"name": "t", **TEST}, **world), agent, retries=1)
@@ -144,8 +142,7 @@ async def test_a_setup_that_fails_is_not_the_agents_fault():
     assert change("SELECT * FROM orders") == []
 
 
-async def test_a_setup_that_works_the_second_time():
-    """A retry has a fresh world."""
+async def test_retry_runs_setup_again():
     once = {"command": ["sh", "-c", "test -e seen || { touch seen; exit 1; }"]}
     world = WORLD | {"setup": [*WORLD["setup"], once]}
     (trial,) = trials(await played(make_plan({"name": "t", **TEST}, **world), agent_that(refunds), retries=1))
@@ -154,8 +151,7 @@ async def test_a_setup_that_works_the_second_time():
     assert (trial.status, trial.cause, trial.findings[0].outcome) == ("completed", None, "passed")
 
 
-async def test_a_probe_that_fails_leaves_its_checks_undecided():
-    """Whatever the agent said; the others are decided."""
+async def test_failed_probe_leaves_its_checks_undecided():
     result = {"criterion": "It says so", "strict": "contains", "text": "Done"}
     probes = {"order": sql("SELECT status FROM gone")}
     plan = make_plan({"name": "t", **TEST, "evaluations": [REFUNDED, result], "probes": probes})
@@ -168,8 +164,7 @@ async def test_a_probe_that_fails_leaves_its_checks_undecided():
     assert trial.status == "completed"
 
 
-async def test_a_teardown_follows_every_end_and_its_failure_is_a_warning():
-    """Also of conversations that fail."""
+async def test_teardown_runs_after_failure_and_its_own_failure_is_a_warning():
     world = WORLD | {"teardown": [*WORLD["teardown"], {"command": ["/no/such/program"]}]}
     results = await played(
         make_plan({"name": "t", **TEST}, **world), agent_that(lambda _: AgentError("gone"))
@@ -180,8 +175,7 @@ async def test_a_teardown_follows_every_end_and_its_failure_is_a_warning():
     assert any("the teardown of a conversation failed once" in warning for warning in results.run.warnings)
 
 
-async def test_an_interrupted_run_still_tears_down():
-    """The conversation is cut off, the order is gone."""
+async def test_interrupted_run_runs_teardown():
     stop, asked = Stop(), asyncio.Event()
 
     class Hanging(fakes.ScriptedAgent):
@@ -200,8 +194,7 @@ async def test_an_interrupted_run_still_tears_down():
     assert change("SELECT * FROM orders") == []
 
 
-async def test_a_teardown_knows_the_session_of_a_conversation_that_was_cut_off():
-    """What the agent did in it can be found and removed."""
+async def test_teardown_knows_session_of_interrupted_conversation():
     stop = Stop()
 
     class Interrupted(fakes.ScriptedAgent):
@@ -226,8 +219,7 @@ async def test_a_teardown_knows_the_session_of_a_conversation_that_was_cut_off()
     assert not any("teardown" in warning for warning in results.run.warnings)
 
 
-async def test_a_teardown_that_hangs_does_not_hold_up_an_interrupted_run(monkeypatch):
-    """It has a few seconds, and is then killed."""
+async def test_hanging_teardown_of_interrupted_run_is_killed(monkeypatch):
     monkeypatch.setattr("ci_evals.conversation.in_world.TEARDOWN_SECONDS", 0.2)
     stop = Stop()
     world = {
@@ -276,8 +268,7 @@ def locked(name, lock=None, **fields):
     return {"name": name, **TEST, "evaluations": [result], "lock": lock, **fields}
 
 
-async def test_trials_with_one_lock_never_run_at_once_and_hold_up_no_others():
-    """Four slots are used though five trials share a lock."""
+async def test_trials_with_one_lock_run_one_at_a_time_and_block_no_others():
     agent = Watched()
     tests = [
         locked("a", "shop", loops=3),
@@ -293,8 +284,7 @@ async def test_trials_with_one_lock_never_run_at_once_and_hold_up_no_others():
 
 
 @pytest.mark.parametrize("parallel", [1, 3, 8])
-async def test_locks_end_with_the_run(parallel, tmp_path):
-    """A run that stops early leaves nobody waiting for a lock, and resumes with the same ones."""
+async def test_stopped_run_releases_locks_and_resumes_with_them(parallel, tmp_path):
     tests = [locked("a", "shop", loops=9), locked("b", "shop", loops=9), locked("c", "other", loops=2)]
     journal, agent = Journal(tmp_path), Watched()
     failing = fakes.ScriptedAgent(lambda test, heard: AgentError("gone"))
@@ -352,8 +342,7 @@ def results_of(folder):
 
 
 @pytest.mark.slow
-def test_a_run_from_the_command_line(suite, tmp_path):
-    """Probes are in the results and in all reports, without any secret; a replay has them too."""
+def test_probes_are_in_results_and_replay_without_secrets(suite, tmp_path):
     ran = ci_evals("run", "s.json", "--provider=offline", "--record=rec", "--output-dir=out", cwd=tmp_path)
     replayed = ci_evals(
         "run", "s.json", "--provider=offline", "--replay=rec", "--output-dir=again", cwd=tmp_path
@@ -377,8 +366,7 @@ def test_a_run_from_the_command_line(suite, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_agent_that_only_says_it_did_fails(suite, tmp_path):
-    """The gate closes."""
+def test_agent_that_only_claims_refund_fails_state_check(suite, tmp_path):
     ran = ci_evals(
         "run", "s.json", "--provider=offline", "--output-dir=out", cwd=tmp_path, env={"CLAIMS": "1"}
     )
@@ -390,8 +378,7 @@ def test_an_agent_that_only_says_it_did_fails(suite, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_a_run_after_its_teardown(suite, tmp_path, number):
-    """As a CI service cancels a job."""
+def test_signal_ends_run_after_teardown(suite, tmp_path, number):
     process = start(
         "run", "s.json", "--provider=offline", "--output-dir=out", cwd=tmp_path, env={"HANG": "1"}
     )
@@ -406,8 +393,8 @@ def test_a_signal_ends_a_run_after_its_teardown(suite, tmp_path, number):
     assert change("SELECT * FROM orders") == []
 
 
-async def test_a_judge_sees_the_state_and_may_rest_on_it():
-    """As the state after the conversation, without secrets; the simulated user does not see it."""
+async def test_judge_sees_probed_state_without_secrets():
+    """The simulated user does not see it."""
     quoted = fakes.judge_answer("pass", "The row says so.", (2, '"status": "refunded"'))
     judge, user = fakes.ScriptedLLM([quoted]), fakes.ScriptedLLM(["More", "###STOP###"])
     key = "shop-key-4f81aa02"

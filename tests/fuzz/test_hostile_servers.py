@@ -93,36 +93,32 @@ async def is_told(name: str, adapter: str = "http") -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_no_such_answer_is_one(name: str) -> None:
-    """It is refused in words, in time, and nothing is decided by it."""
+async def test_malformed_response_fails_turn_and_decides_nothing(name: str) -> None:
     await is_told(name)
 
 
 @pytest.mark.parametrize("adapter", ["openai", "aui"])
 @pytest.mark.parametrize("name", WORST)
-async def test_no_agent_over_http_takes_it(name: str, adapter: str) -> None:
-    """They share what reads answers."""
+async def test_worst_responses_fail_turn_in_every_http_adapter(name: str, adapter: str) -> None:
     await is_told(name, adapter)
 
 
 @pytest.mark.parametrize("adapter", ["langgraph", "a2a", "rasa"])
 @pytest.mark.parametrize("name", ["a bomb packed twice", "many values"])
-async def test_no_server_of_a_framework_gets_it_taken(name: str, adapter: str) -> None:
-    """Nor do these: what opens a conversation is read like any answer."""
+async def test_worst_responses_fail_opening_in_framework_adapters(name: str, adapter: str) -> None:
     await is_told(name, adapter)
 
 
 @pytest.mark.parametrize("name", hostile.READABLE)
-async def test_an_odd_answer_is_one_all_the_same(name: str) -> None:
-    """What can be read is read, and can be kept."""
+async def test_odd_but_readable_response_is_read(name: str) -> None:
     transcript = await played(hostile.READABLE[name])
     assert (transcript.status, transcript.turns[0].agent) == ("completed", "Hi")
     assert Transcript.model_validate_json(transcript.model_dump_json()) == transcript
 
 
 @pytest.mark.slow
-def test_the_memory_does_not_grow_with_what_is_sent() -> None:
-    """All of the above in one process, whose peak is looked at."""
+def test_memory_does_not_grow_with_response_size() -> None:
+    """All of the above in one process."""
     run = subprocess.run(
         [sys.executable, __file__],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

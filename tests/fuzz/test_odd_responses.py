@@ -55,8 +55,7 @@ def with_one_odd(exchange: recorded_http.Exchange, luck: random.Random) -> recor
         "rasa",
     ],
 )
-async def test_odd_values_are_read_or_refused(name: str) -> None:
-    """No other error than an agent's, and no reply that cannot be kept."""
+async def test_odd_value_in_recorded_response_is_read_or_rejected(name: str) -> None:
     luck = random.Random(name)
     for _ in range(TRIES):
         exchanges = recorded_http.load(RECORDED / f"{name}-refund.json")
