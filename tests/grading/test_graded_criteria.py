@@ -57,10 +57,7 @@ async def decide(
     result = answers[0] if callable(answers[0]) else answers
     llm = fakes.ScriptedLLM(result)
     test = Test(
-        name="Refund",
-        guidelines="You want a refund.",
-        turns=[{"user": "hi"}] * 3,
-        evaluations=[evaluation],
+        name="Refund", guidelines="You want a refund.", turns=[{"user": "hi"}] * 3, evaluations=[evaluation]
     )
     judge = Judge([llm], redactor or Redactor(), votes=votes)
     (finding,) = await grade(test, test.turns, transcript, judge)

@@ -84,11 +84,7 @@ async def test_a_pass_on_no_grounds(changes):
 
 @pytest.mark.parametrize(
     ("looked_at", "quotes", "left_out"),
-    [
-        ([1], [], "turn 2"),
-        ([2, 2], [], "turn 1"),
-        ([1], [(2, "Done.")], "turn 2"),
-    ],
+    [([1], [], "turn 2"), ([2, 2], [], "turn 1"), ([1], [(2, "Done.")], "turn 2")],
 )
 async def test_an_absence_is_one_from_every_turn(looked_at, quotes, left_out):
     """What a judge did not look for in some turn may be there: such a pass does not count, a fail stands."""

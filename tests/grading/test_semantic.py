@@ -104,8 +104,7 @@ async def test_too_few_vectors():
 
     semantic_matcher = SemanticMatcher(Forgetful(CAPITALS), Redactor())
     verdict = await semantic_matcher.decide(
-        check("Paris"),
-        Transcript(turns=(build.turn(1, agent="Rome"),), status=EndState.COMPLETED),
+        check("Paris"), Transcript(turns=(build.turn(1, agent="Rome"),), status=EndState.COMPLETED)
     )
     assert (verdict.cause, verdict.reason.endswith("it gave 1 vectors for 2 texts")) == (
         Cause.JUDGE_ERROR,

@@ -61,7 +61,7 @@ TALK = build.transcript(
     "| user: It is too small."
     "| agent: Done: you get 29.99 USD within five days. [REFUND_REQUEST]"
 ).turns
-TOLD = TALK[1].model_copy(
+ACTIONS_TURN = TALK[1].model_copy(
     update={
         "params": {"refund-reason": "too_small", "amount": 29.99, "partial": False},
         "rules": ("refund-window-open",),
@@ -74,7 +74,7 @@ GOOD_TEST = build.test_result(
     user_info={"name": "Dana", "orders": [1042]},
     trials=(
         build.trial_result(
-            turns=(TALK[0], TOLD),
+            turns=(TALK[0], ACTIONS_TURN),
             findings=(build.finding(reason="REFUND_REQUEST was executed in turn 1", evidence=(1,)), KIND),
             closing_remark="Thanks, that is all.",
             probes={
@@ -90,14 +90,13 @@ GOOD_TEST = build.test_result(
 @cache
 def good() -> Results:
     """Everything passed and the gate holds."""
-    suite = build.suite_result(
-        "Refunds",
-        GOOD_TEST,
-        description="What a shop owes its customers.",
-        **GROUPS,
-        judge_model="gpt-5-mini",
-    )
+    fields = GROUPS | {"description": "What a shop owes its customers.", "judge_model": "gpt-5-mini"}
+    suite = build.suite_result("Refunds", GOOD_TEST, **fields)
     return build.results(suite, interval=Interval(low=88.04, high=100.0), usage=USAGE)
+
+
+def of_trials(name: str, *trials, **fields) -> TestResult:
+    return build.test_result(name, trials=trials, **fields)
 
 
 @cache
@@ -113,31 +112,19 @@ def bad() -> Results:
         reason="In its second reply the agent blames the customer.\n\nIt also ends without a greeting.",
         evidence=(2,),
     )
-    flaky = build.test_result(
+    flaky = of_trials(
         "Refund after the window",
+        build.trial_result(1, turns=TALK, findings=(build.finding(), KIND)),
+        build.trial_result(2, turns=TALK, findings=(build.finding(), rude)),
         critical=True,
         line=40,
-        trials=(
-            build.trial_result(1, turns=TALK, findings=(build.finding(), KIND)),
-            build.trial_result(2, turns=TALK, findings=(build.finding(), rude)),
-        ),
     )
-    wrong = build.test_result(
-        "Exchange for another size",
-        trials=(
-            build.trial_result(
-                turns=TALK,
-                findings=(
-                    build.finding(
-                        "failed",
-                        criterion="The exchange workflow starts",
-                        reason="TURN was never executed; REFUND_REQUEST was, in turn 1",
-                    ),
-                    rude,
-                ),
-            ),
-        ),
+    idle = build.finding(
+        "failed",
+        criterion="The exchange workflow starts",
+        reason="TURN was never executed; REFUND_REQUEST was, in turn 1",
     )
+    wrong = of_trials("Exchange for another size", build.trial_result(turns=TALK, findings=(idle, rude)))
     run = build.results(
         build.suite_result("Refunds", GOOD_TEST, flaky, **GROUPS),
         build.suite_result("Exchanges", wrong, file="evals/exchanges.yaml"),
@@ -165,28 +152,20 @@ def undecided() -> Results:
         cause=Cause.NO_EVIDENCE,
         reason="no reply had a trace",
     )
-    silent = [
-        talk.model_copy(update=dict.fromkeys(("workflows", "params", "rules", "integrations")))
-        for talk in TALK
-    ]
-    return build.results(
-        build.suite_result(
-            "Refunds",
-            build.test_result(trials=(build.trial_result(turns=TALK, findings=(build.finding(), unjudged)),)),
-            build.test_result(
-                "No discount unasked",
-                trials=(build.trial_result(turns=silent, findings=(traceless, unjudged)),),
-            ),
-        ),
-        gate=build.decision(
-            build.check(
-                name="min-score", required=80, seen=100.0, seen_if_undecided_failed=50.0, passed=False
-            ),
-            build.check(name="max-errors", required=0, seen=1, passed=False),
-            exit_code=3,
-            reasons=("1 of 2 trials could not be judged",),
-        ),
+    no_trace = dict.fromkeys(("workflows", "params", "rules", "integrations"))
+    untraced = [turn.model_copy(update=no_trace) for turn in TALK]
+    gate = build.decision(
+        build.check("min-score", 80, 100.0, seen_if_undecided_failed=50.0, passed=False),
+        build.check("max-errors", 0, 1, passed=False),
+        exit_code=3,
+        reasons=("1 of 2 trials could not be judged",),
     )
+    traced = build.trial_result(turns=TALK, findings=(build.finding(), unjudged))
+    silent = build.trial_result(turns=untraced, findings=(traceless, unjudged))
+    suite = build.suite_result(
+        "Refunds", build.test_result(trials=(traced,)), of_trials("No discount unasked", silent)
+    )
+    return build.results(suite, gate=gate)
 
 
 @cache
@@ -199,36 +178,24 @@ def invalid() -> Results:
         turns=(),
         findings=(),
         duration_seconds=0.0,
-        attempts=(
-            Attempt(status=EndState.FAILED, error=refused),
-            Attempt(status=EndState.FAILED, error=refused),
-        ),
+        attempts=(Attempt(status=EndState.FAILED, error=refused),) * 2,
     )
     erred = build.trial_result(
         status=EndState.AGENT_ERROR,
         turns=(build.turn(agent="", error_response=True, error_detail="model overloaded"),),
         findings=(),
     )
-    tests = [build.test_result(f"Lost order {number}", trials=(lost,)) for number in range(1, 7)]
-    return build.results(
-        build.suite_result(
-            "Orders",
-            *tests,
-            build.test_result("Overloaded", trials=(erred,)),
-            build.test_result("Never begun", trials=(), not_run=2),
-        ),
-        run=build.run_info(status="stopped", stopped_because="--max-duration of 120 s was reached"),
-        gate=build.decision(
-            build.check(name="min-score", required=80, seen=None, passed=False),
-            build.check(name="max-errors", required=0, seen=7, passed=False),
-            exit_code=3,
-            reasons=(
-                "the run stopped early: --max-duration of 120 s was reached",
-                "2 of 9 trials did not run",
-                "7 of 7 trials errored",
-            ),
-        ),
+    tests = [of_trials(f"Lost order {number}", lost) for number in range(1, 7)]
+    tests += [of_trials("Overloaded", erred), of_trials("Never begun", not_run=2)]
+    stopped = "--max-duration of 120 s was reached"
+    gate = build.decision(
+        build.check("min-score", 80, None, passed=False),
+        build.check("max-errors", 0, 7, passed=False),
+        exit_code=3,
+        reasons=(f"the run stopped early: {stopped}", "2 of 9 trials did not run", "7 of 7 trials errored"),
     )
+    run = build.run_info(status="stopped", stopped_because=stopped)
+    return build.results(build.suite_result("Orders", *tests), run=run, gate=gate)
 
 
 BASE_COMMIT = "3aceb90018667fc15c6a5de9e5af1227deadbeef"
@@ -289,7 +256,7 @@ def base_run(*suites, **fields) -> Results:
 
 
 def against(head: Results, base: Results, **fields) -> Results:
-    """The run with its comparison. What depends on how noise is reckoned is told, of run and suites alike."""
+    """The run with its comparison, in which `fields` replace those of run and suites alike."""
     found = RunComparer(head, base).comparison()
     suites = tuple(replace(suite, **fields if suite.tests else {}) for suite in found.suites)
     return replace(head, comparison=replace(found, **(fields | {"suites": suites})))
@@ -315,17 +282,16 @@ def interval_of(*tests: TestResult) -> Interval | None:
 SIX = ("Refund in time", "Refund too late", "Lost parcel", "Wrong size", "Gift card", "Angry customer")
 
 
+def first_of_six(*trials: str) -> list[TestResult]:
+    """The first of the six tests, by their trials."""
+    return [played(name, letters) for name, letters in zip(SIX, trials, strict=False)]
+
+
 @cache
 def unproven() -> Results:
     """Six tests of three trials, a little worse than the baseline, as chance might have it."""
-    head = [
-        played(name, trials)
-        for name, trials in zip(SIX, ("ppp", "pph", "ppp", "php", "ppp", "hph"), strict=True)
-    ]
-    base = [
-        played(name, trials)
-        for name, trials in zip(SIX, ("ppp", "ppp", "ppp", "pph", "ppp", "hpp"), strict=True)
-    ]
+    head = first_of_six("ppp", "pph", "ppp", "php", "ppp", "hph")
+    base = first_of_six("ppp", "ppp", "ppp", "pph", "ppp", "hpp")
     bounds = interval_of(*head)
     run = build.results(
         build.suite_result("Refunds", *head, interval=bounds),
@@ -354,25 +320,14 @@ def proven() -> Results:
         build.suite_result("Refunds", *refunds, interval=interval_of(*refunds), min_score=70),
         build.suite_result("Exchanges", *turns, file="evals/exchanges.yaml", interval=interval_of(*turns)),
     ]
+    base_refunds = {"Refund in time": "ppppp", "Refund too late": "ppfhp", "Lost parcel": "ppppp"}
+    base_exchanges = dict.fromkeys(("Wrong size", "Two items", "Three items"), "ppppp")
     base = [
-        build.suite_result(
-            "Refunds",
-            played("Refund in time", "ppppp"),
-            played("Refund too late", "ppfhp"),
-            played("Lost parcel", "ppppp"),
-        ),
-        build.suite_result(
-            "Exchanges",
-            played("Wrong size", "ppppp"),
-            played("Two items", "ppppp"),
-            played("Three items", "ppppp"),
-        ),
+        build.suite_result("Refunds", *(played(*test) for test in base_refunds.items())),
+        build.suite_result("Exchanges", *(played(*test) for test in base_exchanges.items())),
     ]
-    run = build.results(
-        *head,
-        interval=interval_of(*refunds, *turns),
-        usage=replace(COSTLY, cost_usd=None, unpriced=("gpt-next",)),
-    )
+    usage = replace(COSTLY, cost_usd=None, unpriced=("gpt-next",))
+    run = build.results(*head, interval=interval_of(*refunds, *turns), usage=usage)
     policy = Policy(max_drops=read_drops("suite:Exchanges=40")[1], regression=Regression.ANY, max_errors=2)
     return decided(run, base_run(*base, git=Git()), policy)
 
@@ -381,22 +336,16 @@ def proven() -> Results:
 def incomparable() -> Results:
     """The judge's prompt is another one, and so is the model of the simulated user."""
     digests = build.run_info().digests
-    base = base_run(
-        build.suite_result("Refunds", GOOD_TEST),
-        digests=replace(digests, judge_prompt="x", models="y"),
-    )
-    policy = Policy(max_drop=5)
-    return decided(build.results(build.suite_result("Refunds", GOOD_TEST)), base, policy)
+    suite = build.suite_result("Refunds", GOOD_TEST)
+    base = base_run(suite, digests=replace(digests, judge_prompt="x", models="y"))
+    return decided(build.results(suite), base, Policy(max_drop=5))
 
 
 @cache
 def unsure() -> Results:
     """Five trials against three; two tests are flaky; nothing is proven."""
-    head = [
-        played(name, trials)
-        for name, trials in zip(SIX[:4], ("ppppp", "pphph", "ppppp", "fpppp"), strict=True)
-    ]
-    base = [played(name, trials) for name, trials in zip(SIX[:4], ("ppp", "ppp", "hpp", "ppp"), strict=True)]
+    head = first_of_six("ppppp", "pphph", "ppppp", "fpppp")
+    base = first_of_six("ppp", "ppp", "hpp", "ppp")
     groups = {
         name: tuple(
             replace(group, interval=Interval(low=62.5, high=98.44)) if group.score else group

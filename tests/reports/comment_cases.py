@@ -35,7 +35,7 @@ CONTEXT = SummaryContext(
 
 @dataclass(frozen=True)
 class Story:
-    """What a test is about: the turn that decides it, and what a judge says of it when it goes wrong."""
+    """What a test is about: the turn that decides it, and the judge's reasons if it passes or fails."""
 
     user: str
     good: str
@@ -97,7 +97,11 @@ REFUNDS = (
     "Refund in another currency",
 )
 DELIVERIES = ("Lost parcel", "Late parcel", "Wrong address", "Parcel at a neighbour", "Two parcels")
+CRITICAL = {"Refund in time", "Asks for a person"}
 HANDOVERS = ("Asks for a person", "Angry after three turns", "Threatens with a lawyer", "Asks in Spanish")
+
+
+TIMEOUT = "no reply within 120 s (POST /messages)"
 
 
 def trial(index: int, story: Story, letter: str) -> TrialResult:
@@ -107,14 +111,11 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
             index,
             status=EndState.FAILED,
             cause=FailureCause.AGENT_FAILED,
-            error="no reply within 120 s (POST /messages)",
+            error=TIMEOUT,
             duration_seconds=240.0,
             turns=(),
             findings=(),
-            attempts=(
-                Attempt(status=EndState.FAILED, error="no reply within 120 s (POST /messages)"),
-                Attempt(status=EndState.FAILED, error="no reply within 120 s (POST /messages)"),
-            ),
+            attempts=(Attempt(status=EndState.FAILED, error=TIMEOUT),) * 2,
         )
     idle, rude = letter == "f", letter in "fh"
     judged = build.finding(
@@ -126,12 +127,8 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
         evidence=story.evidence,
     )
     if letter == "u":
-        judged = replace(
-            judged,
-            outcome=Outcome.UNDECIDED,
-            cause=Cause.JUDGE_ERROR,
-            reason="the judge's answer was not in the form asked for, twice",
-        )
+        reason = "the judge's answer was not in the form asked for, twice"
+        judged = replace(judged, outcome=Outcome.UNDECIDED, cause=Cause.JUDGE_ERROR, reason=reason)
     strict = build.finding(
         "failed" if idle else "passed",
         criterion=story.workflow,
@@ -164,21 +161,10 @@ def suites(
     )
     out = []
     for name, file, story, names, other in drawn:
-        tests = [
-            played(
-                test, story, other.get(test, rest), critical=test in {"Refund in time", "Asks for a person"}
-            )
-            for test in names
-        ]
-        out.append(
-            build.suite_result(
-                name,
-                *tests,
-                file=file,
-                interval=cases.interval_of(*tests),
-                decided_share=decided_share(tests, ScoreRule(offline=False)),
-            )
-        )
+        tests = [played(test, story, other.get(test, rest), critical=test in CRITICAL) for test in names]
+        share = decided_share(tests, ScoreRule(offline=False))
+        interval = cases.interval_of(*tests)
+        out.append(build.suite_result(name, *tests, file=file, interval=interval, decided_share=share))
     return out
 
 
@@ -216,22 +202,16 @@ POLICY = Policy(
 def good() -> Results:
     """As good as before; one test was mended."""
     head = run(suites({}, {"Late parcel": "php"}, {}))
-    return cases.decided(
-        head, earlier(suites({"Refund for a gift": "hfh"}, {"Late parcel": "pph"}, {})), POLICY
-    )
+    base = earlier(suites({"Refund for a gift": "hfh"}, {"Late parcel": "pph"}, {}))
+    return cases.decided(head, base, POLICY)
 
 
 @cache
 def bad() -> Results:
     """The refund flow broke, and little else; what failed before fails still."""
     broken = dict.fromkeys(REFUNDS[:6], "fff") | {"Refund of a bundle": "hfh", "Refund in time": "hhf"}
-    head = run(
-        suites(
-            broken,
-            {"Two parcels": "hhh", "Lost parcel": "ppp", "Wrong address": "hpp"},
-            {"Asks in Spanish": "hhp"},
-        )
-    )
+    deliveries = {"Two parcels": "hhh", "Lost parcel": "ppp", "Wrong address": "hpp"}
+    head = run(suites(broken, deliveries, {"Asks in Spanish": "hhp"}))
     base = suites(
         {"Refund without receipt": "hph", "Partial refund": "php"},
         {"Two parcels": "hhh", "Lost parcel": "hfh", "Parcel at a neighbour": "hpp"},
@@ -243,14 +223,8 @@ def bad() -> Results:
 @cache
 def flaky() -> Results:
     """Nothing is proven: trials disagree here as they did before, on other tests. The base has no results."""
-    head = run(
-        suites(
-            {"Refund in time": "pph", "Partial refund": "hpp"},
-            {"Late parcel": "pfp"},
-            {"Asks in Spanish": "hhp"},
-        ),
-        OLDER,
-    )
+    refunds = {"Refund in time": "pph", "Partial refund": "hpp"}
+    head = run(suites(refunds, {"Late parcel": "pfp"}, {"Asks in Spanish": "hhp"}), OLDER)
     base = suites({"Refund for a gift": "phh"}, {"Late parcel": "hpp"}, {"Asks in Spanish": "php"})
     return cases.decided(head, earlier(base), replace(POLICY, min_score=95), of_base_commit=False)
 
@@ -281,26 +255,20 @@ def no_baseline() -> Results:
 @cache
 def skipped() -> Results:
     """A pull request from a fork, which has no secrets: nothing was played."""
-    drawn = (("Refunds", REFUND, REFUNDS), ("Delivery", DELIVERY, DELIVERIES))
-    parts = [
-        build.suite_result(
-            name,
-            *(build.test_result(test, trials=(), not_run=3, outcome="not_run") for test in names),
-            score=None,
-        )
-        for name, _, names in drawn
-    ]
-    return build.results(
-        *parts,
-        run=build.run_info(
-            id="7044-1",
-            status="skipped",
-            stopped_because="this fork has no secrets (llm-key and agent-key are missing)",
-            duration_seconds=0.0,
-            git=Git(commit="0" * 40, head_commit=HEAD, pull_request=215),
-        ),
-        gate=build.decision(passed=False, exit_code=0),
+
+    def suite(name: str, tests: tuple[str, ...]):
+        unplayed = (build.test_result(test, trials=(), not_run=3, outcome="not_run") for test in tests)
+        return build.suite_result(name, *unplayed, score=None)
+
+    run = build.run_info(
+        id="7044-1",
+        status="skipped",
+        stopped_because="this fork has no secrets (llm-key and agent-key are missing)",
+        duration_seconds=0.0,
+        git=Git(commit="0" * 40, head_commit=HEAD, pull_request=215),
     )
+    gate = build.decision(passed=False, exit_code=0)
+    return build.results(suite("Refunds", REFUNDS), suite("Delivery", DELIVERIES), run=run, gate=gate)
 
 
 UNTRACED = dict.fromkeys(("workflows", "params", "rules", "integrations"))

@@ -20,41 +20,36 @@ def failing(name, **fields):
     return build.test_result(name, trials=(build.trial_result(findings=(finding,)),), **fields)
 
 
-def test_a_run_that_holds_and_fails_nothing_says_nothing():
-    """Annotations on a green build are noise."""
+def annotations_of(*tests, file="evals/refunds.json", **fields):
+    suite = build.suite_result("Refunds", *tests, file=file)
+    return annotations(story_of(build.results(suite, **fields)))
+
+
+def test_passed_run_has_no_annotations_even_if_criteria_are_undecided():
     assert annotations(story_of(cases.good())) == ()
+    unmeasured = build.finding("undecided", kind="judged", cause=Cause.NO_MODEL, reason="no model")
+    trial = build.trial_result(findings=(build.finding(), unmeasured))
+    assert annotations_of(build.test_result(trials=(trial,), outcome="passed", passed=True)) == ()
 
 
 def test_failed_test_is_annotated_at_its_line():
-    """With its criterion and the reason, behind the verdict on the run."""
-    suite = build.suite_result("Refunds", failing("Late parcel", line=31), file="evals/refunds.json")
-    verdict, failed = annotations(story_of(build.results(suite, gate=BROKEN)))
+    verdict, failed = annotations_of(failing("Late parcel", line=31), gate=BROKEN)
     assert (verdict.severity, verdict.file) == (Severity.ERROR, None)
     assert verdict.message == "Evals failed: 0 / 100, 80 required. 0 of 1 tests pass."
     assert (failed.severity, failed.file, failed.line) == (Severity.ERROR, "evals/refunds.json", 31)
     assert failed.title == "Failed: Late parcel"
     assert failed.message == "Score 0.0. It pays back: no refund was started"
+    bundled = annotations_of(failing("Vacation"), file="demo:hr", gate=BROKEN)
+    assert {one.file for one in bundled} == {None}
 
 
-def test_failed_test_is_a_warning_if_the_gate_passes():
-    """The build is green: it must not look red."""
-    (failed,) = annotations(story_of(build.results(build.suite_result("Refunds", failing("Late parcel")))))
-    assert failed.severity is Severity.WARNING
+def test_failed_test_is_a_warning_if_the_gate_passes_or_is_only_reported():
+    for gate in (build.decision(), build.decision(*BROKEN.checks, exit_code=0)):
+        (failed,) = annotations_of(failing("Late parcel"), gate=gate)
+        assert (failed.severity, failed.title) == (Severity.WARNING, "Failed: Late parcel")
 
 
-def test_a_gate_that_is_only_reported_makes_no_error():
-    """`--no-gate` asks for a green build: failed tests are warnings, and no line says that the gate fails."""
-    reported = build.decision(*BROKEN.checks, exit_code=0)
-    annotation_lines = annotations(
-        story_of(build.results(build.suite_result("Refunds", failing("Late parcel")), gate=reported))
-    )
-    assert [(one.severity, one.title) for one in annotation_lines] == [
-        (Severity.WARNING, "Failed: Late parcel")
-    ]
-
-
-def test_the_verdict_is_the_heading_and_the_numbers():
-    """In the words of the comment, with the other checks that failed."""
+def test_verdict_annotation_has_heading_failed_checks_and_numbers():
     verdict = annotations(story_of(cases.unproven()))[0]
     assert verdict.message == (
         "Evals failed: 1 test broke since the baseline. "
@@ -63,105 +58,69 @@ def test_the_verdict_is_the_heading_and_the_numbers():
     )
 
 
-def test_the_worst_come_first():
+def test_annotations_are_ordered_by_severity_of_the_failure():
     """Newly failing before long failing, critical before others, then the lowest score."""
-    half = (build.finding("failed"), build.finding("passed"))
+    half = (build.trial_result(findings=(build.finding("failed"), build.finding("passed"))),)
     tests = (
-        build.test_result("Half", trials=(build.trial_result(findings=half),)),
+        build.test_result("Half", trials=half),
         failing("Zero"),
-        build.test_result("Critical half", trials=(build.trial_result(findings=half),), critical=True),
+        build.test_result("Critical half", trials=half, critical=True),
     )
-    annotation_lines = annotations(
-        story_of(build.results(build.suite_result("Refunds", *tests), gate=BROKEN))
-    )
-    assert [one.title for one in annotation_lines[1:]] == [
-        "Failed: Critical half",
-        "Failed: Zero",
-        "Failed: Half",
-    ]
-    newly = [one for one in annotations(story_of(cases.proven())) if "passed in the baseline" in one.message]
-    assert newly
-    assert annotations(story_of(cases.proven()))[1] == newly[0]
-    annotation_lines = [one.title for one in annotations(story_of(comment_cases.failed_example()))[1:]]
-    assert annotation_lines == ["Failed: Refuses a refund after 30 days", "Failed: Refund within 30 days"]
+    titles = [one.title for one in annotations_of(*tests, gate=BROKEN)[1:]]
+    assert titles == ["Failed: Critical half", "Failed: Zero", "Failed: Half"]
+    assert "passed in the baseline" in annotations(story_of(cases.proven()))[1].message
+    titles = [one.title for one in annotations(story_of(comment_cases.failed_example()))[1:]]
+    assert titles == ["Failed: Refuses a refund after 30 days", "Failed: Refund within 30 days"]
 
 
-def test_names_of_options_keep_their_case():
-    """They are searched for."""
+def test_option_names_keep_their_case():
     (warning, *_) = annotations(story_of(comment_cases.no_baseline()))
     assert " max-drop and regression were not checked: " in warning.message
 
 
-def test_what_came_to_nothing_is_a_warning_with_its_cause():
-    """A trial that failed, a verdict that could not be reached; a judge that nobody wanted is neither."""
+def test_errors_and_missing_verdicts_are_warnings_with_their_cause():
+    """A judge that nobody configured is neither."""
     broken = build.trial_result(status=EndState.FAILED, error="the agent did not answer", findings=())
-    open_ = build.finding("undecided", kind="judged", cause=Cause.JUDGE_ERROR, reason="it answered nothing")
+    judge_error = build.finding("undecided", kind="judged", cause=Cause.JUDGE_ERROR, reason="no answer")
     no_judge = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE)
-    tests = [
-        build.test_result(name, trials=(trial,))
-        for name, trial in (
-            ("Broken", broken),
-            ("Open", build.trial_result(findings=(open_,))),
-            ("Unjudged", build.trial_result(findings=(no_judge,))),
-        )
-    ]
-    annotation_lines = annotations(story_of(build.results(build.suite_result("Refunds", *tests))))
-    assert [(one.severity, one.title) for one in annotation_lines] == [
-        (Severity.WARNING, "Errored: Broken"),
-        (Severity.WARNING, "Undecided: Open"),
-    ]
-    assert annotation_lines[0].message == "1 trial errored: the agent did not answer"
-    assert annotation_lines[1].message == "1 criterion undecided: it answered nothing"
+    errored, undecided = annotations_of(
+        build.test_result("Broken", trials=(broken,)),
+        build.test_result("Open", trials=(build.trial_result(findings=(judge_error,)),)),
+        build.test_result("Unjudged", trials=(build.trial_result(findings=(no_judge,)),)),
+    )
+    assert {errored.severity, undecided.severity} == {Severity.WARNING}
+    assert errored.title == "Errored: Broken"
+    assert errored.message == "1 trial errored: the agent did not answer"
+    assert undecided.title == "Undecided: Open"
+    assert undecided.message == "1 criterion undecided: no answer"
 
 
-def test_shared_cause_is_shown_once():
-    """At the first test's line, with how many it met: an agent that is down makes no ten warnings."""
+def test_shared_error_is_annotated_once_with_the_number_of_tests():
     lost = build.trial_result(status=EndState.FAILED, error="the agent refused the connection", findings=())
     tests = [build.test_result(f"Lost {number}", trials=(lost, lost), line=number) for number in range(1, 6)]
-    rest = build.test_result("Never begun", trials=(), not_run=3, line=60)
-    annotation_lines = annotations(
-        story_of(build.results(build.suite_result("Refunds", *tests, rest, file="evals/r.yaml")))
-    )
-    assert [(one.title, one.file, one.line) for one in annotation_lines] == [
-        ("Errored: 5 tests", "evals/r.yaml", 1),
-        ("Not run: Never begun", "evals/r.yaml", 60),
-    ]
-    assert annotation_lines[0].message == (
+    unplayed = build.test_result("Never begun", trials=(), not_run=3, line=60)
+    errored, not_run = annotations_of(*tests, unplayed)
+    assert (errored.title, errored.file, errored.line) == ("Errored: 5 tests", "evals/refunds.json", 1)
+    assert errored.message == (
         "10 trials errored: the agent refused the connection. "
         "5 tests affected: Lost 1; Lost 2; Lost 3; and 2 more tests"
     )
-    assert annotation_lines[1].message == "3 trials not run: the run ended before"
+    assert (not_run.title, not_run.line) == ("Not run: Never begun", 60)
+    assert not_run.message == "3 trials not run: the run ended before"
 
 
-def test_what_a_passed_test_lacks_is_no_warning():
-    """As under --provider=offline, where nobody wanted the verdict."""
-    unmeasured = build.finding("undecided", kind="judged", cause=Cause.NO_MODEL, reason="no model")
-    trial = build.trial_result(findings=(build.finding(), unmeasured))
-    test = build.test_result(trials=(trial,), outcome="passed", passed=True)
-    assert annotations(story_of(build.results(build.suite_result("Refunds", test)))) == ()
-
-
-def test_a_bundled_suite_is_no_file():
-    """Nobody's repository has it."""
-    suite = build.suite_result("HR", failing("Vacation"), file="demo:hr")
-    assert {one.file for one in annotations(story_of(build.results(suite, gate=BROKEN)))} == {None}
-
-
-def test_a_skipped_run_is_a_notice():
-    """Not an error: nothing was tested."""
+def test_skipped_run_is_a_notice():
     run = build.run_info(status="skipped", stopped_because="this fork has no secrets")
-    suite = build.suite_result("Refunds", build.test_result(trials=(), not_run=1))
-    skipped = build.results(suite, run=run, gate=build.decision(passed=False, exit_code=0))
-    (notice,) = annotations(story_of(skipped))
+    gate = build.decision(passed=False, exit_code=0)
+    (notice,) = annotations_of(build.test_result(trials=(), not_run=1), run=run, gate=gate)
     assert notice.severity is Severity.NOTICE
     assert notice.message == "Evals skipped: this fork has no secrets."
 
 
 @pytest.mark.parametrize("case", sorted(cases.CASES.keys() - {"unproven"}))  # no text that `proven` lacks
-@given(text=hostile_text.any_text)
-def test_hostile_text_is_one_harmless_line(case, text):
-    """Whatever agents, judges and suites wrote."""
-    for one in annotations(story_of(hostile_text.fill_free_text(cases.made(case), text))):
+@given(text=hostile.texts)
+def test_hostile_text_in_annotations_is_one_inert_line(case, text):
+    for one in annotations(story_of(hostile.poisoned(cases.made(case), text))):
         for message in (one.title, one.message):
             assert len(message.splitlines()) <= 1
             assert hostile_text.log_commands(message.removeprefix("::")) == []

@@ -28,7 +28,7 @@ RUNS = {
 }
 
 
-def drawn(results) -> ET.Element:
+def picture_of(results) -> ET.Element:
     return ET.fromstring("".join(badge.files(story_of(results))[BADGE]))
 
 
@@ -40,9 +40,8 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("message", RUNS)
-def test_badge_says_whether_the_gate_passed(message):
-    """With the score as reports show it, never rounded up: drawn, to those who hear it, and as data."""
-    picture = drawn(RUNS[message])
+def test_badge_shows_gate_outcome_and_score(message):
+    picture = picture_of(RUNS[message])
     assert [node.text for node in picture.iter(f"{SVG}text")] == ["evals", message]
     assert picture.find(f"{SVG}title").text == f"evals: {message}"
     assert (picture.get("role"), picture.get("aria-label")) == ("img", f"evals: {message}")
@@ -50,16 +49,14 @@ def test_badge_says_whether_the_gate_passed(message):
     assert data == {"schemaVersion": 1, "label": "evals", "message": message, "color": data["color"]}
 
 
-def test_the_docs_name_the_words_that_are_written():
-    """Each of them, and no others."""
+def test_docs_list_all_badge_texts():
     page = Path(__file__).parents[2].joinpath("docs/report.md").read_text()
     paragraph = page.partition("shows the result in two words:")[2].partition("`badge.svg`")[0]
     named = set(re.findall(r"`([^`]+)`", " ".join(paragraph.split())))
     assert {re.sub(r"[\d.]+", "N", text) for text in named} == {re.sub(r"[\d.]+", "N", text) for text in RUNS}
 
 
-def test_colours_tell_the_cases_apart():
-    """Both in the picture and, by their names, in the data."""
+def test_badge_color_follows_the_outcome():
     fields = {message: badge.badge_of(story_of(run)) for message, run in RUNS.items()}
     assert fields["100.0 passed"].shade == "brightgreen"
     assert {fields["failed 78.1"].shade, fields["failed 79.9"].shade} == {"red"}
@@ -67,9 +64,8 @@ def test_colours_tell_the_cases_apart():
 
 
 @pytest.mark.parametrize("message", RUNS)
-def test_it_can_be_read(message):
-    """White on each ground has a contrast of 4.5 at least; texts take their place whatever the font."""
-    picture = drawn(RUNS[message])
+def test_badge_text_has_contrast_and_does_not_overlap(message):
+    picture = picture_of(RUNS[message])
     for ground in (*picture.iter(f"{SVG}rect"), *picture.iter(f"{SVG}path")):
         assert 1.05 / (luminance(ground.get("fill")) + 0.05) >= 4.5
     whole = int(picture.get("width"))

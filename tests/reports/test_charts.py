@@ -48,7 +48,7 @@ def run(tests: dict[str, tuple], run_id: str = "head", suite: str = "S", **field
     return build.results(build.suite_result(suite, *made, categories=tone), **fields)
 
 
-def drawn(
+def charts_of(
     head: Results, base: Results | None = None, others: tuple[ComparisonRun, ...] = ()
 ) -> dict[str, Figure]:
     """All charts of a run by their names, compared with `base` if it is given."""
@@ -90,12 +90,12 @@ def check(figure: Figure) -> None:
             assert low <= height + 0.2
 
 
-def texts(figure: Figure) -> list[str]:
+def chart_texts(figure: Figure) -> list[str]:
     """Everything that is written in a chart."""
     return [element.text or "" for element in ET.fromstring(figure.svg).iter(f"{SVG}text")]
 
 
-def marks(figure: Figure, kind: str) -> int:
+def count_of_class(figure: Figure, kind: str) -> int:
     """How many elements have this class, those of the key apart."""
     found = [kind in element.get("class", "").split() for element in ET.fromstring(figure.svg).iter()]
     return sum(found)
@@ -118,29 +118,30 @@ def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **f
     )
 
 
-def test_scores_are_shown_with_what_the_gate_asks():
-    """A suite that misses its floor is told in words and by another mark."""
-    floors = build.decision(build.check(name="min-score", required=80, seen=60, passed=False))
-    figures = drawn(run({"a": (score_trial(60),)}, gate=floors))
-    assert "60.0, minimum 80" in texts(figures["scores"])
-    assert figures["scores"].rows == [("S", "60.0", "n/a", "80", "")]
-    assert marks(figures["scores"], "c-bad") == 2
+def test_score_below_its_minimum_is_marked():
+    minimum = build.decision(build.check(name="min-score", required=80, seen=60, passed=False))
+    figure = charts_of(run({"a": (score_trial(60),)}, gate=minimum))["scores"]
+    assert "60.0, minimum 80" in chart_texts(figure)
+    assert figure.rows == [("S", "60.0", "n/a", "80", "")]
+    assert count_of_class(figure, "c-bad") == 2
 
 
-def test_a_floor_missed_by_undecided_verdicts_shows_the_score_that_missed_it():
-    """A score above its minimum is never marked as too low."""
-    figure = drawn(cases.made("undecided"))["scores"]
-    assert "50.0, minimum 80" in texts(figure)
-    assert "100.0, minimum 80" not in texts(figure)
+def test_minimum_missed_by_undecided_verdicts_shows_the_deciding_score():
+    figure = charts_of(cases.made("undecided"))["scores"]
+    assert "50.0, minimum 80" in chart_texts(figure)
+    assert "100.0, minimum 80" not in chart_texts(figure)
     assert figure.says == "Refunds: 100.0; 1 suite below the minimum if undecided counts as failed."
 
 
-def test_several_suites_stand_below_the_whole_run():
-    """Each with its baseline; the run's first."""
-    suites = [build.suite_result(name, build.test_result(trials=(score_trial(s),))) for name, s in PAIRS]
-    head = build.results(*suites)
-    same = [build.suite_result(name, build.test_result(trials=(score_trial(90),))) for name, _ in PAIRS]
-    figure = drawn(head, build.results(*same, run=build.run_info(id="base")))["scores"]
+def test_suites_are_listed_below_the_whole_run_with_their_baselines():
+    def suites(*points):
+        return [
+            build.suite_result(name, build.test_result(trials=(score_trial(score),)))
+            for name, score in zip(("one", "two"), points, strict=True)
+        ]
+
+    base = build.results(*suites(90, 90), run=build.run_info(id="base"))
+    figure = charts_of(build.results(*suites(40, 80)), base)["scores"]
     assert [(row[0], row[1], row[4]) for row in figure.rows] == [
         ("All suites", "60.0", "90.0"),
         ("one", "40.0", "90.0"),
@@ -149,16 +150,12 @@ def test_several_suites_stand_below_the_whole_run():
     assert "Lowest: one, 40.0; highest: two, 80.0" in figure.says
 
 
-PAIRS = (("one", 40), ("two", 80))
-
-
-def test_tests_that_changed_stand_the_deepest_fall_first():
-    """Those that did not are counted."""
+def test_changed_tests_are_ordered_by_change():
     before = {"a": (score_trial(100),), "b": (score_trial(50),), "c": (score_trial(70),), "d": ()}
     after = {"a": (score_trial(90),), "b": (score_trial(60),), "c": (score_trial(70),), "d": ()}
     after["e"] = before["e"] = (score_trial(20),)
     after["a2"], before["a2"] = (score_trial(10),), (score_trial(100),)
-    figure = drawn(run(after), run(before, "base"))["changes"]
+    figure = charts_of(run(after), run(before, "base"))["changes"]
     assert [row[1:] for row in figure.rows] == [
         ("a2", "100.0", "10.0", "−90.0"),
         ("a", "100.0", "90.0", "−10.0"),
@@ -167,130 +164,113 @@ def test_tests_that_changed_stand_the_deepest_fall_first():
     assert figure.says == "2 tests dropped, 1 rose, 2 unchanged."
 
 
-def test_many_changes_are_cut_and_counted():
-    """The table has all."""
+def test_chart_of_many_changes_is_cut_and_its_table_is_not():
     names = [f"t{number}" for number in range(40)]
     after = {name: (score_trial(number),) for number, name in enumerate(names)}
-    figure = drawn(run(after), run({name: (score_trial(100),) for name in names}, "base"))["changes"]
-    assert "and 15 more tests" in texts(figure)
+    figure = charts_of(run(after), run({name: (score_trial(100),) for name in names}, "base"))["changes"]
+    assert "and 15 more tests" in chart_texts(figure)
     assert len(figure.rows) == 40
 
 
-def test_without_the_baseline_the_named_changes_are_shown():
-    """As where a page is made of a results file alone."""
+def test_changes_are_shown_from_the_comparison_without_the_baseline():
     head = run({"a": (score_trial(20),), "b": (score_trial(100),)})
     base = run({"a": (score_trial(100),), "b": (score_trial(100),)}, "base")
     comparison = RunComparer(head, base).comparison()
-    figures = drawn(replace(head, comparison=comparison))
+    figures = charts_of(replace(head, comparison=comparison))
     assert [row[1] for row in figures["changes"].rows] == ["a"]
     assert figures["changes"].says == "1 test dropped, 0 rose, 1 unchanged."
-    assert "changes" not in drawn(head)
+    assert "changes" not in charts_of(head)
 
 
-def test_latency_is_counted_and_its_middle_and_end_are_marked():
-    """Of this run and of the baseline; far times want an axis of equal factors."""
+def test_latency_chart_counts_replies_and_marks_median_and_p95():
     near = run({"a": (score_trial(100, seconds=(1, 2, 2, 3)),)})
-    figure = drawn(near, run({"a": (score_trial(100, seconds=(4,)),)}, "base"))["latency"]
+    figure = charts_of(near, run({"a": (score_trial(100, seconds=(4,)),)}, "base"))["latency"]
     assert sum(int(row[1]) for row in figure.rows) == 4
-    assert "this run: median 2.00 s, p95 3.00 s" in texts(figure)
-    assert "baseline: median 4.00 s, p95 4.00 s" in texts(figure)
-    far = drawn(run({"a": (score_trial(100, seconds=(0, 0.1, 0.2, 300)),)}))["latency"]
+    assert "this run: median 2.00 s, p95 3.00 s" in chart_texts(figure)
+    assert "baseline: median 4.00 s, p95 4.00 s" in chart_texts(figure)
+    far = charts_of(run({"a": (score_trial(100, seconds=(0, 0.1, 0.2, 300)),)}))["latency"]
     assert sum(int(row[1]) for row in far.rows) == 4
     assert far.headers[0] == "seconds"
 
 
-def test_cost_stands_against_quality():
-    """Where other runs have a known cost; which of them are beaten is told."""
+def test_cost_chart_names_the_pareto_frontier_of_runs_with_known_cost():
     spent = Usage(cost_usd=0.4)
     head = run({"a": (score_trial(85),)}, usage=spent)
     comparison_runs = (other(1, 95, 1.5), other(2, 70, 0.9), other(3, None, 0.9), other(4, 70, None))
-    figure = drawn(head, others=comparison_runs)["cost"]
+    figure = charts_of(head, others=comparison_runs)["cost"]
     assert [row[0] for row in figure.rows] == ["this run", "run-2", "run-1"]
     assert figure.rows[1][4] == "this run"
     assert figure.says == "2 of 3 runs on the Pareto frontier: this run; run-1."
-    dear = drawn(run({"a": (score_trial(60),)}, usage=spent), others=(other(1, 70, 0.1, models=("m",)),))[
-        "cost"
-    ]
-    assert dear.says == "1 of 2 runs on the Pareto frontier: run-1. This run is beaten by run-1."
-    assert "cost" not in drawn(run({"a": (score_trial(85),)}), others=comparison_runs)
+    dearer = run({"a": (score_trial(60),)}, usage=spent)
+    beaten = charts_of(dearer, others=(other(1, 70, 0.1, models=("m",)),))["cost"]
+    assert beaten.says == "1 of 2 runs on the Pareto frontier: run-1. This run is beaten by run-1."
+    assert "cost" not in charts_of(run({"a": (score_trial(85),)}), others=comparison_runs)
 
 
-def test_two_runs_with_the_same_models_are_no_frontier():
+def test_cost_chart_needs_a_third_run_or_other_models():
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
-    assert "cost" not in drawn(head, others=(other(1),))
-    assert "cost" in drawn(head, others=(other(1, models=("another",)),))
-    assert "cost" in drawn(head, others=(other(1), other(2)))
+    assert "cost" not in charts_of(head, others=(other(1),))
+    assert "cost" in charts_of(head, others=(other(1, models=("another",)),))
+    assert "cost" in charts_of(head, others=(other(1), other(2)))
 
 
-def test_runs_are_named_by_the_end_of_their_path():
-    """By the whole where that would tell two alike."""
+def test_runs_are_named_by_the_distinguishing_end_of_their_path():
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
     paths = ("past/large", "past/small/", "a/x", "b/x")
-    figure = drawn(head, others=tuple(other(n, label=path) for n, path in enumerate(paths, start=1)))["cost"]
+    figure = charts_of(head, others=tuple(other(n, label=path) for n, path in enumerate(paths, start=1)))[
+        "cost"
+    ]
     assert {row[0] for row in figure.rows} == {"this run", "large", "small", "a/x", "b/x"}
 
 
-def test_a_trend_wants_three_runs():
-    """In the order of time, whatever order they come in."""
+def test_trend_needs_three_runs_and_is_in_order_of_time():
     head = run({"a": (score_trial(85),)})
     two = (other(1, 70, run_outcome=RunOutcome.FAILED), other(2, 90, interval=Interval(low=80, high=95)))
-    figure = drawn(head, others=two)["trend"]
+    figure = charts_of(head, others=two)["trend"]
     assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
     assert figure.says == "3 runs, 2026-11-19 to 2026-11-21: scores 70.0 to 90.0; 2 passed, 1 failed."
-    assert "trend" not in drawn(head, others=two[:1])
+    assert "trend" not in charts_of(head, others=two[:1])
 
 
-def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():
-    """The score of the first is shown as such, and bought nothing; the others are no part of a trend."""
+def test_runs_without_verdict_or_trials_are_left_out_of_cost_and_trend():
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
     comparison_runs = (
         other(1, 99, 0.01, run_outcome=RunOutcome.NO_VERDICT),
         other(2, 70, models=("another",)),
         other(3, None, run_outcome=RunOutcome.SKIPPED),
     )
-    figures = drawn(head, others=comparison_runs)
+    figures = charts_of(head, others=comparison_runs)
     assert [row[0] for row in figures["cost"].rows] == ["this run", "run-2"]
-    assert [row[5] for row in figures["trend"].rows] == [
-        RunOutcome.PASSED.value.words,
-        RunOutcome.NO_VERDICT.value.words,
-        RunOutcome.PASSED.value.words,
-    ]
+    outcomes = (RunOutcome.PASSED, RunOutcome.NO_VERDICT, RunOutcome.PASSED)
+    assert [row[5] for row in figures["trend"].rows] == [outcome.value.words for outcome in outcomes]
     assert figures["trend"].says.endswith("; 2 passed, 1 without a verdict.")
     unsure = replace(head, gate=build.decision(passed=False, exit_code=3))
-    assert "cost" not in drawn(unsure, others=comparison_runs)
+    assert "cost" not in charts_of(unsure, others=comparison_runs)
 
 
-def test_nothing_is_shown_of_a_run_without_trials():
-    """There is nothing to see in it."""
-    assert drawn(run({"a": ()})) == {}
-
-
-@each_row("text", hostile_text.CORPUS)
-def test_foreign_text_stays_text(text):
-    """In names of suites, tests, groups, models and runs."""
+@each_row("text", hostile.CORPUS)
+def test_hostile_names_do_not_break_charts(text):
     name = text or "x"
     role = RoleUsage(role="judge", model=name, calls=2, input_tokens=900, output_tokens=100)
     head = run({name: (score_trial(10),)}, suite=name, usage=Usage(cost_usd=1, by_role=(role,)))
     base = run({name: (score_trial(100),)}, "base", name)
     others = tuple(other(n, label=name, commit=name, cost=n) for n in range(1, 5))
-    assert {"scores", "changes", "cost", "trend"} <= set(drawn(head, base, others))
+    assert {"scores", "changes", "cost", "trend"} <= set(charts_of(head, base, others))
 
 
-def test_the_smallest_numbers_are_as_good_as_none():
-    """Times and costs that are above zero, and no more than that."""
+def test_run_without_trials_has_no_charts():
+    assert charts_of(run({"a": ()})) == {}
+
+
+def test_extreme_and_contradictory_numbers_do_not_break_charts():
     least = 5e-324
     head = run({"a": (score_trial(60, seconds=(least, least)),)}, usage=Usage(cost_usd=least))
-    assert drawn(head, others=(other(1, cost=least),))["latency"].rows == [("0 to 1", "2")]
-    assert {"cost", "latency"} <= set(drawn(head, others=(other(1, cost=1.0), other(2, cost=least))))
-
-
-def test_numbers_of_foreign_files_need_not_agree():
-    """A run with a score none of whose suites has one; a floor beyond all scores."""
-    lost = build.suite_result("S", build.test_result(trials=(build.trial_result(status="failed"),)))
-    floor = build.check(name="min-score", required=1e300, seen=None, passed=False)
-    figures = drawn(build.results(lost, lost, score=50, gate=build.decision(floor)))
-    assert "scores" not in figures
-    assert drawn(run({"a": (score_trial(60),)}, gate=build.decision(floor)))["scores"].rows[0][1] == "60.0"
+    assert charts_of(head, others=(other(1, cost=least),))["latency"].rows == [("0 to 1", "2")]
+    assert {"cost", "latency"} <= set(charts_of(head, others=(other(1, cost=1.0), other(2, cost=least))))
+    unscored = build.suite_result("S", build.test_result(trials=(build.trial_result(status="failed"),)))
+    minimum = build.decision(build.check(name="min-score", required=1e300, seen=None, passed=False))
+    assert "scores" not in charts_of(build.results(unscored, unscored, score=50, gate=minimum))
+    assert charts_of(run({"a": (score_trial(60),)}, gate=minimum))["scores"].rows[0][1] == "60.0"
 
 
 seconds = st.sampled_from([0.0, 5e-324, 1e-12, 0.004, 0.5, 1.0, 1.1, 7.0, 3600.0, 1e9])
@@ -298,7 +278,7 @@ scores = st.one_of(st.sampled_from([0.0, 50.0, 99.96, 100.0]), st.floats(0, 100)
 dollars = st.one_of(st.none(), st.sampled_from([0.0, 5e-324, 1e-9, 0.01, 0.3, 1.0, 1e12]))
 intervals = st.one_of(st.none(), st.tuples(scores, scores).map(lambda s: Interval(low=min(s), high=max(s))))
 trials = st.builds(
-    lambda score, state, times: score_trial(score, status=state, seconds=times),
+    lambda score, state, seconds: score_trial(score, status=state, seconds=seconds),
     scores,
     st.sampled_from(["completed", "stopped", "failed", "agent_error", "interrupted"]),
     st.lists(seconds, max_size=3),
@@ -322,23 +302,18 @@ times = st.builds(Times, agent=seconds, user=seconds, judge=seconds, other=secon
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(runs, st.none() | runs, others, st.none() | times, dollars, intervals)
-def test_no_results_break_a_chart(head, base, comparison_runs, spent, cost, interval):
-    """One test or none, no score, no time, all alike, the longest and the dearest there can be."""
+def test_charts_of_any_results_are_valid(head, base, comparison_runs, spent, cost, interval):
     here = run(
-        {**head, "z": ()},
-        process=ProcessSummary(times=spent),
-        usage=Usage(cost_usd=cost),
-        interval=interval,
+        {**head, "z": ()}, process=ProcessSummary(times=spent), usage=Usage(cost_usd=cost), interval=interval
     )
-    drawn(here, run({**base, "z": ()}, "base") if base is not None else None, comparison_runs)
+    charts_of(here, run({**base, "z": ()}, "base") if base is not None else None, comparison_runs)
 
 
-def test_charts_of_a_large_run_stay_small():
-    """Two thousand tests in as many suites."""
+def test_charts_of_thousands_of_suites_stay_small():
     suites = [
         build.suite_result(f"suite {n}", build.test_result(trials=(score_trial(n // 20),)))
         for n in range(2000)
     ]
-    figures = drawn(build.results(*suites))
+    figures = charts_of(build.results(*suites))
     assert len(figures["scores"].rows) == 2001
     assert sum(len(figure.svg) for figure in figures.values()) < 40_000

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import builders as build
-import pytest
-from plans import make_plan, scorecard, trial
+from each_row import each_row
+from plans import card, planned, trial
 
 from ci_evals.cli.github.posting import worth_a_comment
 from ci_evals.cli.settings.choices import CommentOn
@@ -37,7 +37,7 @@ def run(*outcomes: str, base: tuple[str, ...] = (), p: float | None = None, **po
 PASSED, ONE_FAILED = ("passed",) * 4, ("passed", "passed", "passed", "failed")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("p", "policy", "concluded"),
     [
         (0.06, {"max_drop": 50}, Conclusion.NEUTRAL),
@@ -48,35 +48,29 @@ PASSED, ONE_FAILED = ("passed",) * 4, ("passed", "passed", "passed", "failed")
         (0.06, {"max_drop": 5}, Conclusion.FAILURE),
     ],
 )
-def test_a_drop_that_is_suspected_and_not_proven_is_neutral(p, policy, concluded):
-    """If a check of the comparison was asked for, and nothing failed."""
+def test_suspected_drop_is_neutral_if_the_comparison_is_checked(p, policy, concluded):
     found = run(*ONE_FAILED, base=PASSED, p=p, min_score=50, **policy)
     assert conclusion(story_of(found)) is concluded
 
 
-def test_no_verdict_is_neutral():
-    """Whatever the score; and a gate that is only reported fails nothing."""
+def test_no_verdict_skipped_and_reported_only_runs_are_neutral():
     broken = run("passed", "passed", "passed", "judge_error")
     assert broken.gate.exit_code == 3
     assert conclusion(story_of(broken)) is Conclusion.NEUTRAL
     assert conclusion(story_of(run(*ONE_FAILED))) is Conclusion.FAILURE
     assert conclusion(story_of(run(*ONE_FAILED, enforced=False))) is Conclusion.NEUTRAL
-    skipped = build.results(run=build.run_info(status="skipped", stopped_because="no secrets"))
-    assert (conclusion(story_of(skipped)), check_title(story_of(skipped))) == (
-        Conclusion.NEUTRAL,
-        "Evals skipped: no secrets",
-    )
+    skipped = story_of(build.results(run=build.run_info(status="skipped", stopped_because="no secrets")))
+    assert conclusion(skipped) is Conclusion.NEUTRAL
+    assert check_title(skipped) == "Evals skipped: no secrets"
 
 
-@pytest.mark.parametrize("trust", [Trust.FORK, Trust.OTHER_COMMIT, Trust.CONTRADICTORY])
-def test_results_of_a_fork_are_never_a_success(trust):
-    """A fork's own file must not turn a required check green."""
-    assert conclusion(story_of(run(*PASSED)), trust) is Conclusion.NEUTRAL
+def test_untrusted_results_are_never_a_success():
     assert conclusion(story_of(run(*PASSED))) is Conclusion.SUCCESS
+    for trust in (Trust.FORK, Trust.OTHER_COMMIT, Trust.CONTRADICTORY):
+        assert conclusion(story_of(run(*PASSED)), trust) is Conclusion.NEUTRAL
 
 
-def test_the_title_has_score_and_change():
-    """Also where the heading names what broke instead."""
+def test_check_title_has_score_and_change():
     assert check_title(story_of(run(*ONE_FAILED, base=PASSED, max_drop=5))) == (
         "Evals failed: 1 test broke since the baseline · 75 / 100, −25 against the baseline"
     )
@@ -85,7 +79,7 @@ def test_the_title_has_score_and_change():
     assert check_title(story_of(near)).endswith("−25 against the baseline · a drop is suspected")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("results", "change", "failure"),
     [
         (run(*PASSED, base=PASSED), False, False),
@@ -97,15 +91,13 @@ def test_the_title_has_score_and_change():
         (run("passed", "passed", "passed", "judge_error", base=PASSED), True, True),
     ],
 )
-def test_a_new_comment_is_worth_a_change_or_a_failure(results, change, failure):
-    """No verdict counts as failure; what was not compared counts as changed."""
+def test_comment_on_change_or_failure_also_covers_missing_comparison_and_verdict(results, change, failure):
     assert worth_a_comment(results, CommentOn.CHANGE) is change
     assert worth_a_comment(results, CommentOn.FAILURE) is failure
     assert worth_a_comment(results, CommentOn.ALWAYS)
 
 
-def test_a_file_that_contradicts_itself_is_no_success_for_comments():
-    """A passed gate with a failed check is somebody's edit."""
+def test_contradictory_results_count_as_failure_for_comments():
     gate = run(*ONE_FAILED).gate
     forged = replace(run(*ONE_FAILED), gate=Decision(passed=True, exit_code=0, checks=gate.checks))
     assert worth_a_comment(forged, CommentOn.FAILURE)

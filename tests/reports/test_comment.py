@@ -10,6 +10,7 @@ import comment_cases
 import hostile_text
 import pytest
 import report_texts
+from each_row import each_row
 
 from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.run import Results
@@ -26,49 +27,37 @@ SOURCES += [f"{comment_cases.CONTEXT.source_url}/evals/{name}.yaml" for name in 
 LONG = "The agent did not do what was asked, & said <why> at length | with #marks. " * 40
 
 
-def failing(name: str, letter: str, reason: str = LONG, trials: int = 1):
-    """A test that failed, or passed, in each trial, with as much to say."""
+def failing(name: str, letter: str, reason: str):
+    """A test of one trial that failed, or passed, with as much to say."""
     outcome = "passed" if letter == "p" else "failed"
     findings = tuple(
         build.finding(outcome, criterion=f"{number} {LONG}", reason=f"{name}: {reason}", evidence=(1,))
         for number in (1, 2)
     )
     turn = build.turn(user=LONG, agent=LONG)
-    played = (build.trial_result(index, turns=(turn,), findings=findings) for index in range(1, trials + 1))
-    return build.test_result(name, trials=tuple(played))
+    return build.test_result(name, trials=(build.trial_result(turns=(turn,), findings=findings),))
 
 
-def compared(*names: str, tests: int, label: str = "Test {}", letter: str = "f") -> Results:
+def compared(*names: str, tests: int, label: str = "Test {}") -> Results:
     """Suites of so many tests that passed in the baseline and fail now, with a gate that says no."""
 
-    def suites(drawing: str) -> list:
+    def suites(letter: str) -> list:
         return [
             build.suite_result(
                 name,
-                *(failing(label.format(place), drawing, f"{number} {LONG}") for place in range(tests)),
+                *(failing(label.format(index), letter, f"{number} {LONG}") for index in range(tests)),
                 folder=f"suite-{number}/x",
             )
             for number, name in enumerate(names)
         ]
 
-    run = build.results(*suites(letter), gate=build.decision(comment_check()), usage=cases.COSTLY)
-    fields = {"p": 0.0001, "smallest_p": 0.0001}
-    return cases.against(run, cases.base_run(*suites("p")), **fields)
+    run = build.results(*suites("f"), gate=build.decision(comment_check()), usage=cases.COSTLY)
+    return cases.against(run, cases.base_run(*suites("p")), p=0.0001, smallest_p=0.0001)
 
 
 def comment_check(name: str = "min-score", *, passed: bool = False, note: str | None = None):
     """A check of the gate."""
     return build.check(name=name, required=80, seen=12.5, passed=passed, note=note)
-
-
-def five_suites() -> Results:
-    """1,500 failing tests, each with much to say."""
-    return compared(*(f"Suite {letter}" for letter in "ABCDE"), tests=300)
-
-
-def many_suites() -> Results:
-    """300 suites of two tests."""
-    return compared(*(f"Suite {number}" for number in range(300)), tests=2)
 
 
 def many_checks() -> Results:
@@ -81,9 +70,8 @@ def many_checks() -> Results:
 
 def long_names() -> Results:
     """Names of 10,000 characters, of the kind that takes most bytes where it is made harmless."""
-    return compared(
-        *(f"{number}{'|&#' * 3_400}" for number in range(20)), tests=3, label="{}" + "|&#" * 3_400
-    )
+    names = (f"{number}{'|&#' * 3_400}" for number in range(20))
+    return compared(*names, tests=3, label="{}" + "|&#" * 3_400)
 
 
 def much_to_say() -> Results:
@@ -127,8 +115,12 @@ def huge_numbers() -> Results:
     )
 
 
+def many_suites() -> Results:
+    return compared(*(f"Suite {number}" for number in range(300)), tests=2)
+
+
 HUGE = {
-    "five suites": five_suites,
+    "five suites": lambda: compared(*(f"Suite {letter}" for letter in "ABCDE"), tests=300),
     "many suites": many_suites,
     "many checks": many_checks,
     "long names": long_names,
@@ -138,7 +130,7 @@ HUGE = {
 
 
 @dataclass(frozen=True)
-class Drawn:
+class TruncatedComment:
     """A comment that has no room for all of its sections."""
 
     sections: tuple[Section, ...]
@@ -146,54 +138,40 @@ class Drawn:
 
 
 @cache
-def drawn(name: str) -> Drawn:
+def truncated_comment(name: str) -> TruncatedComment:
     """That of one of the huge results."""
     story = story_of(HUGE[name]())
-    return Drawn(summary.sections(story, comment_cases.CONTEXT), comment.render(story, comment_cases.CONTEXT))
+    return TruncatedComment(
+        summary.sections(story, comment_cases.CONTEXT), comment.render(story, comment_cases.CONTEXT)
+    )
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_the_comment_stays_within_its_budget(name):
-    """In whole sections, with every fold closed and nothing live in it."""
-    text = drawn(name).text
+def test_huge_comment_keeps_its_budget_and_required_sections(name):
+    text, sections = truncated_comment(name).text, truncated_comment(name).sections
     assert len(text.encode()) <= comment.BUDGET
     assert text.count("<details>") == text.count("</details>")
     page = hostile_text.RenderedMarkdown(text)
     assert not page.live
     assert {link.partition("#")[0] for link in page.links} <= {URL, *SOURCES}
+    required = [section for section in sections if section.rank is Rank.ALWAYS]
+    assert sum(len(section.text.encode()) for section in required) <= comment.BUDGET / 2
+    assert all(section.text in text for section in required if not section.opens)
+    for budget in (900 * 1024, 3_000):
+        assert len(truncated(sections, budget, "More is in summary.md.").encode()) <= budget
 
 
-@pytest.mark.parametrize("name", HUGE)
-def test_required_sections_take_half_a_comment_at_most(name):
-    """Verdict, scores, baseline and facts take half a comment at most, however large the results are.
-
-    A fold is there if something in it has room.
-    """
-    always = [section for section in drawn(name).sections if section.rank is Rank.ALWAYS]
-    assert sum(len(section.text.encode()) for section in always) <= comment.BUDGET / 2
-    assert all(section.text in drawn(name).text for section in always if not section.opens)
-
-
-@pytest.mark.parametrize("name", HUGE)
-@pytest.mark.parametrize("budget", [900 * 1024, 3_000])
-def test_any_budget_is_kept(name, budget):
-    """The step summary's is what other steps have left of it."""
-    assert len(truncated(drawn(name).sections, budget, "More is in summary.md.").encode()) <= budget
-
-
-def test_the_step_summary_says_where_the_rest_is():
-    """In the run's own folder; it has no link to itself."""
-    whole = documents.step_summary(story_of(comment_cases.bad()), 900 * 1024)
-    assert whole == documents.summary(story_of(comment_cases.bad()))
-    part = documents.step_summary(story_of(comment_cases.bad()), 6_000)
+def test_truncated_step_summary_refers_to_the_summary_file():
+    story = story_of(comment_cases.bad())
+    assert documents.step_summary(story, 900 * 1024) == documents.summary(story)
+    part = documents.step_summary(story, 6_000)
     assert len(part.encode()) <= 6_000
     assert part.endswith(". The <code>summary.md</code> of this run has everything.</sub>\n")
-    assert documents.step_summary(story_of(comment_cases.bad()), -1) == ""
+    assert documents.step_summary(story, -1) == ""
 
 
-def test_as_many_of_1500_failing_tests_as_fit_are_shown():
-    """Three with their turns, many in a line, and no list of all tests; the note says what and where."""
-    text = drawn("five suites").text
+def test_comment_shows_as_many_of_1500_failing_tests_as_fit():
+    text = truncated_comment("five suites").text
     assert len(text.encode()) > 55_000
     assert text.startswith("## ❌ Evals failed: 1,500 tests broke since the baseline\n")
     assert text.count("\n**❌ Suite ") == 3
@@ -205,18 +183,16 @@ def test_as_many_of_1500_failing_tests_as_fit_are_shown():
     assert "more tests\n\n</details>" in text
 
 
-def test_no_failed_test_gives_way_to_lists_of_other_things():
-    """Reasons, notes, checks and what was fixed without end leave every failure its line."""
+def test_failed_tests_are_not_displaced_by_other_lists():
     for name in ("much to say", "many checks"):
-        text = drawn(name).text
+        text = truncated_comment(name).text
         note = text.splitlines()[-1]
         assert "tests that broke" not in note
         assert "what failed before" not in note
         assert text.count("**❌ ") == 8
 
 
-def test_worst_of_many_suites_are_shown_without_unfolding():
-    """In one table; the exact one has all of them."""
+def test_worst_of_many_suites_are_shown_outside_folds():
     results = many_suites()
     better = tuple(
         replace(suite, delta=50.0) if suite.name == "Suite 0" else suite
@@ -230,36 +206,18 @@ def test_worst_of_many_suites_are_shown_without_unfolding():
     assert "| Suite 0 |" in documents.summary(story_of(results))
 
 
-@pytest.mark.parametrize(
-    "story",
-    [
-        comment_cases.bad,
-        comment_cases.flaky,
-        comment_cases.no_baseline,
-        comment_cases.failed_example,
-        comment_cases.passed_example,
-    ],
-)
-def test_scores_have_whole_points_outside_of_the_folds(story):
-    """In the heading, the numbers and the table; the fold has the decimals."""
-    text = comment.render(story_of(story()), comment_cases.CONTEXT)
+@each_row("name", ["bad", "flaky", "no-baseline", "failed-example", "passed-example"])
+def test_scores_outside_folds_have_whole_points(name):
+    text = comment.render(story_of(comment_cases.COMMENTS[name]()), comment_cases.CONTEXT)
     shown = comment_cases.unfolded(text)
     assert re.search(r"\d / 100", shown)
     assert not re.search(r"\d\.\d+ / 100|has \d+\.\d|[−+]\d+\.\d|\| \d+\.\d|\d\.\d → |→ \d+\.\d", shown)
     assert re.search(r"\| \d+\.\d", text)
+    if limit := {"failed-example": 350, "passed-example": 70}.get(name):
+        assert len(hostile.Page(shown).text.split()) <= limit
 
 
-@pytest.mark.parametrize(("name", "most"), [("failed-example", 350), ("passed-example", 70)])
-def test_a_comment_is_read_in_seconds(name, most):
-    """Of at most so many words before a fold is opened."""
-    text = comment.render(story_of(comment_cases.COMMENTS[name]()), comment_cases.CONTEXT)
-    words = hostile_text.RenderedMarkdown(comment_cases.unfolded(text)).text.split()
-    assert len(words) <= most
-
-
-def test_each_test_that_broke_links_to_its_line():
-    """In the suite's file at the tested commit, if the repository can have such a file."""
-
+def test_broken_tests_link_to_their_line_in_the_suite_file():
     def links(file: str) -> list[str]:
         run = comment_cases.failed_example()
         suites = tuple(replace(suite, file=file) for suite in run.suites)
@@ -273,50 +231,42 @@ def test_each_test_that_broke_links_to_its_line():
         assert links(file) == []
 
 
-def test_the_commit_is_the_one_that_is_known():
-    """Not what the results claim: a fork's may claim anything. A pull request is known by its own commit."""
+def test_comment_names_the_verified_commit_not_the_claimed_one():
     claimed, short = comment_cases.bad(), comment_cases.HEAD[:7]
+
+    def rendered(results: Results = claimed, **context) -> str:
+        return comment.render(story_of(results), comment.SummaryContext(**context))
 
     def foot(text: str) -> str:
         return text.rpartition("<sub>")[2]
 
     assert foot(documents.summary(story_of(claimed))).startswith(f"`{short}` against `3aceb90` of main · ")
-    result = comment.render(story_of(claimed), comment.SummaryContext(commit="b" * 40))
-    assert foot(result).startswith("`bbbbbbb` against ")
-    assert short not in result
-    assert short not in comment.render(story_of(claimed), comment.SummaryContext(foreign=True))
-    merged = replace(claimed.run.git, head_commit=None)
-    merged = replace(claimed, run=replace(claimed.run, git=merged))
-    assert foot(comment.render(story_of(merged), comment.SummaryContext())).startswith("`0000000` against ")
+    assert foot(rendered(commit="b" * 40)).startswith("`bbbbbbb` against ")
+    assert short not in rendered(commit="b" * 40)
+    assert short not in rendered(foreign=True)
+    merged = replace(claimed.run, git=replace(claimed.run.git, head_commit=None))
+    assert foot(rendered(replace(claimed, run=merged))).startswith("`0000000` against ")
 
 
-def test_numbers_of_a_fork_or_of_another_commit_are_called_so_in_the_heading():
-    """With a sign that is not green."""
-
-    def heading(**known) -> str:
-        return comment.render(story_of(comment_cases.good()), comment.SummaryContext(**known)).partition(
-            "\n"
-        )[0]
+def test_heading_marks_results_of_a_fork_or_another_commit():
+    def heading(**context) -> str:
+        text = comment.render(story_of(comment_cases.good()), comment.SummaryContext(**context))
+        return text.partition("\n")[0]
 
     assert heading() == "## ✅ Evals passed: 99 / 100, 4 points above main"
     assert heading(foreign=True).startswith("## ⚠️ Evals passed (reported by the fork, unverified): 99")
     assert heading(commit="b" * 40).startswith("## ⚠️ Evals passed (results of another commit): 99")
 
 
-def test_a_long_reason_to_skip_is_not_cut_in_the_headline():
-    """It is a sentence of its own there."""
+def test_long_skip_reason_is_not_truncated():
     skipped = comment_cases.skipped()
-    why = f"the pull request comes from a fork: {'secrets are missing ' * 20}at the end"
-    run = replace(skipped.run, stopped_because=why)
-    for text in (
-        comment.render(story_of(replace(skipped, run=run)), comment_cases.CONTEXT),
-        console.render(story_of(replace(skipped, run=run))),
-    ):
+    reason = f"the pull request comes from a fork: {'secrets are missing ' * 20}at the end"
+    story = story_of(replace(skipped, run=replace(skipped.run, stopped_because=reason)))
+    for text in (comment.render(story, comment_cases.CONTEXT), console.render(story)):
         assert "secrets are missing at the end" in text
 
 
-def test_comment_on_a_refused_suite_has_nothing_live_and_stays_short():
-    """Whatever stood in the suite that could not be read, however much of it."""
+def test_comment_on_a_refused_suite_is_short_and_inert():
     for reason in ("`" * 100_000, "@octocat fixes #1 </details> https://evil.example\n" * 5_000, ""):
         text = comment.refused(reason, comment_cases.CONTEXT)
         assert text.startswith("## ⚠️ Evals did not run\n")
@@ -330,25 +280,17 @@ def test_comment_on_a_refused_suite_has_nothing_live_and_stays_short():
     )
 
 
-def test_only_the_address_that_is_given_becomes_a_link():
-    """It is escaped all the same."""
-    text = comment.render(
-        story_of(comment_cases.good()), comment.SummaryContext(run_url='https://ghe.example/a?b="c"&d')
-    )
-    assert hostile_text.RenderedMarkdown(text).links == [
-        "https://ghe.example/a?b=%22c%22&d#artifacts",
-        "https://ghe.example/a?b=%22c%22&d",
-    ]
-    assert (
-        hostile_text.RenderedMarkdown(
-            comment.render(story_of(comment_cases.good()), comment.SummaryContext())
-        ).links
-        == []
-    )
+def test_only_the_given_run_url_becomes_a_link():
+    def links(**context) -> list[str]:
+        text = comment.render(story_of(comment_cases.good()), comment.SummaryContext(**context))
+        return hostile.Page(text).links
+
+    escaped = "https://ghe.example/a?b=%22c%22&d"
+    assert links(run_url='https://ghe.example/a?b="c"&d') == [f"{escaped}#artifacts", escaped]
+    assert links() == []
 
 
-def test_comment_with_enough_room_is_the_summary_file():
-    """The comment of an ordinary run is its summary.md, with a link and the commit."""
+def test_comment_with_enough_room_equals_the_summary_file():
     results = comment_cases.good()
     text = comment.render(story_of(results), comment.SummaryContext())
     assert text == documents.summary(story_of(results)) == report_texts.files_of_run(results)[SUMMARY]

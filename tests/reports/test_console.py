@@ -21,108 +21,101 @@ from ci_evals.reports.story.story import story_of
 NO_DROP = "no significant drop (p above 0.05)"
 
 
-def test_one_cause_is_shown_once():
-    """An agent that is not there makes one message, however many trials it spoils."""
+def rendered(*tests, verbose: bool = False, width: int | None = None, **fields) -> str:
+    """The console's text of a run of one suite of these tests."""
+    results = build.results(*([build.suite_result("Refunds", *tests)] if tests else []), **fields)
+    return console.render(story_of(results), verbose=verbose, width=width)
+
+
+def without_colors(text: str) -> str:
+    return re.sub(r"\x1b\[\d+m", "", text)
+
+
+def trials_test(*trials, name: str = "Pays", **fields):
+    return build.test_result(name, trials=trials, **fields)
+
+
+def test_repeated_error_is_shown_once_with_its_tests():
     lost = build.trial_result(
         status=EndState.FAILED, error="the agent at http://localhost:9 refused the connection", findings=()
     )
-    tests = [build.test_result(f"Test {number}", trials=(lost, lost)) for number in range(12)]
-    text = console.render(story_of(build.results(build.suite_result("Refunds", *tests))))
+    text = rendered(*(trials_test(lost, lost, name=f"Test {number}") for number in range(12)))
     assert text.count("refused the connection") == 1
     assert "24 trials errored: the agent at http://localhost:9 refused the connection" in text
     assert "Test 0; Test 1; Test 2; and 9 more tests" in text
 
 
-def test_an_error_that_the_test_wants_is_no_trouble():
-    """A test of how the agent errs passes when it errs."""
-    wanted = build.finding(strict="escalated_due_to_error")
-    trial = build.trial_result(status=EndState.AGENT_ERROR, findings=(wanted,))
-    test = build.test_result(trials=(trial,), outcome="passed", passed=True)
-    assert "error of the agent" not in console.render(
-        story_of(build.results(build.suite_result("Refunds", test)))
-    )
+def test_expected_agent_error_is_not_reported_as_an_error():
+    expected = build.finding(strict="escalated_due_to_error")
+    trial = build.trial_result(status=EndState.AGENT_ERROR, findings=(expected,))
+    assert "error of the agent" not in rendered(trials_test(trial, outcome="passed", passed=True))
 
 
-def test_a_pass_without_a_judge_names_what_is_undecided():
-    """Offline a test may pass with judged criteria open; the table says so."""
+def test_missing_judge_is_named_beside_passed_and_unscored_tests():
     unjudged = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge")
     trial = build.trial_result(findings=(build.finding(), unjudged))
-    test = build.test_result(trials=(trial,), outcome="passed", passed=True)
-    text = console.render(story_of(build.results(build.suite_result("Refunds", test))))
+    text = rendered(trials_test(trial, outcome="passed", passed=True))
     assert "passed (1 criterion not judged)  100.0" in text
     assert "No judge was configured: 1 criterion is undecided." in text
+    unscored = trials_test(build.trial_result(findings=(unjudged,)), score=None, outcome="passed")
+    (row,) = [line for line in rendered(unscored).splitlines() if line.startswith("  Pays")]
+    assert "not scored" in row
+    assert "passed" not in row
 
 
-def test_the_first_failed_criterion_is_named_and_verbose_names_all():
-    """Short by default, complete when asked."""
+def test_only_verbose_lists_more_than_two_failed_criteria():
     findings = [build.finding("failed", criterion=f"Rule {n}", reason=f"broken {n}") for n in (1, 2, 3, 4)]
-    results = build.results(
-        build.suite_result(
-            "Refunds", build.test_result("Pays", trials=(build.trial_result(findings=findings),))
-        )
-    )
-    short, long = console.render(story_of(results)), console.render(story_of(results), verbose=True)
+    test = trials_test(build.trial_result(findings=findings))
+    short, long = rendered(test), rendered(test, verbose=True)
     assert "Rule 1" in short
     assert "Rule 2" not in short
     assert "3 more failed criteria (set verbose to see all)" in short
     assert all(f"✗ Rule {n}: failed\n      Turn 1: broken {n}" in long for n in (1, 2, 3, 4))
-    few = build.trial_result(findings=findings[:2])
-    text = console.render(
-        story_of(build.results(build.suite_result("Refunds", build.test_result(trials=(few,)))))
-    )
-    assert all(f"✗ Rule {n}: failed" in text for n in (1, 2))
+    few = rendered(trials_test(build.trial_result(findings=findings[:2])))
+    assert all(f"✗ Rule {n}: failed" in few for n in (1, 2))
 
 
-def test_a_failure_is_shown_by_a_trial_that_was_played_to_its_end():
-    """What a trial that was cut off lacks made no test fail."""
+def test_failure_is_shown_from_a_completed_trial():
     lost = build.trial_result(1, status=EndState.FAILED, findings=(build.finding("failed", reason="cut"),))
     played = build.trial_result(2, findings=(build.finding("failed", reason="never executed"),))
-    text = console.render(
-        story_of(build.results(build.suite_result("Refunds", build.test_result(trials=(lost, played))))),
-        verbose=True,
-    )
+    text = rendered(trials_test(lost, played), verbose=True)
     assert "✗ The refund workflow starts: failed\n      Turn 1: never executed" in text
 
 
-def test_colours_are_paint_and_nothing_else():
-    """With and without colours the words are the same."""
+def test_colors_change_no_words():
     for make in cases.CASES.values():
-        painted, plain = console.render(story_of(make()), color=True), console.render(story_of(make()))
+        colored, plain = console.render(story_of(make()), color=True), console.render(story_of(make()))
         assert "\x1b" not in plain
-        assert painted != plain
-        assert re.sub(r"\x1b\[\d+m", "", painted) == plain
+        assert colored != plain
+        assert without_colors(colored) == plain
     for make in cases.COMPARED.values():
-        painted = console.comparison(story_of(make()), color=True)
-        assert re.sub(r"\x1b\[\d+m", "", painted) == console.comparison(story_of(make()))
+        colored = console.comparison(story_of(make()), color=True)
+        assert without_colors(colored) == console.comparison(story_of(make()))
 
 
-def test_an_escape_of_the_agent_is_not_painted():
-    """Only our own colours reach the terminal."""
+def test_escape_sequences_in_results_do_not_reach_the_terminal():
     results = build.results(build.suite_result("\x1b[5mblink\x1b[0m", build.test_result("\x1b]0;title\x07x")))
-    assert re.findall(r"\x1b[^m]*m", console.render(story_of(results), color=True)).count("\x1b[5m") == 0
-    assert "\x1b]" not in console.render(story_of(results), color=True)
+    text = console.render(story_of(results), color=True)
+    assert "\x1b[5m" not in re.findall(r"\x1b[^m]*m", text)
+    assert "\x1b]" not in text
 
 
-def test_a_floor_shows_the_score_that_decides_it():
-    """The score that decides stands beside the one shown."""
+def test_minimum_score_check_shows_the_score_that_decides_it():
     check = build.check(name="min-score", required=80, seen=100, seen_if_undecided_failed=79.96, passed=False)
-    text = console.render(story_of(build.results(gate=build.decision(check))), verbose=True)
+    text = rendered(gate=build.decision(check), verbose=True)
     assert "min-score  failed  at least 80  79.9 if undecided counts as failed" in text
 
 
-def test_a_gate_that_is_only_reported_says_so():
-    """--no-gate exits 0, but the run failed for all that."""
+def test_failed_gate_under_no_gate_is_still_reported_as_failed():
     check = build.check(name="min-score", required=80, seen=10, passed=False)
-    text = console.render(story_of(build.results(gate=build.decision(check, exit_code=0))))
+    text = rendered(gate=build.decision(check, exit_code=0))
     assert "✗ Evals failed: " in text
     assert "no-gate" in text
 
 
-def test_each_exit_code_has_its_own_words():
-    """A run that a bug of ours ended is not called a failed one."""
-
+def test_heading_follows_the_exit_code():
     def console_text(code: int, *, passed: bool = False) -> str:
-        return console.render(story_of(build.results(gate=build.decision(passed=passed, exit_code=code))))
+        return rendered(gate=build.decision(passed=passed, exit_code=code))
 
     assert "✓ Evals passed" in console_text(0, passed=True)
     assert "✗ Evals failed" in console_text(1)
@@ -176,20 +169,17 @@ def gate_row(**fields) -> list[str]:
         ({"name": "critical:x", "required": 100, "seen": 66.66}, ["all trials pass", "66.6"]),
     ],
 )
-def test_each_check_is_told_in_its_own_unit(check, row):
-    """What it asks, and what was seen, which never looks better than it was."""
+def test_gate_checks_are_shown_in_their_unit_and_never_rounded_up(check, row):
     assert gate_row(**check) == ["passed", *row]
 
 
 def odds_of(**shares) -> Odds:
     """Odds of these checks, with the floor 78.5."""
-    checks = tuple(
-        build.check_odds(name=name.replace("_", "-"), share=share) for name, share in shares.items()
-    )
+    checks = tuple(build.check_odds(name.replace("_", "-"), share) for name, share in shares.items())
     return Odds(share=min(1.0, sum(shares.values())), checks=checks, floor=78.5, loops=3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("odds", "line"),
     [
         (
@@ -206,55 +196,39 @@ def odds_of(**shares) -> Odds:
         ),
     ],
 )
-def test_odds_are_shown_to_those_who_ask_and_of_large_runs_alone(odds, line):
-    """They mean something from ten tests and three trials of each on."""
+def test_odds_are_shown_only_by_verbose_and_for_large_runs(odds, line):
     tests = [cases.played(f"Test {number}", "ppp") for number in range(10)]
-    results = build.results(build.suite_result("Refunds", *tests), odds=odds)
-    assert line in console.render(story_of(results), verbose=True)
-    assert "would fail this gate" not in console.render(story_of(results))
-    small = build.results(build.suite_result("Refunds", *tests[:9]), odds=odds)
-    assert "would fail this gate" not in console.render(story_of(small), verbose=True)
+    assert line in rendered(*tests, odds=odds, verbose=True)
+    assert "would fail this gate" not in rendered(*tests, odds=odds)
+    assert "would fail this gate" not in rendered(*tests[:9], odds=odds, verbose=True)
 
 
-def test_the_verdict_names_what_fails():
-    """A line below the heading names five, and how many are left; failed ones stand first in the table."""
-    checks = [
-        build.check(name=name, required=1, seen=0, passed=passed)
-        for name, passed in (
-            ("min-score", True),
-            ("max-drop", False),
-            ("critical:X", False),
-            *((f"tag:{letter}", False) for letter in "bcde"),
-        )
-    ]
-    results = build.results(gate=build.decision(*checks))
-    text = console.render(story_of(results), verbose=True)
+def test_failed_checks_are_listed_first_and_five_named_in_the_verdict():
+    failed = ("max-drop", "critical:X", *(f"tag:{letter}" for letter in "bcde"))
+    checks = [build.check("min-score", 1, 0)] + [build.check(name, 1, 0, passed=False) for name in failed]
+    text = rendered(gate=build.decision(*checks), verbose=True)
     named = [f"tag:{letter} (the score of the tag “{letter}” is 0, at least 1 required)" for letter in "bcd"]
     assert f"  Failed checks: max-drop; critical:X; {'; '.join(named)}; and 1 more." in text
     assert text.index("  critical:X  ") < text.index("  min-score  ")
 
 
-def test_why_there_is_no_verdict_stands_in_it():
-    """The first reason in it, others under it, whether it is a run or a comparison."""
+def test_reasons_for_no_verdict_are_each_given_once():
     results = cases.unproven()
     reasons = ("nothing could be scored", "the run stopped early: the time is up")
-    gate = replace(results.gate, exit_code=3, reasons=reasons)
-    results = replace(results, gate=gate)
-    for text in (console.render(story_of(results)), console.comparison(story_of(results))):
+    story = story_of(replace(results, gate=replace(results.gate, exit_code=3, reasons=reasons)))
+    for text in (console.render(story), console.comparison(story)):
         assert "! No verdict: nothing could be scored\n" in text
         assert text.count("othing could be scored") == 1
         assert "The run stopped early: the time is up" in text
 
 
-def test_what_the_run_took_stands_at_its_end():
-    """Trials, time and flaky tests; what is not known of its cost."""
+def test_last_lines_show_trials_duration_flaky_tests_and_cost():
     text = console.render(story_of(cases.proven()))
     assert "30 trials, 2 m 3 s, 1 flaky test." in text
     assert "The cost is unknown: no price for gpt-next" in text
 
 
-def test_a_test_in_which_nothing_failed_is_not_called_failing():
-    """Where only the judge gave no answer."""
+def test_test_that_was_not_judged_is_not_listed_as_broken():
     head = [cases.played("Lost parcel", "ppu"), cases.played("Gift card", "ppp")]
     base = [cases.played(test.name, "ppp") for test in head]
     run = build.results(build.suite_result("Refunds", *head))
@@ -264,8 +238,7 @@ def test_a_test_in_which_nothing_failed_is_not_called_failing():
         assert "Broke" not in text
 
 
-def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
-    """No criterion is called failed that nobody could judge."""
+def test_unjudged_run_gives_each_cause_once_with_a_remedy():
     judged = build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")
     names = ("Lost parcel", "Gift card")
     trials = (build.trial_result(findings=(judged,)),)
@@ -285,8 +258,7 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
     ) in text
 
 
-def test_a_comparison_without_checks_ends_with_the_sentence():
-    """`compare` without options asks for nothing, so there is no verdict on the gate."""
+def test_comparison_without_checks_has_no_verdict():
     story = story_of(replace(cases.unsure(), gate=build.decision()))
     text = console.comparison(story)
     assert text.splitlines()[-1].startswith("  Score 90.0 (66.9 to 97.1), baseline 95.8")
@@ -296,8 +268,7 @@ def test_a_comparison_without_checks_ends_with_the_sentence():
     assert "**Checks**" not in markdown
 
 
-def test_no_comparison_leaves_no_empty_heading():
-    """The agent was down: there is no comparison to show."""
+def test_missing_comparison_has_no_heading():
     found = cases.against(cases.invalid(), cases.invalid())
     assert "Compared with the baseline" not in console.render(story_of(found), verbose=True)
 
@@ -309,7 +280,6 @@ LONG = "https://example.org/" + "x" * 150
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
 @pytest.mark.parametrize("verbose", [False, True])
 def test_no_line_is_wider_than_the_terminal(width, verbose):
-    """Whatever a suite, an agent or a judge wrote, in letters of any width."""
     finding = build.finding("failed", criterion=WIDE, reason=f"{LONG} {WIDE} " * 3)
     test = build.test_result(f"{WIDE} {LONG}", trials=(build.trial_result(findings=(finding,)),))
     results = build.results(build.suite_result(WIDE, test, build.test_result("Pays")))
@@ -318,40 +288,18 @@ def test_no_line_is_wider_than_the_terminal(width, verbose):
         *(console.render(story_of(make()), width=width, verbose=verbose) for make in cases.CASES.values()),
         *(console.comparison(story_of(make()), width=width) for make in cases.COMPARED.values()),
     ):
-        plain = re.sub(r"\x1b\[\d+m", "", text)
-        assert max(map(cell_len, plain.splitlines())) <= width
+        assert max(map(cell_len, without_colors(text).splitlines())) <= width
 
 
-def test_names_give_way_and_numbers_stay_whole():
-    """In a narrow terminal; without one nothing is cut."""
+def test_narrow_terminal_shortens_names_and_keeps_numbers():
     name = "Never tells a customer what another customer has paid for the same order"
-    results = build.results(build.suite_result("Refunds", build.test_result(name)))
-    (row,) = [
-        line
-        for line in console.render(story_of(results), width=60).splitlines()
-        if line.startswith("  Never")
-    ]
+    test = build.test_result(name)
+    (row,) = [line for line in rendered(test, width=60).splitlines() if line.startswith("  Never")]
     assert row == "  Never tells a c…  passed  100.0         1 of 1       3.5 s"
-    assert f"  {name}  passed  100.0         1 of 1       3.5 s" in console.render(story_of(results))
+    assert f"  {name}  passed  100.0         1 of 1       3.5 s" in rendered(test)
 
 
-def test_a_test_that_could_not_be_scored_does_not_read_passed():
-    """Whatever its outcome says."""
-    unjudged = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge")
-    test = build.test_result(
-        "Pays", trials=(build.trial_result(findings=(unjudged,)),), score=None, outcome="passed"
-    )
-    (row,) = [
-        line
-        for line in console.render(story_of(build.results(build.suite_result("Refunds", test)))).splitlines()
-        if line.startswith("  Pays")
-    ]
-    assert "not scored" in row
-    assert "passed" not in row
-
-
-def test_certainty_is_shown_once():
-    """No sentence calls noise what another one calls proven."""
+def test_chance_is_mentioned_at_most_once():
     for make in cases.COMPARED.values():
         assert console.render(story_of(make())).count("chance") <= 1
         assert "oise alone" not in console.render(story_of(make()), verbose=True)

@@ -45,14 +45,18 @@ def document(results):
     return found
 
 
-def of_tests(*tests, **fields):
-    """The tests that the document of a run of these lists."""
+def ctrf_tests(*tests, **fields):
+    """The tests in the document of a run of these tests."""
     results = build.results(build.suite_result("Refunds", *tests), **fields)
     return document(results)["results"]["tests"]
 
 
+def failed_test(name="bad"):
+    return build.test_result(name, trials=(build.trial_result(findings=(build.finding("failed"),)),))
+
+
 @pytest.mark.parametrize("name", RUNS)
-def test_every_run_is_valid_and_its_totals_are_those_of_its_tests(name):
+def test_document_of_every_run_is_valid_and_its_totals_add_up(name):
     results = RUNS[name]()
     found = document(results)["results"]
     counted = [test["status"] for test in found["tests"]]
@@ -66,90 +70,80 @@ def test_every_run_is_valid_and_its_totals_are_those_of_its_tests(name):
     assert found["environment"]["healthy"] is (results.gate.exit_code == Exit.PASSED)
 
 
-def test_a_passed_test_has_its_place_and_no_message():
-    (test,) = of_tests(build.test_result("Pays back", line=7, tags=("money",)))
+def test_passed_test_has_its_location_and_no_message():
+    (test,) = ctrf_tests(build.test_result("Pays back", line=7, tags=("money",)))
     assert (test["name"], test["status"], test["suite"]) == ("Pays back", "passed", ["Refunds"])
     assert (test["filePath"], test["line"], test["tags"]) == ("evals/refunds.json", 7, ["money"])
     assert test["duration"] == 3500
-    assert test["attachments"] == [
-        {"name": "Conversations", "contentType": "text/html", "path": "report.html"}
-    ]
+    report = {"name": "Conversations", "contentType": "text/html", "path": "report.html"}
+    assert test["attachments"] == [report]
     assert "message" not in test
 
 
-def test_a_failed_test_has_one_line_and_the_whole_story():
+def test_failed_test_has_a_one_line_message_and_the_full_text():
     failed = build.finding("failed", reason="first line\nsecond line", evidence=(1,))
-    (test,) = of_tests(build.test_result(trials=(build.trial_result(findings=(failed,)),)))
+    (test,) = ctrf_tests(build.test_result(trials=(build.trial_result(findings=(failed,)),)))
     assert test["status"] == "failed"
     assert test["message"] == "The refund workflow starts: first line second line"
     assert "user: I want my money back." in test["trace"]
 
 
-@pytest.mark.parametrize("outcome", ["error", "undecided"])
-def test_what_is_not_decided_is_other_and_never_passed(outcome):
-    (test,) = of_tests(build.test_result(outcome=outcome, passed=False))
-    assert (test["status"], test["rawStatus"]) == ("other", outcome)
-    assert test["message"]
-
-
-def test_a_test_whose_simulated_users_all_broke_character_is_other():
+def test_undecided_errored_and_excluded_tests_have_status_other():
+    for outcome in ("error", "undecided"):
+        (test,) = ctrf_tests(build.test_result(outcome=outcome, passed=False))
+        assert (test["status"], test["rawStatus"]) == ("other", outcome)
+        assert test["message"]
     trial = build.trial_result(status=EndState.INVALID_USER, findings=())
-    (test,) = of_tests(build.test_result(trials=(trial,), outcome="undecided"))
+    (test,) = ctrf_tests(build.test_result(trials=(trial,), outcome="undecided"))
     assert test["status"] == "other"
     assert test["message"].startswith("1 trial excluded: ")
 
 
-def test_a_quarantined_or_left_out_test_is_skipped_and_one_that_never_began_is_other():
-    quarantined = build.test_result(
-        "a", quarantine=Quarantine(reason="broken upstream", until=date(2030, 1, 1))
+def test_quarantined_and_unselected_tests_are_skipped():
+    quarantine = Quarantine(reason="broken upstream", until=date(2030, 1, 1))
+    quarantined, unselected, not_run = ctrf_tests(
+        build.test_result("a", quarantine=quarantine),
+        build.test_result("b", trials=()),
+        build.test_result("c", trials=(), not_run=2),
     )
-    left_out, planned = build.test_result("b", trials=()), build.test_result("c", trials=(), not_run=2)
-    away, unplanned, unplayed = of_tests(quarantined, left_out, planned)
-    assert [test["status"] for test in (away, unplanned, unplayed)] == ["skipped", "skipped", "other"]
-    assert "broken upstream" in away["message"]
+    assert [test["status"] for test in (quarantined, unselected, not_run)] == ["skipped", "skipped", "other"]
+    assert "broken upstream" in quarantined["message"]
 
 
-def test_a_flaky_test_says_so_with_each_trial():
+def test_flaky_test_is_marked_with_the_status_of_each_trial():
     trials = (build.trial_result(), build.trial_result(2, findings=(build.finding("failed"),)))
-    (test,) = of_tests(build.test_result(trials=trials))
+    (test,) = ctrf_tests(build.test_result(trials=trials))
     assert (test["status"], test["flaky"], test["retries"]) == ("failed", True, 0)
     assert [step["status"] for step in test["steps"]] == ["passed", "failed"]
 
 
-def test_retries_are_the_attempts_that_broke_and_not_the_trials():
+def test_retries_count_failed_attempts_not_trials():
     broke, ended = Attempt(status=EndState.FAILED, error="timed out"), Attempt(status=EndState.COMPLETED)
     trials = (build.trial_result(), build.trial_result(2, attempts=(broke, ended)))
-    (test,) = of_tests(build.test_result(trials=trials))
+    (test,) = ctrf_tests(build.test_result(trials=trials))
     assert (test["status"], test["retries"]) == ("passed", 1)
     assert test["retryAttempts"] == [
         {"attempt": 1, "status": "other", "message": "timed out", "extra": {"trial": 2}}
     ]
 
 
-@pytest.mark.parametrize(
-    ("decision", "why"), [(REFUSED, "Evals failed"), (NO_VERDICT, "too many errors")], ids=["failed", "none"]
-)
-def test_a_run_that_did_not_pass_has_a_failure_though_no_test_failed(decision, why):
-    *_, own = of_tests(build.test_result(), gate=decision)
-    assert (own["name"], own["status"], own["suite"]) == ("gate", "failed", ["ci-evals"])
-    assert why in own["message"]
+def test_failed_gate_without_failed_tests_adds_a_failure():
+    for decision, reason in ((REFUSED, "Evals failed"), (NO_VERDICT, "too many errors")):
+        *_, gate = ctrf_tests(build.test_result(), gate=decision)
+        assert (gate["name"], gate["status"], gate["suite"]) == ("gate", "failed", ["ci-evals"])
+        assert reason in gate["message"]
+    (test,) = ctrf_tests(failed_test(), gate=REFUSED)
+    assert test["name"] == "bad"
 
 
-def test_a_run_without_a_verdict_has_a_failure_of_its_own_beside_a_failed_test():
-    failed = build.test_result("bad", trials=(build.trial_result(findings=(build.finding("failed"),)),))
+def test_run_without_verdict_adds_a_failure_beside_a_failed_test():
     unplayed = build.test_result("b", trials=(), not_run=1)
-    *tests, own = of_tests(build.test_result("good"), failed, unplayed, gate=NO_VERDICT)
+    *tests, gate = ctrf_tests(build.test_result("good"), failed_test(), unplayed, gate=NO_VERDICT)
     assert [test["status"] for test in tests] == ["passed", "failed", "other"]
-    assert (own["name"], own["status"]) == ("gate", "failed")
+    assert (gate["name"], gate["status"]) == ("gate", "failed")
 
 
-def test_a_run_that_failed_with_a_test_has_no_failure_of_its_own():
-    failed = build.test_result(trials=(build.trial_result(findings=(build.finding("failed"),)),))
-    (test,) = of_tests(failed, gate=REFUSED)
-    assert test["name"] == failed.name
-
-
-def test_a_run_under_way_is_a_failure():
+def test_unfinished_run_is_a_failure():
     running = build.results(gate=NO_VERDICT, run=build.run_info(status="unfinished"))
     found = json.loads("".join(unfinished.files(running)[CTRF]))
     validator().validate(found)
@@ -158,7 +152,7 @@ def test_a_run_under_way_is_a_failure():
     assert found["results"]["environment"]["healthy"] is False
 
 
-def test_a_compared_run_names_the_document_of_its_baseline():
+def test_compared_run_refers_to_the_document_of_its_baseline():
     head = cases.made("proven")
     compared = document(head)["baseline"]["reportId"]
     earlier = replace(head, run=build.run_info(id=head.comparison.baseline.run_id))

@@ -25,7 +25,7 @@ from ci_evals.scoring.comparison.pairing import TestPair
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.support.text import visible, visible_for_scripts
 
-HALF = "\ud83d"
+LONE_SURROGATE = "\ud83d"
 ELEMENT = re.compile(
     r'<script type="application/octet-stream" id="([tb]\d+(?:\.\d+)?)">([A-Za-z0-9+/=]+)</script>\n'
 )
@@ -36,26 +36,25 @@ def run_of(*tests) -> Results:
     return build.results(build.suite_result("Refunds", *tests))
 
 
+def run_of_trials(*trials) -> Results:
+    """A run of one test of these trials, numbered from 1."""
+    numbered = tuple(replace(trial, index=number) for number, trial in enumerate(trials, start=1))
+    return run_of(build.test_result(trials=numbered))
+
+
 FAILED = build.trial_result(findings=(build.finding(outcome="failed"),))
 NO_JUDGE = build.finding(kind="judged", outcome="undecided", cause=Cause.NO_JUDGE)
 
 
 def unpacked(results: Results, baseline: Results | None = None) -> dict[str, object]:
-    """What stands in the elements, by id, as a browser reads it."""
-    text = "".join(
-        embedded_data.elements(embedded_data.tests_of(story_of(results, ComparisonRuns(baseline))))
-    )
+    """The data of the elements, by id, as a browser reads it."""
+    tests = embedded_data.tests_of(story_of(results, ComparisonRuns(baseline)))
+    text = "".join(embedded_data.elements(tests))
     assert ELEMENT.sub("", text) == ""
     return {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in ELEMENT.findall(text)}
 
 
-def outcomes(results: Results) -> list[str]:
-    """What each trial of the first test came to."""
-    return [trial["outcome"] for trial in unpacked(results)["t0"]["head"]["trials"]]
-
-
-def test_a_test_is_apart_from_its_conversations():
-    """Facts without conversations, and these together: they are much alike, and take a third of the room."""
+def test_conversations_are_stored_apart_from_test_facts():
     talk = build.transcript("user: hi | agent: ok [GREETING]").turns
     test = build.test_result(trials=(build.trial_result(turns=talk), build.trial_result(index=2, turns=())))
     found = unpacked(run_of(test))
@@ -67,34 +66,28 @@ def test_a_test_is_apart_from_its_conversations():
     assert [[turn["actions"] for turn in trial] for trial in found["t0.1"]] == [[greeting], []]
 
 
-def test_large_conversations_do_not_wait_for_each_other():
-    """Somebody who opens one of them unpacks few others."""
+def test_large_conversations_are_packed_separately():
     texts = ("short", "x" * 300_000, "y" * 300_000, "short")
     talks = [(build.turn(agent=text, trace={"two\nlines": "  of\n  text"}),) for text in texts]
-    trials = tuple(build.trial_result(index=number, turns=talk) for number, talk in enumerate(talks, start=1))
-    found = unpacked(run_of(build.test_result(trials=trials)))
+    found = unpacked(run_of_trials(*(build.trial_result(turns=talk) for talk in talks)))
     assert found["t0"]["head"]["packs"] == [2, 1, 1]
     packs = [found[f"t0.{number}"] for number in (1, 2, 3)]
     assert [trial[0]["agent"] for pack in packs for trial in pack] == list(texts)
     assert json.loads(packs[2][0][0]["trace"]) == {"two\nlines": "  of\n  text"}
 
 
-def test_baseline_is_shown_with_the_test_of_the_same_name():
-    """By suite and name, also where it was defined otherwise; what the baseline alone has is left out."""
+def test_baseline_is_matched_by_suite_and_test_name():
     head = run_of(build.test_result(name="a"), build.test_result(name="b"))
     base = run_of(build.test_result(name="b", digest="other"), build.test_result(name="c"))
     found = unpacked(head, base)
     assert sorted(found) == ["b1.1", "t0", "t0.1", "t1", "t1.1"]
     assert "base" not in found["t0"]
     assert "defines this test differently" in found["t1"]["notice"]
-    assert [shown.same for shown in embedded_data.tests_of(story_of(head, ComparisonRuns(base)))] == [
-        False,
-        False,
-    ]
+    tests = embedded_data.tests_of(story_of(head, ComparisonRuns(base)))
+    assert [test.same for test in tests] == [False, False]
 
 
-def test_tests_of_one_name_have_addresses_of_their_own():
-    """As where a secret was taken out of the names of both; their order pairs them."""
+def test_equally_named_tests_have_distinct_addresses():
     names = ("***", "***", "*** (2)", "***")
     head = run_of(*(build.test_result(name=name, digest=f"{place}") for place, name in enumerate(names)))
     found = embedded_data.tests_of(story_of(head, ComparisonRuns(head)))
@@ -103,23 +96,23 @@ def test_tests_of_one_name_have_addresses_of_their_own():
     assert all(shown.same for shown in found)
 
 
-def test_each_trial_has_an_outcome_by_the_rules_of_the_run():
-    """A missing judge is no fault of a trial where none was wanted; what broke off is an error."""
-    trials = (
+def test_trial_outcome_follows_the_rules_of_its_run():
+    judged = run_of_trials(
         build.trial_result(findings=(build.finding(), NO_JUDGE)),
         FAILED,
         build.trial_result(status=EndState.FAILED),
     )
-    found = run_of(build.test_result(trials=trials))
-    offline = replace(found, run=replace(found.run, config={"provider": "offline"}))
-    assert outcomes(offline) == ["passed", "failed", "error"]
-    assert outcomes(found) == ["undecided", "failed", "error"]
-    shown, *_ = embedded_data.tests_of(story_of(found, ComparisonRuns(offline)))
+    offline = replace(judged, run=replace(judged.run, config={"provider": "offline"}))
+    for results, expected in (
+        (offline, ["passed", "failed", "error"]),
+        (judged, ["undecided", "failed", "error"]),
+    ):
+        assert [trial["outcome"] for trial in unpacked(results)["t0"]["head"]["trials"]] == expected
+    shown, *_ = embedded_data.tests_of(story_of(judged, ComparisonRuns(offline)))
     assert shown.base_outcomes == (TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.ERROR)
 
 
-def test_each_pair_of_trials_has_the_divergence_that_the_comparison_finds():
-    """Of every trial and every one of the baseline: the turn, the words, and what only one side did."""
+def test_each_pair_of_trials_has_its_divergence():
     call = Integration(code="shop", status=200)
     talks = (
         (build.turn(1),),
@@ -135,16 +128,7 @@ def test_each_pair_of_trials_has_the_divergence_that_the_comparison_finds():
         (build.turn(1, params={"a": 1e21, "b": "", "d": "unde fined"}),),
         (),
     )
-    made = build.results(
-        build.suite_result(
-            "S",
-            build.test_result(
-                trials=tuple(
-                    build.trial_result(index=number, turns=talk) for number, talk in enumerate(talks, 1)
-                )
-            ),
-        )
-    )
+    made = run_of_trials(*(build.trial_result(turns=talk) for talk in talks))
     ends = set()
     for shown in embedded_data.tests_of(story_of(made, ComparisonRuns(made))):
         data = unpacked(made, made)[f"t{shown.number}"]
@@ -165,8 +149,7 @@ def test_each_pair_of_trials_has_the_divergence_that_the_comparison_finds():
     assert len(ends) > 5
 
 
-def test_a_trial_is_compared_first_with_the_one_that_the_comparison_takes():
-    """First one that came out the contrary, and one that broke off only where all did."""
+def test_trial_has_the_counterpart_that_the_comparison_chooses():
     passed, failed = build.trial_result(), build.trial_result(findings=(build.finding("failed"),))
     broken_off = build.trial_result(status="failed", findings=())
     sides = [
@@ -175,32 +158,24 @@ def test_a_trial_is_compared_first_with_the_one_that_the_comparison_takes():
     ]
     pairs = list(product(sides, repeat=2))
     head, base = (
-        build.results(
-            build.suite_result(
-                "S",
-                *(build.test_result(f"T{number}", trials=pair[side]) for number, pair in enumerate(pairs)),
-            )
-        )
+        run_of(*(build.test_result(f"T{number}", trials=pair[side]) for number, pair in enumerate(pairs)))
         for side in (0, 1)
     )
     rule, found = ScoreRule(offline=False), unpacked(head, base)
     for shown in embedded_data.tests_of(story_of(head, ComparisonRuns(base))):
         assert shown.base
-        expected = between_of_test(TestPair("S", shown.test, shown.base), rule, rule)
+        expected = between_of_test(TestPair("Refunds", shown.test, shown.base), rule, rule)
         assert expected
         trials = {trial["index"]: trial for trial in found[f"t{shown.number}"]["head"]["trials"]}
         assert trials[expected.head_trial]["counterpart"] == expected.base_trial
 
 
-def test_of_many_trials_of_the_baseline_the_first_are_there_and_the_counterparts():
+def test_only_first_trials_and_counterparts_of_a_long_baseline_are_embedded():
     """Each is compared with each of this run, so that hundreds would take long."""
-    trials = [build.trial_result(index=number) for number in range(1, 31)]
-    trials[24] = replace(FAILED, index=25)
-    head, base = (
-        run_of(build.test_result(trials=(build.trial_result(),))),
-        run_of(build.test_result(trials=tuple(trials))),
-    )
-    data = unpacked(head, base)["t0"]
+    trials = [build.trial_result()] * 30
+    trials[24] = FAILED
+    head = run_of_trials(build.trial_result())
+    data = unpacked(head, run_of_trials(*trials))["t0"]
     assert [trial["index"] for trial in data["base"]["trials"]] == [*range(1, 21), 25]
     assert data["head"]["trials"][0]["counterpart"] == 25
     assert len(data["pairs"][0]) == 21
@@ -208,34 +183,29 @@ def test_of_many_trials_of_the_baseline_the_first_are_there_and_the_counterparts
     assert "note" not in unpacked(head, head)["t0"]["base"]
 
 
-def test_half_of_a_surrogate_pair_fails_no_page():
-    """An agent can say one in JSON; it goes into the page as the escape that it came as."""
-    talk = (build.turn(agent=f"half {HALF}", trace={"x": HALF}),)
+def test_lone_surrogates_are_embedded_as_escapes():
+    talk = (build.turn(agent=f"half {LONE_SURROGATE}", trace={"x": LONE_SURROGATE}),)
     test = build.test_result(
-        name=f"name {HALF}",
-        user_info={HALF: 10**400},
-        trials=(build.trial_result(turns=talk, closing_remark=HALF),),
+        name=f"name {LONE_SURROGATE}",
+        user_info={LONE_SURROGATE: 10**400},
+        trials=(build.trial_result(turns=talk, closing_remark=LONE_SURROGATE),),
     )
     found = unpacked(run_of(test))
-    assert found["t0"]["head"]["trials"][0]["closing"] == HALF
-    assert json.loads(found["t0"]["userInfo"]) == {HALF: 10**400}
-    assert found["t0.1"][0][0]["agent"] == f"half {HALF}"
+    assert found["t0"]["head"]["trials"][0]["closing"] == LONE_SURROGATE
+    assert json.loads(found["t0"]["userInfo"]) == {LONE_SURROGATE: 10**400}
+    assert found["t0.1"][0][0]["agent"] == f"half {LONE_SURROGATE}"
 
 
-def test_no_text_of_theirs_stands_in_the_elements():
-    """Base 64 alone, so that nothing ends an element before its end."""
-    tests = [
-        build.test_result(
-            name=f"{number} {text}",
-            trials=(build.trial_result(turns=(build.turn(agent=text, trace={text: text}),)),),
-        )
-        for number, text in enumerate(CORPUS)
-    ]
-    assert len(unpacked(run_of(*tests))) == 2 * len(CORPUS)
+def test_hostile_text_is_embedded_as_base64():
+    def test_of(number: int, text: str):
+        trial = build.trial_result(turns=(build.turn(agent=text, trace={text: text}),))
+        return build.test_result(name=f"{number} {text}", trials=(trial,))
+
+    found = unpacked(run_of(*(test_of(number, text) for number, text in enumerate(CORPUS))))
+    assert len(found) == 2 * len(CORPUS)
 
 
-def test_the_script_looks_for_what_the_sanitiser_looks_for():
-    """Its patterns are the sanitiser's own, written so that they can stand in an element of the page."""
+def test_patterns_for_scripts_hide_what_the_sanitizer_hides():
     patterns = visible_for_scripts()
     assert patterns.isascii()
     assert not set("<>&\"'") & set(patterns)

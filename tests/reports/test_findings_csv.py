@@ -29,8 +29,7 @@ def test_each_finding_of_each_trial_is_a_row():
     assert {row["suite"] for row in rows} == {"Refunds"}
 
 
-def test_nothing_is_missing_that_has_no_finding():
-    """A trial that errored, and a test that was not run."""
+def test_errored_and_unplayed_tests_have_a_row():
     lost = build.trial_result(status=EndState.FAILED, findings=())
     rows = rows_of(
         build.test_result("Lost", trials=(lost,), outcome="error"),
@@ -42,7 +41,7 @@ def test_nothing_is_missing_that_has_no_finding():
     ]
 
 
-def test_no_cell_becomes_a_formula_of_a_spreadsheet():
+def test_spreadsheet_formulas_are_escaped():
     finding = build.finding("failed", criterion="=HYPERLINK(1)", reason="-1+1")
     (row,) = rows_of(build.test_result("@x", trials=(build.trial_result(findings=(finding,)),)))
     assert (row["criterion"], row["reason"], row["test"]) == ("'=HYPERLINK(1)", "'-1+1", "'@x")

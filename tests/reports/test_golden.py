@@ -26,7 +26,7 @@ _ENDS_LINE = re.compile(r"</(p|li|h\d|tr|summary|dd|figcaption|dt|button|label)>
 _TAG = re.compile(r"<[^>]+>")
 
 
-def of_page(html: str) -> str:
+def visible_text(html: str) -> str:
     """What a reader sees of a page before any test is opened, a line for each paragraph or row."""
     text = _ENDS_LINE.sub(
         "\0", _UNSEEN.sub("", html).replace("</td>", " | </td>").replace("</th>", " | </th>")
@@ -43,12 +43,12 @@ def layouts(results: Results) -> dict[str, str]:
         "console-verbose.txt": console.render(story, verbose=True),
         "comment.md": comment.render(story, comment_cases.CONTEXT),
         "summary.md": documents.summary(story),
-        "page.txt": of_page("".join(page.render(story))),
+        "page.txt": visible_text("".join(page.render(story))),
         "junit.xml": "".join(junit.render(story)),
     }
 
 
-def exact() -> dict[str, str]:
+def exact_reports() -> dict[str, str]:
     """The reports of a comparison, of a suite and of a test."""
     results = golden_cases.EXACT()
     files = report_texts.files_of_run(results)
@@ -74,23 +74,20 @@ def check(name: str, drawn: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", golden_cases.GOLDEN)
-def test_reports_read_as_they_should(name):
-    """Every layout of the run is, letter for letter, the file under golden/."""
+def test_reports_equal_the_golden_files(name):
     check(name, layouts(golden_cases.GOLDEN[name]()))
 
 
-def test_reports_of_a_comparison_a_suite_and_a_test_read_as_they_should():
-    check("exact", exact())
+def test_reports_of_comparison_suite_and_test_equal_the_golden_files():
+    check("exact", exact_reports())
 
 
-def test_a_refusal_reads_as_it_should():
-    """The comment of a run that was refused before it began."""
+def test_comment_on_a_refused_run_equals_the_golden_file():
     check("refused", {"comment.md": comment.refused(comment_cases.REFUSAL, comment_cases.CONTEXT)})
 
 
 @pytest.mark.parametrize("name", cases.CASES)
-def test_the_same_results_make_the_same_bytes(name):
-    """A report depends on the results alone, whether they were just made or read from a file."""
+def test_reports_of_reloaded_results_are_identical(name):
     results = cases.CASES[name]()
     again = report_files.load(report_texts.results_json_text(results), "_results.json")
     assert report_texts.files_of_run(results) == report_texts.files_of_run(again)

@@ -25,7 +25,9 @@ MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
 PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)
 
 UNCHANGED = "75 / 100, no change seen against main"
-_READ = "Read what failed in report.html, or by ci-evals show --failed."
+OVER_COST = build.check("max-cost", 0.5, 0.61, passed=False)
+CRITICAL_FAILED = build.check("critical:Late parcel", 100, 0, passed=False)
+READ_FAILURES = "Read what failed in report.html, or by ci-evals show --failed."
 
 
 def became(results: Results) -> dict[tuple[str, str], Became]:
@@ -52,10 +54,19 @@ def compared(
 
 def gated(*checks, **fields) -> Results:
     """A run with this decision and no baseline."""
-    return build.results(
-        build.suite_result("Refunds", cases.played("Late parcel", "h")),
-        gate=build.decision(*checks, **fields),
-    )
+    suite = build.suite_result("Refunds", cases.played("Late parcel", "h"))
+    return build.results(suite, gate=build.decision(*checks, **fields))
+
+
+def no_verdict(code: int, reason: str) -> Results:
+    return gated(exit_code=code, passed=False, reasons=(reason,))
+
+
+def rerun_of(*tests, base=None, **suite_fields) -> Results:
+    """A failed run of these tests as the gate decides it, without a baseline."""
+    suite = build.suite_result("Refunds", *tests, **suite_fields)
+    run = build.results(suite, **({"run": base} if base else {}))
+    return replace(cases.decided(run, cases.base_run(suite), Policy()), comparison=None)
 
 
 @each_row(
@@ -75,95 +86,74 @@ def gated(*checks, **fields) -> Results:
         (comment_cases.no_baseline, "Evals passed: 91 / 100, no baseline"),
         (cases.incomparable, "Evals passed: 100 / 100, not comparable with the baseline"),
         (build.results, "Evals passed: 100 / 100"),
+        (comment_cases.invalid, "No verdict: 24 of 51 trials errored or could not be judged"),
+        (lambda: no_verdict(130, "the run stopped early: SIGTERM"), "No verdict: the run was interrupted"),
         (
-            comment_cases.invalid,
-            "No verdict: 24 of 51 trials errored or could not be judged",
-        ),
-        (
-            lambda: gated(exit_code=130, passed=False, reasons=("the run stopped early: SIGTERM",)),
-            "No verdict: the run was interrupted",
-        ),
-        (
-            lambda: gated(exit_code=3, passed=False, reasons=("1 of 2 shards is missing: shard 2",)),
+            lambda: no_verdict(3, "1 of 2 shards is missing: shard 2"),
             "No verdict: 1 of 2 shards is missing: shard 2",
         ),
-        (
-            lambda: gated(build.check("max-cost", 0.5, 0.61, passed=False)),
+        (lambda: gated(OVER_COST), "Evals failed: the run cost $0.61, at most $0.50 allowed"),
+        (  # a test that the gate allows to fail is no reason
+            lambda: replace(compared("pppf", "pppp"), gate=build.decision(OVER_COST)),
             "Evals failed: the run cost $0.61, at most $0.50 allowed",
         ),
         (
-            lambda: gated(
-                build.check("critical:Late parcel", 100, 0, passed=False),
-                build.check("max-cost", 0.5, 0.61, passed=False),
-            ),
+            lambda: gated(CRITICAL_FAILED, OVER_COST),
             "Evals failed: the critical test “Late parcel” failed, and 1 more check failed",
         ),
         (
-            lambda: gated(
-                build.check("max-cost", 0.5, 0.61, passed=False),
-                build.check("critical:Late parcel", 100, 0, passed=False),
-            ),
+            lambda: gated(OVER_COST, CRITICAL_FAILED),
             "Evals failed: the run cost $0.61, at most $0.50 allowed, and 1 critical test failed",
         ),
     ],
 )
-def test_the_verdict_says_what_happened(results, verdict):
-    """In words of the field, with what changed."""
+def test_verdict_names_the_change_or_the_failed_check(results, verdict):
     assert story_of(results()).verdict() == verdict
 
 
-def test_a_test_that_broke_is_no_reason_where_another_check_failed():
-    """A run that costs too much does not fail for a test that the gate allows to fail."""
-    run = compared("pppf", "pppp")
-    run = replace(run, gate=build.decision(build.check("max-cost", 0.5, 0.61, passed=False)))
-    assert story_of(run).verdict() == "Evals failed: the run cost $0.61, at most $0.50 allowed"
-
-
-@pytest.mark.parametrize(
-    ("trust", "verdict"),
-    [
-        (
-            Trust.FORK,
-            f"Evals passed (reported by the fork, unverified): {UNCHANGED}",
-        ),
-        (
-            Trust.OTHER_COMMIT,
-            f"Evals passed (results of another commit): {UNCHANGED}",
-        ),
-        (Trust.CONTRADICTORY, "No verdict: the results contradict their own checks"),
-    ],
-)
-def test_results_that_are_not_known_to_be_ours_say_so_in_the_heading(trust, verdict):
-    """Nobody takes a fork's numbers for those of this repository."""
-    assert story_of(compared("pppf", "pppf")).verdict(trust) == verdict
-
-
-def test_results_are_trusted_by_what_is_known_of_them():
-    """A fork's run, another commit than the pull request's, a decision that its checks contradict."""
+def test_untrusted_results_are_recognized_and_marked_in_the_verdict():
     run = compared("pppf", "pppf")
-    assert story_of(run).trust() is Trust.OWN
-    assert story_of(run).trust(comment_cases.HEAD) is Trust.OWN
+    assert story_of(run).trust() is story_of(run).trust(comment_cases.HEAD) is Trust.OWN
     assert story_of(run).trust(comment_cases.HEAD, foreign=True) is Trust.FORK
     assert story_of(run).trust("b" * 40, foreign=True) is Trust.OTHER_COMMIT
     checks = (build.check("min-score", 80, 75, passed=False),)
     forged = replace(run, gate=build.decision(*checks, passed=True, exit_code=0))
     assert story_of(forged).trust() is Trust.CONTRADICTORY
+    for trust, heading in (
+        (Trust.FORK, f"Evals passed (reported by the fork, unverified): {UNCHANGED}"),
+        (Trust.OTHER_COMMIT, f"Evals passed (results of another commit): {UNCHANGED}"),
+        (Trust.CONTRADICTORY, "No verdict: the results contradict their own checks"),
+    ):
+        assert story_of(run).verdict(trust) == heading
 
 
-def test_the_line_of_numbers_has_whole_points():
-    """93.75 is 93, and the change is between what is shown."""
+def test_numbers_line_has_whole_points_and_compares_like_with_like():
     run = compared("p" * 15 + "f", "p" * 16, min_score=95)
-    assert story_of(run).numbers.text == ("93 / 100 (95 required), main has 100 (−7). 15 of 16 tests pass.")
-    passed = compared("pppf", "pppf")
-    assert story_of(passed).numbers.text == "3 of 4 tests pass."
+    assert story_of(run).numbers.text == "93 / 100 (95 required), main has 100 (−7). 15 of 16 tests pass."
+    assert story_of(compared("pppf", "pppf")).numbers.text == "3 of 4 tests pass."
+    assert story_of(cases.proven()).numbers.text == (
+        "78 / 100 (80 required; 75 if undecided counts as failed), compared on 4 of 6 tests: 67, "
+        "the baseline has 92 (−25). 3 of 6 tests pass, 1 undecided."
+    )
+
+
+def test_mostly_undecided_run_shows_no_score_and_no_certainty():
+    run = story_of(replace(compared("pppf", "pppf"), decided_share=0.33))
+    assert run.verdict() == "Evals passed: most criteria undecided"
+    assert run.numbers.text == (
+        "Too little was decided for a score (33 % of the criteria's weight). 3 of 4 tests pass."
+    )
+    decided = comment_cases.bad()
+    assert story_of(decided).certainty.sentence.startswith("Proven: the score fell")
+    undecided = replace(decided, decided_share=0.3)
+    assert story_of(undecided).certainty.sentence == "3 trials per test"
 
 
 @pytest.mark.parametrize(
     ("base", "head", "fell", "change"),
     [(93.9, 71.2, "22", "−22"), (93.2, 71.9, "22", "−22"), (93.9, 88.1, "5.8", "−5")],
 )
-def test_a_drop_that_failed_is_the_change_beside_it(base, head, fell, change):
-    """It has a decimal only where whole points would read as allowed."""
+def test_verdict_and_numbers_agree_on_a_failed_drop(base, head, fell, change):
     run = compared("pppp", "pppp")
     comparison = replace(run.comparison, base=base, head=head, delta=head - base)
     run = replace(run, comparison=comparison)
@@ -173,7 +163,7 @@ def test_a_drop_that_failed_is_the_change_beside_it(base, head, fell, change):
     assert f"({change})" in story.numbers.text
 
 
-def test_a_next_step_has_a_link_commands_and_an_exit_code_of_their_own():
+def test_next_step_is_made_of_text_commands_and_exit_code():
     step = story_of(compared("pppf", "pppp", min_score=85)).next_step
     assert "".join(f"{part.gap}{part.text}" for part in step.parts).strip() == step.text
     show, repeat = step.commands
@@ -185,7 +175,7 @@ def test_a_next_step_has_a_link_commands_and_an_exit_code_of_their_own():
     assert step.text.endswith("Exit code 1.")
 
 
-def test_a_change_below_a_point_is_not_called_the_same():
+def test_change_of_less_than_a_point_is_stated():
     for score, words in ((93.2, "less than a point below main"), (94.0, "1 point above main")):
         run = comment_cases.passed_example()
         comparison = replace(run.comparison, base=93.9, head=score, delta=score - 93.9)
@@ -193,42 +183,23 @@ def test_a_change_below_a_point_is_not_called_the_same():
         assert story_of(changed).verdict() == f"Evals passed: {int(score)} / 100, {words}"
 
 
-def test_a_score_just_below_its_minimum_never_reads_as_the_minimum():
-    """Points are cut: 96.8 with a minimum of 97, and 96.96 with one of 96.97."""
-    for score, floor, shown in ((96.8, 97, "96"), (96.96, 96.97, "96"), (96.99, 97, "96")):
+def test_score_just_below_minimum_is_rounded_down():
+    for score, floor in ((96.8, 97), (96.96, 96.97), (96.99, 97)):
         check = build.check("min-score", floor, score, passed=False)
         failed = replace(gated(check, passed=False), score=score)
-        assert story_of(failed).verdict().endswith(f"{shown} / 100, {floor} required")
+        assert story_of(failed).verdict().endswith(f"96 / 100, {floor} required")
 
 
-def test_a_score_over_part_of_the_tests_is_not_compared_with_one_over_all():
-    """The line has the score of that part too."""
-    assert story_of(cases.proven()).numbers.text == (
-        "78 / 100 (80 required; 75 if undecided counts as failed), compared on 4 of 6 tests: 67, "
-        "the baseline has 92 (−25). 3 of 6 tests pass, 1 undecided."
-    )
-
-
-def test_no_score_is_shown_where_little_was_decided():
-    """A score over a third of the weight says nothing."""
-    run = replace(compared("pppf", "pppf"), decided_share=0.33)
-    assert story_of(run).verdict() == "Evals passed: most criteria undecided"
-    assert story_of(run).numbers.text == (
-        "Too little was decided for a score (33 % of the criteria's weight). 3 of 4 tests pass."
-    )
-
-
-def test_every_test_is_in_one_list():
-    """What broke, what could not be judged, what failed before, what was fixed, and what fell."""
-    found = story_of(compared("fuhpf", "pphfh")).change.news
-    assert [test.name for test in found.broke] == ["Test 1"]
-    assert [test.name for test in found.unjudged] == ["Test 2"]
-    assert [test.name for test in found.failed_before] == ["Test 3"]
-    assert [test.name for test in found.worse] == ["Test 5"]
-    assert [test.name for test in found.fixed] == ["Test 4"]
-    assert not found.failed
-    assert not found.dropped
-    assert became(compared("fuhpf", "pphfh")) == {
+def test_each_changed_test_is_in_exactly_one_list():
+    results = compared("fuhpf", "pphfh")
+    news = story_of(results).change.news
+    assert [test.name for test in news.broke] == ["Test 1"]
+    assert [test.name for test in news.unjudged] == ["Test 2"]
+    assert [test.name for test in news.failed_before] == ["Test 3"]
+    assert [test.name for test in news.worse] == ["Test 5"]
+    assert [test.name for test in news.fixed] == ["Test 4"]
+    assert (news.failed, news.dropped) == ((), ())
+    assert became(results) == {
         ("Refunds", "Test 1"): Became.BROKE,
         ("Refunds", "Test 2"): Became.UNJUDGED,
         ("Refunds", "Test 4"): Became.FIXED,
@@ -236,13 +207,12 @@ def test_every_test_is_in_one_list():
     }
 
 
-def test_without_a_baseline_all_that_fail_are_failed():
-    """Nothing is said to have broken."""
-    found = story_of(comment_cases.no_baseline()).change.news
-    assert [test.name for test in found.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]
-    assert {test.file for test in found.failed} == {"evals/refunds.yaml", "evals/handover.yaml"}
-    assert not found.broke
-    assert became(comment_cases.no_baseline()) == {}
+def test_failures_without_a_baseline_did_not_break():
+    results = comment_cases.no_baseline()
+    news = story_of(results).change.news
+    assert [test.name for test in news.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]
+    assert {test.file for test in news.failed} == {"evals/refunds.yaml", "evals/handover.yaml"}
+    assert (news.broke, became(results)) == ((), {})
 
 
 def in_rounds(most: int) -> Results:
@@ -270,10 +240,7 @@ def in_rounds(most: int) -> Results:
                 "Passed in some trials, and may pass in a rerun: Asks in Spanish; Wrong address"
             ),
         ),
-        (
-            comment_cases.flaky,
-            "That the agent got worse is not proven: it may be chance (3 trials per test)",
-        ),
+        (comment_cases.flaky, "That the agent got worse is not proven: it may be chance (3 trials per test)"),
         (
             cases.unsure,
             (
@@ -296,13 +263,11 @@ def in_rounds(most: int) -> Results:
         ),
     ],
 )
-def test_one_sentence_says_how_sure_the_result_is(results, certainty):
-    """Nothing contradicts it: it is the only one."""
+def test_certainty_is_stated_in_one_sentence(results, certainty):
     assert story_of(results()).certainty.sentence == certainty
 
 
-def test_odds_are_told_of_runs_that_are_large_enough():
-    """Ten tests of three trials."""
+def test_odds_need_ten_tests_of_three_trials():
     odds = Odds(share=0.3, checks=(build.check_odds(name="regression", share=0.3),), floor=81.5, loops=3)
 
     def run(tests: int, trials: str) -> Results:
@@ -314,8 +279,7 @@ def test_odds_are_told_of_runs_that_are_large_enough():
     assert certainty.odds(run(10, "pp")) is None
 
 
-def test_why_nothing_was_compared_is_said_once():
-    """By a check that needs the comparison, or else by itself."""
+def test_reason_for_a_missing_comparison_is_given_once():
     comparison = replace(
         compared("p", "p").comparison, delta=None, reasons=("no test was scored on both sides",)
     )
@@ -327,8 +291,7 @@ def test_why_nothing_was_compared_is_said_once():
     assert verdict.not_compared(checked) is None
 
 
-def test_a_test_that_only_ended_in_an_error_did_not_break():
-    """Where that left the run without a verdict: the reasons name it. One that was scored is still named."""
+def test_errored_test_is_not_listed_as_failed_in_a_run_without_verdict():
     errored = build.test_result("Late parcel", trials=(build.trial_result(),), outcome="failed", score=None)
     scored = build.test_result("Damaged jug", trials=(build.trial_result(),), outcome="failed", score=0)
     suite = build.suite_result("Refunds", errored, scored)
@@ -338,35 +301,50 @@ def test_a_test_that_only_ended_in_an_error_did_not_break():
     assert [one.name for one in story_of(without).change.news.failed] == ["Damaged jug"]
 
 
-def test_a_run_that_is_only_over_a_limit_says_where_to_look():
-    costly = gated(build.check("max-cost", 0.5, 0.61, passed=False))
-    assert story_of(costly).next_step.text.startswith("Look at what takes the cost")
+def test_next_step_fits_what_happened():
+    def next_step(results: Results) -> str:
+        return story_of(results).next_step.text
+
+    assert next_step(gated(OVER_COST)).startswith("Look at what takes the cost")
+    assert next_step(compared("pppp", "pppp")) == ""
+    broken_but_passed = next_step(compared("pppf", "pppp"))
+    assert broken_but_passed.startswith(READ_FAILURES)
+    assert broken_but_passed.endswith("If any trial fails, fix it.")  # no exit code, no rerun of the check
+    imported = build.suite_result("Refunds", cases.played("Late parcel", "f"), adapter="results: rows")
+    assert imported.of_other_tool
+    assert next_step(build.results(imported, gate=build.decision(exit_code=1))) == ""
+    failed = compared("pppf", "pppp", min_score=85)
+    origin = Origin(how="replay", run="earlier", started_at=failed.run.started_at)
+    replayed = next_step(replace(failed, run=replace(failed.run, origin=origin)))
+    assert "--loops" not in replayed
+    assert "run without replay" in replayed
+    untraced = build.finding("undecided", cause=Cause.NO_TRACE, reason="no spans")
+    trials = (build.trial_result(findings=(untraced,)),)
+    suite = build.suite_result("Refunds", build.test_result(trials=trials, outcome="undecided", score=None))
+    gate = build.decision(exit_code=3, reasons=("nothing could be scored",))
+    untraced_step = next_step(build.results(suite, score=None, gate=gate))
+    assert "trace: otlp in the suite, or the option otlp" in untraced_step
+    assert untraced_step.endswith("Exit code 3.")
 
 
-def test_a_passed_run_in_which_a_test_broke_has_a_next_step():
-    """Without an exit code, and without a rerun of the check."""
-    step = story_of(compared("pppf", "pppp")).next_step.text
-    assert step.startswith(_READ)
-    assert step.endswith("If any trial fails, fix it.")
-    assert story_of(compared("pppp", "pppp")).next_step.text == ""
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("trials", "advice"),
-    [
-        ("fff", f"{_READ} {FIX_FAILURES}"),
-        ("ffp", f"{_READ} To"),
-        ("ff", "Read what failed"),
-    ],
+    [("fff", f"{READ_FAILURES} {FIX_FAILURES}"), ("ffp", f"{READ_FAILURES} To"), ("ff", "Read what failed")],
 )
-def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice):
-    """A test that failed in each of three trials needs none."""
-    failed = build.suite_result("Refunds", cases.played("Late parcel", trials))
-    results = replace(cases.decided(build.results(failed), cases.base_run(failed), Policy()), comparison=None)
+def test_rerun_is_advised_only_if_the_test_may_pass(trials, advice):
+    results = rerun_of(cases.played("Late parcel", trials))
     assert story_of(results).next_step.text.startswith(advice)
 
 
-@pytest.mark.parametrize(
+def test_rerun_of_the_check_is_not_advised_if_it_would_probably_fail():
+    flaky = comment_cases.flaky()
+    assert flaky.odds.share > 0.5
+    assert "If all pass, note that a rerun would probably fail again" in story_of(flaky).next_step.text
+    likely = replace(flaky, odds=replace(flaky.odds, share=0.2))
+    assert "If all pass, rerun this check." in story_of(likely).next_step.text
+
+
+@each_row(
     ("name", "file", "command"),
     [
         ("Late parcel", "evals/refunds.yaml", 'evals/refunds.yaml --test="Late parcel"'),
@@ -385,25 +363,14 @@ def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice)
         ("Late parcel", "demo:hr", 'demo:hr --test="Late parcel"'),
     ],
 )
-def test_the_command_that_repeats_a_test_can_be_pasted(name, file, command):
-    """A name that a shell or Markdown would read otherwise, or --test would split, is left to the reader."""
-    failed = build.suite_result("Refunds", cases.played(name, "fp"), file=file)
-    results = replace(cases.decided(build.results(failed), cases.base_run(failed), Policy()), comparison=None)
+def test_rerun_command_quotes_names_that_are_safe_to_paste(name, file, command):
+    results = rerun_of(cases.played(name, "fp"), file=file)
     assert f": ci-evals run {command} --loops=10. " in story_of(results).next_step.text
     text = summary(story_of(results))
     assert f": `ci-evals run {command} --loops=10`. " in text
 
 
-def test_a_rerun_that_would_mostly_fail_again_is_not_advised():
-    """Ten passes of one test do not lift a score that is too close to its floor."""
-    flaky = comment_cases.flaky()
-    assert flaky.odds.share > 0.5
-    assert "If all pass, note that a rerun would probably fail again" in story_of(flaky).next_step.text
-    seldom = replace(flaky, odds=replace(flaky.odds, share=0.2))
-    assert "If all pass, rerun this check." in story_of(seldom).next_step.text
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("config", "options", "more"),
     [
         ({"provider": "openai"}, "", False),
@@ -420,51 +387,7 @@ def test_a_rerun_that_would_mostly_fail_again_is_not_advised():
         ({"provider": 7, "baseUrl": None}, "", False),
     ],
 )
-def test_a_test_is_repeated_with_the_same_agent_and_judge(config, options, more):
-    """Else ten passes of another agent would say that all is well."""
-    failed = build.suite_result("Refunds", cases.played("Late parcel", "fp"))
-    run = build.run_info(config=config)
-    results = replace(
-        cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy()), comparison=None
-    )
+def test_rerun_command_has_the_options_of_agent_and_judge(config, options, more):
+    results = rerun_of(cases.played("Late parcel", "fp"), base=build.run_info(config=config))
     assert story_of(results).next_step.commands[1].endswith(f'--test="Late parcel"{options} --loops=10')
     assert ("repeat it, with the other options of this run: " in story_of(results).next_step.text) == more
-
-
-def test_few_decided_verdicts_give_no_certainty():
-    """No sentence on the score stands beside the one that there is none."""
-    sure = comment_cases.bad()
-    assert story_of(sure).certainty.sentence.startswith("Proven: the score fell")
-    little = replace(sure, decided_share=0.3)
-    assert story_of(little).certainty.sentence == "3 trials per test"
-
-
-def test_no_run_is_advised_for_the_results_of_another_tool():
-    """It plays its tests itself."""
-    suite = build.suite_result("Refunds", cases.played("Late parcel", "f"), adapter="results: rows")
-    assert suite.of_other_tool
-    assert story_of(build.results(suite, gate=build.decision(exit_code=1))).next_step.text == ""
-
-
-def test_a_replay_is_not_to_be_repeated():
-    """It gives the same answers however often it is played."""
-    results = compared("pppf", "pppp", min_score=85)
-    origin = Origin(how="replay", run="earlier", started_at=results.run.started_at)
-    replayed = replace(results, run=replace(results.run, origin=origin))
-    said = story_of(replayed).next_step.text
-    assert "--loops" not in said
-    assert "run without replay" in said
-
-
-def test_options_that_help_are_named_if_too_little_was_decided():
-    untraced = build.finding("undecided", cause=Cause.NO_TRACE, reason="no spans")
-    test = build.test_result(
-        trials=(build.trial_result(findings=(untraced,)),), outcome="undecided", score=None
-    )
-    reasons = ("nothing could be scored",)
-    results = build.results(
-        build.suite_result("Refunds", test), score=None, gate=build.decision(exit_code=3, reasons=reasons)
-    )
-    said = story_of(results).next_step.text
-    assert "trace: otlp in the suite, or the option otlp" in said
-    assert said.endswith("Exit code 3.")

@@ -26,24 +26,24 @@ from ci_evals.support.redaction import Redactor
 
 CONTEXT = comment.SummaryContext(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
 SOURCE = "https://github.com/acme/shop/blob/main"
-OURS = {
+OUR_TAGS = {
     *{"p", "br", "h1", "h2", "h3", "h4", "strong", "sub", "ul", "ol", "li", "details", "summary"},
     *{"blockquote", "em", "pre", "code", "a", "table", "thead", "tbody", "tr", "th", "td"},
 }
-"""The tags that our own templates make."""
-
-
-RAW = build.turn(raw={"a": "x", "b": ["x", 1]}, named_params=("x",), error_detail="x", error_response=True)
+RAW_TURN = build.turn(
+    raw={"a": "x", "b": ["x", 1]}, named_params=("x",), error_detail="x", error_response=True
+)
 PROBES = {"x": ProbeResult(value={"x": ["x"]}), "y": ProbeResult(error="x")}
-DID = build.turn(
+RAW_TRIAL = build.trial_result(turns=(RAW_TURN,), error="x", closing_remark="x", probes=PROBES)
+ACTIONS_TURN = build.turn(
     workflows=("x",), params={"x": "x"}, rules=("x",), integrations=(Integration(code="x", status=200),)
 )
 
 
-def parted():
-    """A test whose conversation parts from the baseline's in all that an agent can do."""
+def diverged():
+    """A test whose conversation diverges from the baseline's in all that an agent can do."""
     here = build.test_result(trials=(build.trial_result(findings=(build.finding("failed"),)),))
-    there = build.test_result(trials=(build.trial_result(turns=(DID,)),))
+    there = build.test_result(trials=(build.trial_result(turns=(ACTIONS_TURN,)),))
     runs = (build.results(build.suite_result("x", test)) for test in (here, there))
     return cases.against(*runs)
 
@@ -57,21 +57,13 @@ def of_two_agents():
 
 
 CASES = {
-    "parted": parted(),
+    "diverged": diverged(),
     "since": comment_cases.flaky(),
     "agents": of_two_agents(),
     **{name: cases.made(name) for name in cases.CASES if name != "unproven"},  # no text that `proven` lacks
     "skipped": comment_cases.skipped(),
-    "raw": build.results(
-        build.suite_result(
-            "x",
-            build.test_result(
-                trials=(build.trial_result(turns=(RAW,), error="x", closing_remark="x", probes=PROBES),)
-            ),
-        )
-    ),
+    "raw": build.results(build.suite_result("x", build.test_result(trials=(RAW_TRIAL,)))),
 }
-"""Every case, raw replies and traces included."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +96,7 @@ page = lru_cache(maxsize=500)(hostile_text.RenderedMarkdown)
 
 def check_markdown(text: str, files: set[str]) -> None:
     shown = page(text)
-    assert set(shown.tags) <= OURS
+    assert set(shown.tags) <= OUR_TAGS
     assert not shown.comments
     assert not shown.live
     assert shown.tags.count("details") == text.count("<details>\n") == text.count("\n</details>\n")
@@ -167,39 +159,32 @@ def console_texts(results) -> list[str]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_markup_commands_and_links_are_inert_in_every_report(name):
-    """The most harmful of each kind, in one text."""
     check_case(name, "::error::owned | <b>@octocat</b> [x](https://evil.example) ``` # --> ##[error]x")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(hostile_text.CORPUS)))
 def test_planted_markup_is_inert_in_every_report(number):
-    """No tag, link, mention, reference, table cell, fence or command is made of planted text.
-
-    Each text is planted in every sixth case: each case meets a sixth of them, of all kinds.
-    """
+    """Each text is planted in every sixth case: each case meets a sixth of them, of all kinds."""
     for name in list(CASES)[number % 6 :: 6]:
         check_case(name, hostile_text.CORPUS[number])
 
 
 @pytest.mark.simulate
-@pytest.mark.parametrize("number", range(len(hostile_text.CORPUS)))
-def test_all_planted_markup_is_inert_in_every_report(number):
-    """The same, with each text in each case."""
+@pytest.mark.parametrize("number", range(len(hostile.CORPUS)))
+def test_every_planted_text_is_inert_in_every_report(number):
     for name in CASES:
         check_case(name, hostile_text.CORPUS[number])
 
 
 @pytest.mark.slow
 @settings(max_examples=examples(80))
-@given(st.sampled_from([*CASES]), hostile_text.any_text)
-def test_no_text_at_all_breaks_a_report(name, text):
-    """Whatever the text is, every report can be made, read and shown."""
+@given(st.sampled_from([*CASES]), hostile.texts)
+def test_reports_of_any_text_are_valid(name, text):
     check_case(name, text)
 
 
-def test_planted_keys_appear_in_no_report():
-    """A key that the agent echoes everywhere is nowhere once the results were redacted."""
+def test_redacted_keys_appear_in_no_report():
     key = 'sk-proj-"quoted"-1234567890'
     for results in CASES.values():
         result = hostile_text.fill_free_text(results, f"the key is {key}, again {key}", clean=False)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import builders as build
-import pytest
+from each_row import each_row
 from test_headline import compared
 
 from ci_evals.domain.results.comparison import ComparisonLook, HistoryComparison, TestName
@@ -12,14 +12,7 @@ from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.reports.story import certainty
 
 HISTORY = HistoryComparison(
-    runs=6,
-    together=6,
-    tests=20,
-    delta=-6.1,
-    p=0.03,
-    p_of_trials=0.01,
-    spread=3.0,
-    smallest_drop=5.6,
+    runs=6, together=6, tests=20, delta=-6.1, p=0.03, p_of_trials=0.01, spread=3.0, smallest_drop=5.6
 )
 PLAYED = "The base agent was played in the same run, alternating trial by trial"
 SPREAD = "Runs of main differ among themselves by 3.0 points; a drop below 5.6 would not stand out"
@@ -39,7 +32,7 @@ def sentences(results: Results) -> list[str]:
     return list(certainty.decision_sentences(results))
 
 
-def in_rounds(played: int, p: float, *, at=(2, 3, 5, 7), **fields) -> Results:
+def decided_after(played: int, p: float, *, at=(2, 3, 5, 7), **fields) -> Results:
     """A run that was decided after so many trials, and passed."""
     look = ComparisonLook(trials=played, p=p, decision="pass" if p > 0.3 else "continue")
     results = compared("hhhh", "hhhh", looks=(look,), method="rounds", **fields)
@@ -48,121 +41,88 @@ def in_rounds(played: int, p: float, *, at=(2, 3, 5, 7), **fields) -> Results:
     return replace(results, run=replace(results.run, rounds=rounds), gate=gate)
 
 
-def test_a_run_that_is_looked_at_once_has_nothing_to_say():
-    """Nor has one without a baseline."""
+def test_run_in_one_round_or_without_baseline_needs_no_explanation():
     assert sentences(compared("hh", "hh")) == []
     assert sentences(build.results(build.suite_result("Refunds"))) == []
 
 
-def test_rounds():
-    """When the run was decided, and by what. Four tests were to have seven trials each."""
-    (early,) = sentences(in_rounds(2, 0.6))
+def test_decision_names_the_round_its_reason_and_saved_conversations():
+    (early,) = sentences(decided_after(2, 0.6))
     saved = "which saved up to 20 conversations"
     assert early == f"Decided after 2 of at most 7 trials of each test, {saved}: no sign of a drop."
-    (early,) = sentences(in_rounds(3, 0.02))
+    (early,) = sentences(decided_after(3, 0.02))
     assert early.endswith("16 conversations: more could hardly change the verdict.")
-    failed = in_rounds(3, 0.02)
+    failed = decided_after(3, 0.02)
     look = replace(failed.comparison.looks[0], decision="fail")
     comparison = replace(failed.comparison, looks=(look,))
     update = {"gate": build.decision(passed=False), "comparison": comparison}
     assert sentences(replace(failed, **update))[0].endswith(": a proven drop.")
-    spared = in_rounds(3, 0.6)
+    spared = decided_after(3, 0.6)
     run = replace(spared.run, config=CONFIGURED)
     assert "saved up to 44 conversations" in sentences(replace(spared, run=run))[0]
-    assert sentences(in_rounds(7, 0.6)) == ["Earlier rounds were not clear, so all were played."]
-    assert sentences(in_rounds(2, 0.6, at=(2,))) == []
+    assert sentences(decided_after(7, 0.6)) == ["Earlier rounds were not clear, so all were played."]
+    assert sentences(decided_after(2, 0.6, at=(2,))) == []
 
 
-@pytest.mark.parametrize(
-    "update",
+def test_run_without_verdict_explains_no_decision():
+    results = decided_after(2, 0.6)
+    gate = build.decision(passed=False, reasons=("nothing",))
+    assert sentences(replace(results, gate=gate)) == []
+    assert sentences(replace(results, run=replace(results.run, status="interrupted"))) == []
+
+
+@each_row(
+    ("fields", "sentence"),
     [
-        {"gate": build.decision(passed=False, reasons=("nothing",))},
-        {"run": build.run_info(status="interrupted")},
-    ],
-)
-def test_a_run_without_a_verdict_was_not_decided(update):
-    """Whatever look it had come to."""
-    results = in_rounds(2, 0.6)
-    if run := update.get("run"):
-        update = {"run": replace(run, rounds=results.run.rounds)}
-    assert sentences(replace(results, **update)) == []
-
-
-@pytest.mark.parametrize(
-    ("value", "sentence"),
-    [
-        (
-            {"delta": -6.1, "p": 0.01},
-            f"{PLAYED}: in this run, this agent scores 6.1 lower (p = 0.01).",
-        ),
-        (
-            {"delta": -8.27, "p": 0.01},  # as 90.0 and 81.7, cut: 81.73
+        ({"delta": -6.1, "p": 0.01}, f"{PLAYED}: in this run, this agent scores 6.1 lower (p = 0.01)."),
+        (  # as 90.0 and 81.7, cut: 81.73
+            {"delta": -8.27, "p": 0.01},
             f"{PLAYED}: in this run, this agent scores 8.3 lower (p = 0.01).",
         ),
-        (
-            {"delta": 2.0, "p": 0.9},
-            f"{PLAYED}: in this run, this agent scores 2.0 higher.",
-        ),
-        (
-            {"delta": 0.0},
-            f"{PLAYED}: in this run both score the same.",
-        ),
-        (
-            {"delta": None},
-            f"{PLAYED}; no test was scored on both sides.",
-        ),
+        ({"delta": 2.0, "p": 0.9}, f"{PLAYED}: in this run, this agent scores 2.0 higher."),
+        ({"delta": 0.0}, f"{PLAYED}: in this run both score the same."),
+        ({"delta": None}, f"{PLAYED}; no test was scored on both sides."),
     ],
 )
-def test_both_sides(value, sentence):
-    """What was played, and what came of it."""
-    assert sentences(both_sides(value)) == [sentence]
+def test_score_difference_of_both_sides_is_stated(fields, sentence):
+    assert sentences(both_sides(fields)) == [sentence]
 
 
-@pytest.mark.parametrize(
-    ("smaller", "sentence"),
-    [
-        (1, "1 earlier run of main has fewer tests or trials than the newest and is left out."),
-        (2, "2 earlier runs of main have fewer tests or trials than the newest and are left out."),
-    ],
-)
-def test_smaller_runs_are_left_out(smaller, sentence):
-    """Which is said, since else the history looks shorter than it is."""
-    few = replace(HISTORY, runs=1, together=1, smaller=smaller, spread=None)
-    assert sentences(compared("hh", "hh", history=few)) == [sentence]
+def test_number_of_ignored_smaller_runs_is_stated():
+    smaller = replace(HISTORY, runs=1, together=1, spread=None)
+    end = "fewer tests or trials than the newest and"
+    assert sentences(compared("hh", "hh", history=smaller)) == []
+    assert sentences(compared("hh", "hh", history=replace(smaller, smaller=1))) == [
+        f"1 earlier run of main has {end} is left out."
+    ]
+    assert sentences(compared("hh", "hh", history=replace(smaller, smaller=2))) == [
+        f"2 earlier runs of main have {end} are left out."
+    ]
 
 
-def test_both_sides_after_a_screen():
-    """Why the base was played, then what runs differ by."""
+def test_rerun_of_the_base_agent_is_explained_by_the_history():
     first, second = sentences(both_sides({"delta": -6.1, "p": 0.01}, history=HISTORY))
     assert first == (
         "The score looked lower than in the last 6 runs, so the base agent was played in the same run: in "
         "this run, this agent scores 6.1 lower (p = 0.01)."
     )
     assert second == SPREAD.replace("main", "the base branch") + "."
-
-
-def test_the_base_agent_that_was_played_in_any_case():
-    """No score had looked lower, or nobody had asked."""
-    high = replace(HISTORY, p_of_trials=0.8)
-    assert sentences(compared("hh", "hh", method="both-sides", delta=0.0, history=high))[0].startswith(PLAYED)
+    high = compared("hh", "hh", method="both-sides", delta=0.0, history=replace(HISTORY, p_of_trials=0.8))
+    assert sentences(high)[0].startswith(PLAYED)
     always = compared("hh", "hh", method="both-sides", delta=0.0, history=HISTORY)
     always = replace(always, run=replace(always.run, config={"bothSides": "always"}))
     assert sentences(always)[0].startswith(PLAYED)
 
 
-def test_earlier_runs():
-    """What they differ by, and whether they decide."""
+def test_spread_and_role_of_earlier_runs_are_stated():
     assert sentences(compared("hh", "hh", history=HISTORY)) == [f"{SPREAD}."]
     assert sentences(compared("hh", "hh", history=replace(HISTORY, decides=True), method="history")) == [
         f"{SPREAD}.",
         "p compares this run with the last 6 runs of main together.",
     ]
-    alone = replace(HISTORY, runs=1, together=1, spread=None)
-    assert sentences(compared("hh", "hh", history=alone)) == []
 
 
 def test_baseline_branch_that_moved_is_reported():
-    """It heads what the runs that are left say."""
     moved = replace(HISTORY, together=2)
     assert sentences(compared("hh", "hh", history=moved))[0] == (
         "main changed: its last 2 runs differ from those before, which are left out."
@@ -171,7 +131,7 @@ def test_baseline_branch_that_moved_is_reported():
     assert sentences(both)[1].startswith("The base branch changed: its last 2 runs")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "now", "judge", "advised"),
     [
         ("old", "new", "a-judge", True),
@@ -181,24 +141,21 @@ def test_baseline_branch_that_moved_is_reported():
         ("old", None, "a-judge", False),
     ],
 )
-def test_a_spot_check_is_advised_where_the_agents_model_changed(before, now, judge, advised):
-    """If both are known, and a judge decides anything."""
+def test_spot_check_of_the_judge_is_advised_if_the_agent_model_changed(before, now, judge, advised):
     results = compared("hh", "hh")
-    used = Usage(by_role=(RoleUsage(role="agent", model=now), RoleUsage(role="judge", model="a-judge")))
+    usage = Usage(by_role=(RoleUsage(role="agent", model=now), RoleUsage(role="judge", model="a-judge")))
     suites = tuple(replace(suite, judge_model=judge) for suite in results.suites)
-    own = results.comparison
-    baseline = replace(own.baseline, agent_models=(before,) if before else ())
-    comparison = replace(own, baseline=baseline)
-    message = sentences(replace(results, usage=used, suites=suites, comparison=comparison))
+    baseline = replace(results.comparison.baseline, agent_models=(before,) if before else ())
+    comparison = replace(results.comparison, baseline=baseline)
     advice = (
         "The agent's model changed from old to new: check on 50 + 50 verdicts whether the judge treats the "
         "new answers alike (ci-evals label --spot-check)."
     )
-    assert message == [advice] * advised
+    results = replace(results, usage=usage, suites=suites, comparison=comparison)
+    assert sentences(results) == [advice] * advised
 
 
-def test_names_of_broken_tests():
-    """With what a name is worth."""
+def test_broken_tests_are_named_with_their_error_rate():
     names = {
         "broken": (TestName(suite="S", name="A"), TestName(suite="S", name="B")),
         "probably_broken": (TestName(suite="S", name="C"),),

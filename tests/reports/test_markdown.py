@@ -23,21 +23,25 @@ from ci_evals.reports.story.story import story_of
 
 def report_of(*turns, **fields) -> str:
     """The report of a test of one trial with these turns."""
-    trial = build.trial_result(turns=turns, **fields)
-    test = build.test_result(trials=(trial,))
+    test = build.test_result(trials=(build.trial_result(turns=turns, **fields),))
     results = build.results(build.suite_result("Refunds", test))
     return "".join(documents.test_report(story_of(results), results.suites[0], test))
 
 
-def test_no_trace_is_not_the_same_as_nothing_done():
-    """A trace that never came is no evidence that the agent did nothing."""
+def summary_of(*tests, **fields) -> str:
+    return documents.summary(story_of(build.results(build.suite_result("Refunds", *tests), **fields)))
+
+
+FAILED_GATE = build.decision(passed=False, exit_code=1)
+
+
+def test_missing_trace_is_distinguished_from_no_action():
     nothing = dict.fromkeys(("workflows", "params", "rules", "integrations"))
     assert "this reply has no trace" in report_of(build.turn(**nothing))
     assert "nothing: no workflow, parameter, rule or integration" in report_of(build.turn())
 
 
-def test_what_the_agent_did_stands_beside_its_reply():
-    """Workflows, parameters, rules and integrations, and where the trace had to stand in for them."""
+def test_agent_actions_are_listed_with_their_reply():
     text = report_of(
         build.turn(
             workflows=("REFUND", "AUDIT"),
@@ -53,8 +57,7 @@ def test_what_the_agent_did_stands_beside_its_reply():
     assert "rules: `R1` · integrations: `orders (503)`, `faq (RAG)`" in text
 
 
-def test_tool_calls_stand_beside_the_reply_with_all_that_is_known():
-    """Arguments, how the call ended, how long it took, who made it, and what it returned; all escaped."""
+def test_tool_calls_are_listed_in_full_and_escaped():
     call = ToolCall(
         name="refund",
         arguments={"note": "<b>@all</b>"},
@@ -71,48 +74,35 @@ def test_tool_calls_stand_beside_the_reply_with_all_that_is_known():
     assert "`close` (arguments unknown: cut off)" in line
 
 
-def test_raw_replies_are_folded_and_only_there_with_debug():
-    """The whole reply as JSON, in a block that nothing in it can close."""
+def test_raw_reply_is_shown_folded_if_recorded():
     text = report_of(build.turn(raw={"text": "```\n</details>"}))
     assert "<summary>Raw reply</summary>\n\n```" in text
     assert hostile_text.RenderedMarkdown(text).tags.count("details") == 2
     assert "Raw reply" not in report_of(build.turn())
 
 
-def test_every_attempt_is_told():
-    """A trial that was played again says why."""
-    lost, won = (
-        cases.Attempt(status=EndState.FAILED, error="timed out"),
-        cases.Attempt(status=EndState.COMPLETED),
-    )
+def test_attempts_are_listed_with_their_errors():
+    lost = cases.Attempt(status=EndState.FAILED, error="timed out")
+    won = cases.Attempt(status=EndState.COMPLETED)
     assert "2 attempts: failed (timed out), then completed." in report_of(build.turn(), attempts=(lost, won))
 
 
-def test_one_quotation_serves_criteria_that_fail_in_one_place():
-    """The turn that shows two failures is quoted once."""
+def test_turn_of_several_failed_criteria_is_quoted_once():
     failures = [build.finding("failed", criterion=name, evidence=(1,)) for name in ("One", "Two")]
-    test = build.test_result(trials=(build.trial_result(findings=failures),))
-    text = documents.summary(story_of(build.results(build.suite_result("Refunds", test))))
+    text = summary_of(build.test_result(trials=(build.trial_result(findings=failures),)))
     assert text.count("I want my money back") == 1
     assert text.index("*One*") < text.index("*Two*") < text.index("I want my money back")
 
 
-def test_criteria_that_fail_in_most_trials_come_first():
-    """It is what to mend, and its turn is the one to read."""
+def test_criteria_are_ordered_by_number_of_failed_trials():
     rare, often = (build.finding("failed", criterion=name, evidence=(1,)) for name in ("Rare", "Often"))
     fine = build.finding(criterion="Rare")
-    trials = (
-        build.trial_result(1, findings=(rare, often)),
-        build.trial_result(2, findings=(fine, often)),
-    )
-    text = documents.summary(
-        story_of(build.results(build.suite_result("Refunds", build.test_result(trials=trials))))
-    )
+    trials = (build.trial_result(1, findings=(rare, often)), build.trial_result(2, findings=(fine, often)))
+    text = summary_of(build.test_result(trials=trials))
     assert text.index("*Often* (failed in 2 of 2 trials)") < text.index("*Rare*")
 
 
-def test_the_summary_is_the_sum_of_its_sections():
-    """The verdict in the first; a fold is opened by one section and closed by another."""
+def test_summary_joins_its_sections_and_closes_its_folds():
     for make in cases.CASES.values():
         texts = [section.text for section in summary.sections(story_of(make()))]
         assert "\n".join(texts) == documents.summary(story_of(make()))
@@ -122,23 +112,21 @@ def test_the_summary_is_the_sum_of_its_sections():
         assert whole.count("<details>") == whole.count("</details>")
 
 
-def names_of(results) -> list[str]:
-    """What the summary tells of, in its order."""
+def section_names(results) -> list[str]:
+    """The names of the summary's sections, in order."""
     return [section.name for section in summary.sections(story_of(results))]
 
 
-def test_every_section_of_the_summary_has_a_name():
-    """In Markdown, by which a note can say what was left out; nothing in a name is live."""
+def test_section_names_contain_no_live_markup():
     text = "@octocat [a](https://evil.example) :shipit: <b>"
-    for name in names_of(hostile_text.fill_free_text(cases.bad(), text)):
-        assert hostile_text.RenderedMarkdown(name).tags == ["p"]
-        assert not hostile_text.RenderedMarkdown(name).live
+    for name in section_names(hostile.poisoned(cases.bad(), text)):
+        assert hostile.Page(name).tags == ["p"]
+        assert not hostile.Page(name).live
 
 
-def test_the_runs_id_can_be_copied():
-    """As code it is not broken, as a commit's id in the text would be."""
-    results = build.results(run=build.run_info(id="3aceb90018667fc1"))
-    assert documents.summary(story_of(results)).count(" · run `3aceb90018667fc1` · ") == 1
+def test_run_id_is_shown_as_code():
+    run = build.run_info(id="3aceb90018667fc1")
+    assert summary_of(run=run).count(" · run `3aceb90018667fc1` · ") == 1
 
 
 def failed_before_any_reply(provider: str):
@@ -152,8 +140,7 @@ def failed_before_any_reply(provider: str):
     return build.results(suite, run=build.run_info(config={"provider": provider})), suite
 
 
-def test_failed_trial_is_shown_once():
-    """That it failed, and not each verdict that therefore could not be reached."""
+def test_errored_trial_is_reported_once_without_its_undecided_verdicts():
     results, suite = failed_before_any_reply("openai")
     for text in (
         documents.summary(story_of(results)),
@@ -164,8 +151,7 @@ def test_failed_trial_is_shown_once():
         assert "No judge was configured" not in text
 
 
-def test_offline_every_judged_criterion_is_named_undecided():
-    """Also those of failed trials: without a judge they would be undecided in any case."""
+def test_offline_run_counts_judged_criteria_of_errored_trials_as_undecided():
     results, suite = failed_before_any_reply("offline")
     for text in (
         documents.summary(story_of(results)),
@@ -174,8 +160,7 @@ def test_offline_every_judged_criterion_is_named_undecided():
         assert "No judge was configured: 1 criterion is left out of the score." in text
 
 
-def test_the_suites_summary_links_to_its_tests():
-    """By the name that the layout gave their files."""
+def test_suite_summary_links_to_test_reports():
     suite = build.suite_result("Refunds", build.test_result("A [test] (1)"))
     page = hostile_text.RenderedMarkdown(
         documents.suite_summary(story_of(build.results(suite)), suite, ["A-test-(1)"])
@@ -184,9 +169,8 @@ def test_the_suites_summary_links_to_its_tests():
     assert "A [test] (1)" in page.text
 
 
-def test_the_summary_is_in_the_order_of_reading():
-    """The verdict, the scores, what fails now, before all that is to be looked up."""
-    assert names_of(cases.proven()) == [
+def test_summary_sections_are_in_order_of_importance():
+    assert section_names(cases.proven()) == [
         "the verdict",
         "what to do",
         "the suites' scores",
@@ -217,20 +201,27 @@ def test_the_summary_is_in_the_order_of_reading():
     ]
 
 
-def test_without_a_verdict_no_score_is_announced_that_there_is_not():
-    """Where too little was decided for one, the line says only that."""
+def test_summary_without_enough_verdicts_has_no_score_heading():
     undecided = [build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")] * 9
     trial = build.trial_result(findings=(build.finding("passed"), *undecided))
-    suite = build.suite_result("Refunds", build.test_result("Lost parcel", trials=(trial,)))
     gate = build.decision(exit_code=3, reasons=("1 of 1 trial could not be judged",))
-    results = replace(build.results(suite, gate=gate), decided_share=0.1)
-    text = documents.summary(story_of(results))
+    text = summary_of(build.test_result("Lost parcel", trials=(trial,)), gate=gate, decided_share=0.1)
     assert ". Too little was decided for a score (10 % of the criteria's weight)." in text
     assert "Score of what was judged" not in text
 
 
-def test_a_critical_test_fails_no_run_without_a_verdict():
-    """Then nothing has failed the run; nor does it where the run only reports."""
+def test_broken_test_is_shown_once_with_reasons_and_turn():
+    text = documents.summary(story_of(cases.proven()))
+    heading = "**❌ Refunds › Refund in time** (100 → 0, 0 of 5 trials passed): critical, so this alone"
+    assert text.count(f"{heading} fails the run\n") == 1
+    assert "### Failed" not in text
+    sections = summary.sections(story_of(cases.proven()))
+    (broken,) = [section.text for section in sections if section.name == "the tests that broke"]
+    assert "- *The refund workflow starts* (failed in 5 of 5 trials): REFUND" in broken
+    assert "> **User** (turn 1 of trial 1): I want my money back for order 1042." in broken
+
+
+def test_critical_test_is_not_said_to_fail_a_run_without_verdict():
     failed = cases.proven()
     without = replace(failed, gate=build.decision(exit_code=3, reasons=("2 trials broke off",)))
     assert "critical, so this alone fails the run" in documents.summary(story_of(failed))
@@ -238,36 +229,20 @@ def test_a_critical_test_fails_no_run_without_a_verdict():
     assert "): critical\n" in documents.summary(story_of(without))
 
 
-def test_failing_test_is_shown_once():
-    """One that broke with its reasons and its turn, and not again among the failed ones."""
-    text = documents.summary(story_of(cases.proven()))
-    heading = "**❌ Refunds › Refund in time** (100 → 0, 0 of 5 trials passed): critical, so this alone"
-    assert text.count(f"{heading} fails the run\n") == 1
-    assert "### Failed" not in text
-    (newly,) = [
-        one.text for one in summary.sections(story_of(cases.proven())) if one.name == "the tests that broke"
-    ]
-    assert "- *The refund workflow starts* (failed in 5 of 5 trials): REFUND" in newly
-    assert "> **User** (turn 1 of trial 1): I want my money back for order 1042." in newly
-
-
-def test_a_test_that_failed_before_and_is_worse_now_has_its_reasons():
-    """Like one that broke, and in no other list."""
+def test_test_that_failed_before_and_got_worse_has_its_reasons():
     names = [f"Test {number}" for number in range(7)]
     head, base = (
         build.suite_result("Refunds", *(cases.played(name, drawing) for name in names))
         for drawing in ("fff", "ppf")
     )
-    failed = build.results(head, gate=build.decision(passed=False, exit_code=1))
+    failed = build.results(head, gate=FAILED_GATE)
     text = documents.summary(story_of(cases.against(failed, cases.base_run(base))))
     assert "### Failed in the baseline too, and worse now\n\n**❌ Test 0** (66 → 0" in text
     assert "REFUND\\_REQUEST was never executed" in text
     assert "**Failed in the baseline too**" not in text
 
 
-def test_tests_of_one_name_in_suites_of_one_name_are_each_told():
-    """Of two, one may be newly failing and the other not."""
-
+def test_tests_with_equal_names_in_equally_named_suites_are_kept_apart():
     def two(*drawings):
         return [
             build.suite_result("Refunds", cases.played("Gift card", drawing), folder=f"Refunds-{place}/x")
@@ -275,14 +250,12 @@ def test_tests_of_one_name_in_suites_of_one_name_are_each_told():
         ]
 
     run = cases.against(build.results(*two("fff", "fff")), cases.base_run(*two("ppp", "fff")))
-    run = replace(run, gate=build.decision(passed=False, exit_code=1))
-    names = names_of(run)
+    names = section_names(replace(run, gate=FAILED_GATE))
     assert "the tests that broke" in names
     assert "what failed before" in names
 
 
-def test_p_and_intervals_are_in_the_fold_alone():
-    """What a reader sees first has whole points and words."""
+def test_p_values_and_intervals_appear_only_in_folds():
     for make in (*cases.CASES.values(), *comment_cases.COMMENTS.values()):
         first = comment_cases.unfolded(documents.summary(story_of(make())))
         assert not re.search(r"\bp (=|below|above)|95 %|\d to \d+(?! trials)\b", first)
@@ -294,12 +267,11 @@ def many_newly_failing(number: int):
     """A run in which so many tests fail that passed before."""
     head = [cases.played(f"Test {place}", "f") for place in range(number)]
     base = [cases.played(f"Test {place}", "p") for place in range(number)]
-    run = build.results(build.suite_result("Refunds", *head), gate=build.decision(passed=False, exit_code=1))
+    run = build.results(build.suite_result("Refunds", *head), gate=FAILED_GATE)
     return cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
 
 
-def test_of_many_failing_tests_the_first_are_open():
-    """A summary is read by people: the others are behind a line that says how many they are."""
+def test_all_but_ten_failing_tests_are_folded():
     text = documents.summary(story_of(many_newly_failing(50)))
     shown, _, rest = text.partition("<summary>40 more tests</summary>")
     assert "### Broke since the baseline" in shown
@@ -309,56 +281,43 @@ def test_of_many_failing_tests_the_first_are_open():
 
 
 def test_failures_that_the_gate_allows_are_folded():
-    """Where all is fine the summary is short."""
-    test = cases.played("Gift card", "ppf")
-    results = build.results(build.suite_result("Refunds", test))
+    results = build.results(build.suite_result("Refunds", cases.played("Gift card", "ppf")))
     shown, _, folded = documents.summary(story_of(results)).partition("<details>")
     assert "*Gift card* fails." in shown
     assert "**❌ Gift card**" not in shown
     assert "### Failed\n\n**❌ Gift card**" in folded
-    broken = replace(results, gate=build.decision(passed=False, exit_code=1))
-    assert "### Failed\n\n**❌ Gift card**" in documents.summary(story_of(broken)).partition("<details>")[0]
+    broken = documents.summary(story_of(replace(results, gate=FAILED_GATE)))
+    assert "### Failed\n\n**❌ Gift card**" in broken.partition("<details>")[0]
 
 
-def test_score_of_tests_that_are_not_compared_is_shown_separately():
-    """The change is that of the compared tests, not the difference to the score beside it."""
+def test_score_over_compared_tests_is_shown_separately():
     text = documents.summary(story_of(cases.proven()))
     assert " compared tests |" in text
     assert "66.6\xa0(3\xa0of\xa04)" in text
     assert "compared tests" not in documents.summary(story_of(cases.unproven()))
 
 
-def test_without_a_baseline_the_summary_says_why():
-    """One line, where a run looked for one."""
-    run = build.results(run=build.run_info(baseline_note="no baseline yet: no run on @main"))
-    assert "\n- No baseline yet: no run on @\u200bmain.\n" in documents.summary(story_of(run))
-    assert "aseline" not in documents.summary(story_of(build.results()))
-
-
-def test_which_baseline_was_found_is_told_with_its_age():
-    """Where a run looked for one, in the words of that search; else by its commit."""
-    found = cases.unproven()
-    assert (
-        "Baseline: commit `3aceb90` of 2026-11-20 07:30 UTC, 1 day before this run.\n"
-        in documents.summary(story_of(found))
-    )
+def test_baseline_is_named_with_its_age_or_the_reason_for_its_absence():
+    missing = build.run_info(baseline_note="no baseline yet: no run on @main")
+    assert "\n- No baseline yet: no run on @\u200bmain.\n" in summary_of(run=missing)
+    assert "aseline" not in summary_of()
+    compared = cases.unproven()
+    by_commit = "Baseline: commit `3aceb90` of 2026-11-20 07:30 UTC, 1 day before this run.\n"
+    assert by_commit in documents.summary(story_of(compared))
     note = "the baseline is commit 3aceb90 of main, the base commit"
-    looked = replace(found, run=replace(found.run, baseline_note=note))
-    message = "of main, the base commit (2026-11-20 07:30 UTC, 1 day before this run).\n"
-    assert message in documents.summary(story_of(looked))
-    assert "Baseline: commit" not in documents.summary(story_of(looked))
+    text = documents.summary(story_of(replace(compared, run=replace(compared.run, baseline_note=note))))
+    assert "of main, the base commit (2026-11-20 07:30 UTC, 1 day before this run).\n" in text
+    assert "Baseline: commit" not in text
 
 
-def test_below_a_skipped_run_stands_no_judge():
-    """It was asked nothing."""
+def test_skipped_run_names_no_judge():
     run = comment_cases.skipped()
     suites = [replace(suite, judge_model="gpt-5") for suite in run.suites]
     assert "gpt-5" not in documents.summary(story_of(replace(run, suites=tuple(suites))))
 
 
-def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():
-    """Its results lack statistics, comparison, odds, latency."""
-    made = report_texts.results_json_text(cases.unsure())
+def test_reports_are_made_of_results_without_statistics_or_comparison():
+    made = report_texts.dump(cases.unsure())
     data = json.loads(made)
     for name in ("comparison", "odds", "latency", "passAtK", "passHatK", "interval"):
         del data[name]
@@ -375,33 +334,28 @@ def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():
     assert "all of" not in files["Refunds/2026-11-21T09-30-00Z/_summary.md"]
 
 
-def test_a_failure_of_another_tool_shows_its_message_without_the_traceback():
-    """The whole of it is in the test's own report."""
+def test_imported_failure_shows_its_message_without_the_traceback():
     reason = "AssertionError: assert 1 == 2\n\ndef test_adds():\n>       assert 1 == 2\nE       assert 1 == 2"
-    failing = build.test_result(
-        "adds", trials=(build.trial_result(findings=(build.finding("failed", reason=reason),)),)
-    )
-    suite = build.suite_result("tests", failing, adapter="results: junit")
+    trial = build.trial_result(findings=(build.finding("failed", reason=reason),))
+    suite = build.suite_result("tests", build.test_result("adds", trials=(trial,)), adapter="results: junit")
     assert suite.of_other_tool
     gate = build.decision(build.check("min-score", 80, 0, passed=False), passed=False, exit_code=1)
-    run = build.results(suite, gate=gate)
-    text = documents.summary(story_of(run))
+    story = story_of(build.results(suite, gate=gate))
+    text = documents.summary(story)
     assert "assert 1 == 2\n" in text
     assert "def test" not in text
-    assert "def test" not in console.render(story_of(run))
-    assert "def test" in console.render(story_of(run), verbose=True)
+    assert "def test" not in console.render(story)
+    assert "def test" in console.render(story, verbose=True)
 
 
-def test_a_suite_of_which_too_little_was_decided_has_no_score_in_the_first_table():
-    """Nor a change: 83 over a sixth of the weight says nothing."""
+def test_mostly_undecided_suite_has_no_score_in_the_first_table():
     run = comment_cases.bad()
     open_suite = replace(run.suites[0], decided_share=0.17)
     text = documents.summary(story_of(replace(run, suites=(open_suite, *run.suites[1:]))))
     assert "| ❌ 6 failed | Refunds | n/a | 93 | n/a | 2 of 8 |" in text
 
 
-def test_tests_that_fail_for_the_same_reasons_share_one_story():
-    """Those behind the first are named with their scores; other reasons have a story of their own."""
+def test_tests_that_fail_for_the_same_reasons_are_explained_once():
     reasons = ("never executed", "never executed", "said nothing")
     tests = []
     for number, reason in enumerate(reasons, start=1):
@@ -420,8 +374,7 @@ def test_tests_that_fail_for_the_same_reasons_share_one_story():
     assert "".join(page.render(story)).count("Same criteria and reasons as Refund 1") == 1
 
 
-def test_a_warning_is_not_hidden_behind_the_story_of_another_test():
-    """Two tests with the same reasons have a story each if the criterion is less reliable in one of them."""
+def test_test_with_a_warning_is_explained_separately():
     finding = build.finding("failed", criterion="The refund starts", reason="never executed")
     test = build.test_result(trials=(build.trial_result(findings=(finding,)),))
     plain, warned = (

@@ -31,8 +31,7 @@ print("<<next>>".join(reports))
 """
 
 
-def test_a_new_column_is_one_line_in_one_module(tmp_path: Path):
-    """Added in a copy of the package, it stands in console, Markdown and page."""
+def test_column_added_in_one_line_appears_in_every_report(tmp_path: Path):
     source = Path(ci_evals.__file__).parent
     copy = tmp_path / "ci_evals"
     shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -14,7 +14,7 @@ from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.story.story import story_of
 
 AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
-SAID = {
+SENTENCES = {
     "replay": "Replayed from a recording of 2026-11-20 09:30 UTC: no agent and no model was called.",
     "rejudge": "Judged again: the conversations are from the run of 2026-11-20 09:30 UTC; "
     "no agent was called.",
@@ -38,27 +38,25 @@ def with_origin(results, how):
     return replace(results, run=replace(results.run, origin=origin))
 
 
-@pytest.mark.parametrize("how", SAID)
+@pytest.mark.parametrize("how", SENTENCES)
 @pytest.mark.parametrize("case", ["good", "bad", "invalid"])
-def test_every_report_says_where_its_conversations_are_from(case, how):
-    """In the first lines; of the console and the page in the first below the verdict."""
+def test_every_report_names_the_origin_of_its_conversations(case, how):
     results = cases.CASES[case]()
-    assert not [name for name, text in reports(results).items() if SAID[how][:20] in text]
+    assert not [name for name, text in reports(results).items() if SENTENCES[how][:20] in text]
     found = reports(with_origin(results, how))
     for name in ("console", "compare, text"):
         text = found.pop(name)
-        assert f"\n  {SAID[how]}\n" in text, name
-    assert f'<property name="run-origin" value="{SAID[how]}"' in found.pop("junit.xml")
+        assert f"\n  {SENTENCES[how]}\n" in text, name
+    assert f'<property name="run-origin" value="{SENTENCES[how]}"' in found.pop("junit.xml")
     below_the_verdict = found.pop("report.html").split("</h1>")[1]
-    assert f"<li>{SAID[how]}" in below_the_verdict[:1000]
+    assert f"<li>{SENTENCES[how]}" in below_the_verdict[:1000]
     assert len(found) > 5
     for name, text in found.items():
         lines = [line for line in text.splitlines() if line]
-        assert [line for line in lines[1:7] if SAID[how] in line], name
+        assert [line for line in lines[1:7] if SENTENCES[how] in line], name
 
 
-def test_so_does_the_report_of_a_run_that_was_skipped():
-    """It has one place less to say it in."""
+def test_skipped_run_names_the_origin_of_its_conversations():
     results = with_origin(build.results(run=build.run_info(status="skipped")), "replay")
-    assert SAID["replay"] in console.render(story_of(results))
-    assert SAID["replay"] in comment.render(story_of(results), comment.SummaryContext())
+    assert SENTENCES["replay"] in console.render(story_of(results))
+    assert SENTENCES["replay"] in comment.render(story_of(results), comment.SummaryContext())

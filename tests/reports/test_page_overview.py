@@ -37,7 +37,7 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.rows: list[dict[str, str | None]] = []
         self._open: list[tuple[str, str | None]] = []
-        self._said: list[tuple[tuple[str | None, ...], str]] = []
+        self._texts: list[tuple[tuple[str | None, ...], str]] = []
         self.feed(text)
         assert not self._open
 
@@ -59,49 +59,44 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         if not any(tag in {"script", "style"} for tag, _ in self._open):
-            self._said.append((tuple(name for opened in self._open for name in opened), data))
+            self._texts.append((tuple(name for opened in self._open for name in opened), data))
 
     def text(self, name: str | None = None) -> str:
         """What is said in the elements of this tag or id, or on the whole page."""
-        return " ".join(" ".join(data for names, data in self._said if name is None or name in names).split())
+        return " ".join(
+            " ".join(data for names, data in self._texts if name is None or name in names).split()
+        )
 
 
-def drawn(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Page:
+def page_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Page:
     return Page("".join(page.render(story_of(results, comparison_runs))))
 
 
-def stands(outcome: RunOutcome) -> Results:
-    """The results of a run that stands so."""
-    exits = {
-        RunOutcome.PASSED: 0,
-        RunOutcome.FAILED: 1,
-        RunOutcome.NO_VERDICT: 3,
-        RunOutcome.INTERRUPTED: 130,
-    }
+def results_with(outcome: RunOutcome) -> Results:
+    """The results of a run with this outcome."""
     if outcome is RunOutcome.SKIPPED:
         return comment_cases.skipped()
     if outcome is RunOutcome.UNCHECKED:
         check = build.check(name="max-drop", required=5, seen=None, passed=None, note="there is no baseline")
         return build.results(gate=build.decision(check))
-    holds = outcome is RunOutcome.PASSED
-    return build.results(
-        gate=build.decision(passed=holds, exit_code=exits[outcome], reasons=() if holds else ("So it is.",))
-    )
+    if outcome is RunOutcome.PASSED:
+        return build.results(gate=build.decision(passed=True, exit_code=0))
+    exits = {RunOutcome.FAILED: 1, RunOutcome.NO_VERDICT: 3, RunOutcome.INTERRUPTED: 130}
+    gate = build.decision(passed=False, exit_code=exits[outcome], reasons=("It is so.",))
+    return build.results(gate=gate)
 
 
-@pytest.mark.parametrize("outcome", RunOutcome)
-def test_verdict_is_always_first(outcome):
-    """In the words of the other reports, in the heading and in the document's title."""
-    results = stands(outcome)
-    found, words = drawn(results), story_of(results).verdict()
+@each_row("outcome", RunOutcome)
+def test_page_title_and_heading_are_the_verdict(outcome):
+    results = results_with(outcome)
+    found, words = page_of(results), story_of(results).verdict()
     assert found.text("h1") == words
     assert found.text("title").startswith(words)
-    assert ("So it is." in found.text()) == (
-        outcome in {RunOutcome.FAILED, RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
-    )
+    has_reasons = outcome in {RunOutcome.FAILED, RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
+    assert ("It is so." in found.text()) == has_reasons
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ref", "shown"),
     [
         ("refs/pull/12/merge", "Commit 5c6a5de Pull request 12 Suite file"),
@@ -109,100 +104,82 @@ def test_verdict_is_always_first(outcome):
         ("refs/tags/v2", "Commit 5c6a5de Tag v2 Pull request 12"),
     ],
 )
-def test_the_head_names_what_was_tested_as_people_do(ref, shown):
+def test_page_head_names_commit_ref_and_pull_request(ref, shown):
     git = Git(commit=comment_cases.HEAD, ref=ref, pull_request=12)
-    page = drawn(replace(RUNS["good"], run=build.run_info(git=git)))
-    assert shown in page.text("_content")
-
-
-def test_commands_are_code_in_what_to_do():
-    page = drawn(RUNS["bad"])
-    assert "ci-evals show --failed" in page.text("code")
+    assert shown in page_of(replace(RUNS["good"], run=build.run_info(git=git))).text("_content")
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_no_number_is_missing_without_a_word(name):
-    """Nothing is said of NaN, None or a placeholder, every element is closed, and no id appears twice."""
-    found = drawn(RUNS[name])
+def test_page_is_deterministic_plain_text_with_unique_ids(name):
+    results, baseline = RUNS[name], ComparisonRuns(baseline=RUNS["good"])
+    found = page_of(results)
     words = set(found.text().replace(",", " ").replace(".", " ").split())
     assert not words & {"NaN", "nan", "None", "True", "False", "inf"}
     assert len(found.ids) == len(set(found.ids))
+    shard = replace(results, run=replace(results.run, shard=build.shard(1, 2, (1,))))
+    for text in (found.text(), page_of(shard).text()):  # no Markdown of sentences that several reports share
+        assert [mark for mark in ("`", "**") if mark in text] == []
+    first, second = ("".join(page.render(story_of(results, baseline))) for _ in range(2))
+    assert first == second
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_no_words_of_ours_are_markdown(name):
-    """Sentences that several reports share are plain text: the page would show their marks as they are."""
-    results = RUNS[name]
-    shard = replace(results.run, shard=build.shard(1, 2, (1,)))
-    for found in (drawn(results), drawn(replace(results, run=shard))):
-        assert [mark for mark in ("`", "**") if mark in found.text()] == []
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_the_same_results_give_the_same_page(name):
-    baseline = ComparisonRuns(baseline=RUNS["good"])
-    assert "".join(page.render(story_of(RUNS[name], baseline))) == "".join(
-        page.render(story_of(RUNS[name], baseline))
-    )
-
-
-def test_broken_test_shows_its_reason_quote_and_since_when():
-    found = drawn(RUNS["proven"])
+def test_broken_test_shows_its_reason_quote_and_last_pass():
+    found = page_of(RUNS["proven"])
     items = found.text("_broken")
     assert "Broke since the baseline (2)" in items
     assert "Passed in the baseline, not judged now (1)" in items
     first = items[items.index("Refund in time") :]
-    assert "100 → 0" in first
-    assert "confirmed (p = 0.004)" in first
-    assert "Last passed in the baseline, 2026-11-20 07:30 UTC." in first
-    assert "The refund workflow starts" in first
-    assert "REFUND_REQUEST was never executed" in first
-    assert "I want my money back for order 1042." in first
+    for part in (
+        "100 → 0",
+        "confirmed (p = 0.004)",
+        "Last passed in the baseline, 2026-11-20 07:30 UTC.",
+        "The refund workflow starts",
+        "REFUND_REQUEST was never executed",
+        "I want my money back for order 1042.",
+    ):
+        assert part in first
     assert "#Refunds/Refund%20in%20time/1/1" in found.links
 
 
-def test_since_when_is_told_by_the_runs_that_stand_beside():
-    """Those that played another test of this name say nothing of it."""
+def test_first_failure_is_looked_up_in_comparison_runs():
     results = RUNS["proven"]
     failed = build.results(
-        *results.suites,
-        run=build.run_info(id="earlier", started_at=build.STARTED_AT - timedelta(days=2)),
+        *results.suites, run=build.run_info(id="earlier", started_at=build.STARTED_AT - timedelta(days=2))
     )
-    sample = drawn(results, ComparisonRuns(others=(ComparisonRun.of(failed, "past"),))).text("_broken")
+    sample = page_of(results, ComparisonRuns(others=(ComparisonRun.of(failed, "past"),))).text("_broken")
     assert "Failed in all 2 known runs, the first 2026-11-19 09:30 UTC." in sample
 
 
-def test_without_a_baseline_the_failed_tests_are_told_whole():
-    sample = drawn(RUNS["bad"]).text("_broken")
-    assert sample.startswith("What failed Failed (2)")
-    assert sample.index("Refund after the window") < sample.index("Exchange for another size")
-    assert sample.count("In its second reply the agent blames the customer.") == 2
-    assert "broke since" not in sample
+def test_failed_tests_without_a_baseline_are_explained_in_full():
+    found = page_of(RUNS["bad"])
+    assert "ci-evals show --failed" in found.text("code")
+    failures = found.text("_broken")
+    assert failures.startswith("What failed Failed (2)")
+    assert failures.index("Refund after the window") < failures.index("Exchange for another size")
+    assert failures.count("In its second reply the agent blames the customer.") == 2
+    assert "broke since" not in failures
+    assert page_of(RUNS["good"]).text("_broken") == "What failed No test failed."
 
 
-def test_a_critical_test_that_failed_before_is_told_whole_behind_the_newly_failing_ones():
-    """It fails the gate alone."""
-    head = [cases.played("New", "f"), cases.played("Old", "f"), cases.played("Grave", "f", critical=True)]
-    base = [cases.played("New", "p"), cases.played("Old", "f"), cases.played("Grave", "f", critical=True)]
-    run = cases.against(
-        build.results(build.suite_result("Refunds", *head)),
-        build.results(build.suite_result("Refunds", *base)),
-    )
-    stories = drawn(run).text("article")
+def test_critical_test_that_failed_before_is_explained_in_full():
+    def suite(new: str):
+        tests = (
+            cases.played("New", new),
+            cases.played("Old", "f"),
+            cases.played("Grave", "f", critical=True),
+        )
+        return build.results(build.suite_result("Refunds", *tests))
+
+    stories = page_of(cases.against(suite("f"), suite("p"))).text("article")
     assert "New" in stories
     assert "Grave" in stories
     assert "Old" not in stories
 
 
-def test_run_without_failures_says_so():
-    """Of the baseline's tests, some of which this run may not have, nothing is claimed."""
-    assert drawn(RUNS["good"]).text("_broken") == "What failed No test failed."
-
-
 @pytest.mark.parametrize("name", RUNS)
-def test_every_link_leads_to_a_place_of_the_page(name):
+def test_every_link_of_the_page_has_a_target(name):
     results = RUNS[name]
-    found = drawn(results)
+    found = page_of(results)
     tests = {(one.suite, one.test.name): one.test for one in embedded_data.tests_of(story_of(results))}
     for link in found.links:
         if "/" in link:
@@ -214,8 +191,7 @@ def test_every_link_leads_to_a_place_of_the_page(name):
             assert link == "#" or link[1:] in found.ids
 
 
-def test_addresses_are_those_of_the_script():
-    """As `encodeURIComponent` writes them; half of a surrogate pair, which it refuses, is replaced."""
+def test_addresses_are_encoded_as_encodeuricomponent_does():
     test = build.test_result("50 % / day? #1 (it's *so*) \ud83d é")
     shown = embedded_data.tests_of(story_of(build.results(build.suite_result("A/B", test))))[0]
     name = "50%20%25%20%2F%20day%3F%20%231%20(it's%20*so*)%20%EF%BF%BD%20%C3%A9"
@@ -223,10 +199,9 @@ def test_addresses_are_those_of_the_script():
     assert shown.address(2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
 
 
-@each_row("text", [text for text in hostile_text.CORPUS if len(text) > 5])
-def test_no_name_becomes_markup_or_goes_unseen(text):
-    """The page has the tags that it has with tame names, and is UTF-8."""
-    tame, wild = drawn(named("tame")), "".join(page.render(story_of(named(text))))
+@each_row("text", [text for text in hostile.CORPUS if len(text) > 5])
+def test_hostile_names_add_no_markup(text):
+    tame, wild = page_of(named("tame")), "".join(page.render(story_of(named(text))))
     wild.encode()
     assert Page(wild).tags == tame.tags
     assert "\u202e" not in wild
@@ -249,21 +224,26 @@ def named(text):
     )
 
 
-def test_a_run_without_suites_or_tests_has_a_page_too():
+def test_run_without_suites_or_tests_has_a_page():
     nothing = replace(build.results(), suites=(), score=None)
-    assert drawn(nothing).text("h1").startswith("Evals passed")
+    assert page_of(nothing).text("h1").startswith("Evals passed")
     empty = replace(build.suite_result(), tests=(), score=None)
-    assert drawn(build.results(empty, counts=nothing.counts)).rows == []
+    assert page_of(build.results(empty, counts=nothing.counts)).rows == []
 
 
-def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
-    sample = drawn(RUNS["bad"]).text("_gate")
-    assert "min-score failed at least 80 55.5" in sample
-    assert sample.index("category:tone failed") < sample.index("max-errors passed at most 0 0")
-    assert "max-drop not checked at most 2 n/a there is no baseline" in sample
+def test_gate_table_lists_failed_checks_first():
+    table = page_of(RUNS["bad"]).text("_gate")
+    assert "min-score failed at least 80 55.5" in table
+    assert table.index("category:tone failed") < table.index("max-errors passed at most 0 0")
+    assert "max-drop not checked at most 2 n/a there is no baseline" in table
 
 
-def test_row_has_the_keys_of_filters_and_sorting():
+def test_missing_comparison_is_explained():
+    comparison = page_of(RUNS["incomparable"]).text("overview")
+    assert "not compared with the baseline: the models of judge or simulated user changed" in comparison
+
+
+def test_table_row_has_the_keys_of_filters_and_sorting():
     results = RUNS["proven"]
     story = story_of(results)
     found = test_table.of(story, embedded_data.tests_of(story))
@@ -278,15 +258,14 @@ def test_row_has_the_keys_of_filters_and_sorting():
     assert worse.order < min(row.order for row in found.rows if not row.of.became)
     assert [row.order for row in found.rows] == sorted(row.order for row in found.rows)
     assert worse.facets["categories"] == ["tone"]
-    shown = drawn(results).rows
+    shown = page_of(results).rows
     assert len(shown) == len(found.rows)
     assert sum("changed" in (row["data-marks"] or "") for row in shown) == found.marked("changed")
     (_, _, statuses), *_ = found.filters
     assert [choice.value for choice in statuses] == ["failed", "undecided", "passed"]
 
 
-def test_unchanged_tests_are_not_listed_as_changed():
-    """The baseline itself tells what the comparison does not list."""
+def test_unchanged_test_is_not_marked_as_changed():
     same = [cases.played("Refund in time", "pph"), cases.played("Lost parcel", "ppp")]
     base = cases.base_run(build.suite_result("Refunds", *same))
     head = build.results(build.suite_result("Refunds", same[0], cases.played("Lost parcel", "pph")))
@@ -299,30 +278,27 @@ def test_unchanged_tests_are_not_listed_as_changed():
     }
 
 
-def test_no_table_stands_without_a_measure():
-    assert "measure" not in drawn(RUNS["undecided"]).text("_measures").split()
+def test_only_known_process_measures_are_shown():
+    def measures(**fields) -> str:
+        return page_of(build.results(process=ProcessSummary(**fields))).text("_measures")
 
-
-def test_measures_that_are_not_known_are_left_out():
-    sample = drawn(build.results(process=ProcessSummary(completion_rate=1, success_rate=0.5))).text(
-        "_measures"
-    )
-    assert "or with the error that the test expects 100 %" in sample
-    assert "of all steps" not in sample
+    outcome_only = measures(completion_rate=1, success_rate=0.5)
+    assert "or with the error that the test expects 100 %" in outcome_only
+    assert "of all steps" not in outcome_only
     times = Times(agent=3, user=1, judge=0, other=0)
-    known = ProcessSummary(traced_trials=2, steps_per_trial=2.5, redundancy_rate=0.021, times=times)
-    sample = drawn(build.results(process=known)).text("_measures")
-    assert "of all steps 3 %" in sample
-    assert "Failed calls" not in sample
-    assert "n/a" not in sample
-    assert "3.0 s (75 %)" in sample
+    traced = measures(traced_trials=2, steps_per_trial=2.5, redundancy_rate=0.021, times=times)
+    assert "of all steps 3 %" in traced
+    assert "Failed calls" not in traced
+    assert "n/a" not in traced
+    assert "3.0 s (75 %)" in traced
+    assert "measure" not in page_of(RUNS["undecided"]).text("_measures").split()
 
 
 def reach(name, **fields):
     return Reach(**({"kind": LogicKind.RULE, "name": name, "trials": 3, "tests": 1, "wanted": True} | fields))
 
 
-def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
+def test_coverage_lists_lost_unused_and_new_logic():
     found = Coverage(
         traced_trials=3,
         logic=(
@@ -334,7 +310,7 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
         ),
     )
     results = replace(RUNS["bad"], coverage=found)
-    seen = drawn(results)
+    seen = page_of(results)
     text = seen.text("_coverage")
     assert "3 rules used (2 of 4 that criteria need)." in text
     parts = [
@@ -355,18 +331,13 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
     )
     assert message in seen.text("_broken")
     unknown = replace(RUNS["bad"], coverage=Coverage())
-    assert drawn(unknown).text("_coverage") == ""
+    assert page_of(unknown).text("_coverage") == ""
 
 
-def test_the_script_knows_every_test_by_the_names_of_its_links():
+def test_embedded_index_lists_every_test_by_suite_and_name():
     results = RUNS["proven"]
     text = "".join(page.render(story_of(results)))
     index = json.loads(text.split('id="index">')[1].split("</script>")[0])
     assert [(one["suite"], one["test"]) for one in index["tests"]] == [
         (shown.suite, shown.test.name) for shown in embedded_data.tests_of(story_of(results))
     ]
-
-
-def test_a_comparison_that_gives_no_number_says_why():
-    comparison = drawn(RUNS["incomparable"]).text("overview")
-    assert "not compared with the baseline: the models of judge or simulated user changed" in comparison

@@ -1,6 +1,6 @@
 """Which runs are worth their cost."""
 
-import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,13 +22,13 @@ def names(found) -> str:
     return "".join(one.name for one in found)
 
 
-def test_five_agents():
+def test_frontier_of_five_agents():
     """The exercise of the lecture on evaluation: E costs more than B, C and D, and is worse than all."""
     assert names(frontier([A, B, C, D, E])) == "DCBA"
     assert [one.name for one in (A, B, C, D) if one.dominates(E)] == ["B", "C", "D"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("runs", "best"),
     [
         ([], ""),
@@ -39,8 +39,7 @@ def test_five_agents():
         ([("a", 0, 0), ("b", 5, 100)], "ab"),
     ],
 )
-def test_ties(runs, best):
-    """Equal runs are both worth it; of two that are equal in one thing, the better in the other."""
+def test_frontier_keeps_equal_runs_and_breaks_ties_by_the_other_value(runs, best):
     assert names(frontier(PricedRun(*one) for one in runs)) == best
 
 
@@ -51,8 +50,7 @@ candidates = st.lists(
 
 
 @given(candidates)
-def test_the_frontier_is_what_nothing_dominates(found):
-    """As its definition says, pair by pair."""
+def test_frontier_contains_exactly_the_undominated_runs(found):
     best = frontier(found)
     for one in found:
         assert (one in best) is not any(other.dominates(one) for other in found)

@@ -29,7 +29,7 @@ WHOLE = ProcessSummary(
     cost_usd_per_trial=0.25,
     cost_adjusted_score=75.0,
 )
-UNTOLD = ProcessSummary(completion_rate=1.0, success_rate=1.0, first_reply_seconds=0.5)
+UNTRACED = ProcessSummary(completion_rate=1.0, success_rate=1.0, first_reply_seconds=0.5)
 
 
 def reach(name: str, trials: int | None, wanted: bool = True, **compared: float) -> Reach:
@@ -51,13 +51,12 @@ LOGIC = Coverage(
 
 
 def run(**fields) -> Results:
-    one, other = build.suite_result("One", process=WHOLE), build.suite_result("Two", process=UNTOLD)
+    one, other = build.suite_result("One", process=WHOLE), build.suite_result("Two", process=UNTRACED)
     results = build.results(one, other, **{"process": WHOLE, "coverage": LOGIC} | fields)
     return replace(results, counts=replace(results.counts, trials=20))
 
 
-def test_the_measures_of_a_run():
-    """A row for each measure with its meaning, a column for each suite; then traces and coverage."""
+def test_process_table_has_a_row_per_measure_and_a_column_per_suite():
     section = run_summary.process_measures(story_of(run()))
     assert section.rank is Rank.DETAILS
     head, *rows = [line for line in section.text.split("\n") if line.startswith("|") and "---" not in line]
@@ -84,23 +83,23 @@ def test_the_measures_of_a_run():
     assert "**Used now, not in the same tests of the baseline**" in section.text
 
 
-def test_a_run_of_many_suites_shows_the_whole_alone():
-    """Each suite's own summary has its measures; a file that somebody else wrote may hold no suite."""
-    one = build.results(build.suite_result("One", process=UNTOLD), process=WHOLE)
+def test_process_table_of_one_or_many_suites_shows_the_run_only():
+    one = build.results(build.suite_result("One", process=UNTRACED), process=WHOLE)
     many = replace(one, suites=one.suites * 6)
     for results in (one, many, replace(one, suites=())):
         assert "| measure | this run |\n" in run_summary.process_measures(story_of(results)).text
 
 
-def test_without_a_trace_no_step_is_shown():
-    suite = build.suite_result("One", process=UNTOLD)
-    story = story_of(build.results(suite, process=UNTOLD, coverage=Coverage()))
+def test_steps_are_not_shown_without_traces():
+    story = story_of(
+        build.results(build.suite_result("One", process=UNTRACED), process=UNTRACED, coverage=Coverage())
+    )
     assert run_summary.process_measures(story) is None
     assert [row.cells[0] for row in story.process.measures.rows][:2] == ["Completion rate", "Success rate"]
+    assert run_summary.process_measures(story_of(build.results(process=ProcessSummary()))) is None
 
 
-def test_logic_that_stopped_firing_is_shown_unfolded():
-    """After all that fails; not what chance may well have lost. The page says the same."""
+def test_lost_logic_is_shown_outside_folds_unless_lost_by_chance():
     section = baseline.lost(story_of(run()))
     assert section.rank > Rank.REST
     assert section.text == (
@@ -108,17 +107,11 @@ def test_logic_that_stopped_firing_is_shown_unfolded():
         "same tests: rule gone; rule gone too.\n"
     )
     assert section in run_summary.sections(story_of(run()))
-
-
-def test_without_a_loss_nothing_is_open():
-    """Nor of a run that played nothing."""
     kept = Coverage(traced_trials=1, logic=(reach("a", 3, compared_trials=3, base_trials=3),))
     assert baseline.lost(story_of(run(coverage=kept))) is None
-    assert run_summary.process_measures(story_of(build.results(process=ProcessSummary()))) is None
 
 
-def test_a_trial_shows_its_steps_and_its_time():
-    """What is not known is left out; the page shows the same."""
+def test_trial_shows_its_known_steps_and_times():
     found = TrialProcess(
         steps=6,
         tools=4,
@@ -146,8 +139,8 @@ def test_a_trial_shows_its_steps_and_its_time():
     assert dict(steps.of_trial(build.trial_result())) == {}
 
 
-def test_a_suite_and_a_test_show_their_own():
-    results = build.with_process(build.results())
+def test_reports_of_suite_and_test_show_their_own_process():
+    results = build.completed(build.results())
     (suite,) = results.suites
     assert "Measures of the process" in documents.suite_summary(story_of(results), suite, ["a"])
     assert "\nsteps 0 · " in "".join(documents.test_report(story_of(results), suite, suite.tests[0]))

@@ -11,7 +11,8 @@ import cases
 import pytest
 import reliability_cases
 import report_texts
-from plans import make_plan
+from each_row import each_row
+from plans import planned
 
 from ci_evals.adapters import prices
 from ci_evals.cli.terminal import progress
@@ -37,21 +38,20 @@ DISAGREE = "The judge's votes disagree on 1 criterion"
 EMPTY = "1 criterion measures nothing"
 
 
-def everywhere(results) -> dict[str, str]:
+def report_texts_of(results) -> dict[str, str]:
     """All texts in which people look for the score of a run."""
+    story, files = story_of(results), report_texts.files(results)
     return {
-        "summary": documents.summary(story_of(results)),
-        "step summary": documents.step_summary(story_of(results), 900_000),
-        "comment": comment.render(story_of(results), CONTEXT),
-        "console": console.render(story_of(results)),
-        "page": report_texts.files_of_run(results)["report.html"].split("<script")[0],
-        "suite": next(
-            text for path, text in report_texts.files_of_run(results).items() if "_summary.md" in path
-        ),
+        "summary": documents.summary(story),
+        "step summary": documents.step_summary(story, 900_000),
+        "comment": comment.render(story, CONTEXT),
+        "console": console.render(story),
+        "page": files["report.html"].split("<script")[0],
+        "suite": next(text for path, text in files.items() if "_summary.md" in path),
     }
 
 
-TEXTS = everywhere(RUN)
+TEXTS = report_texts_of(RUN)
 
 
 def own_report(name: str) -> str:
@@ -61,18 +61,16 @@ def own_report(name: str) -> str:
     return "".join(documents.test_report(story_of(RUN), suite, test))
 
 
-@pytest.mark.parametrize("place", TEXTS)
-def test_warnings_appear_in_every_report(place):
-    """Trials that were left out, votes that disagree, criteria that measure nothing, and the cached share."""
-    text = TEXTS[place].replace("&#39;", "'").replace("&#x27;", "'")
-    for output in (LEFT_OUT, DISAGREE, EMPTY, "32 % of the judge's answers are from the cache"):
-        assert output in text
+@each_row("report", TEXTS)
+def test_reliability_warnings_appear_in_every_report(report):
+    text = TEXTS[report].replace("&#39;", "'").replace("&#x27;", "'")
+    for warning in (LEFT_OUT, DISAGREE, EMPTY, "32 % of the judge's answers are from the cache"):
+        assert warning in text
 
 
 @pytest.mark.parametrize("name", ["good", "bad", "undecided", "invalid", "proven"])
-def test_without_evidence_no_reliability_is_reported(name):
-    """Older results, and runs with one vote, no model in the user's part and no study."""
-    for text in everywhere(cases.made(name)).values():
+def test_reliability_is_not_reported_without_evidence(name):
+    for text in report_texts_of(cases.made(name)).values():
         assert "Krippendorff" not in text
         assert "from the cache" not in text
         assert "excluded from every" not in text
@@ -80,8 +78,7 @@ def test_without_evidence_no_reliability_is_reported(name):
     assert (known.remarks, known.warnings, known.tables) == ((), (), ())
 
 
-def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is():
-    """All else goes first, and is named."""
+def test_short_comment_keeps_reliability_warnings():
     sections = summary.sections(story_of(RUN), CONTEXT)
     always = sum(len(section.text.encode()) + 1 for section in sections if section.rank == 0)
     text = truncated(sections, always + 600, "More is elsewhere.")
@@ -91,8 +88,7 @@ def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is
     assert "Left out here for lack of space" in text
 
 
-def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree():
-    """In the summary, on the terminal, and by `compare`; so do its own report and JUnit."""
+def test_disagreeing_votes_are_flagged_at_newly_failing_tests():
     passed = build.test_result(
         reliability_cases.TOO_LATE,
         trials=tuple(
@@ -111,8 +107,7 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
     assert f"! {FLAG}" in files[JUNIT]
 
 
-def test_a_flag_is_for_its_own_test_alone():
-    """Another test may have a criterion of the same words."""
+def test_criterion_is_flagged_only_in_its_own_test():
     warnings = story_of(RUN).judging.of_criteria
     assert warnings.of("Refunds", reliability_cases.TOO_LATE, reliability_cases.KIND) == FLAG
     assert warnings.of("Refunds", reliability_cases.IN_TIME, reliability_cases.KIND) == ""
@@ -120,14 +115,18 @@ def test_a_flag_is_for_its_own_test_alone():
     assert list(warnings.of_test("Refunds", reliability_cases.IN_TIME)) == [reliability_cases.CLEAR]
 
 
+def remark_of(topic: str, results) -> str:
+    (text,) = [remark.text for remark in story_of(results).judging.remarks if remark.topic == topic]
+    return text
+
+
 def test_outdated_calibration_is_reported_in_one_line():
-    old = OldCalibration(at=reliability_cases.STUDY_TIME, why="another judge: the prompt changed")
-    run = reliability_cases.results_with_all_studies(studies=(old,))
-    texts = [remark.text for remark in story_of(run).judging.remarks if remark.topic == "Calibration"]
-    assert texts == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
+    old = OldCalibration(at=reliability_cases.AT, why="another judge: the prompt changed")
+    sentence = "The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."
+    assert remark_of("Calibration", reliability_cases.trusted(studies=(old,))) == sentence
 
 
-def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
+def test_unreliable_judge_is_warned_of_with_the_reason():
     whole, *_ = reliability_cases.CALIBRATION.parts
     barred = replace(whole, may_gate=False, why="kappa may be below 0.4")
     run = reliability_cases.results_with_all_studies(
@@ -137,32 +136,15 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     assert "Compared with people, this judge should not gate: kappa may be below 0.4." in warnings
 
 
-def test_a_study_of_another_judge_says_who_judged():
-    """Its numbers say nothing of the judge of this run."""
-    judge = replace(reliability_cases.JUDGE, models=("gpt-next",))
-    run = reliability_cases.results_with_all_studies(
-        studies=(replace(reliability_cases.ATTACKS, judge=judge),)
-    )
-    message = next(one.text for one in story_of(run).judging.remarks if one.topic == "Attacks")
-    assert message.endswith(" Judged by gpt-next, which is another judge: the model changed.")
-
-
-def test_a_preference_by_the_runs_judge_names_no_other():
-    """Its prompt is one of its own, whoever judges."""
-    run = judged_by_run(
-        reliability_cases.PREFERENCE,
-        replace(reliability_cases.JUDGE, prompt="prefer"),
-        "preference",
-    )
-    assert "Judged by" not in next(
-        one.text for one in story_of(run).judging.remarks if one.topic == "Preference"
-    )
-
-
-def judged_by_run(study, judge, name):
-    """The run with a study by this judge."""
-    run = reliability_cases.results_with_all_studies(studies=(replace(study, judge=judge),))
-    return replace(run, run=replace(run.run, config={"provider": judge.provider}))
+def test_study_names_its_judge_only_if_it_is_not_that_of_the_run():
+    other = replace(reliability_cases.JUDGE, models=("gpt-next",))
+    run = reliability_cases.trusted(studies=(replace(reliability_cases.ATTACKS, judge=other),))
+    sentence = " Judged by gpt-next, which is another judge: the model changed."
+    assert remark_of("Attacks", run).endswith(sentence)
+    same = replace(reliability_cases.JUDGE, prompt="prefer")
+    run = reliability_cases.trusted(studies=(replace(reliability_cases.PREFERENCE, judge=same),))
+    run = replace(run, run=replace(run.run, config={"provider": same.provider}))
+    assert "Judged by" not in remark_of("Preference", run)
 
 
 NUMBERS = {
@@ -189,17 +171,17 @@ NUMBERS = {
 """What stands for each number of judge and simulated user, where it could be overlooked."""
 
 
-@pytest.mark.parametrize("place", ["summary", "page", "step summary", "suite"])
-def test_no_number_is_kept_from_who_reads(place):
-    """Each number of the results is in summary and page, those that studies left out among them."""
-    text = html.unescape(re.sub("<[^>]+>", "|", TEXTS[place])).replace("\\$", "$")
-    assert [
+@each_row("report", ["summary", "page", "step summary", "suite"])
+def test_every_reliability_number_is_in_each_report(report):
+    text = html.unescape(re.sub("<[^>]+>", "|", TEXTS[report])).replace("\\$", "$")
+    missing = [
         name for name, shown in NUMBERS.items() if not re.search(rf"(?<![\d.]){re.escape(shown)}", text)
-    ] == []
+    ]
+    assert missing == []
 
 
-@pytest.mark.parametrize(
-    ("found", "value"),
+@each_row(
+    ("estimate", "text"),
     [
         (None, "n/a"),
         (reliability_cases.estimate(0.5), "50 %"),
@@ -208,12 +190,11 @@ def test_no_number_is_kept_from_who_reads(place):
         (reliability_cases.estimate(0.5, 0.7, 0.7), "50 % (70 %)"),
     ],
 )
-def test_interval_is_shown_if_it_adds_to_the_number(found, value):
-    assert numbers.estimated_share(found) == value
+def test_interval_is_shown_if_it_adds_to_the_number(estimate, text):
+    assert numbers.estimated_share(estimate) == text
 
 
-def test_warnings_say_what_to_do_and_are_short():
-    """However long criteria and tests are called, and however many there are."""
+def test_disagreement_warning_is_short_and_advises_another_judge():
     low = replace(reliability_cases.AGREEMENT.criteria[0], name="The agent " * 40, test="T" * 300)
     whole = replace(reliability_cases.AGREEMENT.whole, low=True)
     many = replace(reliability_cases.AGREEMENT, criteria=(low,) * 20, whole=whole)
@@ -225,8 +206,7 @@ def test_warnings_say_what_to_do_and_are_short():
     assert max(map(len, items)) < 560
 
 
-def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
-    """With the words that show it, and on a log line."""
+def test_excluded_trial_shows_where_its_user_broke_character():
     message = own_report(reliability_cases.LOST)
     assert "- repeats in turn 2: it says again what it said in turn 1" in message
     assert "> As an AI language model" in message
@@ -239,8 +219,7 @@ def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     )
 
 
-def test_junit_skips_a_test_of_which_no_trial_is_valid():
-    """With the reason; one that has a valid trial is told by that."""
+def test_junit_skips_test_without_valid_trials():
     cases_by_name = {
         case.get("name"): case
         for case in ET.fromstring(report_texts.files_of_run(RUN)[JUNIT]).iter("testcase")
@@ -250,32 +229,27 @@ def test_junit_skips_a_test_of_which_no_trial_is_valid():
     assert cases_by_name[reliability_cases.TOO_LATE].find("failure") is not None
 
 
-def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
-    annotation_lines = [one for one in annotations(story_of(RUN)) if one.title.startswith("Less reliable")]
-    assert [(one.severity, one.line) for one in annotation_lines] == [
-        (Severity.WARNING, 12),
-        (Severity.WARNING, 31),
-    ]
-    assert FLAG in annotation_lines[1].message
+def test_annotations_mark_tests_with_less_reliable_criteria():
+    found = [one for one in annotations(story_of(RUN)) if one.title.startswith("Less reliable")]
+    assert [(one.severity, one.line) for one in found] == [(Severity.WARNING, 12), (Severity.WARNING, 31)]
+    assert FLAG in found[1].message
 
 
-def test_a_graded_verdict_shows_its_dimensions_as_a_table():
-    """Level, score, weight and reason; what the grade is held against beside it."""
-    message = own_report(reliability_cases.IN_TIME)
-    assert "Graded 0.75 of 1; passed from 0.7 on." in message
-    assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", message)
-    assert "The day is named &#124; late." in message
+def test_graded_verdict_shows_its_dimensions_as_a_table():
+    report = own_report(reliability_cases.IN_TIME)
+    assert "Graded 0.75 of 1; passed from 0.7 on." in report
+    assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", report)
+    assert "The day is named &#124; late." in report
 
 
-def test_votes_are_told_with_model_outcome_and_reason():
-    message = own_report(reliability_cases.TOO_LATE)
-    assert "3 votes: 1 passed, 2 failed" in message
-    assert "- ✅ passed, `gpt-5-mini`, rests on turn 1" in message
-    assert "> You could have read that on our page." in message
+def test_votes_are_listed_with_model_outcome_and_reason():
+    report = own_report(reliability_cases.TOO_LATE)
+    assert "3 votes: 1 passed, 2 failed" in report
+    assert "- ✅ passed, `gpt-5-mini`, rests on turn 1" in report
+    assert "> You could have read that on our page." in report
 
 
-def test_a_suites_own_report_tells_of_its_own_judge_and_user():
-    """Of two suites one has votes that disagree, and trials that are left out."""
+def test_suite_report_covers_only_its_own_judge_and_user():
     fine = build.suite_result(
         "Exchanges",
         build.test_result(
@@ -300,12 +274,10 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
     assert "meta text 3, repeats 3" in other
 
 
-def test_excluded_trial_is_shown_as_soon_as_it_ends():
-    """On its line, with the reason."""
+def test_excluded_trial_is_logged_when_it_ends():
     log = io.StringIO()
-    watch = progress.lines(
-        make_plan({"name": reliability_cases.LOST}), Console(log, Redactor()), prices.bundled
-    )
-    watch(TrialFinished(Trial(0, 0, 1), reliability_cases.excluded_trial()))
+    plan = planned({"name": reliability_cases.LOST})
+    watch = progress.lines(plan, Console(log, Redactor()), prices.bundled)
+    watch(TrialFinished(Trial(0, 0, 1), reliability_cases.left_out()))
     assert log.getvalue().startswith("[1/1] S › Lost parcel  not scored (excluded)  2 turns")
     assert "the simulated user broke character in turn 2 (repeats)" in log.getvalue()

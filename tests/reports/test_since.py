@@ -1,10 +1,10 @@
-"""Since when a test fails, told from the runs that stand beside one."""
+"""Since when a test fails, from the runs that stand beside one."""
 
 from dataclasses import replace
 from datetime import timedelta
 
 import builders as build
-import pytest
+from each_row import each_row
 
 from ci_evals.domain.results.run import Git, Origin
 from ci_evals.domain.results.suite import TestOutcome
@@ -13,15 +13,12 @@ from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.outcome_labels import RunOutcome
 
 TEST = ("Refunds", "Refund too late", "d" * 64)
-SIGNS = {
-    "p": TestOutcome.PASSED,
-    "f": TestOutcome.FAILED,
-    "e": TestOutcome.ERROR,
-    "u": TestOutcome.UNDECIDED,
-}
+SIGNS = {"p": TestOutcome.PASSED, "f": TestOutcome.FAILED, "e": TestOutcome.ERROR, "u": TestOutcome.UNDECIDED}
+SINCE_1 = "Failing since 2026-11-20 09:30 UTC (1aaaaaa), 2 runs in a row"
+SINCE_4 = "Failing since 2026-11-17 09:30 UTC (4aaaaaa), 3 runs in a row"
 
 
-def runs(drawing):
+def past_runs(drawing):
     """Earlier runs of the test, a letter each, the newest first; a dot is one that does not know it."""
     return tuple(
         ComparisonRun(
@@ -39,66 +36,41 @@ def runs(drawing):
     )
 
 
-@pytest.mark.parametrize(
-    ("drawing", "sentence"),
+@each_row(
+    ("letters", "sentence"),
     [
         ("p", "First failed in this run; last passed 2026-11-20 09:30 UTC (1aaaaaa)."),
-        (
-            "fp",
-            (
-                "Failing since 2026-11-20 09:30 UTC (1aaaaaa), 2 runs in a row; "
-                "last passed 2026-11-19 09:30 UTC (2aaaaaa)."
-            ),
-        ),
-        (
-            "f.efup",
-            (
-                "Failing since 2026-11-17 09:30 UTC (4aaaaaa), 3 runs in a row; "
-                "last passed 2026-11-15 09:30 UTC (6aaaaaa)."
-            ),
-        ),
-        (
-            "fpf",
-            (
-                "Failing since 2026-11-20 09:30 UTC (1aaaaaa), 2 runs in a row; "
-                "last passed 2026-11-19 09:30 UTC (2aaaaaa)."
-            ),
-        ),
+        ("fp", f"{SINCE_1}; last passed 2026-11-19 09:30 UTC (2aaaaaa)."),
+        ("f.efup", f"{SINCE_4}; last passed 2026-11-15 09:30 UTC (6aaaaaa)."),
+        ("fpf", f"{SINCE_1}; last passed 2026-11-19 09:30 UTC (2aaaaaa)."),
         ("ff", "Failed in all 3 known runs, the first 2026-11-19 09:30 UTC (2aaaaaa)."),
+        ("", None),
+        (".", None),
+        ("eu", None),
     ],
 )
-def test_unbroken_row_of_failures_is_shown(drawing, sentence):
-    """Runs that do not know the test, or could not tell, neither break the row nor make it longer."""
-    assert comparison_runs.failing_since(TEST, runs(drawing)) == sentence
+def test_first_of_consecutive_failures_is_named(letters, sentence):
+    assert comparison_runs.failing_since(TEST, past_runs(letters)) == sentence
 
 
-@pytest.mark.parametrize("drawing", ["", ".", "eu"])
-def test_without_a_run_that_knows_the_test_nothing_is_said(drawing):
-    """A test of another digest is another test."""
-    assert comparison_runs.failing_since(TEST, runs(drawing)) is None
-    assert comparison_runs.failing_since((*TEST[:2], "e" * 64), runs("fp")) is None
-
-
-def test_the_baseline_is_named_as_such():
-    found = comparison_runs.failing_since(TEST, runs("p"), baseline="past-1")
+def test_last_pass_in_the_baseline_is_named_and_other_digests_are_ignored():
+    found = comparison_runs.failing_since(TEST, past_runs("p"), baseline="past-1")
     assert found == "First failed in this run; last passed in the baseline, 2026-11-20 09:30 UTC (1aaaaaa)."
+    assert comparison_runs.failing_since((*TEST[:2], "e" * 64), past_runs("fp")) is None
 
 
-def test_only_earlier_runs_count_each_once_the_newest_first():
-    """The baseline is one of them, also where it stands among the others."""
-    past = runs("fpf")
+def test_earlier_runs_are_unique_and_ordered_newest_first():
+    past = past_runs("fpf")
     later = build.results(run=build.run_info(id="later", started_at=build.STARTED_AT + timedelta(days=1)))
     baseline = build.results(run=build.run_info(id="past-2", started_at=past[1].at))
-    beside = ComparisonRuns(
-        baseline=baseline, others=(past[2], ComparisonRun.of(later, "later"), past[1], past[0])
-    )
-    found = comparison_runs.earlier(build.results(), beside)
+    others = (past[2], ComparisonRun.of(later, "later"), past[1], past[0])
+    found = comparison_runs.earlier(build.results(), ComparisonRuns(baseline=baseline, others=others))
     assert [run.id for run in found] == ["past-1", "past-2", "past-3"]
     own = ComparisonRun.of(build.results(run=build.run_info(started_at=past[0].at)), "the same run")
     assert comparison_runs.earlier(build.results(), ComparisonRuns(others=(own,))) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("here", "base", "ages"),
     [
         ("refs/heads/main", None, [1, 5]),
@@ -108,26 +80,21 @@ def test_only_earlier_runs_count_each_once_the_newest_first():
         (None, None, [1, 2, 3, 4, 5]),
     ],
 )
-def test_runs_of_other_branches_tell_nothing_of_this_one(here, base, ages):
-    """Its own branch counts, and that of its baseline; of a pull request without one all branches do."""
+def test_runs_of_unrelated_branches_are_ignored(here, base, ages):
     refs = ("refs/heads/main", "refs/heads/fix", "refs/pull/7/merge", "refs/pull/8/merge", None)
-    past = tuple(replace(run, ref=ref) for run, ref in zip(runs("fffff"), refs, strict=True))
+    past = tuple(replace(run, ref=ref) for run, ref in zip(past_runs("fffff"), refs, strict=True))
     results = build.results(run=build.run_info(git=Git(ref=here)))
     baseline = build.results(run=build.run_info(id="past-1", started_at=past[0].at, git=Git(ref=base)))
     found = comparison_runs.earlier(results, ComparisonRuns(baseline if base else None, past))
     assert [run.id for run in found] == [f"past-{age}" for age in ages]
 
 
-def test_conversations_that_were_held_once_count_once():
-    """A replay, and a run that was judged again, tell of the run that held them."""
-    past = runs("ff")
+def test_rejudged_run_counts_as_the_run_of_its_conversations():
+    past = past_runs("ff")
     origin = Origin(how="rejudge", run="past-1", started_at=past[0].at)
-    again = build.run_info(id="again", started_at=past[0].at + timedelta(hours=1), origin=origin)
-    beside = ComparisonRuns(others=(*past, ComparisonRun.of(build.results(run=again), "again")))
-    assert [run.id for run in comparison_runs.earlier(build.results(), beside)] == [
-        "past-1",
-        "past-2",
-    ]
-    assert [
-        run.id for run in comparison_runs.earlier(build.results(run=again), ComparisonRuns(others=past))
-    ] == ["past-2"]
+    again = build.results(
+        run=build.run_info(id="again", started_at=past[0].at + timedelta(hours=1), origin=origin)
+    )
+    others = ComparisonRuns(others=(*past, ComparisonRun.of(again, "again")))
+    assert [run.id for run in comparison_runs.earlier(build.results(), others)] == ["past-1", "past-2"]
+    assert [run.id for run in comparison_runs.earlier(again, ComparisonRuns(others=past))] == ["past-2"]

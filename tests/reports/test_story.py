@@ -21,20 +21,15 @@ from ci_evals.reports.story.comparison_runs import ComparisonRun
 from ci_evals.reports.story.story import story_of
 
 
-@pytest.mark.parametrize("make", [comment_cases.bad, comment_cases.passed_example, cases.invalid])
-def test_a_story_depends_on_the_results_alone(make):
-    results = make()
-    assert story_of(results) == story_of(results)
-
-
-def test_a_story_does_not_change():
+def test_story_is_deterministic_and_immutable():
+    for make in (comment_cases.bad, comment_cases.passed_example, cases.invalid):
+        assert story_of(make()) == story_of(make())
     story = story_of(cases.good())
     with pytest.raises(FrozenInstanceError):
         story.certainty.sentence = "sure"  # type: ignore[misc]
 
 
-def test_every_report_says_why_a_conversation_ended_early_before_what_failed():
-    """In console, Markdown, page, JUnit and annotations alike."""
+def test_reports_state_an_early_end_before_the_failures():
     lines = tuple(PlannedTurn(user=text) for text in ("One", "Two", "Three"))
     wrong = build.finding("failed", criterion="The amount is named", reason="No amount.", evidence=(1,))
     cut_off = build.trial_result(turns=(build.turn(1),), findings=(wrong,), status=EndState.ESCALATED)
@@ -53,8 +48,7 @@ def test_every_report_says_why_a_conversation_ended_early_before_what_failed():
         assert text.index(early) < text.index("No amount.")
 
 
-def test_unchanged_tests_show_their_baseline():
-    """In console, comment and page alike, by the results alone."""
+def test_unchanged_tests_show_their_baseline_score():
     story = story_of(comment_cases.good())
     lines = [*console.render(story).split("\n"), *documents.summary(story).split("\n")]
     shown = [line for line in lines if "Two parcels" in line]
@@ -64,8 +58,7 @@ def test_unchanged_tests_show_their_baseline():
     assert len(shown) == 3
 
 
-def test_a_test_that_errored_has_no_change():
-    """Its score is not shown, so a change of it would say nothing."""
+def test_errored_test_shows_no_score_change():
     rows = [row for suite in story_of(comment_cases.invalid()).suites for row in suite.tests]
     errored = [row for row in rows if row.test.outcome == "error"]
     assert {row.delta for row in errored} == {None}
@@ -73,24 +66,23 @@ def test_a_test_that_errored_has_no_change():
 
 
 @pytest.mark.parametrize("logic", [True, False])
-def test_words_of_an_agents_logic_stand_where_it_reports_some(logic):
-    """An agent of which only steps are known has no workflows, rules or integrations to speak of."""
-    done = {"workflows": ("ORDER_LOOKUP",), "rules": ("window",) if logic else None}
-    turn = build.turn(params=None, integrations=None, **done)
+def test_workflows_and_rules_are_mentioned_only_if_the_agent_reports_them(logic):
+    actions = {"workflows": ("ORDER_LOOKUP",), "rules": ("window",) if logic else None}
+    turn = build.turn(params=None, integrations=None, **actions)
     test = build.test_result(trials=(build.trial_result(turns=(turn,)),))
-    story = story_of(build.with_process(build.results(build.suite_result("Refunds", test))))
-    shown = documents.summary(story).lower(), "".join(page.render(story)).partition("<script")[0].lower()
-    assert ["workflow" in text for text in shown] == [logic, logic]
-    assert ("rule" in shown[1].partition("_coverage")[2]) is logic
-    assert "integration" not in shown[0]
+    story = story_of(build.completed(build.results(build.suite_result("Refunds", test))))
+    markdown = documents.summary(story).lower()
+    html = "".join(page.render(story)).partition("<script")[0].lower()
+    assert ("workflow" in markdown, "workflow" in html) == (logic, logic)
+    assert ("rule" in html.partition("_coverage")[2]) is logic
+    assert "integration" not in markdown
 
 
 _OF_RESULTS = {"report_files.py", "results_json.py", "unfinished.py"}
 """Modules that read and write results themselves."""
 
 
-def test_reports_read_the_story_alone():
-    """No other module of the reports imports the results of a run, or reaches for them."""
+def test_report_modules_do_not_read_results_directly():
     folder = Path(console.__file__).parent
     touching = []
     for path in sorted(folder.rglob("*.py")):
@@ -106,8 +98,7 @@ def test_reports_read_the_story_alone():
     assert templates == []
 
 
-def test_a_trial_costs_what_the_tested_agent_costs_where_several_agents_were_played():
-    """The run's cost is that of all agents; that of a trial is compared with the baseline's."""
+def test_cost_per_trial_is_that_of_the_tested_agent_among_several():
     results = golden_cases.arms()
     own = next(arm for arm in results.arms if arm.gated)
     each = own.usage.cost_usd / own.counts.played_trials
