@@ -118,9 +118,9 @@ def test_skipped_run_is_a_notice():
 
 
 @pytest.mark.parametrize("case", sorted(cases.CASES.keys() - {"unproven"}))  # no text that `proven` lacks
-@given(text=hostile.texts)
+@given(text=hostile_text.any_text)
 def test_hostile_text_in_annotations_is_one_inert_line(case, text):
-    for one in annotations(story_of(hostile.poisoned(cases.made(case), text))):
+    for one in annotations(story_of(hostile_text.fill_free_text(cases.made(case), text))):
         for message in (one.title, one.message):
             assert len(message.splitlines()) <= 1
             assert hostile_text.log_commands(message.removeprefix("::")) == []

@@ -248,7 +248,7 @@ def test_runs_without_verdict_or_trials_are_left_out_of_cost_and_trend():
     assert "cost" not in charts_of(unsure, others=comparison_runs)
 
 
-@each_row("text", hostile.CORPUS)
+@each_row("text", hostile_text.CORPUS)
 def test_hostile_names_do_not_break_charts(text):
     name = text or "x"
     role = RoleUsage(role="judge", model=name, calls=2, input_tokens=900, output_tokens=100)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import builders as build
 from each_row import each_row
-from plans import card, planned, trial
+from plans import make_plan, scorecard, trial
 
 from ci_evals.cli.github.posting import worth_a_comment
 from ci_evals.cli.settings.choices import CommentOn

@@ -214,7 +214,7 @@ def test_scores_outside_folds_have_whole_points(name):
     assert not re.search(r"\d\.\d+ / 100|has \d+\.\d|[−+]\d+\.\d|\| \d+\.\d|\d\.\d → |→ \d+\.\d", shown)
     assert re.search(r"\| \d+\.\d", text)
     if limit := {"failed-example": 350, "passed-example": 70}.get(name):
-        assert len(hostile.Page(shown).text.split()) <= limit
+        assert len(hostile_text.RenderedMarkdown(shown).text.split()) <= limit
 
 
 def test_broken_tests_link_to_their_line_in_the_suite_file():
@@ -283,7 +283,7 @@ def test_comment_on_a_refused_suite_is_short_and_inert():
 def test_only_the_given_run_url_becomes_a_link():
     def links(**context) -> list[str]:
         text = comment.render(story_of(comment_cases.good()), comment.SummaryContext(**context))
-        return hostile.Page(text).links
+        return hostile_text.RenderedMarkdown(text).links
 
     escaped = "https://ghe.example/a?b=%22c%22&d"
     assert links(run_url='https://ghe.example/a?b="c"&d') == [f"{escaped}#artifacts", escaped]

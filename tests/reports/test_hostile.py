@@ -171,7 +171,7 @@ def test_planted_markup_is_inert_in_every_report(number):
 
 
 @pytest.mark.simulate
-@pytest.mark.parametrize("number", range(len(hostile.CORPUS)))
+@pytest.mark.parametrize("number", range(len(hostile_text.CORPUS)))
 def test_every_planted_text_is_inert_in_every_report(number):
     for name in CASES:
         check_case(name, hostile_text.CORPUS[number])
@@ -179,7 +179,7 @@ def test_every_planted_text_is_inert_in_every_report(number):
 
 @pytest.mark.slow
 @settings(max_examples=examples(80))
-@given(st.sampled_from([*CASES]), hostile.texts)
+@given(st.sampled_from([*CASES]), hostile_text.any_text)
 def test_reports_of_any_text_are_valid(name, text):
     check_case(name, text)
 

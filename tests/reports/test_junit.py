@@ -181,7 +181,7 @@ def test_conversations_of_the_first_trials_are_shown_up_to_the_limit():
 
 
 @settings(max_examples=examples(60))
-@given(hostile.texts, hostile.texts)
+@given(hostile_text.any_text, hostile_text.any_text)
 def test_any_text_survives_the_round_trip_sanitized(name, reason):
     trial = build.trial_result(findings=(build.finding("failed", reason=reason),))
     results = build.results(build.suite_result(name, build.test_result(name, trials=(trial,))))

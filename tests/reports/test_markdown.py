@@ -119,9 +119,9 @@ def section_names(results) -> list[str]:
 
 def test_section_names_contain_no_live_markup():
     text = "@octocat [a](https://evil.example) :shipit: <b>"
-    for name in section_names(hostile.poisoned(cases.bad(), text)):
-        assert hostile.Page(name).tags == ["p"]
-        assert not hostile.Page(name).live
+    for name in section_names(hostile_text.fill_free_text(cases.bad(), text)):
+        assert hostile_text.RenderedMarkdown(name).tags == ["p"]
+        assert not hostile_text.RenderedMarkdown(name).live
 
 
 def test_run_id_is_shown_as_code():
@@ -317,7 +317,7 @@ def test_skipped_run_names_no_judge():
 
 
 def test_reports_are_made_of_results_without_statistics_or_comparison():
-    made = report_texts.dump(cases.unsure())
+    made = report_texts.results_json_text(cases.unsure())
     data = json.loads(made)
     for name in ("comparison", "odds", "latency", "passAtK", "passHatK", "interval"):
         del data[name]

@@ -199,7 +199,7 @@ def test_addresses_are_encoded_as_encodeuricomponent_does():
     assert shown.address(2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
 
 
-@each_row("text", [text for text in hostile.CORPUS if len(text) > 5])
+@each_row("text", [text for text in hostile_text.CORPUS if len(text) > 5])
 def test_hostile_names_add_no_markup(text):
     tame, wild = page_of(named("tame")), "".join(page.render(story_of(named(text))))
     wild.encode()

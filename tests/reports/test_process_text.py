@@ -140,7 +140,7 @@ def test_trial_shows_its_known_steps_and_times():
 
 
 def test_reports_of_suite_and_test_show_their_own_process():
-    results = build.completed(build.results())
+    results = build.with_process(build.results())
     (suite,) = results.suites
     assert "Measures of the process" in documents.suite_summary(story_of(results), suite, ["a"])
     assert "\nsteps 0 · " in "".join(documents.test_report(story_of(results), suite, suite.tests[0]))

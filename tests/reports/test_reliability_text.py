@@ -12,7 +12,7 @@ import pytest
 import reliability_cases
 import report_texts
 from each_row import each_row
-from plans import planned
+from plans import make_plan
 
 from ci_evals.adapters import prices
 from ci_evals.cli.terminal import progress
@@ -40,7 +40,7 @@ EMPTY = "1 criterion measures nothing"
 
 def report_texts_of(results) -> dict[str, str]:
     """All texts in which people look for the score of a run."""
-    story, files = story_of(results), report_texts.files(results)
+    story, files = story_of(results), report_texts.files_of_run(results)
     return {
         "summary": documents.summary(story),
         "step summary": documents.step_summary(story, 900_000),
@@ -121,9 +121,9 @@ def remark_of(topic: str, results) -> str:
 
 
 def test_outdated_calibration_is_reported_in_one_line():
-    old = OldCalibration(at=reliability_cases.AT, why="another judge: the prompt changed")
+    old = OldCalibration(at=reliability_cases.STUDY_TIME, why="another judge: the prompt changed")
     sentence = "The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."
-    assert remark_of("Calibration", reliability_cases.trusted(studies=(old,))) == sentence
+    assert remark_of("Calibration", reliability_cases.results_with_all_studies(studies=(old,))) == sentence
 
 
 def test_unreliable_judge_is_warned_of_with_the_reason():
@@ -138,11 +138,15 @@ def test_unreliable_judge_is_warned_of_with_the_reason():
 
 def test_study_names_its_judge_only_if_it_is_not_that_of_the_run():
     other = replace(reliability_cases.JUDGE, models=("gpt-next",))
-    run = reliability_cases.trusted(studies=(replace(reliability_cases.ATTACKS, judge=other),))
+    run = reliability_cases.results_with_all_studies(
+        studies=(replace(reliability_cases.ATTACKS, judge=other),)
+    )
     sentence = " Judged by gpt-next, which is another judge: the model changed."
     assert remark_of("Attacks", run).endswith(sentence)
     same = replace(reliability_cases.JUDGE, prompt="prefer")
-    run = reliability_cases.trusted(studies=(replace(reliability_cases.PREFERENCE, judge=same),))
+    run = reliability_cases.results_with_all_studies(
+        studies=(replace(reliability_cases.PREFERENCE, judge=same),)
+    )
     run = replace(run, run=replace(run.run, config={"provider": same.provider}))
     assert "Judged by" not in remark_of("Preference", run)
 
@@ -276,8 +280,8 @@ def test_suite_report_covers_only_its_own_judge_and_user():
 
 def test_excluded_trial_is_logged_when_it_ends():
     log = io.StringIO()
-    plan = planned({"name": reliability_cases.LOST})
+    plan = make_plan({"name": reliability_cases.LOST})
     watch = progress.lines(plan, Console(log, Redactor()), prices.bundled)
-    watch(TrialFinished(Trial(0, 0, 1), reliability_cases.left_out()))
+    watch(TrialFinished(Trial(0, 0, 1), reliability_cases.excluded_trial()))
     assert log.getvalue().startswith("[1/1] S › Lost parcel  not scored (excluded)  2 turns")
     assert "the simulated user broke character in turn 2 (repeats)" in log.getvalue()

@@ -31,7 +31,7 @@ def of_trial(trial, name: str = "Refund", **fields) -> Results:
 
 
 def test_report_files_of_a_run():
-    assert sorted(report_texts.files(cases.bad())) == [
+    assert sorted(report_texts.files_of_run(cases.bad())) == [
         f"Exchanges/{STAMP}/Exchange-for-another-size.md",
         f"Exchanges/{STAMP}/_results.json",
         f"Exchanges/{STAMP}/_summary.md",
@@ -96,10 +96,10 @@ NASTY = st.recursive(
 
 
 @settings(max_examples=examples(100))
-@given(NASTY, hostile.texts, st.floats(0, 100), st.floats(0, 1e9))
+@given(NASTY, hostile_text.any_text, st.floats(0, 100), st.floats(0, 1e9))
 def test_results_file_survives_the_round_trip(value, text, score, seconds):
     turn = build.turn(agent=text, trace={"a": value}, raw=value, latency_seconds=seconds)
-    written = report_texts.dump(of_trial(build.trial_result(turns=(turn,)), text, score=score))
+    written = report_texts.results_json_text(of_trial(build.trial_result(turns=(turn,)), text, score=score))
     written.encode()
     assert report_texts.results_json_text(report_files.load(written, "x")) == written
 
@@ -108,8 +108,8 @@ def test_deeply_nested_trace_survives_the_round_trip():
     trace = []
     for _ in range(240):
         trace = [trace]
-    written = report_texts.dump(of_trial(build.trial_result(turns=(build.turn(trace=trace),))))
-    assert report_texts.dump(report_files.load(written, "x")) == written
+    written = report_texts.results_json_text(of_trial(build.trial_result(turns=(build.turn(trace=trace),))))
+    assert report_texts.results_json_text(report_files.load(written, "x")) == written
 
 
 @pytest.mark.parametrize("name", cases.CASES)
@@ -117,7 +117,7 @@ def test_results_file_is_json_and_reads_back_as_the_same_results(name):
     results = cases.CASES[name]()
     written = report_texts.results_json_text(results)
     assert written == dataclass_json.to_json(results, indent=2) + "\n"
-    assert report_texts.dump(packed(results)) == written
+    assert report_texts.results_json_text(packed(results)) == written
     assert report_files.load(written, "x") == results
     keys = {"schemaVersion", "tool", "run", "score", "counts", "gate", "usage", "suites"}
     assert keys <= json.loads(written).keys()
@@ -129,7 +129,7 @@ def test_agent_data_with_keys_of_results_is_written_unchanged():
     test = build.test_result(user_info=odd, trials=(build.trial_result(turns=(turn,)),) * 2)
     run = build.run_info(config={"a": {"a": {"a": odd}}})
     results = build.results(build.suite_result("Refunds", test, test), run=run)
-    assert report_texts.dump(packed(results)) == dataclass_json.to_json(results, indent=2) + "\n"
+    assert report_texts.results_json_text(packed(results)) == dataclass_json.to_json(results, indent=2) + "\n"
 
 
 def packed(results: Results) -> Results:
@@ -182,19 +182,19 @@ def test_unreadable_results_file_is_refused_with_the_reason(text, message):
     ],
 )
 def test_results_file_with_an_unsafe_folder_is_refused(folder):
-    data = json.loads(report_texts.dump(cases.good()))
+    data = json.loads(report_texts.results_json_text(cases.good()))
     data["suites"][0]["folder"] = folder
     with pytest.raises(UsageError, match="must be a unique relative path"):
         report_files.load(json.dumps(data), "x")
 
 
 def test_reports_are_redrawn_from_the_results_file_of_run_or_suite(tmp_path):
-    run, files = cases.bad(), report_texts.files(cases.bad())
-    again = report_texts.joined(report_files.redraw(run, tmp_path / "results" / "_results.json"))
+    run, files = cases.bad(), report_texts.files_of_run(cases.bad())
+    again = report_texts.join_parts(report_files.redraw(run, tmp_path / "results" / "_results.json"))
     assert again == {path: text for path, text in files.items() if path != "_results.json"}
     folder = f"Refunds/{STAMP}/"
     own = report_files.load(files[folder + "_results.json"], "x")
-    again = report_texts.joined(report_files.redraw(own, tmp_path / folder / "_results.json"))
+    again = report_texts.join_parts(report_files.redraw(own, tmp_path / folder / "_results.json"))
     reports = [path for path in files if path.startswith(folder) and not path.endswith(".json")]
     assert again == {path.removeprefix(folder): files[path] for path in reports}
 

@@ -35,7 +35,7 @@ def test_clean_removes_escapes_controls_and_invisible_characters(text, cleaned):
     assert sanitize.clean(text) == cleaned
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 def test_clean_is_idempotent_and_yields_utf_8(text):
     once = sanitize.clean(text)
     assert sanitize.clean(once) == once
@@ -43,15 +43,15 @@ def test_clean_is_idempotent_and_yields_utf_8(text):
     assert len(once.splitlines()) <= once.count("\n") + 1
 
 
-@given(hostile.texts)
-@example("".join(hostile.CORPUS))
+@given(hostile_text.any_text)
+@example("".join(hostile_text.CORPUS))
 def test_inline_markdown_renders_as_the_plain_text(text):
-    page = hostile.Page(f"start {sanitize.inline(text)} end")
+    page = hostile_text.RenderedMarkdown(f"start {sanitize.inline(text)} end")
     assert page.tags == ["p"]
     assert page.text.replace(ZERO_WIDTH, "").split() == f"start {sanitize.one_line(text)} end".split()
     assert not page.live
-    assert hostile.Page(f"above\n{sanitize.inline(text)}\n").tags == ["p"]
-    assert hostile.Page(sanitize.inline(text)).tags in (["p"], [])
+    assert hostile_text.RenderedMarkdown(f"above\n{sanitize.inline(text)}\n").tags == ["p"]
+    assert hostile_text.RenderedMarkdown(sanitize.inline(text)).tags in (["p"], [])
 
 
 @given(hostile_text.any_text)
@@ -73,21 +73,21 @@ def test_commit_ids_become_code_and_shortcodes_no_emoji():
     assert sanitize.code(":shipit:") == "`:shipit:`"
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 @example("a\\|b|c\n| d")
 def test_table_cell_stays_one_cell(text):
     cell = sanitize.cell(text)
-    page = hostile.Page(f"| a | b |\n| --- | --- |\n| {cell} | {sanitize.code(text)} |\n")
+    page = hostile_text.RenderedMarkdown(f"| a | b |\n| --- | --- |\n| {cell} | {sanitize.code(text)} |\n")
     tags = "table thead tr th th tbody tr td td"
     assert [tag for tag in page.tags if tag != "code"] == tags.split()
     assert page.text.split()[:2] == ["a", "b"]
     assert not page.live
 
 
-@given(hostile.texts)
-@example("\n".join(hostile.CORPUS))
+@given(hostile_text.any_text)
+@example("\n".join(hostile_text.CORPUS))
 def test_quote_contains_all_lines_of_the_text_and_nothing_else(text):
-    page = hostile.Page(f"before\n\n{sanitize.quote(text)}\n\nafter")
+    page = hostile_text.RenderedMarkdown(f"before\n\n{sanitize.quote(text)}\n\nafter")
     assert set(page.tags) <= {"p", "blockquote", "br"}
     assert page.tags.count("blockquote") == 1
     shown = page.text.replace(ZERO_WIDTH, "").replace("\xa0", " ").split()
@@ -98,7 +98,7 @@ def test_quote_contains_all_lines_of_the_text_and_nothing_else(text):
 @given(hostile_text.any_text)
 @example("```\n````\n")
 def test_text_does_not_escape_its_code_block(text):
-    page = hostile.Page(f"{sanitize.code_block(text)}\n\nafter")
+    page = hostile_text.RenderedMarkdown(f"{sanitize.code_block(text)}\n\nafter")
     assert page.tags == ["pre", "code", "p"]
     assert page.prose.strip() == "after"
     assert page.text.startswith(sanitize.clean(text))
@@ -106,7 +106,7 @@ def test_text_does_not_escape_its_code_block(text):
 
 @each_row("run", [254, 255, 256, 1_000, 70_000])
 def test_run_of_backticks_does_not_close_a_code_block(run):
-    page = hostile.Page(f"{sanitize.code_block('`' * run + chr(10) + '# heading')}\n\nafter")
+    page = hostile_text.RenderedMarkdown(f"{sanitize.code_block('`' * run + chr(10) + '# heading')}\n\nafter")
     assert page.tags == ["pre", "code", "p"]
     assert page.text.replace(ZERO_WIDTH, "").startswith("`" * run)
 
@@ -135,15 +135,17 @@ def test_only_the_beginning_of_a_very_long_text_is_processed(sanitized):
     assert min(seconds("@a " * 3_000_000) for _ in range(2)) < 5 * few + 0.05
 
 
-@each_row("text", hostile.CORPUS)
+@each_row("text", hostile_text.CORPUS)
 def test_html_in_markdown_renders_as_the_plain_text(text):
-    page = hostile.Page(f"<details>\n<summary>{sanitize.html_in_markdown(text)}</summary>\n\n</details>\n")
+    page = hostile_text.RenderedMarkdown(
+        f"<details>\n<summary>{sanitize.html_in_markdown(text)}</summary>\n\n</details>\n"
+    )
     assert page.tags == ["details", "summary"]
     assert page.text.replace(ZERO_WIDTH, "").strip() == sanitize.one_line(text)
     assert not page.live
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 def test_xml_text_is_accepted_by_parsers(text):
     element = ET.Element("a")
     element.text = sanitize.xml(text)
@@ -210,7 +212,7 @@ def test_file_names_keep_words_and_are_truncated(text, name):
     assert sanitize.file_name(text) == name
 
 
-@given(hostile.texts)
+@given(hostile_text.any_text)
 def test_file_names_are_valid_on_every_system(text):
     name = sanitize.file_name(text)
     assert name

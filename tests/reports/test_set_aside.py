@@ -21,7 +21,7 @@ SENTENCE = "in quarantine until 2026-12-31, so it decides nothing: The sandbox d
 @pytest.fixture(scope="module")
 def quarantined():
     """One test passed, one failed in quarantine."""
-    plan = planned({"name": "good"}, {"name": "sick", "quarantine": QUARANTINE})
+    plan = make_plan({"name": "good"}, {"name": "sick", "quarantine": QUARANTINE})
     played = trial("passed"), trial("failed")
     return replace(build.results_of_scorecard(scorecard(plan, *played)), gate=gate_decision(plan, *played))
 

@@ -70,7 +70,7 @@ def test_workflows_and_rules_are_mentioned_only_if_the_agent_reports_them(logic)
     actions = {"workflows": ("ORDER_LOOKUP",), "rules": ("window",) if logic else None}
     turn = build.turn(params=None, integrations=None, **actions)
     test = build.test_result(trials=(build.trial_result(turns=(turn,)),))
-    story = story_of(build.completed(build.results(build.suite_result("Refunds", test))))
+    story = story_of(build.with_process(build.results(build.suite_result("Refunds", test))))
     markdown = documents.summary(story).lower()
     html = "".join(page.render(story)).partition("<script")[0].lower()
     assert ("workflow" in markdown, "workflow" in html) == (logic, logic)

@@ -2,7 +2,7 @@
 
 import re
 
-import hostile
+import hostile_text
 from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
