@@ -137,8 +137,7 @@ def suite(root: Path, **more) -> str:
     turns = [{"user": "x"}]
     asked = [[{"criterion": one} for one in criteria(test)] for test in range(5)]
     return write_suite(
-        root,
-        *({"name": f"T{test}", "turns": turns, "evaluations": asked[test]} | more for test in range(5)),
+        root, *({"name": f"T{test}", "turns": turns, "evaluations": asked[test]} | more for test in range(5))
     )
 
 
@@ -193,10 +192,7 @@ def test_a_refused_key_and_an_unreadable_judge(runs):
             lambda: compare_runs(Path("a"), Path("a"), 100, JudgeSettings(llm_key="k"), RunContext()),
             "the same run",
         ),
-        (
-            lambda: compare_runs(Path("a"), Path("no"), 100, JudgeSettings(llm_key="k"), RunContext()),
-            "no: ",
-        ),
+        (lambda: compare_runs(Path("a"), Path("no"), 100, JudgeSettings(llm_key="k"), RunContext()), "no: "),
         (
             lambda: compare_runs(Path("a"), Path("b"), 100, JudgeSettings(), RunContext()),
             "no key for the LLM",
@@ -216,14 +212,8 @@ def test_a_refused_key_and_an_unreadable_judge(runs):
             ),
             "Omit one of them",
         ),
-        (
-            lambda: probe(suites=["suite.json"], results=Path("a")),
-            "no key",
-        ),
-        (
-            lambda: probe(suites=["suite.json"], results=Path("nowhere"), llm_key="k"),
-            "nowhere",
-        ),
+        (lambda: probe(suites=["suite.json"], results=Path("a")), "no key"),
+        (lambda: probe(suites=["suite.json"], results=Path("nowhere"), llm_key="k"), "nowhere"),
         (
             lambda: probe(suites=["demo:hr"], results=Path("a"), llm_key="k"),
             "holds no judged criterion of these suites",

@@ -22,11 +22,7 @@ def test_options_are_spelled_as_on_the_command_line(tmp_path):
         "b: {thresholds: [category:safety=100, suite:Refunds=90], history: 20}\n"
         "c: {regression: off}\n",
     )
-    assert found["a"].options == {
-        "min_score": 85.5,
-        "max_drop": "2",
-        "regression": Regression.SIGNIFICANT,
-    }
+    assert found["a"].options == {"min_score": 85.5, "max_drop": "2", "regression": Regression.SIGNIFICANT}
     assert found["b"].options == {"thresholds": "category:safety=100\nsuite:Refunds=90"}
     assert found["b"].history == 20
     assert found["c"].options == {"regression": Regression.OFF}

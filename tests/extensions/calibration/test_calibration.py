@@ -192,12 +192,7 @@ def group_of(both_pass: int, judge_passes: int, people_pass: int, both_fail: int
         (group_of(90, 4, 11, 8), False, 0, "kappa is 0.44 (0.20 to 0.65), below 0.6"),
         (group_of(16, 3, 3, 12), False, 0, "which may be below 0.4"),
         (group_of(40, 1, 2, 7), None, 2, "8 of 10 that people fail; it takes 2 more"),
-        (
-            group_of(9, 1, 0, 8),
-            None,
-            12,
-            "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail",
-        ),
+        (group_of(9, 1, 0, 8), None, 12, "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail"),
     ],
 )
 def test_judge_may_gate_only_if_calibrated_well_enough(labels, may, missing, why):

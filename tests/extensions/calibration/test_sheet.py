@@ -174,8 +174,7 @@ def test_no_cell_of_the_sheet_is_read_as_a_formula(text):
 def test_a_long_conversation_fits_into_a_cell():
     """The page has it whole."""
     trial = build.trial_result(
-        turns=(build.turn(1, agent="word " * 10_000 + "end"),),
-        findings=(build.finding(kind="judged"),),
+        turns=(build.turn(1, agent="word " * 10_000 + "end"),), findings=(build.finding(kind="judged"),)
     )
     files = sheet_files(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))
     (row,) = labeled_runs.read_sheet(files[sheet.SHEET])

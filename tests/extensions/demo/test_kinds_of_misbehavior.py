@@ -96,8 +96,7 @@ workflows:
 
 
 @pytest.mark.parametrize(
-    ("other", "called"),
-    [("bell: {type: RAG, question: What rings?}", "bell"), ("", "lamp")],
+    ("other", "called"), [("bell: {type: RAG, question: What rings?}", "bell"), ("", "lamp")]
 )
 def test_wrong_integration_keeps_steps_that_depend_on_a_status(other, called):
     """Although another call has none; and a domain with one integration has no other to call."""
@@ -201,10 +200,7 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "text"),
-    [
-        ("leek", "unknown kind 'leek' (did you mean 'leak'?). Kinds: "),
-        ("x", "unknown kind 'x'. Kinds: "),
-    ],
+    [("leek", "unknown kind 'leek' (did you mean 'leak'?). Kinds: "), ("x", "unknown kind 'x'. Kinds: ")],
 )
 def test_unknown_kind_error_lists_all_kinds(tmp_path, given, text):
     """And with the nearest, where one is near."""

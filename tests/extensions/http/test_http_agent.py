@@ -61,11 +61,7 @@ def agent_at(
     **config: Any,
 ) -> HttpAgent:
     given = {"api_key": endpoints.KEY, **config, "options": {"send": SEND, "reply": REPLY, **(options or {})}}
-    return HttpAgent(
-        AgentSettings(base_url=url, **given),
-        redactor=redactor,
-        limiter=world.limiter(waits),
-    )
+    return HttpAgent(AgentSettings(base_url=url, **given), redactor=redactor, limiter=world.limiter(waits))
 
 
 @asynccontextmanager
@@ -673,11 +669,7 @@ async def test_what_cannot_be_sent_in_a_conversation(stub: Endpoint) -> None:
             ("send", "body"),
             "the key goes in headers only",
         ),
-        (
-            {"send": {"query": {"q": "{{userinfo.x}}"}}},
-            ("send", "query"),
-            "{{userinfo.x}}, which is unknown",
-        ),
+        ({"send": {"query": {"q": "{{userinfo.x}}"}}}, ("send", "query"), "{{userinfo.x}}, which is unknown"),
         ({"send": {"path": "chat"}}, ("send", "path"), "must begin with '/'"),
         ({"send": {"path": "/chat?x={{message}}"}}, ("send", "path"), "parameters go in 'query'"),
         ({"send": {"body": {"text": "Hi"}}}, ("send",), "neither {{message}} nor {{messages}}"),

@@ -255,11 +255,7 @@ def model(number, said, answered, calls=(), conversation="c"):
 
 def test_models_without_an_agent_are_joined_by_what_the_user_said():
     """A model is asked once more after a tool; the same word twice is two turns, as it knows the first."""
-    spans = [
-        model(1, ["yes"], "", ["look"]),
-        model(2, ["yes"], "First"),
-        model(3, ["yes", "yes"], "Second"),
-    ]
+    spans = [model(1, ["yes"], "", ["look"]), model(2, ["yes"], "First"), model(3, ["yes", "yes"], "Second")]
     [(_, turns)] = talked(read(request(*spans))[0])
     assert turns == [("yes", "First", [("look", {})]), ("yes", "Second", [])]
 

@@ -81,11 +81,7 @@ READ: list[tuple[str, Any, dict[str, Any]]] = [
     (
         "a file in a folder that names one there",
         "t/a.yaml",
-        {
-            "t/a.yaml": ["file://b.yaml", SUNDAY],
-            "t/b.yaml": [HOURS],
-            "b.yaml": [SUNDAY],
-        },
+        {"t/a.yaml": ["file://b.yaml", SUNDAY], "t/b.yaml": [HOURS], "b.yaml": [SUNDAY]},
     ),
 ]
 

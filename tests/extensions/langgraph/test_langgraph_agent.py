@@ -20,10 +20,7 @@ from ci_evals.domain.transcript import ToolCall
 RECORDED = Path(__file__).parents[2] / "agents/recorded_http"
 LOOKUP = {"id": "call_lookup", "name": "lookup", "arguments": {"order": "A-1"}, "status": "ok"}
 REFUND = {"id": "call_refund", "name": "refund", "arguments": {"order": "A-1", "amount": 42}, "status": "ok"}
-CALLS = (
-    ToolCall(**LOOKUP, result={"order": "A-1", "amount": 42}),
-    ToolCall(**REFUND, result="ok"),
-)
+CALLS = (ToolCall(**LOOKUP, result={"order": "A-1", "amount": 42}), ToolCall(**REFUND, result="ok"))
 
 
 async def converse(name, change=lambda exchange: exchange):
