@@ -1,4 +1,4 @@
-"""Other tools' files made suites: what is taken along, what is named, and what is refused."""
+"""Importing files of GAIA, promptfoo, DeepEval and CSV: mapped fields, notes on the rest, refusals."""
 
 import json
 import time
@@ -18,7 +18,7 @@ from ci_evals.planning.parse import load
 
 
 def imported(kind, text, file):
-    """The suite as our own reader has it, its text, and what was told."""
+    """The suite as our own reader has it, its data, and the notes."""
     found = IMPORTERS[kind].read(text, file)
     written = suite_text(found, kind, file, "suite.yaml")
     assert written == suite_text(IMPORTERS[kind].read(text, file), kind, file, "suite.yaml")
@@ -31,8 +31,6 @@ def refusal(kind, text, file):
         suite_text(IMPORTERS[kind].read(text, file), kind, file, "suite.yaml")
     return str(caught.value)
 
-
-# GAIA
 
 QUESTION = {
     "task_id": "c61d22de",
@@ -48,8 +46,7 @@ def lines(*questions):
     return "\n".join(json.dumps(QUESTION | question) for question in questions) + "\n"
 
 
-def test_a_question_is_a_test_of_one_line():
-    """With the id, the level and the benchmark's own comparison."""
+def test_gaia_question_becomes_one_test_with_its_id_level_and_answer():
     suite, data, notes = imported("gaia", lines({}), "data/metadata.jsonl")
     (test,) = suite.tests
     assert (test.name, test.difficulty, test.tags, test.max_turns) == ("c61d22de", "level 2", ("level-2",), 1)
@@ -62,31 +59,26 @@ def test_a_question_is_a_test_of_one_line():
     assert notes == ["data/metadata.jsonl:1: Annotator Metadata: it has no counterpart"]
 
 
-def test_questions_with_a_file_are_named():
-    """The suite cannot send it, so whoever plays it must know."""
+def test_gaia_questions_that_need_a_file_are_tagged_and_noted():
     suite, data, notes = imported("gaia", lines({"file_name": "a.xlsx"}), "metadata.jsonl")
     assert suite.tests[0].tags == ("level-2", "needs-file")
     assert data["tests"][0]["x-file"] == "a.xlsx"
     assert notes[1:] == ["1 of 1 questions need a file, which a suite cannot send (tag needs-file): c61d22de"]
 
 
-def test_questions_without_an_answer_are_left_out():
-    """Nothing could be decided, and the test split has none."""
+def test_gaia_questions_without_an_answer_are_left_out():
     suite, _, notes = imported("gaia", lines({}, {"task_id": "2", "Final answer": "?"}), "metadata.jsonl")
     assert len(suite.tests) == 1
     assert notes[1:] == ["1 of 2 questions have no answer and are left out"]
     assert "this is the test split" in refusal("gaia", lines({"Final answer": "?"}), "metadata.jsonl")
 
 
-def test_one_id_twice_makes_two_names():
-    """Names are unique in a suite; ids are kept."""
+def test_repeated_gaia_ids_get_unique_test_names():
     suite, data, _ = imported("gaia", lines({}, {}, {"task_id": "c61d22de (2)"}, {}), "m.jsonl")
     names = [test.name for test in suite.tests]
     assert names == ["c61d22de", "c61d22de (2)", "c61d22de (2) (2)", "c61d22de (3)"]
     assert [test["x-id"] for test in data["tests"]] == ["c61d22de"] * 2 + ["c61d22de (2)", "c61d22de"]
 
-
-# promptfoo
 
 CONFIG = """
 prompts:
@@ -121,15 +113,11 @@ tests:
 """
 
 
-def test_assertions_become_evaluations():
-    """Each as what decides the same here."""
-    suite, _, notes = imported("promptfoo", CONFIG, "promptfooconfig.yaml")
+def test_promptfoo_test_becomes_a_test_with_equivalent_evaluations():
+    suite, data, notes = imported("promptfoo", CONFIG, "promptfooconfig.yaml")
     (test,) = suite.tests
-    found = [
-        item.model_dump(exclude_defaults=True, exclude={"criterion", "aui_logic"})
-        for item in test.evaluations
-    ]
-    assert found == [
+    excluded = {"criterion", "aui_logic"}
+    assert [item.model_dump(exclude_defaults=True, exclude=excluded) for item in test.evaluations] == [
         {"strict": "not_regex", "pattern": "(?i)as an ai"},
         {"strict": "contains", "text": "9"},
         {"strict": "regex", "pattern": r"(?i)nine\.|9am", "weight": 3},
@@ -155,206 +143,159 @@ def test_assertions_become_evaluations():
         "What the agent says agrees with these facts: Harbour opens at nine",
         "The agent refuses what the user asks",
     ]
+    prompt = "'You are the desk of {{shop}}. Answer: {{question}}'"
     texts = [note.partition(": ")[2] for note in notes]
     assert texts[2:] == [
         "tests[0]: its metadata (owner) is kept without any effect",
-        (
-            "prompts: prompts is left out: the agent has its own instructions "
-            "('You are the desk of {{shop}}. Answer: {{question}}')"
-        ),
+        f"prompts: prompts is left out: the agent has its own instructions ({prompt})",
     ]
     assert all("needs a trace" in note for note in texts[:2])
-
-
-def test_a_prompt_of_one_line_is_the_users_line():
-    """The question is what a user says; the instructions around it are the agent's own affair."""
-    suite, data, _ = imported("promptfoo", CONFIG, "promptfooconfig.yaml")
-    (test,) = suite.tests
     assert (test.name, test.tags, test.min_score) == ("Opening hours", ("hours",), 80)
     assert [turn.user for turn in suite.turns_of(test)] == ["When does Harbour open?"]
     assert test.user_info == {"shop": "Harbour", "plan": "pro"}
     assert data["tests"][0]["x-metadata"] == {"owner": "desk"}
 
 
-TOOLS = [
-    ("tool-used", {"name": "f", "min": 2}, {"strict": "tool_called", "toolName": "f", "times": {"min": 2}}),
-    (
-        "tool-used",
-        {"pattern": "f", "max": 3},
-        {"strict": "tool_called", "toolName": "f", "times": {"min": 1, "max": 3}},
-    ),
-    (
-        "not-tool-used",
-        {"name": "f"},
-        {"strict": "tool_called", "toolName": "f", "times": {"min": 0, "max": 0}},
-    ),
-    (
-        "not-tool-used",
-        {"name": "f", "min": 0, "max": 2},
-        {"strict": "tool_called", "toolName": "f", "times": {"min": 3}},
-    ),
-    ("tool-sequence", ["f", {"name": "g"}], {"strict": "tool_sequence", "tools": ["f", "g"]}),
-    (
-        "tool-sequence",
-        {"mode": "exact", "steps": ["f", "g"]},
-        {"strict": "tool_sequence", "tools": ["f", "g"], "mode": "strict"},
-    ),
-    (
-        "tool-args-match",
-        {"name": "f", "args": {"a": 42, "o": {"x": 1}, "l": [1, 2], "t": "now"}, "ignore": "t"},
-        {
-            "strict": "tool_called",
-            "toolName": "f",
-            "args": {"a": 42, "o": {"contains": {"x": 1}}, "l": {"equals": [1, 2]}},
-        },
-    ),
-    (
-        "not-tool-args-match",
-        {"name": "f", "arguments": {"o": {"x": {"y": 1}}}, "mode": "exact"},
-        {
-            "strict": "tool_called",
-            "toolName": "f",
-            "args": {"o": {"equals": {"x": {"y": 1}}}},
-            "argsMode": "exact",
-            "times": 0,
-        },
-    ),
-    ("step-count", {"type": "tool", "max": 4}, {"strict": "max_tool_calls", "calls": 4}),
-    (
-        "step-count",
-        {"type": ["tool"], "name": "f", "min": 2, "max": 4},
-        {"strict": "tool_called", "toolName": "f", "times": {"min": 2, "max": 4}},
-    ),
-]
+def one_assertion(kind, **fields):
+    """Import one test with one assertion."""
+    tests = [{"vars": {"question": "Hi"}, "assert": [{"type": kind, **fields}]}]
+    return imported("promptfoo", json.dumps({"tests": tests}, indent=1), "c.json")
 
 
-@each_row(("kind", "value", "check"), TOOLS)
-def test_assertions_on_tools(kind, value, check):
-    """With counts, order and arguments, as promptfoo compares them."""
-    assertion = {
-        "type": f"{'not-' if kind.startswith('not-') else ''}trajectory:{kind.removeprefix('not-')}",
-        "value": value,
-    }
-    config = {"prompts": ["{{q}}"], "tests": [{"vars": {"q": "Hi"}, "assert": [assertion]}]}
-    _, data, _ = imported("promptfoo", json.dumps(config), "c.json")
-    (found,) = data["tests"][0]["evaluations"]
-    del found["criterion"]
-    assert found == check
+F = {"name": "f"}
+ARGS = {"a": 42, "o": {"x": 1}, "l": [1, 2], "t": "now"}
+READ_ARGS = {"a": 42, "o": {"contains": {"x": 1}}, "l": {"equals": [1, 2]}}
+EXACT = {"args": {"o": {"equals": {"x": {"y": 1}}}}, "argsMode": "exact", "times": 0}
+
+
+@each_row(
+    ("kind", "value", "strict", "fields"),
+    [
+        ("tool-used", F | {"min": 2}, "tool_called", {"toolName": "f", "times": {"min": 2}}),
+        (
+            "tool-used",
+            {"pattern": "f", "max": 3},
+            "tool_called",
+            {"toolName": "f", "times": {"min": 1, "max": 3}},
+        ),
+        ("not-tool-used", F, "tool_called", {"toolName": "f", "times": {"min": 0, "max": 0}}),
+        ("not-tool-used", F | {"min": 0, "max": 2}, "tool_called", {"toolName": "f", "times": {"min": 3}}),
+        ("tool-sequence", ["f", {"name": "g"}], "tool_sequence", {"tools": ["f", "g"]}),
+        (
+            "tool-sequence",
+            {"mode": "exact", "steps": ["f"]},
+            "tool_sequence",
+            {"tools": ["f"], "mode": "strict"},
+        ),
+        (
+            "tool-args-match",
+            F | {"args": ARGS, "ignore": "t"},
+            "tool_called",
+            {"toolName": "f", "args": READ_ARGS},
+        ),
+        (
+            "not-tool-args-match",
+            F | {"arguments": {"o": {"x": {"y": 1}}}, "mode": "exact"},
+            "tool_called",
+            {"toolName": "f"} | EXACT,
+        ),
+        ("step-count", {"type": "tool", "max": 4}, "max_tool_calls", {"calls": 4}),
+        (
+            "step-count",
+            F | {"type": ["tool"], "min": 2, "max": 4},
+            "tool_called",
+            {"toolName": "f", "times": {"min": 2, "max": 4}},
+        ),
+    ],
+)
+def test_promptfoo_trajectory_assertions_become_tool_checks(kind, value, strict, fields):
+    prefix = "not-" if kind.startswith("not-") else ""
+    _, data, _ = one_assertion(f"{prefix}trajectory:{kind.removeprefix('not-')}", value=value)
+    (check,) = data["tests"][0]["evaluations"]
+    del check["criterion"]
+    assert check == {"strict": strict} | fields
 
 
 SCHEMA = {"type": "object", "required": ["refund"]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "schema"),
     [
-        (None, {}),
-        (True, {}),
-        (SCHEMA, SCHEMA),
-        (json.dumps(SCHEMA), SCHEMA),
+        *((None, {}), (True, {}), (SCHEMA, SCHEMA), (json.dumps(SCHEMA), SCHEMA)),
         ("type: object", {"type": "object"}),
     ],
 )
-def test_json_with_and_without_a_schema(value, schema):
-    """Written as an object, as JSON or as YAML."""
-    config = {
-        "prompts": ["{{q}}"],
-        "tests": [{"vars": {"q": "Hi"}, "assert": [{"type": "is-json", "value": value}]}],
-    }
-    suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
+def test_promptfoo_is_json_reads_its_schema_as_object_json_or_yaml(value, schema):
+    suite, _, _ = one_assertion("is-json", value=value)
     (check,) = suite.tests[0].evaluations
     assert (check.strict, check.schema_, check.turn) == ("json_schema", schema, "last")
 
 
-_TRAJECTORY = [
+UNSUPPORTED = "has a value that ci-evals does not support"
+WEIGHT = "its weight is not a number from 0 to 1e+06"
+ARGS_A = F | {"args": {"a": 1}}
+UNMAPPED_TRAJECTORY = [
     ("tool-used", {"name": "search_*"}, "names tools by a pattern"),
     ("tool-used", "search_?", "names tools by a pattern"),
-    ("tool-used", {"name": "f", "min": 0}, "is met by any number of calls"),
-    ("tool-used", {"name": "f", "min": "2"}, "its min is not a number"),
-    ("tool-used", {"min": 1}, "has a value that ci-evals does not support"),
+    ("tool-used", F | {"min": 0}, "is met by any number of calls"),
+    ("tool-used", F | {"min": "2"}, "its min is not a number"),
+    ("tool-used", {"min": 1}, UNSUPPORTED),
     ("tool-used", [], "has no value"),
     ("tool-sequence", [], "has no steps"),
     ("tool-sequence", {"steps": ["f"], "mode": "loose"}, "has no counterpart"),
-    ("tool-sequence", [{"name": "f", "type": "span"}], "is about steps that are not tool calls"),
-    ("tool-args-match", {"name": "f"}, "has a value that ci-evals does not support"),
-    (
-        "tool-args-match",
-        {"name": "f", "args": {"a": {"b": {"c": 1}}}},
-        "compares objects within an argument in part",
-    ),
-    ("tool-args-match", {"name": "f", "args": {"a": 1}, "ignore": ["*_id"]}, "leaves arguments out in a way"),
-    (
-        "tool-args-match",
-        {"name": "f", "args": {"a": 1}, "defaults": {"a": 1}},
-        "leaves arguments out in a way",
-    ),
-    ("tool-args-match", {"name": "f", "args": {"a": 1}, "defaults": 7}, "leaves arguments out in a way"),
-    (
-        "tool-args-match",
-        {"name": "f", "args": {"a": "{{ env.X }}"}},
-        "holds a template that cannot be filled",
-    ),
+    ("tool-sequence", [F | {"type": "span"}], "is about steps that are not tool calls"),
+    ("tool-args-match", F, UNSUPPORTED),
+    ("tool-args-match", F | {"args": {"a": {"b": {"c": 1}}}}, "compares objects within an argument in part"),
+    ("tool-args-match", ARGS_A | {"ignore": ["*_id"]}, "leaves arguments out in a way"),
+    ("tool-args-match", ARGS_A | {"defaults": {"a": 1}}, "leaves arguments out in a way"),
+    ("tool-args-match", ARGS_A | {"defaults": 7}, "leaves arguments out in a way"),
+    ("tool-args-match", F | {"args": {"a": "{{ env.X }}"}}, "holds a template that cannot be filled"),
     ("step-count", {"type": "span", "max": 3}, "counts steps that are not tool calls"),
     ("step-count", {"type": "tool", "min": 3}, "asks for a minimum of calls of any tool"),
 ]
 UNMAPPED = [
-    *(
-        ({"type": f"trajectory:{kind}", "value": value}, f"'trajectory:{kind}' {message}")
-        for kind, value, message in _TRAJECTORY
-    ),
-    (
-        {"type": "not-trajectory:tool-sequence", "value": ["f"]},
-        "'not-trajectory:tool-sequence' has no counterpart",
-    ),
-    (
-        {"type": "not-trajectory:tool-used", "value": {"name": "f", "min": 2, "max": 3}},
-        "'not-trajectory:tool-used' forbids a range of counts",
-    ),
-    ({"type": "cost", "threshold": 0.1}, "'cost' has no counterpart: what the agent costs is not known here"),
-    ({"type": "not-is-json"}, "'not-is-json' has no counterpart"),
-    ({"type": "is-json", "value": {"type": "objct"}}, "'is-json' has a schema that ci-evals does not accept"),
-    ({"type": "is-json", "value": "file://a.json"}, "'is-json' names a file, which is not read"),
-    ({"type": "is-json", "value": "{"}, "'is-json' has a schema that cannot be read"),
-    ({"type": "is-json", "value": 7}, "'is-json' has a value that ci-evals does not support"),
-    ({"type": "javascript", "value": "output.length < 9"}, "'javascript' has no counterpart"),
-    ({"type": "contains", "value": "file://x.txt"}, "'contains' names a file, which is not read"),
-    ({"type": "contains", "value": "{{ env.X }}"}, "'contains' holds a template that cannot be filled"),
-    ({"type": "regex", "value": "("}, "'regex' is not a regular expression in Python's syntax"),
-    ({"type": "contains", "value": "a", "transform": "x"}, "'contains': no counterpart for its transform"),
-    (
-        {"type": "llm-rubric", "value": "a", "threshold": 0.7},
-        "'llm-rubric': no counterpart for its threshold",
-    ),
-    ({"type": "not-contains-all", "value": ["a"]}, "'not-contains-all' has no counterpart"),
-    (
-        {"type": "contains", "value": "a", "weight": 10**400},
-        "'contains' its weight is not a number from 0 to 1e+06",
-    ),
-    (
-        {"type": "contains", "value": "a", "weight": -1},
-        "'contains' its weight is not a number from 0 to 1e+06",
-    ),
-    ({"type": "equals", "value": {"a": 1}}, "'equals' has a value that ci-evals does not support"),
-    ({"type": "assert-set", "threshold": 0.5, "assert": []}, "'assert-set' has no counterpart"),
-    ({}, "None has no counterpart"),
-    ("contains:x", "is no object"),
+    *((f"trajectory:{kind}", {"value": value}, f" {reason}") for kind, value, reason in UNMAPPED_TRAJECTORY),
+    ("not-trajectory:tool-sequence", {"value": ["f"]}, " has no counterpart"),
+    ("not-trajectory:tool-used", {"value": F | {"min": 2, "max": 3}}, " forbids a range of counts"),
+    ("cost", {"threshold": 0.1}, " has no counterpart: what the agent costs is not known here"),
+    ("not-is-json", {}, " has no counterpart"),
+    ("is-json", {"value": {"type": "objct"}}, " has a schema that ci-evals does not accept"),
+    ("is-json", {"value": "file://a.json"}, " names a file, which is not read"),
+    ("is-json", {"value": "{"}, " has a schema that cannot be read"),
+    ("is-json", {"value": 7}, f" {UNSUPPORTED}"),
+    ("javascript", {"value": "output.length < 9"}, " has no counterpart"),
+    ("contains", {"value": "file://x.txt"}, " names a file, which is not read"),
+    ("contains", {"value": "{{ env.X }}"}, " holds a template that cannot be filled"),
+    ("regex", {"value": "("}, " is not a regular expression in Python's syntax"),
+    ("contains", {"value": "a", "transform": "x"}, ": no counterpart for its transform"),
+    ("llm-rubric", {"value": "a", "threshold": 0.7}, ": no counterpart for its threshold"),
+    ("not-contains-all", {"value": ["a"]}, " has no counterpart"),
+    ("contains", {"value": "a", "weight": 10**400}, f" {WEIGHT}"),
+    ("contains", {"value": "a", "weight": -1}, f" {WEIGHT}"),
+    ("equals", {"value": {"a": 1}}, f" {UNSUPPORTED}"),
+    ("assert-set", {"threshold": 0.5, "assert": []}, " has no counterpart"),
 ]
 
 
-@each_row(("assertion", "text"), UNMAPPED)
-def test_parts_without_a_counterpart_are_named(assertion, text):
-    """In the summary with its place, and in the test."""
+@each_row(
+    ("assertion", "reason"),
+    [
+        *(({"type": kind} | fields, f"'{kind}'{reason}") for kind, fields, reason in UNMAPPED),
+        *(({}, "None has no counterpart"), ("contains:x", "is no object")),
+    ],
+)
+def test_promptfoo_assertion_without_a_counterpart_is_named_in_notes_and_test(assertion, reason):
     config = {"tests": [{"vars": {"question": "Hi"}, "assert": [assertion]}]}
     _, data, notes = imported("promptfoo", json.dumps(config, indent=1), "c.json")
     (note,) = notes
     assert note.startswith("c.json:")
-    assert f"tests[0].assert[0]: {text}" in note
-    assert text in data["tests"][0]["x-unmapped"][0].replace("$${", "${")
+    assert f"tests[0].assert[0]: {reason}" in note
+    assert reason in data["tests"][0]["x-unmapped"][0].replace("$${", "${")
     assert data["tests"][0]["evaluations"]
 
 
-def test_a_simulated_user_plays_on():
-    """Instructions are guidelines; what he said before are fixed lines, which do not count as turns."""
+def test_promptfoo_simulated_user_becomes_guidelines_and_auto_turns():
     config = {
         "defaultTest": {"provider": {"id": "promptfoo:simulated-user", "config": {"maxTurns": 4}}},
         "tests": [
@@ -387,8 +328,7 @@ def test_a_simulated_user_plays_on():
     assert "tests[1]: left out: its simulated user has no instructions in this file" in notes[2]
 
 
-def test_variable_from_a_file_is_noted_and_never_sent():
-    """Else the user would say the path of a file to the agent."""
+def test_promptfoo_variable_from_a_file_is_noted_and_never_sent():
     config = {
         "prompts": ["You are a helpful assistant. Answer: {{question}}"],
         "tests": [
@@ -404,8 +344,7 @@ def test_variable_from_a_file_is_noted_and_never_sent():
     assert "tests[1]: its variable 'context' is another file" in notes[2]
 
 
-def test_steps_of_one_conversation_are_one_test():
-    """Each step's assertions look at its own reply."""
+def test_promptfoo_conversation_steps_become_one_test_with_checks_per_turn():
     config = {
         "prompts": ['[{% for c in _conversation %}{% endfor %}{"role": "user", "content": "{{question}}"}]'],
         "tests": [
@@ -423,40 +362,33 @@ def test_steps_of_one_conversation_are_one_test():
 
 
 @each_row(
-    ("prompts", "variables", "text"),
+    ("prompts", "variables", "lines"),
     [
         (["{{topic}}"], {"topic": "Bananas"}, ["Bananas"]),
         (["Write of {{topic}}"], {"topic": "bananas"}, ["Write of bananas"]),
         ("file://prompt.json", {"a": "Hi", "b": 1}, None),
         ("file://prompt.json", {"a": "Hi"}, ["Hi"]),
         (["Say {{ x | upper }}"], {"y": "z"}, None),
-        (
-            ['[{"role": "system", "content": "Be kind"}, {"role": "user", "content": "{{q}}"}]'],
-            {"q": "A"},
-            ["A"],
-        ),
+        (['[{"role": "system", "content": "Hm"}, {"role": "user", "content": "{{q}}"}]'], {"q": "A"}, ["A"]),
         ([], {"messages": [{"user": "A"}, {"assistant": "B"}], "question": "C"}, ["A", "C"]),
         (["{{question}}"], {"question": "auto"}, ["auto."]),
     ],
 )
-def test_the_users_line_is_found_or_the_test_is_left_out(prompts, variables, text):
-    """Never guessed from what is not in the file."""
+def test_promptfoo_test_without_a_certain_user_message_is_left_out(prompts, variables, lines):
     config = {"prompts": prompts, "tests": [{"vars": variables}, {"vars": {"question": "Hello"}}]}
     suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
-    found = [[turn.user for turn in suite.turns_of(test)] for test in suite.tests]
-    assert [lines for lines in found if lines != ["Hello"]] == ([text] if text else [])
+    users = [[turn.user for turn in suite.turns_of(test)] for test in suite.tests]
+    assert [each for each in users if each != ["Hello"]] == ([lines] if lines else [])
 
 
-def test_lists_of_values_are_unrolled():
-    """As promptfoo does, unless it is told not to; and scenarios are every part with every test."""
+def test_promptfoo_lists_of_variables_and_scenarios_are_unrolled():
+    scenario = {
+        "config": [{"vars": {"plan": "x"}}, {"vars": {"plan": "y"}}],
+        "tests": [{"vars": {"question": "C"}}],
+    }
     config = {
         "tests": [{"vars": {"question": ["A", "B"], "plan": ["x", "y"]}}],
-        "scenarios": [
-            {
-                "config": [{"vars": {"plan": "x"}}, {"vars": {"plan": "y"}}],
-                "tests": [{"vars": {"question": "C"}}],
-            }
-        ],
+        "scenarios": [scenario],
         "evaluateOptions": {"repeat": 3},
     }
     suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
@@ -465,8 +397,7 @@ def test_lists_of_values_are_unrolled():
     assert {test.loops for test in suite.tests} == {3}
 
 
-# DeepEval
-
+MUST = {"model": None, "eval_mode": None, "must": ["Names the 5 days"], "must_not": ["Blames her"]}
 GOLDEN = {
     "scenario": "You want a refund for a broken jug.",
     "turns": None,
@@ -478,17 +409,11 @@ GOLDEN = {
     "comments": "seen twice",
     "additional_metadata": {"case": "17"},
     "custom_column_key_values": None,
-    "expectations": {
-        "model": None,
-        "eval_mode": None,
-        "must": ["Names the 5 days"],
-        "must_not": ["Blames her"],
-    },
+    "expectations": MUST,
 }
 
 
-def test_a_golden_is_a_scenario_to_play():
-    """Who and what are guidelines, what should come of it are criteria."""
+def test_deepeval_golden_becomes_guidelines_and_criteria():
     suite, data, notes = imported("deepeval", json.dumps([GOLDEN]), "goldens.json")
     (test,) = suite.tests
     assert test.name == "Broken jug"
@@ -501,14 +426,11 @@ def test_a_golden_is_a_scenario_to_play():
     ]
     assert data["tests"][0]["x-context"] == ["Refunds take 5 days"]
     assert data["tests"][0]["x-metadata"] == {"case": "17"}
+    kept = {"context": "x-context", "comments": "x-comments", "additional_metadata": "x-metadata"}
     assert notes == [
-        f"goldens.json:1: {name}: kept as {kept}, which has no effect"
-        for name, kept in (
-            ("context", "x-context"),
-            ("comments", "x-comments"),
-            ("additional_metadata", "x-metadata"),
-        )
-    ] + ["goldens.json:1: no counterpart for user_description"]
+        *(f"goldens.json:1: {name}: kept as {key}, which has no effect" for name, key in kept.items()),
+        "goldens.json:1: no counterpart for user_description",
+    ]
 
 
 RECORDED = {
@@ -524,8 +446,7 @@ RECORDED = {
 }
 
 
-def test_other_parts_of_a_recorded_turn_are_kept_with_a_note():
-    """Calls of tools, say, and what the agent said before the user did."""
+def test_unmapped_parts_of_a_deepeval_turn_are_kept_with_a_note():
     called = [{"name": " "}]
     turns = [
         {"role": "assistant", "content": "Welcome!"},
@@ -534,9 +455,8 @@ def test_other_parts_of_a_recorded_turn_are_kept_with_a_note():
     ]
     _, data, notes = imported("deepeval", json.dumps([{"turns": turns}]), "cases.json")
     (test,) = data["tests"]
-    assert test["turns"] == [
-        {"user": "Hello", "x-recorded-reply": "Hi!", "x-unmapped": {"tools_called": called}}
-    ]
+    turn = {"user": "Hello", "x-recorded-reply": "Hi!", "x-unmapped": {"tools_called": called}}
+    assert test["turns"] == [turn]
     assert test["x-unmapped"] == {"opening": "Welcome!"}
     assert notes == ["cases.json:1: no counterpart for opening, turns.tools_called"]
 
@@ -544,8 +464,7 @@ def test_other_parts_of_a_recorded_turn_are_kept_with_a_note():
 LOOK_UP = {"name": "look_up", "inputParameters": {"order": "A1", "user": {"id": 7}}, "output": "ok"}
 
 
-def test_tools_of_a_recorded_conversation_are_wanted_again():
-    """With the arguments that they were called with; what a golden expects comes before that."""
+def test_tools_called_in_a_deepeval_conversation_become_a_tool_sequence_check():
     turns = [
         {"role": "user", "content": "Hello"},
         {"role": "assistant", "content": "Hi!", "toolsCalled": [LOOK_UP, {"name": "greet"}]},
@@ -566,13 +485,11 @@ def test_tools_of_a_recorded_conversation_are_wanted_again():
     record = {"scenario": "s", "expected_tools": [{"name": "greet"}], "turns": turns}
     _, data, _ = imported("deepeval", json.dumps([record]), "cases.json")
     assert [check.get("tools") for check in data["tests"][0]["evaluations"]] == [["greet"]]
-    assert "must be a list of tools" in refusal(
-        "deepeval", json.dumps([record | {"expected_tools": [7]}]), "c.json"
-    )
+    invalid = json.dumps([record | {"expected_tools": [7]}])
+    assert "must be a list of tools" in refusal("deepeval", invalid, "c.json")
 
 
-def test_a_recorded_conversation_is_played_again():
-    """Its user's lines, that is; what the agent said then is kept beside them."""
+def test_deepeval_conversation_becomes_fixed_user_turns_with_recorded_replies():
     suite, data, notes = imported("deepeval", json.dumps({"testCases": [RECORDED]}), "cases.json")
     (test,) = suite.tests
     assert [turn.user for turn in suite.turns_of(test)] == ["Hello", "Bye"]
@@ -585,8 +502,8 @@ def test_a_recorded_conversation_is_played_again():
     assert notes == ["cases.json:1: no counterpart for mcp_servers"]
 
 
-def test_all_of_deepevals_endings_say_the_same():
-    """What is no text is JSON in the cells of a table, and the context cut by bars."""
+def test_deepeval_json_json_lines_and_csv_give_the_same_suite():
+    """Cells of a table hold JSON for what is no text, and the context is joined by bars."""
     golden = {key: value for key, value in GOLDEN.items() if key != "persona"}
     golden |= {"turns": RECORDED["turns"], "context": ["a", "b"]}
     cells = {
@@ -601,8 +518,6 @@ def test_all_of_deepevals_endings_say_the_same():
     assert suites[0] == suites[1] == suites[2]
 
 
-# CSV
-
 TABLE = """id;Name;user;turns;guidelines;expected;criterion;tags;Difficulty;max turns;user_info.Plan
 a-1;Opening hours;When do you open?;;;"nine
 9 am";The agent is friendly;hours, happy-path;easy;;
@@ -612,8 +527,8 @@ Stays polite";;;4;Pro
 """
 
 
-def test_a_row_is_a_test():
-    """Lines of a cell are several of its kind; the delimiter is seen from the header."""
+def test_csv_row_becomes_a_test():
+    """Lines of a cell are several values; the delimiter is detected from the header."""
     suite, data, _ = imported("csv", TABLE, "tests.csv")
     first, second = suite.tests
     assert (first.name, first.tags, first.difficulty) == ("Opening hours", ("hours", "happy-path"), "easy")
@@ -626,8 +541,9 @@ def test_a_row_is_a_test():
     assert second.user_info == {"Plan": "Pro"}
 
 
-# Whatever the file holds
-
+COMBINATIONS = json.dumps({"tests": [{"vars": {str(i): ["a"] * 10 for i in range(9)}}]})
+LONG_VARS = {"question": "{{a}}" * 999, "a": "{{b}}" * 999, "b": "c" * 999}
+LONG_TEXT = json.dumps({"tests": [{"vars": LONG_VARS}]})
 REFUSED = [
     ("gaia", "{}\n", "m.jsonl", "m.jsonl:1:1: Question: is missing"),
     ("gaia", '{"Question": "a"\n', "m.jsonl", "m.jsonl:1:17: not JSON"),
@@ -639,25 +555,15 @@ REFUSED = [
     ("gaia", '{"a":' * 5000, "m.jsonl", "m.jsonl:1"),
     ("promptfoo", "- a\n", "c.yaml", "c.yaml:1:1: must be promptfoo's configuration"),
     ("promptfoo", "tests:\n  - 5\n", "c.yaml", "c.yaml:2:5: tests[0]: must be an object"),
-    (
-        "promptfoo",
-        "tests: [{vars: {question: a}, threshold: 7}]",
-        "c.yaml",
-        "threshold: 7 is not between 0 and 1",
-    ),
+    ("promptfoo", "tests: [{vars: {q: a}, threshold: 7}]", "c.yaml", "threshold: 7 is not between 0 and 1"),
     ("promptfoo", "tests: []", "c.yaml", "c.yaml: contains nothing that can become a test"),
     ("promptfoo", "a: &a [x]\nb: !!python/object:x {}\ntests: []", "c.yaml", "is not supported"),
+    ("promptfoo", COMBINATIONS, "c.json", "its variables have more than 10,000 combinations"),
     (
         "promptfoo",
-        json.dumps({"tests": [{"vars": {str(i): ["a"] * 10 for i in range(9)}}]}),
+        LONG_TEXT,
         "c.json",
-        "its variables have more than 10,000 combinations",
-    ),
-    (
-        "promptfoo",
-        json.dumps({"tests": [{"vars": {"question": "{{a}}" * 999, "a": "{{b}}" * 999, "b": "c" * 999}}]}),
-        "c.json",
-        "a text has more than 200,000 characters once its variables are filled in",
+        "a text has more than 200,000 characters once its variables are filled",
     ),
     ("deepeval", "{}", "g.json", "must be a list of objects, or an object with 'goldens'"),
     ("deepeval", '[{"input": "a"}]', "g.json", "is a single question, not a conversation"),
@@ -680,36 +586,15 @@ REFUSED = [
 
 
 @each_row(("kind", "text", "file", "output"), REFUSED)
-def test_a_file_that_is_none_is_refused_with_the_place(kind, text, file, output):
-    """And with what would be right."""
+def test_invalid_file_is_refused_with_its_position(kind, text, file, output):
     assert output in refusal(kind, text, file)
 
 
 KEYS = [
-    "Question",
-    "Final answer",
-    "Level",
-    "tests",
-    "vars",
-    "assert",
-    "type",
-    "value",
-    "weight",
-    "threshold",
+    *("Question", "Final answer", "Level", "tests", "vars", "assert", "type", "value", "weight", "threshold"),
+    *("provider", "id", "config", "instructions", "question", "messages", "role", "content", "user", "tags"),
+    *("metadata", "scenario", "turns", "expectations", "must", "input", "name", "prompts", "maxTurns"),
 ]
-KEYS += [
-    "provider",
-    "id",
-    "config",
-    "instructions",
-    "question",
-    "messages",
-    "role",
-    "content",
-    "user",
-    "tags",
-]
-KEYS += ["metadata", "scenario", "turns", "expectations", "must", "input", "name", "prompts", "maxTurns"]
 TEXTS = ["auto", "${HOME}", "{{a}}", "file://x", "promptfoo:simulated-user", "contains", "", "\u00e9\ud800"]
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.sampled_from(TEXTS)
 ANY = st.recursive(
@@ -720,11 +605,8 @@ ANY = st.recursive(
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(
-    kind=st.sampled_from(["gaia", "promptfoo", "deepeval", "openai-evals"]), value=ANY, listed=st.booleans()
-)
-def test_no_json_breaks_a_reader(kind, value, listed):
-    """It becomes a suite or is refused in words."""
+@given(st.sampled_from(["gaia", "promptfoo", "deepeval", "openai-evals"]), ANY, st.booleans())
+def test_any_json_becomes_a_suite_or_a_usage_error(kind, value, listed):
     if kind == "promptfoo" and listed:
         value = {"tests": [value]}
     text = json.dumps([value] if listed and kind != "promptfoo" else value)
@@ -732,15 +614,13 @@ def test_no_json_breaks_a_reader(kind, value, listed):
         written = suite_text(IMPORTERS[kind].read(text, "f.json"), kind, "f.json", "suite.json")
     except UsageError:
         return
-    assert "/home/secret-user" not in str(
-        load(written, "suite.json", Reading({"HOME": "/home/secret-user"})).suite
-    )
+    suite = load(written, "suite.json", Reading({"HOME": "/home/secret-user"})).suite
+    assert "/home/secret-user" not in str(suite)
 
 
 @given(text=st.text(max_size=200))
 @pytest.mark.parametrize(("kind", "file"), [("csv", "t.csv"), ("deepeval", "t.csv"), ("promptfoo", "c.yaml")])
-def test_no_text_breaks_a_reader(kind, file, text):
-    """Whoever wrote it."""
+def test_any_text_becomes_a_suite_or_a_usage_error(kind, file, text):
     messages = []
     for whole in (text, f"user,turns,scenario\n{text}"):
         try:
@@ -750,150 +630,112 @@ def test_no_text_breaks_a_reader(kind, file, text):
     assert all(messages)
 
 
-def test_a_table_of_very_many_columns_is_refused_in_a_moment():
-    """No file makes its reader slow: columns are looked at once each."""
+def test_table_of_60000_columns_is_read_in_linear_time():
+    """Comparing each column with each would take minutes."""
     started = time.process_time()
     header = ",".join(f"user_info.c{number}" for number in range(60_000))
     assert "the column 'user_info.c7' appears twice" in refusal("csv", f"{header},user_info.c7\nx\n", "t.csv")
     assert time.process_time() - started < 20  # where each is compared with each: minutes
 
 
-# Nothing is lost without a word
-
-EVERYTHING = {
-    "gaia": ("m.jsonl", lines({"file_name": "a.xlsx", "Comment": "c"}), ["Annotator Metadata", "Comment"]),
-    "csv": (
-        "t.csv",
-        (
-            "id,name,user,expected,criterion,tags,difficulty,max_turns,owner,Cost centre\n"
-            "1,n,Hi,9 am,Is kind,a,easy,3,desk,12\n"
-        ),
-        ["'owner': kept as x-owner", "'Cost centre': kept as x-cost_centre"],
-    ),
-    "deepeval": (
-        "g.json",
-        json.dumps(
-            [
-                {
-                    "scenario": "s",
-                    "expectedOutcome": "o",
-                    "userDescription": "other",
-                    "persona": {"name": "Ann", "characteristics": "c", "mood": "bad"},
-                    "expectations": {"must": ["m"], "should": ["x"]},
-                    "context": ["c"],
-                    "comments": "c",
-                    "additionalMetadata": {"a": 1},
-                    "customColumnKeyValues": {"a": "1"},
-                    "multimodal": True,
-                    "turns": [
-                        {"role": "user", "content": "Hi", "retrievalContext": ["r"]},
-                        {"role": "assistant", "content": "Hello", "toolsCalled": [{"title": "t"}]},
-                    ],
-                }
-            ]
-        ),
-        [
-            *(
-                "persona.mood",
-                "expectations.should",
-                "user_description",
-                "multimodal",
-                "turns.retrievalContext",
-            ),
-            *("turns.toolsCalled", "context", "comments", "additional_metadata", "custom_column_key_values"),
-        ],
-    ),
-    "promptfoo": (
-        "c.json",
-        json.dumps(
-            {
-                "description": "d",
-                "prompts": ["{{system_message}} Use {{context}}.", "Be brief. {{question}}"],
-                "providers": ["openai:gpt-5"],
-                "targets": ["http"],
-                "evaluateOptions": {"repeat": 2, "maxConcurrency": 4},
-                **dict.fromkeys(
-                    ("env", "extensions", "derivedMetrics", "nunjucksFilters", "outputPath", "sharing"), "x"
-                ),
-                **{key: {"a": "x"} for key in ("tags", "redteam", "tracing", "commandLineOptions")},
-                "scenarios": [
-                    {"description": "all of it", "config": [{"vars": {"question": "Q"}}], "tests": [{}]}
-                ],
-                "tests": [
-                    {
-                        "vars": {
-                            "question": "Open?",
-                            "system_message": "Obey",
-                            "context": "c",
-                            "plan": "pro",
-                        },
-                        "provider": {"id": "openai:x", "label": "l"},
-                        "options": {"transform": "t"},
-                        "assertScoringFunction": "f",
-                        "metadata": {"owner": "o", "conversationId": "a"},
-                        "assert": [{"type": "contains", "value": "a", "config": {}}],
-                    },
-                    {
-                        "vars": {"question": "And Sunday?"},
-                        "description": "step two",
-                        "threshold": 0.5,
-                        "metadata": {"conversationId": "a"},
-                    },
-                ],
-            }
-        ),
-        [
-            *(
-                "prompts",
-                "providers",
-                "targets",
-                "evaluateOptions.maxConcurrency",
-                "env",
-                "extensions",
-                "tags",
-            ),
-            *("derivedMetrics", "nunjucksFilters", "outputPath", "sharing", "redteam", "tracing"),
-            *("commandLineOptions", "no counterpart for its description", "'system_message'", "'context'"),
-            *("provider 'openai:x'", "provider.label", "options.transform", "assertScoringFunction"),
-            *("metadata (owner)", "its config", "a later step's description, threshold"),
-        ],
-    ),
+CSV_ROW = """id,name,user,expected,criterion,tags,difficulty,max_turns,owner,Cost centre
+1,n,Hi,9 am,Is kind,a,easy,3,desk,12
+"""
+DEEPEVAL_GOLDEN = {
+    "scenario": "s",
+    "expectedOutcome": "o",
+    "userDescription": "other",
+    "persona": {"name": "Ann", "characteristics": "c", "mood": "bad"},
+    "expectations": {"must": ["m"], "should": ["x"]},
+    "context": ["c"],
+    "comments": "c",
+    "additionalMetadata": {"a": 1},
+    "customColumnKeyValues": {"a": "1"},
+    "multimodal": True,
+    "turns": [
+        {"role": "user", "content": "Hi", "retrievalContext": ["r"]},
+        {"role": "assistant", "content": "Hello", "toolsCalled": [{"title": "t"}]},
+    ],
 }
+PROMPTFOO_TEXTS = ("env", "extensions", "derivedMetrics", "nunjucksFilters", "outputPath", "sharing")
+PROMPTFOO_CONFIG = {
+    "description": "d",
+    "prompts": ["{{system_message}} Use {{context}}.", "Be brief. {{question}}"],
+    "providers": ["openai:gpt-5"],
+    "targets": ["http"],
+    "evaluateOptions": {"repeat": 2, "maxConcurrency": 4},
+    **dict.fromkeys(PROMPTFOO_TEXTS, "x"),
+    **{key: {"a": "x"} for key in ("tags", "redteam", "tracing", "commandLineOptions")},
+    "scenarios": [{"description": "all of it", "config": [{"vars": {"question": "Q"}}], "tests": [{}]}],
+    "tests": [
+        {
+            "vars": {"question": "Open?", "system_message": "Obey", "context": "c", "plan": "pro"},
+            "provider": {"id": "openai:x", "label": "l"},
+            "options": {"transform": "t"},
+            "assertScoringFunction": "f",
+            "metadata": {"owner": "o", "conversationId": "a"},
+            "assert": [{"type": "contains", "value": "a", "config": {}}],
+        },
+        {
+            "vars": {"question": "And Sunday?"},
+            "description": "step two",
+            "threshold": 0.5,
+            "metadata": {"conversationId": "a"},
+        },
+    ],
+}
+DEEPEVAL_NAMES = [
+    *("persona.mood", "expectations.should", "user_description", "multimodal", "turns.retrievalContext"),
+    *("turns.toolsCalled", "context", "comments", "additional_metadata", "custom_column_key_values"),
+]
+PROMPTFOO_NAMES = [
+    *(
+        *PROMPTFOO_TEXTS,
+        "prompts",
+        "providers",
+        "targets",
+        "evaluateOptions.maxConcurrency",
+        "tags",
+        "redteam",
+    ),
+    *("tracing", "commandLineOptions", "no counterpart for its description", "'system_message'", "'context'"),
+    *("provider 'openai:x'", "provider.label", "options.transform", "assertScoringFunction"),
+    *("metadata (owner)", "its config", "a later step's description, threshold"),
+]
 
 
-@pytest.mark.parametrize("kind", EVERYTHING)
-def test_every_field_that_is_not_taken_over_is_named(kind):
-    file, text, left = EVERYTHING[kind]
+@each_row(
+    ("kind", "text", "file", "names"),
+    [
+        ("gaia", lines({"file_name": "a", "Comment": "c"}), "m.jsonl", ["Annotator Metadata", "Comment"]),
+        ("csv", CSV_ROW, "t.csv", ["'owner': kept as x-owner", "'Cost centre': kept as x-cost_centre"]),
+        ("deepeval", json.dumps([DEEPEVAL_GOLDEN]), "g.json", DEEPEVAL_NAMES),
+        ("promptfoo", json.dumps(PROMPTFOO_CONFIG), "c.json", PROMPTFOO_NAMES),
+    ],
+)
+def test_every_field_that_is_not_imported_is_named(kind, text, file, names):
     _, _, notes = imported(kind, text, file)
     message = "\n".join(notes)
-    assert [name for name in left if name not in message] == []
+    assert [name for name in names if name not in message] == []
 
 
-def test_simulated_user_does_not_learn_what_the_agent_is():
-    """Variables of the prompt, and those that are called like one, are none of the user's data."""
-    config = {
-        "prompts": ["{{persona_of_bot}}\n{{rules}}"],
-        "tests": [
-            {
-                "provider": "promptfoo:simulated-user",
-                "vars": {
-                    "instructions": "You pay by {{how}}.",
-                    "how": "card",
-                    "rules": "Never give a refund",
-                    "system_message": "You are a bank's assistant",
-                    "name": "Ann",
-                },
-            }
-        ],
+def test_variables_of_the_prompt_are_not_given_to_the_simulated_user():
+    variables = {
+        "instructions": "You pay by {{how}}.",
+        "how": "card",
+        "rules": "Never give a refund",
+        "system_message": "You are a bank's assistant",
+        "name": "Ann",
     }
+    test = {"provider": "promptfoo:simulated-user", "vars": variables}
+    config = {"prompts": ["{{persona_of_bot}}\n{{rules}}"], "tests": [test]}
     suite, data, notes = imported("promptfoo", json.dumps(config), "c.json")
     assert suite.tests[0].user_info == {"how": "card", "name": "Ann"}
     assert "assistant" not in json.dumps(data["tests"][0] | {"x-unmapped": []})
     assert "variable 'rules' is for the agent's prompt" in "\n".join(notes)
 
 
-def test_a_tables_answer_may_stand_in_a_sentence():
-    """As people write tables; and a test without a check asks for what any agent can be held to."""
+def test_csv_answer_is_matched_as_contained_unless_match_is_given():
     suite, data, _ = imported("csv", "user,expected,match\nOpen?,9 am,\nOpen?,9 am,exact\nHi,,\n", "t.csv")
     reply = "We open at 9 am."
     modes = [test.evaluations[0].match for test in suite.tests[:2]]
