@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -42,28 +43,25 @@ def request(*spans):
     return {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}
 
 
-def messages(role, text):
-    return [{"role": role, "parts": [{"type": "text", "content": text}]}]
+def messages(role, *texts):
+    return [{"role": role, "parts": [{"type": "text", "content": text}]} for text in texts]
 
 
-def turn(number, said, answered, conversation="c-1"):
+def turn(number, user_text, answered, conversation="c-1"):
     """A turn in GenAI's words: an agent, its tool and the model that answers."""
     return [
         span(number, "invoke_agent", trace=number, gen_ai__operation__name="invoke_agent",
              gen_ai__conversation__id=conversation),
         span(number + 1, "execute_tool refund", number, number, gen_ai__operation__name="execute_tool",
-             gen_ai__tool__name="refund", gen_ai__tool__call__arguments={"order": said[-3:]}),
+             gen_ai__tool__name="refund", gen_ai__tool__call__arguments={"order": user_text[-3:]}),
         span(number + 2, "chat", number, number, gen_ai__operation__name="chat",
-             gen_ai__input__messages=messages("user", said),
+             gen_ai__input__messages=messages("user", user_text),
              gen_ai__output__messages=messages("assistant", answered)),
     ]  # fmt: skip
 
 
-TURNS = [
-    *turn(10, "refund A-1", "Done"),
-    *turn(20, "refund B-2", "Done too"),
-    *turn(30, "refund C-3", "ok", "c-2"),
-]
+TURNS = [*turn(10, "refund A-1", "Done"), *turn(20, "refund B-2", "Done too")]
+TURNS += turn(30, "refund C-3", "ok", "c-2")
 
 
 def read(data, name="spans.json"):
@@ -72,7 +70,7 @@ def read(data, name="spans.json"):
     return otlp.read(RecordedFile(name, raw), imported), imported
 
 
-def talked(conversations):
+def turns_of(conversations):
     return [
         (one.name, [(t.user, t.agent, [(c.name, c.arguments) for c in t.tool_calls]) for t in one.turns])
         for one in conversations
@@ -103,10 +101,7 @@ def hexed(data):
 
 def snake(item):
     if isinstance(item, dict):
-        return {
-            "".join(f"_{char.lower()}" if char.isupper() else char for char in key): snake(inner)
-            for key, inner in item.items()
-        }
+        return {re.sub(r"([A-Z])", r"_\1", key).lower(): snake(inner) for key, inner in item.items()}
     return [snake(inner) for inner in item] if isinstance(item, list) else item
 
 
@@ -124,19 +119,17 @@ FILES = {
 
 
 @each_row("data", FILES.values(), ids=FILES)
-def test_every_form_of_file_holds_the_same(data):
-    """Turns in the order of time, conversations by their id."""
+def test_every_file_format_of_spans_gives_the_same_conversations(data):
     conversations, imported = read(data)
-    assert talked(conversations) == EXPECTED
+    assert turns_of(conversations) == EXPECTED
     assert imported.notes == []
     assert conversations[0].turns[0].latency_seconds == 0.5
 
 
 @pytest.mark.parametrize("name", ["langgraph", "pydantic-ai"])
-def test_traces_of_real_frameworks_are_conversations(name):
-    """Recorded from them: openinference of LangChain, and logfire's GenAI spans."""
-    [(_, [(said, answered, calls)])] = talked(read((RECORDED / f"{name}.json").read_bytes())[0])
-    assert (said, answered) == ("Refund", "Done")
+def test_recorded_framework_traces_give_user_message_answer_and_calls(name):
+    [(_, [(user_text, answered, calls)])] = turns_of(read((RECORDED / f"{name}.json").read_bytes())[0])
+    assert (user_text, answered) == ("Refund", "Done")
     assert calls == [("lookup", {"order": "A-1"}), ("refund", {"order": "A-1", "amount": 42})]
 
 
@@ -178,11 +171,10 @@ DIALECTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("spans", DIALECTS.values(), ids=DIALECTS)
-def test_every_dialect_shows_the_same_turn(spans):
-    """What the user said, the call with its argument, and the answer."""
+@each_row("spans", DIALECTS.values(), ids=DIALECTS)
+def test_every_span_convention_gives_the_same_turn(spans):
     conversations, _ = read(request(*spans))
-    assert talked(conversations) == [("s", [("refund A-1", "Done", [("refund", {"order": "A-1"})])])]
+    assert turns_of(conversations) == [("s", [("refund A-1", "Done", [("refund", {"order": "A-1"})])])]
 
 
 AT = "2026-11-28T10:00:{:02}"
@@ -233,46 +225,42 @@ EXPORTS = {
 }
 
 
-@pytest.mark.parametrize("data", EXPORTS.values(), ids=EXPORTS)
-def test_exports_in_other_forms_show_the_same_turn(data):
-    """With its latency."""
+@each_row("data", EXPORTS.values(), ids=EXPORTS)
+def test_vendor_exports_give_the_same_turn_with_its_latency(data):
     conversations, _ = read(data)
-    assert talked(conversations) == [("s", [("refund A-1", "Done", [("refund", {"order": "A-1"})])])]
+    assert turns_of(conversations) == [("s", [("refund A-1", "Done", [("refund", {"order": "A-1"})])])]
     assert conversations[0].turns[0].latency_seconds == 1
 
 
-def model(number, said, answered, calls=(), conversation="c"):
-    """A call of a model that is a trace of its own, with all that was said before."""
+def model(number, user_text, answered, calls=(), conversation="c"):
+    """A call of a model that is a trace of its own, with all earlier messages."""
     output = messages("assistant", answered) if answered else [
         {"role": "assistant", "parts": [{"type": "tool_call", "id": name, "name": name, "arguments": {}}
                                         for name in calls]}
     ]  # fmt: skip
-    given = [{"role": "user", "parts": [{"type": "text", "content": text}]} for text in said]
     return span(number, "chat", trace=number, gen_ai__operation__name="chat",
-                gen_ai__conversation__id=conversation, gen_ai__input__messages=given,
+                gen_ai__conversation__id=conversation, gen_ai__input__messages=messages("user", *user_text),
                 gen_ai__output__messages=output)  # fmt: skip
 
 
-def test_models_without_an_agent_are_joined_by_what_the_user_said():
-    """A model is asked once more after a tool; the same word twice is two turns, as it knows the first."""
+def test_model_calls_without_agent_span_are_joined_by_user_messages():
+    """A model is called again after a tool; a repeated user message is a turn of its own."""
     spans = [model(1, ["yes"], "", ["look"]), model(2, ["yes"], "First"), model(3, ["yes", "yes"], "Second")]
-    [(_, turns)] = talked(read(request(*spans))[0])
+    [(_, turns)] = turns_of(read(request(*spans))[0])
     assert turns == [("yes", "First", [("look", {})]), ("yes", "Second", [])]
 
 
-def test_an_agent_that_passes_a_turn_on_has_one_turn():
-    """Two agents side by side in a trace, which were given the same message."""
+def test_agents_given_the_same_message_in_one_trace_make_one_turn():
     first, second = (
         span(number, "agent", trace=9, openinference__span__kind="AGENT", session__id="s",
              input__value="refund A-1", output__value=answered)
         for number, answered in ((1, "I pass you on"), (2, "Done"))
     )  # fmt: skip
-    [(_, turns)] = talked(read(request(first, second))[0])
-    assert [(said, answered) for said, answered, _ in turns] == [("refund A-1", "Done")]
+    [(_, turns)] = turns_of(read(request(first, second))[0])
+    assert [(user_text, answered) for user_text, answered, _ in turns] == [("refund A-1", "Done")]
 
 
-def test_a_conversation_without_the_users_words_is_left_out_with_advice():
-    """Instrumentations leave content out unless they are told to keep it."""
+def test_conversation_without_user_content_in_its_spans_is_left_out():
     mute = span(40, "chat", trace=40, gen_ai__operation__name="chat", gen_ai__conversation__id="mute")
     conversations, imported = read(request(*TURNS, mute))
     assert [one.name for one in conversations] == ["c-1", "c-2"]
@@ -280,8 +268,7 @@ def test_a_conversation_without_the_users_words_is_left_out_with_advice():
     assert "mute: its spans do not show what the user said" in note
 
 
-def test_a_file_that_is_none_is_refused_in_one_sentence():
-    """Whether it is cut, packed, empty or something else."""
+def test_invalid_span_file_is_refused_with_the_reason():
     for data, message in (
         (b"", "the file is empty"),
         (FILES["a request"][:90], "not JSON"),
@@ -296,8 +283,7 @@ def test_a_file_that_is_none_is_refused_in_one_sentence():
         assert "\n" not in str(caught.value)
 
 
-def test_a_turn_without_times_has_no_latency():
-    """Its end would be decades after its beginning."""
+def test_turn_without_start_time_has_no_latency():
     times = {"startTimeUnixNano": "0", "endTimeUnixNano": "1795453855136000000"}
     spans = [one | times for one in turn(10, "refund A-1", "Done")]
     [conversation], _ = read(request(*spans))

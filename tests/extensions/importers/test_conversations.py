@@ -5,6 +5,7 @@ import json
 
 import pytest
 import yaml
+from each_row import each_row
 
 from ci_evals import load_results, load_suite, run_suite
 from ci_evals.cli.run_context import RunContext
@@ -30,17 +31,14 @@ def agent(text):
     return {"role": "assistant", "content": text}
 
 
+REFUND_ARGUMENTS = {"order": "a-1001", "amount": 20.0, "account": "ACC-3", "day": "2026-11-29"}
 REFUND = {
     "id": "r-1",
     "userInfo": {"customer": "K-7"},
     "messages": [
         user("Please refund order A-1001, 20 EUR"),
         *call("find_customer", {"customer": "K-7", "trace": "9f8e7d"}, {"account": "ACC-3"}),
-        *call(
-            "refund_order",
-            {"order": "a-1001", "amount": 20.0, "account": "ACC-3", "day": "2026-11-29"},
-            {"ok": True},
-        ),
+        *call("refund_order", REFUND_ARGUMENTS, {"ok": True}),
         agent("Done: 20 EUR are on their way."),
         user("Thanks"),
         agent("You are welcome."),
@@ -49,7 +47,7 @@ REFUND = {
 
 
 def drafted(tmp_path, *conversations, name="chats.jsonl", form="transcript", **options):
-    """The suite as data and as text, and what was said on standard error is left to the caller."""
+    """The drafted suite's tests as data, and its text."""
     source, output = tmp_path / name, tmp_path / "suite.yaml"
     output.unlink(missing_ok=True)
     source.write_text("\n".join(map(json.dumps, conversations)))
@@ -58,7 +56,7 @@ def drafted(tmp_path, *conversations, name="chats.jsonl", form="transcript", **o
     return yaml.load(text, yaml.CSafeLoader)["tests"], text
 
 
-def test_each_call_is_checked_by_what_the_user_gave(tmp_path):
+def test_drafted_tool_checks_expect_only_arguments_from_the_user(tmp_path):
     """Values of tools, made-up ids and dates are no expectations: they stand in comments."""
     [test], text = drafted(tmp_path, REFUND)
     assert [turn["user"] for turn in test["turns"]] == ["Please refund order A-1001, 20 EUR", "Thanks"]
@@ -72,11 +70,6 @@ def test_each_call_is_checked_by_what_the_user_gave(tmp_path):
     assert '#   account: "ACC-3" (in the result of find_customer)' in comments
     assert '#   day: "2026-11-29"' in comments
     assert "#   You are welcome." in comments
-
-
-def test_a_draft_is_valid_without_a_warning(tmp_path):
-    """Its lines are fixed, and it has a tag, a strict check and arguments."""
-    drafted(tmp_path, REFUND)
     assert weaknesses(load_suite(tmp_path / "suite.yaml")) == ()
 
 
@@ -91,13 +84,8 @@ class Scripted:
 
     async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # the port's own
         calls = session.pop(0) if session else ()
-        return Reply(
-            agent="Fine.",
-            latency_seconds=0.1,
-            tool_calls=tuple(calls),
-            handed_over=False,
-            handed_over_apart=True,
-        )
+        flags = {"handed_over": False, "handed_over_apart": True}
+        return Reply(agent="Fine.", latency_seconds=0.1, tool_calls=tuple(calls), **flags)
 
     async def close(self, session):
         pass
@@ -111,27 +99,21 @@ WRONG = ToolCall(name="refund_order", arguments={"order": "A-1002", "amount": 20
 @pytest.mark.parametrize(
     ("calls", "passes"),
     [((FIND, RIGHT), True), ((FIND,), False), ((FIND, WRONG), False), ((), False)],
-    ids=["as it was", "without the tool", "with another order", "without any tool"],
+    ids=["same", "without the tool", "other order", "without any tool"],
 )
-def test_a_draft_passes_the_agent_that_behaves_so_and_no_other(tmp_path, calls, passes):
-    """Though ids and dates differ from run to run."""
+def test_draft_passes_only_agents_with_the_recorded_behavior(tmp_path, calls, passes):
     drafted(tmp_path, REFUND)
     results = asyncio.run(run_suite(Scripted(*calls), tmp_path / "suite.yaml"))
     assert results.gate.passed is passes
 
 
-def test_a_hand_over_ends_the_test(tmp_path):
-    """What the person said later is no part of it."""
+def test_handover_to_a_person_ends_the_draft_but_transfer_between_agents_does_not(tmp_path):
     messages = [user("A human, please"), *call("transfer_to_human", {}), agent("One moment")]
     [test], text = drafted(tmp_path, {"messages": [*messages, user("Hello?"), agent("I am Bo.")]})
     assert [check["strict"] for check in test["evaluations"]] == ["tool_called", "escalated"]
     assert len(test["turns"]) == 1
     assert "1 later line left out" in text
     assert '# adapterOptions: { escalationTools: ["transfer_to_human"] }' in text
-
-
-def test_another_agent_of_the_program_is_no_person(tmp_path):
-    """A transfer between agents is a call like any other."""
     messages = [user("My bill is wrong"), *call("transfer_to_billing_agent", {}), agent("I look.")]
     [test], _ = drafted(tmp_path, {"messages": messages})
     assert [check["strict"] for check in test["evaluations"]] == ["tool_called", "not_escalated"]
@@ -142,8 +124,7 @@ def refund(order):
     return {"id": order, "messages": messages}
 
 
-def test_the_same_path_is_one_test_with_a_note(tmp_path, capsys):
-    """And other paths are others: with another argument given, or where nothing was called."""
+def test_conversations_with_the_same_tool_path_become_one_test(tmp_path, capsys):
     bare = {"messages": [user("refund it"), *call("refund_order", {"order": "A-9"}), agent("ok")]}
     open_, close = ({"messages": [user(text), agent("At nine")]} for text in ("Open?", "Closed?"))
     tests, text = drafted(tmp_path, refund("A-1"), refund("A-2"), bare, open_, refund("A-3"), close)
@@ -153,44 +134,45 @@ def test_the_same_path_is_one_test_with_a_note(tmp_path, capsys):
 
 
 def test_repeated_call_of_a_recorded_conversation_becomes_a_check_of_its_count(tmp_path):
-    """A call that failed is not, if the tool was called with success too."""
     failed = call("pay", {"sum": 5}, "no", is_error=True)
     once_more = call("pay", {"sum": 5}, {"ok": 1}, is_error=False)
     messages = [user("pay 5"), *failed, *once_more, *once_more, agent("ok")]
     for number in range(1, 6, 2):  # each result is of its own call
-        messages[number] = json.loads(
-            json.dumps(messages[number]).replace('"id": "pay"', f'"id": "p{number}"')
-        )
+        text = json.dumps(messages[number]).replace('"id": "pay"', f'"id": "p{number}"')
+        messages[number] = json.loads(text)
         messages[number + 1] = {**messages[number + 1], "tool_call_id": f"p{number}"}
     [test], _ = drafted(tmp_path, {"messages": messages})
     assert test["evaluations"][0]["times"] == {"min": 2}
 
 
+def parts(role, *content):
+    return {"role": role, "content": list(content)}
+
+
+ORDER = {"order": "A-1"}
+DONE = agent("Done")
 ANTHROPIC = [
     user("refund A-1"),
-    {
-        "role": "assistant",
-        "content": [
-            {"type": "text", "text": "Wait."},
-            {"type": "tool_use", "id": "u1", "name": "refund_order", "input": {"order": "A-1"}},
-        ],
-    },
-    {
-        "role": "user",
-        "content": [
-            {"type": "tool_result", "tool_use_id": "u1", "content": "ok"},
-            {"type": "text", "text": "<reminder>"},
-        ],
-    },
-    agent("Done"),
+    parts(
+        "assistant",
+        {"type": "text", "text": "Wait."},
+        {"type": "tool_use", "id": "u1", "name": "refund_order", "input": ORDER},
+    ),
+    parts(
+        "user",
+        {"type": "tool_result", "tool_use_id": "u1", "content": "ok"},
+        {"type": "text", "text": "<reminder>"},
+    ),
+    DONE,
 ]
 RESPONSES = [
-    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "refund A-1"}]},
+    {"type": "message", **parts("user", {"type": "input_text", "text": "refund A-1"})},
     {"type": "reasoning", "summary": []},
-    {"type": "function_call", "call_id": "c", "name": "refund_order", "arguments": '{"order": "A-1"}'},
+    {"type": "function_call", "call_id": "c", "name": "refund_order", "arguments": json.dumps(ORDER)},
     {"type": "function_call_output", "call_id": "c", "output": "ok"},
-    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done"}]},
+    {"type": "message", **parts("assistant", {"type": "output_text", "text": "Done"})},
 ]
+UI_CALL = {"type": "tool-refund_order", "toolCallId": "t", "input": ORDER, "output": "ok"}
 UI = [
     {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "refund A-1"}]},
     {
@@ -198,86 +180,49 @@ UI = [
         "role": "assistant",
         "parts": [
             {"type": "step-start"},
-            {
-                "type": "tool-refund_order",
-                "toolCallId": "t",
-                "state": "output-available",
-                "input": {"order": "A-1"},
-                "output": "ok",
-            },
+            UI_CALL | {"state": "output-available"},
             {"type": "text", "text": "Done"},
         ],
     },
 ]
-UI_OF_BEFORE = [
-    user("refund A-1"),
-    {
-        "role": "assistant",
-        "content": "Done",
-        "toolInvocations": [
-            {
-                "state": "result",
-                "toolCallId": "t",
-                "toolName": "refund_order",
-                "args": {"order": "A-1"},
-                "result": 1,
-            }
-        ],
-    },
-]
+UI_4_CALL = {"toolCallId": "t", "toolName": "refund_order", "args": ORDER, "result": 1, "state": "result"}
+MODEL_CALL = {"toolCallId": "t", "toolName": "refund_order"}
 MODEL = [
     user("refund A-1"),
-    {
-        "role": "assistant",
-        "content": [
-            {"type": "tool-call", "toolCallId": "t", "toolName": "refund_order", "input": {"order": "A-1"}}
-        ],
-    },
-    {
-        "role": "tool",
-        "content": [{"type": "tool-result", "toolCallId": "t", "toolName": "refund_order", "output": "ok"}],
-    },
-    agent("Done"),
+    parts("assistant", {"type": "tool-call", "input": ORDER} | MODEL_CALL),
+    parts("tool", {"type": "tool-result", "output": "ok"} | MODEL_CALL),
+    DONE,
 ]
-OPENAI = [user("refund A-1"), *call("refund_order", {"order": "A-1"}), agent("Done")]
+OPENAI = [user("refund A-1"), *call("refund_order", ORDER), DONE]
 SPELLINGS = {
     "OpenAI": OPENAI,
     "Responses": RESPONSES,
     "Anthropic": ANTHROPIC,
     "AI SDK": MODEL,
     "AI SDK UI": UI,
-    "AI SDK UI 4": UI_OF_BEFORE,
+    "AI SDK UI 4": [user("refund A-1"), DONE | {"toolInvocations": [UI_4_CALL]}],
 }
 
 
-@pytest.mark.parametrize("messages", SPELLINGS.values(), ids=SPELLINGS)
-def test_every_spelling_of_messages_is_the_same_conversation(tmp_path, messages):
-    """Reminders beside results of tools are nobody's words."""
+@each_row("messages", SPELLINGS.values(), ids=SPELLINGS)
+def test_message_formats_of_all_vendors_give_the_same_draft(tmp_path, messages):
     [test], text = drafted(tmp_path, {"messages": messages})
     assert [turn["user"] for turn in test["turns"]] == ["refund A-1"]
-    assert test["evaluations"][0]["args"] == {"order": "A-1"}
+    assert test["evaluations"][0]["args"] == ORDER
     assert "Done" in text
 
 
-@pytest.mark.parametrize(
-    "conversations",
-    [
-        [OPENAI],
-        [[OPENAI, OPENAI]],
-        [{"conversations": [{"messages": OPENAI}, {"messages": OPENAI}]}],
-        [{**message, "session_id": "s"} for message in OPENAI],
-        [*OPENAI],
-    ],
-    ids=[
-        "a list a line",
-        "a list of lists",
-        "an object of many",
-        "a message a line by id",
-        "a message a line",
-    ],
-)
-def test_conversations_are_found_however_a_file_holds_them(tmp_path, conversations):
-    """Two in the same words are one path."""
+LAYOUTS = {
+    "a list a line": [OPENAI],
+    "a list of lists": [[OPENAI, OPENAI]],
+    "an object of many": [{"conversations": [{"messages": OPENAI}, {"messages": OPENAI}]}],
+    "a message a line by id": [{**message, "session_id": "s"} for message in OPENAI],
+    "a message a line": OPENAI,
+}
+
+
+@each_row("conversations", LAYOUTS.values(), ids=LAYOUTS)
+def test_conversations_are_read_from_every_layout_of_a_file(tmp_path, conversations):
     [test], _ = drafted(tmp_path, *conversations)
     assert test["evaluations"][0]["toolName"] == "refund_order"
 
@@ -293,8 +238,7 @@ Assistant: Good bye
 """
 
 
-def test_plain_text_is_read_and_says_that_its_calls_are_unknown(tmp_path):
-    """Nothing that it cannot show becomes a check."""
+def test_plain_text_transcript_has_no_tool_checks(tmp_path):
     source, output = tmp_path / "chat.txt", tmp_path / "suite.yaml"
     source.write_text(TEXT)
     import_suite(ImportSettings(format="transcript", file=source, output=output), RunContext({}))
@@ -317,9 +261,7 @@ TRAJECTORY = {
             "step_id": 3,
             "source": "agent",
             "message": "",
-            "tool_calls": [
-                {"tool_call_id": "t", "function_name": "refund_order", "arguments": {"order": "A-1"}}
-            ],
+            "tool_calls": [{"tool_call_id": "t", "function_name": "refund_order", "arguments": ORDER}],
             "observation": {"results": [{"source_call_id": "t", "content": "ok"}]},
         },
         {"step_id": 4, "source": "agent", "message": "Done"},
@@ -327,9 +269,8 @@ TRAJECTORY = {
 }
 
 
-@pytest.mark.parametrize("version", range(8))
+@each_row("version", range(8))
 def test_trajectories_of_every_version_are_read(tmp_path, version):
-    """From 1.7 on the session may be missing."""
     trajectory = {**TRAJECTORY, "schema_version": f"ATIF-v1.{version}"}
     if version == 7:
         trajectory = {**trajectory, "trajectory_id": "s-1"}
@@ -349,8 +290,7 @@ def refused(tmp_path, data, form="transcript", name="chat.jsonl"):
     return str(caught.value).removeprefix(str(tmp_path) + "/")
 
 
-def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path):
-    """With its line."""
+def test_invalid_conversation_file_is_refused_with_its_position(tmp_path):
     half = json.dumps(REFUND).encode()[:80]
     assert refused(tmp_path, half).startswith("chat.jsonl:1:")
     assert "no line begins with 'User:'" in refused(tmp_path, b"\x00\x01")
@@ -364,10 +304,12 @@ def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path):
     assert "is no trajectory" in refused(tmp_path, [REFUND], "atif")
     other = {**TRAJECTORY, "schema_version": "ATIF-v2.0"}
     assert "read are ATIF-v1.0 to ATIF-v1.7" in refused(tmp_path, other, "atif")
+    steps = [*TRAJECTORY["steps"], {"source": {"a": 1}, "message": "x"}]
+    message = refused(tmp_path, {**TRAJECTORY, "steps": steps}, "atif")
+    assert "is no step: its source is none of user, agent" in message
 
 
-def test_a_huge_file_is_refused_unread(tmp_path):
-    """Before anything of it is in memory."""
+def test_file_over_100_mb_is_refused_without_reading_it(tmp_path):
     huge = tmp_path / "huge.jsonl"
     with huge.open("wb") as file:
         file.truncate(100_000_001)
@@ -376,8 +318,7 @@ def test_a_huge_file_is_refused_unread(tmp_path):
         import_suite(settings, RunContext({}))
 
 
-def test_a_test_is_named_by_the_line_that_made_the_agent_act(tmp_path):
-    """A greeting says nothing; a title comes first."""
+def test_draft_is_named_by_its_title_or_the_message_that_led_to_a_tool_call(tmp_path):
     greeting = [user("Hello"), agent("Hi"), *OPENAI]
     [test], _ = drafted(tmp_path, {"messages": greeting})
     assert test["name"] == "refund A-1"
@@ -385,23 +326,17 @@ def test_a_test_is_named_by_the_line_that_made_the_agent_act(tmp_path):
     assert test["name"] == "Money back"
 
 
-def test_control_characters_reach_neither_comment_nor_log(tmp_path):
-    """Nor can a reply be a command to GitHub's runner."""
+def test_control_characters_runner_commands_and_variables_in_chats_have_no_effect(tmp_path):
     reply = "ok\x1b[2J\u202e\n::stop-commands::x\n##[add-mask]y"
     _, text = drafted(tmp_path, [user("hi"), agent(reply)])
     assert not {"\x1b", "\u202e"} & {*text}
     assert "::stop" not in text
     assert "##[" not in text
-
-
-def test_variables_in_foreign_words_stay_words(tmp_path):
-    """Nothing of the environment gets into a draft."""
     drafted(tmp_path, [user("What is ${HOME}?"), agent("No idea")])
     assert load_suite(tmp_path / "suite.yaml").suite.tests[0].turns[0].user == "What is ${HOME}?"
 
 
-def test_a_json_draft_has_notes_as_a_key(tmp_path):
-    """JSON has no comments."""
+def test_json_draft_keeps_notes_in_x_note(tmp_path):
     source, output = tmp_path / "c.jsonl", tmp_path / "suite.json"
     source.write_text(json.dumps(REFUND))
     import_suite(ImportSettings(format="transcript", file=source, output=output), RunContext({}))
@@ -411,8 +346,7 @@ def test_a_json_draft_has_notes_as_a_key(tmp_path):
     assert weaknesses(load_suite(output)) == ()
 
 
-def test_as_a_run_each_conversation_is_graded_without_playing(tmp_path, capsys):
-    """Also those that took the same path; and it says that these checks pass by construction."""
+def test_import_as_run_grades_each_conversation_without_playing_it(tmp_path, capsys):
     source, folder = tmp_path / "c.jsonl", tmp_path / "past"
     source.write_text("\n".join(map(json.dumps, (REFUND, refund("A-1"), refund("A-2")))))
     settings = ImportSettings(format="transcript", file=source, as_run=True, output_dir=folder)
@@ -432,29 +366,21 @@ def test_as_a_run_each_conversation_is_graded_without_playing(tmp_path, capsys):
         import_suite(settings, RunContext({}))
 
 
-def test_options_of_conversations_are_for_these_alone(tmp_path):
-    """And a run is no suite."""
+def test_conversation_options_are_refused_for_other_formats(tmp_path):
     (tmp_path / "t.csv").write_text("user\nHello\n")
     (tmp_path / "c.jsonl").write_text(json.dumps(REFUND))
+    table = {"format": "csv", "file": tmp_path / "t.csv"}
+    chat = {"format": "transcript", "file": tmp_path / "c.jsonl"}
     for settings, message in (
-        (ImportSettings(format="csv", file=tmp_path / "t.csv", as_run=True), "`as_run=`: has no effect"),
-        (
-            ImportSettings(format="csv", file=tmp_path / "t.csv", keep_personal_data=True),
-            "`keep_personal_data=`: has no effect",
-        ),
-        (
-            ImportSettings(
-                format="transcript", file=tmp_path / "c.jsonl", as_run=True, output=tmp_path / "s.yaml"
-            ),
-            "Omit `output=`",
-        ),
+        (table | {"as_run": True}, "`as_run=`: has no effect"),
+        (table | {"keep_personal_data": True}, "`keep_personal_data=`: has no effect"),
+        (chat | {"as_run": True, "output": tmp_path / "s.yaml"}, "Omit `output=`"),
     ):
         with pytest.raises(UsageError, match=message):
-            import_suite(settings, RunContext({}))
+            import_suite(ImportSettings(**settings), RunContext({}))
 
 
-def test_personal_data_is_replaced_unless_it_is_to_be_kept(tmp_path, capsys):
-    """And listed for review."""
+def test_personal_data_is_replaced_unless_keep_personal_data_is_set(tmp_path, capsys):
     chat = [user("I am ann@x.example"), agent("Hi ann@x.example")]
     [test], text = drafted(tmp_path, chat)
     assert test["turns"] == [{"user": "I am user1@example.com"}]
@@ -464,8 +390,7 @@ def test_personal_data_is_replaced_unless_it_is_to_be_kept(tmp_path, capsys):
     assert test["turns"] == [{"user": "I am ann@x.example"}]
 
 
-def test_secrets_of_the_environment_are_in_no_draft(tmp_path):
-    """A key that somebody pasted into a chat is redacted as anywhere."""
+def test_secrets_of_the_environment_are_redacted_in_drafts(tmp_path):
     source, output = tmp_path / "c.jsonl", tmp_path / "suite.yaml"
     source.write_text(json.dumps([user("My key is sk-abcdef123456"), agent("Keep sk-abcdef123456")]))
     settings = ImportSettings(format="transcript", file=source, output=output)
@@ -473,18 +398,9 @@ def test_secrets_of_the_environment_are_in_no_draft(tmp_path):
     assert "sk-abcdef123456" not in output.read_text()
 
 
-def test_what_came_before_the_first_message_is_noted(tmp_path):
-    """A test begins with the user."""
+def test_replies_and_calls_before_the_first_user_message_are_only_noted(tmp_path):
     before = [agent("Welcome"), *call("load_profile", {"id": 1})]
     [test], text = drafted(tmp_path, [*before, *OPENAI])
     assert [check.get("toolName") for check in test["evaluations"]] == ["refund_order", None]
     assert "The agent spoke first, which is not in the test: Welcome" in text
     assert "a tool was called before the first message" in text
-
-
-def test_step_of_an_unknown_source_is_refused(tmp_path):
-    """Whatever its source is."""
-    steps = [*TRAJECTORY["steps"], {"source": {"a": 1}, "message": "x"}]
-    assert "is no step: its source is none of user, agent" in refused(
-        tmp_path, {**TRAJECTORY, "steps": steps}, "atif"
-    )

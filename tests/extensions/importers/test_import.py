@@ -7,18 +7,12 @@ from commands import ci_evals
 
 pytestmark = pytest.mark.slow
 
-QUESTION = {
-    "task_id": "q-1",
-    "Question": "What is 6 times 7?",
-    "Level": 1,
-    "Final answer": "42",
-    "file_name": "",
-}
+QUESTION = {"task_id": "q-1", "Question": "What is 6 times 7?", "Level": 1, "Final answer": "42"}
+QUESTION |= {"file_name": ""}
 
 
 @pytest.mark.end_to_end
-def test_a_suite_is_written_and_valid(tmp_path):
-    """With the summary on standard error."""
+def test_imported_suite_is_written_and_valid(tmp_path):
     (tmp_path / "metadata.jsonl").write_text(json.dumps(QUESTION) + "\n")
     done = ci_evals("import", "gaia", "metadata.jsonl", "--output=evals/gaia.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -31,8 +25,7 @@ def test_a_suite_is_written_and_valid(tmp_path):
     )
 
 
-def test_without_a_name_it_is_printed(tmp_path):
-    """So that it can be looked at, or piped on."""
+def test_imported_suite_without_output_is_printed(tmp_path):
     (tmp_path / "m.jsonl").write_text(json.dumps(QUESTION))
     done = ci_evals("import", "gaia", "m.jsonl", cwd=tmp_path)
     assert done.returncode == 0
@@ -40,8 +33,7 @@ def test_without_a_name_it_is_printed(tmp_path):
     assert ci_evals("validate", "printed.yaml", "--adapter=demo", cwd=tmp_path).returncode == 0
 
 
-def test_json_is_written_where_the_name_says_so(tmp_path):
-    """And is the same suite."""
+def test_output_that_ends_in_json_is_written_as_json(tmp_path):
     (tmp_path / "t.csv").write_text("user,criterion\nHello,The agent greets\n")
     assert ci_evals("import", "csv", "t.csv", "--output=t.json", cwd=tmp_path).returncode == 0
     assert json.loads((tmp_path / "t.json").read_text())["tests"][0]["name"] == "Hello"
@@ -54,16 +46,14 @@ def refused(folder, *args):
     return done.stderr
 
 
-def test_nothing_is_written_over(tmp_path):
-    """Whatever it is."""
+def test_existing_output_file_is_not_overwritten(tmp_path):
     (tmp_path / "t.csv").write_text("user\nHello\n")
     (tmp_path / "t.yaml").write_text("mine")
     assert "exists already and is not overwritten" in refused(tmp_path, "csv", "t.csv", "--output=t.yaml")
     assert (tmp_path / "t.yaml").read_text() == "mine"
 
 
-def test_unreadable_input_is_reported_in_words(tmp_path):
-    """A file that is not there, is none, or is not text; a name that is no suite's."""
+def test_unreadable_input_is_reported_without_a_traceback(tmp_path):
     (tmp_path / "latin.csv").write_bytes(b"user\nOl\xe9\n")
     (tmp_path / "long.csv").write_bytes(b"a" * 20_000_001)
     (tmp_path / "t.csv").write_text("user\nHello\n")
@@ -75,8 +65,7 @@ def test_unreadable_input_is_reported_in_words(tmp_path):
     assert "'xls' is not one of" in refused(tmp_path, "xls", "t.csv")
 
 
-def test_tests_in_other_files_are_imported_and_omissions_are_listed_first(tmp_path):
-    """With its place; and which tests have no check that could fail."""
+def test_omissions_are_listed_first_and_long_notes_are_cut(tmp_path):
     (tmp_path / "tests.csv").write_text("question,__expected\nOpen?,icontains: 9 am\nWho?,\n")
     notes = [{"vars": {"question": "Hi"}, "assert": [{"type": "javascript", "value": "x"}] * 30}]
     config = {"prompts": ["{{question}}"], "tests": ["file://tests.csv", "file://tests.py", *notes]}
@@ -89,23 +78,14 @@ def test_tests_in_other_files_are_imported_and_omissions_are_listed_first(tmp_pa
     assert "'file://tests.py' is code, which is not run" in stderr[1]
     assert stderr[2] == "  2 tests check only that the agent answers: 'Who?', 'Hi'"
     assert "[0]: 'javascript' has no counterpart" in stderr[3]
-
-
-def test_a_file_of_which_nothing_is_left_is_refused_with_the_reasons(tmp_path):
-    """Not with a bare sentence."""
-    (tmp_path / "t.csv").write_text("user,max_turns\nHi,many\n")
-    (tmp_path / "c.yaml").write_text("tests: file://none.yaml\n")
-    assert "t.csv:2:1: max_turns: max_turns: 'many' is not a number of turns" in refused(
-        tmp_path, "csv", "t.csv"
-    )
-    message = refused(tmp_path, "promptfoo", "c.yaml")
-    assert "c.yaml:1:8: tests: 'file://none.yaml' cannot be read: No such file or directory" in message
-
-
-def test_a_long_list_of_notes_is_cut(tmp_path):
-    """The rest stands in the suite."""
-    tests = [{"vars": {"question": "Hi"}, "assert": [{"type": "javascript", "value": "x"}] * 30}]
-    (tmp_path / "c.json").write_text(json.dumps({"tests": tests}))
-    done = ci_evals("import", "promptfoo", "c.json", cwd=tmp_path)
     assert done.stderr.count("has no counterpart") == 20
     assert "and 10 more" in done.stderr
+
+
+def test_file_without_usable_tests_is_refused_with_the_reasons(tmp_path):
+    (tmp_path / "t.csv").write_text("user,max_turns\nHi,many\n")
+    (tmp_path / "c.yaml").write_text("tests: file://none.yaml\n")
+    message = refused(tmp_path, "csv", "t.csv")
+    assert "t.csv:2:1: max_turns: max_turns: 'many' is not a number of turns" in message
+    message = refused(tmp_path, "promptfoo", "c.yaml")
+    assert "c.yaml:1:8: tests: 'file://none.yaml' cannot be read: No such file or directory" in message

@@ -24,9 +24,6 @@ def imported(kind: str, file: str, text: str) -> tuple[list[dict[str, Any]], lis
     return tests, found.notes
 
 
-# Each field of a valid file, in turn, with a value of a wrong type
-
-
 @dataclass(frozen=True, eq=False)
 class Sample:
     """A valid file of an importer."""
@@ -40,6 +37,7 @@ class Sample:
     """Values of other types that are as good."""
 
 
+HOURS_ON_MONDAY = {"name": "hours", "args": {"day": "Monday"}, "mode": "exact"}
 PROMPTFOO = {
     "description": "Help desk",
     "prompts": ["{{question}}"],
@@ -66,10 +64,7 @@ PROMPTFOO = {
                 {"type": "is-json", "value": {"type": "object"}},
                 {"type": "trajectory:tool-used", "value": {"name": "hours", "min": 1, "max": 2}},
                 {"type": "trajectory:tool-sequence", "value": {"mode": "exact", "steps": ["a", "b"]}},
-                {
-                    "type": "trajectory:tool-args-match",
-                    "value": {"name": "hours", "args": {"day": "Monday"}, "mode": "exact"},
-                },
+                {"type": "trajectory:tool-args-match", "value": HOURS_ON_MONDAY},
                 {"type": "trajectory:step-count", "value": {"type": "tool", "max": 4}},
                 {"type": "assert-set", "assert": [{"type": "icontains", "value": "open"}]},
                 {"$ref": "#/assertionTemplates/kind"},
@@ -155,17 +150,15 @@ def text_of(sample: Sample, content: Any) -> str:
     return json.dumps(content) + ("\n" if sample.file.endswith("l") else "")
 
 
-def fields(value: Any, path: Path = ()) -> Iterator[Path]:
+def paths_in(value: Any, path: Path = ()) -> Iterator[Path]:
     if path:
         yield path
-    items: Any = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, inner in items:
-        yield from fields(inner, (*path, key))
+    listed = enumerate(value) if isinstance(value, list) else ()
+    for key, inner in value.items() if isinstance(value, dict) else listed:
+        yield from paths_in(inner, (*path, key))
 
 
-def wrong(value: Any) -> list[Any]:
+def values_of_other_types(value: Any) -> list[Any]:
     """Return values of other types. A number is a text too, and one text a list."""
     match value:
         case bool():
@@ -179,7 +172,7 @@ def wrong(value: Any) -> list[Any]:
     return [7, ["x"], True, "x"]
 
 
-def changed(content: Any, path: Path, value: Any) -> Any:
+def with_value_at(content: Any, path: Path, value: Any) -> Any:
     content = copy.deepcopy(content)
     part = content
     for step in path[:-1]:
@@ -189,7 +182,7 @@ def changed(content: Any, path: Path, value: Any) -> Any:
 
 
 @cache
-def notes_of(sample: Sample) -> list[str]:
+def notes_of_valid_file(sample: Sample) -> list[str]:
     """Return what is said of the valid file."""
     return imported(sample.kind, sample.file, text_of(sample, sample.content))[1]
 
@@ -197,24 +190,24 @@ def notes_of(sample: Sample) -> list[str]:
 MUTATIONS = [
     pytest.param(sample, path, id=f"{sample.file} {'.'.join(map(str, path))}")
     for sample in SAMPLES
-    for path in fields(sample.content)
+    for path in paths_in(sample.content)
     if not any(path[: len(free)] == free for free in sample.free)
 ]
 
 
 @each_row(("sample", "path"), MUTATIONS)
-def test_a_field_of_a_wrong_type_is_refused_or_named(sample: Sample, path: Path) -> None:
-    """Never dropped without a word, so that a weaker test remains."""
-    before = notes_of(sample)
+def test_field_of_a_wrong_type_is_refused_or_named(sample: Sample, path: Path) -> None:
+    """Never dropped silently, which would leave a weaker test."""
+    before = notes_of_valid_file(sample)
     value: Any = sample.content
     for step in path:
         value = value[step]
-    for other in wrong(value):
+    for other in values_of_other_types(value):
         if other in sample.valid.get(path, []):
             continue
         try:
             _, notes = imported(
-                sample.kind, sample.file, text_of(sample, changed(sample.content, path, other))
+                sample.kind, sample.file, text_of(sample, with_value_at(sample.content, path, other))
             )
         except UsageError as error:
             assert str(error).startswith(sample.file)  # noqa: PT017  # both ends are right
@@ -222,56 +215,38 @@ def test_a_field_of_a_wrong_type_is_refused_or_named(sample: Sample, path: Path)
             assert set(notes) - set(before), f"{other!r} is not named"
 
 
-SILENT = [
-    ("assert: contains", {"assert": "contains"}, "must be a list of assertions, found 'contains'"),
-    (
-        "one assertion",
-        {"assert": {"type": "contains", "value": "a"}},
-        "must be a list of assertions, found an object",
-    ),
-    ("assert: true", {"assert": True}, "must be a list of assertions, found true"),
-    ("an assertion that is a text", {"assert": ["contains"]}, "is no object"),
-    ("an assertion that is null", {"assert": [None]}, "is no object"),
-    ("an assertion without a type", {"assert": [{"value": "a"}]}, "None has no counterpart"),
-    ("a type that is a list", {"assert": [{"type": ["contains"], "value": "a"}]}, "has no counterpart"),
-    ("a nested list", {"assert": [[{"type": "contains", "value": "a"}]]}, "is no object"),
-    (
-        "a set that is a text",
-        {"assert": [{"type": "assert-set", "assert": "contains"}]},
-        "'assert-set' has no",
-    ),
-    ("vars: text", {"vars": "question"}, "'question' is another file, which is not read"),
-    ("vars: number", {"vars": 7}, "must be an object, found 7"),
-    (
-        "assert in vars",
-        {"vars": {"question": "Hi", "assert": [{"type": "contains", "value": "a"}]}},
-        "has 'assert' among its variables",
-    ),
-]
-
-
-@each_row(("fields_", "reason"), [case[1:] for case in SILENT], ids=[case[0] for case in SILENT])
-def test_a_malformed_test_of_promptfoo_is_left_out_or_named(fields_: dict[str, Any], reason: str) -> None:
-    tests = [{"vars": {"question": "Hi"}} | fields_, {"vars": {"question": "Bye"}, "assert": []}]
-    found, notes = imported("promptfoo", "c.json", json.dumps({"prompts": ["{{question}}"], "tests": tests}))
-    assert found[-1]["turns"] == [{"user": "Bye"}]
-    assert any(reason in note and note.startswith("c.json:1:") for note in notes)
+CONTAINS = {"type": "contains", "value": "a"}
 
 
 @each_row(
-    "default",
+    ("test", "reason"),
     [
-        "contains",
-        7,
-        ["x"],
-        {"assert": "contains"},
-        {"assert": {"type": "contains"}},
-        {"vars": 7},
-        {"options": 7},
+        ({"assert": "contains"}, "must be a list of assertions, found 'contains'"),
+        ({"assert": CONTAINS}, "must be a list of assertions, found an object"),
+        ({"assert": True}, "must be a list of assertions, found true"),
+        ({"assert": ["contains"]}, "is no object"),
+        ({"assert": [None]}, "is no object"),
+        ({"assert": [{"value": "a"}]}, "None has no counterpart"),
+        ({"assert": [CONTAINS | {"type": ["contains"]}]}, "has no counterpart"),
+        ({"assert": [[CONTAINS]]}, "is no object"),
+        ({"assert": [{"type": "assert-set", "assert": "contains"}]}, "'assert-set' has no"),
+        ({"vars": "question"}, "'question' is another file, which is not read"),
+        ({"vars": 7}, "must be an object, found 7"),
+        ({"vars": {"question": "Hi", "assert": [CONTAINS]}}, "has 'assert' among its variables"),
     ],
 )
-def test_a_malformed_default_of_all_tests_is_refused_or_named(default: Any) -> None:
-    """Every test would lose its checks."""
+def test_malformed_promptfoo_test_is_left_out_or_named(test: dict[str, Any], reason: str) -> None:
+    tests = [{"vars": {"question": "Hi"}} | test, {"vars": {"question": "Bye"}, "assert": []}]
+    result, notes = imported("promptfoo", "c.json", json.dumps({"prompts": ["{{question}}"], "tests": tests}))
+    assert result[-1]["turns"] == [{"user": "Bye"}]
+    assert any(reason in note and note.startswith("c.json:1:") for note in notes)
+
+
+MALFORMED_DEFAULTS = [{"assert": "contains"}, {"assert": {"type": "contains"}}, {"vars": 7}, {"options": 7}]
+
+
+@each_row("default", ["contains", 7, ["x"], *MALFORMED_DEFAULTS])
+def test_malformed_promptfoo_default_test_is_refused_or_named(default: Any) -> None:
     config = {"defaultTest": default, "tests": [{"vars": {"question": "Hi"}}]}
     try:
         _, notes = imported("promptfoo", "c.json", json.dumps(config))
@@ -282,52 +257,38 @@ def test_a_malformed_default_of_all_tests_is_refused_or_named(default: Any) -> N
         assert any("defaultTest" in note and note.endswith("(left out)") for note in notes)
 
 
-# One invalid test among others
-
-
 def lines(*rows: Any) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def yaml_tests(*tests: Any) -> str:
+HI_TURNS = [{"role": "user", "content": "Hi"}]
+HI = {"vars": {"question": "Hi"}}
+HI_GOLDEN = {"turns": HI_TURNS}
+HI_CELL = {"turns": json.dumps(HI_TURNS)}
+HI_QUESTION = QUESTION | {"Question": "Hi"}
+HI_ITEM = {"item": {"input": "Hi"}}
+TWO_SPELLINGS = {"scenario": "a", "expectedOutcome": "b", "expected_outcome": "c"}
+LONG = {"vars": {"question": "{{a}}" * 999, "a": "{{b}}" * 999, "b": "c" * 999}}
+INVALID_PROMPTFOO: list[tuple[Any, str]] = [
+    ({"vars": {"question": " "}}, "c.yaml:4:3: tests[0]: left out: the user's message is empty"),
+    (5, "c.yaml:4:3: tests[0]: must be an object, found 5"),
+    (HI | {"threshold": 7}, "threshold: 7 is not between 0 and 1"),
+    (LONG, "c.yaml:4:3: tests[0]: a text has more than 200,000 characters"),
+    ({"vars": {str(i): ["a"] * 10 for i in range(9)}}, "combinations"),
+    ({"vars": {"question": "x" * 300_000}}, "c.yaml:4:3: "),
+    (
+        {"vars": {"question": "Hi {{city}}"}},
+        "the user's message has a template that cannot be filled: {{city}}",
+    ),
+]
+
+
+def promptfoo_yaml(*tests: Any) -> str:
     return yaml.dump({"prompts": ["{{question}}"], "tests": list(tests)}, Dumper=yaml.CSafeDumper)
 
 
-ASKED = {"vars": {"question": "Hi"}}
-LONG = {"vars": {"question": "{{a}}" * 999, "a": "{{b}}" * 999, "b": "c" * 999}}
 INVALID = [
-    (
-        "promptfoo",
-        "c.yaml",
-        yaml_tests({"vars": {"question": " "}}, ASKED),
-        "c.yaml:4:3: tests[0]: left out: the user's message is empty",
-    ),
-    ("promptfoo", "c.yaml", yaml_tests(5, ASKED), "c.yaml:4:3: tests[0]: must be an object, found 5"),
-    (
-        "promptfoo",
-        "c.yaml",
-        yaml_tests(ASKED | {"threshold": 7}, ASKED),
-        "threshold: 7 is not between 0 and 1",
-    ),
-    (
-        "promptfoo",
-        "c.yaml",
-        yaml_tests(LONG, ASKED),
-        "c.yaml:4:3: tests[0]: a text has more than 200,000 characters",
-    ),
-    (
-        "promptfoo",
-        "c.yaml",
-        yaml_tests({"vars": {str(i): ["a"] * 10 for i in range(9)}}, ASKED),
-        "combinations",
-    ),
-    ("promptfoo", "c.yaml", yaml_tests({"vars": {"question": "x" * 300_000}}, ASKED), "c.yaml:4:3: "),
-    (
-        "promptfoo",
-        "c.yaml",
-        yaml_tests({"vars": {"question": "Hi {{city}}"}}, ASKED),
-        "the user's message has a template that cannot be filled: {{city}}",
-    ),
+    *(("promptfoo", "c.yaml", promptfoo_yaml(test, HI), reason) for test, reason in INVALID_PROMPTFOO),
     ("csv", "t.csv", "user,expected\na,b,c\nHi,b\n", "t.csv:2:1: the row has 3 cells, the header 2"),
     ("csv", "t.csv", "user,match,expected\na,nearly,b\nHi,,b\n", "t.csv:2:1: the test 'a' is not valid: "),
     (
@@ -337,30 +298,15 @@ INVALID = [
         "t.csv:2:1: max_turns: max_turns: 'many' is not a number",
     ),
     ("csv", "t.csv", "user,tags\n,b\nHi,\n", "t.csv:2:1: user: the row is empty"),
-    (
-        "deepeval",
-        "g.json",
-        json.dumps([{"name": "a"}, {"turns": [{"role": "user", "content": "Hi"}]}]),
-        "g.json:1:2: [0].scenario: is missing",
-    ),
-    (
-        "deepeval",
-        "g.json",
-        json.dumps([5, {"turns": [{"role": "user", "content": "Hi"}]}]),
-        "g.json:1:2: [0]: must be an object, found 5",
-    ),
+    ("deepeval", "g.json", json.dumps([{"name": "a"}, HI_GOLDEN]), "g.json:1:2: [0].scenario: is missing"),
+    ("deepeval", "g.json", json.dumps([5, HI_GOLDEN]), "g.json:1:2: [0]: must be an object, found 5"),
     (
         "deepeval",
         "g.jsonl",
-        lines({"turns": "{"}, {"turns": '[{"role": "user", "content": "Hi"}]'}),
+        lines({"turns": "{"}, HI_CELL),
         "g.jsonl:1:11: turns: the text of 'turns' holds no JSON",
     ),
-    (
-        "deepeval",
-        "g.jsonl",
-        lines({"turns": '"a"'}, {"turns": '[{"role": "user", "content": "Hi"}]'}),
-        "must be a list of turns",
-    ),
+    ("deepeval", "g.jsonl", lines({"turns": '"a"'}, HI_CELL), "must be a list of turns"),
     (
         "deepeval",
         "g.csv",
@@ -370,143 +316,82 @@ INVALID = [
     (
         "deepeval",
         "g.jsonl",
-        lines(
-            {"scenario": "a", "expectedOutcome": "b", "expected_outcome": "c"},
-            {"turns": '[{"role": "user", "content": "Hi"}]'},
-        ),
+        lines(TWO_SPELLINGS, HI_CELL),
         "'expected_outcome' given twice, in two spellings",
     ),
+    ("gaia", "m.jsonl", lines({"task_id": "a"}, HI_QUESTION), "m.jsonl:1:1: Question: is missing"),
     (
         "gaia",
         "m.jsonl",
-        lines({"task_id": "a"}, QUESTION | {"Question": "Hi"}),
-        "m.jsonl:1:1: Question: is missing",
-    ),
-    (
-        "gaia",
-        "m.jsonl",
-        lines(QUESTION | {"Final answer": "."}, QUESTION | {"Question": "Hi"}),
+        lines(QUESTION | {"Final answer": "."}, HI_QUESTION),
         "m.jsonl:1:1: the test 'q' is not valid: ",
     ),
     (
         "openai-evals",
         "r.jsonl",
-        lines({"a": 1}, {"item": {"input": "Hi"}}),
+        lines({"a": 1}, HI_ITEM),
         "r.jsonl:1:1: item: must be rows of OpenAI's evals",
     ),
     (
         "openai-evals",
         "r.jsonl",
-        lines({"item": {"input": "a", "ideal": {"b": 1}}}, {"item": {"input": "Hi"}}),
+        lines({"item": {"input": "a", "ideal": {"b": 1}}}, HI_ITEM),
         "its 'ideal' must be a string, a number or a list",
     ),
 ]
 
 
 @each_row(("kind", "file", "text", "reason"), INVALID)
-def test_one_invalid_test_is_left_out_with_its_place(kind: str, file: str, text: str, reason: str) -> None:
-    """And the others are imported."""
-    found = IMPORTERS[kind].read(text, file)
-    tests = yaml.load(suite_text(found, kind, file, "suite.yaml"), yaml.CSafeLoader)["tests"]
+def test_invalid_test_is_left_out_with_its_position_and_the_others_are_imported(
+    kind: str, file: str, text: str, reason: str
+) -> None:
+    suite = IMPORTERS[kind].read(text, file)
+    tests = yaml.load(suite_text(suite, kind, file, "suite.yaml"), yaml.CSafeLoader)["tests"]
     assert [test["turns"][0]["user"] for test in tests] == ["Hi"]
-    (note,) = found.left_out
+    (note,) = suite.left_out
     assert reason in note
-    assert note in found.notes
+    assert note in suite.notes
 
 
-# Forms that are met in real files
+TURNS_AS_TEXT = json.dumps([GOLDEN | {"turns": json.dumps(GOLDEN["turns"])}])
+TWO_KEYS = json.dumps({"goldens": [], "conversational_goldens": [GOLDEN]})
+ITEM_WITH_TWO_ANSWERS = {"item": {"input": "Hi", "ideal": ["a", 7]}}
 
 
-ACCEPTED: list[tuple[str, str, str, str, Callable[[dict[str, Any]], Any], Any]] = [
-    (
-        "a cell with line breaks",
-        "csv",
-        "t.csv",
-        'user,expected\n"a\nb\n\nc",d\n',
-        lambda t: t["turns"],
-        [{"user": "a\nb\n\nc"}],
-    ),
-    (
-        "turns with line breaks",
-        "csv",
-        "t.csv",
-        'user,turns\n"a\nb","c\nd"\n',
-        lambda t: [one["user"] for one in t["turns"]],
-        ["a\nb", "c", "d"],
-    ),
-    (
-        "a table that begins with empty lines",
-        "csv",
-        "t.csv",
-        "\n\r\nuser\na\n",
-        lambda t: t["turns"],
-        [{"user": "a"}],
-    ),
-    (
-        "cells that are empty at the end",
-        "csv",
-        "t.csv",
-        "user,expected\na,b,,\n",
-        lambda t: t["evaluations"][0]["expected"],
-        "b",
-    ),
-    (
-        "JSON Lines that begin with an empty line",
-        "gaia",
-        "m.jsonl",
-        "\n\r\n" + lines(QUESTION),
-        lambda t: t["name"],
-        "q",
-    ),
-    (
-        "turns as a text of JSON",
-        "deepeval",
-        "g.json",
-        json.dumps([GOLDEN | {"turns": json.dumps(GOLDEN["turns"])}]),
-        lambda t: t["turns"][0]["user"],
-        "Hello",
-    ),
-    (
-        "goldens under two keys",
-        "deepeval",
-        "g.json",
-        json.dumps({"goldens": [], "conversational_goldens": [GOLDEN]}),
-        lambda t: t["name"],
-        "Broken jug",
-    ),
-    (
-        "a row without data_source_idx",
-        "openai-evals",
-        "r.jsonl",
-        lines({"item": {"input": "Hi"}}),
-        lambda t: t["turns"],
-        [{"user": "Hi"}],
-    ),
-    (
-        "several right answers",
-        "openai-evals",
-        "r.jsonl",
-        lines({"item": {"input": "Hi", "ideal": ["a", 7]}}),
-        lambda t: t["evaluations"][0]["expected"],
-        ["a", "7"],
-    ),
-]
+def turns(test: dict[str, Any]) -> list[str]:
+    return [turn["user"] for turn in test["turns"]]
+
+
+def name(test: dict[str, Any]) -> str:
+    return str(test["name"])
+
+
+def expected(test: dict[str, Any]) -> Any:
+    return test["evaluations"][0]["expected"]
 
 
 @each_row(
-    ("kind", "file", "text", "part", "wanted"),
-    [case[1:] for case in ACCEPTED],
-    ids=[case[0] for case in ACCEPTED],
+    ("kind", "file", "text", "part", "value"),
+    [
+        ("csv", "t.csv", 'user,expected\n"a\nb\n\nc",d\n', turns, ["a\nb\n\nc"]),
+        ("csv", "t.csv", 'user,turns\n"a\nb","c\nd"\n', turns, ["a\nb", "c", "d"]),
+        ("csv", "t.csv", "\n\r\nuser\na\n", turns, ["a"]),
+        ("csv", "t.csv", "user,expected\na,b,,\n", expected, "b"),
+        ("gaia", "m.jsonl", "\n\r\n" + lines(QUESTION), name, "q"),
+        ("deepeval", "g.json", TURNS_AS_TEXT, turns, ["Hello"]),
+        ("deepeval", "g.json", TWO_KEYS, name, "Broken jug"),
+        ("openai-evals", "r.jsonl", lines(HI_ITEM), turns, ["Hi"]),
+        ("openai-evals", "r.jsonl", lines(ITEM_WITH_TWO_ANSWERS), expected, ["a", "7"]),
+    ],
 )
-def test_what_people_have_is_read(
-    kind: str, file: str, text: str, part: Callable[[dict[str, Any]], Any], wanted: Any
+def test_common_variants_of_each_format_are_accepted(
+    kind: str, file: str, text: str, part: Callable[[dict[str, Any]], Any], value: Any
 ) -> None:
     (test,), _ = imported(kind, file, text)
-    assert part(test) == wanted
+    assert part(test) == value
 
 
-def test_every_list_of_a_file_is_read() -> None:
-    """And other keys are named."""
+def test_deepeval_lists_under_several_keys_are_all_read() -> None:
     golden = {"scenario": "b", "expected_outcome": "c"}
     text = json.dumps({"goldens": [GOLDEN], "testCases": [golden], "alias": "x"})
     tests, notes = imported("deepeval", "g.json", text)

@@ -42,6 +42,7 @@ def lines(rows: list[Any]) -> str:
 def imported(
     text: str, file: str = "eval_items_1.jsonl", kind: str = "openai-evals"
 ) -> tuple[Suite, Any, list[str]]:
+    """Return the suite, its data and the notes."""
     found = IMPORTERS[kind].read(text, file)
     written = suite_text(found, kind, file, "suite.yaml")
     return load(written, "suite.yaml", Reading()).suite, yaml.load(written, yaml.CSafeLoader), found.notes
@@ -51,8 +52,8 @@ def config(**fields: Any) -> str:
     return json.dumps({"prompts": ["{{item.input}}"], **fields})
 
 
-def test_an_item_is_one_test_whatever_the_number_of_runs() -> None:
-    suite, data, _ = imported(lines(ROWS))
+def test_item_of_several_runs_becomes_one_test_and_its_other_fields_stay_from_the_agent() -> None:
+    suite, data, notes = imported(lines(ROWS))
     assert [test.name for test in suite.tests] == ["May I return it?", "Do you ship to Spain?"]
     first = data["tests"][0]
     assert first["turns"] == [{"user": "May I return it?", "x-recorded-reply": "Within 30 days."}]
@@ -60,9 +61,6 @@ def test_an_item_is_one_test_whatever_the_number_of_runs() -> None:
     (check,) = first["evaluations"]
     assert (check["strict"], check["expected"], check["match"]) == ("answer_matches", "30 days", "contains")
 
-
-def test_missing_fields_of_rows_are_named() -> None:
-    _, data, notes = imported(lines(ROWS))
     message = "\n".join(notes)
     assert "graders (Similarity-1)" in message
     assert "prompts and models are not in the rows" in message
@@ -70,28 +68,22 @@ def test_missing_fields_of_rows_are_named() -> None:
     assert "item.expected: is what the reply must contain" in message
     assert data["tests"][0]["x-item"] == {"lang": "en"}
 
-
-def test_fields_of_a_row_never_reach_the_agent() -> None:
-    suite, data, _ = imported(lines(ROWS))
     assert all(not test.user_info for test in suite.tests)
     assert "userInfo" not in str(data)
 
 
-def test_a_list_of_messages_is_several_lines_and_a_system_prompt() -> None:
+def test_input_messages_become_user_turns_and_a_system_prompt() -> None:
     texts = [("system", "Be kind"), ("user", "Hi"), ("assistant", "Hello"), ("user", "May I return it?")]
     row = {"data_source_idx": 0, "item": {"input": [{"role": role, "content": text} for role, text in texts]}}
     suite, data, _ = imported(lines([row]))
     assert [turn.user for turn in suite.tests[0].turns] == ["Hi", "May I return it?"]
     assert data["tests"][0]["systemPrompt"] == "Be kind"
-
-
-def test_a_message_whose_role_is_no_text_is_nobodys() -> None:
     odd = [{"role": {"a": 1}, "content": "x"}, {"role": "user", "content": "Hi"}]
     suite, _, _ = imported(lines([{"data_source_idx": 0, "item": {"input": odd}}]))
     assert [turn.user for turn in suite.tests[0].turns] == ["Hi"]
 
 
-def test_an_item_without_a_users_line_is_left_out_and_named() -> None:
+def test_item_without_a_user_message_is_left_out_and_named() -> None:
     _, data, notes = imported(lines([*ROWS, {"data_source_idx": 9, "item": {"image": "x.png"}}]))
     assert len(data["tests"]) == 2
     assert "eval_items_1.jsonl:5: item with image: names no user's line" in notes
@@ -106,16 +98,13 @@ def test_an_item_without_a_users_line_is_left_out_and_named() -> None:
         ("", "holds no records"),
     ],
 )
-def test_other_files_are_refused(text: str, message: str) -> None:
+def test_file_without_openai_rows_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         imported(text)
 
 
-# As promptfoo configurations
-
-
 @pytest.mark.parametrize("kind", ["openai-evals", "promptfoo"])
-def test_a_field_of_an_item_is_the_users_line(kind: str) -> None:
+def test_item_variable_supplies_the_user_message_but_no_user_info(kind: str) -> None:
     text = config(tests=[{"vars": {"item": {"input": "Hi there", "expected": "Hello"}}}])
     suite, _, notes = imported(text, "c.json", kind)
     assert suite.tests[0].turns[0].user == "Hi there"
@@ -123,27 +112,19 @@ def test_a_field_of_an_item_is_the_users_line(kind: str) -> None:
     assert any("'item' is a row of data" in note for note in notes)
 
 
-def test_the_prompt_around_a_field_is_named() -> None:
-    text = config(
-        prompts=["You are a support agent. Answer: {{item.question}}"],
-        tests=[{"vars": {"item": {"question": "Hi there"}}}],
-    )
-    suite, _, notes = imported(text, "c.json")
+def test_prompt_around_the_user_message_is_noted_as_left_out() -> None:
+    prompts = ["You are a support agent. Answer: {{item.question}}"]
+    tests = [{"vars": {"item": {"question": "Hi there"}}}]
+    suite, _, notes = imported(config(prompts=prompts, tests=tests), "c.json")
     assert suite.tests[0].turns[0].user == "Hi there"
     assert any("You are a support agent" in note for note in notes)
-
-
-def test_the_prompt_around_a_history_is_named() -> None:
     prompt = '[{"role": "system", "content": "You are Ann"}, {% for c in _conversation %}{% endfor %}'
-    text = config(
-        prompts=[prompt + '{"role": "user", "content": "{{question}}"}]'],
-        tests=[{"vars": {"question": "Hi"}}],
-    )
-    _, _, notes = imported(text, "c.json")
+    prompts = [prompt + '{"role": "user", "content": "{{question}}"}]']
+    _, _, notes = imported(config(prompts=prompts, tests=[{"vars": {"question": "Hi"}}]), "c.json")
     assert any("prompts is left out: the agent has its own instructions" in note for note in notes)
 
 
-def test_what_only_assertions_use_is_not_the_users_data() -> None:
+def test_variable_used_only_by_assertions_is_not_given_to_the_user() -> None:
     variables = {"input": "Hi", "expected": "Hello", "plan": "gold"}
     tests = [{"vars": variables, "assert": [{"type": "equals", "value": "{{expected}}"}]}]
     suite, _, notes = imported(config(prompts=["{{input}}"], tests=tests), "c.json")
@@ -151,7 +132,7 @@ def test_what_only_assertions_use_is_not_the_users_data() -> None:
     assert any("'expected' is for assertions, and the agent is not given it" in note for note in notes)
 
 
-def test_a_rubric_may_name_the_reply_as_openai_does() -> None:
+def test_openai_output_variable_in_a_rubric_means_the_reply() -> None:
     rubric = {"type": "llm-rubric", "value": "{{sample.output_text}} must greet by {{item.expected}}"}
     text = config(tests=[{"vars": {"item": {"input": "Hi", "expected": "Hello"}}, "assert": [rubric]}])
     suite, _, _ = imported(text, "c.json")

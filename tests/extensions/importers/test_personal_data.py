@@ -1,6 +1,5 @@
 """Personal data in real conversations: stand-ins of its form, the same throughout a file."""
 
-import pytest
 from each_row import each_row
 
 from ci_evals.domain.errors import Problem
@@ -29,33 +28,19 @@ def conversation(*turns, **user_info):
         ("IBAN BE68 5390 0754 7034 from me", "IBAN BE27 0000 0000 0001 from me"),
     ],
 )
-def test_a_stand_in_keeps_the_form(text, expected):
-    """Separators and country stay, check digits are right."""
+def test_stand_in_keeps_separators_country_and_valid_check_digits(text, expected):
     assert StandIns(()).text(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "order 1234567890",
-        "on 2026-11-28 at 10:30",
-        "card 4111 1111 1111 1112",
-        "DE00 3704 0044 0532 0130 00",
-        "v1.2.3",
-    ],
-)
-def test_what_only_looks_like_it_stays(text):
-    """Orders, dates, and numbers whose check digits are wrong."""
-    assert StandIns(()).text(text) == text
+def test_orders_dates_and_numbers_with_wrong_check_digits_are_kept():
+    numbers = ("order 1234567890", "on 2026-11-28 at 10:30", "v1.2.3")
+    for text in (*numbers, "card 4111 1111 1111 1112", "DE00 3704 0044 0532 0130 00"):
+        assert StandIns(()).text(text) == text
 
 
-def test_the_same_data_has_the_same_stand_in_wherever_it_is():
-    """In words, in arguments, in results, in data, and in another conversation; however it is written."""
-    call = ToolCall(
-        name="pay",
-        arguments={"to": "ann@x.example", "card": 4111111111111111},
-        result={"phone": ["+491701234567"]},
-    )
+def test_same_data_has_the_same_stand_in_across_conversations_and_fields():
+    arguments = {"to": "ann@x.example", "card": 4111111111111111}
+    call = ToolCall(name="pay", arguments=arguments, result={"phone": ["+491701234567"]})
     turn = recorded_turn(1, "I am ann lee, ann@x.example, +49 170 1234567", "Hi Ann", [call])
     first = conversation(turn, fullName="Ann Lee", contact={"phone": "7654321"})
     second = conversation(recorded_turn(1, "ANN again: ANN@x.example, 7654321", "ok", None))
@@ -70,8 +55,7 @@ def test_the_same_data_has_the_same_stand_in_wherever_it_is():
     assert other.turns[0].user == "ALEX again: user1@example.com, 5550002"
 
 
-def test_stand_ins_are_listed_without_the_data():
-    """A person can find them all in the draft."""
+def test_stand_ins_are_listed_for_review_without_the_data():
     stand_ins = StandIns(())
     stand_ins.text("a@x.example and a@x.example, +49 170 1234567")
     assert listed_for_review(stand_ins.review()) == [
@@ -80,8 +64,8 @@ def test_stand_ins_are_listed_without_the_data():
     ]
 
 
-def test_more_names_than_stand_ins_are_still_different():
-    """And none is the name of somebody in the file."""
+def test_more_names_than_stand_ins_still_get_different_ones():
+    """None is the name of somebody in the file."""
     names = [f"{letter}nna" for letter in "BCDFGHJKLMNP"]
     people = [conversation(recorded_turn(1, "hi", "hi", None), name=name) for name in [*names, "Alex"]]
     stand_ins = StandIns(people)

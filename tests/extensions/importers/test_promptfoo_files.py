@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from each_row import each_row
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.extensions.importers.formats import IMPORTERS
@@ -51,6 +52,10 @@ def config(tests: Any, **fields: Any) -> dict[str, Any]:
 
 CSV = "question,__expected\nWhen?,icontains: 9 am\nSunday?,icontains: closed\n"
 JSON_LINES = "\n" + json.dumps(HOURS) + "\n" + json.dumps(SUNDAY) + "\n"
+JSON_ROWS = [
+    {"question": "When?", "__expected": "icontains: 9 am"},
+    {"question": "Sunday?", "__expected1": "icontains: closed"},
+]
 READ: list[tuple[str, Any, dict[str, Any]]] = [
     ("a name", "t.yaml", {"t.yaml": [HOURS, SUNDAY]}),
     ("a marked name", "file://t.yaml", {"t.yaml": [HOURS, SUNDAY]}),
@@ -61,16 +66,7 @@ READ: list[tuple[str, Any, dict[str, Any]]] = [
     ("JSON Lines", "file://t.jsonl", {"t.jsonl": JSON_LINES}),
     ("a table", "file://t.csv", {"t.csv": CSV}),
     ("a table with a byte order mark", "t.csv", {"t.csv": "\ufeff" + CSV}),
-    (
-        "rows in JSON",
-        "t.json",
-        {
-            "t.json": [
-                {"question": "When?", "__expected": "icontains: 9 am"},
-                {"question": "Sunday?", "__expected1": "icontains: closed"},
-            ]
-        },
-    ),
+    ("rows in JSON", "t.json", {"t.json": JSON_ROWS}),
     ("a path", {"path": "file://t.csv"}, {"t.csv": CSV}),
     ("a list of paths", [{"path": "t.csv"}], {"t.csv": CSV}),
     ("a pattern", "file://tests/*.yaml", {"tests/a.yaml": [HOURS], "tests/b.yaml": [SUNDAY]}),
@@ -86,10 +82,9 @@ READ: list[tuple[str, Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("tests", "files"), [case[1:] for case in READ], ids=[case[0] for case in READ])
-def test_tests_in_other_files_are_read(tmp_path: Path, tests: Any, files: dict[str, Any]) -> None:
-    """With all their checks."""
-    found, notes = imported(tmp_path, "c.json", files | {"c.json": config(tests)})
+@each_row(("case", "tests", "files"), READ)
+def test_tests_in_other_files_are_read(tmp_path: Path, case: str, tests: Any, files: dict[str, Any]) -> None:
+    found, notes = imported(tmp_path / case, "c.json", files | {"c.json": config(tests)})
     assert lines(found) == TWO
     assert [test["evaluations"][0]["pattern"] for test in found] == ["(?i)9 am", "(?i)closed"]
     assert "left out" not in notes
@@ -100,31 +95,20 @@ ALONE: list[tuple[str, str, Any]] = [
     ("a list in JSON", "t.json", [HOURS, SUNDAY]),
     ("JSON Lines", "t.jsonl", JSON_LINES),
     ("a table", "t.csv", CSV),
-    (
-        "a list of rows",
-        "t.json",
-        [
-            {"question": "When?", "__expected": "icontains: 9 am"},
-            {"question": "Sunday?", "__expected": "icontains: closed"},
-        ],
-    ),
+    ("a list of rows", "t.json", JSON_ROWS),
 ]
 
 
-@pytest.mark.parametrize(("name", "content"), [case[1:] for case in ALONE], ids=[case[0] for case in ALONE])
-def test_a_file_of_tests_is_read_without_its_configuration(tmp_path: Path, name: str, content: Any) -> None:
+@each_row(("name", "content"), [case[1:] for case in ALONE], ids=[case[0] for case in ALONE])
+def test_file_of_tests_is_read_without_a_configuration(tmp_path: Path, name: str, content: Any) -> None:
     found, _ = imported(tmp_path, name, {name: content})
     assert lines(found) == TWO
     assert [test["evaluations"][0]["pattern"] for test in found] == ["(?i)9 am", "(?i)closed"]
-
-
-def test_one_test_alone_is_read(tmp_path: Path) -> None:
-    found, _ = imported(tmp_path, "t.yaml", {"t.yaml": HOURS})
+    found, _ = imported(tmp_path, "one.yaml", {"one.yaml": HOURS})
     assert lines(found) == ["When?"]
 
 
-def test_other_parts_are_read_from_files_too(tmp_path: Path) -> None:
-    """`defaultTest`, scenarios with their parts, variables, assertions and prompts."""
+def test_default_test_scenarios_variables_and_assertions_are_read_from_files(tmp_path: Path) -> None:
     files = {
         "c.yaml": {
             "prompts": ["file://prompt.txt"],
@@ -184,13 +168,9 @@ NOT_READ: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("tests", "reason"), [case[1:] for case in NOT_READ], ids=[case[0] for case in NOT_READ]
-)
-def test_unsupported_parts_are_named_and_the_rest_is_imported(
-    tmp_path: Path, tests: Any, reason: str
-) -> None:
-    """Nothing is run, and nothing is read that is not a file of tests in the repository."""
+@pytest.fixture
+def hostile_folder(tmp_path: Path) -> Path:
+    """A folder with links out of its repository, a pipe, code, and broken files."""
     write(tmp_path, {"t.yaml": [SUNDAY], "secret/t.yaml": [SUNDAY]})
     repository = tmp_path / "repository"
     folder = repository / "evals"
@@ -202,8 +182,15 @@ def test_unsupported_parts_are_named_and_the_rest_is_imported(
     os.mkfifo(folder / "pipe.yaml")
     (folder / "latin.yaml").write_bytes(b"- \xe9\n")
     write(folder, {"self.yaml": ["file://self.yaml"], "broken.json": "[{]", "t.py": "raise SystemExit(7)"})
+    return folder
+
+
+@each_row(("tests", "reason"), [case[1:] for case in NOT_READ], ids=[case[0] for case in NOT_READ])
+def test_code_and_files_outside_the_repository_are_never_read(
+    hostile_folder: Path, tests: Any, reason: str
+) -> None:
     files = {"c.json": json.dumps(config([tests, HOURS]), indent=1)}
-    found, notes = imported(folder, "c.json", files)
+    found, notes = imported(hostile_folder, "c.json", files)
     assert lines(found) == ["When?"]
     (note,) = [note for note in notes.splitlines() if reason in note]
     assert note.endswith("(left out)")
@@ -228,14 +215,13 @@ def test_without_a_repository_only_the_folder_is_read(tmp_path: Path) -> None:
     assert "is outside of the folder of the imported file" in notes
 
 
-def test_the_number_of_other_files_is_bounded(tmp_path: Path) -> None:
+def test_more_than_200_other_files_are_refused(tmp_path: Path) -> None:
     files = {f"t/{number}.yaml": [HOURS] for number in range(201)}
     message = refusal(tmp_path, "c.yaml", files | {"c.yaml": config("t/*.yaml")})
     assert "is one more than the 200 other files that are read" in message
 
 
-def test_empty_selection_shows_the_reasons(tmp_path: Path) -> None:
-    """Each with its position, so that nobody has to guess."""
+def test_configuration_without_usable_tests_is_refused_with_all_reasons(tmp_path: Path) -> None:
     tests = ["file://t.py", {"vars": {"a": "x", "b": "y"}}, {"vars": {"question": ""}}]
     files = {"c.yaml": yaml.safe_dump({"prompts": ["file://p.py"], "tests": tests})}
     message = refusal(tmp_path, "c.yaml", files)
@@ -261,19 +247,17 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("cell", "metric", "check"), ROWS)
-def test_a_cell_is_an_assertion_in_short(
+@each_row(("cell", "metric", "check"), ROWS)
+def test_expected_cell_becomes_the_evaluation_of_its_assertion(
     tmp_path: Path, cell: str, metric: str, check: dict[str, Any]
 ) -> None:
-    """As promptfoo reads `__expected`."""
     row = {"question": "Hi", "__expected": cell, "__metric": metric}
     found, _ = imported(tmp_path, "t.json", {"t.json": [row]})
     (evaluation,) = found[0]["evaluations"]
     assert evaluation | check == evaluation
 
 
-def test_further_columns_of_a_table(tmp_path: Path) -> None:
-    """An empty cell is an empty value, and a short row is said."""
+def test_special_columns_of_a_table_set_checks_name_threshold_and_tags(tmp_path: Path) -> None:
     header = "question,__expected1,__expected2,__description,__threshold,__metadata:tags[],plan"
     header += ",__config:__expected2:threshold"
     rows = ['Hi,contains: a,similar: b,First,0.5,"x, y",,0.7', "Bye,contains: c"]
@@ -300,9 +284,10 @@ BAD_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("column", "cell", "reason"), BAD_ROWS)
-def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, column: str, cell: str, reason: str) -> None:
-    """And the others are imported."""
+@each_row(("column", "cell", "reason"), BAD_ROWS)
+def test_unsupported_cell_of_a_row_is_named_and_the_others_are_imported(
+    tmp_path: Path, column: str, cell: str, reason: str
+) -> None:
     rows = [{"question": "Hi", column: cell}, {"question": "Bye", "__expected": "a"}]
     found, notes = imported(tmp_path, "t.jsonl", {"t.jsonl": "\n".join(map(json.dumps, rows))})
     assert lines(found)[-1] == "Bye"

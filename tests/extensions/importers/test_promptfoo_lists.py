@@ -42,30 +42,27 @@ SPLIT = [
 
 
 @each_row(("text", "parts"), SPLIT)
-def test_a_text_is_split_at_commas(text: str, parts: list[str]) -> None:
+def test_list_text_is_split_at_commas_outside_quotes(text: str, parts: list[str]) -> None:
     assert split_at_commas(text) == parts
 
 
 @each_row("text", ['"a,b', '"a"x,b', 'a,"b', r'"a\",b', '"a" "b"', '"', 'a,"b"c'])
-def test_a_quote_that_is_not_closed_is_an_error_as_it_is_there(text: str) -> None:
+def test_unclosed_quote_is_an_error(text: str) -> None:
+    """As in promptfoo."""
     with pytest.raises(UnmappedError):
         split_at_commas(text)
 
 
-def test_a_long_text_is_split_in_a_moment() -> None:
-    """Whatever its quotes."""
+def test_long_text_is_split_in_linear_time() -> None:
     assert len(split_at_commas("a," * 50_000)) == 50_000
     with pytest.raises(UnmappedError):
         split_at_commas('"' + '\\"' * 100_000)
 
 
 def imported(assertion: Any, **variables: Any) -> tuple[list[Evaluation], list[str]]:
-    test = {
-        "vars": {"question": "Which?"} | variables,
-        "assert": [assertion],
-        "options": {"disableVarExpansion": True},
-    }
-    config = json.dumps({"prompts": ["{{question}}"], "tests": [test]})
+    test = {"vars": {"question": "Which?"} | variables, "assert": [assertion]}
+    tests = [test | {"options": {"disableVarExpansion": True}}]
+    config = json.dumps({"prompts": ["{{question}}"], "tests": tests})
     found = IMPORTERS["promptfoo"].read(config, "c.json")
     written = suite_text(found, "promptfoo", "c.json", "s.yaml")
     assert yaml.load(written, yaml.CSafeLoader)["tests"]
@@ -105,25 +102,21 @@ VERDICTS = [
 @each_row(
     ("value", "variables"),
     [
-        (TEXT, {}),
-        (LIST, {}),
-        ('"Acme", "Globex"', {}),
+        *((TEXT, {}), (LIST, {}), ('"Acme", "Globex"', {})),
         ("{{brands}}", {"brands": TEXT}),
         ("{{brands}}", {"brands": LIST}),
         ("{{first}},{{second}}", {"first": "Acme", "second": "Globex"}),
         (["{{first}}", "{{second}}"], {"first": "Acme", "second": "Globex"}),
     ],
 )
-def test_every_form_of_a_list_decides_the_same(
+def test_text_list_and_templates_of_a_list_decide_the_same(
     kind: str, reply: str, passed: bool, value: Any, variables: dict[str, Any]
 ) -> None:
-    """A text, a list, and templates of both."""
     evaluations, _ = imported({"type": kind, "value": value}, **variables)
     assert passes(evaluations, reply) is passed
 
 
-def test_a_comma_in_a_list_or_in_one_text_is_a_comma() -> None:
-    """Only a text in the place of a list is split."""
+def test_comma_is_no_separator_in_list_items_and_single_texts() -> None:
     assert passes(imported({"type": "contains", "value": "Acme,Globex"})[0], "Acme,Globex") is True
     assert passes(imported({"type": "contains", "value": "Acme,Globex"})[0], "Acme") is False
     assert passes(imported({"type": "contains-any", "value": ["Acme,Globex"]})[0], "Acme") is False
@@ -147,8 +140,7 @@ def test_a_comma_in_a_list_or_in_one_text_is_a_comma() -> None:
         (None, "has a value that ci-evals does not support"),
     ],
 )
-def test_a_list_that_cannot_be_read_is_named(kind: str, value: Any, reason: str) -> None:
-    """And nothing is checked in its place."""
+def test_unreadable_list_is_named_and_not_checked(kind: str, value: Any, reason: str) -> None:
     evaluations, notes = imported({"type": kind, "value": value})
     assert [evaluation.criterion for evaluation in evaluations] == ["The agent answers"]
     assert any(f"'{kind}' {reason}" in note for note in notes)
