@@ -26,12 +26,7 @@ from ci_evals.domain.transcript import Reply
 from ci_evals.extensions.http.agent import HttpAgent
 from ci_evals.extensions.http.options import HttpOptions
 
-TEST = Test(
-    name="Refund",
-    guidelines="You want a refund.",
-    turns=({"user": "Hi"},),
-    evaluations=({"criterion": "Helpful"},),
-)
+TEST = Test(name="Refund", guidelines="g", turns=({"user": "Hi"},), evaluations=({"criterion": "Helpful"},))
 STREAMS = ["sse", "ndjson", "websocket"]
 REPLY = {
     "text": "$[?@.type == 'text'].delta",
@@ -49,14 +44,8 @@ def text(delta: Any) -> dict[str, Any]:
 
 
 END = {"type": "end", "usage": {"output": 7}}
-ANSWER = [
-    text("Done"),
-    {"type": "call", "name": "refund", "args": {"amount": 42}},
-    text(": "),
-    text(""),
-    text("42 €"),
-    END,
-]
+CALL = {"type": "call", "name": "refund", "args": {"amount": 42}}
+ANSWER = [text("Done"), CALL, text(": "), text(""), text("42 €"), END]
 
 
 @dataclass
@@ -133,10 +122,8 @@ def agent_at(url: str, stream: str, **options: Any) -> HttpAgent:
     given = {"send": send, "reply": REPLY, "stream": stream, "until": UNTIL, **options}
     if given["until"] is None:
         del given["until"]
-    return HttpAgent(
-        AgentSettings(base_url=url, api_key=endpoints.KEY, options=given, debug=True),
-        limiter=world.limiter([]),
-    )
+    agent_settings = AgentSettings(base_url=url, api_key=endpoints.KEY, options=given, debug=True)
+    return HttpAgent(agent_settings, limiter=world.limiter([]))
 
 
 async def say(agent: HttpAgent, *texts: str, timeout: float = 5) -> list[Reply]:  # noqa: ASYNC109
@@ -147,14 +134,21 @@ async def say(agent: HttpAgent, *texts: str, timeout: float = 5) -> list[Reply]:
         await agent.close(session)
 
 
-async def scripted(_: Any, write: Write) -> None:
-    for event in ANSWER:
-        await write(event)
+def answer_with(*events: Any) -> Answer:
+    """An answer that sends these events."""
+
+    async def answer(_: Any, write: Write) -> None:
+        for event in events:
+            await write(event)
+
+    return answer
+
+
+scripted = answer_with(*ANSWER)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_the_events_of_a_streamed_reply_are_one_list(stream: str) -> None:
-    """Texts are joined as they are, calls and tokens are found, and a conversation goes on."""
+async def test_streamed_events_become_one_reply_with_text_calls_and_tokens(stream: str) -> None:
     async with streaming(scripted) as agent:
         replies = await say(agent_at(agent.url, stream), "A refund, please", "Thanks")
         assert [heard["say"] for heard in agent.heard] == ["A refund, please", "Thanks"]
@@ -172,21 +166,15 @@ async def test_the_events_of_a_streamed_reply_are_one_list(stream: str) -> None:
 
 
 @pytest.mark.parametrize("stream", ["sse", "ndjson"])
-async def test_a_stream_without_until_ends_by_itself(stream: str) -> None:
+async def test_stream_without_until_ends_with_its_connection(stream: str) -> None:
     """`[DONE]` is no event."""
-
-    async def answer(heard: Any, write: Write) -> None:
-        await scripted(heard, write)
-        await write("[DONE]")
-
-    async with streaming(answer) as agent:
+    async with streaming(answer_with(*ANSWER, "[DONE]")) as agent:
         (reply,) = await say(agent_at(agent.url, stream, until=None), "Hi")
     assert reply.raw == ANSWER
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_the_first_words_have_a_time_of_their_own(stream: str) -> None:
-    """Neither other events nor blank texts are words."""
+async def test_time_to_first_token_ignores_other_events_and_blank_texts(stream: str) -> None:
     go_on = asyncio.Event()
 
     async def answer(_: Any, write: Write) -> None:
@@ -204,28 +192,19 @@ async def test_the_first_words_have_a_time_of_their_own(stream: str) -> None:
     assert 0.025 < reply.first_token_seconds <= reply.latency_seconds
 
 
-async def test_named_events_have_name_and_data() -> None:
-    """So that a path can choose by the name."""
-
-    async def answer(_: Any, write: Write) -> None:
-        await write('"Hel"\n\nevent: word\ndata: {"w": "lo"}\n\nevent: bye\ndata: 1')
-
-    async with streaming(answer) as agent:
+async def test_named_sse_events_have_name_and_data() -> None:
+    stream = '"Hel"\n\nevent: word\ndata: {"w": "lo"}\n\nevent: bye\ndata: 1'
+    async with streaming(answer_with(stream)) as agent:
         reply = {"text": "$[?@.event == 'word'].data.w"}
         (got,) = await say(agent_at(agent.url, "sse", reply=reply, until="$[?@.event == 'bye']"), "Hi")
     assert got.agent == "lo"
     assert got.raw == ["Hel", {"event": "word", "data": {"w": "lo"}}, {"event": "bye", "data": 1}]
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-async def test_no_call_in_a_whole_stream_is_evidence_that_there_was_none(stream: str) -> None:
-    """By a path with a filter. A path that leads nowhere is none."""
-
-    async def answer(_: Any, write: Write) -> None:
-        await write(text("No."))
-        await write(END)
-
-    async with streaming(answer) as agent:
+@each_row("stream", STREAMS)
+async def test_complete_stream_without_calls_is_evidence_of_no_call(stream: str) -> None:
+    """By a path with a filter. A path that leads nowhere is no evidence."""
+    async with streaming(answer_with(text("No."), END)) as agent:
         (by_filter,) = await say(agent_at(agent.url, stream), "Hi")
         reply = REPLY | {"toolCalls": "$[*].call"}
         (by_name,) = await say(agent_at(agent.url, stream, reply=reply), "Hi")
@@ -233,25 +212,12 @@ async def test_no_call_in_a_whole_stream_is_evidence_that_there_was_none(stream:
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_an_error_in_a_stream_is_the_replys(stream: str) -> None:
-    """Its words so far stay."""
-
-    async def answer(_: Any, write: Write) -> None:
-        await write(text("Let me see"))
-        await write({"type": "error", "message": "the model is down"})
-        await write(END)
-
-    async with streaming(answer) as agent:
+async def test_error_event_keeps_the_text_so_far_and_marks_the_reply(stream: str) -> None:
+    error = {"type": "error", "message": "the model is down"}
+    async with streaming(answer_with(text("Let me see"), error, END)) as agent:
         (reply,) = await say(agent_at(agent.url, stream), "Hi")
-    assert (reply.agent, reply.error_response, reply.error_detail) == (
-        "Let me see",
-        True,
-        "the model is down",
-    )
-
-
-async def cut(_: Any, write: Write) -> None:
-    await write(text("Do"))
+    assert (reply.agent, reply.error_response) == ("Let me see", True)
+    assert reply.error_detail == "the model is down"
 
 
 async def endless(_: Any, write: Write) -> None:
@@ -260,60 +226,45 @@ async def endless(_: Any, write: Write) -> None:
         await asyncio.sleep(0.01)
 
 
-async def broken(_: Any, write: Write) -> None:
-    await write(text("Hi"))
-    await write("{'type': 'end'}")
-
-
-async def wordless(_: Any, write: Write) -> None:
-    await write({"type": "message", "content": "Hi"})
-    await write({"type": "end", "delta": None})
+cut = answer_with(text("Do"))
+broken = answer_with(text("Hi"), "{'type': 'end'}")
+CUT_OFF = "ended its stream before the answer was complete, after 1 event|did not answer within 0.3 s: its"
 
 
 @each_row("stream", STREAMS)
 @each_row(
     ("answer", "message"),
     [
-        (
-            cut,
-            "ended its stream before the answer was complete, after 1 event|did not answer within 0.3 s: its",
-        ),
+        (cut, CUT_OFF),
         (endless, r"did not answer within 0.3 s: its stream did not end, after \d+ events"),
         (broken, r"sent an event that cannot be read \(not JSON\): {'type': 'end'}"),
     ],
 )
-async def test_a_stream_that_cannot_be_used_fails_the_message(
+async def test_unusable_stream_fails_in_bounded_time_and_is_not_resent(
     stream: str, answer: Answer, message: str
 ) -> None:
-    """In bounded time; nothing of it is a reply, and nothing is sent again."""
     async with streaming(answer) as agent:
         with pytest.raises(AgentError, match=message):
             await say(agent_at(agent.url, stream), "Hi", timeout=0.3)
         assert len(agent.heard) == 1
 
 
-async def test_a_stream_without_words_says_what_came() -> None:
-    """So that the path can be put right."""
+async def test_stream_without_text_is_an_error_that_quotes_the_events() -> None:
+    wordless = answer_with({"type": "message", "content": "Hi"}, {"type": "end", "delta": None})
     async with streaming(wordless) as agent:
         reply = {"text": "$[*].delta"}
         with pytest.raises(AgentError, match=r"has no text at \$\[\*\]\.delta: \[.*\"content\": \"Hi\""):
             await say(agent_at(agent.url, "sse", reply=reply), "Hi")
 
 
-async def test_a_websocket_that_is_closed_in_an_answer() -> None:
-    """With the code that the server gave."""
-
-    async def answer(_: Any, write: Write) -> None:
-        await write(text("Do"))
-
-    async with streaming(answer) as agent:
+async def test_websocket_closed_during_an_answer_is_an_error_with_its_code() -> None:
+    async with streaming(cut) as agent:
         agent.after = lambda socket: socket.close(code=1011)
         with pytest.raises(AgentError, match=r"broke: the server closed the WebSocket \(code 1011\)"):
             await say(agent_at(agent.url, "websocket"), "Hi")
 
 
-async def test_a_websocket_that_is_closed_after_an_answer_is_opened_again() -> None:
-    """For the next message."""
+async def test_websocket_closed_after_an_answer_is_reopened_for_the_next_message() -> None:
     async with streaming(scripted) as agent:
         agent.after = lambda socket: socket.close()
         replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
@@ -322,62 +273,40 @@ async def test_a_websocket_that_is_closed_after_an_answer_is_opened_again() -> N
 
 
 @pytest.mark.parametrize("texts", [("One",), ("One", "Two")])
-async def test_a_second_answer_over_a_websocket_fails_the_conversation(texts: tuple[str, ...]) -> None:
+async def test_second_answer_over_a_websocket_fails_the_conversation(texts: tuple[str, ...]) -> None:
     """It could be taken for the answer to the next message."""
-
-    async def answer(heard: Any, write: Write) -> None:
-        await scripted(heard, write)
-        await write(END)
-
-    async with streaming(answer) as agent:
+    async with streaming(answer_with(*ANSWER, END)) as agent:
         with pytest.raises(AgentError, match="sent more than one answer to a request"):
             await say(agent_at(agent.url, "websocket"), *texts)
 
 
 async def test_websocket_messages_between_answers_are_ignored() -> None:
-    """Such as signs of life."""
-
-    async def answer(heard: Any, write: Write) -> None:
-        await scripted(heard, write)
-        await write({"type": "ping"})
-        await write("no JSON")
-
-    async with streaming(answer) as agent:
+    async with streaming(answer_with(*ANSWER, {"type": "ping"}, "no JSON")) as agent:
         replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
     assert [reply.raw for reply in replies] == [ANSWER, ANSWER]
 
 
-async def test_too_large_a_message_over_a_websocket() -> None:
-    """It is not kept."""
-
-    async def answer(_: Any, write: Write) -> None:
-        await write(text("x" * 17_000_000))
-
-    async with streaming(answer) as agent:
+async def test_websocket_message_over_16_mb_is_refused() -> None:
+    async with streaming(answer_with(text("x" * 17_000_000))) as agent:
         with pytest.raises(AgentError, match="answered with more than 16 MB"):
             await say(agent_at(agent.url, "websocket"), "Hi", timeout=20)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_refused_key_is_reported_as_usual(stream: str) -> None:
-    """Over a WebSocket it is the handshake that is refused."""
+async def test_refused_key_is_reported_for_every_stream_kind(stream: str) -> None:
     async with streaming(scripted) as agent:
         agent.refusal = web.json_response({"detail": "who are you?"}, status=401)
         with pytest.raises(AgentAccessError, match=r"refused the key \(401\): who are you\?"):
             await say(agent_at(agent.url, stream), "Hi")
 
 
-async def test_a_websocket_goes_to_no_other_address() -> None:
-    """A key would go with it."""
+async def test_websocket_redirect_and_plain_http_answer_are_refused() -> None:
+    """A key would go with the redirect."""
     async with streaming(scripted) as agent:
         agent.refusal = web.Response(status=302, headers={"location": f"{agent.url}/elsewhere"})
         with pytest.raises(AgentError, match=r"redirects to .* \(302\), which is not followed"):
             await say(agent_at(agent.url, "websocket"), "Hi")
         assert [request.path for request in agent.requests] == ["/websocket"]
-
-
-async def test_an_address_without_a_websocket() -> None:
-    """It says so, whatever the address answers."""
     async with streaming(scripted) as agent:
         agent.refusal = web.Response(text="Hello")
         with pytest.raises(AgentError, match="expected a WebSocket, found an answer with status 200"):
@@ -419,15 +348,13 @@ async def test_recorded_stream_of_an_ai_sdk_server_is_read() -> None:
         ),
     ],
 )
-def test_options_that_do_not_go_together(options: dict[str, Any], message: str) -> None:
-    """They are refused before anything is sent."""
+def test_incompatible_stream_options_are_refused(options: dict[str, Any], message: str) -> None:
     given = {"send": {"body": "{{message}}"}, "reply": {"text": "$.x"}, **options}
     with pytest.raises(ValidationError, match=message):
         HttpOptions.model_validate(given)
 
 
-def test_every_message_on_the_page_is_one_that_is_tried_here() -> None:
-    """In its words, so that a search finds it."""
+def test_every_error_message_on_the_page_is_tested() -> None:
     tried = Path(__file__).read_text() + (Path(__file__).parents[2] / "adapters/test_streams.py").read_text()
     tried = re.sub(r"\\(.)", r"\1", tried)
     for message, _ in table("message", (ROOT / "docs/http-streams.md").read_text()):
