@@ -68,10 +68,8 @@ async def talk(*answers: Any, texts: tuple[str, ...] = ("Hello",), test: Test = 
     """Say texts to an agent that answers so, the last answer again and again."""
     queue, done = [*answers], Talk()
     with endpoints.serving(lambda _: queue.pop(0) if len(queue) > 1 else queue[0]) as stub:
-        limiter = world.limiter()
-        agent = AgUiAgent(
-            AgentSettings(api_key=stub.key, base_url=f"{stub.url}/agui", options=options), limiter=limiter
-        )
+        settings = AgentSettings(api_key=stub.key, base_url=f"{stub.url}/agui", options=options)
+        agent = AgUiAgent(settings, limiter=world.limiter())
         session = await agent.open_session(test)
         try:
             for text in texts:
@@ -91,21 +89,16 @@ async def fails(*answers: Any, **options: Any) -> str:
     return str(caught.value)
 
 
-async def test_a_conversation_on_the_wire() -> None:
-    """The client keeps it: calls and results go with the next message, as does the state."""
-    first = ag_ui_run(*LOOKUP, SNAPSHOT, DELTA, text="Let me |look.")
-    done = await talk(
-        first, ag_ui_run(text="Bye"), texts=("Refund A-1", "Thanks"), forwardedProps={"lang": "en"}
-    )
-
+async def test_calls_results_and_state_are_sent_with_the_next_message() -> None:
+    """The client keeps the conversation."""
+    answers = (ag_ui_run(*LOOKUP, SNAPSHOT, DELTA, text="Let me |look."), ag_ui_run(text="Bye"))
+    done = await talk(*answers, texts=("Refund A-1", "Thanks"), forwardedProps={"lang": "en"})
     opening, second = done.bodies
+    context = {"name": "Ida Berg", "orders": '["A-1"]'}
     assert {key: opening[key] for key in opening if key not in ("threadId", "runId", "messages")} == {
         "state": {},
         "tools": [],
-        "context": [
-            {"description": "name", "value": "Ida Berg"},
-            {"description": "orders", "value": '["A-1"]'},
-        ],
+        "context": [{"description": key, "value": value} for key, value in context.items()],
         "forwardedProps": {"lang": "en"},
     }
     assert opening["threadId"] == second["threadId"]
@@ -113,9 +106,8 @@ async def test_a_conversation_on_the_wire() -> None:
     assert second["state"] == done.state == {"refunded": 42, "name": "Ida"}
     user, called, result, words, thanks = second["messages"]
     assert (user["role"], user["content"], thanks["content"]) == ("user", "Refund A-1", "Thanks")
-    assert called["toolCalls"] == [
-        {"id": "call-1", "type": "function", "function": {"name": "lookup", "arguments": '{"order": "A-1"}'}}
-    ]
+    function = {"name": "lookup", "arguments": '{"order": "A-1"}'}
+    assert called["toolCalls"] == [{"id": "call-1", "type": "function", "function": function}]
     assert (result["role"], result["toolCallId"]) == ("tool", "call-1")
     assert (words["role"], words["content"]) == ("assistant", "Let me look.")
     assert [reply.agent for reply in done.replies] == ["Let me look.", "Bye"]
@@ -128,8 +120,7 @@ async def recorded(name: str) -> tuple[list[Any], Any]:
     return talked
 
 
-async def test_a_real_agent() -> None:
-    """Words, calls, state and tokens of pydantic-ai."""
+async def test_recorded_agent_gives_text_calls_state_and_tokens() -> None:
     (hello, refund), state = await recorded("refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert refund.agent == "Let me see. \n\nI refunded 42."
@@ -141,31 +132,22 @@ async def test_a_real_agent() -> None:
     assert (refund.input_tokens, refund.output_tokens) == (150, 21)
 
 
-async def test_a_real_agent_that_waits_for_approval() -> None:
-    """The call is one, with the result that it has once it is approved."""
+async def test_recorded_approvals_and_errors_are_read() -> None:
     (closed,), _ = await recorded("approval")
     assert [(call.name, call.arguments, call.result) for call in closed.tool_calls] == [
         ("close_account", {"reason": "asked for"}, "closed")
     ]
     (waiting,), _ = await recorded("waits")
     assert 'waits for a decision (tool_call: Approve close_account({"reason":"asked for"})?)' in waiting
-
-
-async def test_a_real_agent_that_fails() -> None:
-    """The error is the agent's own."""
     (failed,), state = await recorded("failed")
     assert (failed.error_response, failed.error_detail) == (True, "the model is down")
     assert state == "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
 
-
-async def test_a_cancelled_run_is_no_reply() -> None:
-    """Nobody knows what it would have said and done."""
     cancelled = ag_ui_run(*LOOKUP, text="Let me", outcome={"type": "cancelled"})
     assert await fails(cancelled) == "the agent's run was cancelled before it completed"
 
 
-async def test_calls_come_with_arguments_and_results_in_order() -> None:
-    """Also the tokens of all models, and the time to the first words."""
+async def test_calls_come_in_order_with_results_and_tokens_are_summed() -> None:
     usage = [{"inputTokens": 100, "outputTokens": 7}, {"inputTokens": 50, "outputTokens": 3}]
     done = await talk(ag_ui_run(*LOOKUP, *REFUND, text="Refunded.", usage=usage))
 
@@ -179,7 +161,7 @@ async def test_calls_come_with_arguments_and_results_in_order() -> None:
     assert done.reply.handed_over is None
 
 
-async def test_no_call_is_known_to_be_none() -> None:
+async def test_reply_without_calls_is_evidence_of_no_call() -> None:
     """The protocol reports all of them. It does not report rules, or what was never counted."""
     done = await talk(ag_ui_run(text="Hello"))
     assert (done.reply.tool_calls, done.reply.workflows) == ((), ())
@@ -187,22 +169,20 @@ async def test_no_call_is_known_to_be_none() -> None:
     assert done.problem == "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
 
 
-async def test_chunks_are_messages_and_calls() -> None:
-    """What continues has no ids."""
-    done = await talk(
-        ag_ui_run(
-            {"type": "TOOL_CALL_CHUNK", "toolCallId": "c", "toolCallName": "refund", "delta": '{"order":'},
-            {"type": "TOOL_CALL_CHUNK", "delta": '"A-1"}'},
-            {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "role": "assistant", "delta": "Re"},
-            {"type": "TEXT_MESSAGE_CHUNK", "delta": "funded"},
-        )
+async def test_chunks_without_ids_continue_the_message_or_call() -> None:
+    chunks = (
+        {"type": "TOOL_CALL_CHUNK", "toolCallId": "c", "toolCallName": "refund", "delta": '{"order":'},
+        {"type": "TOOL_CALL_CHUNK", "delta": '"A-1"}'},
+        {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "role": "assistant", "delta": "Re"},
+        {"type": "TEXT_MESSAGE_CHUNK", "delta": "funded"},
     )
+    done = await talk(ag_ui_run(*chunks))
     assert (done.calls, done.reply.agent) == ([("refund", {"order": "A-1"}, None)], "Refunded")
 
 
-async def test_a_conversation_that_is_sent_whole() -> None:
-    """Only what is new in it belongs to the reply; LangGraph's nodes that do not stream send nothing else."""
-    call = {"id": "c9", "type": "function", "function": {"name": "refund", "arguments": '{"amount": 42}'}}
+async def test_only_new_messages_of_a_snapshot_belong_to_the_reply() -> None:
+    """LangGraph's nodes that do not stream send nothing else."""
+    call = REFUND_CALL
     old = {"id": "a0", "role": "assistant", "content": "An old word", "toolCalls": [{**call, "id": "c0"}]}
     messages = [
         {"id": "u0", "role": "user", "content": "Before"},
@@ -222,13 +202,15 @@ async def test_a_conversation_that_is_sent_whole() -> None:
     assert done.bodies[1]["messages"][:-1] == messages
 
 
+REFUND_CALL = {"id": "c9", "type": "function", "function": {"name": "refund", "arguments": '{"amount": 42}'}}
+
+
 @pytest.mark.parametrize("first", ["Hello", "You said: Hello"])
-async def test_a_message_that_nobody_sent_hides_no_call_of_a_whole_conversation(first: str) -> None:
+async def test_user_message_of_a_snapshot_that_was_not_sent_hides_no_call(first: str) -> None:
     """Such as what a tool returned, in the role of the user."""
-    call = {"id": "c9", "type": "function", "function": {"name": "refund", "arguments": '{"amount": 42}'}}
     messages = [
         {"id": "u1", "role": "user", "content": first},
-        {"id": "m1", "role": "assistant", "content": "One moment.", "toolCalls": [call]},
+        {"id": "m1", "role": "assistant", "content": "One moment.", "toolCalls": [REFUND_CALL]},
         {"id": "o1", "role": "user", "content": "Observation: refunded"},
         {"id": "m2", "role": "assistant", "content": "All right."},
     ]
@@ -238,7 +220,7 @@ async def test_a_message_that_nobody_sent_hides_no_call_of_a_whole_conversation(
     assert not done.reply.tool_calls_partial
 
 
-async def test_subagents_are_named_and_their_words_are_not_the_reply() -> None:
+async def test_subagents_are_named_in_calls_and_their_texts_are_not_the_reply() -> None:
     """Unless nobody else says anything."""
     sub = {"subagentRunId": "s1"}
     started = {"type": "SUBAGENT_STARTED", "name": "desk", **sub}
@@ -249,8 +231,7 @@ async def test_subagents_are_named_and_their_words_are_not_the_reply() -> None:
     assert (await talk(ag_ui_run(started, words))).reply.agent == "Thinking"
 
 
-async def test_tools_of_the_client_get_their_results() -> None:
-    """The agent asks for them by ending its run, and gets them in another one."""
+async def test_client_tools_get_their_configured_results() -> None:
     tool = {"name": "confirm", "description": "Asks the user.", "parameters": {"type": "object"}}
     asking = ag_ui_run(*ag_ui_call("confirm", {"order": "A-1"}))
     fields = {"tools": [tool], "toolResults": {"confirm": {"ok": True}}}
@@ -265,15 +246,13 @@ async def test_tools_of_the_client_get_their_results() -> None:
     assert "results of tools more than 10 times in a row" in await fails(asking, **fields)
 
 
-async def test_a_hand_over_ends_the_turn() -> None:
-    """The tool that does it gets no result."""
+async def test_call_of_an_escalation_tool_ends_the_turn() -> None:
     options = {"escalationTools": ["to_person"], "tools": [{"name": "to_person"}]}
     assert (await talk(ag_ui_run(*ag_ui_call("to_person", {})), **options)).reply.escalated
     assert (await talk(ag_ui_run(text="Hello"), **options)).reply.handed_over is False
 
 
-async def test_interrupts_are_answered() -> None:
-    """If the suite says how."""
+async def test_interrupts_are_answered_with_the_configured_resume_value() -> None:
     interrupt = {"id": "i1", "reason": "tool_call", "message": "Refund 42?", "toolCallId": "call-1"}
     outcome = {"type": "interrupt", "interrupts": [interrupt]}
     asking = ag_ui_run(*ag_ui_call("refund", {"amount": 42}), outcome=outcome)
@@ -294,8 +273,7 @@ async def test_interrupts_are_answered() -> None:
         ("none", "context", []),
     ],
 )
-async def test_the_users_data_goes_where_the_agent_wants_it(where: str, key: str, expected: Any) -> None:
-    """By default it is context."""
+async def test_user_info_is_sent_in_the_configured_place(where: str, key: str, expected: Any) -> None:
     test = TEST.model_copy(update={"system_prompt": "Be brief."})
     done = await talk(ag_ui_run(text="Hi"), test=test, userInfo=where, state={"a": 1})
     assert done.bodies[0][key] == expected
@@ -318,29 +296,22 @@ async def test_the_users_data_goes_where_the_agent_wants_it(where: str, key: str
         ({"choices": []}, "ended its stream before the answer was complete"),
     ],
 )  # fmt: skip
-async def test_an_answer_that_cannot_be_used(answer: Any, why: str) -> None:
-    """One message, and nothing of it is evidence."""
+async def test_unusable_ag_ui_answer_is_an_error_with_the_reason(answer: Any, why: str) -> None:
     assert why in await fails(answer)
 
 
-async def test_unknown_events_are_skipped() -> None:
-    """One that may be a call leaves the calls incomplete."""
+async def test_unknown_events_are_skipped_and_unreadable_calls_leave_calls_incomplete() -> None:
     known = await talk(ag_ui_run({"type": "NEWS", "x": [1]}, {"type": "run_error"}, *LOOKUP, text="Hi"))
     assert (known.reply.agent, known.reply.tool_calls_partial) == ("Hi", False)
     assert (await talk(ag_ui_run({"type": "TOOL_CALL_NEWS"}, text="Hi"))).reply.tool_calls_partial
 
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [{"type": "TOOL_CALL_START", "toolCallId": "c"}],
-        [{"type": "TOOL_CALL_ARGS", "toolCallId": "nobody", "delta": "{}"}],
-        [{"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "a", "role": "assistant", "toolCalls": [{}]}]}],
-    ],
-)
-async def test_a_call_that_cannot_be_read_leaves_the_calls_incomplete(events: list[Any]) -> None:
-    """It may be the one that matters."""
-    assert (await talk(ag_ui_run(*events, text="Hi"))).reply.tool_calls_partial
+    nameless = {"id": "a", "role": "assistant", "toolCalls": [{}]}
+    for event in (
+        {"type": "TOOL_CALL_START", "toolCallId": "c"},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": "nobody", "delta": "{}"},
+        {"type": "MESSAGES_SNAPSHOT", "messages": [nameless]},
+    ):
+        assert (await talk(ag_ui_run(event, text="Hi"))).reply.tool_calls_partial
 
 
 @pytest.mark.parametrize(
@@ -350,8 +321,7 @@ async def test_a_call_that_cannot_be_read_leaves_the_calls_incomplete(events: li
         (ag_ui_call("refund", '{"order": "A'), "they are not JSON; the answer may have been cut off in them"),
     ],
 )
-async def test_arguments_that_are_cut_off_are_unknown(events: list[Any], reason: str) -> None:
-    """The call is evidence all the same."""
+async def test_call_with_truncated_arguments_is_kept_without_them(events: list[Any], reason: str) -> None:
     (call,) = (await talk(ag_ui_run(*events, text="Hi"))).reply.tool_calls
     assert (call.name, call.arguments, call.not_captured) == ("refund", None, reason)
 
@@ -364,8 +334,9 @@ async def test_arguments_that_are_cut_off_are_unknown(events: list[Any], reason:
         ([{"op": "copy", "from": "", "path": f"/{n}"} for n in range(40)], "copies more than 100,000 values"),
     ],
 )
-async def test_a_patch_that_does_not_apply_leaves_the_state_unknown(delta: Any, reason: str) -> None:
-    """Until the agent sends all of it again; the conversation goes on."""
+async def test_inapplicable_state_patch_leaves_the_state_unknown_until_the_next_snapshot(
+    delta: Any, reason: str
+) -> None:
     broken = [SNAPSHOT, {"type": "STATE_DELTA", "delta": delta}, DELTA]
     done = await talk(ag_ui_run(*broken, text="Hi"))
     assert done.reply.agent == "Hi"
@@ -374,8 +345,7 @@ async def test_a_patch_that_does_not_apply_leaves_the_state_unknown(delta: Any, 
     assert (await talk(ag_ui_run(*broken, SNAPSHOT, DELTA, text="Hi"))).state["refunded"] == 42
 
 
-async def test_patches_change_neither_the_test_nor_an_earlier_state() -> None:
-    """The next trial of the same test starts from the same user, and a probe keeps what it saw."""
+async def test_state_patches_do_not_change_the_test_or_earlier_states() -> None:
     delta = [{"op": "add", "path": "/orders/-", "value": "A-2"}]
     run = ag_ui_run({"type": "STATE_DELTA", "delta": delta}, text="Hi")
     done = await talk(run, userInfo="state")
@@ -391,8 +361,7 @@ async def test_patches_change_neither_the_test_nor_an_earlier_state() -> None:
     assert (earlier, state.value) == ({"a": 1}, {"a": 2})
 
 
-def test_what_was_received_stays_as_it_came() -> None:
-    """Messages of a snapshot, and a state, are changed in copies."""
+def test_received_events_are_not_modified() -> None:
     messages = [{"id": "m", "role": "assistant", "content": "Hi", "toolCalls": []}]
     listed = [
         {"type": "MESSAGES_SNAPSHOT", "messages": messages},
@@ -407,15 +376,13 @@ def test_what_was_received_stays_as_it_came() -> None:
     assert listed == before
 
 
-async def test_a_state_that_patches_nest_is_cut_off_where_nobody_can_read_it() -> None:
-    """As the JSON of an answer is."""
+async def test_deeply_nested_state_is_truncated() -> None:
     deeper = [{"op": "add", "path": "/a" * number, "value": {}} for number in range(1, 400)]
     done = await talk(ag_ui_run({"type": "STATE_DELTA", "delta": deeper}, text="Hi"))
     assert "cut off here: nested deeper" in json.dumps(done.state)
 
 
-def test_many_events_are_read_in_time() -> None:
-    """A long answer in small parts, with calls in between, costs in proportion to its length."""
+def test_events_are_read_in_linear_time() -> None:
     events = [{"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "word " * 20}] * 9_000
     for number in range(2_000):
         events += ag_ui_call("lookup", {"n": number}, "ok", call_id=f"c{number}")
@@ -430,10 +397,9 @@ _TYPES = re.findall(r'"([A-Z_]+)": self', Path(ag_ui_wire.__file__).read_text())
 
 @settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
-def test_any_events_are_read_or_refused(first: Any, second: Any, third: Any) -> None:
-    """Whatever an agent puts into them."""
+def test_any_events_are_read_or_an_agent_error(first: Any, second: Any, third: Any) -> None:
     values = [first, second, third]
-    keys = (
+    keys = [
         "messageId",
         "toolCallId",
         "toolCallName",
@@ -443,7 +409,7 @@ def test_any_events_are_read_or_refused(first: Any, second: Any, third: Any) -> 
         "snapshot",
         "usage",
         "role",
-    )
+    ]
     events = [
         Event({"type": kind, **{key: values[(i + j) % 3] for j, key in enumerate(keys)}})
         for i, kind in enumerate(_TYPES * 2)

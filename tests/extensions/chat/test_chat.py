@@ -4,12 +4,13 @@ import asyncio
 import io
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass
 
 import fakes
 import pytest
 import world
 import yaml
+from each_row import each_row
 
 from ci_evals import load_suite, run_suite
 from ci_evals.cli.run_context import RunContext
@@ -69,26 +70,19 @@ class Shop:
         session.append(text)
         if text == "break":
             raise AgentError("the agent is gone")
-        calls = [
-            ToolCall(name="refund", arguments={"order": word}, result={"ok": True}, status=ToolStatus.OK)
-            for word in text.split()
-            if word.startswith("A-")
-        ]
-        return Reply(
-            agent=f"Fine: {text}\nBye \x1b[2J",
-            latency_seconds=1.25,
-            tool_calls=tuple(calls),
-            rules=("BE_KIND",),
-            handed_over=text == "human",
-            handed_over_apart=True,
-        )
+        ok = {"result": {"ok": True}, "status": ToolStatus.OK}
+        orders = [word for word in text.split() if word.startswith("A-")]
+        calls = tuple(ToolCall(name="refund", arguments={"order": order}, **ok) for order in orders)
+        hand_over = {"handed_over": text == "human", "handed_over_apart": True}
+        reply = {"agent": f"Fine: {text}\nBye \x1b[2J", "latency_seconds": 1.25, "rules": ("BE_KIND",)}
+        return Reply(tool_calls=calls, **reply, **hand_over)
 
     async def close(self, session):
         self.closed += 1
 
 
 class Steps:
-    """What does the steps of a world."""
+    """A world that records its steps."""
 
     def __init__(self):
         self.done = []
@@ -110,53 +104,76 @@ class Input:
         return self.pieces.pop(0) if self.pieces else b""
 
 
-class Talked:
-    def __init__(self, code, shop, steps, shown, told):
-        self.code, self.shop, self.steps, self.shown, self.told = code, shop, steps, shown, told
+@dataclass
+class Conversation:
+    """What a chat did, and what it printed."""
+
+    code: int
+    shop: Shop
+    steps: Steps
+    shown: str
+    errors: str
+
+    @property
+    def texts(self):
+        """The messages of each session."""
+        return [session[2:] for session in self.shop.sessions]
 
 
 @pytest.fixture
-def talk(tmp_path, monkeypatch, capsys):
-    """Has these lines said, in a folder with a suite."""
+def folder(tmp_path, monkeypatch):
+    """The current folder, with a suite."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop.yaml").write_text(SUITE)
+    return tmp_path
 
-    def talk(*lines, is_terminal=False, suite="shop.yaml", **options):
-        settings = ChatSettings(suite=suite, provider="offline", **options)
+
+def prepare(*lines, environ=ENVIRON, is_terminal=False, **settings):
+    """The parts of a chat, and the chat that reads these lines."""
+    settings = ChatSettings(**{"suite": "shop.yaml", "provider": "offline"} | settings)
+    parts = prepared(settings, RunContext(environ))
+    return parts, Chat(parts, LineReader(Input("\n".join(lines).encode())), Stop(), is_terminal=is_terminal)
+
+
+@pytest.fixture
+def talk(folder, capsys):
+    """Has these lines said, in a folder with a suite."""
+
+    def talk(*lines, **options):
         shop, steps = Shop(), Steps()
-        reader = LineReader(Input("\n".join(lines).encode()))
-        chat = Chat(prepared(settings, RunContext(ENVIRON)), reader, Stop(), is_terminal=is_terminal)
+        _, chat = prepare(*lines, **options)
         code = asyncio.run(chat.talk(Participants(shop, world=steps)))
         streams = capsys.readouterr()
-        return Talked(code, shop, steps, streams.out, streams.err)
+        return Conversation(code, shop, steps, streams.out, streams.err)
 
     return talk
 
 
-def test_each_reply_is_shown_with_what_the_agent_did(talk):
-    """Without control characters."""
+def test_each_reply_is_shown_with_calls_rules_and_latency(talk):
     talked = talk("refund A-1", "", "human")
     assert talked.code == Exit.PASSED
-    assert talked.shown == (
-        "you>   refund A-1\n"
-        "agent> Fine: refund A-1\n"
-        "       Bye\n"
-        '       | tool calls: refund(order: "A-1") -> {"ok":true} (ok)\n'
-        "       | rules: BE_KIND\n"
-        "       | 1.25 s\n"
-        "you>   human\n"
-        "agent> Fine: human\n"
-        "       Bye\n"
-        "       | rules: BE_KIND\n"
-        "       | handed over to a person\n"
-        "       | 1.25 s\n"
-        "The conversation ended: the agent handed over to a person.\n"
+    assert (
+        talked.shown
+        == """\
+you>   refund A-1
+agent> Fine: refund A-1
+       Bye
+       | tool calls: refund(order: "A-1") -> {"ok":true} (ok)
+       | rules: BE_KIND
+       | 1.25 s
+you>   human
+agent> Fine: human
+       Bye
+       | rules: BE_KIND
+       | handed over to a person
+       | 1.25 s
+The conversation ended: the agent handed over to a person.
+"""
     )
     assert talked.shop.closed == 1
 
 
-def test_a_test_gives_its_data_world_and_earlier_messages(talk):
-    """And without one there is no data; the end of the input closes both."""
+def test_chat_of_a_test_uses_its_user_data_world_and_earlier_messages(talk):
     talked = talk("Hi", test="Refund")
     assert talked.shown.startswith("you>   Hello\nagent> Welcome back\nyou>   Hi\n")
     assert talked.shop.sessions == [[{"customer": "K-7"}, ["Hello", "Welcome back"], "Hi"]]
@@ -165,48 +182,36 @@ def test_a_test_gives_its_data_world_and_earlier_messages(talk):
     assert talk("Hi").shop.sessions == [[{}, [], "Hi"]]
 
 
-def test_undo_sends_all_but_the_last_message_again(talk):
-    """In a new session, since no agent forgets."""
-    shop = talk("one", "two", "three", "/undo", "four").shop
-    assert [session[2:] for session in shop.sessions] == [["one", "two", "three"], ["one", "two", "four"]]
-    assert shop.closed == 2
+def test_undo_resends_all_but_the_last_message_in_a_new_session(talk):
+    talked = talk("one", "two", "three", "/undo", "four")
+    assert talked.texts == [["one", "two", "three"], ["one", "two", "four"]]
+    assert talked.shop.closed == 2
+    # After the end too; a message that was never answered is the last one.
+    assert talk("one", "human", "/undo", "two", is_terminal=True).texts == [["one", "human"], ["one", "two"]]
+    assert talk("one", "break", "/undo", "two", is_terminal=True).texts == [["one", "break"], ["one", "two"]]
 
 
-def test_undo_after_the_end_takes_the_last_message_back(talk):
-    """A message that was never answered is the last one."""
-    shop = talk("one", "human", "/undo", "two", is_terminal=True).shop
-    assert [session[2:] for session in shop.sessions] == [["one", "human"], ["one", "two"]]
-    shop = talk("one", "break", "/undo", "two", is_terminal=True).shop
-    assert [session[2:] for session in shop.sessions] == [["one", "break"], ["one", "two"]]
-
-
-def test_restart_forgets_everything(talk):
-    """The world begins again too."""
+def test_restart_begins_a_new_session_and_world(talk):
     talked = talk("one", "/restart", "two", test="Refund")
-    assert [session[2:] for session in talked.shop.sessions] == [["one"], ["two"]]
+    assert talked.texts == [["one"], ["two"]]
     assert [step for step, _ in talked.steps.done] == ["up", "down"] * 2
 
 
-def test_after_the_end_nothing_is_sent(talk):
-    """Until a new session begins."""
+def test_messages_after_the_end_are_not_sent(talk):
     talked = talk("human", "hello?", "/quit", "more")
-    assert [session[2:] for session in talked.shop.sessions] == [["human"]]
+    assert talked.texts == [["human"]]
     assert "The conversation has ended. /undo, /restart" in talked.shown
 
 
-def test_an_agent_that_fails_ends_a_chat_without_a_terminal(talk):
-    """Later lines would answer replies that never came; on a terminal the person decides."""
+def test_agent_error_ends_the_chat_unless_it_is_on_a_terminal(talk):
     talked = talk("break", "more")
-    assert talked.code == Exit.INVALID
-    assert "error: the agent is gone" in talked.told
-    assert [session[2:] for session in talked.shop.sessions] == [["break"]]
+    assert (talked.code, talked.texts) == (Exit.INVALID, [["break"]])
+    assert "error: the agent is gone" in talked.errors
     talked = talk("break", "/restart", "more", is_terminal=True)
-    assert talked.code == Exit.PASSED
-    assert [session[2:] for session in talked.shop.sessions] == [["break"], ["more"]]
+    assert (talked.code, talked.texts) == (Exit.PASSED, [["break"], ["more"]])
 
 
-def test_evaluate_grades_by_the_criteria_of_the_test(talk):
-    """What was said so far; a judge is asked only with a key."""
+def test_evaluate_grades_the_conversation_so_far_by_the_test(talk):
     talked = talk("/evaluate", "Hi", "/evaluate", "refund A-1", "/evaluate", test="Refund")
     assert "Nothing was said yet." in talked.shown
     verdicts = [line.split()[0] for line in talked.shown.splitlines() if " It refunds" in line]
@@ -215,43 +220,31 @@ def test_evaluate_grades_by_the_criteria_of_the_test(talk):
     assert "start chat with --test=NAME" in talk("Hi", "/evaluate").shown
 
 
-def test_evaluate_asks_the_judge_if_there_is_a_key(tmp_path, monkeypatch, capsys):
-    """It is the provider's default, and sees what was said; without a key the criterion is undecided."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop.yaml").write_text(SUITE)
-
-    def chat(settings, environ):
-        parts = prepared(settings, RunContext(environ))
-        reader = LineReader(Input(b"refund A-1\n/evaluate\n"))
-        asyncio.run(Chat(parts, reader, Stop(), is_terminal=False).talk(Participants(Shop())))
+def test_evaluate_asks_the_judge_if_there_is_a_key(folder, monkeypatch, capsys):
+    def chat(**options):
+        _, chat = prepare("refund A-1", "/evaluate", test="Refund", provider="openai", **options)
+        asyncio.run(chat.talk(Participants(Shop())))
         return capsys.readouterr().out
 
-    settings = ChatSettings(suite="shop.yaml", test="Refund")
-    assert "undecided The agent is polite: no key for the LLM" in chat(settings, ENVIRON)
+    assert "undecided The agent is polite: no key for the LLM" in chat()
     with world.llm(lambda asked: fakes.judge_answer()) as models:
         monkeypatch.setenv("OPENAI_BASE_URL", models.openai_url)
-        shown = chat(replace(settings, llm_key=models.key), ENVIRON | models.env)
+        shown = chat(llm_key=models.key, environ=ENVIRON | models.env)
     assert "passed    The agent is polite" in shown
     assert models.key not in shown
 
 
 @pytest.mark.slow
-def test_an_agent_that_does_not_start_is_not_talked_to(tmp_path, monkeypatch, capsys):
-    """Exit code 3, with the reason."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop.yaml").write_text(SUITE + "start: exit 7\n")
-    parts = prepared(
-        ChatSettings(suite="shop.yaml", provider="offline"), RunContext({**os.environ, **ENVIRON})
-    )
-    chat = Chat(parts, LineReader(Input(b"Hi\n")), Stop(), is_terminal=False)
+def test_agent_that_does_not_start_ends_the_chat_with_exit_code_3(folder, capsys):
+    (folder / "shop.yaml").write_text(SUITE + "start: exit 7\n")
+    _, chat = prepare("Hi", environ={**os.environ, **ENVIRON})
     assert asyncio.run(chat.run()) == Exit.INVALID
     streams = capsys.readouterr()
     assert streams.out == ""
     assert "exit 7" in streams.err
 
 
-def test_commands_are_listed_and_others_refused(talk):
-    """Two slashes send one; in a script a refusal shows in the exit code."""
+def test_unknown_command_is_refused_and_two_slashes_send_one(talk):
     talked = talk("/help", "/Quit")
     assert "/save FILE [NAME]" in talked.shown
     assert talked.code == Exit.PASSED
@@ -262,8 +255,7 @@ def test_commands_are_listed_and_others_refused(talk):
     assert talk("/sing", is_terminal=True).code == Exit.PASSED
 
 
-def test_save_writes_a_suite_with_the_agent_and_without_its_key(talk, tmp_path):
-    """Variables stay variables, and the world goes along."""
+def test_saved_suite_keeps_variables_and_world_and_passes_only_the_same_behavior(talk, tmp_path):
     talked = talk("refund A-1", "Thanks", "/save new.yaml Two lines", test="Refund")
     assert "Saved as 'Two lines'." in talked.shown
     text = (tmp_path / "new.yaml").read_text()
@@ -274,12 +266,21 @@ def test_save_writes_a_suite_with_the_agent_and_without_its_key(talk, tmp_path):
     assert test["userInfo"] == {"customer": "K-7"}
     assert test["setup"] == [{"command": ["make", "order"]}]
     assert test["teardown"] == [{"command": ["drop", "order"]}]
-    assert [*test["turns"]] == [
-        {"user": "Hello"}, {"assistant": "Welcome back"}, {"user": "refund A-1"}, {"user": "Thanks"},
-    ]  # fmt: skip
+    earlier = [{"user": "Hello"}, {"assistant": "Welcome back"}]
+    assert test["turns"] == [*earlier, {"user": "refund A-1"}, {"user": "Thanks"}]
     assert test["evaluations"][0]["args"] == {"order": "A-1"}
     assert "#   Fine: Thanks" in text
     assert weaknesses(load_suite(tmp_path / "new.yaml", environ=ENVIRON)) == ()
+    talk("refund A-1", "/save again.yaml")
+
+    class Lazy(Shop):
+        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # the port's own
+            reply = await super().send_message(session, text, timeout=timeout)
+            return reply.model_copy(update={"tool_calls": ()})
+
+    suite = load_suite(tmp_path / "again.yaml", environ=ENVIRON)
+    assert asyncio.run(run_suite(Shop(), suite)).gate.passed
+    assert not asyncio.run(run_suite(Lazy(), suite)).gate.passed
 
 
 @pytest.mark.parametrize(
@@ -289,47 +290,26 @@ def test_save_writes_a_suite_with_the_agent_and_without_its_key(talk, tmp_path):
         ("./serve $PORT & ./shop", "cd .. && (./serve $PORT & ./shop)"),
     ],
 )
-def test_a_suite_in_another_folder_starts_the_agent_where_it_was_started(tmp_path, monkeypatch, given, start):
-    """A suite's `start` runs in its own folder; the option's ran in the current one."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop.yaml").write_text(SUITE + "start: python3 shop.py ${PORT}\n")
-    settings = ChatSettings(suite="shop.yaml", provider="offline", start=given)
-    parts = prepared(settings, RunContext({**ENVIRON, "PORT": "8000"}))
-    reader = LineReader(Input(b"Hi\n/save evals/new.yaml\n"))
-    asyncio.run(Chat(parts, reader, Stop(), is_terminal=False).talk(Participants(Shop())))
-    assert yaml.safe_load((tmp_path / "evals/new.yaml").read_text())["start"] == start
+def test_suite_saved_in_another_folder_keeps_where_the_agent_starts(folder, given, start):
+    (folder / "shop.yaml").write_text(SUITE + "start: python3 shop.py ${PORT}\n")
+    _, chat = prepare("Hi", "/save evals/new.yaml", start=given, environ={**ENVIRON, "PORT": "8000"})
+    asyncio.run(chat.talk(Participants(Shop())))
+    assert yaml.safe_load((folder / "evals/new.yaml").read_text())["start"] == start
 
 
-def test_saved_test_passes_for_the_agent_it_was_recorded_with(talk, tmp_path):
-    """And fails one that does not call the tool."""
-    talk("refund A-1", "/save new.yaml")
-
-    class Lazy(Shop):
-        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # the port's own
-            reply = await super().send_message(session, text, timeout=timeout)
-            return reply.model_copy(update={"tool_calls": ()})
-
-    suite = load_suite(tmp_path / "new.yaml", environ=ENVIRON)
-    assert asyncio.run(run_suite(Shop(), suite)).gate.passed
-    assert not asyncio.run(run_suite(Lazy(), suite)).gate.passed
-
-
-def test_save_adds_to_a_suite_and_changes_nothing_else_in_it(talk, tmp_path):
-    """Comments and layout stay; a name that is taken is refused."""
+def test_save_into_a_suite_keeps_its_other_lines(talk, tmp_path):
     talked = talk("refund A-2", "/save shop.yaml Refund", "/save shop.yaml Another", test="Refund twice")
     assert "has a test named 'Refund' already. Give another name." in talked.shown
     before, after = SUITE.splitlines(), (tmp_path / "shop.yaml").read_text().splitlines()
     place = before.index("maxTurns: 4") - 1
     added = len(after) - len(before)
     assert [*after[:place], *after[place + added :]] == before
-    assert [test["name"] for test in yaml.safe_load((tmp_path / "shop.yaml").read_text())["tests"]] == [
-        "Refund", "Refund twice", "Another",
-    ]  # fmt: skip
+    tests = yaml.safe_load((tmp_path / "shop.yaml").read_text())["tests"]
+    assert [test["name"] for test in tests] == ["Refund", "Refund twice", "Another"]
 
 
 @pytest.mark.parametrize("indent", [2, None])
-def test_save_adds_to_a_suite_in_json(talk, tmp_path, indent):
-    """On one line or on many."""
+def test_save_into_a_json_suite_keeps_its_tests(talk, tmp_path, indent):
     suite = yaml.safe_load(SUITE)
     (tmp_path / "shop.json").write_text(json.dumps(suite, indent=indent))
     talk("refund A-2", "/save shop.json Another")
@@ -348,10 +328,8 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_save_writes_over_no_other_file(talk, tmp_path, name):
-    """It says why, and asks for another."""
-    text, why = OTHERS[name]
+@each_row(("name", "text", "why"), [(name, *row) for name, row in OTHERS.items()])
+def test_save_overwrites_no_other_file(talk, tmp_path, name, text, why):
     (tmp_path / name).write_text(text)
     talked = talk("Hi", f"/save {name}")
     assert why in talked.shown
@@ -359,21 +337,17 @@ def test_save_writes_over_no_other_file(talk, tmp_path, name):
     assert talked.code == Exit.USAGE
 
 
-def test_nothing_is_saved_before_something_was_said(talk, tmp_path):
-    """Nor without a name."""
+def test_save_needs_a_message_and_a_file_name(talk, tmp_path):
     talked = talk("/save new.yaml", "/save", "/undo")
     assert talked.shown.count("Nothing was said yet.") == 2
     assert "Name the file: /save FILE [NAME]" in talked.shown
     assert not (tmp_path / "new.yaml").exists()
 
 
-def test_a_bare_agent_is_talked_to_without_a_suite(talk, tmp_path):
-    """By its adapter and address, which a saved suite keeps."""
+def test_agent_without_a_suite_is_saved_with_its_address_and_options(talk, tmp_path):
     (tmp_path / "options.yaml").write_text("send: {body: {text: '{{message}}'}}\nreply: {text: $.text}\n")
-    options = {
-        "adapter": "http", "base_url": "http://localhost:9", "adapter_options": tmp_path / "options.yaml",
-    }  # fmt: skip
-    talk("Hi", "/save new.json", suite=None, **options)
+    options = {"base_url": "http://localhost:9", "adapter_options": tmp_path / "options.yaml"}
+    talk("Hi", "/save new.json", suite=None, adapter="http", **options)
     saved = json.loads((tmp_path / "new.json").read_text())
     assert (saved["adapter"], saved["baseUrl"]) == ("http", "http://localhost:9")
     assert saved["adapterOptions"] == {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.text"}}
@@ -381,7 +355,7 @@ def test_a_bare_agent_is_talked_to_without_a_suite(talk, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
+    [  # each before anything is sent
         ({"test": "nobody"}, "`test=`: 'nobody' is no test's name. Tests: 'Refund', 'Refund twice'."),
         ({"test": "fund"}, "`test=`: 'fund' is part of several names. Tests: 'Refund', 'Refund twice'."),
         ({"suite": None, "test": "x"}, "`test=`: names a test of a suite. Name the suite too."),
@@ -389,33 +363,24 @@ def test_a_bare_agent_is_talked_to_without_a_suite(talk, tmp_path):
         ({"suite": None}, "agentId"),
     ],
 )
-def test_an_agent_that_is_not_named_is_refused(talk, options, message):
-    """Before anything is sent."""
+def test_unknown_test_suite_or_agent_is_refused(talk, options, message):
     with pytest.raises(UsageError) as caught:
         talk("Hi", **options)
     assert message in str(caught.value)
 
 
-def test_workflows_integrations_and_errors_are_shown(talk):
-    """Of agents that report these; and why calls are unknown."""
-
+def test_workflows_integrations_and_errors_are_shown(folder):
     class Aui(Shop):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # the port's own
-            return Reply(
-                agent="",
-                latency_seconds=0,
-                workflows=("RETURN_REQUEST",),
-                integrations=(Integration(code="orders", status=500, error="down"),),
-                error_response=True,
-                error_detail="no orders",
-                tool_calls_partial=True,
-                trace_missing="the trace is late",
-            )
+            orders = Integration(code="orders", status=500, error="down")
+            trace = {"workflows": ("RETURN_REQUEST",), "integrations": (orders,)}
+            error = {"error_response": True, "error_detail": "no orders"}
+            missing = {"tool_calls_partial": True, "trace_missing": "the trace is late"}
+            return Reply(agent="", latency_seconds=0, **trace, **error, **missing)
 
-    parts = prepared(ChatSettings(suite="shop.yaml", provider="offline"), RunContext(ENVIRON))
+    parts, chat = prepare("Hi")
     shown = []
     parts.context.show = shown.append
-    chat = Chat(parts, LineReader(Input(b"Hi\n")), Stop(), is_terminal=False)
     asyncio.run(chat.talk(Participants(Aui())))
     assert shown[1].splitlines() == [
         "agent>",
@@ -430,16 +395,15 @@ def test_workflows_integrations_and_errors_are_shown(talk):
 def read_all(*pieces):
     async def lines():
         reader = LineReader(Input(*pieces))
-        found = []
+        lines = []
         while (line := await reader.next()) is not None:
-            found.append(line)
-        return found
+            lines.append(line)
+        return lines
 
     return asyncio.run(lines())
 
 
-def test_lines_are_read_however_they_come():
-    """In pieces, with the line ends and the mark of Windows' console, without an end, and in no UTF-8."""
+def test_lines_are_read_in_pieces_with_any_line_end_and_encoding():
     assert read_all("hä".encode()[:2], "hä".encode()[2:] + b"\nb\n", b"c") == ["hä", "b", "c"]
     assert read_all(b"\xef\xbb\xbfa\r\nb\r\n") == ["a", "b"]
     assert read_all(b"\xff\n") == ["\ufffd"]

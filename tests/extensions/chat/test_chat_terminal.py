@@ -56,7 +56,7 @@ class Terminal:
         os.write(self._ours, keys)
 
     def end(self):
-        """The exit code, once everything that was shown has been read, for which nobody else is there."""
+        """The exit code, after everything that was shown has been read."""
         try:
             while data := os.read(self._ours, 4096):
                 self.shown += data.decode(errors="replace")
@@ -66,8 +66,7 @@ class Terminal:
         return self._process.wait(timeout=300)
 
 
-def test_the_end_of_the_input_ends_the_session(tmp_path):
-    """Ctrl-D, on a line by itself."""
+def test_ctrl_d_ends_the_session(tmp_path):
     terminal = Terminal(tmp_path)
     terminal.wait_for("you>")
     terminal.type(b"hello\n")
@@ -79,7 +78,6 @@ def test_the_end_of_the_input_ends_the_session(tmp_path):
 
 @pytest.mark.parametrize("line", [b"hello\n", b"wait\n"], ids=["at the prompt", "during a reply"])
 def test_ctrl_c_ends_the_session(tmp_path, line):
-    """Whatever is waited for."""
     os.mkfifo(tmp_path / "waiting")
     terminal = Terminal(tmp_path)
     terminal.wait_for("you>")
