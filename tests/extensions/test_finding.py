@@ -82,47 +82,51 @@ def target(tmp_path_factory):
     return root
 
 
+@pytest.fixture
+def site(target, tmp_path):
+    """A copy of it, to install extensions into."""
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    return site
+
+
+def install(site, name="broken", **parts):
+    """Install an extension with these modules."""
+    (site / name).mkdir()
+    for part, text in ({"__init__": ""} | parts).items():
+        (site / name / f"{part}.py").write_text(text)
+
+
 def run(root, *args, cwd, path=(), **env):
-    """The command line of a package elsewhere."""
+    """Run the command line of a package elsewhere."""
     env = CLEAN_ENV | {"PYTHONPATH": os.pathsep.join(map(str, (root, *path)))} | env
     command = [sys.executable, "-m", "ci_evals", *args]
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_all_of_ours_are_installed():
-    """By the same lines that the standard library reads."""
+def test_all_own_extensions_are_found_as_the_standard_library_finds_them():
     lines = metadata.entry_points(group=GROUP)
     assert sorted(installed().names()) == sorted(line.name for line in lines)
     folder = Path(ci_evals.__file__).parent / "extensions"
     assert {*installed().names()} == {path.parent.name for path in folder.glob("*/__init__.py")}
-    found = {(line.name, line.module) for line in entry_points(GROUP, installation_folders())}
-    assert found == {(line.name, line.value) for line in lines}
+    points = {(line.name, line.module) for line in entry_points(GROUP, installation_folders())}
+    assert points == {(line.name, line.value) for line in lines}
 
 
-def test_one_of_others_is_found_like_ours(target, tmp_path):
-    """Its command is listed, has its options, and works."""
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
-    write_extension(site)
+def test_command_of_an_installed_extension_is_listed_and_must_end_orderly(site, tmp_path):
+    package = write_extension(site)
     assert "greet " in run(site, "--help", cwd=tmp_path).stdout
     assert run(site, "greet", "--who=Ada", cwd=tmp_path).stdout == "Hello Ada\n"
-
-
-def test_a_command_that_is_gone_has_no_verdict(target, tmp_path):
-    """As with our commands, only an orderly end passes: code that it runs may end the process with 0."""
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
-    package = write_extension(site)
+    # As with our commands, only an orderly end passes: code that it runs may end the process with 0.
     text = (package / "commands.py").read_text()
-    (package / "commands.py").write_text(
-        text.replace("context.show", "__import__('os')._exit(0) or context.show")
-    )
+    exits = text.replace("context.show", "__import__('os')._exit(0) or context.show")
+    (package / "commands.py").write_text(exits)
     ran = run(site, "greet", cwd=tmp_path)
     assert ran.returncode == 3
     assert "ended without a verdict" in ran.stderr
 
 
-def test_files_of_a_checkout_add_none(target, tmp_path):
+def test_extensions_in_a_checkout_are_not_loaded(target, tmp_path):
     """Neither in the current folder nor in one that PYTHONPATH names, as an installation leaves them."""
     checkout = tmp_path / "checkout"
     write_extension(checkout, line=False)
@@ -136,22 +140,14 @@ def test_files_of_a_checkout_add_none(target, tmp_path):
         assert "noise " in ran.stdout
         assert ran.stderr == ""
     script = [sys.executable, str(Path(ci_evals.__file__).parents[1] / "entrypoint.py"), "--help"]
-    ran = subprocess.run(
-        script,
-        cwd=checkout,
-        env=CLEAN_ENV | {"PYTHONPATH": str(checkout)},
-        capture_output=True,
-        text=True,
-        check=True,
+    env = CLEAN_ENV | {"PYTHONPATH": str(checkout)}
+    assert (
+        b"greet" not in subprocess.run(script, cwd=checkout, env=env, capture_output=True, check=True).stdout
     )
-    assert "greet" not in ran.stdout
 
 
-def test_the_page_shows_one_that_works(target, tmp_path):
-    """And names every part that there is."""
+def test_example_extension_of_the_page_works_and_all_parts_are_named_there(site, tmp_path):
     (line,) = tomllib.loads(blocks("toml", PAGE)[0])["project"]["entry-points"][GROUP].items()
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
     write_lines(site, " = ".join(line))
     (site / line[1]).mkdir()
     for name, text in re.findall(r'^```python title="(.*?)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL):
@@ -173,7 +169,7 @@ def test_the_page_shows_one_that_works(target, tmp_path):
     check_provider(site, tmp_path)
     listed = {code(part): re.findall(r"`(\w+)", names) for part, names, _ in table("part", PAGE)}
     assert {part: set(names) for part, names in listed.items()} == {
-        part: set(names) for part, names in NEEDED.items()
+        part: {*names} for part, names in NEEDED.items()
     }
 
 
@@ -223,10 +219,7 @@ def check_provider(site, folder):
 
 BROKEN = {
     "it is gone": (None, "ModuleNotFoundError: No module named 'broken'"),
-    "it needs what is missing": (
-        "import weather_station",
-        "ModuleNotFoundError: No module named 'weather_station'",
-    ),
+    "it needs what is missing": ("import weather", "ModuleNotFoundError: No module named 'weather'"),
     "it is no Python": ("def", "SyntaxError: "),
     "it ends the program": ("raise SystemExit('bye')", "SystemExit: bye"),
     "it has no commands": ("", "ImportError: broken.commands has no COMMANDS"),
@@ -236,17 +229,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_failing_extension_is_named_and_the_rest_works(target, tmp_path, case):
-    """Once, on standard error, with the reason."""
+def test_failing_extension_is_named_once_with_the_reason_and_the_rest_works(site, tmp_path, case):
     code, reason = BROKEN[case]
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
     write_extension(site)
     write_lines(site, "broken = broken")
     if code is not None:
-        (site / "broken").mkdir()
-        (site / "broken/__init__.py").write_text("")
-        (site / "broken/commands.py").write_text(code)
+        install(site, commands=code)
     ran = run(site, "greet", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (0, "Hello all\n")
     assert ran.stderr.count("was not loaded") == 1
@@ -254,13 +242,9 @@ def test_failing_extension_is_named_and_the_rest_works(target, tmp_path, case):
     assert reason in ran.stderr
 
 
-def test_a_reason_is_shown_without_secrets(target, tmp_path):
-    """The code of others may quote what it finds in the environment."""
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
+def test_failure_of_an_extension_is_shown_without_secrets(site, tmp_path):
     write_lines(site, "broken = broken")
-    (site / "broken").mkdir()
-    (site / "broken/__init__.py").write_text("import os; raise ValueError(os.environ['OPENAI_API_KEY'])")
+    install(site, __init__="import os; raise ValueError(os.environ['OPENAI_API_KEY'])")
     ran = run(site, "schema", cwd=tmp_path, OPENAI_API_KEY="sk-0123456789abcdef", GITHUB_ACTIONS="true")
     json.loads(ran.stdout)
     assert ran.stderr.startswith("::warning title=ci-evals::the extension 'broken' of acme was not loaded: ")
@@ -285,8 +269,7 @@ def step_environment(site, cwd, **env):
     return json.loads(ran.stdout)
 
 
-def test_secrets_of_our_providers_need_no_extension(target, tmp_path):
-    """They are hidden from steps and reports where the extension of the provider is not installed."""
+def test_secrets_of_known_providers_are_hidden_without_their_extension(target, tmp_path):
     tokens = {
         "CLAUDE_CODE_OAUTH_TOKEN": "token-of-claude-1",
         "COPILOT_GITHUB_TOKEN": "token-of-copilot-2",
@@ -300,21 +283,15 @@ def test_secrets_of_our_providers_need_no_extension(target, tmp_path):
 
 
 @pytest.mark.parametrize("part", ["providers", "result"])
-def test_secrets_of_a_broken_extension_are_unknown(target, tmp_path, part):
-    """Steps see no variable named like a secret: it may be its provider's, whichever part broke first."""
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
+def test_broken_extension_hides_all_secret_looking_variables_from_steps(site, tmp_path, part):
     write_lines(site, "broken = broken")
-    (site / "broken").mkdir()
-    (site / "broken/__init__.py").write_text("")
-    (site / f"broken/{part}.py").write_text("raise ValueError('broken')")
+    install(site, **{part: "raise ValueError('broken')"})
     seen, _ = step_environment(site, tmp_path, ACME_API_KEY="acme-key-1", SHOP_URL="https://shop.example.com")
     assert "ACME_API_KEY" not in seen
     assert seen["SHOP_URL"] == "https://shop.example.com"
 
 
-def test_a_name_counts_once(tmp_path, monkeypatch):
-    """Nobody's extension takes the place of another's: the second is named."""
+def test_second_extension_of_a_name_is_not_loaded_and_own_extensions_come_first(tmp_path, monkeypatch):
     write_extension(tmp_path, "first_of_name", "greet")
     write_extension(tmp_path, "second_of_name", "wave")
     monkeypatch.syspath_prepend(tmp_path)
@@ -324,43 +301,19 @@ def test_a_name_counts_once(tmp_path, monkeypatch):
     for _ in range(2):
         assert [module.__name__ for module in extensions.parts("commands")] == ["first_of_name.commands"]
     assert warnings == ["the extension 'x' of b was not loaded: a has an extension of this name"]
-
-
-def test_ours_come_first():
-    """Also before packages whose names do."""
-    lines = [
-        EntryPoint("noise", "theirs", "acme"),
-        EntryPoint("noise", "ci_evals.extensions.noise", "ci-evals"),
-    ]
-    extensions = Extensions(lines)
+    own = EntryPoint("noise", "ci_evals.extensions.noise", "ci-evals")
+    extensions = Extensions([EntryPoint("noise", "theirs", "acme"), own])
     extensions.warn = lambda _: None
     assert [module.__name__ for module in extensions.parts("result")] == ["ci_evals.extensions.noise.result"]
 
 
-def test_an_option_of_another_kind_is_a_failure(target, tmp_path):
-    """`run` works without it."""
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
-    write_lines(site, "broken = broken")
-    (site / "broken").mkdir()
-    (site / "broken/run_hook.py").write_text("OPTIONS = ('--x',)\nis_asked = check = elsewhere = print\n")
-    ran = run(site, "run", "--help", cwd=tmp_path)
-    assert "broken.run_hook has an option that is no `Option`" in ran.stderr
-    assert "--min-score" in ran.stdout
+AFTER_RUN = "OPTIONS = ()\n\n\ndef is_asked(settings):\n    return True\n\n\ndef check(*_):\n    pass\n\n\n"
 
 
-def test_results_that_cannot_be_sent_leave_the_verdict(target, tmp_path):
-    """Whatever an extension raises, and before or after it has begun."""
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
+def test_failing_export_of_an_extension_does_not_change_the_verdict(site, tmp_path):
     write_lines(site, "late = late\nsudden = sudden")
-    part = "OPTIONS = ()\n\n\ndef is_asked(settings):\n    return True\n\n\ndef check(*_):\n    pass\n\n\n"
-    for name, send in (
-        ("late", "async def send(*_):\n    raise ValueError('no route')\n"),
-        ("sudden", "def send(*_):\n    raise KeyError('address')\n"),
-    ):
-        (site / name).mkdir()
-        (site / name / "after_run.py").write_text(part + send)
+    install(site, "late", after_run=AFTER_RUN + "async def send(*_):\n    raise ValueError('no route')\n")
+    install(site, "sudden", after_run=AFTER_RUN + "def send(*_):\n    raise KeyError('address')\n")
     ran = run(site, "run", "demo:hr", "--provider=offline", cwd=tmp_path)
     assert "the results were not exported: ValueError: no route" in ran.stderr
     assert "the results were not exported: KeyError: 'address'" in ran.stderr
@@ -368,34 +321,35 @@ def test_results_that_cannot_be_sent_leave_the_verdict(target, tmp_path):
     assert ran.returncode == results["gate"]["exitCode"]
 
 
-def test_a_kind_of_agent_that_is_none_is_a_failure(target, tmp_path):
-    """Other adapters work without it."""
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
+OPTION = "OPTIONS = ('--x',)\nis_asked = check = elsewhere = print\n"
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "args", "message"),
+    [
+        ("run_hook", OPTION, ("run", "--help"), "broken.run_hook has an option that is no `Option`"),
+        ("agent_kinds", "KINDS = {'x': 'y'}", ("validate", "demo:hr"), "has a kind that is no `AgentKind`"),
+    ],
+)
+def test_invalid_option_or_agent_kind_of_an_extension_is_named(site, tmp_path, part, text, args, message):
     write_lines(site, "broken = broken")
-    (site / "broken").mkdir()
-    (site / "broken/agent_kinds.py").write_text("KINDS = {'x': 'y'}")
-    ran = run(site, "validate", "demo:hr", cwd=tmp_path)
-    assert "broken.agent_kinds has a kind that is no `AgentKind`" in ran.stderr
+    install(site, **{part: text})
+    ran = run(site, *args, cwd=tmp_path)
+    assert message in ran.stderr
     assert ran.returncode == 0
+    assert part != "run_hook" or "--min-score" in ran.stdout
 
 
-def test_a_kind_under_the_name_of_another_is_refused(target, tmp_path):
-    """Either may be meant."""
-    site = tmp_path / "copy"
-    shutil.copytree(target, site, symlinks=True)
+def test_adapter_name_that_two_packages_provide_is_refused(site, tmp_path):
     write_lines(site, "double = double")
-    (site / "double").mkdir()
-    (site / "double/agent_kinds.py").write_text(
-        "from ci_evals.agent_registry import AgentKind\nKINDS = {'aui': AgentKind(about='another')}\n"
-    )
+    kinds = "from ci_evals.agent_registry import AgentKind\nKINDS = {'aui': AgentKind(about='another')}\n"
+    install(site, "double", agent_kinds=kinds)
     ran = run(site, "validate", "demo:hr", cwd=tmp_path)
     assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
     assert "the adapter 'aui' is in ci_evals.agents and in double: uninstall one of them" in ran.stderr
 
 
-def test_an_adapter_whose_extension_is_missing_is_no_adapter(target, tmp_path):
-    """The suite that names it says so, and nothing is played."""
+def test_adapter_of_a_missing_extension_is_unknown(target, tmp_path):
     suite = {"name": "s", "adapter": "rasa", "tests": [TEST]}
     (tmp_path / "s.json").write_text(json.dumps(suite))
     for command in ("validate", "run"):
@@ -404,8 +358,7 @@ def test_an_adapter_whose_extension_is_missing_is_no_adapter(target, tmp_path):
         assert "s.json:1:26: adapter: 'rasa' is not an adapter; available: aui, " in ran.stderr
 
 
-def test_in_python_a_failure_is_a_warning():
-    """Where no command line is there to say it."""
+def test_failing_extension_is_a_runtime_warning_in_python():
     extensions = Extensions([EntryPoint("x", "no_such_module", "a")])
     with pytest.warns(RuntimeWarning, match="the extension 'x' of a was not loaded: ModuleNotFoundError"):
         assert list(extensions.parts("result")) == []
@@ -413,8 +366,7 @@ def test_in_python_a_failure_is_a_warning():
     assert list(extensions.parts("report")) == []
 
 
-def test_lines_are_read_as_installers_write_them(tmp_path):
-    """With sections of others, comments, blanks, and bytes that are no text."""
+def test_entry_points_files_are_read_with_comments_and_invalid_bytes(tmp_path):
     write_lines(tmp_path, "# none\n; none\n\n a.b=c.d \nno line\n[other]\nx = y", "Some_Thing-2.0.dist-info")
     (tmp_path / "broken-1.dist-info").mkdir()
     (tmp_path / "broken-1.dist-info/entry_points.txt").write_bytes(f"[{GROUP}]\nz = z\xff".encode("latin-1"))
