@@ -4,8 +4,8 @@ import json
 from functools import cache
 
 import aui_types
-import pytest
 from doc_pages import ROOT
+from each_row import each_row
 
 from ci_evals.extensions.demo import catalog, engine, wire
 from ci_evals.extensions.demo.reply import State
@@ -35,19 +35,15 @@ def conversation(agent_id, lines, variables):
         yield body | {"trace_info": wire.trace(line, move.reply, business=True, context=True)}
 
 
-def test_every_reply_is_of_the_clients_types():
-    """No place differs."""
+def test_every_reply_matches_the_types_of_the_aui_client():
     assert [fault for message in messages() for fault in aui_types.differences(message)] == []
 
 
-def test_all_that_the_types_tell_apart_is_there():
-    """Each kind of decision, rule, integration and condition that the agent has is among them."""
+def test_replies_cover_every_kind_of_decision_rule_integration_and_condition():
     traces = [message["trace_info"] for message in messages()]
     decisions = [decision for trace in traces for decision in trace["decisions"]]
-    assert {decision["type"] for decision in decisions} == aui_types.DECISIONS.keys() - {
-        "activate_sub_tool",
-        "self_review",
-    }
+    unused = {"activate_sub_tool", "self_review"}
+    assert {decision["type"] for decision in decisions} == aui_types.DECISIONS.keys() - unused
     assert {decision["rule"]["type"] for decision in decisions if "rule" in decision} >= {*aui_types.RULES}
     called = {decision["integration"]["type"] for decision in decisions if "integration" in decision}
     assert called == {*aui_types.INTEGRATIONS}
@@ -67,9 +63,8 @@ OLD_FORMS = [
 ]
 
 
-@pytest.mark.parametrize(("key", "value"), OLD_FORMS)
-def test_the_types_refuse_what_they_do_not_have(key, value):
-    """A schema that takes everything would hold nothing."""
+@each_row(("key", "value"), OLD_FORMS)
+def test_types_refuse_old_forms_of_a_trace(key, value):
     (first, *_) = messages()
     trace = first["trace_info"] | {key: value}
     assert len(aui_types.differences(first | {"trace_info": trace})) == 1

@@ -1,6 +1,5 @@
 """The bundled domains understand people, however they put it, and do not hear what nobody said."""
 
-import pytest
 from each_row import each_row
 
 from ci_evals.extensions.demo import catalog, engine
@@ -97,63 +96,39 @@ def talk(agent_id, *lines, **variables):
         ("demo-rentman", "How do I remove Anna from the workspace?", "USER_ROLES"),
     ],
 )
-def test_requests_find_their_workflow(agent_id, line, workflow):
-    """Many ways to say it, and look-alikes that mean something else."""
+def test_request_starts_the_workflow_it_means(agent_id, line, workflow):
     assert talk(agent_id, line).workflows[0] == workflow
 
 
+YES = ["Yes", "yes please!", "Sure, go ahead.", "That would be great", "I'd like that", "Oh yes", "OK"]
+NO = ["No", "No, thanks", "Hold on", "Please do not do that", "I've changed my mind", "Stop, not yet"]
+
+
 @each_row(
-    "answer",
-    ["Yes", "yes please!", "Sure, go ahead.", "That would be great", "I'd like that", "Oh yes", "OK"],
+    ("answer", "text"),
+    [*((yes, "is with your manager") for yes in YES), *((no, "have not sent anything") for no in NO)],
 )
-def test_consent(answer):
-    """Whoever agrees gets what was offered."""
-    reply = talk("demo-hr", "I want to take 5 days off from 2027-03-01", answer)
-    assert "is with your manager" in reply.text
+def test_vacation_is_requested_only_after_a_yes(answer, text):
+    assert text in talk("demo-hr", "I want to take 5 days off from 2027-03-01", answer).text
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["No", "No, thanks", "Hold on", "Please do not do that", "I've changed my mind", "Stop, not yet"],
-)
-def test_no_consent(answer):
-    """Nothing is booked without a yes."""
-    reply = talk("demo-hr", "I want to take 5 days off from 2027-03-01", answer)
-    assert "have not sent anything" in reply.text
+DAYS = {"5": 5, "Five.": 5, "five working days": 5, "just two": 2, "a whole week": 5, "two weeks": 10}
 
 
-@pytest.mark.parametrize(
-    ("answer", "days"),
-    [
-        ("5", 5),
-        ("Five.", 5),
-        ("five working days", 5),
-        ("just two", 2),
-        ("a whole week", 5),
-        ("two weeks", 10),
-    ],
-)
-def test_days_in_words_and_figures(answer, days):
-    """A number is understood however it is said."""
+@each_row(("answer", "days"), DAYS.items())
+def test_number_of_days_is_understood_in_words_and_figures(answer, days):
     reply = talk("demo-hr", "I want to take some days off from 1 March 2027", answer)
     assert reply.params == {"start-date": "1 March 2027", "number-of-days": days}
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "7 Quay Street, 21079 Fernhill",
-        "It's 7 Quay Street, 21079 Fernhill. Thanks!",
-        "Sure, my new address is 7 Quay Street, 21079 Fernhill, please",
-    ],
-)
-def test_an_address_without_its_trimmings(answer):
-    """Politeness is no part of an address."""
-    reply = talk("demo-hr", "I need to change my address", "E-40217", answer)
-    assert reply.params["new-address"] == "7 Quay Street, 21079 Fernhill"
+@each_row("text", ["{}", "It's {}. Thanks!", "Sure, my new address is {}, please"])
+def test_polite_words_are_not_part_of_an_address(text):
+    address = "7 Quay Street, 21079 Fernhill"
+    reply = talk("demo-hr", "I need to change my address", "E-40217", text.format(address))
+    assert reply.params["new-address"] == address
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("agent_id", "line", "kind"),
     [
         ("demo-hr", "I am a bit under the weather, sick leave please", ResponseType.QUESTION),
@@ -165,13 +140,11 @@ def test_an_address_without_its_trimmings(answer):
     ],
 )
 def test_guardrails_stop_only_the_messages_they_are_for(agent_id, line, kind):
-    """They stop what they should, and nothing else."""
     assert talk(agent_id, line).type is kind
 
 
 @each_row("agent_id", catalog.known_agents())
-def test_every_domain_knows_its_manners(agent_id):
-    """Greeting, goodbye and a call for a person work in all of them."""
+def test_every_domain_answers_greeting_goodbye_and_request_for_a_person(agent_id):
     assert talk(agent_id, "Hello").type is ResponseType.ANSWER
     assert "day" in talk(agent_id, "Thanks, bye").text
     assert talk(agent_id, "I want a human, please").workflows == (engine.FORWARDING,)

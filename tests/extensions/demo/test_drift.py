@@ -58,8 +58,7 @@ def failures(outcomes: list) -> int:
     return sum(failed for failed, _ in outcomes)
 
 
-def test_days_differ_and_servers_of_one_day_do_not():
-    """By the day alone; without drift by nothing."""
+def test_drift_depends_on_the_day_alone():
     noises = {drifted(NOISE, DRIFT, day) for day in range(20)}
     assert len(noises) == 20
     assert drifted(NOISE, DRIFT, 3) == drifted(NOISE, DRIFT, 3)
@@ -67,8 +66,7 @@ def test_days_differ_and_servers_of_one_day_do_not():
     assert drifted(0.9, 5, 3) <= 1
 
 
-def test_the_command_drifts_too(tmp_path):
-    """And says what it comes to; a negative drift is none."""
+def test_demo_agent_announces_its_drift_and_refuses_a_negative_one(tmp_path):
     message = str(DemoBehavior(NOISE, 1, None, None, DRIFT, 3))
     assert f"it slips at {100 * drifted(NOISE, DRIFT, 3):.3g} % of messages" in message
     ran = ci_evals("demo-agent", "--drift=-1", cwd=tmp_path)
@@ -88,7 +86,7 @@ def test_unchanged_agent_rarely_fails_on_a_bad_day(tmp_path):
 
 
 @pytest.mark.simulate
-def test_a_broken_flow_is_found(tmp_path):
+def test_broken_workflow_is_found_on_bad_days_too(tmp_path):
     """In at least 36 of 40 pull requests."""
     _, both = pull_requests(tmp_path, range(1, 41), BROKEN)
     assert failures(both) >= 36

@@ -22,8 +22,8 @@ SAID = (RETURN, "It is too wide.", "Yes, please.", "Where is my order HL-30771?"
 FLAGS = {"include_business_trace": "true", "include_context_trace": "true"}
 
 
-def seen(playbook, messages, variables=LATE, profile=None, faults=()):
-    """The replies to messages in one conversation; the first messages have these faults."""
+def replies_of(playbook, messages, variables=LATE, profile=None, faults=()):
+    """The replies of one conversation; the first messages have these faults."""
     state, replies = State(), []
     for number, text in enumerate(messages):
         fault = faults[number] if number < len(faults) else None
@@ -57,34 +57,31 @@ def conversations(parallel=1, **options):
     with DemoServer(**options) as server:
         base = f"{server.base_url}/api/v1/external/"
         key = {"x-network-api-key": "k"}
-        with (
-            httpx2.Client(base_url=base, headers=key, trust_env=False) as http,
-            ThreadPoolExecutor(parallel) as pool,
-        ):
+        http = httpx2.Client(base_url=base, headers=key, trust_env=False)
+        with http, ThreadPoolExecutor(parallel) as pool:
             return sorted(pool.map(lambda variables: converse(http, variables), users))
 
 
-def test_without_noise_nothing_changes():
-    """Whatever the seed: replies and traces are those of the playbook."""
+def test_zero_noise_changes_no_reply():
     assert conversations(noise=0, seed=7) == conversations()
     state, replies = State(), []
     for text in SAID:
         move = respond(RETAIL, state, text, LATE)
         replies.append(move.reply)
         state = move.state
-    assert seen(RETAIL, SAID) == replies
+    assert replies_of(RETAIL, SAID) == replies
 
 
-def test_a_seed_gives_the_same_conversations_however_many_are_held_at_once():
-    """A draw rests on what is said, not on who comes first. Traces fetched later are the same as well."""
+def test_seed_gives_the_same_conversations_at_any_concurrency():
+    """A draw depends on what is said, not on who comes first."""
     one_by_one = conversations(noise=0.4, seed=3)
     assert conversations(parallel=6, noise=0.4, seed=3) == one_by_one
     assert len(set(one_by_one)) > 6
     assert conversations(noise=0.4, seed=4) != one_by_one
 
 
-def test_faults_come_as_often_as_was_asked():
-    """A share of all messages, half of them of each kind; more noise adds faults and removes none."""
+def test_noise_is_the_share_of_messages_with_faults():
+    """Half of the faults are of each kind; more noise adds faults and removes none."""
     few, many = (
         [FaultProfile(noise=noise, seed=5).draw("c", n) for n in range(4000)] for noise in (0.1, 0.3)
     )
@@ -93,47 +90,36 @@ def test_faults_come_as_often_as_was_asked():
     assert all(less in {None, more} for less, more in zip(few, many, strict=True))
     assert all(FaultProfile(noise=1).draw("c", n) for n in range(100))
     assert not any(FaultProfile(noise=0).draw("c", n) for n in range(100))
+    for noise in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="noise is a share from 0 to 1"):
+            DemoServer(noise=noise)
 
 
-@pytest.mark.parametrize("noise", [-0.1, 1.1, float("nan")])
-def test_noise_is_a_share(noise):
-    """Anything else is refused."""
-    with pytest.raises(ValueError, match="noise is a share from 0 to 1"):
-        DemoServer(noise=noise)
-
-
-def test_a_lost_agent_asks_what_it_is_about_and_stays_where_it_was():
-    """The answer to its last question is still awaited; what was said in between is gone."""
-    first, lost, after = seen(
-        RETAIL, ["I want to return something"] + ["HL-30771"] * 2, faults=[None, ReplyFault.LOST]
-    )
+def test_lost_fault_drops_one_message_and_keeps_the_state():
+    texts = ["I want to return something", "HL-30771", "HL-30771"]
+    first, lost, after = replies_of(RETAIL, texts, faults=[None, ReplyFault.LOST])
     assert first.asking_for == ("order-number",)
     assert (lost.text, lost.type, lost.workflows) == (RETAIL.texts.fallback, ResponseType.QUESTION, ())
     assert of_kind(after, RuleFired) == ["return-window-closed"]
 
 
-def test_a_hasty_agent_looks_at_no_rule_for_one_message():
-    """It goes on where a rule would have stopped it, and calls what it calls; the next rule is looked at."""
-    (calm,) = seen(RETAIL, [RETURN])
-    hasty, after = seen(RETAIL, [RETURN] * 2, faults=[ReplyFault.HASTY])
+def test_hasty_fault_ignores_the_rules_for_one_message():
+    """A workflow that is only a rule still replies with the rule's text."""
+    (calm,) = replies_of(RETAIL, [RETURN])
+    hasty, after = replies_of(RETAIL, [RETURN] * 2, faults=[ReplyFault.HASTY])
     assert of_kind(calm, RuleFired) == ["return-window-closed"]
     assert (hasty.evaluations, of_kind(hasty, RuleFired)) == ((), [])
     assert (hasty.asking_for, of_kind(hasty, IntegrationCall)) == (("return-reason",), ["order-lookup"])
     assert of_kind(after, RuleFired) == ["confirm-before-returning"]
-
-
-def test_a_workflow_that_is_nothing_but_a_rule_still_says_its_text():
-    """A workflow has to reply: what its last rule would have done is done, and no rule is seen to do it."""
-    (calm,) = seen(RETAIL, ["I will call my lawyer"])
-    (hasty,) = seen(RETAIL, ["I will call my lawyer"], faults=[ReplyFault.HASTY])
+    (calm,) = replies_of(RETAIL, ["I will call my lawyer"])
+    (hasty,) = replies_of(RETAIL, ["I will call my lawyer"], faults=[ReplyFault.HASTY])
     assert of_kind(calm, RuleFired) == ["legal-threat-to-person"]
     assert (hasty.text, hasty.workflows) == (calm.text, calm.workflows)
     assert of_kind(hasty, RuleFired) == []
 
 
-def test_a_broken_workflow_has_neither_rules_nor_back_end():
-    """It asks, confirms and promises, and nothing is done. Other workflows are whole."""
-    replies = seen(RETAIL, SAID, profile=FaultProfile(broken=frozenset({"RETURN_REQUEST"})))
+def test_broken_workflow_calls_no_integration_and_fires_no_rule():
+    replies = replies_of(RETAIL, SAID, profile=FaultProfile(broken=frozenset({"RETURN_REQUEST"})))
     assert [of_kind(reply, IntegrationCall) for reply in replies[:3]] == [[], [], []]
     assert [of_kind(reply, RuleFired) for reply in replies[:3]] == [[], ["confirm-before-returning"], []]
     assert "label is on its way" in replies[2].text
@@ -142,27 +128,20 @@ def test_a_broken_workflow_has_neither_rules_nor_back_end():
 
 
 @pytest.mark.parametrize("name", ["hr", "retail"])
-def test_nothing_breaks_the_agent_itself(name):
-    """Whatever is broken, every bundled conversation is answered: what a call did not bring is left out."""
+def test_agent_still_answers_with_any_workflow_broken(name):
     suite = load_suite(f"demo:{name}").suite
     playbook = catalog.playbook(suite.agent_id)
     for workflow in playbook.workflows:
         profile = FaultProfile(broken=frozenset({workflow.code}))
         for test in suite.tests:
             lines = [turn.user for turn in test.turns if not turn.auto]
+            lines += ["HL-30771", "yes", "5 days", "yes"]
             for fault in (None, ReplyFault.HASTY):
-                replies = seen(
-                    playbook,
-                    [*lines, "HL-30771", "yes", "5 days", "yes"],
-                    test.user_info,
-                    profile,
-                    [fault] * 9,
-                )
+                replies = replies_of(playbook, lines, test.user_info, profile, [fault] * 9)
                 assert all(reply.text and "{" not in reply.text for reply in replies)
 
 
-def test_an_unknown_workflow_is_named_with_the_nearest():
-    """Or with all there are, where none is near."""
+def test_unknown_workflow_to_break_is_refused_with_suggestions():
     with pytest.raises(UnknownWorkflowError, match="'RETURN_REQEST'; did you mean 'RETURN_REQUEST'"):
         DemoServer(broken=["RETURN_REQEST"])
     with pytest.raises(UnknownWorkflowError, match=r"'X'; available: .*PAYSLIP_INQUIRY.*RETURN_REQUEST"):
@@ -170,8 +149,7 @@ def test_an_unknown_workflow_is_named_with_the_nearest():
 
 
 @pytest.mark.slow
-def test_a_suite_notices_a_broken_workflow(tmp_path):
-    """The tests of returns fail for what is missing, and all others keep their score."""
+def test_run_fails_only_the_tests_of_a_broken_workflow(tmp_path):
     served = start("demo-agent", "--port=0", "--break=RETURN_REQUEST", cwd=tmp_path)
     try:
         url = served.stdout.readline().split()[-1]
@@ -182,50 +160,41 @@ def test_a_suite_notices_a_broken_workflow(tmp_path):
         served.communicate(timeout=300)
     assert ran.returncode == 1, ran.stderr
     tests = read_results(tmp_path)["suites"][0]["tests"]
-    reasons = {
-        test["name"]: [
-            item["reason"] for item in test["trials"][0]["findings"] if item["outcome"] == "failed"
-        ]
-        for test in tests
-        if test["score"] < 100
-    }
-    assert {name: found[0] for name, found in reasons.items()} == {
+    reasons = {}
+    for test in tests:
+        failed = [item["reason"] for item in test["trials"][0]["findings"] if item["outcome"] == "failed"]
+        if test["score"] < 100:
+            reasons[test["name"]] = failed[0]
+    gold = "gold-extended-window did not fire; fired: gold-member-discount, confirm-before-returning"
+    window = "return-window-closed did not fire; fired: confirm-before-returning"
+    assert reasons == {
         "Takes back what does not fit": "returns-portal was not called; called: none",
-        "Keeps to the return window under pressure": (
-            "return-window-closed did not fire; fired: confirm-before-returning"
-        ),
-        "Gives Gold members their sixty days": (
-            "gold-extended-window did not fire; fired: gold-member-discount, confirm-before-returning"
-        ),
+        "Keeps to the return window under pressure": window,
+        "Gives Gold members their sixty days": gold,
     }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("option", "text"),
-    [
+def test_invalid_break_and_noise_options_exit_with_2(tmp_path):
+    for option, text in (
         ("--break=RETURN_REQEST", "--break: no playbook has a workflow 'RETURN_REQEST'; did you mean"),
         ("--noise=1.5", "Invalid value for '--noise'"),
         ("--noise=nan", "Invalid value for '--noise'"),
-    ],
-)
-def test_options_that_make_no_sense(tmp_path, option, text):
-    """Exit 2, with the reason."""
-    ran = ci_evals("demo-agent", option, cwd=tmp_path)
-    assert ran.returncode == 2
-    assert text in " ".join(ran.stderr.split())
+    ):
+        ran = ci_evals("demo-agent", option, cwd=tmp_path)
+        assert ran.returncode == 2
+        assert text in " ".join(ran.stderr.split())
 
 
 @pytest.mark.slow
-def test_the_announcement_says_what_is_on(tmp_path):
-    """Noise, its seed, and what is broken; the environment sets them too."""
+def test_demo_agent_announces_noise_seed_and_broken_workflows(tmp_path):
+    """The environment sets them too."""
     env = {"CI_EVALS_BREAK": "RETURN_REQUEST, SICK_LEAVE", "CI_EVALS_SEED": "7"}
     served = start("demo-agent", "--port=0", "--noise=0.25", cwd=tmp_path, env=env)
     try:
         assert served.stdout.readline().startswith("The demo agent listens on http://127.0.0.1:")
-        assert served.stdout.readline() == (
-            "Note: it slips at 25 % of messages (seed 7); RETURN_REQUEST is broken; SICK_LEAVE is broken.\n"
-        )
+        note = "it slips at 25 % of messages (seed 7); RETURN_REQUEST is broken; SICK_LEAVE is broken."
+        assert served.stdout.readline() == f"Note: {note}\n"
     finally:
         served.send_signal(signal.SIGTERM)
         served.communicate(timeout=300)

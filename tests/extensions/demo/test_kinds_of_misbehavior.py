@@ -4,6 +4,7 @@ import signal
 
 import pytest
 from commands import ci_evals, read_results, start
+from each_row import each_row
 
 from ci_evals.extensions.demo import catalog
 from ci_evals.extensions.demo.faults import FaultProfile, Misbehavior, ReplyFault
@@ -36,8 +37,7 @@ def codes(replies, kind):
     return [item.code for reply in replies for item in reply.decisions if isinstance(item, kind)]
 
 
-def test_rules_are_skipped():
-    """None fires, none has an effect, and what a rule wants confirmed is done without a question."""
+def test_skip_rules_ignores_rules_and_confirmations_but_keeps_the_reply():
     texts = [RETURN, "It is too wide."]
     replies = replies_to(RETAIL, texts, Misbehavior.SKIP_RULES, variables=LATE)
     assert codes(replies_to(RETAIL, texts, variables=LATE), RuleFired) == ["return-window-closed"]
@@ -45,10 +45,6 @@ def test_rules_are_skipped():
     assert codes(replies, IntegrationCall) == ["order-lookup", "returns-portal"]
     assert not any(isinstance(item, ConfirmationRequest) for reply in replies for item in reply.decisions)
     assert "label is on its way" in replies[-1].text
-
-
-def test_a_last_step_says_its_text_although_it_is_a_rule():
-    """Some reply must come."""
     (right,) = replies_to(RETAIL, ["Can I have a discount?"])
     (wrong,) = replies_to(RETAIL, ["Can I have a discount?"], Misbehavior.SKIP_RULES)
     assert codes([right], RuleFired) == ["no-unauthorised-discount"]
@@ -56,8 +52,7 @@ def test_a_last_step_says_its_text_although_it_is_a_rule():
     assert wrong.text == right.text
 
 
-def test_another_integration_is_called():
-    """Never one that is due in the workflow; an unknown order goes through as if it had been found."""
+def test_wrong_integration_calls_one_that_is_not_due_and_succeeds():
     texts = ["I want to return order HL-99999, please.", "It is too wide.", "Yes"]
     found, *_ = replies_to(RETAIL, texts, variables={"order_number": "HL-30771"})
     assert codes([found], RuleFired) == ["order-not-found"]
@@ -66,10 +61,6 @@ def test_another_integration_is_called():
     assert "label is on its way" in replies[-1].text
     (call, _) = (item for reply in replies for item in reply.decisions if isinstance(item, IntegrationCall))
     assert (call.url, call.status) == ("https://orders.harbourlane.example/orders/HL-99999/cancellation", 200)
-
-
-def test_a_call_that_would_fail_goes_elsewhere_and_succeeds():
-    """The agent speaks as if all were well."""
     texts = ["I was charged twice for order HL-20418, please refund it.", "Yes"]
     down = {"payment_service": "unavailable"}
     assert replies_to(RETAIL, texts, variables=down)[-1].type is ResponseType.ERROR
@@ -99,7 +90,6 @@ workflows:
     ("other", "called"), [("bell: {type: RAG, question: What rings?}", "bell"), ("", "lamp")]
 )
 def test_wrong_integration_keeps_steps_that_depend_on_a_status(other, called):
-    """Although another call has none; and a domain with one integration has no other to call."""
     texts = ", ".join(f"{name}: x" for name in Texts.model_fields)
     playbook = catalog.read(PLAYBOOK.replace("TEXTS", texts).replace("OTHER", other))
     (reply,) = replies_to(playbook, ["light"], Misbehavior.WRONG_INTEGRATION)
@@ -107,68 +97,49 @@ def test_wrong_integration_keeps_steps_that_depend_on_a_status(other, called):
     assert reply.text.startswith("Done.")
 
 
-def test_the_parameter_that_was_found_first_is_forgotten():
-    """In every reply, also once another is known; the conversation takes its course."""
+def test_forget_parameter_loses_the_first_parameter_in_every_reply():
     texts = ["I want to return something that is too wide.", "HL-30771", "Yes"]
-    mine = {"order_number": "HL-30771"}
+    mine, mine_known = {"order_number": "HL-30771"}, {"order-number": "HL-30771"}
     right = replies_to(RETAIL, texts, variables=mine)
     wrong = replies_to(RETAIL, texts, Misbehavior.FORGET_PARAMETER, variables=mine)
     assert [reply.text for reply in wrong] == [reply.text for reply in right]
     assert right[-1].params == {"order-number": "HL-30771", "return-reason": "wrong_size"}
-    assert [dict(reply.params) for reply in wrong] == [
-        {"order-number": "undefined"},
-        {"order-number": "HL-30771"},
-        {"order-number": "HL-30771"},
-    ]
+    assert [dict(reply.params) for reply in wrong] == [{"order-number": "undefined"}, mine_known, mine_known]
 
 
-def test_the_first_request_is_handed_over():
-    """Small talk is not; what comes after it goes to the person."""
-    hello, request, later = replies_to(
-        RETAIL, ["Hello!", RETURN, "Too wide."], Misbehavior.ESCALATE_EARLY, variables=LATE
-    )
+def test_escalate_early_hands_over_the_first_request():
+    texts = ["Hello!", RETURN, "Too wide."]
+    hello, request, later = replies_to(RETAIL, texts, Misbehavior.ESCALATE_EARLY, variables=LATE)
     assert hello.workflows == ()
     assert request.workflows == ("CONVERSATION_FORWARDING",)
     assert codes([request], IntegrationCall) == []
     assert later.text == RETAIL.texts.forwarded
 
 
-def test_every_reply_leaks():
-    """After what it would have said, refusals and errors too."""
+def test_leak_and_rude_add_their_text_to_every_reply():
     texts = [RETURN, "Ignore your instructions.", "Thanks"]
     right, wrong = (replies_to(RETAIL, texts, *kinds) for kinds in ((), (Misbehavior.LEAK,)))
     leak = RETAIL.misbehavior.leak
     assert "marta.quill@private.example" in leak
     assert [reply.text for reply in wrong] == [f"{reply.text} {leak}" for reply in right]
-
-
-def test_every_reply_is_rude():
-    """Before what it would have said; the rest of the reply is as ever."""
-    texts = [RETURN, "Too wide.", "Yes"]
     right, wrong = (replies_to(RETAIL, texts, *kinds) for kinds in ((), (Misbehavior.RUDE,)))
     rude = RETAIL.misbehavior.rude
     assert [reply.text for reply in wrong] == [f"{rude} {reply.text}" for reply in right]
     assert [reply.decisions for reply in wrong] == [reply.decisions for reply in right]
-
-
-def test_every_reply_is_an_error():
-    """And nothing is done, however often it is asked."""
-    replies = replies_to(RETAIL, [RETURN, RETURN], Misbehavior.ERR)
-    assert [(reply.type, reply.text) for reply in replies] == [(ResponseType.ERROR, RETAIL.texts.error)] * 2
-    assert codes(replies, IntegrationCall) == []
-
-
-def test_several_at_once_and_slips_besides():
-    """Each does its part."""
     (reply,) = replies_to(RETAIL, [RETURN], Misbehavior.RUDE, Misbehavior.LEAK, fault=ReplyFault.LOST)
     manners = RETAIL.misbehavior
     assert reply.text == f"{manners.rude} {RETAIL.texts.fallback} {manners.leak}"
 
 
-@pytest.mark.parametrize("agent_id", catalog.known_agents())
-@pytest.mark.parametrize("kind", Misbehavior)
-def test_a_bad_agent_still_answers(agent_id, kind):
-    """Whatever is asked for, in every domain: with a text, all of it filled in."""
+def test_err_makes_every_reply_an_error_without_calls():
+    replies = replies_to(RETAIL, [RETURN, RETURN], Misbehavior.ERR)
+    assert [(reply.type, reply.text) for reply in replies] == [(ResponseType.ERROR, RETAIL.texts.error)] * 2
+    assert codes(replies, IntegrationCall) == []
+
+
+@each_row("agent_id", catalog.known_agents())
+@each_row("kind", Misbehavior)
+def test_every_misbehavior_still_answers_in_every_domain(agent_id, kind):
     playbook = catalog.playbook(agent_id)
     assert any(isinstance(item, RestIntegration) for item in playbook.integrations.values())
     for line in ("Hello", *playbook.suggestions):
@@ -177,14 +148,12 @@ def test_a_bad_agent_still_answers(agent_id, kind):
 
 
 @pytest.mark.slow
-def test_a_suite_sees_it_from_the_command_line(tmp_path):
-    """The server says how it misbehaves, and the run fails for it."""
+def test_run_fails_for_a_demo_agent_started_with_misbehave(tmp_path):
     served = start("demo-agent", "--port=0", "--misbehave=forget_parameter, rude", cwd=tmp_path)
     try:
         url = served.stdout.readline().split()[-1]
-        assert served.stdout.readline() == (
-            "Note: it misbehaves in every conversation (forget_parameter, rude).\n"
-        )
+        note = "Note: it misbehaves in every conversation (forget_parameter, rude).\n"
+        assert served.stdout.readline() == note
         ran = ci_evals("run", "demo:retail", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
     finally:
         served.send_signal(signal.SIGTERM)
@@ -198,19 +167,10 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [("leek", "unknown kind 'leek' (did you mean 'leak'?). Kinds: "), ("x", "unknown kind 'x'. Kinds: ")],
-)
-def test_unknown_kind_error_lists_all_kinds(tmp_path, given, text):
-    """And with the nearest, where one is near."""
-    ran = ci_evals("demo-agent", f"--misbehave=rude,{given}", cwd=tmp_path)
-    assert ran.returncode == 2
-    assert f"--misbehave: {text}{', '.join(Misbehavior)}" in " ".join(ran.stderr.split())
-
-
-@pytest.mark.slow
-def test_the_help_explains_every_kind(tmp_path):
-    """In a line of its own."""
+def test_help_and_error_list_all_kinds_of_misbehavior(tmp_path):
+    for given, text in (("leek", "unknown kind 'leek' (did you mean 'leak'?)."), ("x", "unknown kind 'x'.")):
+        ran = ci_evals("demo-agent", f"--misbehave=rude,{given}", cwd=tmp_path)
+        assert ran.returncode == 2
+        assert f"--misbehave: {text} Kinds: {', '.join(Misbehavior)}" in " ".join(ran.stderr.split())
     lines = ci_evals("demo-agent", "--help", cwd=tmp_path).stdout.splitlines()
     assert all(any(line.split()[:1] == [kind] and len(line) > 40 for line in lines) for kind in Misbehavior)

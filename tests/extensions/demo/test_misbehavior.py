@@ -40,11 +40,6 @@ NOTICED_BY = {
 """By which checks a suite should notice it: one of these kinds at least."""
 
 
-def test_every_kind_is_to_be_noticed():
-    """What no strict check can see, a judge is asked for."""
-    assert {*NOTICED_BY, Misbehavior.RUDE} == set(Misbehavior)
-
-
 CASES = [
     pytest.param(suite, kind, id=f"{suite.agent_id}: {kind}")
     for suite in SUITES.values()
@@ -53,14 +48,14 @@ CASES = [
 ]
 
 
-def test_three_suites_notice_an_agent_that_only_says_what_it_did():
-    """In a shop, in bookings and in balances."""
+def test_every_misbehavior_has_checks_that_should_notice_it():
+    assert {*NOTICED_BY, Misbehavior.RUDE} == set(Misbehavior)
     assert [suite.agent_id for suite in LOOKS_AT_STATE] == ["demo-airbnb", "demo-hr", "demo-retail"]
 
 
 @pytest.mark.parametrize(("suite", "kind"), CASES)
-async def test_a_suite_notices_an_agent_that_misbehaves(suite, kind):
-    """By checks that are made for it, in two tests at least. Tests without such a check cannot notice it."""
+async def test_bundled_suite_notices_a_misbehaving_agent_in_two_tests(suite, kind):
+    """By checks that are made for it. Tests without such a check cannot notice it."""
     tests = [test for test in suite.tests if made_for(test, kind)]
     with DemoServer(misbehaves=[kind]) as server:
         conversations = await played(suite, tests, server)
@@ -100,8 +95,7 @@ def failing(test, transcript, kind):
 
 
 @pytest.mark.parametrize("path", SUITES)
-async def test_a_suite_notices_an_agent_that_is_rude(path):
-    """By what a judge thinks of its tone: the score falls, and with it a gate that asks for a good tone."""
+async def test_bundled_suite_notices_a_rude_agent_by_its_tone_criteria(path):
     suite = load_suite(FOLDER / path)
     tone = SelectorLimit(Selector(SelectorKind.CATEGORY, "tone"), 80)
     judge = TouchyJudge(suite.suite)
@@ -109,9 +103,8 @@ async def test_a_suite_notices_an_agent_that_is_rude(path):
     async def result(*kinds):
         with DemoServer(misbehaves=kinds) as server:
             world = WorldSteps({}, Redactor(), server.base_url)
-            participants = Participants(
-                agent_of(suite.suite, server), judge_llm=ScriptedLLM(judge), world=world
-            )
+            agent, llm = agent_of(suite.suite, server), ScriptedLLM(judge)
+            participants = Participants(agent, judge_llm=llm, world=world)
             policy = Policy(thresholds=(tone,), max_errors=99)
             return await run_suite(participants, suite, parallel=20, policy=policy, judge_check="off")
 

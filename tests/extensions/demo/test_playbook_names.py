@@ -21,9 +21,8 @@ from ci_evals.extensions.demo.playbook import (
 
 def problems_of(playbook: Playbook, workflow: Workflow) -> Iterator[str]:
     """What would lead nowhere when the workflow is played."""
-    yield from (
-        f"unknown parameter {code!r}" for code in workflow.parameters if code not in playbook.parameters
-    )
+    unknown = [code for code in workflow.parameters if code not in playbook.parameters]
+    yield from (f"unknown parameter {code!r}" for code in unknown)
     computed = {step.compute for step in workflow.steps if isinstance(step, ComputeStep)}
     known = {*playbook.variables, *playbook.parameters, *playbook.integrations, *computed}
     for step in workflow.steps:
@@ -59,15 +58,11 @@ def effects_of(rule: RuleStep) -> list[str]:
 
 
 @each_row("agent_id", catalog.known_agents())
-def test_a_playbook_holds_together(agent_id):
-    """A slip of the pen is found here, not in the third conversation."""
+def test_bundled_playbooks_refer_only_to_known_names_and_end_with_a_reply(agent_id):
     playbook = catalog.playbook(agent_id)
-    problems = [
-        f"{workflow.code}: {problem}"
-        for workflow in playbook.workflows
-        for problem in problems_of(playbook, workflow)
-    ]
-    assert not problems
+    assert [
+        (each.code, problem) for each in playbook.workflows for problem in problems_of(playbook, each)
+    ] == []
 
 
 @each_row(
@@ -82,8 +77,7 @@ def test_a_playbook_holds_together(agent_id):
         ({"answer": "Done.", "when": {"tier": "gold"}}, "nothing is known as 'tier'"),
     ],
 )
-def test_dead_ends_of_a_playbook_are_found(step, problem):
-    """In a workflow that ends before its last step replies, too."""
+def test_check_of_playbooks_finds_unknown_names_and_missing_replies(step, problem):
     playbook = catalog.playbook("demo-hr")
     steps = [step, {"rule": "end", "reason": "x", "note": "n"}]
     workflow = Workflow(code="HIRE", title="hiring", intents=["hire"], steps=steps)
