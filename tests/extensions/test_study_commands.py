@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import builders as build
+import fakes
 import pytest
 import report_texts
 import seeded_judges
