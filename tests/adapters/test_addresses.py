@@ -34,9 +34,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://localhost:8080", None),
     ],
 )
-def test_proxies_of_the_environment_are_honoured(
-    monkeypatch: pytest.MonkeyPatch, url: str, expected: str | None
-) -> None:
+def test_proxies_of_the_environment_are_honoured(monkeypatch, url, expected):
     """As everywhere, with exceptions; this machine itself is never spoken to by a proxy."""
     monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
     monkeypatch.setenv("ALL_PROXY", "http://other.example")
@@ -44,12 +42,12 @@ def test_proxies_of_the_environment_are_honoured(
     assert addresses.proxy_for(url) == expected
 
 
-def test_without_proxies_there_is_none() -> None:
+def test_without_proxies_there_is_none():
     """The usual case."""
     assert addresses.proxy_for("https://api.aui.io") is None
 
 
-def test_a_proxy_that_is_not_supported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_is_not_supported_is_named(monkeypatch):
     """A SOCKS proxy is refused before the run, not in the middle of it."""
     monkeypatch.setenv("ALL_PROXY", "socks5://user:s3cret@proxy.example")
     with pytest.raises(UsageError, match="of the kind 'socks5'") as caught:
@@ -57,7 +55,7 @@ def test_a_proxy_that_is_not_supported_is_named(monkeypatch: pytest.MonkeyPatch)
     assert "s3cret" not in str(caught.value)
 
 
-async def test_a_call_goes_by_the_proxy() -> None:
+async def test_a_call_goes_by_the_proxy():
     """What is sent to a host behind a proxy arrives at the proxy."""
     with world.agent() as proxy:
         client = http_client.new_client(proxy=proxy.url)
@@ -72,7 +70,7 @@ async def test_a_call_goes_by_the_proxy() -> None:
     ["http://user:s3cret@proxy:abc", "http://user:s3cret@proxy:99999", "http://user:s3cret@proxy:0",
      "http://user:s3cret@", "user:s3cret@[::1"],
 )  # fmt: skip
-def test_a_proxy_that_is_no_address_is_the_users_mistake(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+def test_a_proxy_that_is_no_address_is_the_users_mistake(monkeypatch, proxy):
     """It is said before the run, without the password."""
     monkeypatch.setenv("HTTP_PROXY", proxy)
     with pytest.raises(UsageError, match=r"a proxy for agent.example that is not an address") as caught:
@@ -89,7 +87,7 @@ def test_a_proxy_that_is_no_address_is_the_users_mistake(monkeypatch: pytest.Mon
         ("*", "http://other.example"),
     ],
 )
-def test_an_exception_may_name_a_port(monkeypatch: pytest.MonkeyPatch, no_proxy: str, direct: str) -> None:
+def test_an_exception_may_name_a_port(monkeypatch, no_proxy, direct):
     """As in curl and requests, an entry with a port is for that port alone."""
     monkeypatch.setenv("ALL_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
@@ -122,19 +120,19 @@ async def answered(answer: Response, path: str = "/here") -> httpx2.Response:
         ("http://[::1", "an address that cannot be read"),
     ],
 )
-def test_redirect_is_reported_with_its_host(location: str, expected: str) -> None:
+def test_redirect_is_reported_with_its_host(location, expected):
     """With its scheme where that is another, and never with a path or a password."""
     assert addresses.redirect_of("http://127.0.0.1:80/x", 302, location) == expected
 
 
 @pytest.mark.parametrize(("status", "location"), [(304, "/there"), (302, None), (200, "/there")])
-def test_response_that_is_no_redirect_has_no_target(status: int, location: str | None) -> None:
+def test_response_that_is_no_redirect_has_no_target(status, location):
     """Another status, or one of redirection without an address."""
     assert addresses.redirect_of("http://agent.example", status, location) is None
 
 
 @pytest.mark.parametrize("size", [16_000_000, 16_000_001])
-async def test_an_answer_has_an_end(size: int) -> None:
+async def test_an_answer_has_an_end(size):
     """Sixteen megabytes are read, and not a byte more."""
     answer = Response(zlib.compress(b" " * size, 1), headers={"Content-Encoding": "deflate"})
     if size > 16_000_000:
@@ -144,7 +142,7 @@ async def test_an_answer_has_an_end(size: int) -> None:
         assert len((await answered(answer)).content) == size
 
 
-async def test_an_encoding_beyond_ascii_is_ignored() -> None:
+async def test_an_encoding_beyond_ascii_is_ignored():
     """As any that is not known: the body is read as it came."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: \x80\r\nContent-Length: 2\r\n\r\nHi"
     async with world.raw_server(answer) as (url, _):
@@ -156,13 +154,13 @@ async def test_an_encoding_beyond_ascii_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("charset", ["hex", "zlib", "punycode", "utf-16", "nonsense"])
-async def test_no_charset_of_the_servers_is_believed(charset: str) -> None:
+async def test_no_charset_of_the_servers_is_believed(charset):
     """JSON is UTF-8; some of Python's encodings are none of text, and would be our error."""
     response = await answered(Response("caf\xe9", content_type=f"text/plain; charset={charset}"))
     assert response.text == "caf\xe9"
 
 
-async def test_a_drip_is_too_slow() -> None:
+async def test_a_drip_is_too_slow():
     """The time is for the whole answer: every single step of a drip is in time."""
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -186,7 +184,7 @@ async def test_a_drip_is_too_slow() -> None:
         await dried.wait()
 
 
-def test_models_and_agents_share_the_limit_of_open_files() -> None:
+def test_models_and_agents_share_the_limit_of_open_files():
     """Two models and the agents share what the process may open."""
     resource = pytest.importorskip("resource")
     most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -209,6 +207,6 @@ def test_models_and_agents_share_the_limit_of_open_files() -> None:
         ("https://user:pass@host.example", "host.example"),
     ],
 )
-def test_a_server_is_called_by_its_host(url: str, expected: str) -> None:
+def test_a_server_is_called_by_its_host(url, expected):
     """Messages name the host, and nothing that may be secret."""
     assert addresses.host_of(url) == expected

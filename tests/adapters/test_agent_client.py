@@ -83,7 +83,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
-async def test_each_message_has_a_connection_of_its_own() -> None:
+async def test_each_message_has_a_connection_of_its_own():
     """It is closed after the answer, so no answer can belong to another message."""
     async with server(always_ok) as (url, books), new_client() as client:
         for count in (1, 2, 3):
@@ -92,14 +92,14 @@ async def test_each_message_has_a_connection_of_its_own() -> None:
         assert books.count("opened") == 3
 
 
-async def test_server_sees_the_end_of_the_connection() -> None:
+async def test_server_sees_the_end_of_the_connection():
     """A server that waits for a further request would keep it open for nothing."""
     async with world.raw_server(OK) as (url, heard):
         await get(url)
     assert b"\r\nConnection: close\r\n" in heard[0]
 
 
-async def test_cookies_stay_in_their_conversation() -> None:
+async def test_cookies_stay_in_their_conversation():
     """Two conversations are two customers."""
     answers = [world.http_response("", "200 OK", "Set-Cookie: who=first"), OK, OK]
     async with world.raw_server(*answers) as (url, heard), new_client() as first:
@@ -109,7 +109,7 @@ async def test_cookies_stay_in_their_conversation() -> None:
     assert [b"who=first" in asked for asked in heard] == [False, False, True]
 
 
-async def test_a_cookie_that_cannot_be_sent_back_is_not_kept() -> None:
+async def test_a_cookie_that_cannot_be_sent_back_is_not_kept():
     """The next request would break on it; others come along, as a server that spreads its load may want."""
     first = world.http_response("", "200 OK", "Set-Cookie: a=\xe9", "Set-Cookie: b=1")
     async with world.raw_server(first, world.http_response("")) as (url, heard), new_client() as client:
@@ -118,7 +118,7 @@ async def test_a_cookie_that_cannot_be_sent_back_is_not_kept() -> None:
     assert b"\r\nCookie: b=1\r\n" in heard[1]
 
 
-async def test_as_many_go_out_at_once_as_are_asked_for() -> None:
+async def test_as_many_go_out_at_once_as_are_asked_for():
     """Only a rate limiter limits calls: no connection is waited for."""
     arrived = asyncio.Barrier(130)
 
@@ -143,7 +143,7 @@ async def test_as_many_go_out_at_once_as_are_asked_for() -> None:
         [world.http_response("", "204 No Content"), OK],
     ],
 )
-async def test_output_after_an_answer_is_dropped(more: list[bytes]) -> None:
+async def test_output_after_an_answer_is_dropped(more):
     """With the answer, or after it: the next message has another connection."""
 
     async def talk_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -159,7 +159,7 @@ async def test_output_after_an_answer_is_dropped(more: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST"])
-async def test_nothing_is_sent_again_by_itself(method: str) -> None:
+async def test_nothing_is_sent_again_by_itself(method):
     """Whoever asks decides that: aiohttp would send some of these again where a connection breaks."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await send(client, url, method)
@@ -169,7 +169,7 @@ async def test_nothing_is_sent_again_by_itself(method: str) -> None:
 
 
 @pytest.mark.parametrize("body", [None, b'{"a": "\\u00e9"}'])
-async def test_what_goes_out_is_the_request(body: bytes | None) -> None:
+async def test_what_goes_out_is_the_request(body):
     """No header more or less than it holds, and its address as it stands."""
     client_headers = {"X-Key": "k", "user-agent": "mine"}
     async with world.raw_server(OK) as (url, heard), new_client(headers=client_headers) as client:
@@ -191,7 +191,7 @@ async def test_what_goes_out_is_the_request(body: bytes | None) -> None:
     assert rest == (body or b"")
 
 
-async def test_a_long_conversation_goes_out_whole() -> None:
+async def test_a_long_conversation_goes_out_whole():
     """With megabytes of replies for a judge, say; aiohttp would warn of them."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await send(client, url, "POST", b"x" * 2_000_000)
@@ -199,14 +199,14 @@ async def test_a_long_conversation_goes_out_whole() -> None:
     assert b"\r\nContent-Length: 2000000\r\n" in heard[0]
 
 
-async def test_body_is_sent_without_waiting_for_continue() -> None:
+async def test_body_is_sent_without_waiting_for_continue():
     """Few servers know the header that asks for it, and the others wait as well."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await client.send(Message("POST", URL(url), b"all", {"Expect": "100-continue"}))
     assert heard[0].endswith(b"\r\n\r\nall")
 
 
-async def test_a_header_that_cannot_be_sent_is_not() -> None:
+async def test_a_header_that_cannot_be_sent_is_not():
     """Whoever could put a line end into one could write a request of his own."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         with pytest.raises(NetworkError):
@@ -244,7 +244,7 @@ async def test_a_header_that_cannot_be_sent_is_not() -> None:
         (b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 300 + b"\r\n", r"the answer is not HTTP \(Too many"),
     ],
 )  # fmt: skip
-async def test_answers_of_all_kinds(answer: bytes, expected: tuple[int, str] | str) -> None:
+async def test_answers_of_all_kinds(answer, expected):
     """What is odd is an answer all the same; what is none is an error."""
     async with world.raw_server(answer, world.HANG_UP) as (url, _):
         if isinstance(expected, str):
@@ -255,7 +255,7 @@ async def test_answers_of_all_kinds(answer: bytes, expected: tuple[int, str] | s
             assert (answer_read.status, answer_read.body.decode()) == expected
 
 
-async def test_a_proxy_is_shown_its_password() -> None:
+async def test_a_proxy_is_shown_its_password():
     """With the request itself where it carries that, and nobody else is."""
     shown = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".encode()) + b"\r\n"
     async with world.raw_server(OK) as (proxy, heard):
@@ -264,7 +264,7 @@ async def test_a_proxy_is_shown_its_password() -> None:
     assert shown in heard[0]
 
 
-async def test_a_proxy_is_asked_for_a_tunnel() -> None:
+async def test_a_proxy_is_asked_for_a_tunnel():
     """For https it learns the host alone; what goes through the tunnel begins with a greeting of TLS."""
     heard: list[bytes] = []
 
@@ -282,7 +282,7 @@ async def test_a_proxy_is_asked_for_a_tunnel() -> None:
     assert heard[1] == b"\x16"
 
 
-async def test_refusing_proxy_is_reported_without_its_password() -> None:
+async def test_refusing_proxy_is_reported_without_its_password():
     """By its status."""
     refusal = world.http_response("", "407 Proxy Authentication Required")
     async with world.raw_server(refusal) as (proxy, _):
@@ -290,7 +290,7 @@ async def test_refusing_proxy_is_reported_without_its_password() -> None:
             await get("https://agent.example/", proxy=proxy.replace("//", "//user:s3cret@"))
 
 
-async def test_message_is_sent_again_if_the_proxy_was_unreachable() -> None:
+async def test_message_is_sent_again_if_the_proxy_was_unreachable():
     """As with a server: what was never sent may be sent again."""
     with pytest.raises(UnreachableError) as caught:
         await get("http://agent.example/", proxy="http://user:s3cret@127.0.0.1:1")
@@ -298,7 +298,7 @@ async def test_message_is_sent_again_if_the_proxy_was_unreachable() -> None:
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
-async def test_an_address_of_ipv6_is_reached() -> None:
+async def test_an_address_of_ipv6_is_reached():
     """In brackets, as in an address bar."""
     try:
         async with server(always_ok, "::1") as (url, _):
@@ -324,7 +324,7 @@ def key_and_certificate(tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_proxy_over_tls_is_supported(key_and_certificate: tuple[Path, Path], scheme: str) -> None:
+def test_proxy_over_tls_is_supported(key_and_certificate, scheme):
     """Its certificate is looked at as an agent's is, whatever the agent speaks."""
     key, certificate = key_and_certificate
     with github_api.serving_tls(github_api.Answer(200, {}), key, certificate) as proxy:
@@ -357,9 +357,7 @@ asyncio.run(ask(*sys.argv[2:]))
 
 
 @pytest.mark.slow
-async def test_untrusted_certificate_gets_no_request(
-    key_and_certificate: tuple[Path, Path],
-) -> None:
+async def test_untrusted_certificate_gets_no_request(key_and_certificate):
     """What is said of it names the reason."""
     key, certificate = key_and_certificate
     served = github_api.serving_tls(github_api.Answer(200, {}), key, certificate)
@@ -368,9 +366,7 @@ async def test_untrusted_certificate_gets_no_request(
 
 
 @pytest.mark.slow
-async def test_no_model_is_asked_whose_certificate_is_not_trusted(
-    key_and_certificate: tuple[Path, Path],
-) -> None:
+async def test_no_model_is_asked_whose_certificate_is_not_trusted(key_and_certificate):
     """The SDK's own client checks it too."""
     key, certificate = key_and_certificate
     with github_api.serving_tls(github_api.Answer(200, {}), key, certificate) as url:
@@ -380,7 +376,7 @@ async def test_no_model_is_asked_whose_certificate_is_not_trusted(
         await llm.aclose()
 
 
-async def test_a_handshake_has_no_headers_of_a_message() -> None:
+async def test_a_handshake_has_no_headers_of_a_message():
     """Nor those that end a connection, whatever their case."""
     refusal = world.http_response("{}", "403 No")
     async with world.raw_server(refusal) as (url, heard), new_client() as client:
@@ -393,7 +389,7 @@ async def test_a_handshake_has_no_headers_of_a_message() -> None:
     assert b"content-" not in sent
 
 
-def test_a_closed_client_can_be_used_in_another_event_loop() -> None:
+def test_a_closed_client_can_be_used_in_another_event_loop():
     """As by programs that run one conversation after the other."""
     client = AgentClient()
 

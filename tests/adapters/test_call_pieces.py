@@ -159,7 +159,7 @@ WHOLE = {
 
 
 @each_row(("pieces", "calls"), WHOLE.values(), ids=WHOLE)
-def test_pieces_of_a_call_are_joined(pieces: list[Piece], calls: list[Any]) -> None:
+def test_pieces_of_a_call_are_joined(pieces, calls):
     """By their index, their id, or their order."""
     read = tool_calls.read_all(pieces)
     assert [(call.name, call.arguments) for call in read or ()] == calls
@@ -179,14 +179,14 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("pieces", UNKNOWN.values(), ids=UNKNOWN)
-def test_incomplete_call_pieces_leave_all_calls_unknown(pieces: list[Piece]) -> None:
+def test_incomplete_call_pieces_leave_all_calls_unknown(pieces):
     """It may be the one that matters. Code that returns it is told."""
     assert tool_calls.read_all(pieces) is None
     with pytest.raises(ValueError, match=r"toolCalls.*(has no name|cannot be put together)"):
         plain_reply.read({"text": "Done.", "toolCalls": pieces}, 0.1)
 
 
-def test_arguments_that_were_cut_off_are_unknown() -> None:
+def test_arguments_that_were_cut_off_are_unknown():
     """The call itself is evidence."""
     (call,) = tool_calls.read_all([first(0, "refund"), more(0, '{"amount": 4')]) or ()
     assert (call.name, call.arguments) == ("refund", None)
@@ -203,7 +203,7 @@ def test_arguments_that_were_cut_off_are_unknown() -> None:
     ],
 )
 @each_row(("pieces", "calls"), [WHOLE["interleaved"], WHOLE["without an index"]])
-async def test_a_streamed_completion(reply: dict[str, str], pieces: list[Piece], calls: list[Any]) -> None:
+async def test_a_streamed_completion(reply, pieces, calls):
     """As OpenAI's servers send it."""
     deltas: list[Any] = [
         {"role": "assistant", "content": None},
@@ -223,7 +223,7 @@ async def test_a_streamed_completion(reply: dict[str, str], pieces: list[Piece],
     assert [(call.name, call.arguments) for call in answer.tool_calls or ()] == calls
 
 
-def test_chunks_of_a_message_are_one_message() -> None:
+def test_chunks_of_a_message_are_one_message():
     """LangChain's have a type each; others only the first."""
     chunks = [
         {"type": "AIMessageChunk", "id": "m1", "content": "All ", "tool_calls": [], "tool_call_chunks": []},
@@ -256,7 +256,7 @@ _JSON = st.recursive(
 
 
 @given(st.lists(_JSON, max_size=5))
-def test_no_item_is_lost(items: list[Any]) -> None:
+def test_no_item_is_lost(items):
     """Each is a call, a part of one before it, or makes all unknown; arguments are what was written."""
     joined = call_pieces.join(items)
     assert len(joined) <= len(items)

@@ -5,7 +5,6 @@ import itertools
 import random
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import github_api
 import pytest
@@ -25,7 +24,8 @@ SHA = "c0ffee" + "1" * 34
 PERSON = {"login": "octocat", "type": "User", "id": 583231}
 OTHER_BOT = {"login": "evals-app[bot]", "type": "Bot", "id": 777}
 MARKER = "<!-- ci-evals comment: default -->"
-SAID = Comment("default", "## Passed\n\nAll is well.", WorkflowRun(500, 2), SHA)
+PASSED = Comment("default", "## Passed\n\nAll is well.", WorkflowRun(500, 2), SHA)
+NOT_FOUND = Answer(404, {"message": "Not Found"})
 
 
 @pytest.fixture
@@ -38,200 +38,186 @@ async def no_sleep(_seconds: float) -> None:
     pass
 
 
-async def post(api: GitHubApi, comment: Comment = SAID, number: int = 7, *, create: bool = True) -> Posted:
+async def post(api: GitHubApi, comment: Comment = PASSED, number: int = 7, *, create: bool = True) -> Posted:
     async with GitHub(api.url, api.token, sleep=no_sleep) as hub:
         return await comments.post(hub, REPOSITORY, number, comment, create=create)
 
 
-async def refusal(api: GitHubApi, comment: Comment = SAID) -> GitHubError:
+async def post_error(api: GitHubApi, comment: Comment = PASSED) -> str:
+    """The error of posting, after its constant beginning."""
     with pytest.raises(GitHubError) as caught:
         await post(api, comment)
-    return caught.value
+    beginning, _, cause = str(caught.value).partition(" was not written: ")
+    assert beginning == "the comment on #7"
+    return cause
 
 
-def texts(api: GitHubApi, number: int = 7) -> list[str]:
+def bodies(api: GitHubApi, number: int = 7) -> list[str]:
     return [comment["body"] for comment in api.comments.get(number, [])]
 
 
-def written(api: GitHubApi) -> list[str]:
-    """The requests that changed something, which a question to GraphQL does not."""
+def write_methods(api: GitHubApi) -> list[str]:
+    """The methods of the requests that changed something, which a question to GraphQL does not."""
     return [request.method for request in api.requests_to("^(?!GET|POST /graphql)")]
 
 
-def of(run: WorkflowRun | None, text: str = "Hello", key: str = "default") -> Comment:
+def comment_of(run: WorkflowRun | None, text: str = "Hello", key: str = "default") -> Comment:
     return Comment(key, text, run)
 
 
-async def test_a_correction_is_written_only_where_there_is_something_to_correct(api: GitHubApi) -> None:
+def updated(comment: github_api.Json) -> Posted:
+    return Posted(comments.CommentStatus.UPDATED, comment["html_url"])
+
+
+async def test_comment_without_create_only_updates_an_existing_one(api):
     """Where nothing was said before, nothing is taken back."""
     assert await post(api, create=False) == Posted(comments.CommentStatus.ABSENT, None)
-    assert texts(api) == []
+    assert bodies(api) == []
     await post(api)
-    assert (await post(api, of(WorkflowRun(501), "Refused"), create=False)).status == "updated"
-    assert "Refused" in texts(api)[0]
+    assert (await post(api, comment_of(WorkflowRun(501), "Refused"), create=False)).status == "updated"
+    assert "Refused" in bodies(api)[0]
 
 
-# -- what is posted
+FIRST_ATTEMPT = "<!-- ci-evals run: 500 attempt: 1 -->"
 
 
-def test_a_comment_begins_with_two_hidden_lines() -> None:
-    """The first finds it again, the second tells a slow run that it is late."""
-    assert SAID.body == (
-        f"{MARKER}\n<!-- ci-evals run: 500 attempt: 2 commit: {SHA} -->\n\n## Passed\n\nAll is well."
-    )
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("run", "commit", "second"),
     [
-        (WorkflowRun(500), None, "<!-- ci-evals run: 500 attempt: 1 -->"),
+        (WorkflowRun(500, 2), SHA, f"<!-- ci-evals run: 500 attempt: 2 commit: {SHA} -->"),
+        (WorkflowRun(500), None, FIRST_ATTEMPT),
         (None, SHA, f"<!-- ci-evals commit: {SHA} -->"),
         (None, None, None),
         (None, "--> @everybody", None),
-        (WorkflowRun(500), "main", "<!-- ci-evals run: 500 attempt: 1 -->"),
-        (WorkflowRun(500), f"{SHA}\n", "<!-- ci-evals run: 500 attempt: 1 -->"),
+        (WorkflowRun(500), "main", FIRST_ATTEMPT),
+        (WorkflowRun(500), f"{SHA}\n", FIRST_ATTEMPT),
     ],
 )
-def test_unknown_facts_are_left_out(run: WorkflowRun | None, commit: str | None, second: str | None) -> None:
-    """And so is what is no commit: no foreign text is hidden."""
+def test_comment_begins_with_hidden_lines_of_key_run_and_commit(run, commit, second):
+    """The first finds it again, the second tells a slow run that it is late. No foreign text is hidden."""
     head = "\n".join(line for line in (MARKER, second) if line)
     assert Comment("default", "Text", run, commit).body == f"{head}\n\nText"
 
 
-def test_half_a_character_can_be_posted() -> None:
+def test_lone_surrogate_in_comment_is_replaced():
     """It is in what models say, and is not in UTF-8."""
     assert Comment("default", "a\ud83d").body.endswith("a\ufffd")
 
 
-@pytest.mark.parametrize("key", ["default", "a", "A.b_c-9", "x" * 64, "--"])
-def test_a_key_may_be(key: str) -> None:
-    """Letters, digits, dots, underscores and dashes."""
-    assert comments.check_key(key) == key
-    assert Comment(key, "").marker == f"<!-- ci-evals comment: {key} -->"
-
-
-@each_row("key", ["", "a b", "a/b", "ä", "a\n", "-->", "x" * 65, "a:b", "١"])
-def test_a_key_may_not_be(key: str) -> None:
+def test_comment_key_has_only_ascii_letters_digits_and_some_marks():
     """It stands in a hidden line and in the names of artifacts."""
-    with pytest.raises(UsageError) as caught:
-        comments.check_key(key)
-    assert str(caught.value) == (
-        f"`comment_key=` is {key!r}: "
-        "only the letters a to z, digits, '.', '_' and '-' are allowed, 64 of them at most"
-    )
-    with pytest.raises(UsageError):
-        _ = Comment(key, "").body
+    for key in ("default", "a", "A.b_c-9", "x" * 64, "--"):
+        assert comments.check_key(key) == key
+        assert Comment(key, "").marker == f"<!-- ci-evals comment: {key} -->"
+    for key in ("", "a b", "a/b", "ä", "a\n", "-->", "x" * 65, "a:b", "١"):
+        with pytest.raises(UsageError) as caught:
+            comments.check_key(key)
+        assert str(caught.value) == (
+            f"`comment_key=` is {key!r}: "
+            "only the letters a to z, digits, '.', '_' and '-' are allowed, 64 of them at most"
+        )
+        with pytest.raises(UsageError):
+            _ = Comment(key, "").body
 
 
-# -- found and written
-
-
-async def test_the_first_run_creates_it(api: GitHubApi) -> None:
-    """And tells where it is."""
+async def test_first_run_creates_the_comment(api):
     posted = await post(api)
     (comment,) = api.comments[7]
-    assert comment["body"] == SAID.body
+    assert comment["body"] == PASSED.body
     assert posted == Posted(comments.CommentStatus.CREATED, comment["html_url"])
-    assert written(api) == ["POST"]
+    assert write_methods(api) == ["POST"]
 
 
 @pytest.mark.parametrize("before", [0, 29, 30, 99, 100, 250])
-async def test_the_next_run_updates_it_wherever_it_is(api: GitHubApi, before: int) -> None:
-    """On whichever page: it is not posted twice on a busy pull request."""
-    for place in range(before):
-        api.add_comment(7, f"Comment {place}", PERSON)
-    old = api.add_comment(7, of(WorkflowRun(499)).body)
+async def test_next_run_updates_the_comment_on_whichever_page(api, before):
+    for index in range(before):
+        api.add_comment(7, f"Comment {index}", PERSON)
+    old = api.add_comment(7, comment_of(WorkflowRun(499)).body)
     api.add_comment(7, "The last word", PERSON)
-    assert await post(api) == Posted(comments.CommentStatus.UPDATED, old["html_url"])
-    assert old["body"] == SAID.body
-    assert written(api) == ["PATCH"]
+    assert await post(api) == updated(old)
+    assert (old["body"], write_methods(api)) == (PASSED.body, ["PATCH"])
     assert len(api.comments[7]) == before + 2
 
 
 @pytest.mark.parametrize(
     "kept",
     [
-        SAID.body,
-        SAID.body.replace("\n", "\r\n"),
-        f"{SAID.body}\n\n ",
-        SAID.body.replace("Passed", "Passed  "),
-        SAID.body.replace("\n\n", "\n \t\n"),
+        PASSED.body,
+        PASSED.body.replace("\n", "\r\n"),
+        f"{PASSED.body}\n\n ",
+        PASSED.body.replace("Passed", "Passed  "),
+        PASSED.body.replace("\n\n", "\n \t\n"),
     ],
 )
-async def test_unchanged_comment_is_not_written_again(api: GitHubApi, kept: str) -> None:
+async def test_unchanged_comment_is_not_written_again(api, kept):
     """But for line ends and white space, which GitHub changes: an edit would show as one."""
     old = api.add_comment(7, kept)
     assert await post(api) == Posted(comments.CommentStatus.UNCHANGED, old["html_url"])
-    assert written(api) == []
-    assert old["body"] == kept
+    assert (write_methods(api), old["body"]) == ([], kept)
 
 
-async def test_every_key_has_a_comment_of_its_own(api: GitHubApi) -> None:
-    """No key is the beginning of another."""
-    for key in ("a", "ab", "A", "a.b", "a-b"):
-        assert (await post(api, of(None, key=key))).status == "created"
-    for key in ("a", "ab", "A", "a.b", "a-b"):
-        assert (await post(api, of(None, "New", key=key))).status == "updated"
-    assert texts(api) == [of(None, "New", key=key).body for key in ("a", "ab", "A", "a.b", "a-b")]
+async def test_each_key_has_its_own_comment(api):
+    """Also if one key is the beginning of another."""
+    keys = ("a", "ab", "A", "a.b", "a-b")
+    for text, status in (("Hello", "created"), ("New", "updated")):
+        for key in keys:
+            assert (await post(api, comment_of(None, text, key=key))).status == status
+    assert bodies(api) == [comment_of(None, "New", key=key).body for key in keys]
 
 
 @pytest.mark.parametrize(
     ("body", "author"),
     [
-        pytest.param(SAID.body, PERSON, id="copied by a person"),
+        pytest.param(PASSED.body, PERSON, id="copied by a person"),
         pytest.param(f"> {MARKER}\n\nNo.", BOT, id="quoted"),
         pytest.param(f"Look:\n{MARKER}\n", BOT, id="on another line"),
         pytest.param(f" {MARKER}\n", BOT, id="indented"),
         pytest.param(f"{MARKER} and more", BOT, id="not alone on its line"),
         pytest.param("<!-- ci-evals comment: default2 -->\n", BOT, id="another key"),
-        pytest.param(SAID.body, None, id="of a deleted account"),
+        pytest.param(PASSED.body, None, id="of a deleted account"),
         pytest.param("", BOT, id="empty"),
         pytest.param(None, BOT, id="null"),
     ],
 )
-async def test_what_is_not_ours_is_never_touched(api: GitHubApi, body: str | None, author: Any) -> None:
+async def test_comments_of_others_are_never_changed(api, body, author):
     """A token that may write could change everybody's comments."""
     theirs = api.add_comment(7, "", PERSON)
     theirs |= {"body": body, "user": author}
     assert (await post(api)).status == "created"
     assert api.comments[7][0] is theirs
-    assert theirs["body"] == body
-    assert texts(api)[1:] == [SAID.body]
-
-
-# -- who am I
+    assert (theirs["body"], bodies(api)[1:]) == (body, [PASSED.body])
 
 
 @pytest.mark.parametrize("graphql", [True, False])
-async def test_another_bots_comment_is_not_ours(api: GitHubApi, graphql: bool) -> None:
-    """It may carry our marker, and forge that a newer run wrote it: it is neither changed nor believed."""
+async def test_comment_of_another_bot_is_neither_changed_nor_believed(api, graphql):
+    """It may carry our marker, and forge that a newer run wrote it."""
     api.graphql = graphql
-    forged = api.add_comment(7, of(WorkflowRun(999999999999)).body, OTHER_BOT)
+    forged = api.add_comment(7, comment_of(WorkflowRun(999999999999)).body, OTHER_BOT)
     before = forged["body"]
     assert (await post(api)).status == "created"
-    assert (await post(api, of(WorkflowRun(501)))).status == "updated"
-    assert texts(api) == [before, of(WorkflowRun(501)).body]
+    assert (await post(api, comment_of(WorkflowRun(501)))).status == "updated"
+    assert bodies(api) == [before, comment_of(WorkflowRun(501)).body]
 
 
-async def test_an_app_finds_its_own_comment_and_no_other(api: GitHubApi) -> None:
-    """An app cannot ask for its user, but GraphQL tells its name; the job's own bot has another one."""
-    of_the_job = api.add_comment(7, of(None).body, BOT)
-    own = api.add_comment(7, of(None).body, OTHER_BOT)
+async def test_app_finds_its_own_comment_by_its_graphql_name(api):
+    """An app cannot ask for its user; the job's own bot has another name."""
+    of_the_job = api.add_comment(7, comment_of(None).body, BOT)
+    own = api.add_comment(7, comment_of(None).body, OTHER_BOT)
     api.bot = OTHER_BOT
-    assert await post(api) == Posted(comments.CommentStatus.UPDATED, own["html_url"])
+    assert await post(api) == updated(own)
     assert api.requests_to("/user") == []
-    assert of_the_job["body"] == of(None).body
+    assert of_the_job["body"] == comment_of(None).body
 
 
-async def test_an_app_that_cannot_learn_its_name_is_told_by_what_it_wrote(api: GitHubApi) -> None:
+async def test_app_without_a_known_name_finds_its_comment_by_writing(api):
     """Two comments become one, the older."""
     api.graphql, api.bot = False, OTHER_BOT
-    own = api.add_comment(7, of(None).body, OTHER_BOT)
-    assert await post(api) == Posted(comments.CommentStatus.UPDATED, own["html_url"])
+    own = api.add_comment(7, comment_of(None).body, OTHER_BOT)
+    assert await post(api) == updated(own)
     assert api.comments[7] == [own]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("login", "app", "known"),
     [
         ("github-actions[bot]", True, "github-actions[bot]"),
@@ -242,8 +228,7 @@ async def test_an_app_that_cannot_learn_its_name_is_told_by_what_it_wrote(api: G
         (7, True, None),
     ],
 )
-async def test_the_name_behind_a_token(api: GitHubApi, login: object, app: bool, known: str | None) -> None:
-    """As the REST API writes it."""
+async def test_viewer_is_the_token_owner_as_the_rest_api_writes_it(api, login, app, known):
     api.token = TOKEN if app else "ghp_personal"
     api.fail("graphql", Answer(200, {"data": {"viewer": {"login": login}}}))
     async with GitHub(api.url, api.token) as hub:
@@ -252,49 +237,44 @@ async def test_the_name_behind_a_token(api: GitHubApi, login: object, app: bool,
         assert [await hub.viewer() for _ in range(3)] == [None] * 3
 
 
-async def test_graphql_is_beside_the_api_of_an_own_server(api: GitHubApi) -> None:
-    """`/api/v3` and `/api/graphql` on GitHub Enterprise Server."""
+async def test_graphql_of_enterprise_server_is_asked_beside_the_rest_api(api):
+    """`/api/v3` and `/api/graphql`."""
     async with GitHub(f"{api.url}/api/v3", TOKEN) as hub:
         await hub.viewer()
     assert [request.path for request in api.requests] == ["/api/graphql"]
 
 
-async def test_a_persons_token_knows_its_person(api: GitHubApi) -> None:
-    """By id, since names change; another person's copy and a bot's are not ours."""
+async def test_personal_token_finds_its_comment_by_user_id(api):
+    """Names change; another person's copy and a bot's are not ours."""
     api.token, api.user = "ghp_personal", PERSON
-    others = [api.add_comment(7, SAID.body, BOT), api.add_comment(7, SAID.body, PERSON | {"id": 1})]
+    others = [api.add_comment(7, PASSED.body, BOT), api.add_comment(7, PASSED.body, PERSON | {"id": 1})]
     others.append(api.add_comment(7, "", BOT) | {"user": None})
     assert (await post(api)).status == "created"
     own = api.comments[7][-1]
     own["user"] = PERSON | {"login": "renamed"}
-    assert await post(api, of(None)) == Posted(comments.CommentStatus.UPDATED, own["html_url"])
-    assert [one["body"] for one in others[:2]] == [SAID.body] * 2
+    assert await post(api, comment_of(None)) == updated(own)
+    assert [one["body"] for one in others[:2]] == [PASSED.body] * 2
     assert len(api.requests_to("/user")) == 2
 
 
 @pytest.mark.parametrize("user", [None, {}, [], {"id": "x"}])
-async def test_a_token_without_a_user_is_an_apps(api: GitHubApi, user: Any) -> None:
+async def test_token_without_a_user_is_treated_as_an_apps(api, user):
     """Such as an app's on an older server, which looks like a person's."""
     api.token = "0123456789abcdef" * 2
     if user is not None:
         api.fail("/user", Answer(200, user))
-    old = api.add_comment(7, of(None).body)
-    api.add_comment(7, of(None).body, PERSON)
-    assert await post(api) == Posted(comments.CommentStatus.UPDATED, old["html_url"])
+    old = api.add_comment(7, comment_of(None).body)
+    api.add_comment(7, comment_of(None).body, PERSON)
+    assert await post(api) == updated(old)
 
 
 @pytest.mark.parametrize(("status", "message"), [(401, "Bad credentials"), (403, "API rate limit exceeded")])
-async def test_a_user_that_is_not_known_for_now_is_not_guessed(
-    api: GitHubApi, status: int, message: str
-) -> None:
+async def test_nothing_is_written_if_the_token_owner_cannot_be_asked(api, status, message):
     """Our comment would not be found, and posted twice."""
     api.token = "ghp_personal"
     api.fail("/user", *[Answer(status, {"message": message})] * 3)
-    assert str(await refusal(api)).startswith("the comment on #7 was not written: GitHub answered 40")
-    assert written(api) == []
-
-
-# -- runs that are late
+    assert (await post_error(api)).startswith("GitHub answered 40")
+    assert write_methods(api) == []
 
 
 @pytest.mark.parametrize(
@@ -312,17 +292,13 @@ async def test_a_user_that_is_not_known_for_now_is_not_guessed(
         (None, None, False),
     ],
 )
-async def test_a_newer_run_is_not_written_over(
-    api: GitHubApi, theirs: WorkflowRun | None, ours: WorkflowRun | None, late: bool
-) -> None:
+async def test_comment_of_a_newer_run_is_not_overwritten(api, theirs, ours, late):
     """By id and attempt, as numbers. What is not known is never newer."""
-    kept = api.add_comment(7, of(theirs, "Theirs").body.replace("\n", "\r\n"))
-    posted = await post(api, of(ours, "Ours"))
-    assert posted == Posted(
-        comments.CommentStatus.STALE if late else comments.CommentStatus.UPDATED, kept["html_url"]
-    )
+    kept = api.add_comment(7, comment_of(theirs, "Theirs").body.replace("\n", "\r\n"))
+    status = comments.CommentStatus.STALE if late else comments.CommentStatus.UPDATED
+    assert await post(api, comment_of(ours, "Ours")) == Posted(status, kept["html_url"])
     assert kept["body"].endswith("Theirs" if late else "Ours")
-    assert written(api) == ([] if late else ["PATCH"])
+    assert write_methods(api) == ([] if late else ["PATCH"])
 
 
 @pytest.mark.parametrize(
@@ -335,22 +311,14 @@ async def test_a_newer_run_is_not_written_over(
         (WorkflowRun(500, 2), None, False),
     ],
 )
-async def test_a_newer_run_is_one_of_this_workflow(
-    api: GitHubApi, theirs: WorkflowRun, exists: dict[str, int] | None, believed: bool
-) -> None:
+async def test_newer_run_counts_only_if_it_is_of_the_same_workflow(api, theirs, exists, believed):
     """Other workflows write as the same bot, and may quote a line that a stranger wrote."""
     api.runs[500] = {"id": 500, "workflow_id": 1, "run_attempt": 1}
     if exists:
         api.runs[501] = {"id": 501} | exists
-    api.add_comment(7, of(theirs, "Theirs").body)
-    assert (await post(api, of(WorkflowRun(500), "Ours"))).status == ("stale" if believed else "updated")
-
-
-async def test_a_run_of_the_far_future_is_not_believed(api: GitHubApi) -> None:
-    """Where the token may not look runs up, the number must be near."""
-    api.permissions.remove("actions: read")
-    api.add_comment(7, of(WorkflowRun(10**17), "Theirs").body)
-    assert (await post(api, of(WorkflowRun(500), "Ours"))).status == "updated"
+    api.add_comment(7, comment_of(theirs, "Theirs").body)
+    posted = await post(api, comment_of(WorkflowRun(500), "Ours"))
+    assert posted.status == ("stale" if believed else "updated")
 
 
 @pytest.mark.parametrize(
@@ -358,116 +326,91 @@ async def test_a_run_of_the_far_future_is_not_believed(api: GitHubApi) -> None:
     [
         "", "<!-- ci-evals run: 999 -->", "<!-- ci-evals run: x attempt: 1 -->", "> quoted",
         f"<!-- ci-evals run: {'9' * 5000} attempt: 1 -->", "<!-- ci-evals run: 999 attempt: 1 --> more",
-        "text\n<!-- ci-evals run: 999 attempt: 1 -->",
+        "text\n<!-- ci-evals run: 999 attempt: 1 -->", f"<!-- ci-evals run: {10**17} attempt: 1 -->",
     ],
 )  # fmt: skip
-async def test_line_without_a_run_does_not_block_an_update(api: GitHubApi, second: str) -> None:
-    """Only the second line counts, and only as we write it."""
+async def test_malformed_or_far_future_run_line_does_not_block_an_update(api, second):
+    """Only the second line counts, as we write it; if runs cannot be looked up, its number must be near."""
+    api.permissions.remove("actions: read")
     api.add_comment(7, f"{MARKER}\n{second}\n\nOld")
     assert (await post(api)).status == "updated"
 
 
-# -- others at the same time
-
-
-async def test_of_several_the_oldest_stays(api: GitHubApi) -> None:
-    """As a crash may leave them."""
-    oldest = api.add_comment(7, of(WorkflowRun(400)).body)
+async def test_oldest_of_several_comments_stays(api):
+    """A crash may leave several. If one cannot be deleted, the next run sees to it."""
+    oldest = api.add_comment(7, comment_of(WorkflowRun(400)).body)
     api.add_comment(7, "Why two?", PERSON)
-    api.add_comment(7, of(WorkflowRun(401)).body)
-    api.add_comment(7, of(WorkflowRun(402)).body)
-    assert await post(api) == Posted(comments.CommentStatus.UPDATED, oldest["html_url"])
-    assert texts(api) == [SAID.body, "Why two?"]
-
-
-async def test_one_that_cannot_be_deleted_is_no_failure(api: GitHubApi) -> None:
-    """The next run sees to it."""
-    oldest = api.add_comment(7, of(WorkflowRun(400)).body)
-    api.add_comment(7, of(WorkflowRun(401)).body)
+    api.add_comment(7, comment_of(WorkflowRun(401)).body)
+    api.add_comment(7, comment_of(WorkflowRun(402)).body)
     api.fail("DELETE", Answer(403, {"message": "Resource not accessible by integration"}))
-    assert await post(api) == Posted(comments.CommentStatus.UPDATED, oldest["html_url"])
-    assert len(api.comments[7]) == 2
+    assert await post(api) == updated(oldest)
+    assert len(api.comments[7]) == 3
     assert (await post(api)).status == "unchanged"
-    assert texts(api) == [SAID.body]
+    assert bodies(api) == [PASSED.body, "Why two?"]
 
 
 @pytest.mark.parametrize(
-    ("other", "what", "left"),
+    ("other", "status", "left"),
     [
-        (WorkflowRun(499), "updated", SAID),
-        (WorkflowRun(501), "stale", of(WorkflowRun(501))),
-        (None, "updated", SAID),
+        (WorkflowRun(499), "updated", PASSED),
+        (WorkflowRun(501), "stale", comment_of(WorkflowRun(501))),
+        (None, "updated", PASSED),
     ],
 )
-async def test_later_of_two_comments_gives_way(
-    api: GitHubApi, other: WorkflowRun | None, what: str, left: Comment
-) -> None:
+async def test_later_of_two_comments_gives_way(api, other, status, left):
     """Another job created one between our look and our post: theirs is older, and says what is newer."""
-    api.before.append(("POST", lambda: api.add_comment(7, of(other).body)))
+    api.before.append(("POST", lambda: api.add_comment(7, comment_of(other).body)))
     posted = await post(api)
-    assert texts(api) == [left.body]
-    assert posted == Posted(comments.CommentStatus(what), api.comments[7][0]["html_url"])
+    assert bodies(api) == [left.body]
+    assert posted == Posted(comments.CommentStatus(status), api.comments[7][0]["html_url"])
 
 
 @pytest.mark.parametrize("other", [WorkflowRun(499), WorkflowRun(501)])
-async def test_first_comment_of_two_writers_stays(api: GitHubApi, other: WorkflowRun) -> None:
+async def test_first_comment_of_two_writers_stays(api, other):
     """A newer run moves its text to ours itself, so nothing of it is deleted before."""
-
-    def late_comer() -> None:
-        api.before.append(("GET .*comments", lambda: api.add_comment(7, of(other).body)))
-
-    api.before.append(("POST", late_comer))
+    theirs = comment_of(other).body
+    late_comer = ("GET .*comments", lambda: api.add_comment(7, theirs))
+    api.before.append(("POST", lambda: api.before.append(late_comer)))
     posted = await post(api)
     newer = other.id > 500
-    assert texts(api) == ([SAID.body, of(other).body] if newer else [SAID.body])
+    assert bodies(api) == ([PASSED.body, theirs] if newer else [PASSED.body])
     assert posted.status == ("stale" if newer else "created")
 
 
-async def test_one_that_is_deleted_meanwhile_is_created_anew(api: GitHubApi) -> None:
-    """Somebody tidied up between our look and our change."""
-    api.add_comment(7, of(None).body)
+async def test_comment_deleted_meanwhile_is_created_again_but_not_forever(api):
+    """Between our look and our change it is; whoever deletes it at once does not want it."""
+    api.add_comment(7, comment_of(None).body)
     api.before.append(("PATCH", api.comments[7].clear))
     assert (await post(api)).status == "created"
-    assert texts(api) == [SAID.body]
-
-
-async def test_one_that_is_deleted_at_once_is_left_at_that(api: GitHubApi) -> None:
-    """Somebody does not want it."""
-
-    def tidied() -> None:
-        api.comments[7].clear()
-
-    api.before.append(("POST", lambda: api.before.append(("GET .*comments", tidied))))
+    assert bodies(api) == [PASSED.body]
+    api.comments[7].clear()
+    tidied = ("GET .*comments", api.comments[7].clear)
+    api.before.append(("POST", lambda: api.before.append(tidied)))
     assert (await post(api)).status == "created"
-    assert (texts(api), written(api)) == ([], ["POST"])
+    assert (bodies(api), write_methods(api)) == ([], ["PATCH", "POST", "POST"])
+    api.add_comment(7, comment_of(None).body)
+    api.fail("PATCH", *[NOT_FOUND] * 99)
+    before = len(api.requests)
+    assert await post_error(api) == "somebody deletes it as often as it is written"
+    assert len(api.requests) - before < 20
 
 
-async def test_one_that_is_always_deleted_has_an_end(api: GitHubApi) -> None:
-    """It is not written for ever."""
-    api.add_comment(7, of(None).body)
-    api.fail("PATCH", *[Answer(404, {"message": "Not Found"})] * 99)
-    assert str(await refusal(api)) == (
-        "the comment on #7 was not written: somebody deletes it as often as it is written"
-    )
-    assert len(api.requests) < 20
-
-
-@pytest.mark.parametrize("trouble", ["GET .*comments", "PATCH"])
-async def test_created_comment_is_no_failure_whatever_follows(api: GitHubApi, trouble: str) -> None:
-    """It was created; what then went wrong leaves two at the most."""
+@pytest.mark.parametrize("step", ["GET .*comments", "PATCH"])
+async def test_error_after_creating_the_comment_is_no_failure(api, step):
+    """What then went wrong leaves two at the most."""
 
     def other() -> None:
-        api.add_comment(7, of(WorkflowRun(499)).body)
-        api.fail(trouble, *[Answer(502)] * 9)
+        api.add_comment(7, comment_of(WorkflowRun(499)).body)
+        api.fail(step, *[Answer(502)] * 9)
 
     api.before.append(("POST", other))
     assert (await post(api)).status == "created"
-    assert texts(api)[-1] == SAID.body
+    assert bodies(api)[-1] == PASSED.body
 
 
 @pytest.mark.parametrize("writers", [2, 3])
-async def test_writers_at_the_same_time_leave_one_comment(api: GitHubApi, writers: int) -> None:
-    """Each round starts without a comment, and goes on with one; a person speaks in between."""
+async def test_concurrent_writers_leave_one_comment(api, writers):
+    """Each round starts without a comment, and continues with one; a person speaks in between."""
     luck = random.Random(writers)
 
     async def late(number: int, comment: Comment) -> Posted:
@@ -476,15 +419,16 @@ async def test_writers_at_the_same_time_leave_one_comment(api: GitHubApi, writer
 
     for number in range(1, 31):
         for first in (100, 200):
-            text = [of(WorkflowRun(first + place), f"Run {first + place}") for place in range(writers)]
-            luck.shuffle(text)
-            await asyncio.gather(*(late(number, one) for one in text))
+            runs = range(first, first + writers)
+            written = [comment_of(WorkflowRun(run), f"Run {run}") for run in runs]
+            luck.shuffle(written)
+            await asyncio.gather(*(late(number, one) for one in written))
             api.add_comment(number, f"Said after {first}", PERSON)
-            ours, people = texts(api, number)[:1], texts(api, number)[1:]
-            assert ours[0] in [one.body for one in text]
+            ours, people = bodies(api, number)[:1], bodies(api, number)[1:]
+            assert ours[0] in [one.body for one in written]
             assert people == [f"Said after {which}" for which in (100, 200) if which <= first]
             if first == 100 and writers == 2:
-                assert ours == [of(WorkflowRun(101), "Run 101").body]
+                assert ours == [comment_of(WorkflowRun(101), "Run 101").body]
 
 
 @dataclass
@@ -550,16 +494,14 @@ class Hub:
     runs=st.lists(st.integers(1, 3), min_size=2, max_size=4),
     left=st.integers(0, 2),
 )
-async def test_no_order_of_requests_leaves_more_or_less_than_one(
-    order: list[int], runs: list[int], left: int
-) -> None:
+async def test_any_order_of_requests_leaves_exactly_one_comment(order, runs, left):
     """Whoever is served when, and whatever was left by earlier runs. Of two that create, the newer wins."""
     page = Page()
     for _ in range(left):
-        page.add(of(WorkflowRun(99)).body)
-    text = [of(WorkflowRun(100 + run), f"{place}") for place, run in enumerate(runs)]
+        page.add(comment_of(WorkflowRun(99)).body)
+    written = [comment_of(WorkflowRun(100 + run), f"{index}") for index, run in enumerate(runs)]
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(comments.post(Hub(page), REPOSITORY, 7, one)) for one in text]
+        tasks = [group.create_task(comments.post(Hub(page), REPOSITORY, 7, one)) for one in written]
         for luck in itertools.cycle(order):
             await asyncio.sleep(0)
             if page.waiting:
@@ -567,83 +509,58 @@ async def test_no_order_of_requests_leaves_more_or_less_than_one(
             elif all(task.done() for task in tasks):
                 break
     (comment,) = page.comments.values()
-    assert comment["body"] in [one.body for one in text]
+    assert comment["body"] in [one.body for one in written]
     if not left and len(runs) == 2:
         assert f"run: {100 + max(runs)} " in comment["body"]
 
 
-# -- what GitHub refuses
-
-
 LACKS = "the token lacks the permission 'pull-requests: write'"
+NO_COMMENT = "GitHub answered with something other than a comment"
+SERVER_ERROR = "GitHub answered 502 (Server Error): the server has a problem; try again later"
+CHECK = "; check the number, and the job's 'permissions:'"
 
 
-async def test_a_missing_permission_is_named(api: GitHubApi) -> None:
-    """With where to give it."""
+async def test_missing_permission_or_locked_conversation_is_named(api):
+    """With where to give it; to a locked conversation no permission would help."""
+    api.locked.add(7)
+    assert await post_error(api) == (
+        "GitHub answered 403 (Unable to create comment because issue is "
+        "locked); unlock the conversation to have it there"
+    )
+    api.locked.clear()
     api.permissions.discard("pull-requests: write")
-    error = await refusal(api)
-    assert error.status == 403
-    assert str(error) == (
-        "the comment on #7 was not written: GitHub answered 403 (Resource not accessible by integration): "
+    with pytest.raises(GitHubError) as caught:
+        await post(api)
+    assert caught.value.status == 403
+    assert await post_error(api) == (
+        "GitHub answered 403 (Resource not accessible by integration): "
         f"{LACKS}; add it to the job's 'permissions:' (a fork's pull request cannot have it)"
     )
 
 
-async def test_a_locked_conversation_is_no_missing_permission(api: GitHubApi) -> None:
-    """No permission would help."""
-    api.locked.add(7)
-    assert str(await refusal(api)) == (
-        "the comment on #7 was not written: GitHub answered 403 (Unable to create comment because issue is "
-        "locked); unlock the conversation to have it there"
-    )
-
-
-CHECK = "; check the number, and the job's 'permissions:'"
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "expected"),
     [
-        (
-            Answer(404, {"message": "Not Found"}),
-            f"GitHub answered 404 (Not Found): not found, or {LACKS}{CHECK}",
-        ),
-        (
-            Answer(410, {"message": "This issue was deleted"}),
-            "GitHub answered 410 (This issue was deleted)",
-        ),
-        (
-            Answer(502, {"message": "Server Error"}),
-            "GitHub answered 502 (Server Error): the server has a problem; try again later",
-        ),
-        (Answer(201, {"id": None}), "GitHub answered with something other than a comment"),
-        (Answer(201, []), "GitHub answered with something other than a comment"),
+        (NOT_FOUND, f"GitHub answered 404 (Not Found): not found, or {LACKS}{CHECK}"),
+        (Answer(410, {"message": "This issue was deleted"}), "GitHub answered 410 (This issue was deleted)"),
+        (Answer(502, {"message": "Server Error"}), SERVER_ERROR),
+        (Answer(201, {"id": None}), NO_COMMENT),
+        (Answer(201, []), NO_COMMENT),
     ],
 )
-async def test_what_else_is_refused_is_said(api: GitHubApi, answer: Answer, expected: str) -> None:
-    """What was not done, why, and what to do."""
+async def test_refused_comment_is_reported_with_cause_and_remedy(api, answer, expected):
     api.fail("POST", answer)
-    error = await refusal(api)
-    assert str(error) == f"the comment on #7 was not written: {expected}"
+    assert await post_error(api) == expected
 
 
-async def test_overlong_text_is_reported(api: GitHubApi) -> None:
-    """In GitHub's own words."""
-    assert str(await refusal(api, of(None, "x" * 70_000))) == (
-        "the comment on #7 was not written: "
+async def test_overlong_comment_is_reported_in_githubs_words(api):
+    assert await post_error(api, comment_of(None, "x" * 70_000)) == (
         "GitHub answered 422 (Validation Failed; Body is too long (maximum is 65536 characters))"
     )
 
 
 @pytest.mark.parametrize("odd", [None, 7, {}, {"id": "7"}, {"id": 7, "body": 7, "user": 7, "html_url": 7}])
-async def test_other_comments_are_skipped(api: GitHubApi, odd: Any) -> None:
-    """And ours is still found."""
-    old = api.add_comment(7, of(None).body)
+async def test_malformed_comment_in_the_list_is_skipped(api, odd):
+    old = api.add_comment(7, comment_of(None).body)
     api.fail("GET .*comments", Answer(200, [odd, old]))
     assert (await post(api)).status == "updated"
-
-
-async def test_the_tests_own_token_is_a_workflows(api: GitHubApi) -> None:
-    """A guard of these tests: their usual token is a workflow's."""
-    async with GitHub(api.url, TOKEN) as hub:
-        assert hub.of_app

@@ -79,7 +79,7 @@ async def refusal(hub: GitHub, method: str = "GET") -> GitHubError:
 # -- requests and pages
 
 
-async def test_a_request_says_who_asks_in_which_version(api: GitHubApi, hub: GitHub) -> None:
+async def test_a_request_says_who_asks_in_which_version(api, hub):
     """GitHub refuses requests without a user agent, and changes its answers between versions."""
     await listed(hub)
     (request,) = api.requests
@@ -90,7 +90,7 @@ async def test_a_request_says_who_asks_in_which_version(api: GitHubApi, hub: Git
 
 
 @pytest.mark.parametrize(("comments", "pages"), [(0, 1), (99, 1), (100, 1), (101, 2), (250, 3)])
-async def test_every_page_of_a_list_is_read(api: GitHubApi, hub: GitHub, comments: int, pages: int) -> None:
+async def test_every_page_of_a_list_is_read(api, hub, comments, pages):
     """A hundred a page, where GitHub gives thirty to who does not ask."""
     for place in range(comments):
         api.add_comment(7, f"Comment {place}")
@@ -101,7 +101,7 @@ async def test_every_page_of_a_list_is_read(api: GitHubApi, hub: GitHub, comment
     assert {request.query["per_page"] for request in api.requests} == {"100"}
 
 
-async def test_a_list_may_stand_within_an_object(api: GitHubApi, hub: GitHub) -> None:
+async def test_a_list_may_stand_within_an_object(api, hub):
     """Artifacts do, and are asked for by name on every page."""
     run = api.add_run("a" * 40)
     for _ in range(130):
@@ -121,7 +121,7 @@ async def test_a_list_may_stand_within_an_object(api: GitHubApi, hub: GitHub) ->
         ("//evil.example/", "evil.example"),
     ],
 )
-async def test_a_next_page_elsewhere_is_not_read(api: GitHubApi, hub: GitHub, link: str, host: str) -> None:
+async def test_a_next_page_elsewhere_is_not_read(api, hub, link, host):
     """The token would go there."""
     api.fail("GET", Answer(200, [{"id": 1}], {"Link": f'<{link}>; rel="next"'}))
     with pytest.raises(GitHubError) as caught:
@@ -130,7 +130,7 @@ async def test_a_next_page_elsewhere_is_not_read(api: GitHubApi, hub: GitHub, li
     assert len(api.requests) == 1
 
 
-async def test_pages_come_to_an_end(api: GitHubApi, hub: GitHub) -> None:
+async def test_pages_come_to_an_end(api, hub):
     """Even where each names itself as the next."""
     link = {"Link": f'<{api.url}{COMMENTS}>; rel="next"'}
     api.fail("GET", *[Answer(200, [{"id": 1}], link)] * (MAX_PAGES + 5))
@@ -138,7 +138,7 @@ async def test_pages_come_to_an_end(api: GitHubApi, hub: GitHub) -> None:
 
 
 @pytest.mark.parametrize("body", [{"message": "Hm"}, "text", 7, None])
-async def test_answer_that_is_no_list_is_reported(api: GitHubApi, hub: GitHub, body: github_api.Json) -> None:
+async def test_answer_that_is_no_list_is_reported(api, hub, body):
     """With what was asked for."""
     api.fail("GET", Answer(200, body))
     with pytest.raises(GitHubError, match=f"GitHub answered {COMMENTS} with something other than a list"):
@@ -146,7 +146,7 @@ async def test_answer_that_is_no_list_is_reported(api: GitHubApi, hub: GitHub, b
 
 
 @pytest.mark.parametrize("raw", [b"<html>", b"", b'{"a":', b"\xff\xfe", b"[" * 200_000], ids=repr)
-async def test_answer_that_is_no_json_is_reported(api: GitHubApi, hub: GitHub, raw: bytes) -> None:
+async def test_answer_that_is_no_json_is_reported(api, hub, raw):
     """With the host that gave it: a proxy, maybe."""
     api.fail("GET", Answer(200, raw=raw))
     assert str(await refusal(hub)) == (
@@ -154,7 +154,7 @@ async def test_answer_that_is_no_json_is_reported(api: GitHubApi, hub: GitHub, r
     )
 
 
-async def test_an_answer_has_an_end(api: GitHubApi, hub: GitHub) -> None:
+async def test_an_answer_has_an_end(api, hub):
     """Sixteen megabytes."""
     api.fail("GET", Answer(200, raw=b" " * 16_000_001))
     assert str(await refusal(hub)).endswith(" answered with more than 16 MB")
@@ -191,9 +191,7 @@ LACKS = "the token lacks the permission 'pull-requests: write'"
         (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 286}…)"),
     ],
 )  # fmt: skip
-async def test_a_refusal_says_what_is_missing(
-    api: GitHubApi, hub: GitHub, slept: Slept, status: int, body: github_api.Json, expected: str
-) -> None:
+async def test_a_refusal_says_what_is_missing(api, hub, slept, status, body, expected):
     """The permission only where that may be the cause; GitHub's own words on one line, and never for ever."""
     api.fail("POST", Answer(status, body))
     error = await refusal(hub, "POST")
@@ -217,9 +215,7 @@ async def test_a_refusal_says_what_is_missing(
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_rate_limit_is_waited_for(
-    api: GitHubApi, hub: GitHub, slept: Slept, answer: Answer, wait: float, method: str
-) -> None:
+async def test_a_rate_limit_is_waited_for(api, hub, slept, answer, wait, method):
     """As long as GitHub says, or a minute. It has not acted on the request: a comment may be sent again."""
     api.fail(method, answer)
     await sent(hub, method)
@@ -240,9 +236,7 @@ async def test_a_rate_limit_is_waited_for(
          "GitHub answered 429 (Slow down): the rate limit is used up"),
     ],
 )  # fmt: skip
-async def test_a_limit_that_lasts_is_not_waited_for(
-    api: GitHubApi, hub: GitHub, slept: Slept, answer: Answer, expected: str
-) -> None:
+async def test_a_limit_that_lasts_is_not_waited_for(api, hub, slept, answer, expected):
     """A report is not worth an hour of a job: it says when there is room again."""
     api.fail("GET", answer)
     error = await refusal(hub)
@@ -251,7 +245,7 @@ async def test_a_limit_that_lasts_is_not_waited_for(
     assert slept == []
 
 
-async def test_all_waits_together_have_an_end(api: GitHubApi, hub: GitHub, slept: Slept) -> None:
+async def test_all_waits_together_have_an_end(api, hub, slept):
     """Requests that are each limited for half a minute cost a minute, not half of one each."""
     api.fail("GET", *[limited(429, retry_after="25")] * 9)
     assert (await refusal(hub)).status == 429
@@ -260,7 +254,7 @@ async def test_all_waits_together_have_an_end(api: GitHubApi, hub: GitHub, slept
     assert sum(slept) <= PATIENCE_SECONDS
 
 
-async def test_connections_that_fail_have_an_end_too(api: GitHubApi, hub: GitHub, slept: Slept) -> None:
+async def test_connections_that_fail_have_an_end_too(api, hub, slept):
     """However many requests are made."""
     api.fail("GET", *[HANG_UP] * 300)
     for _ in range(40):
@@ -270,9 +264,7 @@ async def test_connections_that_fail_have_an_end_too(api: GitHubApi, hub: GitHub
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 @pytest.mark.parametrize("trouble", [TROUBLE, HANG_UP, Answer(500, raw=b"<html>")])
-async def test_trouble_of_githubs_is_tried_again(
-    api: GitHubApi, hub: GitHub, slept: Slept, method: str, trouble: Answer
-) -> None:
+async def test_trouble_of_githubs_is_tried_again(api, hub, slept, method, trouble):
     """Twice, after up to two seconds and up to four: doing these twice does no harm."""
     comment = api.add_comment(7, "Hello")
     path = COMMENTS if method == "GET" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
@@ -286,9 +278,7 @@ async def test_trouble_of_githubs_is_tried_again(
     assert len(api.requests) == 3
 
 
-async def test_a_server_that_says_when_it_is_back_is_believed(
-    api: GitHubApi, hub: GitHub, slept: Slept
-) -> None:
+async def test_a_server_that_says_when_it_is_back_is_believed(api, hub, slept):
     """Retry-After is not for limits alone."""
     api.fail("GET", limited(503, retry_after="4"))
     assert await listed(hub) == []
@@ -302,9 +292,7 @@ async def test_a_server_that_says_when_it_is_back_is_believed(
         (HANG_UP, "GitHub at {host} cannot be reached (RemoteProtocolError)"),
     ],
 )
-async def test_a_comment_is_not_sent_twice(
-    api: GitHubApi, hub: GitHub, slept: Slept, trouble: Answer, expected: str
-) -> None:
+async def test_a_comment_is_not_sent_twice(api, hub, slept, trouble, expected):
     """GitHub may have written it before it stumbled."""
     api.fail("POST", trouble)
     host = api.url.removeprefix("http://")
@@ -313,14 +301,14 @@ async def test_a_comment_is_not_sent_twice(
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-async def test_trouble_that_stays_is_said(api: GitHubApi, hub: GitHub, method: str) -> None:
+async def test_trouble_that_stays_is_said(api, hub, method):
     """After three tries."""
     api.fail(method, *[TROUBLE] * 9)
     assert (await refusal(hub, method)).status == 502
     assert len(api.requests) == 3
 
 
-async def test_nobody_listens() -> None:
+async def test_nobody_listens():
     """The host is named, and what kind of trouble it was."""
     slept = Slept()
     error = await refusal(GitHub("http://127.0.0.1:9", TOKEN, sleep=slept))
@@ -329,7 +317,7 @@ async def test_nobody_listens() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])
-async def test_a_repository_that_moved_is_followed(api: GitHubApi, hub: GitHub, method: str) -> None:
+async def test_a_repository_that_moved_is_followed(api, hub, method):
     """GitHub redirects the paths of a renamed repository, and wants the same method there."""
     comment = api.add_comment(7, "Hello")
     there = COMMENTS if method != "PATCH" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
@@ -350,7 +338,7 @@ async def test_a_repository_that_moved_is_followed(api: GitHubApi, hub: GitHub, 
         (COMMENTS, "GitHub at {host} redirects without end"),
     ],
 )
-async def test_the_api_leads_nowhere_else(api: GitHubApi, hub: GitHub, location: str, expected: str) -> None:
+async def test_the_api_leads_nowhere_else(api, hub, location, expected):
     """The token stays where it belongs."""
     api.fail("GET", *[Answer(302, None, {"Location": location})] * 9)
     assert str(await refusal(hub)) == expected.format(host=api.url.removeprefix("http://"))
@@ -367,19 +355,19 @@ NO_TOKEN = "GITHUB_TOKEN is not set"
     ("token", "expected"),
     [("", NO_TOKEN), (" \n", NO_TOKEN), ("ghs_a\nX-Evil: 1", UNSENDABLE), ("ghs_\xe9", UNSENDABLE)],
 )
-async def test_a_token_that_cannot_be_sent_is_not(api: GitHubApi, token: str, expected: str) -> None:
+async def test_a_token_that_cannot_be_sent_is_not(api, token, expected):
     """It is said before anything is asked, without the token."""
     assert str(await refusal(GitHub(api.url, token))) == expected
     assert api.requests == []
 
 
-async def test_a_token_may_have_been_pasted_with_a_line_end(api: GitHubApi, slept: Slept) -> None:
+async def test_a_token_may_have_been_pasted_with_a_line_end(api, slept):
     """As secrets often are."""
     assert await listed(GitHub(api.url, f" {TOKEN}\n", sleep=slept)) == []
 
 
 @pytest.mark.parametrize(("token", "app"), [(TOKEN, True), (f"{TOKEN}\n", True), ("ghp_abc", False)])
-def test_apps_have_tokens_of_their_own_kind(token: str, app: bool) -> None:
+def test_apps_have_tokens_of_their_own_kind(token, app):
     """Nobody's user is behind them."""
     assert GitHub("https://api.github.com", token).of_app is app
 
@@ -387,12 +375,12 @@ def test_apps_have_tokens_of_their_own_kind(token: str, app: bool) -> None:
 @pytest.mark.parametrize(
     "url", ["", "api.github.com", "ftp://github.example", "http://[::1", "https://a:99999"]
 )
-async def test_invalid_address_is_reported(url: str) -> None:
+async def test_invalid_address_is_reported(url):
     """It comes from the environment, which may be anybody's outside of Actions."""
     assert str(await refusal(GitHub(url, TOKEN))) == f"GITHUB_API_URL is not an address: {url!r}"
 
 
-async def test_unsupported_proxy_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unsupported_proxy_is_reported(monkeypatch):
     """As an error of GitHub's: it ends no run."""
     monkeypatch.setenv("HTTPS_PROXY", "socks5://user:s3cret@proxy.example")
     monkeypatch.setenv("NO_PROXY", "")
@@ -403,7 +391,7 @@ async def test_unsupported_proxy_is_reported(monkeypatch: pytest.MonkeyPatch) ->
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(answers=st.lists(world.odd_responses(), max_size=3), method=st.sampled_from(["GET", "POST", "ZIP"]))
-async def test_no_answer_breaks_the_client(answers: list[bytes], method: str) -> None:
+async def test_no_answer_breaks_the_client(answers, method):
     """Whatever a server sends, it is an answer or a `GitHubError`."""
     closing = [part for answer in answers for part in (answer, world.HANG_UP)]
     async with world.raw_server(*closing) as (url, _), GitHub(url, TOKEN, sleep=Slept()) as hub:

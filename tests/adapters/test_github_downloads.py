@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from shutil import which
 
 import github_api
@@ -67,16 +66,14 @@ def download(api: GitHubApi) -> Download:
     return Download(api)
 
 
-async def test_a_download_leaves_the_token_behind(api: GitHubApi, hub: GitHub, download: Download) -> None:
+async def test_a_download_leaves_the_token_behind(api, hub, download):
     """The store of artifacts is another host, and refuses who shows a token."""
     assert await download.read(hub) == b"PK data"
     (request,) = api.blob_requests
     assert TOKEN not in str(request.headers)
 
 
-async def test_a_download_that_breaks_is_asked_for_anew(
-    api: GitHubApi, hub: GitHub, slept: Slept, download: Download
-) -> None:
+async def test_a_download_that_breaks_is_asked_for_anew(api, hub, slept, download):
     """The signed address is good for a minute; what came of a broken answer is thrown away."""
     api.fail("BLOB", Answer(503, raw=b"<Error/>"), Answer(200, raw=b"half of it", headers=PROMISE))
     assert await download.read(hub) == b"PK data"
@@ -97,9 +94,7 @@ async def test_a_download_that_breaks_is_asked_for_anew(
         ),
     ],
 )
-async def test_download_that_keeps_failing_is_reported(
-    api: GitHubApi, hub: GitHub, download: Download, answer: Answer, why: str
-) -> None:
+async def test_download_that_keeps_failing_is_reported(api, hub, download, answer, why):
     """With the host alone. The store's status is none of the API's: no permission is missing."""
     api.fail("BLOB", *[answer] * 9)
     error = await download.refusal(hub)
@@ -108,9 +103,7 @@ async def test_download_that_keeps_failing_is_reported(
     assert download.into.getvalue() == b""
 
 
-async def test_a_download_that_is_gone_is_not_repeated(
-    api: GitHubApi, hub: GitHub, download: Download
-) -> None:
+async def test_a_download_that_is_gone_is_not_repeated(api, hub, download):
     """An artifact expires between list and download."""
     download.artifact["expired"] = True
     error = await download.refusal(hub)
@@ -118,15 +111,13 @@ async def test_a_download_that_is_gone_is_not_repeated(
     assert (len(api.requests_to("/zip")), api.blob_requests) == (1, [])
 
 
-async def test_a_download_without_the_permission_names_it(
-    api: GitHubApi, hub: GitHub, download: Download
-) -> None:
+async def test_a_download_without_the_permission_names_it(api, hub, download):
     """As every other refusal."""
     api.permissions.discard("actions: read")
     assert str(await download.refusal(hub)).endswith("the token lacks the permission 'actions: read'")
 
 
-async def test_a_download_has_an_end(api: GitHubApi, hub: GitHub) -> None:
+async def test_a_download_has_an_end(api, hub):
     """No megabyte beyond what was asked for is kept, and it is not tried again."""
     download = Download(api, b" " * 1_000_001)
     host = api.blob_url.removeprefix("http://")
@@ -136,9 +127,7 @@ async def test_a_download_has_an_end(api: GitHubApi, hub: GitHub) -> None:
 
 
 @pytest.mark.parametrize("size", [5, 1_000_001])
-async def test_a_download_may_come_at_once(
-    api: GitHubApi, hub: GitHub, download: Download, size: int
-) -> None:
+async def test_a_download_may_come_at_once(api, hub, download, size):
     """Without a redirect, from the API itself."""
     api.fail("/zip", Answer(200, raw=b"x" * size))
     if size > 1_000_000:
@@ -147,9 +136,7 @@ async def test_a_download_may_come_at_once(
         assert await download.read(hub) == b"x" * size
 
 
-async def test_a_download_of_a_repository_that_moved_keeps_the_token(
-    api: GitHubApi, hub: GitHub, download: Download
-) -> None:
+async def test_a_download_of_a_repository_that_moved_keeps_the_token(api, hub, download):
     """A redirect within the API is one of the API's."""
     moved = Answer(301, {"message": "Moved"}, {"Location": download.path})
     api.fail("old/name", moved)
@@ -176,7 +163,7 @@ except GitHubError as error:
 
 @pytest.mark.slow
 @pytest.mark.skipif(which("openssl") is None, reason="needs openssl, to make a certificate")
-def test_a_download_keeps_tls(tmp_path: Path) -> None:
+def test_a_download_keeps_tls(tmp_path):
     """An API that is asked by https does not lead to a store without: anybody could answer there."""
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(

@@ -153,9 +153,7 @@ async def played(running: Running, answers: list[Any], folder: Path) -> Transcri
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("hidden_in", [1, 2])
 @pytest.mark.parametrize("running", AGENTS.values(), ids=AGENTS)
-async def test_nothing_is_hidden_by_a_message_that_nobody_sent(
-    running: Running, hidden_in: int, form: Form, tmp_path: Path
-) -> None:
+async def test_nothing_is_hidden_by_a_message_that_nobody_sent(running, hidden_in, form, tmp_path):
     """Every negative check fails, whichever turn it was."""
     thread: list[Any] = []
     answers = []
@@ -177,7 +175,7 @@ async def test_nothing_is_hidden_by_a_message_that_nobody_sent(
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("running", AGENTS.values(), ids=AGENTS)
-async def test_a_conversation_without_calls_passes(running: Running, form: Form, tmp_path: Path) -> None:
+async def test_a_conversation_without_calls_passes(running, form, tmp_path):
     """The evidence is complete."""
     asked = [{"role": "user", "content": turn.user} for turn in TEST.turns]
     answers = [form(asked[:1], PLAIN), form([asked[0], *PLAIN, asked[1]], PLAIN)]

@@ -14,7 +14,7 @@ from ci_evals.support.redaction import Redactor
 NOTHING = Redactor()
 
 
-def test_values_that_json_cannot_hold_are_replaced() -> None:
+def test_values_that_json_cannot_hold_are_replaced():
     """NaN, infinities and lone surrogates would break whoever writes or validates the value later."""
     body = rb'{"a": NaN, "b": [Infinity, -Infinity, 1e999, 1.5], "\ud800": "x\udfff \ud83d\ude00"}'
     assert payload.parse(body) == {
@@ -24,7 +24,7 @@ def test_values_that_json_cannot_hold_are_replaced() -> None:
     }
 
 
-def test_deep_branches_are_cut_off() -> None:
+def test_deep_branches_are_cut_off():
     """A body nested deeper than any reader can follow keeps its upper part, and says so."""
     depth = payload.MAX_DEPTH + 50
     value = payload.parse(b'{"text": "Hi", "deep": ' + b"[" * depth + b"]" * depth + b"}")
@@ -42,7 +42,7 @@ values = st.recursive(
 
 
 @given(values, st.booleans(), st.sampled_from([0, 1, payload.MAX_DEPTH - 2, payload.MAX_DEPTH]))
-def test_payload_that_was_read_is_clean(value: object, escaped: bool, depth: int) -> None:
+def test_payload_that_was_read_is_clean(value, escaped, depth):
     """Whatever it is, and however it is written: nothing is left in it that is to be replaced."""
     text = '{"in": [' * depth + json.dumps([value, 1e300], ensure_ascii=escaped) + "]}" * depth
     for number in ("1e300", "1e999"):
@@ -63,7 +63,7 @@ def test_payload_that_was_read_is_clean(value: object, escaped: bool, depth: int
         (b"[" + b"[], " * 99_999 + b"[ ]]", "JSON of more than 100,000 values"),
     ],
 )
-def test_value_that_is_not_json_is_reported(body: bytes, reason: str) -> None:
+def test_value_that_is_not_json_is_reported(body, reason):
     """Every kind of garbage gives the same kind of error."""
     with pytest.raises(ValueError, match=reason):
         payload.parse(body)
@@ -92,12 +92,12 @@ def test_value_that_is_not_json_is_reported(body: bytes, reason: str) -> None:
         ("upstream\nconnect  error", "upstream connect error"),
     ],
 )  # fmt: skip
-def test_every_form_of_error_body_is_one_short_line(body: str, expected: str) -> None:
+def test_every_form_of_error_body_is_one_short_line(body, expected):
     """Whatever a server or a proxy says about a refusal, a person can read it."""
     assert payload.error_detail(body.encode(), NOTHING) == expected
 
 
-def test_as_many_values_as_may_be_are_read() -> None:
+def test_as_many_values_as_may_be_are_read():
     """What looks like more of them in a text is none."""
     assert payload.parse(b"[" + b"[], " * 99_998 + b"{ }]") == [[]] * 99_998 + [{}]
     text = '[{,\\"\\' * 40_000
@@ -105,7 +105,7 @@ def test_as_many_values_as_may_be_are_read() -> None:
     assert payload.parse(json.dumps([text]).encode("utf-16")) == [text]
 
 
-def test_long_error_texts_are_cut() -> None:
+def test_long_error_texts_are_cut():
     """A page of error text does not fill the console."""
     assert len(payload.error_detail(b"word " * 10_000, NOTHING)) <= payload.MAX_EXCERPT
 
@@ -121,7 +121,7 @@ def test_long_error_texts_are_cut() -> None:
         '{"detail": [' + '{"loc": ["a"], "msg": "b"},' * 30_000 + '{"msg": "c"}]}',
     ],
 )
-def test_no_body_takes_long_to_look_at(body: str) -> None:
+def test_no_body_takes_long_to_look_at(body):
     """A megabyte from anybody is told in one line, in a time that grows no faster than it does."""
     started = time.process_time()
     assert len(payload.error_detail(body.encode(), NOTHING)) <= payload.MAX_EXCERPT + 30
@@ -138,7 +138,7 @@ def test_no_body_takes_long_to_look_at(body: str) -> None:
         "<html><title>" + "x" * 290 + "&#115;3cret-value-1234</title>",
     ],
 )
-def test_no_half_of_a_secret_is_left_by_a_cut(body: str) -> None:
+def test_no_half_of_a_secret_is_left_by_a_cut(body):
     """Secrets go before the text is shortened, and after its escapes were read."""
     error = payload.error_detail(body.encode(), Redactor(values=["s3cret-value-1234"]))
     assert "xx***" in error

@@ -1,10 +1,9 @@
 """Which pull requests a run belongs to."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import github_api
 import pytest
@@ -65,15 +64,13 @@ def pushed_to(branch: str, sha: str, event: str = "push") -> GitHubEvent:
         ("issue_comment_pull", "issue_comment", 7),
     ],
 )
-async def test_an_event_that_names_its_pull_request_is_believed(
-    api: GitHubApi, file: str, name: str, number: int
-) -> None:
+async def test_an_event_that_names_its_pull_request_is_believed(api, file, name, number):
     """GitHub is not even asked."""
     assert await numbers(api, event(file, name), pushed=True) == (number,)
     assert api.requests == []
 
 
-async def test_after_another_run_a_number_is_believed_only_with_its_commit(api: GitHubApi) -> None:
+async def test_after_another_run_a_number_is_believed_only_with_its_commit(api):
     """It may have been read from what a stranger uploaded."""
     table(api)
     assert await numbers(api, replace(after(), number=1)) == (1,)
@@ -119,15 +116,13 @@ def table(api: GitHubApi) -> None:
         pytest.param(after(branch=""), (), id="no branch"),
     ],
 )
-async def test_a_finished_run_belongs_to_the_pull_requests_of_its_very_commit(
-    api: GitHubApi, known: GitHubEvent, expected: tuple[int, ...]
-) -> None:
+async def test_a_finished_run_belongs_to_the_pull_requests_of_its_very_commit(api, known, expected):
     """Open, into this repository, from the same repository, at the same commit: a name alone is nobody's."""
     table(api)
     assert await numbers(api, known, pushed=True) == expected
 
 
-async def test_a_run_of_a_fork_is_asked_for_by_owner_and_branch(api: GitHubApi) -> None:
+async def test_a_run_of_a_fork_is_asked_for_by_owner_and_branch(api):
     """With the event as GitHub sends it: it names no pull request of a fork."""
     api.add_pull(8, FOREIGN, repository=FORK, branch="main")
     assert await numbers(api, event("workflow_run_fork", "workflow_run")) == (8,)
@@ -136,14 +131,14 @@ async def test_a_run_of_a_fork_is_asked_for_by_owner_and_branch(api: GitHubApi) 
     assert request.query == {"head": "eve:main", "state": "open", "per_page": "100"}
 
 
-async def test_the_payloads_own_list_is_not_believed(api: GitHubApi) -> None:
+async def test_the_payloads_own_list_is_not_believed(api):
     """It holds pull requests into other repositories too, and those that have moved on."""
     api.add_pull(7, MOVED, branch="refunds")
     assert await numbers(api, event("workflow_run")) == ()
 
 
 @pytest.mark.parametrize("branch", ["fix/#12", "a?b", "a b", "a&state=closed", "100%", "a+b", "ünïcode/…"])
-async def test_any_name_of_a_branch_is_asked_for_as_it_is(api: GitHubApi, branch: str) -> None:
+async def test_any_name_of_a_branch_is_asked_for_as_it_is(api, branch):
     """None ends the query, and none adds to it."""
     api.add_pull(1, FOREIGN, repository=FORK, branch=branch)
     assert await numbers(api, after(branch=branch)) == (1,)
@@ -151,7 +146,7 @@ async def test_any_name_of_a_branch_is_asked_for_as_it_is(api: GitHubApi, branch
     assert api.requests[0].query["state"] == "open"
 
 
-async def test_every_page_is_read(api: GitHubApi) -> None:
+async def test_every_page_is_read(api):
     """Somebody may propose one branch many times, to other bases."""
     for number in range(1, 131):
         api.add_pull(number, FOREIGN, repository=FORK)
@@ -162,9 +157,7 @@ async def test_every_page_is_read(api: GitHubApi) -> None:
 
 
 @pytest.mark.parametrize("name", ["push", "workflow_dispatch", "schedule"])
-async def test_a_pushed_commit_belongs_to_the_pull_requests_that_end_with_it(
-    api: GitHubApi, name: str
-) -> None:
+async def test_a_pushed_commit_belongs_to_the_pull_requests_that_end_with_it(api, name):
     """Only those of this repository, only open ones, and only where that commit is still the last."""
     api.add_pull(1, OWN)
     api.add_pull(2, OWN, base=OURS | {"ref": "release"})
@@ -178,7 +171,7 @@ async def test_a_pushed_commit_belongs_to_the_pull_requests_that_end_with_it(
 
 
 @pytest.mark.parametrize("name", ["push", "workflow_dispatch", "schedule"])
-async def test_a_pushed_commit_is_looked_for_only_if_that_is_wanted(api: GitHubApi, name: str) -> None:
+async def test_a_pushed_commit_is_looked_for_only_if_that_is_wanted(api, name):
     """A run of the branch by itself is no business of a pull request's."""
     api.add_pull(1, OWN)
     assert await numbers(api, pushed_to("topic", OWN, name), pushed=False) == ()
@@ -196,7 +189,7 @@ async def test_a_pushed_commit_is_looked_for_only_if_that_is_wanted(api: GitHubA
     ],
     ids=["merge_group", "release", "issue", "no commit", "nothing"],
 )
-async def test_other_events_belong_to_none(api: GitHubApi, known: GitHubEvent) -> None:
+async def test_other_events_belong_to_none(api, known):
     """A merge queue tests several pull requests at once."""
     api.add_pull(1, OWN)
     assert await numbers(api, known, pushed=True) == ()
@@ -206,7 +199,7 @@ async def test_other_events_belong_to_none(api: GitHubApi, known: GitHubEvent) -
 # -- head and base of a number
 
 
-async def test_a_number_is_given_its_commits(api: GitHubApi) -> None:
+async def test_a_number_is_given_its_commits(api):
     """A comment that starts a run comes with no more than the number."""
     api.add_pull(7, FOREIGN, repository=FORK)
     known = event("issue_comment_pull", "issue_comment", GITHUB_REF="refs/heads/main", GITHUB_SHA="a" * 40)
@@ -215,7 +208,7 @@ async def test_a_number_is_given_its_commits(api: GitHubApi) -> None:
     )
 
 
-async def test_a_number_that_the_user_gave_is_located_too(api: GitHubApi) -> None:
+async def test_a_number_that_the_user_gave_is_located_too(api):
     """The pull request is then what is tested, and not the branch that the event is of."""
     api.add_pull(7, OWN)
     known = replace(pushed_to("main", MOVED, "workflow_dispatch"), number=7, base=Base("main", MOVED))
@@ -224,7 +217,7 @@ async def test_a_number_that_the_user_gave_is_located_too(api: GitHubApi) -> Non
     )
 
 
-async def test_what_a_finished_run_tested_stays_what_it_was(api: GitHubApi) -> None:
+async def test_what_a_finished_run_tested_stays_what_it_was(api):
     """Whoever named the number: another head would make a fork's results ours."""
     api.add_pull(7, OWN)
     known = replace(after(), number=7)
@@ -242,7 +235,7 @@ async def test_what_a_finished_run_tested_stays_what_it_was(api: GitHubApi) -> N
     ],
     ids=lambda known: known.event,
 )
-async def test_what_the_event_tells_stays(api: GitHubApi, known: GitHubEvent) -> None:
+async def test_what_the_event_tells_stays(api, known):
     """Nothing is asked."""
     assert await located(api, known) is known
     assert api.requests == []
@@ -251,7 +244,7 @@ async def test_what_the_event_tells_stays(api: GitHubApi, known: GitHubEvent) ->
 @pytest.mark.parametrize(
     "answer", [{}, [], None, "x", {"head": {"sha": 7}}, {"head": {"sha": OWN}, "base": []}]
 )
-async def test_unreadable_pull_request_is_reported(api: GitHubApi, answer: Any) -> None:
+async def test_unreadable_pull_request_is_reported(api, answer):
     """It would be compared with nothing, without a word."""
     api.fail("/pulls/7", Answer(200, answer))
     with pytest.raises(GitHubError, match="GitHub does not list the commits of pull request 7"):
@@ -266,7 +259,7 @@ async def test_unreadable_pull_request_is_reported(api: GitHubApi, answer: Any) 
         lambda api: numbers(api, pushed_to("topic", OWN), pushed=True),
     ],
 )
-async def test_a_missing_permission_is_named(api: GitHubApi, ask: Callable[[GitHubApi], Any]) -> None:
+async def test_a_missing_permission_is_named(api, ask):
     """Reading is all that these ask for."""
     api.permissions.clear()
     with pytest.raises(GitHubError, match="the token lacks the permission 'pull-requests: read'"):
@@ -288,7 +281,7 @@ HEAD = {"sha": FOREIGN, "ref": "topic", "repo": {"full_name": FORK}}
         {"number": "1", "state": "open", "head": HEAD, "base": OURS},
     ],
 )
-async def test_what_is_no_pull_request_is_passed_over(api: GitHubApi, odd: Any) -> None:
+async def test_what_is_no_pull_request_is_passed_over(api, odd):
     """And the others are still found."""
     right = api.add_pull(2, FOREIGN, repository=FORK)
     api.fail("/pulls", Answer(200, [odd, right]))

@@ -51,7 +51,7 @@ def sharing(processes: int, **settings: Any) -> Iterator[RateLimiter]:
 BROKEN = RetryableError(Failed("broken"), 500)
 
 
-class Wire:
+class PendingCalls:
     """Calls that end when a test ends them, in the order in which they went out."""
 
     def __init__(self, limiter: RateLimiter) -> None:
@@ -81,141 +81,137 @@ class Wire:
                 self._open[name].set_exception(failure)
             else:
                 self._open[name].set_result(Answer())
-        await settled()
+        await let_tasks_run()
 
 
-async def settled() -> None:
+async def let_tasks_run() -> None:
     for _ in range(60):
         await asyncio.sleep(0)
 
 
-async def begun(wire: Wire, count: int) -> list["asyncio.Task[Answer]"]:
+async def start_calls(wire: PendingCalls, count: int) -> list["asyncio.Task[Answer]"]:
     """Make calls, named by letters."""
     calls = [wire.call(chr(ord("a") + number)) for number in range(count)]
-    await settled()
+    await let_tasks_run()
     return calls
 
 
-async def all_ended(wire: Wire, calls: list["asyncio.Task[Answer]"]) -> None:
+async def finish_all(wire: PendingCalls, calls: list["asyncio.Task[Answer]"]) -> None:
     """End all other calls without a failure."""
     while wire.under_way:
         await wire.ends(*wire.under_way)
     await asyncio.gather(*calls)
 
 
-async def test_calls_are_not_limited_before_a_refusal() -> None:
-    """All of them go out at once."""
-    wire = Wire(world.limiter())
-    calls = await begun(wire, 26)
+async def test_calls_are_not_limited_before_a_refusal():
+    wire = PendingCalls(world.limiter())
+    calls = await start_calls(wire, 26)
     assert len(wire.under_way) == 26
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
     assert (wire.limiter.at_a_time, wire.limiter.note("it")) == (None, None)
 
 
-async def test_a_maximum_of_concurrent_calls() -> None:
-    """Calls go out in the order in which they were made."""
-    wire = Wire(world.limiter(most=2))
-    calls = await begun(wire, 4)
+async def test_maximum_of_concurrent_calls_is_kept_in_order():
+    wire = PendingCalls(world.limiter(most=2))
+    calls = await start_calls(wire, 4)
     assert wire.under_way == ["a", "b"]
     await wire.ends("b")
     assert wire.under_way == ["a", "c"]
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
     assert wire.sent == ["a", "b", "c", "d"]
 
 
-async def test_a_random_refusal_delays_only_its_own_call() -> None:
+async def test_rare_refusal_delays_only_its_own_call():
     """Up to one call in ten is refused: it waits, also for a requested time, and all others go out."""
-    time = Time()
-    wire = Wire(time.limiter())
-    calls = await begun(wire, 26)
+    time = ManualClock()
+    wire = PendingCalls(time.limiter())
+    calls = await start_calls(wire, 26)
     await wire.ends("a", failure=limited())
     await wire.ends("b", failure=limited(7))
     assert (wire.limiter.at_a_time, time.sleepers) == (None, [0.25, pytest.approx(7.35)])
     calls.append(wire.call("more"))
-    await settled()
+    await let_tasks_run()
     assert len(wire.under_way) == 25
     await time.passes(1)
     assert wire.sent[26:] == ["more", "a"]
     await time.passes(7)
     assert wire.sent[28:] == ["b"]
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
     assert wire.limiter.note("it") == "it limited the rate 2 times (429): calls waited 8 s in total"
 
 
-async def test_after_many_successes_some_more_refusals_are_random() -> None:
+async def test_more_refusals_count_as_rare_after_many_successes():
     """Even if so few calls are under way that one of them is more than a tenth."""
-    wire = Wire(world.limiter())
+    wire = PendingCalls(world.limiter())
     for _ in range(24):
-        await all_ended(wire, await begun(wire, 1))
-    calls = await begun(wire, 3)
+        await finish_all(wire, await start_calls(wire, 1))
+    calls = await start_calls(wire, 3)
     await wire.ends("a", "b", "c", failure=limited())
     assert wire.limiter.at_a_time is None
     await wire.ends("a", failure=limited())
     assert wire.limiter.at_a_time == 2
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
 
 
-async def test_each_refusal_beyond_a_tenth_lowers_the_limit_by_one() -> None:
+async def test_each_refusal_beyond_a_tenth_lowers_the_limit_by_one():
     """But at most by half until calls that were sent later have ended."""
-    wire = Wire(world.limiter())
-    calls = await begun(wire, 8)
+    wire = PendingCalls(world.limiter())
+    calls = await start_calls(wire, 8)
     await wire.ends("a", "b", "c", failure=limited())
     assert wire.limiter.at_a_time == 5
     await wire.ends("d", "e", "f", "g", failure=limited())
     assert wire.limiter.at_a_time == 4
     await wire.ends("a", failure=limited())
     assert wire.limiter.at_a_time == 3
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
     note = wire.limiter.note("the agent")
     assert note == "the agent limited the rate 8 times (429): calls waited 2 s in total, at least 3 at a time"
 
 
-async def test_a_requested_wait_halves_the_limit() -> None:
-    """Once for all calls that had been sent before."""
-    wire = Wire(world.limiter())
-    calls = await begun(wire, 8)
+async def test_requested_wait_halves_the_limit_once():
+    wire = PendingCalls(world.limiter())
+    calls = await start_calls(wire, 8)
     await wire.ends("a", "b", "c", failure=limited(1))
     assert wire.limiter.at_a_time == 4
     await wire.ends("d", "e", "f", "g", "h")
     assert wire.under_way == ["a", "b", "c"]
     await wire.ends("a", failure=limited(1))
     assert wire.limiter.at_a_time == 2
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
 
 
-async def test_a_refused_call_that_is_not_repeated_counts_too() -> None:
+async def test_refused_call_that_is_not_repeatable_lowers_the_limit():
     """An overloaded agent may have received the message; fewer of the next ones go out at once."""
-    wire = Wire(world.limiter())
-    calls = await begun(wire, 8)
+    wire = PendingCalls(world.limiter())
+    calls = await start_calls(wire, 8)
     await wire.ends("a", failure=RetryableError(Failed("overloaded"), 529, repeatable=False))
     with pytest.raises(Failed, match="overloaded"):
         await calls.pop(0)
     assert (wire.limiter.at_a_time, wire.sent.count("a")) == (7, 1)
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
 
 
-async def test_every_eight_successes_raise_the_limit_by_one() -> None:
+async def test_every_eight_successes_raise_the_limit_by_one():
     """Until it is where it was, and then there is none."""
-    wire = Wire(world.limiter())
-    calls = await begun(wire, 6)
+    wire = PendingCalls(world.limiter())
+    calls = await start_calls(wire, 6)
     await wire.ends("f", failure=limited(1))
     assert wire.limiter.at_a_time == 3
     calls += [wire.call(f"more {number}") for number in range(40)]
-    await settled()
+    await let_tasks_run()
     seen = []
     while len(wire.under_way) < 10:
         seen.append(len(wire.under_way))
         await wire.ends(wire.under_way[0])
     assert seen == [5, 4, *[3] * 6, *[4] * 8, *[5] * 8]
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
     assert wire.limiter.at_a_time is None
 
 
-async def test_if_every_call_is_refused_all_wait_longer_each_time() -> None:
-    """Without a requested wait, and without a success in between."""
-    time = Time()
-    wire = Wire(time.limiter())
-    calls = await begun(wire, 2)
+async def test_waits_double_while_every_call_is_refused():
+    time = ManualClock()
+    wire = PendingCalls(time.limiter())
+    calls = await start_calls(wire, 2)
     await wire.ends("a", "b", failure=limited())
     assert (wire.limiter.at_a_time, time.sleepers) == (1, [0.25, 0.25])
     waits = []
@@ -227,14 +223,14 @@ async def test_if_every_call_is_refused_all_wait_longer_each_time() -> None:
     await time.passes(4)
     await wire.ends("a")
     await time.passes(1)
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
 
 
-async def test_all_calls_wait_as_long_as_requested() -> None:
+async def test_all_calls_wait_as_long_as_requested():
     """Later ones too; and the refused one goes out first, since it was made first."""
-    time = Time()
-    wire = Wire(time.limiter())
-    calls = await begun(wire, 2)
+    time = ManualClock()
+    wire = PendingCalls(time.limiter())
+    calls = await start_calls(wire, 2)
     await wire.ends("a", failure=limited(7))
     assert time.sleepers == [pytest.approx(7.35)]
     calls.append(wire.call("c"))
@@ -244,17 +240,16 @@ async def test_all_calls_wait_as_long_as_requested() -> None:
     assert wire.sent == ["a", "b"]
     await time.passes(1)
     assert wire.sent == ["a", "b", "a"]
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
     assert wire.sent == ["a", "b", "a", "c"]
     note = wire.limiter.note("it")
     assert note == "it limited the rate once (429): calls waited 15 s in total, at least 1 at a time"
 
 
-async def test_the_longest_requested_wait_counts() -> None:
-    """A shorter one changes nothing."""
-    time = Time()
-    wire = Wire(time.limiter())
-    calls = await begun(wire, 3)
+async def test_longest_requested_wait_counts():
+    time = ManualClock()
+    wire = PendingCalls(time.limiter())
+    calls = await start_calls(wire, 3)
     await wire.ends("a", failure=limited(10))
     await wire.ends("b", failure=limited(20))
     await wire.ends("c", failure=limited(1))
@@ -262,19 +257,19 @@ async def test_the_longest_requested_wait_counts() -> None:
     assert len(wire.sent) == 3
     await time.passes(10)
     assert wire.sent[3:] == ["a"]
-    await all_ended(wire, calls)
+    await finish_all(wire, calls)
 
 
-async def test_reduced_calls_go_out_evenly() -> None:
+async def test_calls_under_a_lowered_limit_are_spread_evenly():
     """Four at a time that take two seconds each: one every half second, no burst after the wait."""
-    time = Time()
-    wire = Wire(time.limiter())
-    calls = await begun(wire, 8)
+    time = ManualClock()
+    wire = PendingCalls(time.limiter())
+    calls = await start_calls(wire, 8)
     await time.passes(2)
     await wire.ends("a", failure=limited(1))
     await wire.ends("b", "c", "d", "e", "f", "g", "h")
     calls += [wire.call(f"more {number}") for number in range(4)]
-    await settled()
+    await let_tasks_run()
     seen = []
     for _ in range(6):
         await time.passes(0.5)
@@ -285,8 +280,7 @@ async def test_reduced_calls_go_out_evenly() -> None:
         await time.passes(1)
 
 
-async def test_refusals_and_faults_have_retries_of_their_own() -> None:
-    """The last failure is raised; any other exception at once."""
+async def test_rate_limits_and_server_errors_have_separate_retry_budgets():
     waits: list[float] = []
     limiter = world.limiter(waits, RetryBudget(broken=2, limited=3))
     left = [limited(5), BROKEN, limited(5), BROKEN, limited(5), limited(5)]
@@ -312,19 +306,18 @@ async def test_refusals_and_faults_have_retries_of_their_own() -> None:
         await limiter.send(bug)
 
 
-async def test_cancelled_calls_release_the_queue() -> None:
-    """In the queue, first in it, during a wait, and under way."""
-    time = Time()
-    wire = Wire(time.limiter(max_concurrent=2))
-    calls = await begun(wire, 8)
+async def test_cancelled_calls_release_the_queue():
+    time = ManualClock()
+    wire = PendingCalls(time.limiter(max_concurrent=2))
+    calls = await start_calls(wire, 8)
     for name in "cdb":  # first in line, then the next first, then one under way
         calls[ord(name) - ord("a")].cancel()
-        await settled()
+        await let_tasks_run()
     assert wire.under_way == ["a", "e"]
     await wire.ends("a", failure=limited(9))
     await wire.ends("e")
     calls[0].cancel()
-    await settled()
+    await let_tasks_run()
     await time.passes(10)
     assert wire.under_way == ["f"]
     while wire.under_way:
@@ -333,37 +326,34 @@ async def test_cancelled_calls_release_the_queue() -> None:
     assert [call.cancelled() for call in calls] == [True, True, True, True, False, False, False, False]
 
 
-def test_a_limiter_serves_one_event_loop_after_the_other() -> None:
+def test_limiter_can_be_used_in_several_event_loops():
     """Calls that an earlier one left in the queue or under way do not count in the next."""
     limiter = world.limiter(most=2)
 
-    async def broken_off() -> None:
-        wire = Wire(limiter)
-        await begun(wire, 5)
+    async def interrupted():
+        wire = PendingCalls(limiter)
+        await start_calls(wire, 5)
         await wire.ends("a", failure=limited(3))
 
-    async def whole() -> list[str]:
-        wire = Wire(limiter)
-        await all_ended(wire, await begun(wire, 5))
+    async def complete():
+        wire = PendingCalls(limiter)
+        await finish_all(wire, await start_calls(wire, 5))
         return wire.sent
 
-    asyncio.run(broken_off())
-    assert [len(asyncio.run(whole())) for _ in range(2)] == [5, 5]
+    asyncio.run(interrupted())
+    assert [len(asyncio.run(complete())) for _ in range(2)] == [5, 5]
 
 
-@given(
-    st.lists(
-        st.sampled_from(["ok", "ok", "ok", "limited", "requested", "broken", "last", "cancel"]), max_size=60
-    ),
-    st.integers(1, 12),
-    st.sampled_from([None, 1, 3]),
-)
-def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> None:
+FATES = ["ok", "ok", "ok", "limited", "requested", "broken", "last", "cancel"]
+
+
+@given(st.lists(st.sampled_from(FATES), max_size=60), st.integers(1, 12), st.sampled_from([None, 1, 3]))
+def test_every_call_ends_within_the_maximum(fates, parallel, most):
     """Whatever happens to calls, none is lost, and no more are under way than allowed."""
     limiter = world.limiter(most=most, budget=RetryBudget(broken=1, limited=2))
     left, under_way = iter(fates), 0
 
-    async def attempt(_: int) -> Answer:
+    async def attempt(_):
         nonlocal under_way
         under_way += 1
         assert limiter.at_a_time is None or most is None or under_way <= most
@@ -385,21 +375,21 @@ def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> N
         finally:
             under_way -= 1
 
-    async def crowd() -> list[Answer | BaseException]:
+    async def all_calls():
         calls = (limiter.send(attempt) for _ in range(parallel * 3))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(300):
             return await asyncio.gather(*calls, return_exceptions=True)
 
-    ended = asyncio.run(crowd())
+    outcomes = asyncio.run(all_calls())
     assert under_way == 0
-    assert all(isinstance(one, Answer | Failed | asyncio.CancelledError) for one in ended)
+    assert all(isinstance(one, Answer | Failed | asyncio.CancelledError) for one in outcomes)
 
 
 @pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("seconds", [0.05, 0.5])
 @pytest.mark.parametrize("says", ["exactly", "in whole seconds", "nothing"])
-def test_many_calls_to_a_server_that_limits_the_rate(says: str, seconds: float, processes: int) -> None:
-    """A hundred at once to a server of fifty a second: no call is lost, and little time."""
+def test_hundred_clients_of_a_limiting_server_lose_no_call_and_little_time(says, seconds, processes):
+    """To a server of fifty a second."""
     served = refused = 0
     loop = _Loop()
     level, at, chance = 50.0, loop.time(), random.Random(1)
@@ -432,8 +422,7 @@ def test_many_calls_to_a_server_that_limits_the_rate(says: str, seconds: float, 
 
 @pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("says", [True, False])
-def test_many_calls_to_a_server_of_few(says: bool, processes: int) -> None:
-    """Fifty at once to a server of five a minute: the last one is answered after ten minutes."""
+def test_fifty_calls_to_a_server_of_five_a_minute_end_in_eleven_minutes(says, processes):
     loop = _Loop()
     chance = random.Random(1)
     minute, left = -1, 0
@@ -457,7 +446,7 @@ def test_many_calls_to_a_server_of_few(says: bool, processes: int) -> None:
     assert loop.time() < 11 * 60
 
 
-def test_a_refusal_in_one_process_limits_all() -> None:
+def test_refusal_in_one_process_limits_all_processes():
     """Half as many calls over all processes, and all wait; each process keeps at least one."""
     loop = _Loop()
     limiters = sharing(2, clock=loop.time)
@@ -489,8 +478,7 @@ def test_a_refusal_in_one_process_limits_all() -> None:
     loop.run(crowd())
 
 
-def test_a_new_process_begins_with_the_limit_of_the_others() -> None:
-    """It waits as long, and then keeps to their last limit."""
+def test_new_process_starts_with_the_limit_of_the_others():
     loop = _Loop()
     limiters = sharing(2, clock=loop.time)
     one, late = next(limiters), RateLimiter(clock=loop.time)
@@ -526,9 +514,7 @@ def test_a_new_process_begins_with_the_limit_of_the_others() -> None:
 
 @pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("value", [None, 1, 60, 10 * 365 * 86400])
-def test_a_server_that_refuses_for_ever_is_waited_for_some_minutes(
-    value: float | None, processes: int
-) -> None:
+def test_calls_fail_together_after_minutes_of_constant_refusals(value, processes):
     """Fifty at a time: calls fail after the minutes that all have waited together, not one by one."""
     loop = _Loop()
     ended: list[float] = []
@@ -565,8 +551,8 @@ def test_a_server_that_refuses_for_ever_is_waited_for_some_minutes(
     assert ended[-1] < 15 * 60
 
 
-def test_random_refusals_delay_only_the_refused_calls() -> None:
-    """A hundred at a time, one call in twenty refused: the others are never reduced for long."""
+def test_rare_refusals_hardly_delay_a_hundred_clients():
+    """One call in twenty is refused: the others are never reduced for long."""
     loop, chance = _Loop(), random.Random(1)
     limiter = RateLimiter(clock=loop.time, jitter=chance.random)
 
@@ -585,7 +571,7 @@ def test_random_refusals_delay_only_the_refused_calls() -> None:
     assert loop.time() < 40 * 0.25 * 1.25
 
 
-def test_late_timers_of_a_busy_program_delay_no_calls() -> None:
+def test_late_timers_hardly_delay_calls():
     """If each wait lasts 30 ms too long, more calls go out after it."""
 
     def seconds(late: float) -> float:
@@ -614,7 +600,7 @@ def test_late_timers_of_a_busy_program_delay_no_calls() -> None:
     assert seconds(late=0.03) < seconds(late=0.0) * 1.2
 
 
-class Time:
+class ManualClock:
     """A clock that a test moves."""
 
     def __init__(self) -> None:
@@ -635,9 +621,9 @@ class Time:
             until, _, future = min(due, key=lambda one: one[0])
             self._now = max(self._now, until)
             future.set_result(None)
-            await settled()
+            await let_tasks_run()
         self._now = end
-        await settled()
+        await let_tasks_run()
 
     async def _sleep(self, seconds: float) -> None:
         future = asyncio.get_running_loop().create_future()

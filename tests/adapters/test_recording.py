@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import builders as build
 import fakes
 import pytest
+from each_row import each_row
 from plans import make_plan
 
 from ci_evals._version import __version__
@@ -43,15 +44,15 @@ class Recorder:
         self.capture = RunCapture(plan, folder.redactor)
 
     def begin(self, name="run-1"):
-        digests = Digests(**{field.name: field.name for field in fields(Digests)})
         header = JournalHeader(
             tool=Tool(version=__version__),
             run=name,
             started_at=build.STARTED_AT,
-            digests=digests,
+            digests=Digests(**{field.name: field.name for field in fields(Digests)}),
             recorded=Recorded.of(self.plan, {"provider": "openai"}, self.redactor),
         )
         self.journal.open(header)
+        return self
 
     async def keep(self, trial, result):
         await self.journal.keep(trial, result, 1.0, answers=self.capture.finish(trial))
@@ -77,27 +78,23 @@ class Folder:
         self.adapter = Connections(judge_model="judge-1", user_model="user-1", embedding_model="vectors-1")
         self.file = path / NAME
 
-    async def record(self, plan, participants, *, name="run-1", **options):
-        recorder = Recorder(self, plan)
-        recorder.begin(name)
-        results = await recorder.play(participants, **options)
+    async def record(self, plan, participants=None, *, name="run-1", **options):
+        recorder = Recorder(self, plan).begin(name)
+        results = await recorder.play(participants or greeting(), **options)
         recorder.journal.close()
         return results
 
     async def resume(self, plan, participants):
-        """Go on with the run; the results are those of trials that were not finished."""
-        recorder = Recorder(self, plan, resume=True)
-        recorder.begin()
+        """Resume the run; the results are those of trials that were not finished."""
+        recorder = Recorder(self, plan, resume=True).begin()
         done = recorder.journal.past.done if recorder.journal.past else {}
         results = await recorder.play(participants, done=done)
         recorder.journal.close()
         return results
 
     async def replay(self, plan, stop=None, **options):
-        participants_for = ReplayedPlayers(
-            Recording(self.path), plan, self.adapter, self.redactor
-        ).participants
-        return await run(plan, participants_for, Options(**options), self.redactor, stop=stop)
+        played = ReplayedPlayers(Recording(self.path), plan, self.adapter, self.redactor)
+        return await run(plan, played.participants, Options(**options), self.redactor, stop=stop)
 
     def lines(self):
         return [json.loads(line) for line in self.file.read_text().splitlines()]
@@ -108,13 +105,13 @@ def folder(tmp_path):
     return Folder(tmp_path / "recording")
 
 
-def timeless(results):
+def without_durations(results):
     """Results without how long playing took."""
     return [result and replace(result, duration_seconds=0, times=None) for result in results]
 
 
-def everybody(agent, user=("Hello", "Goodbye ###STOP###"), judge=(PASS,)):
-    """A whole cast from lists of answers."""
+def participants_with(agent, user=("Hello", "Goodbye ###STOP###"), judge=(PASS,)):
+    """All participants, from lists of answers."""
     return Participants(
         agent,
         fakes.ScriptedLLM(user, "user-1"),
@@ -123,15 +120,26 @@ def everybody(agent, user=("Hello", "Goodbye ###STOP###"), judge=(PASS,)):
     )
 
 
-def talk(*evaluations, **fields):
+def greeting(text="Hello"):
+    """All participants, of whom the agent says this."""
+    return participants_with(fakes.ScriptedAgent([text]))
+
+
+def dialog_plan(*evaluations, **fields):
     """A plan of one test that needs all models."""
     test = {"turns": [{"user": "Hi"}, {"user": "auto"}], "maxTurns": 3, "name": "t"}
     return make_plan(test | {"evaluations": [*(evaluations or (JUDGED, MEANT))]}, **fields)
 
 
-async def test_a_replay_gives_the_results_of_the_recorded_run(folder):
-    """Words, traces, latencies, verdicts, tokens and costs, over several trials at a time."""
-    plan = talk(JUDGED, JUDGED | {"criterion": "Another"}, MEANT, loops=6)
+def one_turn(*evaluations, **fields):
+    """A plan of one test of one fixed message."""
+    return make_plan(
+        {"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 1, "evaluations": [*evaluations]}, **fields
+    )
+
+
+async def test_replay_gives_the_results_of_the_recorded_run(folder):
+    plan = dialog_plan(JUDGED, JUDGED | {"criterion": "Another"}, MEANT, loops=6)
     trace = fakes.reply(
         "Hello\u200b there & <co>",
         latency_seconds=1.5,
@@ -141,47 +149,46 @@ async def test_a_replay_gives_the_results_of_the_recorded_run(folder):
         input_tokens=3,
     )
     dear = Completion(PASS, input_tokens=7, output_tokens=5, cost_usd=0.25)
-    participants = everybody(fakes.ScriptedAgent([trace, "Bye"]), judge=[dear, FAIL, PASS])
+    participants = participants_with(fakes.ScriptedAgent([trace, "Bye"]), judge=[dear, FAIL, PASS])
     first = await folder.record(plan, participants, parallel=3)
     again = await folder.replay(plan, parallel=2)
     assert len({result.findings for result in first}) > 1
     assert first[0].usage[-1].role == "embedder"
-    assert timeless(again) == [clean(result) for result in timeless(first)]
+    assert without_durations(again) == [without_surrogates(result) for result in without_durations(first)]
 
 
-def clean(result):
+def without_surrogates(result):
     """The result as a file can hold it: half of a surrogate pair is none."""
     text = json.dumps(dataclass_json.to_value(result)).replace("\\ud800", "\\ufffd")
     return dataclass_json.from_json(type(result), text)
 
 
-async def test_errors_are_raised_again(folder):
+async def test_recorded_errors_are_raised_again_in_the_replay(folder):
     """Of agent and models, in the attempts and in the verdicts."""
     agent = ["Hello", AgentError("down"), "Hello", "So so", "Fine", "Hello", "And?", "Hello"]
-    participants = everybody(
+    participants = participants_with(
         fakes.ScriptedAgent(lambda test, heard: agent.pop(0)),
         user=["How?", "How?", "Thanks", "How?", LLMError("user is out"), LLMError("still out")],
         judge=[LLMAnswerError("no JSON"), PASS, LLMError("judge is out")],
     )
-    plan = talk(JUDGED, loops=2)
+    plan = dialog_plan(JUDGED, loops=2)
     first = await folder.record(plan, participants, retries=1)
     errors = [[attempt.error for attempt in result.attempts] for result in first]
     assert errors == [["down", None], ["user is out", "still out"]]
     assert first[1].findings[0].reason == "judge is out"
-    assert timeless(await folder.replay(plan, retries=1)) == timeless(first)
+    assert without_durations(await folder.replay(plan, retries=1)) == without_durations(first)
 
 
-async def test_a_refused_key_ends_the_replay_too(folder):
-    """As it ended the run."""
+async def test_refused_key_ends_the_replay_too(folder):
     agent = fakes.ScriptedAgent(opening=AgentAccessError("the agent refused the key"))
-    plan, stop = talk(JUDGED, loops=3), Stop()
-    first = await folder.record(plan, everybody(agent))
-    assert timeless(await folder.replay(plan, stop)) == timeless(first)
+    plan, stop = dialog_plan(JUDGED, loops=3), Stop()
+    first = await folder.record(plan, participants_with(agent))
+    assert without_durations(await folder.replay(plan, stop)) == without_durations(first)
     assert stop.reason == "the agent refused the key"
 
 
-async def test_no_secret_is_in_a_recording(tmp_path):
-    """Nor needed to play it: a suite whose secrets are masked asks what was asked then."""
+async def test_recording_holds_no_secret_and_replays_without_it(tmp_path):
+    """A suite whose secrets are masked asks what was asked then."""
     key, order = "sk-0123456789", "ORDER 55/77"
     folder = Folder(tmp_path, Redactor(keys=[key], values=[order]))
     known = {
@@ -196,7 +203,7 @@ async def test_no_secret_is_in_a_recording(tmp_path):
     }
     plan = make_plan({"name": "t"} | known)
     result = fakes.reply(f"{order} is on its way", params={order: order}, trace={"auth": f"Bearer {key}"})
-    participants = everybody(fakes.ScriptedAgent([result]), user=[f"Thanks for {order}"])
+    participants = participants_with(fakes.ScriptedAgent([result]), user=[f"Thanks for {order}"])
     first = await folder.record(plan, participants)
     text = folder.file.read_text()
     assert "***" in text
@@ -204,7 +211,7 @@ async def test_no_secret_is_in_a_recording(tmp_path):
     folder.redactor = Redactor()
     masked = json.loads(json.dumps(known).replace(order, "***"))
     again = await folder.replay(make_plan({"name": "t"} | masked))
-    assert timeless(again) == timeless(first)
+    assert without_durations(again) == without_durations(first)
 
 
 async def test_check_for_a_leaked_secret_fails_in_the_replay_too(tmp_path):
@@ -217,27 +224,26 @@ async def test_check_for_a_leaked_secret_fails_in_the_replay_too(tmp_path):
         {"criterion": "No gold", "strict": "not_contains", "text": "gold"},
         {"criterion": "Own key", "strict": "contains", "text": key},
     ]
-    participants = everybody(fakes.ScriptedAgent([f"My key is {other}"]))
-    (first,) = await folder.record(
-        make_plan({"name": "t", "turns": [{"user": "Hi"}], "evaluations": checks}), participants
-    )
+    (first,) = await folder.record(one_turn(*checks), greeting(f"My key is {other}"))
     masked = json.loads(json.dumps(checks).replace(key, "***"))
     masked[0] |= {"weight": 7, "criterion": "Named anew"}
     folder.redactor = Redactor()
-    plan = make_plan({"name": "t", "turns": [{"user": "Hi"}], "evaluations": masked})
+    plan = one_turn(*masked)
     (again,) = await folder.replay(plan)
     outcomes = [[finding.outcome.value for finding in result.findings] for result in (first, again)]
     assert outcomes == [["failed", "failed", "passed", "failed"]] * 2
     assert "secrets are removed" in again.findings[0].reason
-    stop = Stop()
+
+
+async def test_interrupted_replay_has_no_results(folder):
+    plan, stop = one_turn(JUDGED), Stop()
+    await folder.record(plan)
     stop.interrupt()
     assert await folder.replay(plan, stop) == (None,)
-    participants_for = ReplayedPlayers(
-        Recording(folder.path), plan, folder.adapter, folder.redactor
-    ).participants
+    played = ReplayedPlayers(Recording(folder.path), plan, folder.adapter, folder.redactor)
     listen = lambda event: isinstance(event, TurnPlayed) and stop.interrupt()  # noqa: E731
     stop = Stop()
-    (cut,) = await run(plan, participants_for, Options(), folder.redactor, listen=listen, stop=stop)
+    (cut,) = await run(plan, played.participants, Options(), folder.redactor, listen=listen, stop=stop)
     assert (cut.status, cut.findings, stop.bug) == ("interrupted", (), None)
 
 
@@ -261,42 +267,32 @@ class Shop:
         return ()
 
 
-async def test_a_replay_has_the_recorded_probes(folder):
+async def test_replay_has_the_recorded_probes(folder):
     """Those before the first message and after the last one; what was not probed has no value."""
     check = {"criterion": "Refunded", "strict": "state", "probe": "shop", "path": "$", "equals": 2}
-    probes = {"shop": {"http": {"url": "http://shop/1"}}}
-    plan = make_plan({"name": "t", "turns": [{"user": "Hi"}], "evaluations": [check]}, probes=probes)
-    participants = replace(everybody(fakes.ScriptedAgent(["Hello"])), world=Shop())
-    first = await folder.record(plan, participants)
+    plan = one_turn(check, probes={"shop": {"http": {"url": "http://shop/1"}}})
+    first = await folder.record(plan, replace(greeting(), world=Shop()))
     assert (first[0].probes_before["shop"].value, first[0].probes["shop"].value) == (1, 2)
-    assert timeless(await folder.replay(plan)) == timeless(first)
-    more = make_plan(
-        {"name": "t", "turns": [{"user": "Hi"}], "evaluations": [check | {"probe": "till"}]},
-        probes={"till": {"http": {"url": "http://shop/2"}}},
-    )
+    assert without_durations(await folder.replay(plan)) == without_durations(first)
+    more = one_turn(check | {"probe": "till"}, probes={"till": {"http": {"url": "http://shop/2"}}})
     (again,) = await folder.replay(more)
     assert again.findings[0].outcome == "undecided"
 
 
-async def test_changed_evaluations_are_decided_anew(folder):
-    """That is what a recording is for; a new judged one was never asked."""
-    participants = everybody(fakes.ScriptedAgent(["Hello"]))
-    await folder.record(talk(JUDGED), participants)
+async def test_replay_evaluates_changed_checks_but_no_new_judged_ones(folder):
+    await folder.record(dialog_plan(JUDGED))
     shout = {"criterion": "It shouts", "strict": "contains", "text": "HELLO!"}
-    (result,) = await folder.replay(talk(shout, {"criterion": "New"}, JUDGED))
-    found = [(finding.outcome, finding.cause) for finding in result.findings]
-    assert found == [("failed", None), ("undecided", "judge_error"), ("passed", None)]
+    (result,) = await folder.replay(dialog_plan(shout, {"criterion": "New"}, JUDGED))
+    verdicts = [(finding.outcome, finding.cause) for finding in result.findings]
+    assert verdicts == [("failed", None), ("undecided", "judge_error"), ("passed", None)]
     assert result.findings[1].reason == (
         "the recording has no answer to this: the judge's question to judge-1 was not asked "
         "in the recorded run; record again"
     )
 
 
-DIFFERENT = {
-    "another message": (
-        {"turns": [{"user": "Hey"}]},
-        "the user says 'Hey', and said 'Hi' then",
-    ),
+UNRECORDED = {
+    "another message": ({"turns": [{"user": "Hey"}]}, "the user says 'Hey', and said 'Hi' then"),
     "another simulated user": (
         {"guidelines": "Be rude."},
         "the simulated user's question to user-1 was not asked in the recorded run",
@@ -305,31 +301,26 @@ DIFFERENT = {
         {"turns": [{"user": "Hi"}, {"user": "Hello"}, {"user": "More"}]},
         "the user says 'More' although the conversation had ended",
     ),
-    "another test": (
-        {"name": "u"},
-        "it has no trial 1 of the test 'u' of the suite 'S'",
-    ),
+    "another test": ({"name": "u"}, "it has no trial 1 of the test 'u' of the suite 'S'"),
 }
 
 
-@pytest.mark.parametrize("different", DIFFERENT)
+@pytest.mark.parametrize("different", UNRECORDED)
 async def test_replay_of_an_unrecorded_call_fails(folder, different):
     """And the failure says what it is, whatever the number of attempts."""
-    change, text = DIFFERENT[different]
+    change, text = UNRECORDED[different]
     whole = {"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 2, "evaluations": [JUDGED]}
-    await folder.record(make_plan(whole), everybody(fakes.ScriptedAgent(["Hello"])))
+    await folder.record(make_plan(whole))
     (result,) = await folder.replay(make_plan(whole | change), retries=1)
     assert result.status == "failed"
-    assert [attempt.error for attempt in result.attempts] == [
-        f"the recording has no answer to this: {text}; record again"
-    ] * 2
+    error = f"the recording has no answer to this: {text}; record again"
+    assert [attempt.error for attempt in result.attempts] == [error] * 2
     assert not [finding for finding in result.findings if finding.outcome == "passed"]
 
 
-async def test_a_trial_or_an_attempt_more_is_not_made_up(folder):
-    """With more loops or retries than then."""
-    plan = talk(JUDGED)
-    await folder.record(plan, everybody(fakes.ScriptedAgent([AgentError("down")])), retries=0)
+async def test_replay_of_more_trials_or_attempts_than_recorded_fails(folder):
+    plan = dialog_plan(JUDGED)
+    await folder.record(plan, participants_with(fakes.ScriptedAgent([AgentError("down")])), retries=0)
     first, second = await folder.replay(replace(plan, loops=2), retries=1)
     assert [attempt.error for attempt in first.attempts] == [
         "down",
@@ -338,132 +329,116 @@ async def test_a_trial_or_an_attempt_more_is_not_made_up(folder):
     assert "no trial 2 of the test 't'" in second.error
 
 
-async def test_another_model_has_given_no_answer(folder):
+async def test_replay_with_another_judge_model_is_undecided(folder):
     """The results would name one that was never asked."""
-    plan = talk(JUDGED)
-    await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
+    plan = dialog_plan(JUDGED)
+    await folder.record(plan)
     folder.adapter = replace(folder.adapter, judge_model="judge-2")
     (result,) = await folder.replay(plan)
     assert result.findings[0].outcome == "undecided"
     assert "the judge's question to judge-2 was not asked in the recorded run" in result.findings[0].reason
 
 
-async def test_equal_questions_are_answered_in_their_order(folder):
+async def test_equal_judge_questions_are_replayed_in_their_order(folder):
     """Two criteria of the same words; the first is asked twice."""
-    plan = talk(JUDGED, JUDGED)
-    participants = everybody(fakes.ScriptedAgent(["Hello"]), judge=["what?", FAIL, PASS])
-    first = await folder.record(plan, participants)
+    plan = dialog_plan(JUDGED, JUDGED)
+    judge = ["what?", FAIL, PASS]
+    first = await folder.record(plan, participants_with(fakes.ScriptedAgent(["Hello"]), judge=judge))
     assert sorted(f.outcome for f in first[0].findings) == ["failed", "passed"]
-    assert timeless(await folder.replay(plan)) == timeless(first)
+    assert without_durations(await folder.replay(plan)) == without_durations(first)
 
 
-async def test_a_suite_is_found_by_its_name_too(folder):
+async def test_moved_suite_is_replayed_by_its_name_unless_two_have_it(folder):
     """Its file is called otherwise from another folder."""
-    plan = talk(JUDGED)
-    first = await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
-    elsewhere = replace(plan, suites=tuple(replace(one, file="/x/s.json") for one in plan.suites))
-    assert timeless(await folder.replay(elsewhere)) == timeless(first)
-
-
-async def test_a_suite_of_a_name_that_two_have_is_not_guessed(folder):
-    """Neither need be the one."""
-    (suite,) = talk(JUDGED).suites
-    plan = replace(talk(JUDGED), suites=(suite, replace(suite, file="other.json")))
-    await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
-    elsewhere = replace(plan, suites=(replace(suite, file="third.json"),))
-    (result,) = await folder.replay(elsewhere)
+    plan = dialog_plan(JUDGED)
+    first = await folder.record(plan)
+    (suite,) = plan.suites
+    moved = replace(plan, suites=(replace(suite, file="/x/s.json"),))
+    assert without_durations(await folder.replay(moved)) == without_durations(first)
+    folder = Folder(folder.path / "ambiguous")
+    await folder.record(replace(plan, suites=(suite, replace(suite, file="other.json"))))
+    (result,) = await folder.replay(moved)
     assert "it has no trial 1 of the test 't' of the suite 'S'" in result.error
 
 
-async def test_an_interrupted_trial_is_not_recorded(folder):
+async def test_interrupted_trial_is_not_recorded(folder):
     """What was said in it is half a conversation."""
-    stop, plan = Stop(), talk(JUDGED)
+    stop, plan = Stop(), dialog_plan(JUDGED)
 
     class Halting(fakes.ScriptedAgent):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
             stop.interrupt()
             return await super().send_message(session, text, timeout=timeout)
 
-    recorder = Recorder(folder, plan)
-    recorder.begin()
-    await recorder.play(everybody(Halting()), stop=stop)
-    recorder.journal.close()
+    await folder.record(plan, participants_with(Halting()), stop=stop)
     assert len(folder.lines()) == 1
 
 
-async def test_a_killed_run_leaves_a_good_recording(folder):
-    """Its torn last line is passed over, wherever it was torn."""
-    plan = talk(JUDGED, loops=2)
-    first = await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
+async def test_torn_last_line_of_a_recording_is_ignored(folder):
+    """As a kill leaves it, wherever it was torn."""
+    plan = dialog_plan(JUDGED, loops=2)
+    first = await folder.record(plan)
     whole = folder.file.read_bytes()
     start = whole.rindex(b"\n", 0, -1) + 1
     for end in (start + 1, (start + len(whole)) // 2, len(whole) - 1):
         folder.file.write_bytes(whole[:end])
         assert Recording(folder.path).torn
         left, lost = await folder.replay(plan)
-        assert timeless([left]) == timeless(first[:1])
+        assert without_durations([left]) == without_durations(first[:1])
         assert "no trial 2" in lost.error
     folder.file.write_bytes(whole)
     assert not Recording(folder.path).torn
 
 
-def torn(path, end):
-    """Cut off the end of the last line, as a kill does."""
+def cut_file(path, end):
     path.write_bytes(path.read_bytes()[:end])
 
 
 async def test_resumed_run_continues_its_recording(folder):
     """The journal alone counts: whatever the recording lost is written again."""
-    plan = talk(JUDGED, loops=2)
-    first = await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
-    torn(folder.results / JOURNAL, -5)
-    torn(folder.file, -2000)
-    again = await folder.resume(plan, everybody(fakes.ScriptedAgent(["Again"])))
-    assert timeless(again[:1]) == timeless(first[:1])
+    plan = dialog_plan(JUDGED, loops=2)
+    first = await folder.record(plan)
+    cut_file(folder.results / JOURNAL, -5)
+    cut_file(folder.file, -2000)
+    again = await folder.resume(plan, greeting("Again"))
+    assert without_durations(again[:1]) == without_durations(first[:1])
     assert [line.get("index") for line in folder.lines()] == [None, 1, 2]
-    assert timeless(await folder.replay(plan)) == timeless(again)
+    assert without_durations(await folder.replay(plan)) == without_durations(again)
 
 
-@pytest.mark.parametrize("lost", [True, False])
-async def test_a_lost_recording_is_copied_from_the_journal(folder, lost):
+async def test_lost_or_torn_recording_is_restored_from_the_journal(folder):
     """Nothing is played for it."""
-    plan = talk(JUDGED, loops=2)
-    first = await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
+    plan = dialog_plan(JUDGED, loops=2)
+    first = await folder.record(plan)
     whole = folder.file.read_bytes()
-    if lost:
-        folder.file.unlink()
-    else:
-        torn(folder.file, 20)
-    await folder.resume(plan, everybody(fakes.ScriptedAgent([])))
-    assert folder.file.read_bytes() == whole == (folder.results / JOURNAL).read_bytes()
-    assert timeless(await folder.replay(plan)) == timeless(first)
+    for damage in (folder.file.unlink, lambda: cut_file(folder.file, 20)):
+        damage()
+        await folder.resume(plan, participants_with(fakes.ScriptedAgent([])))
+        assert folder.file.read_bytes() == whole == (folder.results / JOURNAL).read_bytes()
+    assert without_durations(await folder.replay(plan)) == without_durations(first)
 
 
-async def test_a_recorded_run_is_resumed_with_its_answers(folder):
-    """Be it without --record: a later --record finds all of them. One without answers cannot be recorded."""
-    plan = talk(JUDGED, loops=2)
-    await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
-    torn(folder.results / JOURNAL, -5)
+async def test_run_that_was_not_recorded_cannot_be_recorded_when_resumed(folder):
+    """A recorded one can, be it resumed without --record first: its journal holds all answers."""
+    plan = dialog_plan(JUDGED, loops=2)
+    await folder.record(plan)
+    cut_file(folder.results / JOURNAL, -5)
     assert Journal(folder.results, resume=True).holds_answers
     plain = Folder(folder.path / "plain")
-    recorder = Recorder(plain, plan)
-    recorder.journal = Journal(plain.results)
-    assert not recorder.journal.holds_answers
-    header = folder.lines()[0] | {"recorded": None}
-    recorder.journal.open(JournalHeader.model_validate(header))
-    recorder.journal.close()
+    journal = Journal(plain.results)
+    assert not journal.holds_answers
+    journal.open(JournalHeader.model_validate(folder.lines()[0] | {"recorded": None}))
+    journal.close()
     with pytest.raises(UsageError, match=r"`record=`: .* holds no answers, since its run was not recorded"):
         Recorder(plain, plan, resume=True).begin()
     assert not plain.file.exists()
 
 
-async def test_a_recording_of_another_run_is_not_written_over(folder):
+async def test_recording_of_another_run_is_not_overwritten(folder):
     """It has been paid for. One without a trial has not."""
-    plan = talk(JUDGED)
-    empty = Recorder(folder, plan)
-    empty.begin("empty")
-    empty.journal.close()
-    await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])), name="first")
+    plan = dialog_plan(JUDGED)
+    Recorder(folder, plan).begin("empty").journal.close()
+    await folder.record(plan, name="first")
     before = folder.file.read_bytes()
     with pytest.raises(UsageError, match=r"is there already, of the run of 2026-11-21 09:30 UTC, and not"):
         Recorder(folder, plan)
@@ -471,43 +446,36 @@ async def test_a_recording_of_another_run_is_not_written_over(folder):
     assert Recording(folder.path).header.run == "first"
 
 
-async def test_what_is_no_recording_is_not_written_over_either(folder):
-    """Whatever it is."""
+async def test_file_that_is_no_recording_is_not_overwritten(folder):
     folder.path.mkdir()
     folder.file.write_text("precious\n")
     with pytest.raises(UsageError, match="is not a journal or recording"):
-        Recorder(folder, talk())
+        Recorder(folder, dialog_plan())
     assert folder.file.read_text() == "precious\n"
     assert not folder.results.exists()
 
 
-LACKING = "its recording may lack what finishes now"
-
-
-async def test_a_full_disk_ends_no_run(folder):
-    """It is said once for each file, and at the end how much is missing."""
-    plan = talk(JUDGED, loops=2)
-    recorder = Recorder(folder, plan)
-    recorder.begin()
+async def test_unwritable_recording_is_reported_once_and_the_run_continues(folder):
+    """And at the end how much is missing."""
+    recorder = Recorder(folder, dialog_plan(JUDGED, loops=2)).begin()
     recorder.journal.close()  # whatever is written now fails
-    results = await recorder.play(everybody(fakes.ScriptedAgent(["Hello"])))
+    results = await recorder.play(greeting())
     recorder.journal.close()
     assert [result.status for result in results] == ["stopped", "stopped"]
+    lacking = "its recording may lack what finishes now"
     assert [line.partition(NAME)[2] for line in folder.messages if NAME in line] == [
-        f" cannot be written (it is not open): the run continues, but {LACKING}",
+        f" cannot be written (it is not open): the run continues, but {lacking}",
         " lacks its last 2 lines",
     ]
 
 
-async def test_evidence_that_came_late_is_missing_in_a_replay_too(folder):
+async def test_late_evidence_is_missing_in_the_replay_too(folder):
     """The corrected result is appended without answers, and the recorded reply gets its gap."""
-    check = {"criterion": "No refund", "strict": "tool_not_used", "toolName": "REFUND"}
-    plan = make_plan({"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 1, "evaluations": [check]})
+    plan = one_turn({"criterion": "No refund", "strict": "tool_not_used", "toolName": "REFUND"})
     trace = "00-{}-{}-01".format("a" * 32, "b" * 16)
     reply = fakes.reply("Hello", workflows=(), tool_calls=(), traceparent=trace)
-    recorder = Recorder(folder, plan)
-    recorder.begin()
-    (result,) = await recorder.play(everybody(fakes.ScriptedAgent([reply])))
+    recorder = Recorder(folder, plan).begin()
+    (result,) = await recorder.play(greeting(reply))
     assert result.findings[0].outcome == "passed"
     recorder.journal.mark(JournalMark(mark="late_evidence", traces=("a" * 32,)))
     (trial,) = plan.trials
@@ -515,49 +483,40 @@ async def test_evidence_that_came_late_is_missing_in_a_replay_too(folder):
     await recorder.keep(trial, corrected)
     recorder.journal.close()
     (again,) = await folder.replay(plan)
-    assert again.findings[0].outcome == "undecided"
-    assert again.turns == corrected.turns
+    assert (again.findings[0].outcome, again.turns) == ("undecided", corrected.turns)
 
 
-BAD = {
-    "nothing": ("", "is not a recording: it ends before it has begun"),
-    "other JSON": ('{"schemaVersion": 3}\n', "this is not a journal or recording of ci-evals"),
-    "no JSON": ("[" * 100_000 + "\n", "this is not a journal or recording of ci-evals"),
-    "a newer form": (
-        '{"journalVersion": 5, "tool": {"version": "9.9"}}\n',
-        f"was written by ci-evals '9.9', in form 5, and this is {__version__}, with form 4; record again",
-    ),
-    "a recording from before journals held answers": (
-        '{"recordingVersion": 2, "tool": {"version": "0.1.0"}}\n',
-        f"was written by ci-evals '0.1.0', in form 2, and this is {__version__}, with form 4; record again",
-    ),
-    "a poor header": ('{"journalVersion": 4}\n', "line 1 cannot be read: tool: Field required"),
-}
+FOREIGN = "this is not a journal or recording of ci-evals"
+NEEDS_FORM_4 = f"and this is {__version__}, with form 4; record again"
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_bad_recordings_are_refused(folder, bad):
-    """With what is wrong."""
-    text, output = BAD[bad]
-    folder.path.mkdir()
-    folder.file.write_text(text)
+@each_row(
+    ("text", "message"),
+    [
+        ("", "is not a recording: it ends before it has begun"),
+        ('{"schemaVersion": 3}\n', FOREIGN),
+        ("[" * 100_000 + "\n", FOREIGN),
+        ('{"journalVersion": 5, "tool": {"version": "9.9"}}\n', f"'9.9', in form 5, {NEEDS_FORM_4}"),
+        ('{"recordingVersion": 2, "tool": {"version": "0.1.0"}}\n', f"'0.1.0', in form 2, {NEEDS_FORM_4}"),
+        ('{"journalVersion": 4}\n', "line 1 cannot be read: tool: Field required"),
+    ],
+    ids=["empty", "other JSON", "no JSON", "newer form", "before journals held answers", "poor header"],
+)
+def test_unreadable_recording_is_rejected(tmp_path, text, message):
+    (tmp_path / NAME).write_text(text)
     with pytest.raises(UsageError) as caught:
-        Recording(folder.path)
-    assert output in str(caught.value)
+        Recording(tmp_path)
+    assert message in str(caught.value)
 
 
-async def test_a_journal_without_answers_is_no_recording(folder):
-    """Its run was not recorded."""
-    await folder.record(talk(JUDGED), everybody(fakes.ScriptedAgent(["Hello"])))
-    header = folder.lines()[0] | {"recorded": None}
-    folder.file.write_text(json.dumps(header) + "\n")
-    with pytest.raises(UsageError, match="holds no answers; run again with `record=`"):
-        Recording(folder.path)
+def test_missing_recording_error_names_the_option(tmp_path):
+    with pytest.raises(UsageError, match=r"there is no recording in .* `record=` makes one"):
+        Recording(tmp_path)
 
 
-async def test_a_line_that_somebody_has_broken_is_named(folder):
-    """Only the last one may be torn."""
-    await folder.record(talk(JUDGED, loops=2), everybody(fakes.ScriptedAgent(["Hello"])))
+async def test_recording_without_answers_or_with_a_changed_line_is_rejected(folder):
+    """Its run was not recorded; or somebody broke it: only the last line may be torn."""
+    await folder.record(dialog_plan(JUDGED, loops=2))
     header, first, second = folder.file.read_text().splitlines(keepends=True)
     result, answers, rest = first.partition('"answers":{')
     broken = result + answers + rest.replace('"agent":"Hello"', '"agent":7')
@@ -565,16 +524,13 @@ async def test_a_line_that_somebody_has_broken_is_named(folder):
     folder.file.write_text(header + broken + second)
     with pytest.raises(UsageError, match=r"line 2 cannot be read: answers\.attempts\.0\.answers\.0\.answer"):
         Recording(folder.path)
+    folder.file.write_text(json.dumps(json.loads(header) | {"recorded": None}) + "\n")
+    with pytest.raises(UsageError, match="holds no answers; run again with `record=`"):
+        Recording(folder.path)
 
 
-def test_a_folder_without_a_recording_says_so(tmp_path):
-    """And how one is made."""
-    with pytest.raises(UsageError, match=r"there is no recording in .* `record=` makes one"):
-        Recording(tmp_path)
-
-
-async def test_two_runs_do_not_record_to_one_file(tmp_path):
-    """The second is refused, and so is a replay meanwhile; the file is as the first one has it."""
+async def test_second_run_cannot_record_to_the_same_file(tmp_path):
+    """Nor can it be replayed meanwhile; the file is as the first run has it."""
     plan, folder = make_plan({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
     first = Recorder(folder, plan)
     folder.results = tmp_path / "elsewhere"
@@ -595,19 +551,13 @@ async def test_two_runs_do_not_record_to_one_file(tmp_path):
 
 @pytest.mark.parametrize("left", [b"", b'{"journalV', b'{"journalVersion":4,"tool":{"na'])
 async def test_recording_killed_in_its_first_line_starts_over(tmp_path, left):
-    """There is nothing in it to lose."""
-    plan, folder = make_plan({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
-    folder.file.write_bytes(left)
-    recorder = Recorder(folder, plan)
-    recorder.begin()
-    recorder.journal.close()
+    (tmp_path / NAME).write_bytes(left)
+    Recorder(Folder(tmp_path), make_plan({"name": "t", "evaluations": [JUDGED]})).begin().journal.close()
     assert Recording(tmp_path).count == 0
 
 
-async def test_a_judge_check_that_was_cut_off_keeps_the_answers_so_far(folder):
-    """A run that is interrupted meanwhile still ends in order."""
-    recorder = Recorder(folder, talk())
-    recorder.begin()
+async def test_interrupted_judge_check_keeps_the_answers_so_far(folder):
+    recorder = Recorder(folder, dialog_plan()).begin()
     checked = [CheckedJudge(fakes.ScriptedLLM([PASS], "judge-1"))]
     (judge,) = recorded_judges(checked, recorder.capture)
     await judge.llm.complete(Prompt("", "a"))

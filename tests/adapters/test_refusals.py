@@ -54,7 +54,7 @@ EPOCH = int(NOW.timestamp())
         ("２０２６-11-21T09:30:12Z", None),
     ],
 )
-def test_durations_are_formatted(header: str | None, expected: float | None) -> None:
+def test_durations_are_formatted(header, expected):
     """As seconds, as a time of many kinds or as a duration; anything else counts as not told."""
     found = refusals.seconds_until(header, NOW)
     assert found == (None if expected is None else pytest.approx(expected))
@@ -96,7 +96,7 @@ ANTHROPIC = {
         ({"RateLimit-Policy": '"default";q=0;w=30'}, None),
     ],
 )
-def test_a_limit_that_is_used_up(headers: dict[str, str], expected: float | None) -> None:
+def test_a_limit_that_is_used_up(headers, expected):
     """The longest reset of those limits of which nothing is left."""
     assert refusals.used_up(httpx2.Headers(headers), NOW) == expected
 
@@ -119,7 +119,7 @@ def test_a_limit_that_is_used_up(headers: dict[str, str], expected: float | None
         ({"Date": "soon", "Retry-After": "Sat, 21 Nov 2026 09:30:07 GMT"}, 7),
     ],
 )
-def test_what_a_refusal_asks_for(headers: dict[str, str], expected: float | None) -> None:
+def test_what_a_refusal_asks_for(headers, expected):
     """Its own word first, then the reset of what is used up, then a reset alone; by its own clock."""
     assert refusals.requested_wait(httpx2.Headers(headers), NOW) == expected
 
@@ -141,7 +141,7 @@ VALUES = st.one_of(
 
 
 @given(st.lists(st.tuples(NAMES, VALUES), max_size=6))
-def test_no_header_breaks_the_reader(pairs: list[tuple[str, str]]) -> None:
+def test_no_header_breaks_the_reader(pairs):
     """Whatever a server puts there, the wait is a number of seconds within a minute, or our own."""
     headers = httpx2.Headers([(name.encode(), value.encode("latin-1")) for name, value in pairs])
     for result in (refusals.requested_wait(headers, NOW), refusals.used_up(headers, NOW)):
@@ -171,7 +171,7 @@ def error(**fields: object) -> bytes:
         (429, b"[" * 100_000, False),
     ],
 )
-def test_a_quota_that_is_used_up(status: int, body: bytes, used_up: bool) -> None:
+def test_a_quota_that_is_used_up(status, body, used_up):
     """By the code, or by how its message begins: elsewhere the words may be a conversation's."""
     assert refusals.quota_used_up(status, body) is used_up
 
@@ -195,7 +195,7 @@ def test_a_quota_that_is_used_up(status: int, body: bytes, used_up: bool) -> Non
         (422, error(message="Invalid API key"), False),
     ],
 )
-def test_an_answer_that_shows_a_key_to_be_no_good(status: int, body: bytes, refused: bool) -> None:
+def test_an_answer_that_shows_a_key_to_be_no_good(status, body, refused):
     """Only what holds for every other request too."""
     assert refusals.refuses_key(status, body) is refused
 
@@ -211,9 +211,7 @@ def test_an_answer_that_shows_a_key_to_be_no_good(status: int, body: bytes, refu
         (500, b"{}", False, False),
     ],
 )
-def test_a_key_that_was_accepted_is_denied_by_a_401_alone(
-    status: int, body: bytes, at_first: bool, later: bool
-) -> None:
+def test_a_key_that_was_accepted_is_denied_by_a_401_alone(status, body, at_first, later):
     """Any other refusal is about one request."""
     assert refusals.denies_key(status, body, accepted_before=False) is at_first
     assert refusals.denies_key(status, body, accepted_before=True) is later

@@ -16,6 +16,7 @@ from typing import Any, get_args
 
 import pytest
 import world
+from each_row import each_row
 from hypothesis import HealthCheck, given, settings
 from property_examples import examples
 from world import Fault, ModelRequest, Models
@@ -80,8 +81,7 @@ async def failure(llm: LLM, prompt: Prompt = PLAIN) -> LLMError:
     return caught.value
 
 
-async def test_a_plain_question(make: Make, models: Models) -> None:
-    """System and text go along, no temperature does, and the tokens are counted."""
+async def test_plain_prompt_is_sent_without_temperature_and_tokens_are_counted(make, models):
     models.answer = lambda asked: "I want a refund."
     assert await ask(make()) == Completion("I want a refund.", input_tokens=21, output_tokens=5)
     (asked,) = models.asked
@@ -92,8 +92,7 @@ async def test_a_plain_question(make: Make, models: Models) -> None:
     )
 
 
-async def test_answer_is_checked_against_the_questions_schema(make: Make, models: Models) -> None:
-    """The provider is told the schema, and the prompt stays as it is."""
+async def test_prompt_schema_is_sent_in_the_providers_form(make, models):
     assert (await ask(make(), JUDGING)).text == '{"verdict": "pass"}'
     (asked,) = models.asked
     assert asked.text == "Did it help?"
@@ -104,8 +103,7 @@ async def test_answer_is_checked_against_the_questions_schema(make: Make, models
         assert asked.body["output_config"] == {"format": {"type": "json_schema", "schema": SCHEMA}}
 
 
-async def test_a_server_that_knows_no_schema_is_asked_in_words(make: Make, models: Models) -> None:
-    """Each refused form is followed by the next plainer one, and the last that works is remembered."""
+async def test_refused_response_formats_fall_back_and_are_remembered(make, models):
     models.refuses = {"json_schema", "json_object"}
     models.answer = lambda asked: '{"verdict": "pass"}'
     async with closing(make()) as llm:
@@ -121,7 +119,7 @@ async def test_a_server_that_knows_no_schema_is_asked_in_words(make: Make, model
 
 
 @pytest.mark.parametrize("status", [404, 422, 501])
-async def test_a_form_can_be_refused_in_many_ways(make: Make, models: Models, status: int) -> None:
+async def test_status_of_unknown_parameter_falls_back_to_a_plainer_format(make, models, status):
     """Compatible servers differ in how they say that they do not know a form."""
     models.faults = [world.fault(status)]
     assert (await ask(make(), JUDGING)).text == '{"verdict": "pass"}'
@@ -145,9 +143,7 @@ LLAMA_CPP = (
         (415, "no such output_config"),
     ],
 )
-async def test_a_refusal_of_the_form_counts_whatever_its_status(
-    make: Make, models: Models, status: int, message: str
-) -> None:
+async def test_refused_response_format_is_recognized_whatever_its_status(make, models, status, message):
     """`llama_cpp.server` answers 500: the next form is asked for at once, and never this one again."""
     models.faults = [world.fault(status, message)]
     waits: list[float] = []
@@ -159,16 +155,14 @@ async def test_a_refusal_of_the_form_counts_whatever_its_status(
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
-async def test_a_plain_error_of_the_server_weakens_no_form(make: Make, models: Models, status: int) -> None:
-    """It is asked again in the same form."""
+async def test_server_error_is_retried_with_the_same_format(make, models, status):
     models.faults = [world.fault(status, "The server fell over")]
     await ask(make(limiter=world.limiter()), JUDGING)
     assert [asked.mode for asked in models.asked] == ["json_schema"] * 2
 
 
 @pytest.mark.parametrize("status", [401, 429])
-async def test_neither_keys_nor_rates_are_of_the_form(make: Make, models: Models, status: int) -> None:
-    """Whatever their refusals are called."""
+async def test_access_and_rate_errors_never_change_the_format(make, models, status):
     models.always = world.fault(status, "no structured output for you")
     await failure(make(), JUDGING)
     assert {asked.mode for asked in models.asked} == {"json_schema"}
@@ -186,9 +180,7 @@ async def test_neither_keys_nor_rates_are_of_the_form(make: Make, models: Models
         ("could not parse the JSON body", False),
     ],
 )
-async def test_only_a_refusal_of_the_form_is_remembered(
-    make: Make, models: Models, message: str, remembered: bool
-) -> None:
+async def test_only_errors_about_the_format_are_remembered(make, models, message, remembered):
     """One odd refusal weakens the judge for that question, not for the rest of the run."""
     models.faults = [world.fault(400, message)]
     async with closing(make()) as llm:
@@ -207,15 +199,16 @@ async def test_only_a_refusal_of_the_form_is_remembered(
         "prompt is too long: 210000 tokens > 200000 maximum",
     ],
 )
-async def test_a_refusal_that_is_not_of_the_form_is_final(make: Make, models: Models, message: str) -> None:
-    """No plainer form would help, and its answer would hide the cause."""
+async def test_bad_request_unrelated_to_the_format_is_final(make, models, message):
+    """No plainer form would help, and its answer would hide the cause; a prompt without schema has none."""
     models.faults = [world.fault(400, message)]
     assert message in str(await failure(make(), JUDGING))
-    assert len(models.asked) == 1
+    models.faults = [world.fault(400, message)]
+    assert f"status 400: {message}" in str(await failure(make()))
+    assert len(models.asked) == 2
 
 
-async def test_a_real_mistake_is_not_hidden_by_falling_back(make: Make, models: Models) -> None:
-    """Where the plainest form is refused too, its error is shown, and the forms are not given up."""
+async def test_error_of_the_plainest_format_is_reported_and_formats_are_kept(make, models):
     models.always = world.fault(400, "no schema, nor anything else")
     async with closing(make()) as llm:
         with pytest.raises(LLMError, match=r"status 400: no schema, nor anything else"):
@@ -225,15 +218,7 @@ async def test_a_real_mistake_is_not_hidden_by_falling_back(make: Make, models: 
     assert [asked.mode for asked in models.asked] == ["json_schema"]
 
 
-async def test_a_plain_question_is_not_asked_again(make: Make, models: Models) -> None:
-    """Without a schema there is no plainer form to try."""
-    models.always = world.fault(400, "too long")
-    assert "status 400: too long" in str(await failure(make()))
-    assert len(models.asked) == 1
-
-
-async def test_a_refused_key_says_what_to_do(make: Make, models: Models) -> None:
-    """The error names provider, host, options and variables, never the key."""
+async def test_refused_key_error_names_host_and_variable_but_not_the_key(make, models):
     error = await failure(make(key="wrong-key-123"))
     assert isinstance(error, LLMAccessError)
     assert "127.0.0.1:" in str(error)
@@ -271,10 +256,7 @@ async def test_a_refused_key_says_what_to_do(make: Make, models: Models) -> None
         (Fault(502, "<html><title>Bad gateway</title>", content_type="text/html"), "titled 'Bad gateway'"),
     ],
 )
-async def test_failures_are_told_in_a_sentence(
-    make: Make, models: Models, fault: Fault, message: str
-) -> None:
-    """Provider and host, what happened, and what to do where something can be done."""
+async def test_failed_call_error_names_provider_host_and_cause(make, models, fault, message):
     models.always = fault
     error = str(await failure(make()))
     assert message in error
@@ -282,55 +264,41 @@ async def test_failures_are_told_in_a_sentence(
 
 
 @pytest.mark.parametrize(("kind", "variable"), [(OpenAILLM, "OPENAI"), (AnthropicLLM, "ANTHROPIC")])
-async def test_a_redirect_names_the_variable_to_set(models: Models, kind: type[LLM], variable: str) -> None:
-    """The address of a model comes from its SDK's own variable."""
+async def test_redirect_error_names_the_base_url_variable(models, kind, variable):
     models.always = Fault(301, headers={"Location": "https://other.example/v1"})
-    url = models.openai_url if kind is OpenAILLM else models.url
-    error = str(await failure(kind("m", models.key, url)))
-    assert error.endswith(
-        f"redirects to https://other.example (301), which is not followed: "
-        f"set {variable}_BASE_URL to the final address"
-    )
+    error = str(await failure(kind("m", models.key, models.openai_url if kind is OpenAILLM else models.url)))
+    target = "redirects to https://other.example (301), which is not followed"
+    assert error.endswith(f"{target}: set {variable}_BASE_URL to the final address")
 
 
 UNUSABLE = [
-    world.GARBAGE,
-    world.EMPTY,
-    Fault(200, "[]"),
-    Fault(200, "{}"),
-    Fault(200, '{"error": "busy"}'),
+    *(world.GARBAGE, world.EMPTY, Fault(200, "[]"), Fault(200, "{}"), Fault(200, '{"error": "busy"}')),
     Fault(200, BOMB, {"Content-Encoding": "gzip"}),
 ]
 
 
-@pytest.mark.parametrize("fault", UNUSABLE)
-async def test_useless_answer_differs_from_no_answer(make: Make, models: Models, fault: Fault) -> None:
+async def test_unusable_answer_differs_from_no_answer(make, models):
     """A model that answered may be asked once more; one that could not be reached was asked often enough."""
-    models.always = fault
-    assert isinstance(await failure(make()), LLMAnswerError)
+    for fault in UNUSABLE:
+        models.always = fault
+        assert isinstance(await failure(make()), LLMAnswerError)
     models.always = world.SERVER_ERROR
     assert not isinstance(await failure(make()), LLMAnswerError)
 
 
-async def test_a_message_holds_no_half_of_a_secret(make: Make, models: Models) -> None:
-    """The run's secrets go before a foreign text is cut."""
+async def test_secret_at_the_cut_of_an_error_message_is_masked_whole(make, models):
     secret = "long-secret-value-abcdef"
     text = "x" * 280 + secret
-    refusal = {"choices": [{"message": {"refusal": "x" * 240 + secret}}]}
-    for fault in (
-        world.fault(400, text),
-        Fault(200, text),
-        Fault(200, json.dumps({"error": text})),
-        Fault(200, json.dumps(refusal)),
-    ):
+    refusal = json.dumps({"choices": [{"message": {"refusal": "x" * 240 + secret}}]})
+    bodies = (text, json.dumps({"error": text}), refusal)
+    for fault in (world.fault(400, text), *(Fault(200, body) for body in bodies)):
         models.always = fault
         error = str(await failure(make(redactor=Redactor(values=[secret]))))
         assert "xxx" in error
         assert "long" not in error
 
 
-async def test_what_is_broken_is_asked_three_times(make: Make, models: Models) -> None:
-    """A question does no harm twice; what does not mend in two waits is told, and nothing is hidden."""
+async def test_server_errors_are_retried_twice(make, models):
     waits: list[float] = []
     models.faults = [world.SERVER_ERROR, world.fault(408)]
     assert (await ask(make(limiter=world.limiter(waits)))).text == '{"verdict": "pass"}'
@@ -340,8 +308,7 @@ async def test_what_is_broken_is_asked_three_times(make: Make, models: Models) -
     assert len(models.asked) == 6
 
 
-async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
-    """For as long as the server says in any of its ways, sixteen times, and it is told of afterwards."""
+async def test_rate_limit_is_waited_for_as_requested_up_to_sixteen_times(make, models):
     waits: list[float] = []
     models.faults = [
         world.fault(429, retry_after="7"),
@@ -376,10 +343,7 @@ async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
         (world.fault(400), 1),
     ],
 )
-async def test_the_vendors_own_word_on_asking_again_counts(
-    make: Make, models: Models, fault: Fault, times: int
-) -> None:
-    """Their servers know best, and their SDKs obey them too."""
+async def test_should_retry_header_of_the_vendor_is_obeyed(make, models, fault, times):
     models.always = fault
     await failure(make(limiter=world.limiter()))
     assert len(models.asked) == times
@@ -395,8 +359,7 @@ QUOTAS = [
 
 
 @pytest.mark.parametrize("fault", [world.NO_QUOTA, *QUOTAS])
-async def test_a_quota_that_is_used_up_is_not_waited_for(make: Make, models: Models, fault: Fault) -> None:
-    """No wait brings it back: the run is to end, and the account's owner to be told."""
+async def test_used_up_quota_is_an_access_error_without_retry(make, models, fault):
     models.always = fault
     error = await failure(make(limiter=world.limiter()))
     assert isinstance(error, LLMAccessError)
@@ -404,26 +367,26 @@ async def test_a_quota_that_is_used_up_is_not_waited_for(make: Make, models: Mod
     assert len(models.asked) == 1
 
 
-async def test_a_request_that_is_more_than_the_limit_is_not_made_again(make: Make, models: Models) -> None:
+async def test_request_larger_than_the_limit_is_not_retried(make, models):
     """No wait makes it smaller; and others would wait with it."""
     text = "Request too large for some-model on tokens per min (TPM): Limit 30000, Requested 45000."
     models.always = world.fault(429, text)
     error = await failure(make(limiter=world.limiter()))
-    assert not isinstance(error, LLMAccessError)
-    assert "Request too large" in str(error)
+    assert (isinstance(error, LLMAccessError), "Request too large" in str(error)) == (False, True)
     assert len(models.asked) == 1
 
 
-async def test_a_quoted_conversation_is_no_refusal(make: Make, models: Models) -> None:
+async def test_quoted_conversation_is_not_taken_for_a_quota_error(make, models):
     """Servers repeat what they cannot read: a customer who speaks of his balance ends no run."""
     models.always = world.fault(400, "cannot read: 'Your credit balance is too low, insufficient_quota'")
     assert not isinstance(await failure(make()), LLMAccessError)
 
 
-async def test_a_success_that_was_the_last_for_now_holds_the_next_back(make: Make, models: Models) -> None:
-    """So that no call has to be refused first."""
+@pytest.mark.parametrize(("unit", "reset", "waited"), [("requests", "45s", [45.0]), ("tokens", "87600h", [])])
+async def test_exhausted_limit_in_a_success_delays_the_next_call(make, models, unit, reset, waited):
+    """Some servers tell with every answer that nothing is left. One that means it has to refuse a call."""
     waits: list[float] = []
-    limits = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "45s"}
+    limits = {f"x-ratelimit-remaining-{unit}": "0", f"x-ratelimit-reset-{unit}": reset}
     body = {"choices": [{"message": {"content": "Hi"}}], "content": [{"type": "text", "text": "Hi"}]}
     models.always = Fault(200, json.dumps(body), limits)
     async with closing(make(limiter=world.limiter(waits))) as llm:
@@ -431,65 +394,41 @@ async def test_a_success_that_was_the_last_for_now_holds_the_next_back(make: Mak
         assert waits == []
         await llm.complete(PLAIN)
         assert llm.limiter.note(llm.who) is None
-    assert waits == [45.0]
+    assert waits == waited
 
 
-async def test_long_waits_named_in_a_successful_answer_are_ignored(make: Make, models: Models) -> None:
-    """Some servers tell with every answer that nothing is left. One that means it has to refuse a call."""
-    waits: list[float] = []
-    limits = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "87600h"}
-    body = {"choices": [{"message": {"content": "Hi"}}], "content": [{"type": "text", "text": "Hi"}]}
-    models.always = Fault(200, json.dumps(body), limits)
-    async with closing(make(limiter=world.limiter(waits))) as llm:
-        for _ in range(3):
-            await llm.complete(PLAIN)
-    assert waits == []
-
-
-async def test_a_good_key_is_checked_by_a_list(make: Make, models: Models) -> None:
-    """Once, without asking a model anything."""
+async def test_key_is_checked_by_listing_models(make, models):
     async with closing(make()) as llm:
         await llm.check()
-    assert (models.listed, models.asked) == (1, [])
-
-
-@pytest.mark.parametrize("listing", [None, *QUOTAS[:2]])
-async def test_a_key_that_will_not_do_is_found_for_nothing(
-    make: Make, models: Models, listing: Fault | None
-) -> None:
-    """A refused one, and one without quota; the message is the same as in mid-run."""
-    models.listing = listing
-    async with closing(make(**({} if listing else {"key": "wrong-key-123"}))) as llm:
-        with pytest.raises(LLMAccessError, match=r"has no quota left|refused the key \(401\): Invalid key"):
+        assert models.listed == 1
+        for listing in QUOTAS[:2]:
+            models.listing = listing
+            with pytest.raises(LLMAccessError, match="has no quota left"):
+                await llm.check()
+    models.listing = None
+    async with closing(make(key="wrong-key-123")) as llm:
+        with pytest.raises(LLMAccessError, match=r"refused the key \(401\): Invalid key"):
             await llm.check()
     assert models.asked == []
 
 
-@pytest.mark.parametrize(
-    "listing",
-    [
-        world.fault(401, "You have insufficient permissions for this operation. Missing scopes: model.read."),
-        world.fault(401, "This path is closed to everybody."),
-        world.fault(403, "not you"),
-        world.fault(404),
-        world.fault(405),
-        world.fault(501),
-        world.SERVER_ERROR,
-        world.RATE_LIMITED,
-        world.GARBAGE,
+async def test_unclear_answer_to_the_key_check_is_ignored(make, models):
+    """Keys may be good for models, and not for their list; and not every server has one."""
+    scopes = "You have insufficient permissions for this operation. Missing scopes: model.read."
+    for listing in [
+        *(world.fault(401, scopes), world.fault(401, "This path is closed to everybody.")),
+        *(world.fault(403, "not you"), world.fault(404), world.fault(405), world.fault(501)),
+        *(world.SERVER_ERROR, world.RATE_LIMITED, world.GARBAGE),
         Fault(302, headers={"Location": "http://127.0.0.1:9/"}),
         Fault(200, BOMB, {"Content-Encoding": "gzip"}),
-    ],
-)
-async def test_any_other_answer_says_nothing_of_the_key(make: Make, models: Models, listing: Fault) -> None:
-    """Keys may be good for models, and not for their list; and not every server has one."""
-    models.listing = listing
-    async with closing(make()) as llm:
-        await llm.check()
-        assert (await llm.complete(PLAIN)).text == '{"verdict": "pass"}'
+    ]:
+        models.listing = listing
+        async with closing(make()) as llm:
+            await llm.check()
+            assert (await llm.complete(PLAIN)).text == '{"verdict": "pass"}'
 
 
-async def test_nobody_there_says_nothing_of_the_key(make: Make) -> None:
+async def test_unreachable_server_passes_the_key_check(make):
     """The run will tell. aiohttp may ask a second time for the list, which costs nothing."""
     async with world.raw_server() as (url, heard), closing(type(make())("m", "some-key", url)) as llm:
         await llm.check()
@@ -498,38 +437,36 @@ async def test_nobody_there_says_nothing_of_the_key(make: Make) -> None:
     assert 1 <= len(heard) <= 2
 
 
-@pytest.mark.parametrize(("kind", "name"), [(OpenAILLM, "OpenAI"), (AnthropicLLM, "Anthropic")])
-async def test_a_server_that_is_not_there(kind: type[LLM], name: str) -> None:
-    """The error says that it could not be reached."""
-    llm = kind("m", "key", "http://127.0.0.1:1", limiter=world.limiter(budget=world.NO_RETRIES))
-    assert f"{name} at 127.0.0.1:1 could not be reached" in str(await failure(llm))
-
-
-async def test_a_connection_that_breaks(make: Make, models: Models) -> None:
-    """The server was there: that is said otherwise than that it could not be reached."""
+async def test_broken_connection_is_reported_unlike_an_unreachable_server(make, models):
+    once = {"limiter": world.limiter(budget=world.NO_RETRIES)}
+    kind = type(make())
+    who = {OpenAILLM: "OpenAI", AnthropicLLM: "Anthropic"}[kind]
+    nowhere = kind("m", "key", "http://127.0.0.1:1", **once)
+    assert f"{who} at 127.0.0.1:1 could not be reached" in str(await failure(nowhere))
     async with world.raw_server() as (url, heard):
-        error = str(
-            await failure(type(make())("m", "some-key", url, limiter=world.limiter(budget=world.NO_RETRIES)))
-        )
+        error = str(await failure(kind("m", "some-key", url, **once)))
     assert f" at {url.removeprefix('http://')} broke: Server disconnected" in error
     models.always = Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"})
     assert " broke: Error -3 while decompressing" in str(await failure(make()))
     assert len(heard) == 1
 
 
-async def test_an_answer_that_does_not_come_in_time(make: Make, models: Models) -> None:
-    """The error says how long it was waited for."""
-    late = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    models.answer = lambda asked: asyncio.run_coroutine_threadsafe(late.wait(), loop).result(5) and "late"
+async def test_timeout_error_counts_the_attempts(make, models):
+    """Whoever waited three times as long as the timeout reads why."""
+    late = threading.Event()
+    models.answer = lambda asked: str(late.wait(300))
     try:
-        assert "did not answer within 0.05 s" in str(await failure(make(timeout=0.05)))
+        once = str(await failure(make(timeout=0.05)))
+        thrice = str(await failure(make(timeout=0.05, limiter=world.limiter())))
     finally:
         late.set()
+    assert once.endswith("did not answer within 0.05 s")
+    assert thrice.endswith("did not answer within 0.05 s at the last of 3 attempts")
+    assert len(models.asked) == 4
 
 
-async def test_the_time_is_for_a_whole_attempt(make: Make, models: Models) -> None:
-    """A server that drips is as late as a silent one, and the error counts the attempts."""
+async def test_timeout_covers_the_whole_answer(make, models):
+    """A server that drips is as late as a silent one."""
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked.append(await reader.readuntil(b"\r\n\r\n"))
@@ -544,30 +481,13 @@ async def test_the_time_is_for_a_whole_attempt(make: Make, models: Models) -> No
 
     asked: list[bytes] = []
     dried = asyncio.Event()
+    once = world.limiter(budget=world.NO_RETRIES)
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
-        llm = type(make())(
-            "m",
-            "some-key",
-            f"http://{host}:{port}",
-            limiter=world.limiter(budget=world.NO_RETRIES),
-            timeout=0.05,
-        )
+        llm = type(make())("m", "some-key", f"http://{host}:{port}", limiter=once, timeout=0.05)
         assert str(await failure(llm)).endswith("did not answer within 0.05 s")
         await dried.wait()
     assert len(asked) == 1
-
-
-async def test_a_late_answer_counts_its_attempts(make: Make, models: Models) -> None:
-    """Whoever waited three times as long as the timeout reads why."""
-    late = threading.Event()
-    models.answer = lambda asked: str(late.wait(5))
-    try:
-        error = str(await failure(make(timeout=0.05, limiter=world.limiter())))
-    finally:
-        late.set()
-    assert error.endswith("did not answer within 0.05 s at the last of 3 attempts")
-    assert len(models.asked) == 3
 
 
 @settings(
@@ -575,8 +495,7 @@ async def test_a_late_answer_counts_its_attempts(make: Make, models: Models) -> 
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(world.odd_responses())
-def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
-    """Whatever a server says in its status and headers is a completion or an `LLMError`."""
+def test_any_response_gives_a_completion_or_an_llm_error(make, answer):
     kind = type(make())
 
     async def ask_once() -> None:
@@ -588,7 +507,7 @@ def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
 
 
 @pytest.mark.parametrize("cookie", [b"session=1", b"session=\xe9; Path=/"])
-async def test_cookies_are_not_kept(make: Make, cookie: bytes) -> None:
+async def test_cookies_are_not_sent_back(make, cookie):
     """One beyond ASCII would even break the next request."""
     answer = b"HTTP/1.1 400 X\r\nSet-Cookie: " + cookie + b"\r\nContent-Length: 2\r\n\r\n{}"
     limiter = world.limiter(budget=world.NO_RETRIES)
@@ -603,8 +522,7 @@ async def test_cookies_are_not_kept(make: Make, cookie: bytes) -> None:
     assert not any(b"\r\ncookie:" in request.lower() for request in received)
 
 
-async def test_a_key_goes_to_no_other_host(make: Make, models: Models) -> None:
-    """Not where a server redirects to: the error names it, and nothing is sent there."""
+async def test_redirect_sends_nothing_to_another_host(make, models):
     with world.llm() as other:
         models.always = Fault(307, headers={"Location": other.url})
         assert "(307), which is not followed" in str(await failure(make()))
@@ -623,137 +541,99 @@ def proxied(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 PASSWORD = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".encode()) + b"\r\n"
 
 
-async def test_a_proxy_gets_its_password(make: Make, proxied: Callable[[str], None]) -> None:
-    """With the request itself, if the model's address has no TLS."""
-    async with world.raw_server(world.http_response("{}", "418 No")) as (proxy, received):
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_proxy_gets_its_password_but_no_key_for_a_tls_host(make, proxied, scheme):
+    tunnel = scheme == "https"
+    answer = (
+        world.http_response("", "407 Proxy Authentication Required")
+        if tunnel
+        else world.http_response("{}", "418 No")
+    )
+    async with world.raw_server(answer) as (proxy, received):
         proxied(proxy)
-        llm = type(make())(
-            "m", "some-key", "http://model.example/v1", limiter=world.limiter(budget=world.NO_RETRIES)
-        )
-        assert "at model.example answered with status 418" in str(await failure(llm))
-    assert received[0].startswith(b"POST http://model.example/v1/")
-    assert PASSWORD in received[0].replace(b"proxy-authorization", b"Proxy-Authorization")
-
-
-async def test_a_proxy_is_asked_for_a_tunnel(make: Make, proxied: Callable[[str], None]) -> None:
-    """It gets its password and the host, but neither path nor key."""
-    async with world.raw_server(world.http_response("", "407 Proxy Authentication Required")) as (
-        proxy,
-        received,
-    ):
-        proxied(proxy)
-        llm = type(make())(
-            "m", "some-key", "https://model.example/v1", limiter=world.limiter(budget=world.NO_RETRIES)
-        )
+        limiter = world.limiter(budget=world.NO_RETRIES)
+        llm = type(make())("m", "some-key", f"{scheme}://model.example/v1", limiter=limiter)
         error = str(await failure(llm))
-    assert error.endswith("at model.example could not be reached: 407 Proxy Authentication Required")
-    assert received[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\n")
     assert PASSWORD in received[0].replace(b"proxy-authorization", b"Proxy-Authorization")
-    assert b"some-key" not in received[0]
+    if tunnel:
+        assert error.endswith("at model.example could not be reached: 407 Proxy Authentication Required")
+        assert received[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\n")
+        assert b"some-key" not in received[0]
+    else:
+        assert "at model.example answered with status 418" in error
+        assert received[0].startswith(b"POST http://model.example/v1/")
 
 
-async def test_a_truncated_answer_is_none(make: Make, models: Models) -> None:
-    """Half an answer is not judged by."""
+async def test_truncated_or_empty_answer_is_unusable(make, models):
+    for text in ("", "  \n"):
+        models.answer = lambda asked, text=text: text
+        assert "gave an empty answer" in str(await failure(make()))
     models.truncates = True
     error = await failure(make(), JUDGING)
     assert "cut off the answer" in str(error)
     assert isinstance(error, LLMAnswerError)
 
 
-@pytest.mark.parametrize(
-    ("content", "value"),
-    [
+async def test_leading_think_block_is_removed_from_the_answer(models):
+    """Some servers leave a model's thinking at the head of its answer; the agent must not hear it."""
+    for content, value in [
         ("<think>I am to play a user.</think>\n\nHello", "Hello"),
         ("\n<think>\n</think>Hello <think>aloud</think>", "Hello <think>aloud</think>"),
         ("I <think> so", "I <think> so"),
         (" Hello", " Hello"),
-    ],
-)
-async def test_what_a_model_thought_is_not_said(models: Models, content: str, value: str) -> None:
-    """Some servers leave a model's thinking at the head of its answer; the agent must not hear it."""
-    models.answer = lambda asked: content
-    assert (await ask(OpenAILLM("m", models.key, models.openai_url))).text == value
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+    ]:
+        models.answer = lambda asked, content=content: content
+        assert (await ask(OpenAILLM("m", models.key, models.openai_url))).text == value
+    for content, message in [
         ("<think>I am to", "cut off the answer while the model was thinking"),
         ("<think>x</think>\n", "empty answer"),
-    ],
-)
-async def test_a_thought_alone_is_no_answer(models: Models, content: str, message: str) -> None:
-    """It is unusable, never said."""
-    models.answer = lambda asked: content
-    error = await failure(OpenAILLM("m", models.key, models.openai_url))
-    assert message in str(error)
-    assert isinstance(error, LLMAnswerError)
+    ]:
+        models.answer = lambda asked, content=content: content
+        error = await failure(OpenAILLM("m", models.key, models.openai_url))
+        assert message in str(error)
+        assert isinstance(error, LLMAnswerError)
 
 
-@pytest.mark.parametrize("text", ["", "  \n"])
-async def test_an_empty_answer_is_none(make: Make, models: Models, text: str) -> None:
-    """Blank is no answer."""
-    models.answer = lambda asked: text
-    assert "gave an empty answer" in str(await failure(make()))
+TOO_LONG = {"content": [{"type": "text", "text": "x"}], "stop_reason": "model_context_window_exceeded"}
+FILTERED = {"choices": [{"message": {"content": "x"}, "finish_reason": "content_filter"}]}
+REFUSAL = {"choices": [{"message": {"content": None, "refusal": "I cannot."}}]}
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
+@each_row(
+    ("kind", "answer", "message"),
     [
-        (
-            {"choices": [{"message": {"content": None, "refusal": "I cannot."}}]},
-            "the model refuses: I cannot.",
-        ),
-        ({"choices": [{"message": {"content": "x"}, "finish_reason": "content_filter"}]}, "content filter"),
-        ({"choices": []}, "without a message"),
-        ({"choices": [{"message": None}]}, "without a message"),
-        ({"choices": [{"message": {"content": None}}]}, "empty answer"),
+        (OpenAILLM, REFUSAL, "the model refuses: I cannot."),
+        (OpenAILLM, FILTERED, "content filter"),
+        (OpenAILLM, {"choices": []}, "without a message"),
+        (OpenAILLM, {"choices": [{"message": None}]}, "without a message"),
+        (OpenAILLM, {"choices": [{"message": {"content": None}}]}, "empty answer"),
+        (AnthropicLLM, {"content": [], "stop_reason": "refusal"}, "the model refuses"),
+        (AnthropicLLM, TOO_LONG, "too long"),
+        (AnthropicLLM, {"content": None}, "without content"),
+        (AnthropicLLM, {"content": [{"type": "thinking", "thinking": "hm"}, None]}, "empty answer"),
     ],
 )
-async def test_openai_answers_that_are_none(models: Models, answer: Any, message: str) -> None:
-    """Refusals, filters, and shapes without a message."""
+async def test_answer_without_usable_text_is_reported(models, kind, answer, message):
     models.always = Fault(200, json.dumps(answer))
-    assert message in str(await failure(OpenAILLM("m", models.key, models.openai_url)))
+    url = models.openai_url if kind is OpenAILLM else models.url
+    assert message in str(await failure(kind("m", models.key, url)))
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ({"content": [], "stop_reason": "refusal"}, "the model refuses"),
-        (
-            {"content": [{"type": "text", "text": "x"}], "stop_reason": "model_context_window_exceeded"},
-            "too long",
-        ),
-        ({"content": None}, "without content"),
-        ({"content": [{"type": "thinking", "thinking": "hm"}, None]}, "empty answer"),
-    ],
-)
-async def test_anthropic_answers_that_are_none(models: Models, answer: Any, message: str) -> None:
-    """Refusals, limits, and thoughts without an answer."""
-    models.always = Fault(200, json.dumps(answer))
-    assert message in str(await failure(AnthropicLLM("m", models.key, models.url)))
-
-
-@pytest.mark.parametrize(
-    "usage", [None, {}, {"prompt_tokens": "x", "completion_tokens": -1}, [], {"prompt_tokens": 10**19}]
-)
-async def test_a_server_may_tell_no_tokens(models: Models, usage: Any) -> None:
-    """Tokens that are not told count as none; parts of a text are joined."""
+@each_row("usage", [None, {}, {"prompt_tokens": "x", "completion_tokens": -1}, [], {"prompt_tokens": 10**19}])
+async def test_missing_or_invalid_usage_leaves_tokens_unknown(models, usage):
+    """And the parts of a text are joined."""
     content = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}, {"type": "other"}]
-    body = {"choices": [{"message": {"content": content}}], "usage": usage}
-    models.always = Fault(200, json.dumps(body))
+    models.always = Fault(200, json.dumps({"choices": [{"message": {"content": content}}], "usage": usage}))
     assert await ask(OpenAILLM("m", models.key, models.openai_url)) == Completion("Hello")
 
 
-async def test_unencodable_characters_are_replaced(make: Make, models: Models) -> None:
-    """A lone surrogate in a conversation breaks neither the question nor the answer."""
+async def test_lone_surrogates_are_replaced_in_prompt_and_answer(make, models):
     models.answer = lambda asked: f"{asked.text} \ud800"
     answer = await ask(make(), Prompt("s\ud800", "t\udfff"))
     assert answer.text == "t\ufffd \ufffd"
 
 
-async def test_calls_at_the_same_time_each_get_their_own_answer(make: Make, models: Models) -> None:
-    """Over one client, and connections that later calls take over."""
+async def test_concurrent_calls_each_get_their_own_answer(make, models):
     models.answer = lambda asked: asked.text
     async with closing(make()) as llm:
         for _ in range(3):
@@ -761,8 +641,8 @@ async def test_calls_at_the_same_time_each_get_their_own_answer(make: Make, mode
             assert [answer.text for answer in answers] == [f"n{n}" for n in range(8)]
 
 
-async def test_calls_under_way_are_bounded(make: Make, models: Models) -> None:
-    """However many are asked for at once: each takes a connection, and a process may open only so many."""
+async def test_concurrent_calls_are_bounded_by_the_limiter(make, models):
+    """Each takes a connection, and a process may open only so many."""
     lock, under_way, most = threading.Lock(), 0, 0
 
     def answer(asked: ModelRequest) -> str:
@@ -782,7 +662,7 @@ async def test_calls_under_way_are_bounded(make: Make, models: Models) -> None:
     assert 1 < most <= 3
 
 
-def test_a_model_serves_one_event_loop_after_the_other(make: Make, models: Models) -> None:
+def test_model_can_be_used_in_several_event_loops(make, models):
     """A library's user may call `asyncio.run` twice, with calls waiting for each other in both."""
     llm = make(limiter=world.limiter(most=1))
 
@@ -793,23 +673,17 @@ def test_a_model_serves_one_event_loop_after_the_other(make: Make, models: Model
     assert [len(asyncio.run(ask_some())) for _ in range(2)] == [3, 3]
 
 
-@pytest.mark.parametrize("key", ["", "  ", "clé", "a\nb"])
-def test_a_key_that_cannot_be_sent(make: Make, key: str) -> None:
-    """A blank key or one with foreign characters is found before the run; its value is not shown."""
-    with pytest.raises(UsageError, match=r"key for (OpenAI|Anthropic)") as caught:
-        make(key=key)
-    assert "clé" not in str(caught.value)
+def test_unsendable_key_or_base_url_is_rejected_without_showing_the_key(make):
+    for key in ("", "  ", "clé", "a\nb"):
+        with pytest.raises(UsageError, match=r"key for (OpenAI|Anthropic)") as caught:
+            make(key=key)
+        assert "clé" not in str(caught.value)
+    for url in ("api.example.com/v1", "http://\x7f.example", "ftp://example.com"):
+        with pytest.raises(UsageError, match=r"base URL"):
+            OpenAILLM("m", "k", url)
 
 
-@pytest.mark.parametrize("url", ["api.example.com/v1", "http://\x7f.example", "ftp://example.com"])
-def test_an_address_that_is_none(url: str) -> None:
-    """A base URL that is no http(s) address is the user's mistake."""
-    with pytest.raises(UsageError, match=r"base URL"):
-        OpenAILLM("m", "k", url)
-
-
-def test_default_models_are_known_and_not_on_their_way_out() -> None:
-    """The defaults stand in the SDKs' own lists, and not in the list of models that will be switched off."""
+def test_default_models_are_listed_and_not_deprecated_by_the_sdks():
     from anthropic.resources.messages.messages import DEPRECATED_MODELS  # noqa: PLC0415  # takes seconds, for one test
     from anthropic.types.model import Model  # noqa: PLC0415  # takes seconds, for one test
     from openai.types.shared.chat_model import ChatModel  # noqa: PLC0415  # takes seconds, for one test
@@ -827,7 +701,7 @@ def run_python(code: str, **env: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-async def test_an_import_that_nobody_waits_for_is_left(make: Make) -> None:
+async def test_cancelled_sdk_import_leaves_no_pending_task(make):
     """Whoever closes the event loop next would be told of a task that is pending."""
     llm, others = make(), asyncio.all_tasks()
     asking = asyncio.create_task(llm.complete(PLAIN))
@@ -839,8 +713,7 @@ async def test_an_import_that_nobody_waits_for_is_left(make: Make) -> None:
 
 
 @pytest.mark.slow
-def test_an_sdk_is_imported_only_for_a_call() -> None:
-    """A model costs nothing until it is asked, and then the event loop goes on meanwhile."""
+def test_sdk_is_imported_at_the_first_call_without_blocking_the_loop():
     run = run_python(
         "import asyncio, sys\n"
         "from ci_evals.adapters.models import openai_llm, anthropic_llm\n"
@@ -873,9 +746,7 @@ def test_an_sdk_is_imported_only_for_a_call() -> None:
         (AzureOpenAILLM, "AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/some/gateway", None),
     ],
 )
-async def test_the_address_is_the_one_that_the_sdk_would_take(
-    monkeypatch: pytest.MonkeyPatch, kind: type[LLM], variable: str, value: str | None, base_url: str | None
-) -> None:
+async def test_base_url_equals_the_one_of_the_sdk(monkeypatch, kind, variable, value, base_url):
     """It is looked at before the run, and the SDK is not imported for that."""
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
     monkeypatch.delenv(variable, raising=False)
@@ -888,8 +759,7 @@ async def test_the_address_is_the_one_that_the_sdk_would_take(
 
 
 @pytest.mark.slow
-def test_sdk_variables_are_honoured_and_their_warnings_kept_off_the_console(models: Models) -> None:
-    """Without a base URL the SDK's own variable counts, and an ageing model prints no warning of the SDK."""
+def test_base_url_variables_work_and_sdk_warnings_are_hidden(models):
     code = (
         "import asyncio, os\n"
         "from ci_evals.adapters.models.{0}_llm import {1} as LLM\n"
@@ -908,22 +778,17 @@ def test_sdk_variables_are_honoured_and_their_warnings_kept_off_the_console(mode
         assert (run.stdout, run.stderr) == ('{"verdict": "pass"}\n', "")
 
 
-@pytest.mark.parametrize("key", ["prompt_tokens", "completion_tokens"])
-@pytest.mark.parametrize(
-    "value", [None, -21, 0, 21.0, 1e15, "21", True, [21], {"value": 21}, 10**9 + 1], ids=repr
-)
-async def test_a_count_that_cannot_be_true_is_unknown(models, key, value):
+@each_row("value", [None, -21, 0, 21.0, 1e15, "21", True, [21], {"value": 21}, 10**9 + 1])
+async def test_impossible_token_count_is_unknown(models, value):
     """And never nothing: whoever watches the cost has to know that it is not known."""
-    models.usage = lambda _, counts: counts | {key: value}
-    answer = await ask(OpenAILLM("m", models.key, models.openai_url))
-    known = {"prompt_tokens": answer.input_tokens, "completion_tokens": answer.output_tokens}
-    assert known == {"prompt_tokens": 21, "completion_tokens": 5} | {key: None}
+    for key in ("prompt_tokens", "completion_tokens"):
+        models.usage = lambda _, counts, key=key: counts | {key: value}
+        answer = await ask(OpenAILLM("m", models.key, models.openai_url))
+        known = {"prompt_tokens": answer.input_tokens, "completion_tokens": answer.output_tokens}
+        assert known == {"prompt_tokens": 21, "completion_tokens": 5} | {key: None}
 
 
-@pytest.mark.parametrize(
-    ("cached", "read"), [(0, 21), (21, 21), (None, 21), (22, None), (-1, None), ("3", None)]
-)
-async def test_more_from_the_cache_than_was_read_cannot_be_true(models, cached, read):
-    """Then nobody knows what was read."""
+@each_row(("cached", "read"), [(0, 21), (21, 21), (None, 21), (22, None), (-1, None), ("3", None)])
+async def test_more_cached_tokens_than_input_makes_the_input_unknown(models, cached, read):
     models.usage = lambda _, counts: counts | {"prompt_tokens_details": {"cached_tokens": cached}}
     assert (await ask(OpenAILLM("m", models.key, models.openai_url))).input_tokens == read

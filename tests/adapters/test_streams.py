@@ -37,7 +37,7 @@ def events_of(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_server_sent_events_are_read_as_the_standard_says(end: str) -> None:
+def test_server_sent_events_are_read_as_the_standard_says(end):
     """Names, data of several lines, comments, unknown fields; no event without data."""
     lines = [
         "\ufeff: welcome", "", "event: text", 'data: {"a":', 'data:"ü"}', "id: 7", "retry: 10", "more: x", "",
@@ -47,12 +47,12 @@ def test_server_sent_events_are_read_as_the_standard_says(end: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r", "\n\n"])
-def test_the_last_event_needs_no_blank_line(end: str) -> None:
+def test_the_last_event_needs_no_blank_line(end):
     """Nor the end of its line: an event that was left out could be the call of a tool."""
     assert events_of(f"data: 1\n\nevent: call\ndata: 2{end}".encode()) == [("", 1), ("call", 2)]
 
 
-def test_an_event_without_data_can_be_the_last() -> None:
+def test_an_event_without_data_can_be_the_last():
     """As LangServe ends its streams; it is no event, and elsewhere it is skipped."""
     lines = b"event: ping\n\ndata: 1\n\nevent: end\n\ndata: broken\n\n"
     assert events_of(lines, is_last=lambda event: event.type == "end") == [("", 1)]
@@ -60,7 +60,7 @@ def test_an_event_without_data_can_be_the_last() -> None:
         events_of(b"data: 1\n\nevent: ping\n\n", is_last=lambda event: event.type == "end")
 
 
-def test_a_ping_without_data_does_not_end_an_answer() -> None:
+def test_a_ping_without_data_does_not_end_an_answer():
     """Also if all that is known of the last event is which names it does not have."""
     reader = StreamReader("sse", lambda event: event.type not in {"delta", ""})
     reader.feed(b'event: delta\ndata: "Refund "\n\nevent: ping\n\nevent: delta\ndata: "denied"\n\n', 1.0)
@@ -78,7 +78,7 @@ JSON = st.recursive(
 
 @pytest.mark.slow
 @given(st.data())
-def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data: st.DataObject) -> None:
+def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data):
     """Be it between the two characters of a line end, or inside one of several bytes."""
     end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
     values = data.draw(st.lists(JSON, min_size=1, max_size=5))
@@ -102,24 +102,24 @@ def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data: st.DataObjec
         ['{"a": 1}, {"a": 2}', '{"a": [{"b": 1}', '{"c": 2}]}'],
     ],
 )
-def test_events_do_not_make_up_for_each_other(stream_format: str, events: list[str]) -> None:
+def test_events_do_not_make_up_for_each_other(stream_format, events):
     """Two broken events are not read as a whole one."""
     form = "data: {}\n\n" if stream_format == "sse" else "{}\n"
     with pytest.raises(StreamError, match="cannot be read"):
         events_of("".join(map(form.format, events)).encode(), stream_format)
 
 
-def test_json_lines_are_events() -> None:
+def test_json_lines_are_events():
     """Blank ones are not, and the last may lack its end."""
     assert events_of(b'{"a": 1}\n\n[2]\r\n"three"', "ndjson") == [("", {"a": 1}), ("", [2]), ("", "three")]
 
 
-def test_done_ends_a_stream() -> None:
+def test_done_ends_a_stream():
     """What comes after it is not read."""
     assert events_of(b"data: 1\n\ndata: [DONE]\n\ndata: nonsense\n\n") == [("", 1)]
 
 
-def test_the_last_event_ends_a_stream() -> None:
+def test_the_last_event_ends_a_stream():
     """And its time is that of the answer."""
     reader = StreamReader("sse", lambda event: event.type == "done")
     reader.feed(b"data: 1\n\n", 0.25)
@@ -147,28 +147,28 @@ def test_the_last_event_ends_a_stream() -> None:
         ((b'"' + b"[" * 40 + b'"\n') * 9000, "ndjson", "sent events of more than 100,000 values"),
     ],
 )  # fmt: skip
-def test_a_stream_that_cannot_be_read_is_no_answer(body: bytes, stream_format: Any, reason: str) -> None:
+def test_a_stream_that_cannot_be_read_is_no_answer(body, stream_format, reason):
     """The error says why."""
     with pytest.raises(StreamError) as caught:
         events_of(body, stream_format)
     assert str(caught.value) == reason
 
 
-def test_signs_in_long_texts_are_no_values() -> None:
+def test_signs_in_long_texts_are_no_values():
     """Frameworks repeat the whole text with each event."""
     text = json.dumps('well, [that] is {it}, \\"so\\" ' * 60)
     assert len(events_of(f"{text}\n".encode() * 900, "ndjson")) == 900
     assert payload.count_values(text.encode()) == 1
 
 
-def test_a_stream_without_its_last_event_is_cut_off() -> None:
+def test_a_stream_without_its_last_event_is_cut_off():
     """However well it ended."""
     with pytest.raises(StreamError, match="ended its stream before the answer was complete, after 2 events"):
         events_of(b"data: 1\n\ndata: 2\n\ndata: [DONE]\n\n", is_last=lambda event: event.value == 3)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["sse", "ndjson"]))
-def test_any_bytes_are_events_or_an_error(body: bytes, stream_format: Any) -> None:
+def test_any_bytes_are_events_or_an_error(body, stream_format):
     """Never another exception."""
     with suppress(StreamError):
         assert events_of(body, stream_format)
@@ -216,7 +216,7 @@ async def three(response: web.StreamResponse) -> None:
         await response.write(b"event: n\ndata: %d\n\n" % number)
 
 
-async def test_a_streamed_answer_is_read_over_http() -> None:
+async def test_a_streamed_answer_is_read_over_http():
     """Each event has the time at which it came."""
     go_on = asyncio.Event()
 
@@ -235,7 +235,7 @@ async def test_a_streamed_answer_is_read_over_http() -> None:
     assert heard[0].headers["accept"] == "text/event-stream"
 
 
-async def test_what_follows_the_last_event_is_not_read_and_the_next_message_goes_out() -> None:
+async def test_what_follows_the_last_event_is_not_read_and_the_next_message_goes_out():
     """Even if the server never ends its stream."""
 
     async def serve(response: web.StreamResponse) -> None:
@@ -250,7 +250,7 @@ async def test_what_follows_the_last_event_is_not_read_and_the_next_message_goes
     assert len(asked) == 2
 
 
-async def test_a_server_may_end_its_work_after_the_last_event() -> None:
+async def test_a_server_may_end_its_work_after_the_last_event():
     """It is not left before it ends the stream itself."""
     ended = []
 
@@ -266,7 +266,7 @@ async def test_a_server_may_end_its_work_after_the_last_event() -> None:
 
 
 @pytest.mark.parametrize("wanted", ["sse", "ndjson"])
-async def test_plain_json_is_one_event(wanted: str) -> None:
+async def test_plain_json_is_one_event(wanted):
     """Servers report errors so."""
 
     async def serve(response: web.StreamResponse) -> None:
@@ -317,7 +317,7 @@ async def leaking(response: web.StreamResponse) -> None:
         (leaking, r"the agent at \S+ sent an event that cannot be read \(not JSON\): wrong key \*\*\*"),
     ],
 )
-async def test_a_stream_that_never_ends_well_is_one_error(serve: Serve, message: str) -> None:
+async def test_a_stream_that_never_ends_well_is_one_error(serve, message):
     """In bounded time, asked once, and without secrets."""
     # A slow machine must have time for the first event of the endless stream, and for all of the flood.
     timeout = {endless: 3, flood: 300}.get(serve, 0.3)
@@ -328,7 +328,7 @@ async def test_a_stream_that_never_ends_well_is_one_error(serve: Serve, message:
     assert len(heard) == 1
 
 
-async def test_error_status_is_reported_as_of_any_answer() -> None:
+async def test_error_status_is_reported_as_of_any_answer():
     """A stream's format is not looked for in it."""
 
     async def serve(response: web.StreamResponse) -> None:

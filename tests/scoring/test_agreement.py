@@ -23,7 +23,7 @@ def pairs(*drawn: str) -> list[Twice]:
     return found
 
 
-def test_a_table_done_by_hand():
+def test_kappa_equals_hand_computation():
     """20 and 15 of 50 alike: p_o = 0.7, p_e = 0.5 * 0.6 + 0.5 * 0.4 = 0.5, kappa = 0.4."""
     found = agreement(pairs("pp*20", "pf*5", "fp*10", "ff*15"))
     assert found == Agreement(decided=50, agreed=35, kappa=Fraction(2, 5))
@@ -38,28 +38,22 @@ def test_a_table_done_by_hand():
         (["pp", "pf", "fp", "ff"], 0),
         (["pp*9", "pf"], 0),
         (["pp*98", "pf", "fp"], Fraction(-1, 99)),
+        ([], None),
+        (["pp*7"], None),
+        (["ff"], None),
+        (["uu", "up", "fu"], None),
     ],
 )
-def test_kappa_leaves_chance_out(drawn, kappa):
-    """Where nearly all passes, agreeing on 98 of 100 says nothing."""
+def test_kappa_corrects_for_chance(drawn, kappa):
+    """If nearly all passes, agreeing on 98 of 100 says nothing; one verdict throughout has no kappa."""
     assert agreement(pairs(*drawn)).kappa == kappa
 
 
-@pytest.mark.parametrize("drawn", [[], ["pp*7"], ["ff"], ["uu", "up", "fu"]])
-def test_no_kappa(drawn):
-    """Nothing was decided by both, or one verdict throughout: chance would agree as well."""
-    assert agreement(pairs(*drawn)).kappa is None
-
-
-def test_undecided_verdicts_say_nothing_of_a_judge():
-    """They are among what changed, and not in the agreement."""
+def test_undecided_verdicts_are_changes_but_no_disagreement():
     some = pairs("pp", "ff", "up*3", "pu", "uu")
     assert agreement(some) == agreement(pairs("pp", "ff"))
     assert changes(some) == {(Outcome.UNDECIDED, Outcome.PASSED): 3, (Outcome.PASSED, Outcome.UNDECIDED): 1}
-
-
-def test_another_reason_or_cause_is_no_change():
-    """The outcome is what counts."""
+    # Another reason or cause is no change.
     before = build.finding("undecided", kind="judged", cause="no_judge")
     after = build.finding("undecided", kind="judged", cause="judge_error", reason="no answer")
     assert not Twice("S", "t", 1, before, after).changed
@@ -76,14 +70,14 @@ def test_another_reason_or_cause_is_no_change():
         (Fraction(-1), "none beyond chance"),
     ],
 )
-def test_words(kappa, word):
-    """A limit belongs to the lower word, so that no judge looks better than it is."""
+def test_limit_of_kappa_belongs_to_the_lower_word(kappa, word):
+    """So that no judge looks better than it is."""
     assert in_words(kappa) == word
 
 
 @given(st.lists(st.sampled_from(["pp", "pf", "fp", "ff", "up", "fu", "uu"])))
 def test_kappa_stays_within_its_bounds_for_any_verdicts(drawn):
-    """Kappa lies between -1 and 1 and below the share that agrees, whichever judge was first; 1 means all."""
+    """Between -1 and 1 and below the share that agrees, whichever judge was first; 1 means all."""
     found, turned = agreement(pairs(*drawn)), agreement(pairs(*(text[::-1] for text in drawn)))
     assert found == turned
     if found.kappa is not None:

@@ -12,13 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_examples import examples
 
-from ci_evals.scoring.agreement.beyond_chance import (
-    AgreementTable,
-    Split,
-    alpha,
-    coincidences,
-    ordinal_alpha,
-)
+from ci_evals.scoring.agreement.beyond_chance import AgreementTable, Split, alpha, coincidences, ordinal_alpha
 
 TWO_WITH_YES_AND_NO = ("0100000000", "1110010010")
 FOUR_WITH_GAPS = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
@@ -35,33 +29,26 @@ def exact(units) -> Fraction | None:
     return alpha(splits, sum(len(unit) for unit in units if len(unit) > 1))
 
 
-def test_published_examples():
+def test_alpha_equals_published_examples():
     """Those of Krippendorff (2011)."""
     assert float(exact(units_of(TWO_WITH_YES_AND_NO))) == pytest.approx(0.095, abs=0.0005)
     assert float(ordinal_alpha(coincidences(units_of(FOUR_WITH_GAPS)))) == pytest.approx(0.815, abs=0.0005)
 
 
-def test_what_it_says_at_its_ends():
-    """Full agreement is 1, exactly; to differ always is worse than chance."""
+def test_alpha_is_one_for_full_agreement_and_negative_for_constant_disagreement():
+    """And unknown if nothing was rated twice, or nothing was told apart."""
     assert exact([[1, 1], [0, 0], [1, 1, 1]]) == 1
-    assert exact([[0, 1], [0, 1]]) == Fraction(-1, 2)
-    assert ordinal_alpha(coincidences([[0, 1], [0, 1]])) == Fraction(-1, 2)
+    assert exact([[0, 1], [0, 1]]) == ordinal_alpha(coincidences([[0, 1], [0, 1]])) == Fraction(-1, 2)
+    for units in ([], [[]], [[1], [0]], [[1, 1], [1, 1, 1]]):
+        assert (exact(units), ordinal_alpha(coincidences(units))) == (None, None)
 
 
-@pytest.mark.parametrize("units", [[], [[]], [[1], [0]], [[1, 1], [1, 1, 1]]])
-def test_where_it_says_nothing(units):
-    """Nothing was rated twice, or nothing was told apart."""
-    assert exact(units) is None
-    assert ordinal_alpha(coincidences(units)) is None
+ANSWERS = st.lists(st.none() | st.integers(0, 4), min_size=4, max_size=4)
 
 
 @settings(max_examples=examples(60))
-@given(
-    st.lists(
-        st.lists(st.one_of(st.none(), st.integers(0, 4)), min_size=4, max_size=4), min_size=2, max_size=12
-    )
-)
-def test_ordinal_alpha_is_the_librarys(table):
+@given(st.lists(ANSWERS, min_size=2, max_size=12))
+def test_ordinal_alpha_equals_that_of_the_krippendorff_library(table):
     """For any number of values, and answers missing anywhere; whatever the order of units and raters."""
     units = [[value for value in unit if value is not None] for unit in table]
     data = np.array([[np.nan if value is None else value for value in unit] for unit in table], dtype=float).T
@@ -83,7 +70,7 @@ def ratings(seed: int) -> list[list[bool | None]]:
 
 
 @each_row("seed", range(40))
-def test_alpha_is_the_librarys(seed):
+def test_nominal_alpha_equals_that_of_the_krippendorff_library(seed):
     """With equal weights, whatever these are."""
     people = ratings(seed)
     units = [[outcome for outcome in unit if outcome is not None] for unit in zip(*people, strict=True)]
@@ -92,20 +79,19 @@ def test_alpha_is_the_librarys(seed):
     found = alpha([(split, Fraction(times, 7)) for split, times in splits.items()], values)
     assert found == exact(units)
     if found is not None:
-        result = np.array(
-            [[np.nan if outcome is None else outcome for outcome in person] for person in people], dtype=float
-        )
-        assert float(found) == pytest.approx(library.alpha(result, level_of_measurement="nominal"))
+        data = [[np.nan if outcome is None else outcome for outcome in person] for person in people]
+        expected = library.alpha(np.array(data, dtype=float), level_of_measurement="nominal")
+        assert float(found) == pytest.approx(expected)
 
 
-def test_a_weight_stands_for_as_many_things():
-    """A thing that weighs three times as much is as three of them, but for the small sample's sake."""
+def test_weight_of_three_equals_three_units():
+    """But for the small sample's sake."""
     weighed = {Split(2, 0): Fraction(3), Split(1, 1): Fraction(1), Split(0, 2): Fraction(2)}
     repeated = [[True, True]] * 3 + [[True, False]] + [[False, False]] * 2
     assert alpha(weighed.items(), 12) == exact(repeated)
 
 
-def test_kappa():
+def test_kappa_equals_hand_computation():
     """0.8 agreed, 0.58 by chance."""
     found = AgreementTable(Fraction(6, 10), Fraction(1, 10), Fraction(1, 10), Fraction(2, 10))
     assert found.kappa() == (Fraction(8, 10) - Fraction(58, 100)) / (1 - Fraction(58, 100))

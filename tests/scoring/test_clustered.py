@@ -8,8 +8,7 @@ from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import mean_interval
 
 
-def test_of_bundles_of_one_size_it_is_the_interval_of_their_mean():
-    """The very numbers that scores have."""
+def test_share_of_equal_bundles_has_the_interval_of_a_score():
     found = share_of(Bundle(yes, 4) for yes in (1, 4, 2, 3, 3))
     interval = mean_interval([25, 100, 50, 75, 75])
     assert found.value == pytest.approx(0.65)
@@ -17,14 +16,14 @@ def test_of_bundles_of_one_size_it_is_the_interval_of_their_mean():
     assert found.count == 20
 
 
-def test_a_bundle_counts_by_what_is_in_it():
-    """And one that holds nothing does not count at all."""
+def test_bundle_counts_by_its_size():
+    """And an empty one does not count at all."""
     assert share_of([Bundle(9, 9), Bundle(0, 1), Bundle(0, 0)]).value == pytest.approx(0.9)
     assert share_of([Bundle(0, 0)]) is None
     assert share_of([]) is None
 
 
-def test_equal_bundles_count_as_one_observation_each():
+def test_items_of_one_bundle_are_one_observation():
     """Ten alike on one subject are no ten proofs."""
     one, many = share_of([Bundle(0, 10)]), share_of([Bundle(0, 1)] * 10)
     assert (one.value, many.value) == (0, 0)
@@ -33,7 +32,7 @@ def test_equal_bundles_count_as_one_observation_each():
 
 
 @pytest.mark.parametrize(("bundles", "alike"), [(8, 2.0), (20, 2.0), (20, 50.0)])
-def test_the_interval_covers_the_truth(bundles, alike):
+def test_interval_of_a_clustered_share_covers_the_truth(bundles, alike):
     """Shares of bundles differ (Beta), sizes too: it holds the truth in some 95 of 100 runs."""
     rng = random.Random(7)
     held, runs, truth = 0, 600, 0.7

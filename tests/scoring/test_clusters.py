@@ -48,8 +48,7 @@ def alone(_name: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["languages", "personas"])
-def test_users_of_a_task_are_in_clusters_as_the_simulation_has_them(key):
-    """Its figures are those of languages too."""
+def test_languages_and_personas_of_a_test_form_a_cluster_as_in_the_simulation(key):
     tests = [
         {"name": name, "guidelines": "g", "turns": [{"user": "auto"}], "evaluations": [{"criterion": "c"}]}
         for name in "abcdefgh"
@@ -75,7 +74,7 @@ def test_merging_keeps_the_mean_over_tests(tests):
 
 
 @given(st.lists(SCORES, min_size=1, max_size=6))
-def test_tests_alone_stay_as_they_are(scores):
+def test_tests_without_a_cluster_are_not_merged(scores):
     assert merged(scores, range(len(scores))) == scores
 
 
@@ -83,10 +82,10 @@ def test_tests_alone_stay_as_they_are(scores):
 def test_lower_score_makes_no_merged_score_higher(tests, data):
     """Else a worse verdict could open the gate."""
     clusters, scores = [cluster for cluster, _ in tests], [own for _, own in tests]
-    place = data.draw(st.integers(0, len(scores) - 1))
-    number = data.draw(st.integers(0, len(scores[place]) - 1))
+    test = data.draw(st.integers(0, len(scores) - 1))
+    number = data.draw(st.integers(0, len(scores[test]) - 1))
     worse = [*scores]
-    worse[place] = tuple(0.0 if index == number else score for index, score in enumerate(scores[place]))
+    worse[test] = tuple(0.0 if index == number else score for index, score in enumerate(scores[test]))
     for before, after in zip(merged(scores, clusters), merged(worse, clusters), strict=True):
         assert all(one <= other for one, other in zip(after, before, strict=True))
 
@@ -98,18 +97,15 @@ def test_merged_pair_has_both_sides_of_its_cluster():
     assert (second.head, second.base) == ((0.0,), (0.0,))
 
 
+def users_of(tasks, users="xyz"):
+    return {f"{task} ({user})": own for task, own in tasks.items() for user in users}
+
+
 def test_interval_of_a_score_counts_original_tests():
-    scores = {
-        f"{task} ({user})": (value,)
-        for task, value in zip("abcd", (0, 100, 100, 50), strict=True)
-        for user in "xyz"
-    }
-    own = numbers.of_run(run("r", scores).suites[0].tests, RULE).interval
-    as_if_alone = numbers.of_run(run("r", scores, alone).suites[0].tests, RULE).interval
-    tasks = {task: (value,) for task, value in zip("abcd", (0, 100, 100, 50), strict=True)}
-    of_tasks = numbers.of_run(run("r", tasks, alone).suites[0].tests, RULE).interval
-    assert own.low == pytest.approx(of_tasks.low)
-    assert own.high == pytest.approx(of_tasks.high)
+    tasks = dict(zip("abcd", ((0,), (100,), (100,), (50,)), strict=True))
+    runs = run("r", users_of(tasks)), run("r", users_of(tasks), alone), run("r", tasks, alone)
+    own, as_if_alone, of_tasks = (numbers.of_run(one.suites[0].tests, RULE).interval for one in runs)
+    assert (own.low, own.high) == pytest.approx((of_tasks.low, of_tasks.high))
     assert as_if_alone.high - as_if_alone.low < own.high - own.low
 
 
@@ -118,19 +114,15 @@ def change(head: dict, base: dict, cluster_of) -> RunComparer:
     return comparer.change(comparer.pairs)
 
 
-def test_personas_of_one_test_prove_no_drop_that_the_test_would_not():
+def test_personas_of_one_test_prove_no_more_than_the_test():
     """Five users of one task that broke in their only trial are one task that broke."""
     users = [f"a ({user})" for user in "uvwxy"]
     head, base = dict.fromkeys(users, (0,)), dict.fromkeys(users, (100,))
-    clustered = change(head, base, lambda name: name[0])
+    clustered = change(head, base, task_of)
     assert (clustered.tests, clustered.delta, clustered.p) == (5, -100, 0.5)
     assert change(head, base, alone).p == pytest.approx(1 / 32)
-
-
-def test_drop_of_many_tasks_is_proven_with_personas_too():
-    head = {f"{task} ({user})": (0,) for task in "abcde" for user in "xy"}
-    base = dict.fromkeys(head, (100,))
-    assert change(head, base, lambda name: name[0]).p == pytest.approx(1 / 32)
+    head, base = (users_of(dict.fromkeys("abcde", (score,)), "xy") for score in (0, 100))
+    assert change(head, base, task_of).p == pytest.approx(1 / 32)
 
 
 def test_odds_count_original_tests():
@@ -141,7 +133,7 @@ def test_odds_count_original_tests():
         return fmean(abs(change) for change in scores.changes)
 
     values = {"a": (0, 100, 100), "b": (100, 100, 0), "c": (100, 0, 100)}
-    users = {f"{task} ({user})": own for task, own in values.items() for user in "xy"}
+    users = users_of(values, "xy")
     assert noise(run("r", users)) == pytest.approx(noise(run("r", values, alone)), rel=0.1)
     assert noise(run("r", users, alone)) < 0.9 * noise(run("r", users))
 
@@ -154,24 +146,18 @@ def share_of_misses(results: Results) -> float:
 TOGETHER = {"a": (100, 100, 0), "b": (100, 0, 100), "c": (0, 100, 100), "d": (100, 100, 100)}
 
 
-def test_users_whose_trials_fail_together_are_less_likely_to_fail_at_all():
-    """If a trial goes wrong for all users of a task at once, three users are one chance to fail."""
-    users = {f"{task} ({user})": own for task, own in TOGETHER.items() for user in "xyz"}
+def test_users_whose_trials_fail_together_are_one_chance_to_fail():
+    """If a trial goes wrong for all users of a task at once; if not, a cluster changes nothing."""
+    users = users_of(TOGETHER)
     assert share_of_misses(run("r", users)) < share_of_misses(run("r", users, alone))
-
-
-def test_users_whose_trials_fail_apart_are_drawn_apart():
-    """Then a cluster changes nothing."""
     apart = {"a (x)": (0, 100, 100), "a (y)": (100, 0, 100), "b (x)": (100, 100, 0), "b (y)": (0, 100, 100)}
-    assert share_of_misses(run("r", apart)) == share_of_misses(run("r", apart, alone))
-    steady = dict.fromkeys(apart, (100, 100, 100))
-    assert share_of_misses(run("r", steady)) == share_of_misses(run("r", steady, alone))
+    for scores in (apart, dict.fromkeys(apart, (100, 100, 100))):
+        assert share_of_misses(run("r", scores)) == share_of_misses(run("r", scores, alone))
 
 
 def test_odds_of_a_single_test_do_not_depend_on_its_cluster():
     """Over all runs, up to the noise of 2,000 draws: three standard errors are 3.4 points."""
-    users = {f"{task} ({user})": own for task, own in TOGETHER.items() for user in "xyz"}
-    drawn = [TrialNoise(run("r", users, cluster_of)).misses([0]) for cluster_of in (task_of, alone)]
+    drawn = [TrialNoise(run("r", users_of(TOGETHER), of)).misses([0]) for of in (task_of, alone)]
     assert fmean(drawn[0]) == pytest.approx(fmean(drawn[1]), abs=0.034)
 
 
@@ -188,16 +174,14 @@ def figures(size: str) -> list[float]:
 
 @pytest.mark.simulate
 @pytest.mark.parametrize("cells", table(HEADING, DOCS))
-def test_table_of_clusters(cells):
-    """All figures of docs/statistics.md."""
+def test_docs_table_of_clusters_equals_the_simulation(cells):
     promised = [float(cell.removesuffix(" %")) for cell in cells[1:]]
     assert figures(cells[0]) == pytest.approx(promised, abs=0.15)
 
 
 @pytest.mark.simulate
 @pytest.mark.parametrize("cells", table("odds of tests × users × trials", DOCS))
-def test_table_of_newly_failing_tests(cells):
-    """All figures of docs/statistics.md."""
+def test_docs_table_of_newly_failing_tests_equals_the_simulation(cells):
     tests, users, trials = map(int, cells[0].split(" × "))
     own, shared = Personas(tests, users, trials), Personas(tests, users, trials, shared=True)
     seen = (*newly_failing(own, 400), *newly_failing(shared, 400))
@@ -205,26 +189,26 @@ def test_table_of_newly_failing_tests(cells):
     assert [100 * share for share in seen] == pytest.approx(promised, abs=0.15)
 
 
-def test_odds_of_trials_that_fail_together_are_nearer_to_the_truth():
+def test_odds_by_cluster_are_nearer_to_the_simulated_truth():
     """A few of the runs behind that table."""
     failing, by_cluster, by_test = newly_failing(Personas(4, 3, 3, shared=True), 12)
     assert failing < by_test
     assert by_cluster < by_test
 
 
-def test_level_holds_with_trials_that_fail_together():
+def test_error_rate_holds_if_trials_of_a_cluster_fail_together():
     """A few of the comparisons behind that table: three standard errors of 5 % in 60 are 8.4 points."""
     by_cluster, _ = called_worse(Personas(8, 3, 1, shared=True), 60)
     assert by_cluster <= 0.05 + 0.084
 
 
-def test_interval_holds_the_true_score_more_often_by_original_tests():
+def test_interval_by_cluster_contains_the_true_score_more_often():
     by_cluster, by_test = covers(Personas(8, 3, 3), 120)
     assert by_cluster >= 0.95 - 0.06
     assert by_test < by_cluster
 
 
-def test_a_change_cannot_hide_its_drop_in_a_new_cluster():
+def test_drop_cannot_be_hidden_in_a_new_cluster():
     """Only what both sides hold for dependent counts as one."""
     names = [f"t{number}" for number in range(8)]
     base = run("base", dict.fromkeys(names, (100, 100, 100)), alone)

@@ -22,14 +22,17 @@ def fired(**names: str) -> Fired:
     return replace(NOTHING, **{kind: tuple(text.split()) for kind, text in names.items()})
 
 
-def a_test(*trials: Fired | None, name: str = "t"):
-    return build.test_result(
-        name, trials=tuple(build.trial_result(i, fired=one) for i, one in enumerate(trials, 1))
-    )
+def made_test(*trials: Fired | None, name: str = "t"):
+    made = tuple(build.trial_result(i, fired=one) for i, one in enumerate(trials, 1))
+    return build.test_result(name, trials=made)
+
+
+def coverage_of(*tests, wanted=()) -> Coverage:
+    return coverage.coverage_of([build.suite_result("S", *tests)], frozenset(wanted))
 
 
 def pair(head: list[Fired | None], base: list[Fired | None]) -> TestPair:
-    return TestPair("S", a_test(*head), a_test(*base))
+    return TestPair("S", made_test(*head), made_test(*base))
 
 
 def trials_by_logic(found: Coverage) -> dict[str, tuple]:
@@ -42,12 +45,8 @@ def names(reached) -> list[str]:
 
 def test_fired_logic_is_counted_by_trials_and_tests():
     """Whether somebody asks for it or not, by kind and by name."""
-    suite = build.suite_result(
-        "S",
-        a_test(fired(rules="b a", workflows="W"), fired(rules="b")),
-        a_test(fired(rules="b"), None),
-    )
-    assert coverage.coverage_of([suite], frozenset({(RULE, "a")})) == Coverage(
+    tests = made_test(fired(rules="b a", workflows="W"), fired(rules="b")), made_test(fired(rules="b"), None)
+    assert coverage_of(*tests, wanted=[(RULE, "a")]) == Coverage(
         traced_trials=3,
         logic=(
             Reach(kind=WORKFLOW, name="W", trials=1, tests=1, wanted=False),
@@ -57,7 +56,7 @@ def test_fired_logic_is_counted_by_trials_and_tests():
     )
 
 
-def test_what_criteria_want_to_fire():
+def test_wanted_logic_is_read_from_positive_strict_criteria():
     """Those that want the contrary ask for nothing, and a judge is asked in words."""
     strict = [
         {"strict": "tool_used", "toolName": "W"},
@@ -77,20 +76,16 @@ def test_what_criteria_want_to_fire():
     assert (RULE, "R") in coverage.wanted_parts(plan, str.upper)
 
 
-def test_a_call_that_is_wanted_may_be_that_of_an_integration():
+def test_wanted_call_may_be_that_of_an_integration():
     """A check of calls names either; what fired shows which it is."""
-    suite = build.suite_result("S", a_test(fired(integrations="pay", workflows="W")))
-    found = coverage.coverage_of([suite], frozenset({(WORKFLOW, "pay"), (WORKFLOW, "W"), (WORKFLOW, "X")}))
-    assert [(reach.kind, reach.name, reach.wanted, reach.trials) for reach in found.logic] == [
-        (WORKFLOW, "W", True, 1),
-        (WORKFLOW, "X", True, 0),
-        (INTEGRATION, "pay", True, 1),
-    ]
+    wanted = [(WORKFLOW, "pay"), (WORKFLOW, "W"), (WORKFLOW, "X")]
+    found = coverage_of(made_test(fired(integrations="pay", workflows="W")), wanted=wanted)
+    expected = [(WORKFLOW, "W", True, 1), (WORKFLOW, "X", True, 0), (INTEGRATION, "pay", True, 1)]
+    assert [(reach.kind, reach.name, reach.wanted, reach.trials) for reach in found.logic] == expected
 
 
-def test_wanted_logic_that_never_fired_is_named():
-    """As far as a trace tells of its kind: else it may have fired."""
-    suite = build.suite_result("S", a_test(Fired(workflows=("W",), rules=())))
+def test_wanted_logic_that_never_fired_is_listed_if_its_kind_is_traced():
+    suite = build.suite_result("S", made_test(Fired(workflows=("W",), rules=())))
     wanted = frozenset({(WORKFLOW, "W"), (RULE, "r"), (INTEGRATION, "i")})
     found = coverage.coverage_of([suite], wanted)
     assert trials_by_logic(found) == {"W": (1, None, None), "r": (0, None, None), "i": (None, None, None)}
@@ -100,80 +95,74 @@ def test_wanted_logic_that_never_fired_is_named():
     assert coverage.wanted_in(results.coverage, build.results().coverage) == wanted
 
 
-def test_an_aui_logic_id_names_what_has_its_name():
+def test_aui_logic_id_marks_logic_of_the_same_name_as_wanted():
     """Of whatever kind. Of one that no trace has a name for nothing is said."""
-    groups = tuple(
-        ScoreGroup(name=name, score=100, tests=1, passed=1, failed=0, undecided=0)
-        for name in ("r", "A1_terms")
-    )
-    suite = build.suite_result("S", a_test(fired(rules="r s")), aui_logic=groups)
+    counts = {"score": 100, "tests": 1, "passed": 1, "failed": 0, "undecided": 0}
+    groups = tuple(ScoreGroup(name=name, **counts) for name in ("r", "A1_terms"))
+    suite = build.suite_result("S", made_test(fired(rules="r s")), aui_logic=groups)
     found = coverage.coverage_of([suite], frozenset())
     assert [(reach.name, reach.wanted) for reach in found.logic] == [("r", True), ("s", False)]
 
 
-def test_a_suite_of_several_tells_what_fired_there():
+def test_coverage_of_one_suite_lists_what_fired_there():
     """Which of them wants what never fired is not told, and not what the baseline's fired."""
-    suites = [build.suite_result(name, a_test(fired(rules=name))) for name in ("S", "T")]
+    suites = [build.suite_result(name, made_test(fired(rules=name))) for name in ("S", "T")]
     whole = coverage.coverage_of(suites, frozenset({(RULE, "S"), (RULE, "never")}))
     whole = coverage.compared(whole, [pair([fired(rules="S")], [fired(rules="S")])])
-    assert coverage.of_suite(suites[0], whole) == Coverage(
-        traced_trials=1, logic=(Reach(kind=RULE, name="S", trials=1, tests=1, wanted=True),)
+    expected = (Reach(kind=RULE, name="S", trials=1, tests=1, wanted=True),)
+    assert coverage.of_suite(suites[0], whole) == Coverage(traced_trials=1, logic=expected)
+
+
+def compared_coverage(head: list[Fired | None], base: list[Fired | None]) -> Coverage:
+    tests = made_test(*head), made_test(fired(rules="new"), name="another")
+    return coverage.compared(coverage_of(*tests), [pair(head, base)])
+
+
+def test_lost_and_gained_logic_is_listed_for_compared_tests():
+    """What another test fires makes up for nothing."""
+    found = compared_coverage(
+        [fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")]
     )
-
-
-def against(head: list[Fired | None], base: list[Fired | None]) -> Coverage:
-    suite = build.suite_result("S", a_test(*head), a_test(fired(rules="new"), name="another"))
-    return coverage.compared(coverage.coverage_of([suite], frozenset()), [pair(head, base)])
-
-
-def test_logic_that_stopped_and_started_firing_is_named():
-    """In the compared tests: what another test fires makes up for nothing."""
-    found = against([fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")])
     assert trials_by_logic(found) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
     assert names(coverage.lost(found)) == ["gone", "new"]
     assert names(coverage.gained(found)) == ["now"]
 
 
-def test_without_a_trace_on_both_sides_nothing_is_lost():
-    """Told of each kind by itself: who stopped to tell of rules may have followed them."""
+def test_logic_without_a_trace_on_both_sides_is_neither_lost_nor_gained():
+    """By each kind: who stopped to tell of rules may have followed them."""
     for head, base in [
         ([None], [fired(rules="a")]),
         ([fired(rules="a")], [None]),
         ([Fired(workflows=("W",))], [Fired(rules=("a",))]),
     ]:
-        found = against(head, base)
+        found = compared_coverage(head, base)
         assert (coverage.lost(found), coverage.gained(found)) == ((), ())
-    found = against([Fired(workflows=("W",))], [Fired(workflows=("V",), rules=("a",))])
+    found = compared_coverage([Fired(workflows=("W",))], [Fired(workflows=("V",), rules=("a",))])
     assert (names(coverage.lost(found)), names(coverage.gained(found))) == (["V"], ["W"])
     assert trials_by_logic(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
 
 
-def test_a_trial_that_reports_in_part_has_lost_nothing():
+def test_partial_trace_loses_no_logic():
     """What did not fire may have fired in the replies that report nothing; what did fire is counted."""
-    part = Fired(workflows=("A",), in_part=(LogicKind.WORKFLOW,))
+    part, only_a = Fired(workflows=("A",), in_part=(WORKFLOW,)), Fired(workflows=("A",))
     whole = Fired(workflows=("A", "B"))
-    assert coverage.lost(against([part, part], [whole, whole])) == ()
-    assert names(coverage.lost(against([part, Fired(workflows=("A",))], [whole, whole]))) == ["B"]
-    assert coverage.lost(against([whole, whole], [part, part])) == ()
-    found = coverage.coverage_of([build.suite_result("S", a_test(part, Fired(workflows=())))], frozenset())
+    assert coverage.lost(compared_coverage([part, part], [whole, whole])) == ()
+    assert names(coverage.lost(compared_coverage([part, only_a], [whole, whole]))) == ["B"]
+    assert coverage.lost(compared_coverage([whole, whole], [part, part])) == ()
+    found = coverage_of(made_test(part, Fired(workflows=())))
     assert [(reach.name, reach.trials) for reach in found.logic] == [("A", 1)]
-    only = coverage.coverage_of(
-        [build.suite_result("S", a_test(part))], frozenset({(LogicKind.WORKFLOW, "B")})
-    )
+    only = coverage_of(made_test(part), wanted=[(WORKFLOW, "B")])
     assert [(reach.name, reach.trials) for reach in only.logic] == [("A", 1), ("B", None)]
 
 
-def test_early_end_loses_no_logic():
+def test_trial_that_ended_early_loses_no_logic():
     """What did not fire before an early end might have fired; what fired until then did."""
 
     def lost(head, *statuses):
-        trials = tuple(
-            build.trial_result(i, fired=one, status=status)
-            for i, (one, status) in enumerate(zip(head, statuses, strict=True), 1)
-        )
-        both = TestPair(
-            "S", build.test_result("t", trials=trials), a_test(fired(rules="a"), fired(rules="a"))
-        )
+        ended = enumerate(zip(head, statuses, strict=True), 1)
+        trials = tuple(build.trial_result(i, fired=one, status=status) for i, (one, status) in ended)
+        base = made_test(fired(rules="a"), fired(rules="a"))
+        both = TestPair("S", build.test_result("t", trials=trials), base)
         return names(coverage.lost(coverage.compared(Coverage(), [both])))
 
     assert lost([NOTHING, NOTHING], "failed", "interrupted") == []
@@ -181,8 +170,8 @@ def test_early_end_loses_no_logic():
     assert lost([NOTHING, fired(rules="a")], "completed", "failed") == []
 
 
-def test_losses_within_chance_are_not_listed_first():
-    """It hangs on how many trials each side has of the tests in which it fired."""
+def test_loss_within_chance_is_not_listed_as_plainly_lost():
+    """It depends on how many trials each side has of the tests in which it fired."""
 
     def chances(*pairs):
         (found,) = coverage.lost(coverage.compared(Coverage(), [pair(*both) for both in pairs]))
@@ -194,41 +183,32 @@ def test_losses_within_chance_are_not_listed_first():
     assert chances(([none] * 3, [gone, none, none])) == (0.5, False)
     assert chances(([none] * 3, [gone] * 3)) == (0.05, True)
     assert chances(([none], [gone, gone, *[none] * 8])) == (0.818, False)
-    wanted = frozenset({(RULE, "a")})
     for base, result in (([gone], ["a"]), ([gone, gone, *[none] * 8], [])):
-        suite = build.suite_result("S", a_test(none))
-        found = coverage.compared(coverage.coverage_of([suite], wanted), [pair([none], base)])
-        assert names(coverage.plainly_lost(found)) == result
+        wanted = coverage_of(made_test(none), wanted=[(RULE, "a")])
+        assert names(coverage.plainly_lost(coverage.compared(wanted, [pair([none], base)]))) == result
 
 
-def test_another_baseline_leaves_nothing_of_the_one_before():
-    """As where a run that was compared is compared again."""
+def test_second_comparison_replaces_the_first():
+    """As of a run that was compared and is compared again."""
     rules = [fired(rules="a")]
-    before = against(rules, [fired(rules="b")])
+    before = compared_coverage(rules, [fired(rules="b")])
     assert trials_by_logic(before) == {"a": (1, 1, 0), "b": (0, 0, 1), "new": (1, 0, 0)}
     again = coverage.compared(before, [pair(rules, rules)])
     assert trials_by_logic(again) == {"a": (1, 1, 1), "new": (1, 0, 0)}
     assert trials_by_logic(coverage.compared(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
 
 
-sides = st.lists(
-    st.none()
-    | st.builds(
-        Fired,
-        workflows=st.none() | st.lists(st.sampled_from("abc"), unique=True).map(tuple),
-        rules=st.none() | st.lists(st.sampled_from("abc"), unique=True).map(tuple),
-    ),
-    max_size=3,
-)
+_names = st.none() | st.lists(st.sampled_from("abc"), unique=True).map(tuple)
+sides = st.lists(st.none() | st.builds(Fired, workflows=_names, rules=_names), max_size=3)
 wishes = st.frozensets(st.tuples(st.sampled_from(LogicKind), st.sampled_from("abcd")))
 
 
 @given(st.lists(st.tuples(sides, sides), max_size=3), wishes)
-def test_laws_of_coverage(sides_of_tests, wished):
+def test_lost_and_gained_logic_of_any_runs_mirror_each_other(sides_of_tests, wished):
     """A run held against itself loses nothing; against another it loses what the other gains."""
 
     def held(pairs):
-        suite = build.suite_result("S", *(a_test(*head) for head, _ in pairs) if pairs else ())
+        suite = build.suite_result("S", *(made_test(*head) for head, _ in pairs) if pairs else ())
         return coverage.compared(coverage.coverage_of([suite], wished), [pair(*both) for both in pairs])
 
     same = held([(head, head) for head, _ in sides_of_tests])

@@ -16,7 +16,7 @@ from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.scores import ScoreRule
 
 
-def talk(*turns: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
+def trial_of(*turns: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
     """A trial of these turns, with one finding."""
     texts = tuple(build.turn(number, **each) for number, each in enumerate(turns, start=1))
     return build.trial_result(index, turns=texts, findings=(build.finding(outcome),), **fields)
@@ -31,58 +31,65 @@ def parameter(name: str, value) -> DivergentAction:
 
 
 HELLO = {"workflows": ("GREETING",)}
+NO_TRACE = dict.fromkeys(("workflows", "params", "rules", "integrations"))
 REFUND = {"workflows": ("REFUND",)}
 
 
-def parted(head: TrialResult, base: TrialResult) -> Divergence:
+def divergence_of(head: TrialResult, base: TrialResult) -> Divergence:
     found = divergence.between(head, base)
     assert found is not None
     return found
 
 
-def test_the_first_turn_that_differs_is_where_they_part():
+def test_divergence_is_the_first_turn_with_different_actions():
     """What comes after it follows from it."""
-    found = parted(talk(HELLO, {}, REFUND), talk(HELLO, REFUND, {}))
+    found = divergence_of(trial_of(HELLO, {}, REFUND), trial_of(HELLO, REFUND, {}))
     assert (found.turn, found.head, found.base) == (2, (), (workflow("REFUND"),))
     assert (found.only, found.user_differs) == (None, None)
 
 
-def test_an_turn_that_one_side_does_not_report_is_unknown():
+def test_turn_without_a_trace_on_one_side_is_unknown():
     """Not the same, and not different either."""
-    assert parted(talk(HELLO, {"workflows": None}), talk(HELLO, REFUND)).unknown == (2,)
-    assert parted(talk(HELLO, REFUND), talk(HELLO, REFUND)).unknown == ()
-    nothing = dict.fromkeys(("workflows", "params", "rules", "integrations"))
-    assert parted(talk(nothing, HELLO), talk(nothing, HELLO)).unknown == (1,)
+    assert divergence_of(trial_of(HELLO, {"workflows": None}), trial_of(HELLO, REFUND)).unknown == (2,)
+    assert divergence_of(trial_of(HELLO, REFUND), trial_of(HELLO, REFUND)).unknown == ()
+    assert divergence_of(trial_of(NO_TRACE, HELLO), trial_of(NO_TRACE, HELLO)).unknown == (1,)
+
+
+def action(kind: LogicKind, name: str, value=None) -> DivergentAction:
+    return DivergentAction(kind=kind, name=name, value=value)
+
+
+RULE_1 = action(LogicKind.RULE, "r1")
+IN_USD = {"currency": "USD"}
 
 
 @pytest.mark.parametrize(
-    ("field", "here", "there", "deeds"),
+    ("field", "here", "there", "head", "base"),
     [
-        ("workflows", ("A", "B"), ("B", "C"), ((workflow("A"),), (workflow("C"),))),
-        ("rules", ("r1",), (), ((DivergentAction(kind=LogicKind.RULE, name="r1"),), ())),
+        ("workflows", ("A", "B"), ("B", "C"), workflow("A"), workflow("C")),
+        ("rules", ("r1",), (), RULE_1, None),
         (
             "params",
-            {"amount": 5, "currency": "USD"},
-            {"amount": 7, "currency": "USD"},
-            ((parameter("amount", 5),), (parameter("amount", 7),)),
+            IN_USD | {"amount": 5},
+            IN_USD | {"amount": 7},
+            parameter("amount", 5),
+            parameter("amount", 7),
         ),
-        ("params", {"a": [True]}, {"a": [1]}, ((parameter("a", [True]),), (parameter("a", [1]),))),
-        ("named_params", ("reason",), (), ((parameter("reason", None),), ())),
-        (
-            "integrations",
-            (Integration(code="orders", status=503),),
-            (Integration(code="orders", status=200),),
-            (
-                (DivergentAction(kind=LogicKind.INTEGRATION, name="orders", value=503),),
-                (DivergentAction(kind=LogicKind.INTEGRATION, name="orders", value=200),),
-            ),
-        ),
+        ("params", {"a": [True]}, {"a": [1]}, parameter("a", [True]), parameter("a", [1])),
+        ("named_params", ("reason",), (), parameter("reason", None), None),
     ],
 )
-def test_all_that_an_agent_does_is_compared(field, here, there, deeds):
-    """Workflows, rules, parameters and integrations; told is only what the other side has not."""
-    found = parted(talk({field: here}), talk({field: there}))
-    assert (found.turn, found.head, found.base) == (1, *deeds)
+def test_workflows_rules_and_parameters_are_compared(field, here, there, head, base):
+    """Listed is only what the other side has not."""
+    found = divergence_of(trial_of({field: here}), trial_of({field: there}))
+    assert (found.turn, found.head, found.base) == (1, (head,), (base,) if base else ())
+
+
+def test_integrations_are_compared_by_status():
+    head, base = ({"integrations": (Integration(code="orders", status=status),)} for status in (503, 200))
+    found = divergence_of(trial_of(head), trial_of(base))
+    assert found.head == (action(LogicKind.INTEGRATION, "orders", 503),)
+    assert (found.turn, found.base) == (1, (action(LogicKind.INTEGRATION, "orders", 200),))
 
 
 @pytest.mark.parametrize(
@@ -96,36 +103,34 @@ def test_all_that_an_agent_does_is_compared(field, here, there, deeds):
         ({"trace": {"id": 1}}, {"trace": {"id": 2}}),
     ],
 )
-def test_order_words_and_speed_are_no_divergence(here, there):
+def test_order_wording_and_speed_are_no_divergence(here, there):
     """How often, in which order, in which words, how fast, and what else the trace holds."""
-    found = parted(talk(HELLO, here), talk(HELLO, there))
+    found = divergence_of(trial_of(HELLO, here), trial_of(HELLO, there))
     assert (found.turn, found.head, found.base, found.only) == (None, (), (), None)
 
 
-def test_where_only_words_differ():
-    """The first turn in which the agent said something else, and none where it said the same."""
+def test_first_turn_with_another_answer_is_reported_if_actions_are_equal():
     other = {"agent": "Good day."}
-    assert parted(talk({}, HELLO | other, other), talk({}, HELLO, {})).agent_differs == 2
-    assert parted(talk({}, {"user": "No."}), talk({}, {})).agent_differs is None
-    assert parted(talk(other, REFUND), talk({}, HELLO)).agent_differs is None
+    assert divergence_of(trial_of({}, HELLO | other, other), trial_of({}, HELLO, {})).agent_differs == 2
+    assert divergence_of(trial_of({}, {"user": "No."}), trial_of({}, {})).agent_differs is None
+    assert divergence_of(trial_of(other, REFUND), trial_of({}, HELLO)).agent_differs is None
 
 
-def test_an_turn_that_one_side_alone_has():
+def test_turn_of_one_side_alone_is_a_divergence():
     """There the other conversation had ended, whatever the agent did."""
-    longer, shorter = talk(HELLO, REFUND), talk(HELLO)
-    found = parted(longer, shorter)
-    assert (found.turn, found.only, found.head, found.base) == (2, "head", (workflow("REFUND"),), ())
-    found = parted(shorter, longer)
-    assert (found.turn, found.only, found.head, found.base) == (2, "base", (), (workflow("REFUND"),))
-    assert parted(talk(HELLO, {}), talk(HELLO)).turn == 2
+    longer, shorter, actions = trial_of(HELLO, REFUND), trial_of(HELLO), (workflow("REFUND"),)
+    found = divergence_of(longer, shorter)
+    assert (found.turn, found.only, found.head, found.base) == (2, "head", actions, ())
+    found = divergence_of(shorter, longer)
+    assert (found.turn, found.only, found.head, found.base) == (2, "base", (), actions)
+    assert divergence_of(trial_of(HELLO, {}), trial_of(HELLO)).turn == 2
 
 
-def test_what_a_reply_does_not_tell_was_not_left_out():
-    """A missing part of a trace is no evidence, so it is not compared; the rest is."""
+def test_missing_part_of_a_trace_is_not_compared():
     untold = {"workflows": None, "rules": ("r1",)}
-    assert parted(talk(untold), talk(REFUND | {"rules": ("r1",)})).turn is None
-    found = parted(talk(untold), talk(REFUND))
-    assert (found.head, found.base) == ((DivergentAction(kind=LogicKind.RULE, name="r1"),), ())
+    assert divergence_of(trial_of(untold), trial_of(REFUND | {"rules": ("r1",)})).turn is None
+    found = divergence_of(trial_of(untold), trial_of(REFUND))
+    assert (found.head, found.base) == ((RULE_1,), ())
 
 
 def call(name: str, **arguments) -> ToolCall:
@@ -135,98 +140,86 @@ def call(name: str, **arguments) -> ToolCall:
 def test_arguments_of_tool_calls_are_compared():
     """They are a part of the call; ids and results are not."""
     head, base = views_of([call("refund", amount=24)]), views_of([call("refund", amount=42)])
-    found = parted(talk(HELLO, head), talk(HELLO, base))
-    assert (found.turn, found.head, found.base) == (
-        2,
-        (DivergentAction(kind=LogicKind.WORKFLOW, name="refund", value={"amount": 24}),),
-        (DivergentAction(kind=LogicKind.WORKFLOW, name="refund", value={"amount": 42}),),
-    )
+    found = divergence_of(trial_of(HELLO, head), trial_of(HELLO, base))
+    assert (found.turn, found.head) == (2, (action(LogicKind.WORKFLOW, "refund", {"amount": 24}),))
+    assert found.base == (action(LogicKind.WORKFLOW, "refund", {"amount": 42}),)
     assert 'ran refund with {"amount": 42}' in divergence_sentence(found)
     other = call("refund", amount=42.0).model_copy(update={"id": "c7", "result": "ok"})
-    assert parted(talk(views_of([other])), talk(base)).turn is None
+    assert divergence_of(trial_of(views_of([other])), trial_of(base)).turn is None
 
 
-def test_arguments_that_are_unknown_on_one_side_make_no_difference():
-    """Nor does a baseline of names alone."""
-    known = talk(views_of([call("refund", amount=42)]))
-    for unknown in (talk(views_of([ToolCall(name="refund")])), talk(REFUND | {"workflows": ("refund",)})):
-        assert parted(known, unknown).turn is None
-        assert parted(unknown, known).turn is None
-    assert parted(known, talk(views_of([ToolCall(name="close")]))).turn == 1
+def test_unknown_arguments_of_one_side_are_no_divergence():
+    """Nor is a baseline of names alone."""
+    known = trial_of(views_of([call("refund", amount=42)]))
+    for unknown in (
+        trial_of(views_of([ToolCall(name="refund")])),
+        trial_of(REFUND | {"workflows": ("refund",)}),
+    ):
+        assert divergence_of(known, unknown).turn is None
+        assert divergence_of(unknown, known).turn is None
+    assert divergence_of(known, trial_of(views_of([ToolCall(name="close")]))).turn == 1
 
 
-def test_without_a_trace_no_divergence_is_reported():
-    """On either side; one traced reply is enough."""
-    silent = dict.fromkeys(("workflows", "params", "rules", "integrations"))
-    assert divergence.between(talk(silent), talk(REFUND)) is None
-    assert divergence.between(talk(REFUND), talk(silent, silent)) is None
-    assert divergence.between(talk(REFUND), talk()) is None
-    assert parted(talk(silent, REFUND), talk(HELLO, REFUND)).turn is None
+def test_divergence_needs_a_trace_on_both_sides():
+    """One traced reply is enough."""
+    assert divergence.between(trial_of(NO_TRACE), trial_of(REFUND)) is None
+    assert divergence.between(trial_of(REFUND), trial_of(NO_TRACE, NO_TRACE)) is None
+    assert divergence.between(trial_of(REFUND), trial_of()) is None
+    assert divergence_of(trial_of(NO_TRACE, REFUND), trial_of(HELLO, REFUND)).turn is None
 
 
-def test_where_the_user_said_something_else_first():
-    """Up to the turn where they part, and with it; not after it."""
+def test_different_user_message_is_reported_up_to_the_divergence():
     no = {"user": "No."}
-    assert parted(talk(no, HELLO, {}), talk(HELLO, HELLO, REFUND)).user_differs == 1
-    assert parted(talk({}, no), talk({}, REFUND)).user_differs == 2
-    assert parted(talk({}, no), talk(HELLO, REFUND)).user_differs is None
-    assert parted(talk({}, no), talk({}, {})).user_differs == 2
+    assert divergence_of(trial_of(no, HELLO, {}), trial_of(HELLO, HELLO, REFUND)).user_differs == 1
+    assert divergence_of(trial_of({}, no), trial_of({}, REFUND)).user_differs == 2
+    assert divergence_of(trial_of({}, no), trial_of(HELLO, REFUND)).user_differs is None
+    assert divergence_of(trial_of({}, no), trial_of({}, {})).user_differs == 2
 
 
-def test_many_deeds_are_cut():
+def test_number_of_listed_actions_is_limited():
     """A reply that tells of thousands does not make the results as large again."""
-    found = parted(talk({"rules": tuple(map(str, range(1000)))}), talk({}))
+    found = divergence_of(trial_of({"rules": tuple(map(str, range(1000)))}), trial_of({}))
     assert len(found.head) == divergence.MOST_ACTIONS
 
 
 def compared(head: list[TrialResult], base: list[TrialResult]) -> RunComparer:
-    def side(run_id: str, trials: list[TrialResult]) -> Results:
+    def run(run_id: str, trials: list[TrialResult]) -> Results:
         test = build.test_result("t", trials=tuple(trials))
         return build.results(build.suite_result("S", test), run=build.run_info(id=run_id))
 
-    return RunComparer(side("head", head), side("base", base))
+    return RunComparer(run("head", head), run("base", base))
 
 
-def test_the_trials_that_show_a_regression():
-    """The first that fails now, and the first that passed then; not one that broke off."""
-    head = [
-        talk({}, index=1, outcome="failed", status="failed"),
-        talk(HELLO, index=2),
-        talk({}, index=3, outcome="failed"),
-    ]
-    comparison = compared(head, [talk(HELLO, index=1), talk(HELLO, index=2)]).comparison()
-    (test,) = comparison.regressed
-    assert test.first_divergence is not None
-    assert (
-        test.first_divergence.head_trial,
-        test.first_divergence.base_trial,
-        test.first_divergence.turn,
-    ) == (3, 1, 1)
-    assert test.first_divergence.base == (workflow("GREETING"),)
-    assert [one.first_divergence for one in comparison.suspects] == [test.first_divergence]
+def test_regressed_test_shows_its_first_failed_and_first_passed_trial():
+    """Not one that broke off."""
+    broken_off = trial_of({}, index=1, outcome="failed", status="failed")
+    head = [broken_off, trial_of(HELLO, index=2), trial_of({}, index=3, outcome="failed")]
+    comparison = compared(head, [trial_of(HELLO, index=1), trial_of(HELLO, index=2)]).comparison()
+    found = comparison.regressed[0].first_divergence
+    assert (found.head_trial, found.base_trial, found.turn) == (3, 1, 1)
+    assert found.base == (workflow("GREETING"),)
+    assert [one.first_divergence for one in comparison.suspects] == [found]
 
 
-def test_the_trials_that_show_a_fix():
-    """The first that passes now, and the first that failed then."""
-    base = [talk(HELLO, index=1), talk({}, index=2, outcome="failed")]
-    (test,) = compared([talk(HELLO, index=1), talk(HELLO, index=2)], base).comparison().fixed
-    assert test.first_divergence is not None
-    assert (test.first_divergence.head_trial, test.first_divergence.base_trial) == (1, 2)
-    assert test.first_divergence.head == (workflow("GREETING"),)
+def test_fixed_test_shows_its_first_passed_and_first_failed_trial():
+    base = [trial_of(HELLO, index=1), trial_of({}, index=2, outcome="failed")]
+    (test,) = compared([trial_of(HELLO, index=1), trial_of(HELLO, index=2)], base).comparison().fixed
+    found = test.first_divergence
+    assert (found.head_trial, found.base_trial, found.head) == (1, 2, (workflow("GREETING"),))
 
 
-def test_a_conversation_that_the_agent_ended_by_an_error_shows_the_change():
+def test_conversation_with_an_agent_error_counts_as_failed():
     """Whatever its verdicts say, the test has not passed with it."""
-    head = [talk(HELLO, index=1), talk({}, index=2, status="agent_error")]
-    (suite,) = compared(head, [talk(HELLO)]).suites
+    head = [trial_of(HELLO, index=1), trial_of({}, index=2, status="agent_error")]
+    (suite,) = compared(head, [trial_of(HELLO)]).suites
     found = divergence.of_test(suite.pairs[0], ScoreRule(offline=False), ScoreRule(offline=False))
     assert found is not None
     assert (found.head_trial, found.turn, found.base) == (2, 1, (workflow("GREETING"),))
 
 
-def test_packed_conversations_part_alike():
+def test_packed_conversations_have_the_same_divergence():
     """As a run holds them, and as they are read from a file."""
     long_ago = Turn.model_validate(build.turn(trace={"a": ["b"]}, workflows=("GREETING",)))
-    one, other = talk(REFUND), talk(HELLO)
+    one, other = trial_of(REFUND), trial_of(HELLO)
     other = replace(other, turns=Turns((long_ago,)))
     assert divergence.between(one.packed(), other.packed()) == divergence.between(one, other) is not None

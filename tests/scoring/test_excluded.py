@@ -31,111 +31,104 @@ def audit(*rules: str, by_model: bool | None = None) -> UserAudit:
     return UserAudit(violations=broken, by_model=by_model)
 
 
-def lost(index: int = 1, rule: str = "meta"):
-    """A trial whose user broke its role twice."""
-    return build.trial_result(
-        index,
-        status=EndState.INVALID_USER,
-        error="the simulated user broke its role",
-        findings=(),
-        attempts=(
-            Attempt(status=EndState.INVALID_USER, error="e", user_audit=audit("repeats")),
-            Attempt(status=EndState.INVALID_USER, error="e"),
-        ),
-        user_audit=audit(rule),
+def excluded_trial(index: int = 1, rule: str = "meta"):
+    """A trial whose user broke character twice."""
+    status, error = EndState.INVALID_USER, "the simulated user broke its role"
+    attempts = (
+        Attempt(status=status, error="e", user_audit=audit("repeats")),
+        Attempt(status=status, error="e"),
     )
+    fields = {"status": status, "error": error, "attempts": attempts, "user_audit": audit(rule)}
+    return build.trial_result(index, findings=(), **fields)
 
 
-def sound(*outcomes: str, index: int = 1):
+def valid_trial(*outcomes: str, index: int = 1):
     return replace(trial(*outcomes, index=index), user_audit=KEPT)
 
 
-def test_it_is_counted_apart_from_unsound_trials():
-    """And is in no score."""
-    counted = scorecard(make_plan(TEST_A, loops=2), sound("passed"), lost(2))
+def test_excluded_trial_is_counted_separately_and_not_scored():
+    counted = scorecard(make_plan(TEST_A, loops=2), valid_trial("passed"), excluded_trial(2))
     assert (counted.counts.invalid_users, counted.counts.errors) == (1, 0)
     assert (counted.counts.trials, counted.counts.scored_trials, counted.score) == (2, 1, 100)
     assert counted.counts.by_status[EndState.INVALID_USER] == 1
+    # What the agent did for such a user is in no rate.
+    assert (counted.process.completion_rate, counted.process.success_rate) == (1, 1)
+    assert scorecard(make_plan(TEST_A), excluded_trial()).process.completion_rate is None
 
 
 @each_row(
     ("trials", "outcome"),
     [
-        ([sound("passed"), lost(2)], "passed"),
-        ([lost(), sound("failed", index=2)], "failed"),
-        ([sound("judge_error"), lost(2)], "undecided"),
-        ([lost(), trial(status="failed", index=2)], "error"),
-        ([lost(), lost(2)], "error"),
-        ([sound("passed"), None], "error"),
-        ([lost(), None], "error"),
+        ([valid_trial("passed"), excluded_trial(2)], "passed"),
+        ([excluded_trial(), valid_trial("failed", index=2)], "failed"),
+        ([valid_trial("judge_error"), excluded_trial(2)], "undecided"),
+        ([excluded_trial(), trial(status="failed", index=2)], "error"),
+        ([excluded_trial(), excluded_trial(2)], "error"),
+        ([valid_trial("passed"), None], "error"),
+        ([excluded_trial(), None], "error"),
         ([None, None], "not_run"),
     ],
 )
-def test_other_trials_decide_a_test_with_an_excluded_trial(trials, outcome):
+def test_other_trials_decide_a_test_with_an_excluded_one(trials, outcome):
     """As long as one other trial is there; one that was never begun is still missed."""
     (test,) = scorecard(make_plan(TEST_A, loops=2), *trials).suites[0].tests
     assert (test.outcome, test.passed) == (outcome, outcome == "passed")
 
 
-def test_no_more_than_allowed():
-    """None by default: else exit 3, whatever the score, with the reason."""
-    decision = gate_decision(make_plan(TEST_A, loops=2), sound("passed"), lost(2))
+def check_named(decision, name):
+    return next(one for one in decision.checks if one.name == name)
+
+
+def test_more_invalid_users_than_allowed_leave_no_verdict():
+    """None by default, whatever the score; without a simulated user there is no such check."""
+    decision = gate_decision(make_plan(TEST_A, loops=2), valid_trial("passed"), excluded_trial(2))
     assert (decision.exit_code, decision.passed) == (3, False)
-    check = next(one for one in decision.checks if one.name == "max-invalid-users")
+    check = check_named(decision, "max-invalid-users")
     assert (check.required, check.seen, check.passed) == (0, 1, False)
     (reason,) = decision.reasons
     assert reason == "the simulated user broke character twice in a row in 1 of 2 trials"
+    three = make_plan(TEST_A, loops=3)
     assert gate_decision(
-        make_plan(TEST_A, loops=3), *[sound("passed")] * 2, lost(3), max_invalid_users=1, min_score=60
+        three, *[valid_trial("passed")] * 2, excluded_trial(3), max_invalid_users=1, min_score=60
     ).passed
     assert (
         "in 2 of 3 trials"
-        in gate_decision(make_plan(TEST_A, loops=3), sound("passed"), lost(2), lost(3)).reasons[0]
+        in gate_decision(three, valid_trial("passed"), excluded_trial(2), excluded_trial(3)).reasons[0]
     )
+    scripted = gate_decision(make_plan(TEST_A), trial("passed"))
+    assert "max-invalid-users" not in {check.name for check in scripted.checks}
 
 
-def test_what_the_agent_did_for_such_a_user_is_no_measure_of_it():
-    """Rates are of the other trials."""
-    counted = scorecard(make_plan(TEST_A, loops=2), sound("passed"), lost(2))
-    assert (counted.process.completion_rate, counted.process.success_rate) == (1, 1)
-    assert scorecard(make_plan(TEST_A), lost()).process.completion_rate is None
-
-
-def test_it_ends_no_run_early():
-    """It is no failure of the agent's, and no outage."""
+def test_invalid_users_end_no_run_early():
+    """They are no failure of the agent's, and no outage."""
     stop = Stop()
     limits, budget = Limits(failures_in_row=1, fail_fast=True), Budget(None, lambda: NO_PRICES)
     watch = LimitsWatcher(limits, budget, stop, ScoreRule(offline=False), parallel=1)
     for index in range(1, 4):
-        watch(TrialFinished(Trial(0, 0, index), lost(index)))
+        watch(TrialFinished(Trial(0, 0, index), excluded_trial(index)))
     assert not stop.requested
 
 
-def test_where_no_model_played_the_user_there_is_no_such_check():
-    """Nothing could be left out."""
-    decision = gate_decision(make_plan(TEST_A), trial("passed"))
-    assert "max-invalid-users" not in {check.name for check in decision.checks}
-
-
-def test_a_critical_test_passes_by_its_valid_trials():
-    """But those that are left out may have failed: then they decide, and nothing can be said."""
+def test_critical_test_passes_by_its_valid_trials():
+    """But the excluded ones may have failed: if they would decide, there is no verdict."""
     critical = make_plan(TEST_A | {"critical": True}, loops=2)
-    decision = gate_decision(critical, sound("passed"), lost(2), max_invalid_users=1, min_score=0)
-    check = next(one for one in decision.checks if one.name == "critical:a")
+    decision = gate_decision(
+        critical, valid_trial("passed"), excluded_trial(2), max_invalid_users=1, min_score=0
+    )
+    check = check_named(decision, "critical:a")
     assert (check.seen, check.passed, check.note) == (100, True, "1 of 1 passed")
     assert decision.exit_code == 3
     assert "1 trial without a result would decide the verdict" in decision.reasons[0]
-    failed = gate_decision(critical, sound("failed"), lost(2), max_invalid_users=1, min_score=0)
+    failed = gate_decision(
+        critical, valid_trial("failed"), excluded_trial(2), max_invalid_users=1, min_score=0
+    )
     assert (failed.exit_code, failed.reasons) == (1, ())
-    none = gate_decision(critical, lost(), lost(2), max_invalid_users=2, min_score=0)
-    assert not next(one for one in none.checks if one.name == "critical:a").passed
-    assert none.exit_code == 3
-
-
-def test_a_run_with_all_users_broken_says_nothing():
-    """Whatever is allowed."""
-    decision = gate_decision(make_plan(TEST_A, TEST_B), lost(), lost(), max_invalid_users=99, min_score=0)
-    assert (decision.exit_code, decision.reasons) == (3, ("nothing could be scored",))
+    none = gate_decision(critical, excluded_trial(), excluded_trial(2), max_invalid_users=2, min_score=0)
+    assert (check_named(none, "critical:a").passed, none.exit_code) == (False, 3)
+    nothing = gate_decision(
+        make_plan(TEST_A, TEST_B), excluded_trial(), excluded_trial(), max_invalid_users=99, min_score=0
+    )
+    assert (nothing.exit_code, nothing.reasons) == (3, ("nothing could be scored",))
 
 
 outcomes = st.sampled_from(["passed", "failed", "lost"])
@@ -144,14 +137,16 @@ runs = st.lists(st.lists(outcomes, min_size=2, max_size=2), min_size=1, max_size
 
 @given(runs, st.sampled_from([0, 50, 75, 100]), st.booleans())
 @settings(max_examples=examples(40))
-def test_leaving_out_neither_hides_nor_causes_a_failure(run, floor, critical):
+def test_excluded_trials_neither_hide_nor_cause_a_failure(run, floor, critical):
     """A gate that holds would hold had all of them failed; one that fails would fail had all passed."""
     tests = [{"name": str(i), "critical": critical and not i} for i in range(len(run))]
     plan = make_plan(*tests, loops=2)
 
     def decided(instead: str | None):
         trials = [
-            lost() if outcome == "lost" and not instead else sound(outcome.replace("lost", instead or ""))
+            excluded_trial()
+            if outcome == "lost" and not instead
+            else valid_trial(outcome.replace("lost", instead or ""))
             for test in run
             for outcome in test
         ]
@@ -166,53 +161,39 @@ def test_leaving_out_neither_hides_nor_causes_a_failure(run, floor, critical):
         assert decision.exit_code == 3
 
 
-def test_the_ledger_counts_conversations():
-    """Those that were played again included, each rule once for each conversation."""
-    again = replace(
-        sound("passed"),
-        attempts=(
-            Attempt(status=EndState.INVALID_USER, error="e", user_audit=audit("meta", "meta", "length")),
-            Attempt(status=EndState.FAILED, error="e"),
-            Attempt(status=EndState.COMPLETED),
-        ),
-        user_audit=audit(by_model=True),
+def test_user_checks_count_each_rule_once_per_conversation():
+    """Those of retried attempts included."""
+    retried = audit("meta", "meta", "length")
+    attempts = (
+        Attempt(status=EndState.INVALID_USER, error="e", user_audit=retried),
+        Attempt(status=EndState.FAILED, error="e"),
+        Attempt(status=EndState.COMPLETED),
     )
-    deaf = replace(sound("passed"), user_audit=audit(by_model=False))
+    again = replace(valid_trial("passed"), attempts=attempts, user_audit=audit(by_model=True))
+    deaf = replace(valid_trial("passed"), user_audit=audit(by_model=False))
     scripted = trial("passed")
-    counted = scorecard(make_plan(TEST_A, loops=4), again, lost(2), deaf, scripted)
-    assert counted.user_checks == UserChecks(
-        conversations=5,
-        rerun=2,
-        invalid=1,
-        audited=1,
-        not_audited=1,
-        by_rule={"meta": 2, "length": 1, "repeats": 1},
-        violation_rate=counted.user_checks.violation_rate,
-    )
-    assert (counted.user_checks.violation_rate.value, counted.user_checks.violation_rate.count) == (2 / 3, 3)
-    assert list(counted.user_checks.by_rule) == ["meta", "length", "repeats"]
+    checks = scorecard(make_plan(TEST_A, loops=4), again, excluded_trial(2), deaf, scripted).user_checks
+    rate = checks.violation_rate
+    by_rule = {"meta": 2, "length": 1, "repeats": 1}
+    counts = {"conversations": 5, "rerun": 2, "invalid": 1, "audited": 1, "not_audited": 1}
+    assert checks == UserChecks(**counts, by_rule=by_rule, violation_rate=rate)
+    assert (rate.value, rate.count, list(checks.by_rule)) == (2 / 3, 3, list(by_rule))
     assert scorecard(make_plan(TEST_A), scripted).user_checks is None
     assert scorecard(make_plan(TEST_A), None).user_checks is None
 
 
-def test_merging_makes_it_anew():
-    """From the trials of all shards."""
-    shards = [
-        ShardRun(
-            f"{name}.json",
-            build.results(
-                build.suite_result(name, build.test_result(f"t {name}", trials=(lost(), sound("passed"))))
-            ),
-        )
-        for name in ("a", "b")
+def test_merged_shards_count_user_checks_of_all_trials():
+    tests = [
+        build.test_result(f"t {name}", trials=(excluded_trial(), valid_trial("passed"))) for name in "ab"
     ]
-    merged = merge(shards)
-    assert (merged.card.counts.invalid_users, merged.card.user_checks.invalid) == (2, 2)
-    assert merged.card.user_checks.conversations == 6
+    suites = [build.suite_result(name, test) for name, test in zip("ab", tests, strict=True)]
+    merged = merge([ShardRun(f"{suite.name}.json", build.results(suite)) for suite in suites]).card
+    assert (merged.counts.invalid_users, merged.user_checks.invalid) == (2, 2)
+    assert merged.user_checks.conversations == 6
 
 
-def test_rate_of_users_out_of_character_has_an_interval():
-    """It holds the truth in 95 of 100 runs: seeded ones, whose tests differ in how hard they are to play."""
+def test_interval_of_the_violation_rate_covers_the_truth():
+    """In 95 of 100 runs: seeded ones, whose tests differ in how hard they are to play."""
     rng, covered, runs = Random(7), 0, 200
     for _ in range(runs):
         rates = [rng.choice((0.05, 0.1, 0.3)) for _ in range(20)]  # of any tests, so the mean is 0.15
@@ -225,4 +206,4 @@ def test_rate_of_users_out_of_character_has_an_interval():
     assert covered / runs >= 0.92
 
 
-_ANY, _LOST, _KEPT = build.test_result(), lost(), sound("passed")
+_ANY, _LOST, _KEPT = build.test_result(), excluded_trial(), valid_trial("passed")

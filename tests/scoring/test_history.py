@@ -42,24 +42,16 @@ def runs_of_tests(draw):
     return draw(run), draw(st.lists(run, min_size=1, max_size=5))
 
 
-@pytest.mark.parametrize(
-    ("value", "freedom", "share"),
-    [
-        (0, 3, 0.5),
-        (2.353, 3, 0.95),
-        (-2.353, 3, 0.05),
-        (1.0, 1, 0.75),
-        (2.776, 4, 0.975),
-        (1.960, 10_000, 0.975),
-    ],
-)
-def test_students_t_distribution_agrees_with_printed_tables(value, freedom, share):
-    """As in printed tables."""
-    assert t_share_below(value, freedom) == pytest.approx(share, abs=2e-4)
+def test_students_t_distribution_agrees_with_printed_tables():
+    for value, freedom, share in [
+        *[(0, 3, 0.5), (2.353, 3, 0.95), (-2.353, 3, 0.05)],
+        *[(1.0, 1, 0.75), (2.776, 4, 0.975), (1.960, 10_000, 0.975)],
+    ]:
+        assert t_share_below(value, freedom) == pytest.approx(share, abs=2e-4)
 
 
 @given(runs_of_tests())
-def test_p_is_a_chance(given_runs):
+def test_p_of_any_history_lies_between_zero_and_one(given_runs):
     """Of every input: one test, one trial, one run, all 0, all 100."""
     head, runs = given_runs
     for p in (history.moderated_p(head, runs), history.pooled_p(head, runs, "seed")):
@@ -70,21 +62,21 @@ def test_p_is_a_chance(given_runs):
 
 
 @given(runs_of_tests(), st.randoms(use_true_random=False))
-def test_no_order_matters(given_runs, rng):
+def test_p_does_not_depend_on_any_order(given_runs, rng):
     """Of tests, of trials within a test, of runs."""
     head, runs = given_runs
-    p = history.moderated_p(head, runs)
-    places = [*range(len(head))]
-    rng.shuffle(places)
-    shuffled = [[run[place] for place in places] for run in runs]
+    order = [*range(len(head))]
+    rng.shuffle(order)
+    shuffled = [[run[index] for index in order] for run in runs]
     rng.shuffle(shuffled)
     turned = [[rng.sample(test, len(test)) for test in run] for run in shuffled]
-    assert history.moderated_p([head[place] for place in places], turned) == pytest.approx(p, abs=1e-9)
+    p = history.moderated_p([head[index] for index in order], turned)
+    assert p == pytest.approx(history.moderated_p(head, runs), abs=1e-9)
 
 
 @settings(max_examples=examples(500))
 @given(runs_of_tests(), st.data())
-def test_a_worse_verdict_has_no_higher_p(given_runs, data):
+def test_lower_score_never_raises_p_of_a_history(given_runs, data):
     """Whichever trial it is in, and by how much."""
     head, runs = given_runs
     test = data.draw(st.integers(0, len(head) - 1))
@@ -94,23 +86,17 @@ def test_a_worse_verdict_has_no_higher_p(given_runs, data):
     assert history.moderated_p(worse, runs) <= history.moderated_p(head, runs) + 1e-12
 
 
-def test_a_run_like_the_others_has_an_even_chance():
-    """The score of the head is the mean of the history's."""
+def test_run_equal_to_its_history_has_a_p_of_one_half():
     runs = [[[100.0, 50.0], [75.0, 75.0]]] * 4
     assert history.moderated_p(runs[0], runs) == pytest.approx(0.5)
+    for score, count in [(0.0, 1), (100.0, 1), (0.0, 4), (100.0, 4)]:
+        run = [[score] * 3] * 6
+        assert history.moderated_p(run, [run] * count) == pytest.approx(0.5)
+        assert history.broken_tests(run, [run] * count, "seed") == history.Broken((), ())
+        assert math.isfinite(history.RunSpread.of(run, [run] * count).smallest_drop)
 
 
-@pytest.mark.parametrize("score", [0.0, 100.0])
-@pytest.mark.parametrize("count", [1, 4])
-def test_all_alike(score, count):
-    """All 0 or all 100 tell of no drop."""
-    run = [[score] * 3] * 6
-    assert history.moderated_p(run, [run] * count) == pytest.approx(0.5)
-    assert history.broken_tests(run, [run] * count, "seed") == history.Broken((), ())
-    assert math.isfinite(history.RunSpread.of(run, [run] * count).smallest_drop)
-
-
-def test_main_that_moved_ends_the_runs_that_belong_together():
+def test_history_window_ends_where_the_score_of_main_moved():
     """The three runs since then are left."""
     rng = Random(5)
     high = [[[100.0, 100.0, 50.0 + 50.0 * (rng.random() < 0.9)] for _ in range(20)] for _ in range(5)]
@@ -119,26 +105,20 @@ def test_main_that_moved_ends_the_runs_that_belong_together():
     assert history.window(high) >= 4
 
 
-def test_a_broken_test_is_named():
+def test_broken_tests_are_named_and_unlucky_ones_are_not():
     """Three of three trials that always passed fail now; the others are as before."""
-    before = [[[100.0, 100.0, 100.0]] * 20 for _ in range(10)]
-    head = [[0.0, 0.0, 0.0], *[[100.0, 100.0, 100.0]] * 19]
-    assert history.broken_tests(head, before, "seed").broken == (0,)
-    unlucky = [[0.0, 100.0, 100.0], *[[100.0, 100.0, 100.0]] * 19]
-    assert history.broken_tests(unlucky, before, "seed").broken == ()
-
-
-def test_small_falls_are_not_named_and_let_no_other_test_be():
-    """One test of 100 has p = 1 / C(18, 3): times 100 above 0.1, also beside nine that fell less."""
-    before = [[[100.0] * 3] * 100] * 5
-    alone = [[0.0] * 3, *[[100.0] * 3] * 99]
-    assert history.broken_tests(alone, before, "seed") == history.Broken((), ())
-    beside_others = [[0.0] * 3, *[[90.0] * 3] * 9, *[[100.0] * 3] * 90]
-    assert history.broken_tests(beside_others, before, "seed") == history.Broken((), ())
+    fine, lost = [100.0] * 3, [0.0] * 3
+    before = [[fine] * 20 for _ in range(10)]
+    assert history.broken_tests([lost, *[fine] * 19], before, "seed").broken == (0,)
+    assert history.broken_tests([[0.0, 100.0, 100.0], *[fine] * 19], before, "seed").broken == ()
+    # One test of 100 has p = 1 / C(18, 3): times 100 above 0.1, also beside nine that fell less.
+    before = [[fine] * 100] * 5
+    for head in ([lost, *[fine] * 99], [lost, *[[90.0] * 3] * 9, *[fine] * 90]):
+        assert history.broken_tests(head, before, "seed") == history.Broken((), ())
 
 
 @pytest.mark.slow
-def test_at_most_a_tenth_of_the_names_is_false_beside_many_small_falls():
+def test_few_named_tests_are_wrong_beside_many_small_drops():
     """Ten steady tests fell by 10 points, ten noisy ones did not: 2 %, or 17 % with small falls ranked."""
     rng = Random(6)
 
@@ -155,12 +135,9 @@ def test_at_most_a_tenth_of_the_names_is_false_beside_many_small_falls():
     assert fmean(false_share() for _ in range(60)) < 0.08
 
 
-def test_holm_by_hand():
+def test_adjusted_p_values_equal_hand_computed_holm():
     """Times 3, then 2, then 1, and never falling."""
     assert history.adjusted([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-
-
-# -- through the gate
 
 
 def _decided(head: Results, runs: list[Results]) -> Results:
@@ -170,21 +147,20 @@ def _decided(head: Results, runs: list[Results]) -> Results:
 
 
 @pytest.mark.slow
-def test_deciding_takes_little_work():
+def test_decision_with_ten_earlier_runs_takes_bounded_work():
     """100 tests x (7 + 7) x 10 runs: 3.2 million calls, the same everywhere, in half a second."""
     rng = Random(1)
     chances = [rng.betavariate(6, 0.7) for _ in range(100)]
-    head, base, *runs = (
-        build.results_of_verdicts(
-            name, [[[rng.random() < chance for _ in range(5)] for _ in range(7)] for chance in chances]
-        )
-        for name in ("head", "base", *map(str, range(10)))
-    )
+
+    def run_named(name):
+        trials = [[[rng.random() < chance for _ in range(5)] for _ in range(7)] for chance in chances]
+        return build.results_of_verdicts(name, trials)
+
+    head, base, *runs = map(run_named, ("head", "base", *map(str, range(10))))
     arms = (build.arm(HEAD, head, gated=True), build.arm(BASE, base))
     profile = cProfile.Profile()
     decided = profile.runcall(_decided, replace(head, arms=arms), runs)
-    assert decided.comparison.method == "both-sides"
-    assert decided.comparison.history.runs == 10
+    assert (decided.comparison.method, decided.comparison.history.runs) == ("both-sides", 10)
     assert pstats.Stats(profile).total_calls < 3_900_000
 
 
@@ -195,8 +171,8 @@ _verdicts = st.lists(  # tests, trials, criteria
 
 @settings(max_examples=examples(30))
 @given(st.lists(_verdicts, min_size=5, max_size=5), st.integers(0, 3), st.integers(0, 2), st.integers(0, 1))
-def test_no_worse_verdict_opens_the_gate(verdicts, test, trial, criterion):
-    """Where earlier runs decide: p does not rise, and what failed fails."""
+def test_worse_verdict_never_passes_a_failed_gate_with_history(verdicts, test, trial, criterion):
+    """If earlier runs decide: p does not rise, and what failed fails."""
     head, *earlier = verdicts
     runs = [build.results_of_verdicts(f"main {number}", one) for number, one in enumerate(earlier)]
     worse = [[[*criteria] for criteria in trials] for trials in head]
@@ -213,7 +189,7 @@ _FINE, _BROKEN = [[True, True]] * 3, [[False, False]] * 3
 
 
 @pytest.fixture(scope="module")
-def decided_without():
+def six_broken_tests():
     """A run in which six tests broke, four runs of main, and the decision by these alone."""
     weak = [[True, False]] * 3
     head = build.results_of_verdicts("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
@@ -231,19 +207,18 @@ def decided_without():
         pytest.param([[[False, False]]] * 20, id="fewer trials, all of them bad"),
     ],
 )
-@each_row("place", [0, 2, 3])
-def test_an_older_smaller_run_hides_no_drop(decided_without, older, place):
+def test_smaller_run_in_the_history_hides_no_drop(six_broken_tests, older):
     """The tests that it lacks are the broken ones, or its bad luck looks as if runs differed."""
-    head, runs, without = decided_without
+    head, runs, without = six_broken_tests
     assert not without.gate.passed
     assert len(without.comparison.broken) == 6
-    with_it = _decided(head, [*runs[:place], build.results_of_verdicts("small", older), *runs[place:]])
-    assert with_it.gate == without.gate
-    history_of = {"smaller": 1}
-    assert with_it.comparison.history == replace(without.comparison.history, **history_of)
+    for index in (0, 2, 3):
+        with_it = _decided(head, [*runs[:index], build.results_of_verdicts("small", older), *runs[index:]])
+        assert with_it.gate == without.gate
+        assert with_it.comparison.history == replace(without.comparison.history, smaller=1)
 
 
-def test_smaller_runs_are_no_history():
+def test_smaller_runs_do_not_count_as_history():
     """With them there would be enough runs to decide; the newest one alone has all tests."""
     head, newest = (
         build.results_of_verdicts("head", [*[_FINE] * 4, *[_BROKEN] * 4]),
@@ -257,7 +232,7 @@ def test_smaller_runs_are_no_history():
     assert (history_of.runs, history_of.together, history_of.smaller, history_of.tests) == (1, 1, 5, 8)
 
 
-def test_a_run_of_as_many_trials_as_this_one_is_not_small():
+def test_run_with_as_many_trials_as_the_current_one_counts_as_history():
     """Main is played in rounds too, and its newest run happened to need more."""
     seven = [[True, True]] * 7
     runs = [
@@ -276,33 +251,26 @@ _sized = st.lists(st.lists(st.booleans(), min_size=2, max_size=2), min_size=1, m
 @given(
     st.lists(_verdicts, min_size=4, max_size=6), st.lists(_sized, min_size=1, max_size=4), st.integers(0, 3)
 )
-def test_an_older_smaller_run_never_opens_the_gate(verdicts, small, place):
+def test_smaller_run_in_the_history_never_changes_the_gate(verdicts, small, index):
     """Whatever it holds and wherever it stands: the checks are those of the other runs."""
     assume(len(small) < 4 or any(len(trials) < 3 for trials in small))
     head, *earlier = verdicts
     runs = [build.results_of_verdicts(f"main {number}", one) for number, one in enumerate(earlier)]
-    place = min(place, len(runs) - 1)  # older than the newest
+    index = min(index, len(runs) - 1)  # older than the newest
     without = _decided(build.results_of_verdicts("head", head), runs)
-    with_it = _decided(
-        build.results_of_verdicts("head", head),
-        [*runs[:place], build.results_of_verdicts("small", small), *runs[place:]],
-    )
-    assert with_it.gate == without.gate
+    mixed = [*runs[:index], build.results_of_verdicts("small", small), *runs[index:]]
+    assert _decided(build.results_of_verdicts("head", head), mixed).gate == without.gate
 
 
-def test_a_perfect_main_hides_no_drop():
+def test_history_of_perfect_runs_hides_no_drop():
     """Runs of 100 have no room above: three points less are few logits, not as many as a point there has."""
-    head, runs = (
-        build.results_of_verdicts("head", [*[_FINE] * 14, *[_BROKEN] * 6]),
-        [build.results_of_verdicts(str(run), [_FINE] * 20) for run in range(4)],
-    )
-    decided = _decided(head, runs)
-    assert decided.comparison.method == "history"
-    assert not decided.gate.passed
+    head = build.results_of_verdicts("head", [*[_FINE] * 14, *[_BROKEN] * 6])
+    decided = _decided(head, [build.results_of_verdicts(str(run), [_FINE] * 20) for run in range(4)])
+    assert (decided.comparison.method, decided.gate.passed) == ("history", False)
     assert decided.comparison.history.smallest_drop < 30
 
 
-def test_unequal_runs_by_hand():
+def test_spread_of_unequal_runs_equals_hand_computation():
     """Two tests; the noise of a run's score is that of its trials: the mean of 2,500 / 2 and 2,500 / 4."""
     trials = [0.0, 100.0]  # of variance 5,000; two tests of them 2,500
     runs = [[trials, trials], [trials * 2, trials * 2]]
@@ -317,7 +285,7 @@ def test_unequal_runs_by_hand():
 
 
 @pytest.mark.parametrize("outcome", [True, False, None])
-def test_an_undecided_verdict_screens_as_a_failed_one(outcome):
+def test_undecided_verdict_screens_like_a_failed_one(outcome):
     """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
     runs = [build.results_of_verdicts(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
     head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
@@ -325,8 +293,7 @@ def test_an_undecided_verdict_screens_as_a_failed_one(outcome):
     assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
 
 
-def test_where_earlier_runs_decide_nothing_is_said_of_one_of_them_alone():
-    """The drop that stands out is that of all runs."""
+def test_comparison_with_history_shows_the_smallest_drop_of_all_runs():
     fine = [[True, True]] * 3
     runs = [
         build.results_of_verdicts(f"main {number}", [[[True, number % 2 > 0], *fine[1:]], fine, fine, fine])
@@ -338,7 +305,7 @@ def test_where_earlier_runs_decide_nothing_is_said_of_one_of_them_alone():
     assert (comparison.trials_needed, comparison.fewest_broken) == (None, None)
 
 
-def test_a_look_is_not_settled_by_leaving_trials_out():
+def test_look_is_not_settled_by_excluded_trials():
     """A trial that broke off might have failed: then a further look would have followed."""
     whole, broken_off = [[[True, True]] * 2] * 4, build.trial_result(2, status="failed", findings=())
     base, head = build.results_of_verdicts("main", whole), build.results_of_verdicts("head", whole)
@@ -368,7 +335,7 @@ def test_a_look_is_not_settled_by_leaving_trials_out():
         (Policy(min_score=0, max_drops=read_drops("suite:Refunds=100")[1]), True),
     ],
 )
-def test_nothing_waits_for_a_limit_that_no_run_misses(policy, settled):
+def test_limit_that_no_run_can_miss_is_settled_at_once(policy, settled):
     """A floor of 0 is none, however noisy the trials are."""
     noisy = [[[True], [False]]] * 2
     head, base = build.results_of_verdicts("head", noisy), build.results_of_verdicts("main", noisy)

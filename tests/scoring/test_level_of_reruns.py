@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 from doc_pages import page, table
 from each_row import each_row
-from reruns_simulation import (
-    MANY,
-    POOL,
-    REPLACE,
-    SQUARES,
-    Attempts,
-    Commits,
-    called_worse_by,
-    green_after,
-)
+from reruns_simulation import MANY, POOL, REPLACE, SQUARES, Attempts, Commits, called_worse_by, green_after
 
 from ci_evals.scoring.comparison.reruns import level, share_of_level, with_share
 from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
@@ -41,45 +32,36 @@ RERUNS = (0, 1, 2, 5, 20)
 UNTIL_GREEN = (0, 1, 2, 5, 10)
 
 
-def test_levels_of_attempts_that_find_nothing_add_up_to_the_level():
+def test_levels_of_attempts_without_a_drop_add_up_to_the_level():
     """However many there are: so the chance of any false alarm is at most that."""
     shares = [share_of_level([False] * earlier) for earlier in range(10_000)]
     assert 0.9999 < sum(shares) <= 1
     assert shares == sorted(shares, reverse=True)
 
 
-@pytest.mark.parametrize(
-    "drops", [[True], [True] * 20, [False, True], [True, False, False], [False] * 9 + [True]]
-)
-def test_an_attempt_after_one_that_found_a_drop_has_the_level_of_the_first(drops):
+def test_attempt_after_a_found_drop_has_the_level_of_the_first():
     """No rerun of a red commit makes a drop harder to find."""
-    assert share_of_level(drops) == share_of_level([])
-    assert level(share_of_level(drops)) == pytest.approx(0.045)
+    for drops in ([True], [True] * 20, [False, True], [True, False, False], [False] * 9 + [True]):
+        assert share_of_level(drops) == share_of_level([])
+        assert level(share_of_level(drops)) == pytest.approx(0.045)
 
 
-def test_no_verdict_that_gets_worse_makes_a_later_attempt_laxer():
-    """An attempt that found a drop leaves later ones at least the level that one without leaves them."""
+def test_found_drop_never_lowers_the_level_of_later_attempts():
     for earlier in range(8):
-        for place in range(earlier):
+        for index in range(earlier):
             drops = [False] * earlier
             without = share_of_level(drops)
-            drops[place] = True
+            drops[index] = True
             assert share_of_level(drops) >= without
 
 
-def test_looks_of_rounds_use_the_same_part_of_their_levels():
+def test_rounds_of_a_rerun_use_the_same_part_of_their_levels():
     """And pass as before."""
     for look in looks_at(LOOKS):
         part = with_share(look, 0.9)
         assert part.fails_at == pytest.approx(0.9 * look.fails_at)
-        assert (part.passes_above, part.margin, part.is_last) == (
-            look.passes_above,
-            look.margin,
-            look.is_last,
-        )
-
-
-# -- the tables of the docs
+        same = [(one.passes_above, one.margin, one.is_last) for one in (part, look)]
+        assert same[0] == same[1]
 
 
 def _percent(shares) -> list[float]:
@@ -123,7 +105,7 @@ ROWS = [(heading, cells) for heading in TABLES for cells in table(heading, DOCS)
 
 @pytest.mark.simulate
 @pytest.mark.parametrize(("heading", "cells"), ROWS)
-def test_every_table_of_reruns(heading, cells):
+def test_docs_tables_of_reruns_equal_the_simulation(heading, cells):
     """The same dice come to the same figures, but for the last digit."""
     figures, keys, times = TABLES[heading]
     promised = [float(cell.removesuffix(" %")) for cell in cells[keys:]]
@@ -139,7 +121,7 @@ ALONE = {cells[1]: _figures(cells) for cells in UNCHANGED if cells[0] == "each a
 
 
 @each_row("cells", [cells for cells in UNCHANGED if cells[0].startswith("all trials")])
-def test_the_docs_show_that_reruns_add_few_false_alarms(cells):
+def test_docs_tables_show_few_false_alarms_of_reruns(cells):
     """At most 5 % if both sides have the same conditions; else a tenth of what attempts alone add."""
     first, *later = _figures(cells)
     error = 100 * sqrt(ALPHA * (1 - ALPHA) / TIMES)
@@ -149,12 +131,9 @@ def test_the_docs_show_that_reruns_add_few_false_alarms(cells):
     assert later[-1] - first <= (alone[-1] - alone[0]) / 10
 
 
-# -- a small form of the same
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("gate", [{}, {"rounds": True}, {"rounds": True, "both_sides": True}])
-def test_the_simulated_test_is_that_of_a_run(gate):
+def test_simulated_permutation_test_equals_that_of_a_run(gate):
     """The p of arrays and of `chance_of_drop`, of pooled trials too; the approximation errs by little."""
     attempts = Attempts(Commits(times=2, points=5.0, **gate))
     everyone = np.ones(2, dtype=bool)
@@ -179,7 +158,7 @@ def test_reruns_add_few_false_alarms():
     assert alone[1] > together[1]
 
 
-def test_a_broken_agent_is_rerun_to_green_alone_and_not_by_all_trials():
+def test_broken_agent_cannot_be_rerun_until_green():
     """By each attempt alone it nearly always is, after ten reruns."""
     damage = DAMAGES["a fifth of the tests"]
     alone = green_after(Commits(policy=REPLACE, times=100, **damage), (0, 10))

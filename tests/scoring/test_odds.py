@@ -22,13 +22,14 @@ from ci_evals.job.conclude import BaselineResults, conclude
 
 def suite(*tests: list, **fields) -> SuiteResult:
     """A suite of tests with these trials, each so many criteria passed of five, or outcomes in words."""
+
+    def outcomes(one) -> tuple[str, ...]:
+        return one if isinstance(one, tuple) else ("passed",) * one + ("failed",) * (5 - one)
+
     made = []
-    for place, trials in enumerate(tests):
-        outcomes = [
-            one if isinstance(one, tuple) else ("passed",) * one + ("failed",) * (5 - one) for one in trials
-        ]
-        played = tuple(trial(*found, index=index) for index, found in enumerate(outcomes, start=1))
-        made.append(build.test_result(f"t{place}", trials=played, **fields))
+    for number, trials in enumerate(tests):
+        played = tuple(trial(*outcomes(one), index=index) for index, one in enumerate(trials, start=1))
+        made.append(build.test_result(f"t{number}", trials=played, **fields))
     return build.suite_result("S", *made)
 
 
@@ -51,52 +52,44 @@ MIXED = suite([5, 4, 5], [3, 5, 5], [5, 5, 5], [4, 2, 5], [5, 5, 4], [5, 5, 5])
 STEADY = suite(*[[5, 5, 5]] * 6)
 
 
-def test_checks_that_were_not_applied_have_no_odds_in_a_run():
+def test_undecided_checks_have_no_odds_in_a_run():
     """Without a baseline no drop fails the gate; the command `odds` may ask of one all the same."""
     results = build.results(MIXED)
     policy = Policy(min_score=90, max_drop=2, regression=Regression.ANY)
     found = conclude(scorecard_of_results(results), results.run, policy, RunEnding())
-    assert [check.name for check in found.gate.checks] == [
-        "min-score",
-        "max-drop",
-        "regression",
-        "max-errors",
-    ]
+    names = ["min-score", "max-drop", "regression", "max-errors"]
+    assert [check.name for check in found.gate.checks] == names
     assert [one.name for one in found.odds.checks] == ["min-score"]
     assert found.odds.share == found.odds.checks[0].share
-    held = conclude(scorecard_of_results(results), results.run, policy, RunEnding(), BaselineResults(results))
-    assert [one.name for one in held.odds.checks] == ["min-score", "max-drop", "regression"]
+    compared = conclude(
+        scorecard_of_results(results), results.run, policy, RunEnding(), BaselineResults(results)
+    )
+    assert [one.name for one in compared.odds.checks] == names[:3]
     assert odds_with(MIXED, check("max-drop", 2)).checks
 
 
 def test_run_without_scores_has_no_odds():
-    """Nothing is known of such an agent."""
     broken = build.test_result("t", trials=(trial("passed", status="failed"),))
     assert odds_of(build.results(build.suite_result("S", broken)), [check("min-score", 80)]) is None
 
 
-def test_a_floor_at_the_recorded_score_is_a_coin_toss():
-    """And the farther below it lies, the less often it is missed."""
+def test_odds_of_a_minimum_score_fall_with_its_distance_below_the_recorded_score():
+    """At the recorded score it is a coin toss; no score lies outside 0 to 100."""
     assert odds(MIXED, "min-score", MIXED.score) == pytest.approx(0.5, abs=0.05)
     falling = [odds(MIXED, "min-score", floor) for floor in (95, 91, 88, 85, 80, 70)]
     assert falling == sorted(falling, reverse=True)
     assert falling[-1] < 0.05 < 0.5 < falling[0]
+    assert [odds(MIXED, "min-score", floor) for floor in (0, 100.5)] == [0, 1]
 
 
-@pytest.mark.parametrize(("floor", "missed"), [(0, 0), (100.5, 1)])
-def test_floors_that_none_or_all_would_miss(floor, missed):
-    """No score lies outside 0 to 100."""
-    assert odds(MIXED, "min-score", floor) == missed
-
-
-def test_the_proposed_floor_is_missed_in_less_than_one_run_of_twenty():
+def test_proposed_minimum_score_is_missed_in_less_than_one_run_of_twenty():
     """It is the highest such, to a tenth of a point."""
     proposed = odds_with(MIXED).floor
     assert odds(MIXED, "min-score", proposed) < 0.05 <= odds(MIXED, "min-score", proposed + 0.2)
     assert proposed < MIXED.score
 
 
-def test_a_perfect_record_leaves_some_doubt():
+def test_odds_of_a_perfect_run_are_not_zero():
     """The proposed floor is below 100, yet nearer to it the more was played."""
     floors = [odds_with(suite(*[[5] * trials] * 6)).floor for trials in (1, 3, 10)]
     assert floors == sorted(floors)
@@ -104,14 +97,14 @@ def test_a_perfect_record_leaves_some_doubt():
     assert 0.02 < odds(STEADY, "regression", 0) < 0.2
 
 
-def test_more_trials_make_a_gate_steadier():
+def test_more_trials_lower_the_odds_of_a_failure():
     """What was recorded says more, and the next run has less noise."""
     few, many = suite([4], [5], [3], [5], [4], [5]), suite(*[[4, 5, 3, 5, 4, 5]] * 6)
     assert odds(many, "min-score", 80) < odds(few, "min-score", 80)
     assert (odds_with(few).loops, odds_with(many).loops) == (1, 6)
 
 
-def test_a_run_in_rounds_is_taken_as_one_that_plays_them_all():
+def test_odds_of_a_run_in_rounds_are_those_of_its_last_look():
     """Looks before the last decide at the same level; how many were taken changes no odds but the noise."""
     few = suite([4, 5], [5, 4], [3, 5], [5, 5])
 
@@ -124,39 +117,31 @@ def test_a_run_in_rounds_is_taken_as_one_that_plays_them_all():
     assert rounds.share < odds_with(None).share
 
 
-def test_a_drop_is_counted_from_the_recorded_run():
-    """As if it were the baseline: no drop at all is allowed in half of all runs, a deep one in hardly any."""
+def test_odds_of_max_drop_take_the_run_as_the_baseline():
+    """No drop at all is allowed in half of all runs, a deep one in hardly any."""
     falls = [odds(MIXED, "max-drop", drop) for drop in (0, 3, 15)]
     assert falls[0] == pytest.approx(0.5, abs=0.05)
     assert falls[0] > falls[1] > falls[2]
     assert odds(MIXED, "max-drop suite:S", 3) == falls[1]
 
 
-@pytest.mark.parametrize(
-    "name", ["suite:S", "test:t3", "tag:billing", "difficulty:hard", "category:tone", "logic:R1"]
-)
-def test_floors_of_parts(name):
-    """Told from the noise of that part alone."""
+def test_odds_of_a_threshold_depend_on_the_noise_of_its_part_alone():
+    fields = {"category": "tone", "aui_logic": ("R1",)}
+    outcomes = enumerate(("passed", "failed", "passed"), start=1)
+    trials = tuple(trial("passed", "passed", outcome, index=i, **fields) for i, outcome in outcomes)
     tests = [
-        build.test_result(
-            f"t{place}",
-            tags=("billing",),
-            difficulty="hard",
-            trials=tuple(
-                trial("passed", "passed", outcome, index=index, category="tone", aui_logic=("R1",))
-                for index, outcome in enumerate(("passed", "failed", "passed"), start=1)
-            ),
-        )
-        for place in range(5)
+        build.test_result(f"t{number}", tags=("billing",), difficulty="hard", trials=trials)
+        for number in range(5)
     ]
     whole = build.suite_result("S", *tests)
-    assert odds(whole, name, whole.score) == pytest.approx(0.5, abs=0.05)
-    assert odds(whole, name, 20) < 0.05
+    for name in ("suite:S", "test:t3", "tag:billing", "difficulty:hard", "category:tone", "logic:R1"):
+        assert odds(whole, name, whole.score) == pytest.approx(0.5, abs=0.05), name
+        assert odds(whole, name, 20) < 0.05, name
     assert odds_with(whole, check("tag:other", 99)).checks == ()
 
 
-def test_newly_failing_tests_are_those_that_passed():
-    """What failed before cannot newly fail; a test that passed in one of one trial may well not."""
+def test_only_passed_tests_can_newly_fail():
+    """A test that passed in one of one trial may well not pass again."""
     failing = suite([4, 4, 4], [3, 3, 3])
     assert odds(failing, "regression", 0) == 0
     alone, among = suite([5], [4], [3], [2]), suite([5, 5, 5], *[[5, 4, 5]] * 5)
@@ -164,38 +149,30 @@ def test_newly_failing_tests_are_those_that_passed():
     assert odds(among, "regression", 0) > odds(STEADY, "regression", 0)
 
 
-def test_a_critical_test_that_passed_once_may_not_pass_again():
-    """Its own trials tell, and those of the others."""
+def test_odds_of_a_critical_test_depend_on_its_own_trials_and_those_of_others():
     whole = suite([5, 5, 5], [5, 4, 4], critical=True)
     steady, shaky = odds(whole, "critical:t0"), odds(whole, "critical:t1")
     assert steady < 0.5 < shaky
     assert odds(suite([5, 5, 5], *[[5, 5, 5]] * 9, critical=True), "critical:t0") < steady
 
 
-def test_what_noise_does_not_fail_is_left_out():
+def test_checks_that_noise_does_not_fail_have_no_odds():
     """A significant drop is one that noise makes in one run of twenty at most, by what it means."""
-    checks = [
-        check("regression", 0.05),
-        check("max-errors", 0),
-        check("max-cost", 1),
-        check("max-p95-latency", 3),
-    ]
-    found = odds_with(MIXED, *checks)
+    limits = {"regression": 0.05, "max-errors": 0, "max-cost": 1, "max-p95-latency": 3}
+    found = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))
     assert (found.checks, found.share) == ((), 0)
 
 
-def test_the_odds_of_the_gate_are_those_of_any_check():
-    """No less than those of each, no more than their sum."""
-    found = odds_with(
-        MIXED, check("min-score", 88), check("max-drop", 4), check("regression", 0), check("test:t3", 60)
-    )
+def test_odds_of_the_gate_lie_between_those_of_each_check_and_their_sum():
+    limits = {"min-score": 88, "max-drop": 4, "regression": 0, "test:t3": 60}
+    found = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))
     shares = [one.share for one in found.checks]
-    assert [one.name for one in found.checks] == ["min-score", "max-drop", "regression", "test:t3"]
+    assert [one.name for one in found.checks] == list(limits)
     assert max(shares) <= found.share <= sum(shares)
 
 
-def test_undecided_verdicts_count_as_the_gate_counts_them():
-    """As failed; without a judge on purpose they are left out."""
+def test_undecided_verdicts_count_as_failed_in_odds():
+    """Without a judge on purpose they are left out."""
     whole = suite(*[[("passed", "passed", "judge_error")] * 3] * 6)
     assert odds(whole, "min-score", 80) > 0.9
     offline = suite(*[[("passed", "passed", "no_judge")] * 3] * 6)
@@ -203,20 +180,14 @@ def test_undecided_verdicts_count_as_the_gate_counts_them():
     assert found.share < 0.05
 
 
-def test_the_seed_decides():
-    """The same gives the same odds; another one differs by no more than drawing does."""
-    first = odds_with(MIXED, check("min-score", 88))
-    assert odds_with(MIXED, check("min-score", 88)) == first
-    assert odds_with(MIXED, check("min-score", 88), seed="other").share == pytest.approx(
-        first.share, abs=0.06
-    )
-
-
-def test_a_check_has_its_odds_whatever_stands_beside_it():
-    """Checks are told apart: leaving one out changes no other."""
-    alone = odds(MIXED, "regression", 0)
-    beside = odds_with(MIXED, check("critical:t0"), check("min-score", 88), check("regression", 0))
-    assert beside.checks[-1].share == alone
+def test_odds_depend_on_the_seed_and_on_no_other_check():
+    """Another seed gives odds that differ by no more than drawing does."""
+    minimum = check("min-score", 88)
+    first = odds_with(MIXED, minimum)
+    assert odds_with(MIXED, minimum) == first
+    assert odds_with(MIXED, minimum, seed="other").share == pytest.approx(first.share, abs=0.06)
+    beside = odds_with(MIXED, check("critical:t0"), minimum, check("regression", 0))
+    assert beside.checks[-1].share == odds(MIXED, "regression", 0)
 
 
 SIZES = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=4), min_size=1, max_size=4)
@@ -224,37 +195,41 @@ SIZES = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=4), min_size=1
 
 @settings(max_examples=examples(25))
 @given(SIZES, st.floats(0, 100), st.integers(0, 10_000))
-def test_odds_are_shares(sizes, floor, seed):
-    """Whatever was recorded."""
-    found = odds_with(
-        suite(*sizes), check("min-score", floor), check("max-drop", 5), check("regression", 0), seed=str(seed)
-    )
+def test_odds_of_any_run_are_shares(sizes, floor, seed):
+    checks = (check("min-score", floor), check("max-drop", 5), check("regression", 0))
+    found = odds_with(suite(*sizes), *checks, seed=str(seed))
     assert all(0 <= one.share <= 1 for one in found.checks)
     assert 0 <= found.floor <= 100
 
 
-def test_a_test_without_a_scored_trial_is_left_out_of_the_score():
-    """And of what passed nothing is known."""
+def test_test_without_a_scored_trial_is_excluded_from_odds():
     broken = build.test_result("broken", trials=(trial("passed", status="failed"),))
     whole = replace(MIXED, tests=(*MIXED.tests, broken))
     assert odds(whole, "min-score", 88) == pytest.approx(odds(MIXED, "min-score", 88), abs=0.06)
 
 
 @pytest.mark.slow
-def test_large_suites():
-    """Three hundred tests: the score hardly moves, and some test newly fails."""
+def test_large_suite_hardly_changes_its_score_but_has_a_newly_failing_test():
+    """Of three hundred tests."""
     rng = Random(1)
     whole = suite(*[[rng.choice((3, 4, 5, 5, 5)) for _ in range(2)] for _ in range(300)])
     assert odds(whole, "min-score", whole.score - 4) < 0.05
     assert odds(whole, "regression", 0) == 1
 
 
-def test_odds_keep_two_tests_of_one_name_apart():
-    """Each critical test has those of its own trials, whatever the other's do."""
-    good = build.test_result("t", trials=tuple(trial("passed", index=i) for i in range(1, 6)), critical=True)
-    bad = build.test_result("t", trials=tuple(trial("failed", index=i) for i in range(1, 6)), critical=True)
-    results = build.results(build.suite_result("A", good), build.suite_result("B", bad))
+def test_critical_tests_of_one_name_have_separate_odds():
+    """Each has those of its own trials, whatever the other's do."""
+
+    def critical(outcome):
+        trials = tuple(trial(outcome, index=i) for i in range(1, 6))
+        return build.test_result("t", trials=trials, critical=True)
+
+    suites = build.suite_result("A", critical("passed")), build.suite_result("B", critical("failed"))
+    results = build.results(*suites)
     found = conclude(scorecard_of_results(results), results.run, Policy(min_score=0), RunEnding()).odds
-    shares = {(one.suite, one.name): one.share for one in found.checks if one.kind == "critical"}
-    assert list(shares) == [("A", "critical:A › t"), ("B", "critical:B › t")]
-    assert shares["A", "critical:A › t"] < 0.5 < shares["B", "critical:B › t"]
+    (good, bad) = [one for one in found.checks if one.kind == "critical"]
+    assert [(one.suite, one.name) for one in (good, bad)] == [
+        ("A", "critical:A › t"),
+        ("B", "critical:B › t"),
+    ]
+    assert good.share < 0.5 < bad.share

@@ -30,15 +30,13 @@ def ran(*names: str, **params) -> dict:
 
 
 def called(*calls: str | tuple[str, int] | Integration, **params) -> dict:
-    made = [
-        call
-        if isinstance(call, Integration)
-        else Integration(code=call, status=200)
-        if isinstance(call, str)
-        else Integration(code=call[0], status=call[1])
-        for call in calls
-    ]
-    return {"integrations": tuple(made), "params": params}
+    def integration(call) -> Integration:
+        if isinstance(call, Integration):
+            return call
+        code, status = (call, 200) if isinstance(call, str) else call
+        return Integration(code=code, status=status)
+
+    return {"integrations": tuple(map(integration, calls)), "params": params}
 
 
 def steps(*replies: dict) -> TrialProcess:
@@ -54,28 +52,24 @@ def test_continued_workflow_is_one_step():
     assert (found.repeated, found.backtracks) == (0, 0)
 
 
-def test_a_return_to_a_workflow_is_a_step_back():
-    """It is a repeated one where nothing was learned meanwhile."""
+def test_return_to_a_workflow_is_a_backtrack_and_may_be_repeated():
     same = steps(ran("RETURN", order="A1"), ran("POLICY", order="A1"), ran("RETURN", order="A1"))
     assert (same.steps, same.tools, same.backtracks, same.repeated) == (3, 2, 1, 1)
     learned = steps(ran("RETURN", order="A1"), ran("POLICY"), ran("RETURN", order="A2"))
     assert (learned.backtracks, learned.repeated) == (1, 0)
+    # Several may continue in parallel: only one that had been left is returned to.
+    parallel = steps(ran("A", "B"), ran("A", "B"), ran("B"), ran("B", "A"))
+    assert (parallel.begun, parallel.backtracks) == (("A", "B", "A"), 1)
 
 
-def test_several_workflows_may_continue_in_parallel():
-    """Only one that had been left is returned to."""
-    found = steps(ran("A", "B"), ran("A", "B"), ran("B"), ran("B", "A"))
-    assert (found.begun, found.backtracks) == (("A", "B", "A"), 1)
-
-
-def test_a_workflow_named_twice_for_one_reply_began_twice():
+def test_workflow_named_twice_in_one_reply_counts_twice():
     """Which parameters were whose nobody can tell, so that it is no repetition."""
     found = steps(ran("SEARCH", "SEARCH", city="Rome"), ran("SEARCH", city="Oslo"))
     assert (found.steps, found.tools, found.repeated, found.backtracks) == (2, 1, 0, 0)
 
 
 def test_calls_with_the_same_parameters_are_repeated():
-    """The last value of each that is not empty counts, whichever reply told it."""
+    """The last value of each that is not empty counts. In JSON 1 and 1.0 are one number, keys unordered."""
     found = steps(
         called("lookup", order="A1"),
         called("lookup", order="undefined"),
@@ -84,104 +78,84 @@ def test_calls_with_the_same_parameters_are_repeated():
         called("lookup", "lookup", order="A2"),
     )
     assert (found.steps, found.tools, found.calls, found.repeated) == (6, 1, 6, 3)
+    equal = steps(called("lookup", order={"a": 1, "b": 2}), called("lookup", order={"b": 2.0, "a": 1.0}))
+    assert equal.repeated == 1
 
 
-def test_equal_values_are_equal_however_they_are_written():
-    """In JSON 1 and 1.0 are one number, and keys have no order."""
-    found = steps(called("lookup", order={"a": 1, "b": 2}), called("lookup", order={"b": 2.0, "a": 1.0}))
-    assert found.repeated == 1
-
-
-def test_failed_calls():
-    """An HTTP status from 400 on, or an error; no status is none."""
-    found = steps(
-        called(("a", 200), ("a", 302), ("a", 400), ("a", 503)),
-        called(
-            Integration(code="rag"), Integration(code="mcp", error="gone"), Integration(code="x", error="")
-        ),
+def test_calls_with_an_error_or_a_status_from_400_count_as_failed():
+    rag, mcp, x = (
+        Integration(code="rag"),
+        Integration(code="mcp", error="gone"),
+        Integration(code="x", error=""),
     )
+    found = steps(called(("a", 200), ("a", 302), ("a", 400), ("a", 503)), called(rag, mcp, x))
     assert (found.calls, found.failed_calls) == (7, 3)
 
 
-UNTOLD = {"workflows": None, "params": None, "rules": None, "integrations": None}
+NO_TRACE = {"workflows": None, "params": None, "rules": None, "integrations": None}
 
 
 def tool(name: str, status: str = "ok", **arguments) -> ToolCall:
     return ToolCall(name=name, arguments=arguments, status=status)
 
 
-def test_calls_of_tools_are_steps():
-    """Each by itself, also in turns that follow each other; repeated with the same arguments alone."""
+def test_tool_calls_are_steps_and_repeated_if_their_arguments_are_equal():
     error = steps(
         views_of([tool("look_up", order=1)]) | {"integrations": None},
         views_of([tool("look_up", order=1), tool("look_up", order=2)]) | {"integrations": None},
         views_of([tool("refund", "error", order=1)]) | {"integrations": None},
     )
     assert (error.steps, error.tools, error.repeated, error.calls, error.failed_calls) == (4, 2, 1, 4, 1)
-    assert error.begun == ("look_up", "look_up", "look_up", "refund")
-    assert error.backtracks is None
+    assert (error.begun, error.backtracks) == (("look_up", "look_up", "look_up", "refund"), None)
     assert process.with_optimal(error, ["look_up", "refund"]).overhead == 1
     unknown = steps(views_of([ToolCall(name="look_up"), tool("refund")]))
     assert (unknown.calls, unknown.repeated) == (2, None)
 
 
-def test_calls_beside_workflows_and_integrations():
-    """All count once."""
+def test_tool_calls_beside_workflows_and_integrations_count_once():
     call = Integration(code="orders", status=503)
-    result = steps(views_of([tool("refund", order=1)], ["REFUNDS"]) | {"integrations": (call,)})
-    assert (result.steps, result.tools, result.calls, result.failed_calls, result.backtracks) == (
-        3,
-        3,
-        2,
-        1,
-        0,
-    )
+    found = steps(views_of([tool("refund", order=1)], ["REFUNDS"]) | {"integrations": (call,)})
+    assert (found.steps, found.tools, found.calls, found.failed_calls, found.backtracks) == (3, 3, 2, 1, 0)
 
 
-def test_calls_that_are_known_in_part_are_not_counted():
-    """More may have been made."""
-    measures = process.of_turns(turns_of(views_of([tool("refund")]) | {"tool_calls_partial": True}))
-    assert measures.process is None
-
-
-def test_without_a_trace_no_steps_are_reported():
-    """Neither of no reply at all, nor of parameters and rules alone."""
-    assert process.of_turns(turns_of(UNTOLD, UNTOLD)) == process.TraceSummary(None, None)
+def test_steps_without_a_complete_trace_are_unknown():
+    """Of no reply at all, of parameters and rules alone, or of calls that are known in part."""
+    assert process.of_turns(turns_of(NO_TRACE, NO_TRACE)) == process.TraceSummary(None, None)
     assert process.of_turns(()) == process.TraceSummary(None, None)
-    measures = process.of_turns(turns_of(UNTOLD | {"rules": ("r",), "params": {"a": 1}}))
+    measures = process.of_turns(turns_of(NO_TRACE | {"rules": ("r",), "params": {"a": 1}}))
     assert measures == process.TraceSummary(None, Fired(parameters=("a",), rules=("r",)))
+    in_part = process.of_turns(turns_of(views_of([tool("refund")]) | {"tool_calls_partial": True}))
+    assert in_part.process is None
 
 
-def test_each_kind_of_evidence_is_reported_separately():
+def test_each_kind_of_evidence_is_measured_separately():
     """Who tells of workflows alone says nothing of calls or repetitions."""
-    workflows = steps(
-        UNTOLD | {"workflows": ("A",)}, UNTOLD | {"workflows": ("B",)}, UNTOLD | {"workflows": ("A",)}
-    )
+    workflows = steps(*(NO_TRACE | {"workflows": (name,)} for name in "ABA"))
     assert workflows == TrialProcess(steps=3, tools=2, begun=("A", "B", "A"), backtracks=1)
-    calls = steps(UNTOLD | {"integrations": (Integration(code="x", status=500),)})
+    calls = steps(NO_TRACE | {"integrations": (Integration(code="x", status=500),)})
     assert calls == TrialProcess(steps=1, tools=1, calls=1, failed_calls=1)
 
 
-def test_unknown_values_are_no_repetition():
+def test_workflow_with_unknown_parameters_is_not_repeated():
     """They may have been other ones."""
     blind = {"workflows": ("A",), "params": {}, "named_params": ("order",)}
     other = {"workflows": ("B",), "params": {}, "named_params": ("order",)}
     assert steps(blind, other, blind).repeated == 0
-    unknown = steps(ran("A"), UNTOLD | {"workflows": ("B",)}, UNTOLD | {"workflows": ("A",)})
+    unknown = steps(ran("A"), NO_TRACE | {"workflows": ("B",)}, NO_TRACE | {"workflows": ("A",)})
     assert unknown.repeated is None
 
 
-def test_a_reply_that_reports_nothing_leaves_the_steps_unknown():
+def test_reply_without_a_trace_leaves_the_steps_unknown():
     """It may have run whatever seems to be missed; what was seen stays seen."""
     ran_a = {"workflows": ("A",), "integrations": (Integration(code="i"),)}
     found = process.of_turns(turns_of(ran_a, {"workflows": None, "integrations": ()}), ["A", "B"])
     assert (found.process.begun, found.process.missed, found.process.overhead) == (None, None, None)
     assert (found.process.calls, found.process.steps) == (1, 1)
     assert (found.fired.workflows, found.fired.in_part) == (("A",), (LogicKind.WORKFLOW,))
-    assert process.of_turns(turns_of(ran_a, UNTOLD), ["A", "B"]).process is None
+    assert process.of_turns(turns_of(ran_a, NO_TRACE), ["A", "B"]).process is None
 
 
-def test_fired_logic_is_named_once_in_order():
+def test_fired_logic_is_listed_once_in_order():
     """A parameter fires with a value, be it one that is not told; an empty one did not."""
     measures = process.of_turns(
         turns_of(
@@ -195,11 +169,10 @@ def test_fired_logic_is_named_once_in_order():
     )
 
 
-def test_a_thousand_names_are_kept():
-    """Whatever an agent names; it is counted beyond."""
+def test_at_most_a_thousand_names_are_kept():
     names = tuple(f"W{number}" for number in range(1_500))
-    measures = process.of_turns(turns_of(ran(*names)))
-    assert (measures.process.steps, len(measures.process.begun), len(measures.fired.workflows)) == (
+    found = process.of_turns(turns_of(ran(*names)))
+    assert (found.process.steps, len(found.process.begun), len(found.fired.workflows)) == (
         1_500,
         1_000,
         1_000,
@@ -209,41 +182,37 @@ def test_a_thousand_names_are_kept():
 def test_equal_trials_share_their_measures():
     """So that thousands take little memory."""
     one, other = (process.of_turns(turns_of(ran("A", order=number))) for number in (1, 2))
-    assert one.process is other.process
-    assert one.fired is other.fired
+    assert (one.process is other.process, one.fired is other.fired) == (True, True)
 
 
-OPTIMAL = [
-    (["A", "B"], ["A", "B"], 0, 0.0),
-    (["A", "B"], ["A", "X", "B"], 0, 0.5),
-    (["A", "B"], ["B", "A"], 1, 0.0),
-    (["A", "B"], ["A"], 1, -0.5),
-    (["A", "B"], [], 2, -1.0),
-    (["A", "B", "A"], ["A", "B", "A"], 0, 0.0),
-    (["A"], ["B", "A", "B", "A"], 0, 3.0),
-    (["A", "B", "C"], ["C", "A", "C", "B"], 1, 1 / 3),
-]
-
-
-@each_row(("optimal", "workflows", "missed", "overhead"), OPTIMAL)
-def test_overhead_over_the_optimal_workflows(optimal, workflows, missed, overhead):
+@each_row(
+    ("optimal", "workflows", "missed", "overhead"),
+    [
+        ("AB", "AB", 0, 0.0),
+        ("AB", "AXB", 0, 0.5),
+        ("AB", "BA", 1, 0.0),
+        ("AB", "A", 1, -0.5),
+        ("AB", "", 2, -1.0),
+        ("ABA", "ABA", 0, 0.0),
+        ("A", "BABA", 0, 3.0),
+        ("ABC", "CACB", 1, 1 / 3),
+    ],
+)
+def test_overhead_and_missed_of_the_optimal_workflows(optimal, workflows, missed, overhead):
     """Of these as many count as ran in their order; calls of integrations are no part of either."""
+    optimal = list(optimal)
     measures = process.of_turns(turns_of(*map(ran, workflows), called("x")), optimal).process
     assert (measures.missed, measures.overhead) == (missed, overhead)
     plain = process.of_turns(turns_of(*map(ran, workflows), called("x"))).process
     assert (plain.missed, plain.overhead) == (None, None)
     assert process.with_optimal(plain, optimal) == measures
     assert process.with_optimal(measures, None) == plain
+    untold = process.of_turns(turns_of(NO_TRACE | {"integrations": ()}), optimal).process
+    assert (untold.missed, untold.overhead) == (None, None)
 
 
-def test_without_workflows_nothing_is_missed():
-    """There is no evidence of what was missed."""
-    measures = process.of_turns(turns_of(UNTOLD | {"integrations": ()}), ["A"]).process
-    assert (measures.missed, measures.overhead) == (None, None)
-
-
-def test_a_trial_is_held_against_what_its_test_names_now():
-    """It may have changed since the trial ended; where it has not, the trial is the same object."""
+def test_trial_is_compared_with_the_current_optimal_workflows():
+    """They may have changed since the trial ended; if not, the trial is the same object."""
     trial = build.trial_result(process=process.of_turns(turns_of(ran("A")), ["A"]).process)
     assert process.compared(trial, ["A"]) is trial
     assert process.compared(trial, ["A", "B"]).process.missed == 1
@@ -262,13 +231,12 @@ def numbers_of(summary: ProcessSummary) -> dict:
     return {name: value for name, value in asdict(summary).items() if value is not None}
 
 
-def test_a_summary_of_trials():
-    """Rates are of all steps and calls together, means of the trials that tell."""
+def test_summary_of_trials_has_rates_of_all_steps_and_means_of_traced_trials():
     failed = (build.finding("failed"),)
     trials = [
         trial(ran("A", a=1), called("x", ("y", 500), a=1), optimal=["A"]),
         trial(ran("A"), ran("B"), ran("A"), optimal=["A"], findings=failed, times=Times(agent=2, judge=1)),
-        trial(UNTOLD, status="failed", times=Times(agent=1, user=0.5, other=4)),
+        trial(NO_TRACE, status="failed", times=Times(agent=1, user=0.5, other=4)),
     ]
     found = process.summary(trials, 5, ONLINE)
     assert numbers_of(found) == {
@@ -287,19 +255,14 @@ def test_a_summary_of_trials():
     }
 
 
-def test_a_summary_of_nothing():
-    """What nobody told is null, also where no trial was played."""
+def test_summary_without_trials_or_traces_leaves_rates_unknown():
     assert numbers_of(process.summary([], 3, ONLINE)) == {"traced_trials": 0}
-    untold = process.summary([trial(UNTOLD)], 1, ONLINE)
-    assert numbers_of(untold) == {
-        "completion_rate": 1.0,
-        "success_rate": 1.0,
-        "traced_trials": 0,
-        "first_reply_seconds": 1.25,
-    }
+    untold = process.summary([trial(NO_TRACE)], 1, ONLINE)
+    rates = {"completion_rate": 1.0, "success_rate": 1.0}
+    assert numbers_of(untold) == rates | {"traced_trials": 0, "first_reply_seconds": 1.25}
 
 
-def test_a_trial_that_broke_off_lowers_no_mean():
+def test_errored_trial_lowers_no_mean_of_steps():
     """What it did not do it may not have come to; what it repeated, and what failed, it did."""
     cut = trial(called("x", ("x", 500), a=1), status="failed", optimal=["A"])
     found = process.summary([trial(ran("A"), ran("B"), ran("C"), optimal=["A"]), cut], 2, ONLINE)
@@ -309,31 +272,20 @@ def test_a_trial_that_broke_off_lowers_no_mean():
     assert (alone.steps_per_trial, alone.backtracks_per_trial, alone.overhead, alone.missed) == (None,) * 4
 
 
-def test_an_error_that_a_test_asks_for_completes_it():
-    """Such a conversation came to the end that was wanted."""
+def test_expected_agent_error_counts_as_completed():
     wanted = (build.finding(strict="escalated_due_to_error"),)
-    ended = [
-        trial(ran("A"), status="agent_error", findings=wanted),
-        trial(ran("A"), status="agent_error"),
-    ]
+    ended = [trial(ran("A"), status="agent_error", findings=wanted), trial(ran("A"), status="agent_error")]
     found = process.summary(ended, 2, ONLINE)
     assert (found.completion_rate, found.success_rate) == (0.5, 0.5)
 
 
-COSTS = [(0.0, 80.0), (0.5, 70.0), (1.0, 60.0), (2.0, 40.0), (9.0, 40.0)]
-
-
-@pytest.mark.parametrize(("each", "adjusted"), COSTS)
-def test_the_cost_adjusted_score(each, adjusted):
-    """Less 20 points for each dollar that a trial costs, at most 40."""
-    usage = Usage(calls=4, tokens=Tokens(), cost_usd=each * 4)
-    found = process.of_run(process.summary([], 0, ONLINE), 80.0, usage, 4)
-    assert (found.cost_usd_per_trial, found.cost_adjusted_score) == (each, adjusted)
-
-
-def test_no_cost_is_adjusted_that_nobody_knows():
-    """Nor a score that there is not; and none falls below 0."""
+def test_cost_adjusted_score_loses_twenty_points_per_dollar_of_a_trial():
+    """At most 40; never below 0; unknown without a cost, a trial or a score."""
     nothing = process.summary([], 0, ONLINE)
+    for each, adjusted in [(0.0, 80.0), (0.5, 70.0), (1.0, 60.0), (2.0, 40.0), (9.0, 40.0)]:
+        usage = Usage(calls=4, tokens=Tokens(), cost_usd=each * 4)
+        found = process.of_run(nothing, 80.0, usage, 4)
+        assert (found.cost_usd_per_trial, found.cost_adjusted_score) == (each, adjusted)
     assert process.of_run(nothing, 80.0, Usage(), 4) == nothing
     assert process.of_run(nothing, 80.0, Usage(cost_usd=1), 0) == nothing
     assert process.of_run(nothing, None, Usage(cost_usd=4), 4).cost_adjusted_score is None
@@ -374,7 +326,7 @@ turns = st.builds(
 @pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(st.lists(st.lists(turns, max_size=6), max_size=3), st.none() | names.filter(bool), st.integers(0, 2))
-def test_laws_of_any_conversations(conversations, optimal, missing):
+def test_measures_of_any_conversation_are_consistent(conversations, optimal, missing):
     """Shares are shares, a part is no more than its whole, and nothing is a number that is none."""
     trials = []
     for found in conversations:

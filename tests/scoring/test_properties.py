@@ -1,6 +1,5 @@
 """Laws that hold for any run."""
 
-import random
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -14,29 +13,26 @@ from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outco
 
 undecided = st.sampled_from([Cause.NO_EVIDENCE, Cause.JUDGE_ERROR, Cause.NOT_REACHED])
 weights = st.sampled_from([0.0, 0.1, 0.2, 0.5, 1.0, 3.0, 1e-9, 7.25])
-grades = st.lists(
-    st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.75, 1.0]), weights), min_size=1, max_size=3
-).map(
-    lambda message: Grade.of(
-        0.7,
-        tuple(
-            DimensionGrade(name=str(i), level="l", score=score, weight=weight, reason="r")
-            for i, (score, weight) in enumerate(message)
-        ),
+
+
+def grade_of(parts) -> Grade:
+    dimensions = (
+        DimensionGrade(name=str(i), level="l", score=score, weight=weight, reason="r")
+        for i, (score, weight) in enumerate(parts)
     )
-)
+    return Grade.of(0.7, tuple(dimensions))
+
+
+def finding_of(outcome, cause, weight, category, grade) -> Finding:
+    cause = cause if outcome is Outcome.UNDECIDED else None
+    fields = {"outcome": outcome, "cause": cause, "weight": weight, "category": category, "grade": grade}
+    return Finding(criterion="c", kind="judged", reason="r", aui_logic=(), **fields)
+
+
+scores = st.sampled_from([0.0, 0.1, 0.5, 0.75, 1.0])
+grades = st.lists(st.tuples(scores, weights), min_size=1, max_size=3).map(grade_of)
 findings = st.builds(
-    lambda outcome, cause, weight, category, grade: Finding(
-        criterion="c",
-        kind="judged",
-        reason="r",
-        outcome=outcome,
-        cause=cause if outcome is Outcome.UNDECIDED else None,
-        weight=weight,
-        category=category,
-        aui_logic=(),
-        grade=grade,
-    ),
+    finding_of,
     st.sampled_from(Outcome),
     undecided,
     weights,
@@ -60,15 +56,8 @@ policies = st.fixed_dictionaries(
 
 
 def plan_of(run, critical=False):
-    tests = [
-        {
-            "name": str(i),
-            "critical": critical and i == 0,
-            "minScore": 40,
-            "evaluations": [{"criterion": "c", "category": "tone"}],
-        }
-        for i in range(len(run))
-    ]
+    test = {"minScore": 40, "evaluations": [{"criterion": "c", "category": "tone"}]}
+    tests = [test | {"name": str(i), "critical": critical and i == 0} for i in range(len(run))]
     return make_plan(*tests, loops=LOOPS, minScore=30)
 
 
@@ -77,8 +66,8 @@ def flat(run):
 
 
 @given(runs)
-def test_scores_stay_in_range(run):
-    """Between 0 and 100, or not there at all; never NaN."""
+def test_scores_lie_between_zero_and_hundred_or_are_missing(run):
+    """Never NaN."""
     result = scorecard(plan_of(run), *flat(run))
     scores = [result.score, *(t.score for t in result.suites[0].tests), *(t.score for t in flat(run))]
     scores += [g.score for g in result.suites[0].categories]
@@ -86,22 +75,22 @@ def test_scores_stay_in_range(run):
 
 
 @given(runs, st.randoms(use_true_random=False))
-def test_order_does_not_matter(run, rng: random.Random):
+def test_score_does_not_depend_on_any_order(run, rng):
     """Neither of findings in a trial, nor of trials in a test, nor of tests in a suite."""
 
     def shuffled(items):
         return rng.sample(items, len(items))
 
-    other = [
-        [replace(t, findings=tuple(shuffled(list(t.findings)))) for t in shuffled(test)]
-        for test in shuffled(run)
-    ]
+    def shuffled_test(test):
+        return [replace(trial, findings=tuple(shuffled(list(trial.findings)))) for trial in shuffled(test)]
+
+    other = [shuffled_test(test) for test in shuffled(run)]
     assert scorecard(plan_of(run), *flat(run)).score == scorecard(plan_of(other), *flat(other)).score
 
 
 @settings(max_examples=examples(300))
 @given(runs, policies, st.data())
-def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
+def test_undecided_verdict_never_passes_a_failed_gate(run, policy, data):
     """The law that keeps a broken judge from letting a broken agent through."""
     places = [
         (t, i, f) for t, test in enumerate(run) for i, r in enumerate(test) for f in range(len(r.findings))
@@ -124,7 +113,7 @@ def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
 
 
 @given(runs, policies)
-def test_a_run_without_a_score_never_passes(run, policy):
+def test_run_without_a_score_never_passes(run, policy):
     """Whatever is allowed. It has no verdict, unless the agent ended conversations before their lines."""
     plan = plan_of(run)
     if scorecard(plan, *flat(run)).score is None:
@@ -133,7 +122,7 @@ def test_a_run_without_a_score_never_passes(run, policy):
 
 
 @given(runs, policies, st.booleans())
-def test_exit_codes_agree_with_the_decision(run, policy, enforced):
+def test_exit_code_agrees_with_the_decision(run, policy, enforced):
     """0 exactly if it passed, or was not enforced and could be trusted."""
     decision = gate_decision(plan_of(run), *flat(run), enforced=enforced, **policy)
     assert decision.exit_code in {0, 1, 3}

@@ -23,14 +23,13 @@ def results(plan, *trials):
 @pytest.mark.parametrize(
     "sick", [trial("failed"), trial("judge_error"), trial(status="failed"), trial("passed")]
 )
-def test_a_quarantined_test_is_out_of_score_and_error_limits(sick):
-    """Whatever became of it: the run has the score and the verdict of its other tests."""
+def test_quarantined_test_changes_neither_score_nor_errors(sick):
     decision = gate_decision(make_plan(GOOD, SICK), trial("passed*85", "failed*15"), sick)
     alone = gate_decision(make_plan(GOOD), trial("passed*85", "failed*15"))
     assert (decision.exit_code, decision.checks) == (0, alone.checks)
 
 
-def test_a_quarantined_test_fails_no_check_of_its_own():
+def test_quarantined_test_fails_no_check_of_its_own():
     """Neither as a critical test, nor by its floor, nor by a threshold of its name or tag."""
     sick = SICK | {"critical": True, "minScore": 100, "tags": ["slow"]}
     floors = read_thresholds("test:sick=100\ntag:slow=100\nsuite:S=100")
@@ -42,14 +41,13 @@ def test_a_quarantined_test_fails_no_check_of_its_own():
     assert "critical:sick" not in seen
 
 
-def test_nothing_but_quarantined_tests_is_no_verdict():
-    """Even if all of them passed."""
+def test_run_of_quarantined_tests_alone_has_no_verdict():
     decision = gate_decision(make_plan(SICK), trial("passed"), min_score=0)
     assert (decision.exit_code, decision.passed) == (3, False)
     assert decision.reasons == ("nothing could be scored: all tests are in quarantine",)
 
 
-def test_counts_name_it_apart():
+def test_quarantined_tests_are_counted_separately():
     """The tests that passed are of those that decide; no group of tests has its verdicts."""
     found = results(make_plan(GOOD, SICK | {"tags": ["slow"]}), trial("passed"), trial("failed"))
     counts = found.counts
@@ -59,38 +57,28 @@ def test_counts_name_it_apart():
     assert found.suites[0].tests[1].quarantine == Quarantine(reason=WHY["reason"], until="2026-12-31")
 
 
-def test_it_is_not_compared_while_it_is_in_quarantine():
+def test_quarantined_test_is_not_compared():
     """It broke, and neither drop nor regression sees that; once it decides again it is compared."""
-    base = results(make_plan(GOOD, {"name": "sick"}), trial("passed"), trial("passed"))
-    head = results(make_plan(GOOD, SICK), trial("passed"), trial("failed"))
-    policy = {"max_drop": 0, "regression": Regression.ANY}
-    kept = gate_decision(
-        make_plan(GOOD, SICK), trial("passed"), trial("failed"), comparer=RunComparer(head, base), **policy
-    )
-    assert kept.exit_code == 0
-    assert RunComparer(head, base).comparison().tests == 1
-    back = results(make_plan(GOOD, {"name": "sick"}), trial("passed"), trial("failed"))
-    was_sick = results(make_plan(GOOD, SICK), trial("passed"), trial("passed"))
-    comparison = RunComparer(back, was_sick).comparison()
+    well = {"name": "sick"}
+    base = results(make_plan(GOOD, well), trial("passed"), trial("passed"))
+    plan, played = make_plan(GOOD, SICK), (trial("passed"), trial("failed"))
+    comparer = RunComparer(results(plan, *played), base)
+    kept = gate_decision(plan, *played, comparer=comparer, max_drop=0, regression=Regression.ANY)
+    assert (kept.exit_code, comparer.comparison().tests) == (0, 1)
+    was_sick = results(plan, trial("passed"), trial("passed"))
+    comparison = RunComparer(results(make_plan(GOOD, well), *played), was_sick).comparison()
     assert [test.name for test in comparison.regressed] == ["sick"]
 
 
-def test_a_broken_trial_of_it_leaves_the_verdict_alone():
-    """Had it been played to its end, nothing would have been decided otherwise."""
-    ending = RunEnding()
-    decision = gate_decision(
-        make_plan(GOOD, SICK), trial("passed"), trial(status="interrupted"), ending=ending
-    )
+def test_errored_trial_of_a_quarantined_test_changes_no_verdict():
+    """At its end it would have decided nothing. Without a start the run was not whole."""
+    plan, ending = make_plan(GOOD, SICK), RunEnding()
+    decision = gate_decision(plan, trial("passed"), trial(status="interrupted"), ending=ending)
     assert (decision.exit_code, decision.reasons) == (0, ())
+    assert gate_decision(plan, trial("passed"), None).exit_code == 3
 
 
-def test_trials_that_never_started_are_missing_in_quarantine_too():
-    """The run was not whole: nobody knows why."""
-    assert gate_decision(make_plan(GOOD, SICK), trial("passed"), None).exit_code == 3
-
-
-def test_the_odds_of_the_gate_are_those_of_the_other_tests():
-    """A quarantined test cannot fail it."""
+def test_odds_of_the_gate_ignore_quarantined_tests():
     with_sick = results(make_plan(GOOD, SICK), trial("passed"), trial("failed"))
     without = results(make_plan(GOOD), trial("passed"))
     checks = evaluated_checks(gate_decision(make_plan(GOOD), trial("passed")).checks)

@@ -38,29 +38,24 @@ def with_base_agent(run: Results, base: Results) -> Results:
     return replace(run, arms=(build.arm(HEAD, run, gated=True), build.arm(BASE, base)))
 
 
-def test_a_run_with_right_numbers_passes():
-    """So that the next tests show what the wrong numbers do."""
-    assert conclude(card_of(RUN), RUN.run, POLICY, RunEnding()).gate.exit_code == 0
-
-
 @each_row("wrong", [101.0, -1.0, math.nan, math.inf])
 @each_row("of", ["run", "suite", "test", "statistics", "base agent"])
-def test_a_wrong_score_is_a_bug_and_no_green(of, wrong):
+def test_impossible_score_raises_instead_of_passing_the_gate(of, wrong):
     """Of a run, a suite, a test or another agent: there are no results that could pass."""
+    assert conclude(card_of(RUN), RUN.run, POLICY, RunEnding()).gate.exit_code == 0
+    statistics = replace(RUN.suites[0].tests[0].statistics, mean=wrong)
     run = {
         "run": lambda: replace(RUN, score=wrong),
         "suite": lambda: with_suite(RUN, score=wrong),
         "test": lambda: with_test(RUN, score=wrong),
-        "statistics": lambda: with_test(
-            RUN, statistics=replace(RUN.suites[0].tests[0].statistics, mean=wrong)
-        ),
+        "statistics": lambda: with_test(RUN, statistics=statistics),
         "base agent": lambda: with_base_agent(RUN, with_test(RUN, score=wrong)),
     }[of]()
     with pytest.raises((ValueError, OverflowError)):
         conclude(card_of(run), run.run, POLICY, RunEnding())
 
 
-def test_a_run_with_a_wrong_score_ends_by_a_bug():
+def test_run_with_an_impossible_score_ends_by_a_bug():
     """With and without a baseline: the error goes up to the command, which exits 70."""
     stop = Stop()
     conclusion = Conclusion(POLICY, Redactor(), stop, BaselineResults(RUN))

@@ -32,33 +32,19 @@ DOCS = (ROOT / "docs" / "rounds.md").read_text()
 FEW, MANY = 60, 1_000
 
 
-# -- limits
-
-
-def test_round_limits_after_2_3_5_and_7_trials():
-    """After 2, 3, 5 and 7 trials; the last look always decides."""
-    assert [(look.trials, look.fails_at, look.passes_above) for look in looks_at(LOOKS)] == [
-        (2, 0.0025, 0.50),
-        (3, 0.007, 0.28),
-        (5, 0.018, 0.18),
-        (7, 0.045, 0.045),
-    ]
-    assert [look.is_last for look in looks_at(LOOKS)] == [False, False, False, True]
+def test_round_limits_by_the_number_of_trials():
+    """The last look always decides. If both sides are run, a pass after three trials needs a higher p."""
+    looks = [(look.trials, look.fails_at, look.passes_above, look.is_last) for look in looks_at(LOOKS)]
+    last = [(5, 0.018, 0.18, False), (7, 0.045, 0.045, True)]
+    assert looks == [(2, 0.0025, 0.50, False), (3, 0.007, 0.28, False), *last]
     assert looks_at(()) == ()
-
-
-def test_both_sides_have_looks_of_their_own():
-    """A pass after three trials needs a higher p: the base has no more trials than the head."""
-    looks = looks_at(BOTH_SIDES_LOOKS, both_sides=True)
-    assert [(look.trials, look.fails_at, look.passes_above, look.is_last) for look in looks] == [
-        (3, 0.007, 0.50, False),
-        (5, 0.018, 0.18, False),
-        (7, 0.045, 0.045, True),
-    ]
+    both = looks_at(BOTH_SIDES_LOOKS, both_sides=True)
+    looks = [(look.trials, look.fails_at, look.passes_above, look.is_last) for look in both]
+    assert looks == [(3, 0.007, 0.50, False), *last]
 
 
 @given(st.sets(st.sampled_from(LOOKS), min_size=1).map(sorted))
-def test_fewer_looks_keep_their_limits_and_end_with_the_last_ones(trials):
+def test_fewer_looks_keep_their_limits_and_end_with_the_last_limit(trials):
     """So that no more unchanged agents fail than with all looks."""
     limits = {look.trials: look for look in looks_at(LOOKS)}
     *earlier, last = looks_at(trials)
@@ -67,24 +53,20 @@ def test_fewer_looks_keep_their_limits_and_end_with_the_last_ones(trials):
 
 
 @given(st.lists(st.integers(1, 10**9), max_size=6, unique=True).map(sorted))
-def test_looks_of_foreign_files_have_limits_too(trials):
+def test_any_number_of_trials_in_a_file_has_limits(trials):
     """No earlier version wrote such numbers; a file of somebody else's may hold them."""
     assert [look.trials for look in looks_at(trials)] == trials
 
 
-@given(
-    st.sampled_from(looks_at(LOOKS) + looks_at(BOTH_SIDES_LOOKS, both_sides=True)),
-    st.floats(0, 1),
-    st.floats(0, 1),
-)
-def test_a_lower_p_passes_no_look_that_a_higher_fails(look, one, other):
-    """What fails fails for every lower p."""
+@given(st.data(), st.floats(0, 1), st.floats(0, 1))
+def test_lower_p_never_passes_a_look_that_a_higher_p_fails(data, one, other):
+    look = data.draw(st.sampled_from(looks_at(LOOKS) + looks_at(BOTH_SIDES_LOOKS, both_sides=True)))
     low, high = sorted((one, other))
     worst_first = ("fail", "continue", "pass")
     assert worst_first.index(look.decision(low)) <= worst_first.index(look.decision(high))
 
 
-def test_a_score_by_hand():
+def test_score_is_settled_beyond_the_hand_computed_distance():
     """Two tests of two trials each, 0 and 100: the variance is 5,000, that of a test's mean 2,500."""
     first = looks_at(LOOKS)[0]
     tests = [[0.0, 100.0], [0.0, 100.0]]
@@ -102,7 +84,7 @@ def test_a_score_by_hand():
         ([[100.0, 100.0], [100.0, 100.0]], 2.5 * sqrt(12_500 / 9) / 2),  # five of six: 12,500 / 9
     ],
 )
-def test_trials_that_all_passed_leave_some_doubt(tests, doubt):
+def test_score_of_constant_trials_is_settled_beyond_some_distance(tests, doubt):
     """As if of two more one had failed. Below its threshold any distance is more than their noise."""
     first, *_, last = looks_at(LOOKS)
     assert not first.settles_score(doubt - 0.1, tests)
@@ -112,15 +94,12 @@ def test_trials_that_all_passed_leave_some_doubt(tests, doubt):
     assert last.settles_score(0.1, tests)
 
 
-def test_single_trials_decide_neither_score_nor_drop_before_the_last_look():
+def test_single_trials_settle_nothing_before_the_last_look():
     """They show no noise."""
     first = looks_at(LOOKS)[0]
     assert not first.settles_score(50, [[100.0], [0.0]])
     assert not first.settles_drop(50, [ScorePair((100.0,), (0.0,))])
     assert looks_at((2,))[0].settles_score(0, [[100.0], [0.0]])
-
-
-# -- simulated pull requests
 
 
 METHODS = {
@@ -192,8 +171,7 @@ def check_row(outcomes: list[Outcome], fails: str, played: str) -> None:
 
 @pytest.mark.simulate
 @pytest.mark.parametrize("cells", ROWS, ids="-".join)
-def test_the_table_of_methods(cells):
-    """Figure by figure, and as expected."""
+def test_docs_table_of_methods_equals_the_simulation(cells):
     *row, fails, found, played, at_drop = cells
     expected = EXPECTED.get(tuple(row[:3]))
     unchanged = simulated(*row, MANY)
@@ -212,13 +190,12 @@ DROPS = ({"broken": "a fifth of the tests"}, {"broken": "one test"})
 
 @pytest.mark.simulate
 @pytest.mark.parametrize(("drop", "found"), [(DROPS[0], 85.9), (DROPS[1], 26.6)], ids=str)
-def test_rounds_find_broken_tests_as_often_as_the_docs_say(drop, found):
-    """After the same screen."""
+def test_screen_finds_broken_tests_as_often_as_documented(drop, found):
     assert share_failed(repeated(screened, MANY, 20, session=3.0, **drop)) == pytest.approx(found, abs=0.25)
     assert f"{found} %" in DOCS
 
 
-def test_the_table_has_every_row_that_is_expected():
+def test_docs_table_has_all_expected_rows_and_a_bounded_error_rate():
     """And the screen at 8, 20 and 40 tests, however runs differ or main moved: it fails 6.5 % at most."""
     rows = [tuple(row) for row in ROWS]
     assert EXPECTED.keys() <= {row[:3] for row in rows}
@@ -229,18 +206,17 @@ def test_the_table_has_every_row_that_is_expected():
     assert all(float(row[4].removesuffix(" %")) <= 6.5 for row in rows)
 
 
-SMALL = [
+QUICK_ROWS = [
     ("rounds against 3 recorded trials", "8", "0"),
     ("both sides, 4 + 4 trials", "20", "3"),
     ("ten earlier runs, by whole runs", "20", "0"),
 ]
-"""One row of each method in which it notices that the agent got worse."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", SMALL, ids="-".join)
-def test_a_method_comes_to_what_is_expected(row):
-    """Tried a few times, at every change; `make simulate` tries each row often."""
+@pytest.mark.parametrize("row", QUICK_ROWS, ids="-".join)
+def test_simulated_methods_fail_as_often_as_expected(row):
+    """A row of each method; `make simulate` tries all of them often."""
     check_unchanged(EXPECTED[row], simulated(*row, STILL, FEW))
     if EXPECTED[row].found:
         check_worse(EXPECTED[row], simulated(*row, STILL, FEW, points=10))
@@ -248,14 +224,13 @@ def test_a_method_comes_to_what_is_expected(row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("main", [STILL, "fell by 6 before the newest run"])
-def test_few_screened_pull_requests(main):
+def test_screen_fails_few_unchanged_pull_requests(main):
     """Not more than chance allows at 6.5 %."""
     fails = share_failed(repeated(screened, 40, 8, session=3.0, main=main))
     assert fails <= 6.5 + 300 * sqrt(0.065 * 0.935 / 40)
 
 
-def test_the_page_has_the_limits():
-    """As the code has them."""
+def test_docs_list_the_round_limits():
     beside = {look.trials: look for look in looks_at(BOTH_SIDES_LOOKS, both_sides=True)}
     for look in looks_at(LOOKS):
         passes = f"{beside[look.trials].passes_above:g}" if look.trials in beside else "no look"

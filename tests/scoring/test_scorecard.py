@@ -17,52 +17,37 @@ from plans import TEST_A, TEST_B, gate_decision, make_plan, scorecard, trial
         ([], None),
     ],
 )
-def test_a_trials_score(outcomes, points):
-    """The weighted share among what was decided; nothing decided, no score."""
+def test_trial_score_is_the_passed_share_of_decided_weight(outcomes, points):
+    """Nothing decided, no score."""
     assert trial(*outcomes).score == points
 
 
 def test_scores_are_means_of_tests_not_of_trials():
     """A test with more trials does not weigh more; neither does a suite with more tests than its tests."""
-    plan = make_plan(TEST_A | {"loops": 3}, TEST_B)
-    result = scorecard(
-        plan,
-        trial("passed", index=1),
-        trial("passed", index=2),
-        trial("passed", index=3),
-        trial("failed"),
-    )
-    assert result.score == 50
+    passed = [trial("passed", index=index) for index in (1, 2, 3)]
+    result = scorecard(make_plan(TEST_A | {"loops": 3}, TEST_B), *passed, trial("failed"))
+    assert (result.score, result.suites[0].score) == (50, 50)
     assert [test.score for test in result.suites[0].tests] == [100, 0]
-    assert result.suites[0].score == 50
 
 
 @pytest.mark.parametrize("status", ["agent_error", "failed", "interrupted"])
-def test_trials_that_did_not_end_well_are_left_out_and_counted(status):
-    """Of every score; they are unsound."""
+def test_errored_trials_are_counted_and_not_scored(status):
     result = scorecard(make_plan(TEST_A, TEST_B), trial("passed", status=status), trial("passed"))
-    assert result.score == 100
-    assert (result.counts.errors, result.counts.scored_trials, result.suites[0].tests[0].score) == (
-        1,
-        1,
-        None,
-    )
-    assert result.suites[0].tests[0].outcome == "error"
+    (first, _) = result.suites[0].tests
+    assert (result.counts.errors, result.counts.scored_trials, first.score) == (1, 1, None)
+    assert (result.score, first.outcome) == (100, "error")
 
 
-def test_a_failed_verdict_fails_its_test_even_if_the_agent_erred():
-    """But not where the conversation broke off: there the agent may not have come to it."""
-    result = scorecard(
-        make_plan(TEST_A, TEST_B),
-        trial("failed", status="agent_error"),
-        trial("failed", "passed", status="failed"),
-    )
+def test_failed_verdict_fails_its_test_even_after_an_agent_error():
+    """But not if the conversation broke off: there the agent may not have come to it."""
+    broken_off = trial("failed", "passed", status="failed")
+    result = scorecard(make_plan(TEST_A, TEST_B), trial("failed", status="agent_error"), broken_off)
     assert [test.outcome for test in result.suites[0].tests] == ["failed", "error"]
     assert (result.counts.failed, result.counts.errors) == (1, 2)
 
 
-def test_an_expected_error_is_no_fault():
-    """Where the test has an `escalated_due_to_error` evaluation, the trial is sound, scored and can pass."""
+def test_expected_agent_error_is_valid_and_can_pass():
+    """If the test has an `escalated_due_to_error` evaluation."""
     result = scorecard(
         make_plan(TEST_A), trial("passed", status="agent_error", strict="escalated_due_to_error")
     )
@@ -77,7 +62,7 @@ WRONG = trial("failed", "failed", "passed", **WANTS_ERROR)
 
 
 @pytest.mark.parametrize("wrong", range(6))
-def test_a_test_that_wants_an_error_is_scored_by_all_its_trials(wrong):
+def test_test_that_expects_an_error_is_scored_by_all_its_trials(wrong):
     """A worse run has a lower score, and passes no floor that a better one misses."""
     trials = [*[WRONG] * wrong, *[RIGHT] * (5 - wrong)]
     plan = make_plan(TEST_A, loops=5)
@@ -104,23 +89,21 @@ def test_trials_decide_outcome_and_flakiness_of_a_test(trials, rate, passed, out
     assert (test.pass_rate, test.passed, test.outcome, test.flaky) == (rate, passed, outcome, flaky)
 
 
-def test_offline_leaves_judged_criteria_apart():
-    """With no judge on purpose they neither pass nor spoil a test; by accident they do."""
+def test_judged_criteria_are_ignored_offline_and_undecided_online():
     offline = scorecard(make_plan(TEST_A), trial("passed", "no_judge"), offline=True)
     online = scorecard(make_plan(TEST_A), trial("passed", "no_judge"))
     for counts, expected in ((offline.counts, (1, 0, 0)), (online.counts, (0, 1, 1))):
         assert (counts.passed, counts.errors, counts.undecided) == expected
 
 
-def test_trials_that_were_not_run_are_listed():
-    """None of them counts as anything else."""
+def test_trials_that_were_not_run_are_counted_separately():
     result = scorecard(make_plan(TEST_A, TEST_B, loops=2), trial("passed"), None, None, None)
     assert [(t.outcome, t.not_run) for t in result.suites[0].tests] == [("error", 1), ("not_run", 2)]
     assert (result.counts.not_run, result.counts.trials) == (3, 1)
 
 
-def test_groups():
-    """Categories and logic select findings, tags and difficulties tests; scores are means over tests."""
+def test_groups_have_the_mean_score_of_their_tests():
+    """Categories and logic select findings, tags and difficulties tests."""
     plan = make_plan(TEST_A | {"tags": ["x", "y"], "difficulty": "easy"}, TEST_B | {"tags": ["y"]})
     first = build.trial_result(
         findings=(
@@ -142,7 +125,7 @@ def test_groups():
     }
 
 
-def test_how_much_of_the_weight_was_decided():
+def test_decided_share_is_the_part_of_the_weight_with_a_verdict():
     """Tests weigh the same; trials that broke off decide nothing, and those left out do not count."""
     half = scorecard(make_plan(TEST_A), trial("passed*3", "judge_error*3"))
     assert (half.score, half.decided_share) == (100, 0.5)

@@ -48,15 +48,11 @@ def shown(heading, *row):
     return [float(cell.removesuffix("%")) / 100 for cell in found[len(row) :]]
 
 
-def test_the_agents_are_those_that_the_docs_describe():
-    """Their mean is what the true score of all tests is taken to be."""
+def test_simulated_agents_have_the_documented_scores():
     scores = [case.score for case in agent(30_000, Random(1))]
     assert abs(fmean(scores) - MEAN) <= 3 * stdev(scores) / sqrt(len(scores))
     assert f"Mean score {MEAN:.1f}." in TEXT
     assert stdev(scores) == pytest.approx(10.9, abs=0.3)
-
-
-# -- the tables of the docs: the figures behind the first cells of a row, and how often each was tried
 
 
 def _of_scores(times, size):
@@ -142,7 +138,7 @@ KEYS = {"score of tests × trials": 1, "gate on tests × trials": 1, "odds from 
 @pytest.mark.parametrize(
     ("heading", "cells"), [(heading, cells) for heading in TABLES for cells in table(heading, DOCS)]
 )
-def test_every_table_of_the_docs(heading, cells):
+def test_docs_tables_of_statistics_equal_the_simulation(heading, cells):
     """Figure by figure: the same dice come to the same, up to how a machine rounds."""
     figures, times = TABLES[heading]
     keys = cells[: KEYS.get(heading, 2)]
@@ -151,8 +147,7 @@ def test_every_table_of_the_docs(heading, cells):
 
 
 @pytest.mark.simulate
-def test_tests_or_trials_at_the_same_cost():
-    """Of both kinds of damage, as the docs say."""
+def test_documented_power_of_more_tests_equals_the_simulation():
     found = [
         proven(Setting(tests, trials, trials, times=10_000), harm)
         for harm in (spread, concentrated)
@@ -164,7 +159,7 @@ def test_tests_or_trials_at_the_same_cost():
 
 
 @pytest.mark.simulate
-def test_every_interval_of_a_change():
+def test_documented_coverage_of_change_intervals_equals_the_simulation():
     """Of 5, 8 and 20 tests, whatever the damage."""
     ranges = []
     for trials in (3, 1):
@@ -180,7 +175,7 @@ def test_every_interval_of_a_change():
 
 
 def test_text_on_stale_baselines_agrees_with_its_table():
-    """The text names figures of the table, here and on the page of rounds."""
+    """Here and on the page of rounds."""
     rows = [shown("called worse", "heavy", str(tests)) for tests in (8, 20, 40)]
     first = "{:.1f}, {:.1f} and {:.1f} %".format(*(100 * row[1] for row in rows))
     fragile = shown("called worse", "perfect", "20")
@@ -189,14 +184,11 @@ def test_text_on_stale_baselines_agrees_with_its_table():
     assert f"of 8, 20 and 40 tests fails in {first}" in " ".join(page("rounds.md").split())
 
 
-# -- part of them, at every change
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("tests", "trials"), [(5, 3), (8, 1), pytest.param(20, 3, marks=pytest.mark.simulate)]
 )
-def test_the_interval_of_a_score_holds_the_true_one(tests, trials):
+def test_score_interval_covers_the_true_score(tests, trials):
     """In 95 % of runs; the textbook's, which takes trials for independent, in fewer: it would be noticed."""
     held = covers(Setting(tests, trials, times=1_500))
     textbook = covers_if_trials_were_independent(Setting(tests, trials, times=500))
@@ -211,8 +203,8 @@ def test_the_interval_of_a_score_holds_the_true_one(tests, trials):
 @pytest.mark.parametrize(
     ("tests", "times"), [(8, 1_000), pytest.param(40, 1_000, marks=pytest.mark.simulate)]
 )
-def test_an_unchanged_agent_is_called_worse_in_one_comparison_of_twenty(tests, times):
-    """At most, whatever the number of tests; that its score is lower is a coin toss."""
+def test_unchanged_agent_is_called_worse_in_at_most_one_comparison_of_twenty(tests, times):
+    """That its score is lower is a coin toss."""
     setting = Setting(tests, times=times)
     alarms = proven(setting, unchanged)
     assert 0.03 <= alarms <= 0.05 + error(0.05, times) < 0.071
@@ -222,8 +214,7 @@ def test_an_unchanged_agent_is_called_worse_in_one_comparison_of_twenty(tests, t
 @pytest.mark.slow
 @pytest.mark.parametrize("tests", [8, 20])
 @pytest.mark.parametrize("damage", ["spread", "concentrated"])
-def test_drops_are_found_as_often_as_the_docs_say(damage, tests):
-    """And the score is lower, and lower by five points, as often."""
+def test_drops_are_found_as_often_as_documented(damage, tests):
     setting = Setting(tests, times=200)
     lower, five, found = shown("damage", damage, str(tests))
     assert abs(proven(setting, DAMAGES[damage]) - found) <= error(found, 200, 10_000)
@@ -236,23 +227,22 @@ def test_drops_are_found_as_often_as_the_docs_say(damage, tests):
     ("tests", "damage", "times"),
     [(8, "none", 600), (8, "spread", 600), (8, "concentrated", 600), (20, "concentrated", 400)],
 )
-def test_the_interval_of_a_change_holds_the_true_one(tests, damage, times):
+def test_change_interval_covers_the_true_change(tests, damage, times):
     """Of these very tests, in 95 % of comparisons."""
     assert abs(covers_change(Setting(tests, times=times), DAMAGES[damage]) - 0.95) <= error(0.95, times)
 
 
-def test_with_single_trials_the_interval_of_a_change_is_wider():
+def test_change_interval_of_single_trials_is_wider():
     """It asks of other tests too, so it holds the true change of these in more."""
     assert covers_change(Setting(8, 1, 1, times=1_000), concentrated) > 0.97
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("head", "base", "tests", "times"),
-    [(3, 3, 8, 300), (7, 3, 20, 200), (7, 7, 8, 100)],
+    ("head", "base", "tests", "times"), [(3, 3, 8, 300), (7, 3, 20, 200), (7, 7, 8, 100)]
 )
-def test_claims_of_single_tests(head, base, tests, times):
-    """Any false one in 5 % of comparisons at most; and they find what the docs say."""
+def test_claims_of_single_tests_are_rarely_false_and_found_as_documented(head, base, tests, times):
+    """Any false one in 5 % of comparisons at most."""
     setting = Setting(tests, head, base, times=times)
     false, found = shown("trials", f"{head} against {base}", str(tests))
     assert claims(setting, unchanged).any_false <= 0.05 + error(0.05, times)
@@ -262,7 +252,7 @@ def test_claims_of_single_tests(head, base, tests, times):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_harder_agents_have_the_mean_that_is_taken_for_true(kind):
+def test_logit_agents_have_their_stated_mean(kind):
     """Three standard errors of 3,000 tests."""
     scores = [case.score for case in KINDS[kind](3_000, Random(1))]
     assert abs(fmean(scores) - MEANS[kind]) <= 3 * stdev(scores) / sqrt(len(scores))
@@ -279,15 +269,14 @@ def test_harder_agents_have_the_mean_that_is_taken_for_true(kind):
         ("false claims", "perfect", "10", 100),
     ],
 )
-def test_harder_agents_come_to_what_the_docs_say(heading, kind, tests, times):
+def test_logit_agents_come_to_the_documented_figures(heading, kind, tests, times):
     """Part of each table, tried less often."""
     figures, full = TABLES[heading]
     for share, promised in zip(figures(times, kind, tests), shown(heading, kind, tests), strict=True):
         assert abs(share - promised) <= error(promised, times, full)
 
 
-def test_what_the_docs_say_of_harder_agents():
-    """What their tables show, which `make simulate` computes again."""
+def test_docs_tables_of_logit_agents_keep_the_promised_error_rates():
 
     def rows(heading):
         return [shown(heading, *cells[:2]) for cells in table(heading, DOCS)]
@@ -308,8 +297,7 @@ def test_what_the_docs_say_of_harder_agents():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("tests", "trials"), [(8, 1), (20, 3)])
-def test_how_often_an_unchanged_agent_fails_a_gate(tests, trials):
-    """The table by which one chooses."""
+def test_unchanged_agent_fails_a_gate_as_often_as_documented(tests, trials):
     setting = Setting(tests, trials, trials, times=500)
     two, five, ten, drop, newly = shown("gate on tests × trials", f"{tests} × {trials}")
     for by, promised in ((2, two), (5, five), (10, ten)):
@@ -320,14 +308,14 @@ def test_how_often_an_unchanged_agent_fails_a_gate(tests, trials):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("tests", "trials", "agents"), [(8, 3, 150)])
-def test_the_proposed_floor_is_seldom_missed(tests, trials, agents):
-    """In fewer than 8 % of further runs: 5 %, and what the recorded run had of luck."""
+def test_proposed_minimum_score_is_missed_in_few_further_runs(tests, trials, agents):
+    """In fewer than 8 %: 5 %, and what the recorded run had of luck."""
     missed = missing_proposed_floors(Setting(tests, trials, times=agents))
     assert abs(fmean(missed) - 0.06) <= 0.02 + 3 * stdev(missed) / sqrt(agents) < 0.06
 
 
 @pytest.mark.slow
-def test_odds_come_true():
+def test_odds_of_minimum_scores_agree_with_further_runs():
     """Of floors that are told to be missed in 2 to 40 % of runs, so many are, over all agents."""
     off = [
         fmean(one.odds - one.missed for one in close)
@@ -339,8 +327,8 @@ def test_odds_come_true():
 
 
 @pytest.mark.slow
-def test_odds_of_newly_failing_tests_come_true():
-    """Nearly: they are told a little lower than what happens."""
+def test_odds_of_newly_failing_tests_agree_with_further_runs():
+    """Nearly: they are a little lower than what happens."""
     texts, happens = odds_of_newly_failing(Setting(8, times=60)), newly_failing(Setting(8, times=1_000))
     assert fmean(texts) <= happens + 3 * stdev(texts) / 8
     assert abs(fmean(texts) - happens) <= 0.05 + 3 * stdev(texts) / 8

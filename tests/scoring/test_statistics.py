@@ -42,11 +42,11 @@ POINTS = st.floats(0, 100)
 
 
 def pairs_of(trials, *, most):
-    side = st.lists(SCORES, min_size=1, max_size=trials).map(tuple)
-    return st.lists(st.builds(ScorePair, side, side), min_size=1, max_size=most)
+    scores = st.lists(SCORES, min_size=1, max_size=trials).map(tuple)
+    return st.lists(st.builds(ScorePair, scores, scores), min_size=1, max_size=most)
 
 
-def arranged(pairs):
+def p_by_definition(pairs):
     """The permutation test by its definition: every arrangement of the whole run, in exact fractions."""
 
     def changes(pair):
@@ -61,7 +61,7 @@ def arranged(pairs):
     return Fraction(sum(run <= seen for run in runs), len(runs))
 
 
-def counted(pairs):
+def p_by_counting(pairs):
     """The same of many tests with whole scores and equal sides: how often each sum comes up."""
     sums, seen = Counter({0: 1}), 0
     for pair in pairs:
@@ -84,86 +84,64 @@ def noisy(tests, trials, *, seed=1, worse=0.0, step=0.0):
     """Tests whose scores take any value, or multiples of a step; those of the head may be worse."""
     rng = Random(seed)
 
-    def played(middle):
+    def scores_around(middle):
         scores = [min(100.0, max(0.0, rng.gauss(middle, 15))) for _ in range(trials)]
         return tuple(round(score / step) * step if step else score for score in scores)
 
-    return [ScorePair(played(70 - worse), played(70)) for _ in range(tests)]
+    return [ScorePair(scores_around(70 - worse), scores_around(70)) for _ in range(tests)]
 
 
 def p(*pairs, **options):
     return chance_of_drop([ScorePair(*pair) for pair in pairs], "seed", **options).p
 
 
-def test_one_test_that_lost_everything():
-    """Of the 20 ways to call three of six trials head, one is as bad as what was seen."""
-    assert p(((0, 0, 0), (100, 100, 100))) == 1 / 20
+LOST = ((0, 0, 0), (100, 100, 100))
 
 
-def test_two_tests_that_lost_everything():
-    """1 of 20 in each: 1 of 400 together."""
-    assert p(((0, 0, 0), (100, 100, 100)), ((0, 0, 0), (100, 100, 100))) == 0.0025
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        # Of the 20 ways to call three of six trials head, one is as bad as what was seen.
+        pytest.param([LOST], 1 / 20, id="one test lost all"),
+        pytest.param([LOST, LOST], 1 / 400, id="two tests lost all"),
+        # Two trials of five are called head: of ten ways, three take two of the three 50s.
+        pytest.param([((50, 50), (100, 100, 50))], 3 / 10, id="sides of different size"),
+        # 0 and 50 against 50 and 100: of six ways, two call 0 and a 50 head, and none is lower.
+        pytest.param([((0, 50), (50, 100))], 2 / 6, id="ties count"),
+        # Five changes, all down: of 32 ways to give them signs, one.
+        pytest.param([((50 - drop,), (50,)) for drop in (1, 5, 10, 20, 3)], 1 / 32, id="sign-flip test"),
+        # -10, -20, +5 are -25 together; of eight ways to give signs, only these and -35 are as low.
+        pytest.param([((40,), (50,)), ((30,), (50,)), ((55,), (50,))], 2 / 8, id="one rise among drops"),
+        # -0.3 + 0.2 + 0.1 ties with 0.3 - 0.2 - 0.1, and of the eight ways three are lower.
+        pytest.param([((0,), (0.3,)), ((0.2,), (0,)), ((0.1,), (0,))], 5 / 8, id="tie of binary fractions"),
+        pytest.param([((100, 100), (100, 100)), ((50,), (50,))], 1, id="no variation"),
+        pytest.param([LOST[::-1]], 1, id="a rise: the test is one-sided"),
+    ],
+)
+def test_p_of_small_runs_equals_hand_count(pairs, expected):
+    assert p(*pairs) == expected
 
 
-def test_sides_of_different_size():
-    """Two trials of five are called head: of ten ways, three take two of the three 50s."""
-    assert p(((50, 50), (100, 100, 50))) == 3 / 10
-
-
-def test_ties_count():
-    """0 and 50 against 50 and 100: of six ways, two call 0 and a 50 head, and none is lower."""
-    assert p(((0, 50), (50, 100))) == 2 / 6
-
-
-def test_with_one_trial_it_is_the_sign_flip_test():
-    """Five changes, all down: of 32 ways to give them signs, one."""
-    assert p(*[((50 - drop,), (50,)) for drop in (1, 5, 10, 20, 3)]) == 1 / 32
-
-
-def test_a_rise_among_drops():
-    """-10, -20, +5 are -25 together; of eight ways to give signs, only these and -35 are as low."""
-    assert p(((40,), (50,)), ((30,), (50,)), ((55,), (50,))) == 2 / 8
-
-
-def test_sums_that_binary_numbers_miss_are_ties():
-    """-0.3 + 0.2 + 0.1 ties with 0.3 - 0.2 - 0.1, and of the eight ways three are lower."""
-    assert p(((0,), (0.3,)), ((0.2,), (0,)), ((0.1,), (0,))) == 5 / 8
-
-
-def test_without_variation_nothing_is_estimated():
-    """Every arrangement is what was seen."""
-    assert p(((100, 100), (100, 100)), ((50,), (50,))) == 1
-
-
-def test_a_rise_is_no_drop():
-    """The test is one-sided."""
-    assert p(((100, 100, 100), (0, 0, 0))) == 1
-
-
-def test_nothing_paired():
-    """Is no number, rather than some."""
-    assert chance_of_drop([], "seed") is None
-    assert spread_of([], 5) is None
+def test_statistics_of_no_pairs_are_none():
+    assert (chance_of_drop([], "seed"), spread_of([], 5), mean_interval([])) == (None, None, None)
     assert proven_drops([], "seed") == ()
-    assert mean_interval([]) is None
 
 
 @settings(max_examples=examples(60))
 @given(pairs_of(3, most=3))
-def test_it_is_what_its_definition_says(pairs):
-    """However many trials each side has."""
+def test_p_equals_exact_permutation_test(pairs):
     chance = chance_of_drop(pairs, "seed")
     assert chance.test == "enumerated"
-    assert chance.p == pytest.approx(float(arranged(pairs)), abs=1e-12)
+    assert chance.p == pytest.approx(float(p_by_definition(pairs)), abs=1e-12)
     assert chance.p >= chance.smallest
 
 
 def test_one_broken_test_of_many_is_proven():
     """1 of 20, to the digit and whatever the run's id: the others do not vary, and nothing is drawn."""
-    broken, held = ScorePair((0,) * 3, (100,) * 3), ScorePair((100,) * 3, (100,) * 3)
+    steady = ScorePair((100,) * 3, (100,) * 3)
     for tests in (1, 5, 24, 300):
         for seed in "abc":
-            result = chance_of_drop([broken, *[held] * (tests - 1)], seed)
+            result = chance_of_drop([ScorePair(*LOST), *[steady] * (tests - 1)], seed)
             assert (result.p, result.test) == (0.05, "enumerated")
 
 
@@ -172,21 +150,21 @@ THIRDS = st.sampled_from([Fraction(100 * part, whole) for whole in (1, 3, 7) for
 
 @settings(max_examples=examples(80))
 @given(st.lists(st.tuples(*[st.lists(THIRDS, min_size=1, max_size=2)] * 2), min_size=1, max_size=4))
-def test_ties_of_thirds_and_sevenths_are_ties(sides):
-    """Against exact fractions: binary numbers have neither, nor has the grid on which changes are summed."""
+def test_thirds_and_sevenths_tie_exactly(sides):
+    """Binary numbers have neither, nor has the grid on which changes are summed."""
     exact = [ScorePair(tuple(head), tuple(base)) for head, base in sides]
     rounded = [ScorePair(tuple(map(float, pair.head)), tuple(map(float, pair.base))) for pair in exact]
-    assert chance_of_drop(rounded, "seed").p == pytest.approx(float(arranged(exact)), abs=1e-12)
+    assert chance_of_drop(rounded, "seed").p == pytest.approx(float(p_by_definition(exact)), abs=1e-12)
 
 
-def test_many_thirds_add_up_to_ties():
+def test_sums_of_many_thirds_tie_exactly():
     """Thirty changes by a third and thirty back are no change: p is that of a fair coin's 60 tosses."""
     expected = sum(math.comb(60, ups) for ups in range(31)) / 2**60
     assert p(*[((100 / 3,), (200 / 3,)), ((200 / 3,), (100 / 3,))] * 30) == pytest.approx(expected, abs=1e-12)
 
 
-def test_enumerated_p_agrees_with_a_long_draw():
-    """24 tests of three trials have 1e31 arrangements; shuffled here 10,000 times."""
+def test_enumerated_p_agrees_with_ten_thousand_shuffles():
+    """24 tests of three trials have 1e31 arrangements."""
     pairs, rng = noisy(24, 3, worse=3, step=10), Random(7)
     result = chance_of_drop(pairs, "seed")
     seen = sum(sum(pair.head) for pair in pairs)
@@ -194,17 +172,17 @@ def test_enumerated_p_agrees_with_a_long_draw():
         sum(sum(rng.sample((*pair.head, *pair.base), 3)) for pair in pairs) <= seen for _ in range(10_000)
     )
     assert result.test == "enumerated"
-    assert result.p == pytest.approx(counted(pairs), abs=1e-12)
+    assert result.p == pytest.approx(p_by_counting(pairs), abs=1e-12)
     assert abs(result.p - low / 10_000) <= 4 * math.sqrt(result.p * (1 - result.p) / 10_000)
 
 
 @pytest.mark.parametrize(
     ("tests", "trials", "worse"), [(30, 3, 2), (1, 10, 10), pytest.param(4, 25, 3, marks=pytest.mark.slow)]
 )
-def test_drawn_arrangements_agree_with_all(tests, trials, worse):
+def test_drawn_p_agrees_with_exact_p(tests, trials, worse):
     """Also of big pools, where one set of draws is dealt to all tests."""
     pairs = noisy(tests, trials, worse=worse, step=1)
-    chance, exact = chance_of_drop(pairs, "seed"), counted(pairs)
+    chance, exact = chance_of_drop(pairs, "seed"), p_by_counting(pairs)
     assert chance.test == "drawn"
     assert chance.smallest == 1 / 10_000
     assert 0.001 < exact < 0.6
@@ -212,11 +190,10 @@ def test_drawn_arrangements_agree_with_all(tests, trials, worse):
 
 
 @pytest.mark.parametrize(
-    "times",
-    [pytest.param(100, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.simulate)],
+    "times", [pytest.param(100, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.simulate)]
 )
-def test_big_pools_keep_the_level(times):
-    """Ten trials a side that nothing tells apart: a p of 0.05 or less comes in one comparison of twenty."""
+def test_drawn_p_keeps_the_error_rate(times):
+    """Ten trials a side of equal agents: a p of 0.05 or less comes in one comparison of twenty."""
     texts = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(times)]
     assert {chance.test for chance in texts} == {"drawn"}
     for level in (0.05, 0.25):
@@ -224,7 +201,7 @@ def test_big_pools_keep_the_level(times):
         assert abs(found - level) <= 3 * math.sqrt(level * (1 - level) / times)
 
 
-def test_a_drawn_p_is_never_zero():
+def test_drawn_p_is_never_zero():
     """What was seen is one of the arrangements: (1 + none) / (1 + draws)."""
     lost = [ScorePair((0,) * 10, (100,) * 10)] * 5
     assert chance_of_drop(lost, "seed") == statistics.Chance(1 / 10_000, "drawn", 1 / 10_000)
@@ -232,7 +209,7 @@ def test_a_drawn_p_is_never_zero():
 
 
 @pytest.mark.parametrize(("worse", "drawn"), [(4, 9_999), (5, 99_990), (6, 9_999)])
-def test_near_the_limit_ten_times_as_many_are_drawn(worse, drawn):
+def test_ten_times_as_many_arrangements_are_drawn_near_the_limit(worse, drawn):
     """Where the error of drawing could decide: a p between 0.03 and 0.07."""
     chance = chance_of_drop(noisy(12, 3, worse=worse), "seed")
     assert (0.03 < chance.p < 0.07) == (drawn == 99_990)
@@ -240,8 +217,8 @@ def test_near_the_limit_ten_times_as_many_are_drawn(worse, drawn):
 
 
 @pytest.mark.parametrize("draws", [99, pytest.param(300, marks=pytest.mark.slow)])
-def test_p_never_rises_on_the_way_down(draws):
-    """Score by score lower, through where ten times as many are drawn: and few draws err the most."""
+def test_p_never_rises_while_scores_fall(draws):
+    """Through where ten times as many are drawn: and few draws err the most."""
     close = 0
     for seed in range(12):
         pairs, found = noisy(8, 3, seed=seed), []
@@ -253,7 +230,7 @@ def test_p_never_rises_on_the_way_down(draws):
     assert close >= 6
 
 
-def test_a_worse_verdict_opens_no_gate_because_p_is_drawn():
+def test_lower_score_keeps_p_below_the_limit_if_p_becomes_drawn():
     """Scores so fine that not all arrangements can be counted any more; 9,999 draws gave a p of 0.0502."""
     held, lowered = (ScorePair(head, (100.0,) * 3) for head in ((100.0,) * 3, (99.999, 99.998, 99.996)))
     few = noisy(4, 3, seed=41, worse=10)
@@ -266,24 +243,19 @@ def test_a_worse_verdict_opens_no_gate_because_p_is_drawn():
 DOZEN = noisy(12, 3, worse=3)
 
 
-def test_the_seed_decides_what_is_drawn():
-    """The same one gives the same p, another one differs by no more than drawing does."""
-    first, other = chance_of_drop(DOZEN, "one").p, chance_of_drop(DOZEN, "two").p
+def test_drawn_p_depends_on_seed_and_order_no_more_than_its_error():
+    """Arrangements are drawn by the tests' places; where all are enumerated, order matters not at all."""
+    first = chance_of_drop(DOZEN, "one").p
     assert chance_of_drop(DOZEN, "one").p == first
-    assert 0 < abs(first - other) < 6 * math.sqrt(first * (1 - first) / 9_999)
-
-
-def test_the_order_of_tests_matters_no_more_than_the_seed():
-    """Where arrangements are drawn, they are by the tests' places; where all are looked at, not at all."""
-    first, turned = chance_of_drop(DOZEN, "seed").p, chance_of_drop(DOZEN[::-1], "seed").p
-    assert abs(first - turned) < 6 * math.sqrt(first * (1 - first) / 9_999)
-    few = DOZEN[:4]
-    assert chance_of_drop(few, "seed") == chance_of_drop(few[::-1], "other")
+    error = 6 * math.sqrt(first * (1 - first) / 9_999)
+    assert 0 < abs(first - chance_of_drop(DOZEN, "two").p) < error
+    assert abs(first - chance_of_drop(DOZEN[::-1], "one").p) < error
+    assert chance_of_drop(DOZEN[:4], "seed") == chance_of_drop(DOZEN[3::-1], "other")
 
 
 @settings(max_examples=examples(60))
 @given(pairs_of(3, most=9), st.data())
-def test_a_lower_score_never_makes_a_drop_less_likely(pairs, data):
+def test_lower_score_never_raises_p(pairs, data):
     """The law behind the gate's: nothing that counts as failed opens it. Drawn or not, to the last digit."""
     place = data.draw(st.integers(0, len(pairs) - 1))
     pair = pairs[place]
@@ -292,14 +264,13 @@ def test_a_lower_score_never_makes_a_drop_less_likely(pairs, data):
     head[trial] = data.draw(st.floats(0, head[trial]))
     lower = [*pairs[:place], ScorePair(tuple(head), pair.base), *pairs[place + 1 :]]
     before, after = (chance_of_drop(run, "seed", draws=300) for run in (pairs, lower))
-    # What is counted and what is drawn differ by what drawing errs.
+    # What is p_by_counting and what is drawn differ by what drawing errs.
     assert after.p <= before.p or after.test != before.test
 
 
 @settings(max_examples=examples(60))
 @given(pairs_of(3, most=4), st.data())
 def test_slightly_lower_scores_never_raise_an_enumerated_p(pairs, data):
-    """Whatever the grid makes of it."""
     place = data.draw(st.integers(0, len(pairs) - 1))
     head, by = pairs[place].head, data.draw(st.floats(0, 0.00001))
     lower = [*pairs]
@@ -309,7 +280,7 @@ def test_slightly_lower_scores_never_raise_an_enumerated_p(pairs, data):
     assert after.p <= before.p
 
 
-def test_a_test_that_begins_to_vary_moves_no_others_draws():
+def test_newly_varying_test_changes_no_draws_of_others():
     """Where nothing varies nothing is drawn; lowered by a hair it is, and p does not rise."""
     held, lowered = ScorePair((100.0,) * 3, (100.0,) * 3), ScorePair((99.999, 100.0, 100.0), (100.0,) * 3)
     for seed in "abcdefghij":
@@ -320,23 +291,23 @@ def test_a_test_that_begins_to_vary_moves_no_others_draws():
 
 @settings(max_examples=examples(40))
 @given(pairs_of(4, most=6))
-def test_chances_are_chances(pairs):
-    """Above 0, at most 1, and no smaller than so many trials can give."""
+def test_p_lies_between_the_smallest_possible_and_one(pairs):
     chance = chance_of_drop(pairs, "seed", draws=200)
     assert 0 < chance.smallest <= chance.p <= 1
 
 
-def test_a_test_that_fell_far_is_proven():
+def test_dropped_test_is_proven_if_its_trials_suffice():
     """Seven trials of 0 against five of 100: 1 of 792. Tests that could never be proven cost it nothing."""
-    fell = ScorePair((0,) * 7, (100,) * 5)
-    held = ScorePair((100,) * 6 + (0,), (100,) * 4 + (0,))
-    items = proven_drops([held, fell, held, held], "seed")
-    assert items[1] == pytest.approx(1 / 792)
+    fell, held = ScorePair((0,) * 7, (100,) * 5), ScorePair((100,) * 6 + (0,), (100,) * 4 + (0,))
     # Two lost trials of twelve are both the head's in 21 of 66 ways, at worst.
-    assert (items[0], items[2], items[3]) == (None, None, None)
+    assert proven_drops([held, fell, held, held], "seed") == (None, pytest.approx(1 / 792), None, None)
+    # 1 of 20 is just enough where no other test could have shown anything, and not where one could.
+    fell, held = ScorePair(*LOST), ScorePair((100, 100, 100), (100, 100, 100))
+    assert proven_drops([fell, held, held], "seed") == (1 / 20, None, None)
+    assert proven_drops([fell, fell], "seed") == (None, None)
 
 
-def test_holm_lets_the_second_follow_the_first():
+def test_p_of_single_tests_is_adjusted_by_holm():
     """Of two tests that could show something the smaller p is doubled; the other only stays no smaller."""
     fell, further = ScorePair((0,) * 4, (100,) * 4), ScorePair((0,) * 5, (100,) * 5)
     assert proven_drops([fell, fell], "seed") == pytest.approx((2 / 70, 2 / 70))
@@ -346,33 +317,19 @@ def test_holm_lets_the_second_follow_the_first():
     assert proven_drops([fell, part], "seed") == (pytest.approx(1 / 70), None)
 
 
-def test_three_trials_a_side_prove_one_test_at_most():
-    """1 of 20 is just enough where no other test could have shown anything, and not where one could."""
-    fell = ScorePair((0, 0, 0), (100, 100, 100))
-    held = ScorePair((100, 100, 100), (100, 100, 100))
-    assert proven_drops([fell, held, held], "seed") == (1 / 20, None, None)
-    assert proven_drops([fell, fell], "seed") == (None, None)
-
-
-def test_a_single_tests_p_is_never_zero_where_it_is_drawn():
-    """40 trials against 40 have 1e23 arrangements, of which 9,999 are looked at beside what was seen."""
-    fell = ScorePair(
-        tuple(trial**1.5 / 10 for trial in range(40)), tuple(99 + trial / 77 for trial in range(40))
-    )
+def test_p_of_a_single_test_with_forty_trials_is_never_zero():
+    """40 trials against 40 have 1e23 arrangements: 9,999 are drawn, unless few different scores occur."""
+    head, base = zip(*((trial**1.5 / 10, 99 + trial / 77) for trial in range(40)), strict=True)
+    fell = ScorePair(head, base)
     assert proven_drops([fell], "seed") == (1 / 10_000,)
     assert proven_drops([fell] * 3, "seed") == pytest.approx((3 / 10_000,) * 3)
-
-
-def test_many_trials_of_few_scores_are_counted():
-    """Arrangements that are alike are one step, however many they are."""
-    fell = ScorePair((0,) * 40, (100,) * 40)
-    assert proven_drops([fell], "seed") == pytest.approx((1 / math.comb(80, 40),))
+    alike = ScorePair((0,) * 40, (100,) * 40)
+    assert proven_drops([alike], "seed") == pytest.approx((1 / math.comb(80, 40),))
 
 
 @settings(max_examples=examples(40))
 @given(pairs_of(4, most=4))
-def test_claims_of_single_tests_are_never_bolder_than_their_own_test(pairs):
-    """Adjusting for the number of tests only raises p."""
+def test_adjusted_p_is_never_smaller_than_the_tests_own(pairs):
     for pair, result in zip(pairs, proven_drops(pairs, "seed"), strict=True):
         assert result is None or 1 >= result >= chance_of_drop([pair], "seed").p - 1e-12
 
@@ -381,14 +338,13 @@ def test_claims_of_single_tests_are_never_bolder_than_their_own_test(pairs):
     ("passed", "of", "low", "high"),
     [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)],
 )
-def test_wilsons_interval_against_published_values(passed, of, low, high):
+def test_wilson_interval_equals_published_values(passed, of, low, high):
     """Newcombe, Two-sided confidence intervals for the single proportion, 1998, table I, method 3."""
-    found = [wilson(passed / of, of, z) for z in (-Z, Z)]
-    assert found == pytest.approx([low, high], abs=0.00005)
+    assert [wilson(passed / of, of, z) for z in (-Z, Z)] == pytest.approx([low, high], abs=0.00005)
 
 
 @given(st.floats(0, 1), st.floats(1, 1000))
-def test_wilsons_bounds_are_where_the_score_test_just_holds(share, n):
+def test_wilson_bounds_satisfy_the_score_test(share, n):
     """The definition: from a bound, what was seen lies z standard errors of that bound away."""
     for z in (-Z, Z):
         bound = wilson(share, n, z)
@@ -407,27 +363,22 @@ def test_wilsons_bounds_are_where_the_score_test_just_holds(share, n):
         ([50], 5.46, 94.54),
     ],
 )
-def test_the_interval_of_a_score_where_nothing_is_known_of_its_spread(means, low, high):
-    """Each test is then a yes or no, the most that it can vary."""
-    found = mean_interval(means)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.005)
+def test_score_interval_without_known_spread_treats_tests_as_binary(means, low, high):
+    bounds = mean_interval(means)
+    assert (bounds.low, bounds.high) == pytest.approx((low, high), abs=0.005)
 
 
-def test_the_interval_of_a_score_by_its_formula():
+def test_score_interval_equals_its_formula():
     """Means 60, 80, 100, 100: worked out step by step."""
-    means, n = [60, 80, 100, 100], 4
-    share = 0.85
+    z, share = 1.959964, 0.85
     squared_error = (0.25**2 + 0.05**2 + 0.15**2 + 0.15**2) / 3 / 4  # 0.009166...
-    n_eff = share * (1 - share) / squared_error * (1.959964 / 3.182446) ** 2  # 5.275
-    centre = (share + 1.959964**2 / (2 * n_eff)) / (1 + 1.959964**2 / n_eff)
-    half = (
-        1.959964
-        * math.sqrt(share * (1 - share) / n_eff + 1.959964**2 / (4 * n_eff**2))
-        / (1 + 1.959964**2 / n_eff)
+    n_eff = share * (1 - share) / squared_error * (z / 3.182446) ** 2  # 5.275
+    center = (share + z**2 / (2 * n_eff)) / (1 + z**2 / n_eff)
+    half = z * math.sqrt(share * (1 - share) / n_eff + z**2 / (4 * n_eff**2)) / (1 + z**2 / n_eff)
+    bounds = mean_interval([60, 80, 100, 100])
+    assert (bounds.low, bounds.high) == pytest.approx(
+        (100 * (center - half), 100 * (center + half)), abs=1e-4
     )
-    found = mean_interval(means)
-    assert n == len(means)
-    assert (found.low, found.high) == pytest.approx((100 * (centre - half), 100 * (centre + half)), abs=1e-4)
 
 
 @given(st.lists(POINTS, min_size=1, max_size=30))
@@ -435,8 +386,7 @@ def test_the_interval_of_a_score_by_its_formula():
 @example([0.0, 5e-324])
 @example([100.0] * 29 + [0.0])
 @example([0.0, 100.0])
-def test_the_interval_of_a_score_holds_it(means):
-    """Inside 0 to 100, with room, and whatever the order of tests."""
+def test_score_interval_contains_the_score_in_any_order_of_tests(means):
     found = mean_interval(means)
     assert 0 <= found.low <= fmean(means) + 1e-9
     assert fmean(means) - 1e-9 <= found.high <= 100
@@ -445,61 +395,34 @@ def test_the_interval_of_a_score_holds_it(means):
     assert (turned.low, turned.high) == pytest.approx((found.low, found.high), abs=1e-6)
 
 
-@each_row(
-    ("freedom", "quantile"),
-    [
-        (1, 12.706),
-        (2, 4.303),
-        (3, 3.182),
-        (4, 2.776),
-        (5, 2.571),
-        (7, 2.365),
-        (10, 2.228),
-        (16, 2.120),
-        (19, 2.093),
-        (30, 2.042),
-        (39, 2.023),
-        (60, 2.000),
-        (99, 1.984),
-        (100, 1.984),
-        (120, 1.980),
-        (1000, 1.962),
-        (100_000, 1.960),
-    ],
-)
-def test_quantiles_of_students_t(freedom, quantile):
-    """Against the table that every textbook prints, 0.975 one-sided."""
-    assert t_quantile(freedom) == pytest.approx(quantile, abs=0.0005)
+T_QUANTILES = {
+    1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 7: 2.365, 10: 2.228, 16: 2.120, 19: 2.093, 30: 2.042,
+    39: 2.023, 60: 2.000, 99: 1.984, 100: 1.984, 120: 1.980, 1000: 1.962, 100_000: 1.960,
+}  # fmt: skip
 
 
-def test_quantiles_of_students_t_where_the_formula_changes():
-    """No step between 99 and 100."""
+def test_students_t_quantiles_equal_the_textbook_table():
+    """0.975 one-sided; and no step between 99 and 100, where the formula changes."""
+    for freedom, quantile in T_QUANTILES.items():
+        assert t_quantile(freedom) == pytest.approx(quantile, abs=0.0005)
     assert t_quantile(98) > t_quantile(99) > t_quantile(100) > t_quantile(101)
     assert t_quantile(99) - t_quantile(100) == pytest.approx(t_quantile(100) - t_quantile(101), rel=0.05)
 
 
-ALL_COUNTS = [
-    (trials, passed, k)
-    for trials in range(1, 7)
-    for passed in range(trials + 1)
-    for k in range(1, trials + 1)
-]
+COUNTS = [(n, passed, k) for n in range(1, 7) for passed in range(n + 1) for k in range(1, n + 1)]
 
 
-@each_row(("trials", "passed", "k"), ALL_COUNTS)
-def test_passing_some_and_all_of_k_by_brute_force(trials, passed, k):
+@each_row(("trials", "passed", "k"), COUNTS)
+def test_pass_at_k_and_pass_hat_k_equal_brute_force(trials, passed, k):
     """Over all ways to take k of the trials; pass@k also by the product of the Codex paper."""
-    outcomes = [place < passed for place in range(trials)]
-    taken = list(combinations(outcomes, k))
-    assert pass_at_k(trials, passed, k) == pytest.approx(fmean(map(any, taken)))
+    taken = list(combinations([place < passed for place in range(trials)], k))
+    failed = trials - passed
+    missed = math.prod(1 - k / i for i in range(failed + 1, trials + 1)) if failed >= k else 0
+    assert pass_at_k(trials, passed, k) == pytest.approx(fmean(map(any, taken))) == pytest.approx(1 - missed)
     assert pass_hat_k(trials, passed, k) == pytest.approx(fmean(map(all, taken)))
-    missed = (
-        math.prod(1 - k / i for i in range(trials - passed + 1, trials + 1)) if trials - passed >= k else 0
-    )
-    assert pass_at_k(trials, passed, k) == pytest.approx(1 - missed)
 
 
-def test_the_spread_of_a_change_by_hand():
+def test_spread_of_a_change_equals_hand_computation():
     """Two tests of two trials: variances 200, 0, 50, 50, their mean 75, each drawn towards it."""
     pairs = [ScorePair((60, 80), (100, 100)), ScorePair((50, 60), (70, 80))]
     # (1 * own + 2 * 75) / 3, two trials each, over two tests squared.
@@ -514,18 +437,16 @@ def test_the_spread_of_a_change_by_hand():
     assert spread.detectable == pytest.approx((1.644854 + 0.841621) * math.sqrt(expected), abs=1e-4)
 
 
-def test_the_spread_of_single_trials_by_hand():
+def test_spread_of_single_trials_equals_the_paired_t():
     """The paired t of the textbook: changes -10, -20, 0 have variance 100, over three tests."""
-    spread = spread_of(
-        [ScorePair((40,), (50,)), ScorePair((30,), (50,)), ScorePair((50,), (50,))], criteria=5
-    )
+    spread = spread_of([ScorePair((score,), (50,)) for score in (40, 30, 50)], criteria=5)
     assert (spread.variance, spread.freedom, spread.trial_variance) == pytest.approx((100 / 3, 2, 50))
 
 
 @pytest.mark.parametrize("score", [0, 100])
 @pytest.mark.parametrize("trials", [1, 3])
-def test_a_record_without_a_flaw_leaves_some_doubt(score, trials):
-    """Where nothing was seen to vary: as if of two more trials one had lost one criterion."""
+def test_spread_of_constant_scores_is_never_zero(score, trials):
+    """As if of two more trials one had lost one criterion."""
     pairs = [ScorePair((score,) * trials, (score,) * trials)] * 5
     spread = spread_of(pairs, criteria=5)
     share = 1 / (5 * 2 * trials + 2)
@@ -535,47 +456,31 @@ def test_a_record_without_a_flaw_leaves_some_doubt(score, trials):
 
 
 def test_one_pair_of_single_trials_has_no_spread():
-    """There is nothing to tell it from; with more trials there is."""
+    """With more trials there is one."""
     assert spread_of([ScorePair((50,), (100,))], 5) is None
     assert spread_of([ScorePair((50, 50, 50), (100,))], 5) is None
     assert spread_of([ScorePair((50, 60), (100, 100))], 5).freedom == 2
 
 
-def test_the_trials_that_would_be_needed():
-    """2 * 400 * 2.4865² / (8 * 5²), rounded up."""
+def test_trials_needed_equal_hand_computation_up_to_a_thousand():
+    """2 * 400 * 2.4865² / (8 * 5²), rounded up; / 8 is 618.26 trials at one point, 1,000 at 0.7863."""
     spread = statistics.MeanSpread(variance=10, freedom=32, trial_variance=400, estimated_from="trials")
-    assert spread.trials_needed(drop=5, tests=8) == 25
-    assert spread.trials_needed(drop=100, tests=8) == 1
+    for drop, trials in [(5, 25), (100, 1), (0.7864, 1_000), (0.7862, None), (1e-200, None)]:
+        assert spread.trials_needed(drop=drop, tests=8) == trials
     # With so many the smallest drop that is seen is that drop.
     assert 2.4865 * math.sqrt(2 * 400 / 25 / 8) <= 5 < 2.4865 * math.sqrt(2 * 400 / 24 / 8)
-
-
-def test_a_drop_of_next_to_nothing_needs_more_trials_than_anybody_plays():
-    """A weight may be tiny. 2 * 400 * 2.4865² / 8 is 618.26 trials at one point, 1,000 at 0.7863."""
-    spread = statistics.MeanSpread(variance=10, freedom=32, trial_variance=400, estimated_from="trials")
-    assert spread.trials_needed(drop=0.7864, tests=8) == 1_000
-    assert spread.trials_needed(drop=0.7862, tests=8) is None
-    assert spread.trials_needed(drop=1e-200, tests=8) is None
 
 
 @each_row(
     ("trials", "tests", "fewest"),
     [
-        # 2 arrangements each: 32 are the first to be 20 or more.
-        (1, 8, 5),
-        (1, 5, 5),
-        (1, 4, None),
-        # 6 each: 36.
-        (2, 8, 2),
-        (2, 1, None),
-        # 20.
-        (3, 24, 1),
-        (3, 1, 1),
-        (1, 0, None),
+        *[(1, 8, 5), (1, 5, 5), (1, 4, None)],  # 2 arrangements each: 32 are the first to be 20 or more
+        *[(2, 8, 2), (2, 1, None)],  # 6 each: 36
+        *[(3, 24, 1), (3, 1, 1), (1, 0, None)],  # 20
     ],
 )
-def test_how_many_tests_must_break(trials, tests, fewest):
-    """And that so many do: their p is 0.05 or less, and that of one fewer is not."""
+def test_fewest_broken_tests_that_prove_a_drop(trials, tests, fewest):
+    """With so many broken p is 0.05 or less, and with one fewer it is not."""
     held, broken = (((score,) * trials, (100,) * trials) for score in (100, 0))
     assert fewest_broken([ScorePair(*held)] * tests) == fewest
     if fewest:
@@ -583,29 +488,23 @@ def test_how_many_tests_must_break(trials, tests, fewest):
         assert fewest == 1 or p(*[broken] * (fewest - 1), *[held] * (tests - fewest + 1)) > ALPHA
 
 
-def test_the_tests_with_most_trials_prove_with_fewest():
-    """A test of 3 against 3 among tests of 1 against 1 is enough by itself."""
+def test_one_broken_test_of_enough_trials_proves_a_drop():
+    """A test of 3 against 3 among single trials; 600 can be arranged in more ways than a float can count."""
     assert fewest_broken([ScorePair((1,), (1,))] * 3 + [ScorePair((1,) * 3, (1,) * 3)]) == 1
-
-
-def test_of_many_trials_of_one_test_one_is_enough():
-    """They can be arranged in more ways than a float can count."""
     assert fewest_broken([ScorePair((0,) * 600, (100,) * 600)]) == 1
 
 
 def test_spread_is_estimated_from_trials_or_else_tests():
     """Trials, where each side has half as many degrees of freedom as there are tests; else tests."""
     one, several = ScorePair((50,), (60,)), ScorePair((50, 60), (60, 80))
-    assert spread_of([one, several], 5).estimated_from == "trials"
-    assert spread_of([one, one, several], 5).estimated_from == "tests"
-    assert spread_of([one, one], 5).estimated_from == "tests"
-    assert spread_of([ScorePair((50, 60), (60,)), one], 5).estimated_from == "tests"
-    many = ScorePair((50, 60, 70), (60, 80, 70))
-    assert spread_of([one, one, one, many], 5).estimated_from == "trials"
-    assert spread_of([one, one, one, one, many], 5).estimated_from == "tests"
+    uneven, many = ScorePair((50, 60), (60,)), ScorePair((50, 60, 70), (60, 80, 70))
+    for pairs in ([one, several], [one, one, one, many]):
+        assert spread_of(pairs, 5).estimated_from == "trials"
+    for pairs in ([one, one, several], [one, one], [uneven, one], [one, one, one, one, many]):
+        assert spread_of(pairs, 5).estimated_from == "tests"
 
 
-def test_a_single_test_with_two_trials_is_not_the_noise_of_all():
+def test_one_test_with_two_trials_does_not_set_the_spread_of_all():
     """It happens not to vary, and the others fell by 0 to 56 points: their mean is not sure."""
     fell = [ScorePair((100.0 - 2 * place,), (100.0,)) for place in range(29)]
     spread = spread_of([ScorePair((100, 100), (100, 100)), *fell], criteria=5)
@@ -616,7 +515,7 @@ def test_a_single_test_with_two_trials_is_not_the_noise_of_all():
     assert spread.trial_variance == pytest.approx(variance(changes) / ((29 * 2 + 1) / 30))
 
 
-def test_three_trials_against_single_ones_by_hand():
+def test_spread_of_three_trials_against_one_equals_hand_computation():
     """A change of one test has the variance of a trial times 1/3 + 1: of -10, -20 and 0 that is 75."""
     changes = [ScorePair((40,) * 3, (50,)), ScorePair((30,) * 3, (50,)), ScorePair((50,) * 3, (50,))]
     spread = spread_of(changes, criteria=5)
@@ -627,23 +526,20 @@ def test_three_trials_against_single_ones_by_hand():
     assert alike.variance == pytest.approx(alike.trial_variance * (1 / 3 + 1) / 3)
 
 
-def test_noise_of_tests_by_hand():
+def test_noise_of_tests_equals_hand_computation():
     """Variances 200 and 0, their mean 100: (200 + 2 * 100) / 3 and 2 * 100 / 3; of single trials, theirs."""
     assert noise_of([(60, 80), (100, 100)], 5) == pytest.approx((400 / 3, 200 / 3))
     assert noise_of([(60,), (80,)], 5) == pytest.approx((200, 200))
     assert noise_of([(50,)], 5)[0] > 0
 
 
+SIDE = st.lists(POINTS, min_size=1, max_size=4).map(tuple)
+
+
 @settings(max_examples=examples(100))
-@given(
-    st.lists(
-        st.builds(ScorePair, *[st.lists(POINTS, min_size=1, max_size=4).map(tuple)] * 2),
-        min_size=2,
-        max_size=8,
-    )
-)
+@given(st.lists(st.builds(ScorePair, SIDE, SIDE), min_size=2, max_size=8))
 @example([ScorePair((0.0, 0.0), (0.0,)), ScorePair((1.0,), (0.0, 1e-38))])
-def test_the_interval_of_a_change_holds_it(pairs):
+def test_interval_of_a_change_contains_the_change(pairs):
     """Whatever the numbers of trials; and it has room."""
     spread = spread_of(pairs, criteria=4)
     delta = fmean(pair.delta for pair in pairs)
@@ -654,8 +550,7 @@ def test_the_interval_of_a_change_holds_it(pairs):
     assert 0 < spread.detectable <= 100
 
 
-def test_fifteen_hundred_tests():
-    """As many as any suite will have: all numbers come, and a drop of two points is seen."""
+def test_statistics_of_fifteen_hundred_tests_show_a_drop_of_two_points():
     base = [tuple(float((13 * place + 41 * trial) % 6 * 20) for trial in range(3)) for place in range(1_500)]
     head = [tuple(max(0.0, score - 2) for score in scores) for scores in base]
     pairs = [ScorePair(one, other) for one, other in zip(head, base, strict=True)]
@@ -666,15 +561,15 @@ def test_fifteen_hundred_tests():
     assert mean_interval([fmean(scores) for scores in head]).low > 40
 
 
-@pytest.mark.parametrize(
-    ("tests", "trials"),
-    [
-        pytest.param(200, 10, marks=pytest.mark.simulate),
-        pytest.param(40, 50, marks=pytest.mark.slow),
-        (1_500, 3),
-    ],
-)
-def test_many_tests_take_seconds(tests, trials):
+BIG_RUNS = [
+    pytest.param(200, 10, marks=pytest.mark.simulate),
+    pytest.param(40, 50, marks=pytest.mark.slow),
+    (1_500, 3),
+]
+
+
+@pytest.mark.parametrize(("tests", "trials"), BIG_RUNS)
+def test_p_of_big_runs_takes_seconds(tests, trials):
     """Processor time, with room for a slow machine; all scores differ."""
     pairs, began = noisy(tests, trials), time.process_time()
     chance_of_drop(pairs, "seed")
@@ -687,31 +582,28 @@ EXAMPLE = [(name, *map(str.split, sides)) for name, *sides in table("test", DOCS
 
 def example_run(day, column):
     """The docs' example as results: ten criteria in each trial."""
+
+    def trial_of(index, passed):
+        return trial(*["passed"] * passed, *["failed"] * (10 - passed), index=index)
+
     tests = [
         build.test_result(
-            row[0],
-            trials=tuple(
-                trial(*["passed"] * (int(score) // 10), *["failed"] * (10 - int(score) // 10), index=index)
-                for index, score in enumerate(row[column], start=1)
-            ),
+            row[0], trials=tuple(trial_of(i, int(s) // 10) for i, s in enumerate(row[column], 1))
         )
         for row in EXAMPLE
     ]
-    suite = build.suite_result("S", *tests)
     bounds = mean_interval([fmean(map(int, row[column])) for row in EXAMPLE])
-    return build.results(suite, run=build.run_info(id=day), interval=bounds)
+    return build.results(build.suite_result("S", *tests), run=build.run_info(id=day), interval=bounds)
 
 
-def test_the_docs_example_is_what_a_report_says():
-    """Word for word."""
+def test_docs_example_shows_the_text_of_a_report():
     head, base = example_run("tuesday", 2), example_run("monday", 1)
     comparison = RunComparer(head, base).comparison()
     (message,) = blocks("text", DOCS)
     assert score_and_change(replace(head, comparison=comparison)) == message.strip()
 
 
-def test_the_docs_example_step_by_step():
-    """Every number of its table, computed anew."""
+def test_docs_example_shows_the_numbers_of_each_step():
     scores = [[tuple(map(float, side)) for side in sides] for _, *sides in EXAMPLE]
     pairs = [ScorePair(head, base) for base, head in scores]
     means, deltas = [fmean(pair.head) for pair in pairs], [pair.delta for pair in pairs]
@@ -741,8 +633,7 @@ def test_the_docs_example_step_by_step():
     assert f"{spread.detectable / math.sqrt(spread.variance):.3f}" in fields["smallest detectable drop"]
 
 
-def test_tests_of_two_values_are_counted_together_however_many_there_are():
-    """Of single trials that changed, as many more broke as in a sign test: its p, to the last digit."""
+def test_p_of_thousands_of_binary_tests_equals_the_sign_test():
     broke, fixed = ScorePair((0.0,), (100.0,)), ScorePair((100.0,), (0.0,))
     chance = chance_of_drop([broke] * 1_560 + [fixed] * 1_440, "seed")
     ways = sum(math.comb(3_000, fewer) for fewer in range(1_441))

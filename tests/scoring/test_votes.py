@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import combinations
 
 import builders as build
 import pytest
@@ -28,7 +29,7 @@ def vote(outcome: Outcome | str, cause: Cause | None = None) -> Vote:
     return Vote(model="m", outcome=Outcome(outcome), cause=cause, reason="r")
 
 
-def polled(rng: random.Random, most: int) -> Finding:
+def finding_by_votes(rng: random.Random, most: int) -> Finding:
     """A finding by votes that err at random, as many as are asked for."""
     true = rng.random() < PASSING
     votes: list[Vote] = []
@@ -38,60 +39,52 @@ def polled(rng: random.Random, most: int) -> Finding:
     return Finding(criterion="c", kind="judged", reason="r", outcome=outcome, votes=tuple(votes))
 
 
-def judged(seed: int, *, tests: int = 40, criteria: int = 3, most: int = 3) -> SuiteResult:
+def suite_of_votes(seed: int, *, tests: int = 40, criteria: int = 3, most: int = 3) -> SuiteResult:
     rng = random.Random(seed)
-    return suite_of(
-        [[[replace(polled(rng, most), criterion=f"c{c}") for c in range(criteria)]] for _ in range(tests)],
-        most,
-    )
+
+    def trial() -> list[Finding]:
+        return [replace(finding_by_votes(rng, most), criterion=f"c{c}") for c in range(criteria)]
+
+    return suite_of([[trial()] for _ in range(tests)], most)
 
 
 def suite_of(findings: list[list[list[Finding]]], most: int = 3, name: str = "s") -> SuiteResult:
     """A suite of tests, each with the findings of its trials."""
-    tests = [
-        build.test_result(
-            f"t{t}",
-            trials=tuple(build.trial_result(i, findings=tuple(found)) for i, found in enumerate(trials, 1)),
-        )
-        for t, trials in enumerate(findings)
-    ]
+    tests = []
+    for t, trials in enumerate(findings):
+        made = [build.trial_result(i, findings=tuple(found)) for i, found in enumerate(trials, 1)]
+        tests.append(build.test_result(f"t{t}", trials=tuple(made)))
     return build.suite_result(name, *tests, judge_model="m", judge_votes=most)
 
 
-def found_in(*suites: SuiteResult) -> VoteAgreement:
+def agreement_of(*suites: SuiteResult) -> VoteAgreement:
     found = vote_agreement(suites)
     assert found
     return found
 
 
-def holds(estimate: Estimate | None, truth: float) -> bool:
+def contains(estimate: Estimate | None, truth: float) -> bool:
     return estimate is not None and estimate.low <= truth <= estimate.high
 
 
-def test_the_truth_lies_within_the_intervals():
-    """In spite of votes that were asked for only since the first ones had disagreed."""
-    whole = found_in(judged(1)).whole
-    assert holds(whole.share, SHARE)
-    assert holds(whole.alpha, ALPHA)
+def test_agreement_intervals_contain_the_truth_as_often_as_stated():
+    """95 in a hundred, in spite of votes that were asked for only since the first ones had disagreed."""
+    whole = agreement_of(suite_of_votes(1)).whole
+    assert contains(whole.share, SHARE)
+    assert contains(whole.alpha, ALPHA)
     assert whole.verdicts == 120
-
-
-def test_the_intervals_hold_the_truth_as_often_as_they_say():
-    """95 in a hundred, whatever the number of votes."""
-    runs = [found_in(judged(seed, tests=15, criteria=2, most=3 + 2 * (seed % 2))).whole for seed in range(60)]
-    assert sum(holds(run.share, SHARE) for run in runs) >= 55
-    assert sum(holds(run.alpha, ALPHA) for run in runs) >= 54
-
-
-def test_effective_votes_hold_the_truth_as_often_as_they_say():
-    """By the alpha that the votes were drawn with."""
-    runs = [found_in(judged(seed, tests=15, criteria=2, most=3 + 2 * (seed % 2))) for seed in range(60)]
+    runs = [
+        agreement_of(suite_of_votes(seed, tests=15, criteria=2, most=3 + 2 * (seed % 2)))
+        for seed in range(60)
+    ]
+    assert sum(contains(run.whole.share, SHARE) for run in runs) >= 55
+    assert sum(contains(run.whole.alpha, ALPHA) for run in runs) >= 54
     true = {votes: votes / (1 + (votes - 1) * ALPHA) for votes in (3, 5)}
-    assert sum(holds(run.effective_votes, true[run.votes]) for run in runs) >= 54
+    assert sum(contains(run.effective_votes, true[run.votes]) for run in runs) >= 54
 
 
 @pytest.mark.parametrize(("shared", "votes"), [(0.0, 9), (0.3, 9), (0.8, 5)])
-def test_the_mean_of_votes_varies_as_that_of_so_many_independent_ones(shared, votes):
+def test_mean_of_votes_varies_like_that_of_the_effective_votes(shared, votes):
     """Votes that repeat one answer with probability `shared`, else are tossed: alpha is its square."""
     rng = random.Random(7)
     means = []
@@ -105,8 +98,8 @@ def test_the_mean_of_votes_varies_as_that_of_so_many_independent_ones(shared, vo
 
 
 @pytest.mark.parametrize("repeated", [0.0, 0.5, 0.9])
-def test_mistakes_are_worth_no_fewer_independent_ones(repeated):
-    """By the correlation of mistakes, which only those see who know the truth."""
+def test_effective_votes_are_no_more_than_by_correlated_mistakes(repeated):
+    """Which only those see who know the truth."""
     rng = random.Random(11)
     passes, mistakes, pairs = [], [], []
     for _ in range(20_000):
@@ -124,44 +117,40 @@ def test_mistakes_are_worth_no_fewer_independent_ones(repeated):
 
 
 def test_effective_votes_of_few_tests_or_without_disagreement_are_unknown():
-    """A figure would be made up. Votes that disagree more than by chance are worth no more than they are."""
-    assert found_in(judged(1, tests=9)).effective_votes is None
+    """Votes that disagree more than by chance are worth no more than they are."""
+    assert agreement_of(suite_of_votes(1, tests=9)).effective_votes is None
     alike = [build.finding("passed", kind="judged", votes=(vote("passed"),) * 2)]
-    assert found_in(suite_of([[alike] for _ in range(40)])).effective_votes is None
+    assert agreement_of(suite_of([[alike] for _ in range(40)])).effective_votes is None
     assert effective_votes(3, Estimate(value=1.0, count=40)) is None
     assert effective_votes(3, Estimate(value=-0.2, low=-0.5, high=0.0, count=40)).high == 3
 
 
-def test_effective_votes_of_suites_with_different_numbers_of_votes_are_unknown():
-    """One figure would be wrong for one of them. Suites without several votes do not count."""
-    three, five = judged(1), judged(2, most=5)
-    agreement = found_in(three, five)
+def test_effective_votes_of_suites_with_unequal_votes_are_unknown():
+    """Suites without several votes do not count."""
+    three, five = suite_of_votes(1), suite_of_votes(2, most=5)
+    agreement = agreement_of(three, five)
     assert (agreement.votes, agreement.effective_votes) == (5, None)
-    assert found_in(three, judged(2)).effective_votes
-    assert found_in(three, judged(2, most=1)).effective_votes == found_in(three).effective_votes
+    assert agreement_of(three, suite_of_votes(2)).effective_votes
+    assert (
+        agreement_of(three, suite_of_votes(2, most=1)).effective_votes == agreement_of(three).effective_votes
+    )
 
 
-def test_all_votes_together_would_be_biased():
+def test_counting_all_votes_would_bias_the_agreement():
     """A third vote comes only where two disagree: counted too, it makes agreement look worse."""
-    findings = [
-        finding
-        for seed in range(20)
-        for test in judged(seed).tests
-        for trial in test.trials
-        for finding in trial.findings
-    ]
+    trials = [trial for seed in range(20) for test in suite_of_votes(seed).tests for trial in test.trials]
+    votes = [finding.votes for trial in trials for finding in trial.findings]
 
     def share(votes: list[list[Vote]]) -> float:
-        pairs = [(one.outcome, other.outcome) for found in votes for i, one in enumerate(found)
-                 for other in found[:i]]  # fmt: skip
+        pairs = [pair for cast in votes for pair in combinations([vote.outcome for vote in cast], 2)]
         return sum(one is other for one, other in pairs) / len(pairs)
 
-    assert share([finding.votes[:2] for finding in findings]) == pytest.approx(SHARE, abs=0.02)
-    assert share([finding.votes for finding in findings]) < SHARE - 0.06
+    assert share([cast[:2] for cast in votes]) == pytest.approx(SHARE, abs=0.02)
+    assert share(votes) < SHARE - 0.06
 
 
-def test_votes_are_counted_as_krippendorff_counts_them():
-    """Those of the first batch that decide; void ones and `cannot tell` are missing answers."""
+def test_alpha_counts_the_first_deciding_votes_and_skips_missing_ones():
+    """Void votes and `cannot tell` are missing answers."""
     passed, failed = vote("passed"), vote("failed")
     void, unsure = vote("undecided", Cause.JUDGE_ERROR), vote("undecided", Cause.CANNOT_TELL)
     units = [
@@ -173,7 +162,7 @@ def test_votes_are_counted_as_krippendorff_counts_them():
     ]
     finding = partial(build.finding, "passed", kind="judged")
     suite = suite_of([[[finding(votes=unit, criterion=str(i))]] for i, unit in enumerate(units)], most=5)
-    whole = found_in(suite).whole
+    whole = agreement_of(suite).whole
     expected = alpha([(Split(*split), Fraction(1)) for split in ((3, 0), (2, 1), (0, 2), (0, 3))], values=11)
     assert whole.verdicts == 4
     assert Fraction(whole.share.value).limit_denominator(100) == Fraction(8, 10)
@@ -182,21 +171,18 @@ def test_votes_are_counted_as_krippendorff_counts_them():
     assert not whole.low
 
 
-def test_criteria_and_categories():
-    """The worst criterion first, each with its test; where all votes are alike there is no alpha."""
+def test_criteria_are_listed_with_the_worst_agreement_first():
+    """Each with its test; where all votes are alike there is no alpha."""
     good = [vote("passed"), vote("passed")]
     split = [vote("passed"), vote("failed"), vote("passed")]
     finding = partial(build.finding, "passed", kind="judged")
     fine = finding(criterion="fine", category="tone", votes=good)
     poor = finding(criterion="poor", category="facts", votes=split)
     other = finding(criterion="other", votes=good)
-    found = found_in(suite_of([[[fine, poor], [fine, poor]], [[other]]]))
+    found = agreement_of(suite_of([[[fine, poor], [fine, poor]], [[other]]]))
     assert (found.votes, found.models) == (3, ("m",))
-    assert [(part.name, part.test, part.low, part.verdicts) for part in found.criteria] == [
-        ("poor", "t0", True, 2),
-        ("fine", "t0", False, 2),
-        ("other", "t1", False, 1),
-    ]
+    expected = [("poor", "t0", True, 2), ("fine", "t0", False, 2), ("other", "t1", False, 1)]
+    assert [(part.name, part.test, part.low, part.verdicts) for part in found.criteria] == expected
     assert [part.share.value for part in found.criteria] == [0, 1, 1]
     assert [part.alpha and part.alpha.value for part in found.criteria] == [-0.5, None, None]
     assert [(part.name, part.low) for part in found.categories] == [("facts", True), ("tone", False)]
@@ -204,29 +190,30 @@ def test_criteria_and_categories():
 
 
 @each_row(("verdicts", "differ"), [(2, 2), (3, 2), (4, 3), (5, 3), (7, 3), (8, 4), (10, 4), (20, 7)])
-def test_agreement_is_low_where_chance_does_not_explain_it(verdicts, differ):
-    """It takes so many verdicts on which two votes differ, as docs/judge-statistics.md says."""
+def test_agreement_is_low_from_so_many_disagreements(verdicts, differ):
+    """As docs/judge-statistics.md says."""
 
     def low(many: int) -> bool:
         votes = [[vote("passed"), vote("failed" if i < many else "passed")] for i in range(verdicts)]
         trials = [[build.finding("passed", kind="judged", votes=both)] for both in votes]
-        (criterion,) = found_in(suite_of([trials])).criteria
+        (criterion,) = agreement_of(suite_of([trials])).criteria
         return criterion.low
 
     assert [low(many) for many in range(verdicts + 1)] == [many >= differ for many in range(verdicts + 1)]
 
 
-def test_one_verdict_is_never_low():
+def test_agreement_of_one_verdict_is_never_low_and_of_no_votes_unknown():
     """Two votes that differ once tell of no criterion, nor do three of which one differs."""
     votes = [vote("passed"), vote("failed"), vote("failed")]
     for most in (3, 5):
-        finding = build.finding("failed", kind="judged", votes=votes)
-        found = found_in(suite_of([[[finding]]], most))
-        assert not found.whole.low
-        assert not found.criteria[0].low
+        found = agreement_of(suite_of([[[build.finding("failed", kind="judged", votes=votes)]]], most))
+        assert (found.whole.low, found.criteria[0].low) == (False, False)
+    assert vote_agreement([build.suite_result()]) is None
+    nothing = agreement_of(suite_of([[[build.finding()]]])).whole
+    assert (nothing.share, nothing.alpha, nothing.verdicts, nothing.low) == (None, None, 0, False)
 
 
-def test_few_criteria_of_a_fair_judge_are_marked():
+def test_criteria_of_a_good_judge_are_rarely_marked_low():
     """And most of those on which a judge tosses a coin."""
     rng = random.Random(3)
 
@@ -235,24 +222,17 @@ def test_few_criteria_of_a_fair_judge_are_marked():
             votes = [vote("passed" if rng.random() < error else "failed") for _ in range(2)]
             return [build.finding("failed", kind="judged", votes=votes)]
 
-        found = found_in(suite_of([[trial() for _ in range(9)] for _ in range(100)])).criteria
+        found = agreement_of(suite_of([[trial() for _ in range(9)] for _ in range(100)])).criteria
         return sum(part.low for part in found) / len(found)
 
     assert marked(ERROR) < 0.2
     assert marked(0.5) > 0.6
 
 
-def test_without_votes_there_is_nothing_to_tell():
-    """One vote on each criterion agrees with nobody."""
-    assert vote_agreement([build.suite_result()]) is None
-    nothing = found_in(suite_of([[[build.finding()]]])).whole
-    assert (nothing.share, nothing.alpha, nothing.verdicts, nothing.low) == (None, None, 0, False)
-
-
-def test_the_order_of_suites_and_trials_changes_nothing():
+def test_agreement_does_not_depend_on_the_order_of_suites():
     """Shards are merged in any order."""
-    one, other = judged(1, tests=12), replace(judged(2, tests=12), name="other")
-    there, back = found_in(one, other), found_in(other, one)
+    one, other = suite_of_votes(1, tests=12), replace(suite_of_votes(2, tests=12), name="other")
+    there, back = agreement_of(one, other), agreement_of(other, one)
     assert there == back
 
 
@@ -260,7 +240,7 @@ LEVELS, SLIP = (0.0, 0.25, 0.5, 0.75, 1.0), 0.2
 """What levels are worth, and how often a vote names one too low, and one too high."""
 
 
-def named(true: int) -> dict[int, float]:
+def level_chances(true: int) -> dict[int, float]:
     """How often a vote names each level, of one that is truly this."""
     places = {true: 1 - 2 * SLIP}
     for place in (max(true - 1, 0), min(true + 1, 4)):
@@ -268,11 +248,11 @@ def named(true: int) -> dict[int, float]:
     return places
 
 
-def graded(rng: random.Random) -> Finding:
+def graded_finding(rng: random.Random) -> Finding:
     true = rng.randrange(5)
     votes = []
     for _ in range(2):
-        (place,) = rng.choices(*zip(*named(true).items(), strict=True))
+        (place,) = rng.choices(*zip(*level_chances(true).items(), strict=True))
         dimension = DimensionGrade(name="clarity", level=str(place), score=LEVELS[place], reason="r")
         grade = Grade(score=LEVELS[place], pass_at=0.7, dimensions=(dimension,))
         outcome = Outcome.PASSED if LEVELS[place] >= grade.pass_at else Outcome.FAILED
@@ -284,22 +264,18 @@ def true_alpha_of_levels() -> float:
     """Of endlessly many verdicts by two votes each."""
     beside = {}
     for true in range(5):
-        for one, p in named(true).items():
-            for other, q in named(true).items():
+        for one, p in level_chances(true).items():
+            for other, q in level_chances(true).items():
                 pair = (LEVELS[one], LEVELS[other])
                 beside[pair] = beside.get(pair, 0) + Fraction(round(p * q * 1_000_000))
     return float(ordinal_alpha(beside))
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_levels_of_rubrics_agree_as_the_votes_slip(seed):
+def test_interval_of_rubric_agreement_contains_the_true_alpha(seed):
     rng = random.Random(seed)
-    found = vote_agreement([suite_of([[[graded(rng), graded(rng)]] for _ in range(40)])])
-
+    found = vote_agreement([suite_of([[[graded_finding(rng), graded_finding(rng)]] for _ in range(40)])])
     assert found.levels.low < true_alpha_of_levels() < found.levels.high
     assert found.levels.count == 80
     assert found.levels.value > found.whole.alpha.value
-
-
-def test_without_rubrics_there_are_no_levels_to_agree_on():
-    assert vote_agreement([judged(1)]).levels is None
+    assert vote_agreement([suite_of_votes(1)]).levels is None

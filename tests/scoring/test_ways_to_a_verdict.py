@@ -47,32 +47,24 @@ def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Re
     policy = Policy(min_score=0, max_errors=99, regression=Regression.SIGNIFICANT)
     job = Job(plan, policy, Options(), Redactor(), baseline, both_sides=both_sides)
     stage = first_stage(job)
-    while True:
-        now = stage.plan
-        own = build.results_of_verdicts("head", [test[: now.loops] for test in head])
-        arms = ()
+    while stage:
+        now, arms = stage.plan, ()
+        played = {"head": [test[: now.loops] for test in head], "base": [test[: now.loops] for test in base]}
+        own = build.results_of_verdicts("head", played["head"])
         if len(now.arms) > 1 and not now.first_arm_only:
-            beside = [
-                build.results_of_verdicts(name, [test[: now.loops] for test in base]) for name in now.arms[1:]
+            others = [
+                build.arm(name, build.results_of_verdicts(name, played["base"])) for name in now.arms[1:]
             ]
-            arms = (
-                build.arm(HEAD, own, gated=True),
-                *(build.arm(name, run) for name, run in zip(now.arms[1:], beside, strict=True)),
-            )
+            arms = (build.arm(HEAD, own, gated=True), *others)
         rounds = Rounds(looks=now.looks, played=now.loops) if now.looks else None
         own = replace(own, arms=arms, run=replace(own.run, rounds=rounds))
         card = Scorecard(**{field.name: getattr(own, field.name) for field in fields(Scorecard)})
         sides = BASE in now.arms and not now.first_arm_only
-        look = next(
-            (each for each in looks_at(now.looks, both_sides=sides) if each.trials == now.loops), None
-        )
-        results = conclude(
-            card, own.run, policy, RunEnding(), baseline, look=look, screening=now.first_arm_only
-        )
-        following = next_stage(stage, results)
-        if following is None:
-            return results
-        stage = following
+        looks = (each for each in looks_at(now.looks, both_sides=sides) if each.trials == now.loops)
+        options = {"look": next(looks, None), "screening": now.first_arm_only}
+        results = conclude(card, own.run, policy, RunEnding(), baseline, **options)
+        stage = next_stage(stage, results)
+    return results
 
 
 def changed(run, data, into):
@@ -90,7 +82,7 @@ def changed(run, data, into):
 )
 @settings(max_examples=examples(150))
 @given(runs=st.sampled_from([0, 1, 4]), both_sides=st.sampled_from(BothSides), data=st.data())
-def test_no_worse_verdict_opens_the_gate(way, runs, both_sides, data):
+def test_worse_verdict_never_passes_a_failed_gate_in_any_mode(way, runs, both_sides, data):
     """Neither a failed one nor one that could not be reached, in any trial: played in time or not at all."""
     head, base = data.draw(runs_of(MOST)), data.draw(runs_of(MOST))
     earlier = data.draw(st.lists(runs_of(RECORDED, st.booleans()), min_size=runs, max_size=runs))
@@ -103,8 +95,7 @@ def test_no_worse_verdict_opens_the_gate(way, runs, both_sides, data):
 @pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(head=runs_of(MOST), base=runs_of(MOST, st.booleans()), data=st.data())
-def test_no_better_base_agent_opens_the_gate(head, base, data):
-    """The other side of the same change."""
+def test_better_base_agent_never_passes_a_failed_gate(head, base, data):
     better = changed(base, data, into=True)
     before, after = (
         decided(WAYS["both sides in rounds"], head, other, (), both_sides=BothSides.ALWAYS)
@@ -116,40 +107,35 @@ def test_no_better_base_agent_opens_the_gate(head, base, data):
 @pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), earlier=runs_of(RECORDED, st.booleans()))
-def test_other_arms_are_no_part_of_the_gate(head, other, earlier):
-    """Whatever they come to, the first one is judged as if it had been played alone."""
+def test_other_agents_of_a_run_do_not_change_its_gate(head, other, earlier):
     arms = Plan((), loops=3, arms=("today", "cheaper", "third"))
-    assert (
-        decided(arms, head, other, [earlier]).gate == decided(WAYS["recorded"], head, other, [earlier]).gate
-    )
+    gates = [decided(plan, head, other, [earlier]).gate for plan in (arms, WAYS["recorded"])]
+    assert gates[0] == gates[1]
 
 
 @pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), data=st.data())
-def test_a_worse_arm_is_never_called_better(head, other, data):
-    """Its change does not rise; the p of several arms is never lower than that of one."""
+def test_worse_agent_never_compares_better(head, other, data):
+    """Its change does not rise; the p of several agents is never lower than that of one."""
     worse = changed(other, data, into=False)
-    two, three = (
-        Plan((), loops=3, arms=("today", "other")),
-        Plan((), loops=3, arms=("today", "other", "more")),
-    )
+    two, three = (Plan((), loops=3, arms=arms) for arms in (("today", "other"), ("today", "other", "more")))
     before, after = (decided(two, head, run, ()).arms[1] for run in (other, worse))
     assert after.delta <= before.delta
     assert decided(three, head, other, ()).arms[1].p_adjusted >= before.p_adjusted
 
 
-@pytest.mark.parametrize(
-    ("way", "spared"),
-    [
-        ("recorded", "history"),
-        ("rounds", "rounds"),
-        ("both sides", "history"),
-        ("both sides in rounds", "rounds"),
-    ],
-)
-def test_every_way_is_taken(way, spared):
-    """A drop is found on each, and a base agent is spared where there is none: else the laws say little."""
+SAVINGS = {
+    "recorded": "history",
+    "rounds": "rounds",
+    "both sides": "history",
+    "both sides in rounds": "rounds",
+}
+
+
+@pytest.mark.parametrize(("way", "spared"), SAVINGS.items())
+def test_each_mode_finds_a_drop_and_spares_trials_without_one(way, spared):
+    """Else the laws above say little."""
     fine, broken = [[[True, True]] * MOST] * TESTS, [[[False, False]] * MOST] * TESTS
     recorded = [[[[True, True]] * RECORDED] * TESTS] * 4
     passed, failed = (decided(WAYS[way], head, fine, recorded) for head in (fine, broken))
@@ -159,7 +145,7 @@ def test_every_way_is_taken(way, spared):
 
 
 @pytest.mark.parametrize(("arm", "screens"), [(0, True), (1, False)])
-def test_a_base_agent_that_an_earlier_attempt_played_is_played_again(arm, screens):
+def test_base_agent_of_an_earlier_attempt_is_run_again(arm, screens):
     """A drop that it proved is not cleared by a look at earlier runs."""
     baseline = BaselineResults(build.results_of_verdicts("main", [[[True, True]]]))
     pool = Pool(trials={(arm, 1, 1): (build.trial_result(run="first"),)})

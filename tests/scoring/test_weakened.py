@@ -30,9 +30,8 @@ FAIL = WeakenedMode.FAIL
 
 
 def a_test(subject, *evaluations, **fields):
-    evaluations = evaluations or (SAYS_DONE,)
-    defaults = {"guidelines": "g", "turns": [{"user": f"about {subject}"}], "evaluations": list(evaluations)}
-    return defaults | {"name": subject} | fields
+    defaults = {"name": subject, "guidelines": "g", "turns": [{"user": f"about {subject}"}]}
+    return defaults | {"evaluations": list(evaluations or (SAYS_DONE,))} | fields
 
 
 def a_suite(*tests, name="Shop", file=None, **fields):
@@ -47,7 +46,7 @@ def run_of(*suites, selection=None, policy=None):
     return build.results(run=build.run_info(definitions=definitions, config=config))
 
 
-def found(base, head):
+def weakenings(base, head):
     """What the run requires less: kind, test or suite, criterion or option, and both values."""
     compared = compare(run_of(*head), run_of(*base), Policy())
     assert compared.unknown is None
@@ -56,12 +55,12 @@ def found(base, head):
     ]
 
 
+def gone(kind, name, criterion=None):
+    return (kind, name, criterion, None, None)
+
+
 A, B = a_test("a"), a_test("b")
 QUARANTINE = {"quarantine": {"reason": "flaky", "until": "2999-01-01"}}
-
-
-def test_the_same_suites_are_not_weakened():
-    assert found([a_suite(A, B)], [a_suite(A, B)]) == []
 
 
 @pytest.mark.parametrize(
@@ -74,57 +73,50 @@ def test_the_same_suites_are_not_weakened():
         ({"minScore": 90}, {}, "min_score_lowered", ("90", None)),
     ],
 )
-def test_a_test_that_requires_less(before, now, kind, values):
+def test_test_that_requires_less_is_listed(before, now, kind, values):
     """By its own keys; the other way round it requires more."""
     weak, strong = a_suite(a_test("a", **now)), a_suite(a_test("a", **before))
-    assert found([strong], [weak]) == [(kind, "a", None, *values)]
-    assert found([weak], [strong]) == []
+    assert weakenings([strong], [weak]) == [(kind, "a", None, *values)]
+    assert weakenings([weak], [strong]) == []
+    assert weakenings([strong], [strong]) == []
 
 
-def test_criteria_that_are_gone_reworded_or_lighter():
+def test_removed_reworded_or_lighter_criteria_are_listed():
     """The words of a judged criterion are what is asked; those of a strict check are only its name."""
     heavy = FRIENDLY | {"weight": 2}
+    removed, lighter = (
+        gone("criterion_removed", "a", "friendly"),
+        ("weight_lowered", "a", "friendly", "2", "1"),
+    )
     base = [a_suite(a_test("a", SILENT, SAYS_DONE, heavy))]
-    gone = ("criterion_removed", "a", "friendly", None, None)
-    assert found(base, [a_suite(a_test("a", SILENT, SAYS_DONE))]) == [gone]
-    reworded = FRIENDLY | {"criterion": "rather friendly", "weight": 2}
-    assert found(base, [a_suite(a_test("a", SILENT, SAYS_DONE, reworded))]) == [gone]
-    lighter = [a_suite(a_test("a", SILENT, SAYS_DONE, FRIENDLY))]
-    assert found(base, lighter) == [("weight_lowered", "a", "friendly", "2", "1")]
-    renamed = SAYS_DONE | {"criterion": "claims it"}
-    assert found(base, [a_suite(a_test("a", SILENT, renamed, heavy))]) == []
-    looser = SAYS_DONE | {"text": "d"}
-    assert found(base, [a_suite(a_test("a", SILENT, looser, heavy))]) == [
-        ("criterion_removed", "a", "says so", None, None)
-    ]
+    for criteria, expected in [
+        ([SILENT, SAYS_DONE], [removed]),
+        ([SILENT, SAYS_DONE, FRIENDLY | {"criterion": "rather friendly", "weight": 2}], [removed]),
+        ([SILENT, SAYS_DONE, FRIENDLY], [lighter]),
+        ([SILENT, SAYS_DONE | {"criterion": "claims it"}, heavy], []),
+        ([SILENT, SAYS_DONE | {"text": "d"}, heavy], [gone("criterion_removed", "a", "says so")]),
+    ]:
+        assert weakenings(base, [a_suite(a_test("a", *criteria))]) == expected
+    # Of two that are alike, the one that is left is the heavier one.
+    base = [a_suite(a_test("a", FRIENDLY, heavy))]
+    assert weakenings(base, [a_suite(a_test("a", heavy))]) == [removed]
+    assert weakenings(base, [a_suite(a_test("a", FRIENDLY))]) == [lighter, removed]
 
 
-def test_of_two_criteria_that_are_alike_one_is_gone():
-    """The one that is left is the heavier one."""
-    light, heavy = FRIENDLY, FRIENDLY | {"weight": 3}
-    base = [a_suite(a_test("a", light, heavy))]
-    assert found(base, [a_suite(a_test("a", heavy))]) == [("criterion_removed", "a", "friendly", None, None)]
-    assert found(base, [a_suite(a_test("a", light))]) == [
-        ("weight_lowered", "a", "friendly", "3", "1"),
-        ("criterion_removed", "a", "friendly", None, None),
-    ]
-
-
-def test_a_renamed_test_is_the_same_and_may_still_require_less():
+def test_renamed_test_is_compared_and_not_listed_as_removed():
     """It has the same turns and evaluations. One test is the counterpart of one other alone."""
-    renamed = A | {"name": "z"}
-    assert found([a_suite(A, B)], [a_suite(renamed, B)]) == []
-    assert found([a_suite(A | {"critical": True}, B)], [a_suite(renamed, B)]) == [
-        ("test_not_critical", "a", None, None, None)
-    ]
-    copy = A | {"name": "copy"}
-    assert found([a_suite(A, copy, B)], [a_suite(renamed, B)]) == [("test_removed", "copy", None, None, None)]
-    other = a_test("z")
-    assert found([a_suite(A, B)], [a_suite(other, B)]) == [("test_removed", "a", None, None, None)]
-    assert found([a_suite(A, copy)], [a_suite(copy)]) == [("test_removed", "a", None, None, None)]
+    renamed, copy = A | {"name": "z"}, A | {"name": "copy"}
+    for base, head, expected in [
+        ([A, B], [renamed, B], []),
+        ([A | {"critical": True}, B], [renamed, B], [gone("test_not_critical", "a")]),
+        ([A, copy, B], [renamed, B], [gone("test_removed", "copy")]),
+        ([A, B], [a_test("z"), B], [gone("test_removed", "a")]),
+        ([A, copy], [copy], [gone("test_removed", "a")]),
+    ]:
+        assert weakenings([a_suite(*base)], [a_suite(*head)]) == expected
 
 
-def test_a_suite_that_is_renamed_moved_or_split_is_not_gone():
+def test_renamed_moved_or_split_suite_is_not_listed_as_removed():
     base = [a_suite(A, B, minScore=90)]
     for head in (
         [a_suite(A, B, name="Store", file="Shop.yaml", minScore=90)],
@@ -132,27 +124,23 @@ def test_a_suite_that_is_renamed_moved_or_split_is_not_gone():
         [a_suite(A, B, name="Store", file="store.yaml", minScore=90)],
         [a_suite(A, name="One", minScore=90), a_suite(B, name="Two", minScore=95)],
     ):
-        assert found(base, head) == []
+        assert weakenings(base, head) == []
     lower = [a_suite(A, name="One", minScore=90), a_suite(B, name="Two", minScore=70)]
-    assert found(base, lower) == [("min_score_lowered", "Shop", None, "90", "70")]
+    assert weakenings(base, lower) == [("min_score_lowered", "Shop", None, "90", "70")]
 
 
-def test_a_suite_that_is_gone_is_one_thing():
-    """Not all of its tests."""
-    base = [a_suite(A, B), a_suite(a_test("c"), name="Tax")]
-    assert found(base, [a_suite(A, B)]) == [("suite_removed", "Tax", None, None, None)]
-
-
-def test_suites_of_one_name_are_told_apart_by_file():
-    """Of one name and file by their order."""
+def test_removed_suite_is_listed_once():
+    """Not all of its tests. Suites of one name are told apart by their files, or else by their order."""
+    tax = a_suite(a_test("c"), name="Tax")
+    assert weakenings([a_suite(A, B), tax], [a_suite(A, B)]) == [gone("suite_removed", "Tax")]
     one, two = a_suite(A, file="1.yaml"), a_suite(A, B, file="2.yaml")
-    assert found([one, two], [two, one]) == []
-    assert found([one, two], [one, a_suite(A, file="2.yaml")]) == [("test_removed", "b", None, None, None)]
-    assert found([one, one], [one, one]) == []
-    assert found([one, one], [one]) == [("suite_removed", "Shop", None, None, None)]
+    assert weakenings([one, two], [two, one]) == []
+    assert weakenings([one, two], [one, a_suite(A, file="2.yaml")]) == [gone("test_removed", "b")]
+    assert weakenings([one, one], [one, one]) == []
+    assert weakenings([one, one], [one]) == [gone("suite_removed", "Shop")]
 
 
-def test_what_a_run_does_not_select_is_not_weakened():
+def test_unselected_tests_are_not_listed_as_removed():
     head = run_of(a_suite(A, B), selection=Selection(names=("a",)))
     assert compare(head, run_of(a_suite(A, B)), Policy()).items == ()
 
@@ -171,8 +159,8 @@ def test_what_a_run_does_not_select_is_not_weakened():
         ({"max_drop": "suite:Shop=3"}, {"max_drop": "suite:Shop=4"}, ("max-drop suite:Shop", "3", "4")),
     ],
 )
-def test_looser_limits_count_too(before, now, option):
-    """By what the baseline has recorded. Limits that another one has too are no less."""
+def test_loosened_limits_are_listed(before, now, option):
+    """By what the baseline has recorded."""
     strict, loose = Policy.from_options(before), Policy.from_options(now)
     suite = a_suite(A)
     items = compare(run_of(suite), run_of(suite, policy=strict), loose).items
@@ -183,7 +171,7 @@ def test_looser_limits_count_too(before, now, option):
 
 
 @pytest.mark.parametrize("limit", [{"thresholds": "tag:safety=100"}, {"max_drop": "tag:safety=0"}])
-def test_a_test_does_not_leave_a_part_with_its_own_limit_unseen(limit):
+def test_test_that_loses_a_tag_with_its_own_limit_is_listed(limit):
     """Its tag would guard it no longer. Tags without a limit may come and go."""
     policy = Policy.from_options(limit)
     base = run_of(a_suite(a_test("a", tags=["safety", "slow"])), policy=policy)
@@ -200,7 +188,7 @@ def test_a_test_does_not_leave_a_part_with_its_own_limit_unseen(limit):
         ("test:a", [a_suite(A | {"name": "c"}, B), a_suite(a_test("d", name="a"), name="Other")]),
     ],
 )
-def test_neither_by_moving_nor_by_taking_a_name(limit, head):
+def test_test_that_leaves_its_limit_by_moving_or_renaming_is_listed(limit, head):
     """A limit of one suite or test goes with what it guarded, not with the name."""
     policy = Policy.from_options({"thresholds": f"{limit}=95"})
     base = run_of(a_suite(A, B), policy=policy)
@@ -223,19 +211,15 @@ PATHS = ["agent.py", "prompts/**"]
         (PATHS, None, False),
     ],
 )
-def test_a_test_does_not_depend_on_fewer_paths_unseen(before, now, narrowed):
+def test_test_that_depends_on_fewer_paths_is_listed(before, now, narrowed):
     """The paths are its own, or those of its suite."""
-    for whole in (False, True):
-
-        def suite(paths, whole=whole):
-            when = {"when": {"paths": paths}} if paths else {}
-            return a_suite(A, **when) if whole else a_suite(A | when)
-
-        expected = [("test_when_narrowed", "a", None, None, None)] if narrowed else []
-        assert found([suite(before)], [suite(now)]) == expected
+    whens = [{"when": {"paths": paths}} if paths else {} for paths in (before, now)]
+    expected = [gone("test_when_narrowed", "a")] if narrowed else []
+    for suites in ([[a_suite(A, **when)] for when in whens], [[a_suite(A | when)] for when in whens]):
+        assert weakenings(*suites) == expected
 
 
-def test_of_saved_runs_both_gates_are_the_recorded_ones():
+def test_saved_runs_are_compared_by_their_recorded_limits():
     """`compare` has a gate of its own, which was neither run's."""
     base, lower = (run_of(a_suite(A), policy=Policy(min_score=score)) for score in (90, 70))
     items = compare(lower, base, Policy(), saved=True).items
@@ -245,86 +229,71 @@ def test_of_saved_runs_both_gates_are_the_recorded_ones():
     assert "this run does not record its min-score" in compare(unknown, base, Policy(), saved=True).unknown
 
 
-def test_the_base_agent_is_no_baseline_for_that():
+def test_base_agent_of_the_same_run_is_no_baseline_for_weakening():
     """It plays the suites of this run."""
     base, head = run_of(a_suite(A, B)), run_of(a_suite(A))
-    head = replace(
-        head, suites=base.suites, arms=(build.arm("base", head), build.arm("head", head, gated=True))
-    )
+    arms = (build.arm("base", head), build.arm("head", head, gated=True))
+    head = replace(head, suites=base.suites, arms=arms)
     assert head.base_side is not None
     assert weakened_since(head, Policy(), BaselineResults()) is None
     assert len(weakened_since(head, Policy(), BaselineResults(base)).items) == 1
 
 
-IN_TEST = "“t” of the suite “S”"
+TEST = {"suite": "S", "test": "t"}
+CRITERION = TEST | {"criterion": "c"}
+TRAITS = TEST | {"before": "hostile, terse", "now": "terse"}
+LIGHTER = CRITERION | {"before": "2", "now": "1"}
+LOWER, LIMIT = {"suite": "S", "before": "90"}, {"option": "max-drop", "before": "2", "now": "5"}
+T = "“t” of the suite “S”"
 
 
 @each_row(
     ("kind", "fields", "sentence"),
     [
         ("suite_removed", {"suite": "S"}, "Gone: the suite “S”."),
-        ("test_removed", {"suite": "S", "test": "t"}, f"Gone: {IN_TEST}."),
-        ("criterion_removed", {"suite": "S", "test": "t", "criterion": "c"}, f"Gone: “c” in {IN_TEST}."),
-        ("test_quarantined", {"suite": "S", "test": "t"}, f"In quarantine: {IN_TEST}."),
-        ("test_not_critical", {"suite": "S", "test": "t"}, f"No longer critical: {IN_TEST}."),
-        ("test_may_escalate", {"suite": "S", "test": "t"}, f"Allows a hand-over (mayEscalate): {IN_TEST}."),
-        (
-            "test_when_narrowed",
-            {"suite": "S", "test": "t"},
-            f"Depends on fewer paths (when): {IN_TEST}.",
-        ),
-        (
-            "test_lost_trait",
-            {"suite": "S", "test": "t", "before": "hostile, terse", "now": "terse"},
-            f"Traits of the user of {IN_TEST}: hostile, terse before, terse now.",
-        ),
-        ("test_left_part", {"suite": "S", "test": "t", "option": "tag:x"}, f"No longer in tag:x: {IN_TEST}."),
-        (
-            "weight_lowered",
-            {"suite": "S", "test": "t", "criterion": "c", "before": "2", "now": "1"},
-            f"Weight of “c” in {IN_TEST}: 2 before, 1 now.",
-        ),
-        (
-            "min_score_lowered",
-            {"suite": "S", "before": "90"},
-            "minScore of the suite “S”: 90 before, none now.",
-        ),
-        ("limit_loosened", {"option": "max-drop", "before": "2", "now": "5"}, "max-drop: 2 before, 5 now."),
+        ("test_removed", TEST, f"Gone: {T}."),
+        ("criterion_removed", CRITERION, f"Gone: “c” in {T}."),
+        ("test_quarantined", TEST, f"In quarantine: {T}."),
+        ("test_not_critical", TEST, f"No longer critical: {T}."),
+        ("test_may_escalate", TEST, f"Allows a hand-over (mayEscalate): {T}."),
+        ("test_when_narrowed", TEST, f"Depends on fewer paths (when): {T}."),
+        ("test_lost_trait", TRAITS, f"Traits of the user of {T}: hostile, terse before, terse now."),
+        ("test_left_part", TEST | {"option": "tag:x"}, f"No longer in tag:x: {T}."),
+        ("weight_lowered", LIGHTER, f"Weight of “c” in {T}: 2 before, 1 now."),
+        ("min_score_lowered", LOWER, "minScore of the suite “S”: 90 before, none now."),
+        ("limit_loosened", LIMIT, "max-drop: 2 before, 5 now."),
     ],
 )
-def test_each_is_named_in_a_sentence(kind, fields, sentence):
+def test_each_kind_of_weakening_has_a_sentence(kind, fields, sentence):
     """Below one that says how many there are."""
     item = Weakening(kind=WeakeningKind(kind), **fields)
-    found = story.of_run(build.results(weakened=Weakened(branch="main", items=(item, item), code="c")))
-    assert found.heading.startswith("2 ")
-    assert found.items == (sentence, sentence)
+    section = story.of_run(build.results(weakened=Weakened(branch="main", items=(item, item), code="c")))
+    assert section.heading.startswith("2 ")
+    assert section.items == (sentence, sentence)
 
 
-def test_a_long_list_is_cut_and_says_so():
-    items = tuple(
-        Weakening(kind=WeakeningKind.TEST_REMOVED, suite="S", test=str(number)) for number in range(30)
-    )
-    found = story.of_run(build.results(weakened=Weakened(branch="main", items=items, code="c")))
-    assert found.heading == "30 tests of main are gone."
-    assert (len(found.items), found.items[-1]) == (21, "10 more are in `weakened` of _results.json.")
+def test_list_of_weakenings_is_limited_to_twenty():
+    kind = WeakeningKind.TEST_REMOVED
+    items = tuple(Weakening(kind=kind, suite="S", test=str(number)) for number in range(30))
+    section = story.of_run(build.results(weakened=Weakened(branch="main", items=items, code="c")))
+    assert section.heading == "30 tests of main are gone."
+    assert (len(section.items), section.items[-1]) == (21, "10 more are in `weakened` of _results.json.")
 
 
-def test_what_the_baseline_does_not_record_is_not_known():
-    """Neither of suites nor of limits, and not what this run does not record."""
+def test_weakening_is_unknown_if_suites_or_limits_are_not_recorded():
     suite, unknown = a_suite(A), run_of()
-    assert "does not record what its suites" in compare(run_of(suite), unknown, Policy()).unknown
-    assert compare(unknown, run_of(suite), Policy()).unknown == (
-        "this run does not record what its suites require"
-    )
     base = run_of(suite)
+    assert "does not record what its suites" in compare(base, unknown, Policy()).unknown
+    why = "this run does not record what its suites require"
+    assert compare(unknown, base, Policy()).unknown == why
     without = replace(base, run=replace(base.run, config=base.run.config | {"minScore": None}))
-    assert compare(run_of(suite), without, Policy()).unknown == "the baseline does not record its min-score"
+    assert compare(base, without, Policy()).unknown == "the baseline does not record its min-score"
 
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 
 
-def test_an_approval_is_of_exactly_what_its_code_names():
+def test_approval_covers_only_the_weakenings_of_its_code():
     base, head, worse = (run_of(a_suite(*tests)) for tests in ((A, B, a_test("c")), (A, B), (A,)))
     code = compare(head, base, Policy()).code
     approvals = [Approval(by="ann", at=NOW, code=code)]
@@ -334,43 +303,42 @@ def test_an_approval_is_of_exactly_what_its_code_names():
 
 
 SORRY, BYE = (SAYS_DONE | {"text": text} for text in ("sorry", "bye"))
+RUDE = FRIENDLY | {"criterion": "rude"}
 
 
 @pytest.mark.parametrize(
     ("base", "one", "other"),
     [
-        pytest.param([SILENT, FRIENDLY], [SILENT], [SILENT, FRIENDLY | {"criterion": "rude"}], id="reworded"),
+        pytest.param([SILENT, FRIENDLY], [SILENT], [SILENT, RUDE], id="reworded"),
         pytest.param([SORRY, BYE], [SORRY], [BYE], id="same words"),
         pytest.param([SORRY, FRIENDLY], [FRIENDLY], [FRIENDLY, BYE], id="another check"),
+        pytest.param(None, [], [a_test("z")], id="replaced test"),
     ],
 )
-def test_a_code_is_of_what_a_test_requires_instead(base, one, other):
-    """The list is the same, whichever criterion is gone and whatever replaces it."""
-    base, one, other = (run_of(a_suite(a_test("a", *criteria))) for criteria in (base, one, other))
+def test_code_depends_on_what_replaces_a_removed_requirement(base, one, other):
+    """The list is the same, whichever criterion or test is gone and whatever replaces it."""
+    if base is None:
+        tests = [[A, B], [A, *one], [A, *other]]
+    else:
+        tests = [[a_test("a", *criteria)] for criteria in (base, one, other)]
+    base, one, other = (run_of(a_suite(*listed)) for listed in tests)
     first, second = compare(one, base, Policy()), compare(other, base, Policy())
     assert first.items == second.items
     assert first.code != second.code
 
 
-def test_a_test_that_is_replaced_has_another_code_than_one_that_is_gone():
-    base, gone, replaced = (run_of(a_suite(*tests)) for tests in ((A, B), (A,), (A, a_test("z"))))
-    first, second = compare(gone, base, Policy()), compare(replaced, base, Policy())
-    assert first.items == second.items
-    assert first.code != second.code
-
-
-def test_a_code_is_of_all_that_is_required_before_and_now():
-    """Of all suites and compared limits of both runs: what was approved may be gone a second time."""
-    base, head = [a_suite(A, B)], [a_suite(B)]
+def test_code_depends_on_all_suites_and_limits_of_both_runs():
+    """What was approved may be gone a second time."""
+    base, head, default = [a_suite(A, B)], [a_suite(B)], Policy()
     softer = a_test("b", turns=[{"user": "say done"}])
     codes = [
         compare(run_of(*now), run_of(*before, policy=then), policy).code
         for before, now, then, policy in (
-            (base, head, Policy(), Policy()),
-            (base, [a_suite(B, a_test("c"))], Policy(), Policy()),
-            (base, [a_suite(softer)], Policy(), Policy()),
-            ([a_suite(a_test("a", FRIENDLY), B)], head, Policy(), Policy()),
-            (base, head, Policy(), Policy(min_score=90)),
+            (base, head, default, default),
+            (base, [a_suite(B, a_test("c"))], default, default),
+            (base, [a_suite(softer)], default, default),
+            ([a_suite(a_test("a", FRIENDLY), B)], head, default, default),
+            (base, head, default, Policy(min_score=90)),
             (base, head, Policy(min_score=60), Policy(min_score=90)),
         )
     ]
@@ -379,7 +347,7 @@ def test_a_code_is_of_all_that_is_required_before_and_now():
     assert {len(code) for code in codes} == {40}
 
 
-def test_a_code_does_not_depend_on_the_order_of_suites_nor_on_the_way_through_a_file():
+def test_code_does_not_depend_on_suite_order_or_serialization():
     """Shards are merged in another order, and read."""
     one, two = a_suite(A, name="One"), a_suite(B, name="Two", minScore=90)
     base, lower = run_of(one, two), a_suite(B, name="Two", minScore=80)
@@ -390,57 +358,53 @@ def test_a_code_does_not_depend_on_the_order_of_suites_nor_on_the_way_through_a_
     assert code == compare(*read, Policy()).code
 
 
-async def played(*tests, baseline=None, **policy):
+async def run_of_tests(*tests, baseline=None, **policy):
     return await run_suite(lambda _: "done", a_suite(*tests), baseline=baseline, policy=Policy(**policy))
 
 
-async def test_a_run_lists_it_and_fails_by_it_only_if_it_is_asked_to():
-    """By default it is a warning."""
-    base = await played(A, B)
-    warned, failed, off = [
-        await played(A, baseline=base, weakened=mode) for mode in (WeakenedMode.WARN, FAIL, WeakenedMode.OFF)
-    ]
+async def test_weakened_run_fails_only_in_mode_fail():
+    base = await run_of_tests(A, B)
+    modes = (WeakenedMode.WARN, FAIL, WeakenedMode.OFF)
+    warned, failed, off = [await run_of_tests(A, baseline=base, weakened=mode) for mode in modes]
     assert (warned.gate.exit_code, failed.gate.exit_code, off.gate.exit_code) == (0, 1, 0)
     assert (warned.weakened.items, off.weakened) == (failed.weakened.items, None)
-    assert story.of_run(warned).sentences == (
-        "1 test of the baseline is gone.",
-        "Gone: “b” of the suite “Shop”.",
-    )
-    same = await played(A, B, baseline=base, weakened=FAIL)
+    sentences = ("1 test of the baseline is gone.", "Gone: “b” of the suite “Shop”.")
+    assert story.of_run(warned).sentences == sentences
+    same = await run_of_tests(A, B, baseline=base, weakened=FAIL)
     assert (same.gate.exit_code, story.of_run(same)) == (0, None)
 
 
-async def test_without_knowing_there_is_no_verdict():
+def weakened_check(checks):
+    (check,) = [check for check in checks if check.kind == "weakened"]
+    return check
+
+
+async def test_unknown_weakening_leaves_no_verdict_in_mode_fail():
     """A baseline of an earlier version records no definitions. Without any baseline it is not checked."""
-    base = await played(A)
+    base = await run_of_tests(A)
     old = replace(base, run=replace(base.run, definitions=None))
-    unknown = await played(A, baseline=old, weakened=FAIL)
+    unknown = await run_of_tests(A, baseline=old, weakened=FAIL)
     assert (unknown.gate.exit_code, unknown.gate.passed) == (3, False)
     assert "run it again on its branch" in unknown.gate.reasons[0]
-    assert (await played(A, baseline=old)).gate.exit_code == 0
-    (check,) = [c for c in (await played(A, weakened=FAIL)).gate.checks if c.kind == "weakened"]
+    assert (await run_of_tests(A, baseline=old)).gate.exit_code == 0
+    check = weakened_check((await run_of_tests(A, weakened=FAIL)).gate.checks)
     assert (check.passed, check.blocks_verdict) == (None, False)
-
-
-async def test_a_baseline_that_may_have_been_missed_leaves_no_verdict():
-    """A fault of the search must not open the gate."""
-    results = await played(A)
+    # A fault of the search for a baseline must not open the gate.
     for may_have, code in ((False, 0), (True, 3)):
-        given = GateInput(results, may_have_baseline=may_have, no_baseline_reason="GitHub did not answer")
+        given = GateInput(base, may_have_baseline=may_have, no_baseline_reason="GitHub did not answer")
         assert decide(given, Policy(weakened=FAIL), RunEnding()).exit_code == code
 
 
-def test_it_does_not_apply_to_results_of_other_tools():
-    """They do not say what their tests require; the check says that."""
+def test_weakening_is_not_checked_for_results_of_other_tools():
     results = build.results(build.suite_result("S", build.test_result("t"), adapter="results:junit"))
     assert weakened_since(results, Policy(weakened=FAIL), BaselineResults(results)) is None
-    (check,) = [
-        check for check in checks_of(GateInput(results), Policy(weakened=FAIL)) if check.kind == "weakened"
-    ]
+    check = weakened_check(checks_of(GateInput(results), Policy(weakened=FAIL)))
     assert (check.passed, check.note) == (None, "results of other tools do not say what their tests require")
 
 
 HOSTILE = {"traits": ["hostile", "terse"], "language": "de"}
+HARDER = {"traits": ["impatient", "terse", "hostile"], "language": "de", "note": "Lives in Bonn."}
+SAME = object()
 
 
 @pytest.mark.parametrize(
@@ -450,50 +414,33 @@ HOSTILE = {"traits": ["hostile", "terse"], "language": "de"}
         ({"traits": ["terse"], "language": "de"}, "terse, language de"),
         ({"traits": ["hostile", "terse"], "language": "fr"}, "hostile, terse, language fr"),
         ({"traits": ["hostile", "terse"]}, "hostile, terse"),
+        pytest.param(HARDER, SAME, id="a harder user"),
     ],
 )
-def test_a_persona_does_not_lose_a_trait_unseen(now, user):
-    """Under its name it may be any user. The test without it is the same."""
+def test_persona_that_loses_a_trait_or_language_is_listed(now, user):
+    """Under its name it may be any user. Other words about it require no less that anybody could say."""
     asked = a_test("a", turns=[{"user": "auto"}], personas=["p"])
     before, after = (a_suite(asked, personas={"p": persona}) for persona in (HOSTILE, now))
     lost = ("test_lost_trait", "a (p)", None, "hostile, terse, language de", user)
-    assert found([before], [after]) == [lost]
-
-
-def test_a_persona_may_get_a_trait():
-    """It is a harder user then. Other words about it require no less that anybody could say."""
-    asked = a_test("a", turns=[{"user": "auto"}], personas=["p"])
-    harder = {"traits": ["impatient", "terse", "hostile"], "language": "de", "note": "Lives in Bonn."}
-    before, after = (a_suite(asked, personas={"p": persona}) for persona in (HOSTILE, harder))
-    assert found([before], [after]) == []
+    assert weakenings([before], [after]) == ([] if user is SAME else [lost])
 
 
 @pytest.mark.parametrize("now", [{"languages": ["de"]}, {"languages": []}])
-def test_language_that_is_removed_is_a_removed_test(now):
+def test_removed_language_is_listed_as_a_removed_test(now):
     """Of the suite, or of one test."""
     test = a_test("a", turns=[{"user": "auto"}])
     before = a_suite(test, languages=["de", "fr"])
-    removed = [
-        (WeakeningKind.TEST_REMOVED, f"a ({code})", None, None, None)
-        for code in ("de", "fr")
-        if code not in now["languages"]
+    removed = [gone("test_removed", f"a ({code})") for code in ("de", "fr") if code not in now["languages"]]
+    assert weakenings([before], [a_suite(test, **now)]) == removed
+    assert weakenings([before], [a_suite(test | now, languages=["de", "fr"])]) == removed
+
+
+def test_independent_tests_that_join_one_cluster_are_listed():
+    """A drop of one test is never significant, however many it stands for. New tests may join."""
+    together, renamed = ([a_test(name, cluster=cluster) for name in "ab"] for cluster in ("all", "both"))
+    assert weakenings([a_suite(A, B)], [a_suite(*together)]) == [
+        gone("test_joined_cluster", name) for name in "ab"
     ]
-    assert found([before], [a_suite(test, **now)]) == removed
-    assert found([before], [a_suite(test | now, languages=["de", "fr"])]) == removed
-
-
-def test_tests_that_were_independent_must_not_become_one():
-    """A drop of one test is never significant, however many it stands for."""
-    together = [a_test(name, cluster="all") for name in "ab"]
-    assert found([a_suite(A, B)], [a_suite(*together)]) == [
-        (WeakeningKind.TEST_JOINED_CLUSTER, name, None, None, None) for name in "ab"
-    ]
-    assert found([a_suite(*together)], [a_suite(*together)]) == []
-    assert found([a_suite(*together)], [a_suite(A, B)]) == []
-    renamed = [a_test(name, cluster="both") for name in "ab"]
-    assert found([a_suite(*together)], [a_suite(*renamed)]) == []
-
-
-def test_a_test_may_be_in_a_cluster_with_new_ones():
-    """As a test is that gets personas."""
-    assert found([a_suite(A)], [a_suite(a_test("a", cluster="x"), a_test("c", cluster="x"))]) == []
+    for base, head in [(together, together), (together, [A, B]), (together, renamed)]:
+        assert weakenings([a_suite(*base)], [a_suite(*head)]) == []
+    assert weakenings([a_suite(A)], [a_suite(a_test("a", cluster="x"), a_test("c", cluster="x"))]) == []
