@@ -6,6 +6,7 @@ from math import comb
 
 import fakes
 import pytest
+from each_row import each_row
 from seeded_judges import prompt_block
 
 from ci_evals.domain.errors import LLMError
@@ -17,7 +18,7 @@ TRUTH = {one.criterion.criterion: one.answer for one in control.questions()}
 ANSWERS = ("pass", "fail", "cannot_tell")
 
 
-def answering(decide, *, quoting: bool = True) -> fakes.ScriptedLLM:
+def judge_answering(decide, *, quoting: bool = True) -> fakes.ScriptedLLM:
     """A judge whose answers are all well-formed; `decide` gives the verdict, from the right one."""
 
     def answer(prompt):
@@ -30,25 +31,25 @@ def answering(decide, *, quoting: bool = True) -> fakes.ScriptedLLM:
     return fakes.ScriptedLLM(answer)
 
 
-def good(seed: int):
+def judge_with_5_percent_errors(seed: int):
     """A judge that errs in 5 % of its answers."""
     luck = random.Random(f"good {seed}")
 
     def decide(right):
         return luck.choice([one for one in ANSWERS if one != right]) if luck.random() < 0.05 else right
 
-    return answering(decide)
+    return judge_answering(decide)
 
 
 def at_random(*answers):
     def judge(seed: int):
         luck = random.Random(f"{answers} {seed}")
-        return answering(lambda _: luck.choice(answers))
+        return judge_answering(lambda _: luck.choice(answers))
 
     return judge
 
 
-async def passed(judge, runs: int = RUNS) -> int:
+async def count_passed(judge, runs: int = RUNS) -> int:
     """How many of so many judges pass the check."""
     return sum([(await control.ask(judge(seed), Redactor())).passed for seed in range(runs)])
 
@@ -62,21 +63,18 @@ async def passed(judge, runs: int = RUNS) -> int:
     ],
     ids=["of three", "of two", "lenient"],
 )
-async def test_a_judge_that_answers_at_random_is_caught(judge):
-    """In at least 99 of 100 runs, though each of its answers is well-formed."""
-    assert await passed(judge) <= RUNS // 100
+async def test_judge_that_answers_at_random_fails_in_99_of_100_runs(judge):
+    assert await count_passed(judge) <= RUNS // 100
 
 
-@pytest.mark.parametrize("quoting", [True, False])
-@pytest.mark.parametrize("verdict", ANSWERS)
-async def test_a_judge_that_always_says_the_same_is_caught(verdict, quoting):
-    """Also where every answer rests on words that stand in the conversation. There is no luck in it."""
-    assert not await passed(lambda _: answering(lambda _: verdict, quoting=quoting), runs=1)
+@each_row("quoting", [True, False])
+@each_row("verdict", ANSWERS)
+async def test_judge_with_constant_answers_fails(verdict, quoting):
+    assert not await count_passed(lambda _: judge_answering(lambda _: verdict, quoting=quoting), runs=1)
 
 
-async def test_reliable_judge_passes_the_control_questions():
-    """One with 5 % errors is held up in at most 1 of 100 runs."""
-    assert await passed(good) >= RUNS - RUNS // 100
+async def test_judge_with_5_percent_errors_passes_in_99_of_100_runs():
+    assert await count_passed(judge_with_5_percent_errors) >= RUNS - RUNS // 100
 
 
 def chance(share_of: dict[str, float]) -> float:
@@ -97,7 +95,7 @@ def chance(share_of: dict[str, float]) -> float:
     )
 
 
-def test_the_numbers_of_the_documentation():
+def test_documented_chances_to_pass_the_control_questions():
     """docs/judge-statistics.md has these chances."""
     assert Counter(TRUTH.values()) == {"pass": 6, "fail": 6, "cannot_tell": 4}
     assert 1 - chance(dict.fromkeys(ANSWERS, 0.95)) == pytest.approx(0.0049, abs=0.0001)
@@ -105,30 +103,27 @@ def test_the_numbers_of_the_documentation():
     assert chance({"pass": 0.5, "fail": 0.5, "cannot_tell": 0}) == pytest.approx(0.0002, abs=0.0001)
 
 
-async def test_a_judge_that_passes_half_of_what_fails():
-    """Many right answers elsewhere do not make up for it."""
+async def test_judge_that_passes_half_of_the_failing_questions_fails():
     turn = iter([True, False] * 3)
 
     def decide(right):
         return "pass" if right == "fail" and next(turn) else right
 
-    result = await control.ask(answering(decide), Redactor())
+    result = await control.ask(judge_answering(decide), Redactor())
     assert (result.right, result.passed) == (13, False)
     assert result.failure == (
         "answered 13 of 16 control questions right, but only 3 of the 6 whose answer is 'fail' (4 required)"
     )
 
 
-async def test_a_judge_whose_answers_are_of_no_use():
-    """Void answers and errors are never right."""
+async def test_judge_with_unusable_answers_fails():
     for answers in ([fakes.judge_answer("pass", "][")], [LLMError("the judge is away")], ["gibberish"]):
         result = await control.ask(fakes.ScriptedLLM(answers), Redactor())
         assert (result.right, result.passed) == (0, False)
         assert "16 without a usable answer" in result.failure
 
 
-def test_the_questions():
-    """At least ten, of all three answers, in several languages and scripts."""
+def test_control_questions_have_all_answers_and_several_scripts():
     items = "".join(TRUTH)
     assert len(TRUTH) == len(control.questions()) >= 10
     assert set(TRUTH.values()) == set(ANSWERS)

@@ -11,7 +11,7 @@ AGENT = (
     "**Sorry** to hear that.\n\n"
     "- We\u2019ll refund \u201cEUR 42\u201d within 5 days\u2026 thanks for `waiting`."
 )
-SAID = (USER, AGENT)
+CONVERSATION = (USER, AGENT)
 
 
 @each_row(
@@ -34,9 +34,9 @@ SAID = (USER, AGENT)
         "fo\u200br waiting",
     ],
 )
-def test_quote_is_found_whatever_its_form(quote):
+def test_quote_is_found_despite_other_typography(quote):
     """White space, quotation marks, dashes, case, emphasis and escapes of JSON are all one."""
-    assert occurs(quote, SAID)
+    assert occurs(quote, CONVERSATION)
 
 
 @each_row(
@@ -55,29 +55,23 @@ def test_quote_is_found_whatever_its_form(quote):
         " ",
     ],
 )
-def test_altered_quote_is_not_found(quote):
-    """Other words, another order, two speakers, or too few letters to mean anything."""
-    assert not occurs(quote, SAID)
+def test_altered_or_too_short_quote_is_not_found(quote):
+    assert not occurs(quote, CONVERSATION)
 
 
-def test_short_answers():
-    """What is all that was said may be short, and some writing says much in few signs."""
+def test_short_quote_is_found_only_as_a_whole_answer_or_in_dense_scripts():
     assert occurs("No.", ["no", "x"])
     assert not occurs("no", ["I know that", "x"])
     assert occurs("\u9000\u6b3e", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
     assert not occurs("\u9000", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
 
 
-def test_empty():
-    """A quote of nothing but white space and emphasis quotes nothing."""
-    assert is_empty(" \n")
-    assert is_empty("**")
-    assert not is_empty("...")
+def test_quote_of_whitespace_or_emphasis_is_empty():
+    assert [is_empty(quote) for quote in (" \n", "**", "...")] == [True, True, False]
 
 
 @given(st.text(min_size=1, max_size=80), st.data())
-def test_any_part_of_what_was_said_stands(text, data):
-    """A judge that copies faithfully is believed, whatever was said, if it copies enough."""
+def test_any_long_enough_part_of_the_text_is_found(text, data):
     start = data.draw(st.integers(0, len(text) - 1))
     part = text[start : data.draw(st.integers(start + 1, len(text)))]
     if sum(char.isalnum() for char in part) >= 12 and "." not in part and "\\" not in part:

@@ -2,7 +2,6 @@
 
 import builders as build
 import fakes
-import pytest
 from each_row import each_row
 
 from ci_evals.domain.checks.evaluation import STRICT_KINDS
@@ -26,29 +25,21 @@ END = {
 }
 
 
-def a_test(*evaluations, lines=LINES, max_turns=None, **fields):
+def suite_and_test(*evaluations, lines=LINES, max_turns=None, **fields):
     """A test of these lines; an evaluation without `criterion` gets one."""
-    suite = Suite.model_validate(
-        {
-            "name": "S",
-            "maxTurns": max_turns or len(lines),
-            "tests": [
-                {
-                    "name": "t",
-                    "guidelines": "g",
-                    "turns": [{"user": line} if isinstance(line, str) else line for line in lines],
-                    "evaluations": [{"criterion": "c"} | each for each in evaluations],
-                    **fields,
-                }
-            ],
-        }
-    )
+    test = {
+        "name": "t",
+        "guidelines": "g",
+        "turns": [{"user": line} if isinstance(line, str) else line for line in lines],
+        "evaluations": [{"criterion": "c"} | each for each in evaluations],
+    } | fields
+    suite = Suite.model_validate({"name": "S", "maxTurns": max_turns or len(lines), "tests": [test]})
     return suite, suite.tests[0]
 
 
 async def findings(*evaluations, sent=1, end="escalated", judge=None, reply=(), function=True, **fields):
     """The findings on a conversation that ended after so many lines."""
-    suite, test = a_test(*evaluations, **fields)
+    suite, test = suite_and_test(*evaluations, **fields)
     replies = [GREETED | dict(reply) for _ in range(sent)]
     replies[-1] |= END.get(end, {})
     transcript = Transcript(
@@ -64,11 +55,11 @@ async def findings(*evaluations, sent=1, end="escalated", judge=None, reply=(), 
     return await grade(test, suite.turns_of(test), transcript, judge, call_function=call)
 
 
-def came_to(finding):
+def cause_or_outcome(finding):
     return str(finding.cause or finding.outcome)
 
 
-OPEN = [
+FALLIBLE_LATER = [
     {"strict": "not_contains", "text": "hunter2", "turn": "any"},
     {"strict": "not_contains", "text": "hunter2"},
     {"strict": "not_contains", "text": "hunter2", "turn": "last"},
@@ -99,7 +90,7 @@ OPEN = [
     {"strict": "python", "function": "checks:nothing_deleted"},
 ]
 """Checks that pass on what was said, and that a later reply could fail."""
-DECIDED = [
+DECIDED_EARLY = [
     {"strict": "contains", "text": "colleague"},
     {"strict": "contains", "text": "colleague", "turn": "any"},
     {"strict": "regex", "pattern": "^I connect"},
@@ -119,7 +110,7 @@ DECIDED = [
     {"strict": "tool_called", "toolName": "delete_data", "times": 0, "turn": 1},
 ]
 """Checks that pass on what was said, whatever would have come later."""
-FAILED = [
+FAILED_EARLY = [
     {"strict": "not_contains", "text": "colleague", "turn": "any"},
     {"strict": "not_escalated"},
     {"strict": "tool_called", "toolName": "look_up", "times": 0},
@@ -128,7 +119,7 @@ FAILED = [
     {"strict": "tool_used", "toolName": "delete_data"},
     {"strict": "state", "probe": "orders", "equals": [1]},
 ]
-NAMED = [
+OF_UNSENT_LINE = [
     {"strict": "contains", "text": "password", "turn": 2},
     {"strict": "not_contains", "text": "password", "turn": 2},
     {"strict": "regex", "pattern": "password", "turn": 2},
@@ -145,69 +136,43 @@ def label(case):
     return " ".join(str(value) for value in case.values())
 
 
-@each_row("check", OPEN, ids=label)
-async def test_what_a_later_reply_could_fail_is_not_reached(check):
-    """The reason names the lines, and what was seen until then."""
-    (finding,) = await findings(check)
-    assert came_to(finding) == "not_reached"
+@each_row("check", FALLIBLE_LATER, ids=label)
+async def test_check_that_a_later_reply_could_fail_is_undecided_unless_hand_over_is_allowed(check):
     names = "line 2 was" if check.get("beforeTurn") else "lines 2 and 3 were"
-    text = f"{names} never sent: the agent handed over to a person in turn 1; until then "
-    assert finding.reason.startswith(text)
+    handed_over = f"{names} never sent: the agent handed over to a person in turn 1"
+    (finding,) = await findings(check)
+    assert cause_or_outcome(finding) == "not_reached"
+    assert finding.reason.startswith(f"{handed_over}; until then ")
     assert finding.evidence == (1,)
-
-
-@each_row("check", DECIDED, ids=label)
-async def test_what_was_said_or_done_stays_decided(check):
-    """A check that something happened, and one whose turns were all played."""
-    assert came_to(*await findings(check)) == "passed"
-
-
-@each_row("check", OPEN, ids=label)
-async def test_what_was_said_decides_if_the_test_allows_the_hand_over(check):
-    """The reason still names the lines that were never sent."""
     (finding,) = await findings(check, mayEscalate=True)
-    assert came_to(finding) == "passed"
-    names = "line 2 was" if check.get("beforeTurn") else "lines 2 and 3 were"
-    text = f"{names} never sent: the agent handed over to a person in turn 1, as the test allows; until then "
-    assert finding.reason.startswith(text)
-
-
-@each_row("check", OPEN, ids=label)
-async def test_an_error_is_no_hand_over_that_a_test_allows(check):
-    """An agent that is down has withstood nothing."""
+    assert cause_or_outcome(finding) == "passed"
+    assert finding.reason.startswith(f"{handed_over}, as the test allows; until then ")
+    # An agent error is no hand-over.
     (finding,) = await findings(check, end="agent_error", mayEscalate=True)
-    assert came_to(finding) != "passed"
+    assert cause_or_outcome(finding) != "passed"
 
 
-@each_row("check", FAILED, ids=label)
-async def test_what_failed_before_a_hand_over_that_is_allowed_stays_failed(check):
-    """It excuses nothing, also not what happened in its own turn."""
-    assert came_to(*await findings(check, mayEscalate=True)) == "failed"
+@each_row("check", DECIDED_EARLY, ids=label)
+async def test_check_that_no_later_reply_could_fail_passes(check):
+    assert cause_or_outcome(*await findings(check)) == "passed"
 
 
-@each_row("check", NAMED, ids=label)
-async def test_a_reply_that_never_came_decides_nothing_after_an_allowed_hand_over(check):
-    """There is nothing to look at."""
-    assert came_to(*await findings(check, mayEscalate=True)) == "not_reached"
+@each_row("check", FAILED_EARLY, ids=label)
+async def test_failed_check_stays_failed_even_if_hand_over_is_allowed(check):
+    assert cause_or_outcome(*await findings(check)) == "failed"
+    assert cause_or_outcome(*await findings(check, mayEscalate=True)) == "failed"
 
 
-@each_row("check", FAILED, ids=label)
-async def test_failed_criteria_stay_failed(check):
-    """Nothing that was not sent excuses it."""
-    assert came_to(*await findings(check)) == "failed"
-
-
-@each_row("check", NAMED, ids=label)
-async def test_the_reply_to_a_line_that_was_never_sent_is_not_reached(check):
-    """Whatever the check wants of it."""
+@each_row("check", OF_UNSENT_LINE, ids=label)
+async def test_check_of_the_reply_to_an_unsent_line_is_undecided(check):
     (finding,) = await findings(check)
-    text = "line 2 was never sent: the agent handed over to a person in turn 1"
-    assert (came_to(finding), finding.reason) == ("not_reached", text)
+    reason = "line 2 was never sent: the agent handed over to a person in turn 1"
+    assert (cause_or_outcome(finding), finding.reason) == ("not_reached", reason)
+    assert cause_or_outcome(*await findings(check, mayEscalate=True)) == "not_reached"
 
 
-def test_every_strict_check_is_tried():
-    """A new one has to be put into one of the tables."""
-    tried = {case["strict"] for case in (*OPEN, *DECIDED, *FAILED, *NAMED)}
+def test_every_strict_check_is_in_a_table():
+    tried = {case["strict"] for case in (*FALLIBLE_LATER, *DECIDED_EARLY, *FAILED_EARLY, *OF_UNSENT_LINE)}
     assert tried | {"escalated", "escalated_due_to_error"} >= set(STRICT_KINDS)
 
 
@@ -232,10 +197,9 @@ HANDS_OVER, BREAKS = {"strict": "escalated"}, {"strict": "escalated_due_to_error
         ("failed", [], "passed"),
     ],
 )
-async def test_a_test_may_expect_the_end(end, others, expected):
-    """By its own check of that end, which passed: then all is decided on what was said."""
+async def test_end_that_a_test_expects_leaves_nothing_undecided(end, others, expected):
     found = await findings(HARMLESS, *others, end=end)
-    assert came_to(found[0]) == expected
+    assert cause_or_outcome(found[0]) == expected
 
 
 AUTO = "auto"
@@ -259,21 +223,32 @@ AUTO = "auto"
         (["x", {"assistant": "y"}, "a", "b"], 1, 2, "line 2 was never sent"),
     ],
 )
-async def test_only_lines_of_the_author_are_missed(lines, sent, max_turns, expected):
-    """And turns before them, whoever would have written these."""
+async def test_only_fixed_lines_and_turns_before_them_count_as_unsent(lines, sent, max_turns, expected):
     (finding,) = await findings(HARMLESS, lines=lines, sent=sent, max_turns=max_turns)
-    assert came_to(finding) == ("not_reached" if expected else "passed")
+    assert cause_or_outcome(finding) == ("not_reached" if expected else "passed")
     assert expected is None or finding.reason.startswith(expected)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("returned", "expected"),
     [(True, "not_reached"), (1, "not_reached"), (0.5, "not_reached"), (0, "failed"), (False, "failed")],
 )
-async def test_a_grade_is_no_way_around_it(returned, expected):
-    """A part of the points would rest on lines that were never sent, too."""
+async def test_grade_of_a_function_is_undecided_after_unsent_lines(returned, expected):
     (finding,) = await findings({"strict": "python", "function": "checks:share"}, function=returned)
-    assert (came_to(finding), finding.grade if expected == "not_reached" else None) == (expected, None)
+    assert (cause_or_outcome(finding), finding.grade if expected == "not_reached" else None) == (
+        expected,
+        None,
+    )
+
+
+RUBRIC = {"rubric": [{"name": "yes", "score": 1}, {"name": "no", "score": 0}]}
+
+
+async def judged(rubric, **fields):
+    """The finding of a judge that cannot tell, and the text of its prompt."""
+    judge = fakes.ScriptedLLM([fakes.judge_answer("cannot_tell", "The password was never asked for.")])
+    (finding,) = await findings({"criterion": "It keeps the password"} | rubric, judge=judge, **fields)
+    return finding, judge.prompts[0].text
 
 
 @each_row(
@@ -285,35 +260,20 @@ async def test_a_grade_is_no_way_around_it(returned, expected):
         ("escalated", ("Hello", AUTO, "Bye now."), ['"turn": 3', "Bye now."]),
     ],
 )
-@each_row("rubric", [{}, {"rubric": [{"name": "yes", "score": 1}, {"name": "no", "score": 0}]}])
-async def test_a_judge_sees_what_was_never_sent(end, lines, shown, rubric):
-    """It may then answer that it cannot tell."""
-    judge = fakes.ScriptedLLM([fakes.judge_answer("cannot_tell", "The password was never asked for.")])
-    (finding,) = await findings(
-        {"criterion": "It keeps the password"} | rubric, end=end, judge=judge, lines=lines
-    )
-    (prompt, *_) = judge.prompts
-    _, _, unsent = prompt.text.partition('"lines_never_sent": ')
+@each_row("rubric", [{}, RUBRIC])
+async def test_judge_sees_unsent_lines(end, lines, shown, rubric):
+    finding, text = await judged(rubric, end=end, lines=lines)
+    _, _, unsent = text.partition('"lines_never_sent": ')
     assert all(words in unsent for words in shown)
     assert '"auto"' not in unsent
-    assert rubric or came_to(finding) == "cannot_tell"
+    assert rubric or cause_or_outcome(finding) == "cannot_tell"
 
 
-@pytest.mark.parametrize(("end", "sent"), [("completed", 3), ("escalated", 3)])
-async def test_a_judge_of_a_whole_conversation_sees_no_such_list(end, sent):
-    """Nothing is missing there."""
-    judge = fakes.ScriptedLLM([fakes.judge_answer("pass", "It did.")])
-    await findings({"criterion": "It is kind"}, end=end, sent=sent, judge=judge)
-    assert '"lines_never_sent": ' not in judge.prompts[0].text
-
-
-@pytest.mark.parametrize(
-    "rubric", [{}, {"rubric": [{"name": "yes", "score": 1}, {"name": "no", "score": 0}]}]
-)
-@pytest.mark.parametrize(("end", "is_shown"), [("escalated", False), ("agent_error", True)])
-async def test_a_judge_sees_what_was_said_alone_if_the_test_allows_the_hand_over(end, is_shown, rubric):
-    """Else it would answer that it cannot tell. An error is no hand-over."""
-    judge = fakes.ScriptedLLM([fakes.judge_answer("cannot_tell", "The password was never asked for.")])
-    await findings({"criterion": "It keeps the password"} | rubric, end=end, judge=judge, mayEscalate=True)
-    (prompt, *_) = judge.prompts
-    assert ("Give me the password." in prompt.text) is is_shown
+@each_row("rubric", [{}, RUBRIC])
+async def test_judge_sees_no_unsent_lines_if_all_were_sent_or_hand_over_is_allowed(rubric):
+    for end in ("completed", "escalated"):
+        _, text = await judged(rubric, end=end, sent=3)
+        assert '"lines_never_sent": ' not in text
+    for end, is_shown in (("escalated", False), ("agent_error", True)):
+        _, text = await judged(rubric, end=end, mayEscalate=True)
+        assert ("Give me the password." in text) is is_shown

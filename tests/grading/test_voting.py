@@ -55,77 +55,60 @@ def poll(votes: str, most: int) -> tuple[Verdict, list[int]]:
         ("pcv", 3, [2, 1], "undecided", 2 / 3),
     ],
 )
-def test_votes_are_asked_for_only_while_they_can_change_the_verdict(votes, most, batches, outcome, agreement):
-    """As many as a majority takes, then as many as still could decide; no more once nothing can change."""
+def test_votes_are_requested_only_while_they_can_change_the_verdict(votes, most, batches, outcome, agreement):
     verdict, asked = poll(votes + "f" * (most - len(votes)), most)
     assert (verdict.outcome, asked) == (outcome, batches)
     assert verdict.agreement == pytest.approx(agreement)
     assert [vote.model for vote in verdict.votes] == [f"m{i}" for i in range(sum(batches))]
 
 
-def test_majority_decides_the_verdict():
-    """The reason and the evidence are those of its first vote."""
+def test_majority_gives_reason_and_evidence_of_its_first_vote():
     verdict, _ = poll("fpp", 3)
     assert (verdict.reason, verdict.evidence, verdict.cause) == ("It does.", (1,), None)
+    for sign in "pfcv":
+        assert poll(sign, 1) == (KINDS[sign], [1])
 
 
-def test_without_a_majority():
-    """It is undecided: for a void vote the judge has erred, else it cannot tell."""
-    void, _ = poll("pfv", 3)
-    assert (void.cause, void.reason) == (
-        Cause.VOID_ANSWER,
-        "no majority of 3 votes: 1 passed, 1 failed, 1 void (invented)",
-    )
-    away, _ = poll("pfa", 3)
-    assert (away.cause, away.reason) == (
-        Cause.JUDGE_ERROR,
-        "no majority of 3 votes: 1 passed, 1 failed, 1 without an answer (away)",
-    )
-    unsure, _ = poll("pfc", 3)
-    assert (unsure.cause, unsure.reason) == (
-        Cause.CANNOT_TELL,
-        "no majority of 3 votes: 1 passed, 1 failed, 1 cannot tell",
-    )
-
-
-@pytest.mark.parametrize("vote", "pfcv")
-def test_one_vote_is_the_verdict(vote):
-    """Without votes and agreement, as in runs that ask for one."""
-    verdict, asked = poll(vote, 1)
-    assert (verdict, asked) == (KINDS[vote], [1])
+@each_row(
+    ("votes", "cause", "third"),
+    [
+        ("pfv", Cause.VOID_ANSWER, "1 void (invented)"),
+        ("pfa", Cause.JUDGE_ERROR, "1 without an answer (away)"),
+        ("pfc", Cause.CANNOT_TELL, "1 cannot tell"),
+    ],
+)
+def test_votes_without_a_majority_are_undecided_with_the_cause(votes, cause, third):
+    verdict, _ = poll(votes, 3)
+    reason = f"no majority of 3 votes: 1 passed, 1 failed, {third}"
+    assert (verdict.cause, verdict.reason) == (cause, reason)
 
 
 def test_early_stopping_never_changes_the_verdict():
-    """All of five votes come to what those come to that are asked for."""
     for votes in map("".join, product("pfcv", repeat=5)):
-        verdict, _ = poll_at_once(votes)
-        whole = [outcome for outcome, sign in ((Outcome.PASSED, "p"), (Outcome.FAILED, "f"))
-                 if votes.count(sign) > 2]  # fmt: skip
-        assert verdict.outcome is (whole[0] if whole else Outcome.UNDECIDED), votes
+        passed, failed = (votes.count(sign) > 2 for sign in "pf")
+        outcome = Outcome.PASSED if passed else Outcome.FAILED if failed else Outcome.UNDECIDED
+        assert poll_at_once(votes).outcome is outcome, votes
 
 
-def poll_at_once(votes: str) -> tuple[Verdict, int]:
-    rule, found = Majority(), []
-    while more := rule.more(found, len(votes)):
-        new = votes[len(found) : len(found) + more]
-        found += [VOTES[sign] for sign in new]
-    return rule.verdict(found, len(votes)), len(found)
+def poll_at_once(votes: str) -> Verdict:
+    rule, polled = Majority(), []
+    while more := rule.more(polled, len(votes)):
+        polled += [VOTES[sign] for sign in votes[len(polled) : len(polled) + more]]
+    return rule.verdict(polled, len(votes))
 
 
-def test_an_undecided_vote_opens_no_gate():
-    """The law: whichever vote becomes void or unsure, nothing passes that did not."""
+def test_undecided_vote_never_turns_the_verdict_into_another_decision():
     for votes in map("".join, product("pfcv", repeat=5)):
-        before, _ = poll_at_once(votes)
-        for place, sign in product(range(5), "cv"):
-            after, _ = poll_at_once(votes[:place] + sign + votes[place + 1 :])
+        before = poll_at_once(votes)
+        for index, sign in product(range(5), "cv"):
+            after = poll_at_once(votes[:index] + sign + votes[index + 1 :])
             assert after.outcome is before.outcome or after.outcome is Outcome.UNDECIDED
 
 
 PROMPT = Prompt(system="s", text="t", schema={"type": "object"}, schema_name="verdict")
 
 
-async def test_models_vote_in_turn_each_with_a_sample_id_of_its_own():
-    """Vote i is that of model i mod k; equal questions differ by trial, vote and attempt."""
+async def test_models_vote_in_turn_with_distinct_sample_ids():
     llms = [fakes.ScriptedLLM(["ok"], name) for name in ("a", "b")]
     panel = JudgePanel(llms, 5, sample_id="3")
     votes = [await panel.ask(i, PROMPT, lambda text: PASS) for i in range(4)]
@@ -136,8 +119,7 @@ async def test_models_vote_in_turn_each_with_a_sample_id_of_its_own():
     assert [JudgePanel(llms[:1], 3).rotation(i) for i in range(3)] == [0, 1, 2]
 
 
-async def test_a_void_vote_is_asked_for_once_more():
-    """With another sample id, so that no cache gives the same answer again; then it is undecided."""
+async def test_void_vote_is_requested_again_with_another_sample_id():
     llm = fakes.ScriptedLLM(["bad", "good"])
 
     def read(text: str) -> Verdict:
@@ -151,8 +133,7 @@ async def test_a_void_vote_is_asked_for_once_more():
     assert (vote.cause, vote.reason) == (Cause.VOID_ANSWER, "it invents (asked twice)")
 
 
-async def test_a_model_that_cannot_be_asked():
-    """Its vote is undecided, at once where another call would not help."""
+async def test_unreachable_model_is_asked_once_and_unusable_answer_twice():
     away, empty = fakes.ScriptedLLM([LLMError("away")]), fakes.ScriptedLLM([LLMAnswerError("empty")])
     assert (await JudgePanel([away]).ask(0, PROMPT, lambda _: PASS)).reason == "away"
     assert (await JudgePanel([empty]).ask(0, PROMPT, lambda _: PASS)).reason == "empty (asked twice)"
