@@ -30,8 +30,7 @@ def problems(suite, **reading):
     "adapter",
     ["aui", "demo", "openai", "http", "python:agents.refunds:Agent.reply", "command: node agent.js", "acme"],
 )
-def test_adapters_built_in_or_of_code_or_installed_are_accepted(adapter):
-    """Built in, code, or installed."""
+def test_built_in_code_and_installed_adapters_are_accepted(adapter):
     options = HTTP if adapter == "http" else None
     suite = loaded({"adapter": adapter, "adapterOptions": options}, plugins=frozenset({"acme"})).suite
     assert suite.adapter == adapter
@@ -52,93 +51,64 @@ def test_adapters_built_in_or_of_code_or_installed_are_accepted(adapter):
         ("", "'' must not be empty"),
     ],
 )
-def test_unknown_adapter_name_is_refused_with_the_known_ones(adapter, message):
-    """At its place, with the nearest there is."""
+def test_unknown_adapter_is_refused_with_a_suggestion(adapter, message):
     found = problems({"adapter": adapter}, plugins=frozenset({"acme"}))
     assert any(line.startswith(f"adapter: {message}") or message in line for line in found), found
 
 
-def test_unfit_options_are_reported_at_their_path():
-    """With line and column, as any other fault of a suite."""
+def test_invalid_adapter_options_are_refused_at_their_path():
     options = {"send": {"method": "SEND", "path": "chat"}, "replies": {}}
     with pytest.raises(SuiteError) as refused:
         loaded({"adapter": "http", "adapterOptions": options})
-    found = {problem.path: problem for problem in refused.value.problems}
-    assert found.keys() >= {
-        "adapterOptions.send.method",
-        "adapterOptions.send.path",
-        "adapterOptions.replies",
-        "adapterOptions.reply",
-    }
-    assert found["adapterOptions.replies"].message == "unknown key; did you mean 'reply'?"
-    assert found["adapterOptions.send.method"].message.startswith("'SEND' is not one of GET, POST")
-    assert found["adapterOptions.send.method"].line > 1
+    found = {problem.path.removeprefix("adapterOptions."): problem for problem in refused.value.problems}
+    assert found.keys() >= {"send.method", "send.path", "replies", "reply"}
+    assert found["replies"].message == "unknown key; did you mean 'reply'?"
+    assert found["send.method"].message.startswith("'SEND' is not one of GET, POST")
+    assert found["send.method"].line > 1
 
 
-def test_an_option_has_one_spelling():
-    """As in the rest of a suite: `escalation_tools` is not passed over, nor taken."""
-    suite = {"adapter": "openai", "model": "m", "adapterOptions": {"escalation_tools": ["x"]}}
-    assert problems(suite) == [
-        "adapterOptions.escalation_tools: unknown key; did you mean 'escalationTools'?"
-    ]
+@each_row(
+    ("suite", "problem"),
+    [
+        (
+            {"adapter": "openai", "model": "m", "adapterOptions": {"escalation_tools": ["x"]}},
+            "adapterOptions.escalation_tools: unknown key; did you mean 'escalationTools'?",
+        ),
+        (
+            {"adapter": "demo", "adapterOptions": {"x": 1}},
+            "adapterOptions: the adapter 'demo' takes no options",
+        ),
+        ({"adapterOptions": {"keyHeader": "x key"}}, "adapterOptions.keyHeader: "),
+        ({"adapterOptions": {"keyHeader": "x:\n"}}, "adapterOptions.keyHeader: "),
+        ({"adapterOptions": {"agentIdIn": "both of them"}}, "adapterOptions.agentIdIn: "),
+        ({"adapterOptions": {"taskOriginType": ""}}, "adapterOptions.taskOriginType: "),
+        ({"adapterOptions": {"keyHeaders": "x"}}, "adapterOptions.keyHeaders: "),
+        *(({"startTimeout": seconds}, "startTimeout: ") for seconds in (0, -1, 3601, 1e300)),
+    ],
+)
+def test_invalid_option_of_an_adapter_is_the_only_problem(suite, problem):
+    (found,) = problems(suite)
+    assert found.startswith(problem)
 
 
-@pytest.mark.parametrize("adapter", ["demo"])
-def test_options_for_an_adapter_that_takes_none(adapter):
-    """They would be passed over in silence."""
-    assert problems({"adapter": adapter, "adapterOptions": {"x": 1}}) == [
-        f"adapterOptions: the adapter {adapter!r} takes no options"
-    ]
-
-
-def test_code_and_plugins_take_any_options():
-    """Their meaning is their own."""
+def test_python_adapter_takes_any_options():
     suite = loaded({"adapter": "python:a:b", "adapterOptions": {"deep": [1]}}).suite
     assert suite.adapter_options == {"deep": [1]}
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("keyHeader", "x key"),
-        ("keyHeader", "x:\n"),
-        ("agentIdIn", "both of them"),
-        ("taskOriginType", ""),
-        ("keyHeaders", "x"),
-    ],
-)
-def test_options_of_an_aui_agent_are_checked_at_their_place(key, value):
-    """A name that is no header would only fail once the key is sent."""
-    (problem,) = problems({"adapterOptions": {key: value}})
-    assert problem.startswith(f"adapterOptions.{key}: ")
-
-
-@pytest.mark.parametrize("seconds", [0, -1, 3601, 1e300])
-def test_the_time_that_an_agent_has_to_start_is_bounded(seconds):
-    """A second to an hour."""
-    (problem,) = problems({"startTimeout": seconds})
-    assert problem.startswith("startTimeout: ")
-
-
-def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
-    """The same as for an endpoint: what it names meets the job's keys."""
-    where = "in the event workflow_run"
-    for adapter in ("python:evil:run", "command: curl evil.example"):
-        (problem,) = problems({"adapter": adapter}, distrusted=where)
-        assert problem == f"adapter: a suite may not name a program to run {where}; use `adapter=`"
-    (problem,) = problems({"adapter": "acme"}, distrusted=where, plugins=frozenset({"acme"}))
-    assert problem == f"adapter: a suite may not name a program to run {where}; use `adapter=`"
-    (problem,) = problems({"adapterOptions": {"keyHeader": "X-Forwarded-For"}}, distrusted=where)
-    assert (
-        problem
-        == f"adapterOptions: a suite may not set what an agent is sent {where}; use `adapter_options=`"
-    )
-    (problem,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
-    assert (
-        problem
-        == f"adapterOptions: a suite may not set what an agent is sent {where}; use `adapter_options=`"
-    )
-    assert loaded({"adapter": "openai", "model": "m"}, distrusted=where).suite.adapter == "openai"
+def test_untrusted_suite_with_a_program_or_request_options_is_refused():
+    event = "in the event workflow_run"
+    program = f"adapter: a suite may not name a program to run {event}; use `adapter=`"
+    request = f"adapterOptions: a suite may not set what an agent is sent {event}; use `adapter_options=`"
+    for suite, problem in (
+        ({"adapter": "python:evil:run"}, program),
+        ({"adapter": "command: curl evil.example"}, program),
+        ({"adapter": "acme"}, program),
+        ({"adapterOptions": {"keyHeader": "X-Forwarded-For"}}, request),
+        ({"adapter": "http", "adapterOptions": HTTP}, request),
+    ):
+        assert problems(suite, distrusted=event, plugins=frozenset({"acme"})) == [problem]
+    assert loaded({"adapter": "openai", "model": "m"}, distrusted=event).suite.adapter == "openai"
 
 
 @each_row(
@@ -155,7 +125,7 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
         ({"adapter": "command: x"}, set()),
     ],
 )
-def test_each_adapter_requires_its_options(suite, missing):
+def test_missing_settings_of_an_adapter_are_refused(suite, missing):
     """A blank key is one that should have come from a secret."""
     if not missing:
         assert choose(loaded(suite), AgentChoice()).suite
@@ -165,7 +135,7 @@ def test_each_adapter_requires_its_options(suite, missing):
     assert {problem.path for problem in refused.value.problems} == missing
 
 
-def test_a_blank_key_is_a_missing_one():
+def test_blank_key_counts_as_missing():
     """So that a pull request of a fork is skipped, not refused."""
     assert not has_key(loaded({"adapter": "http", "apiKey": ""}).suite)
     assert has_key(loaded({"adapter": "http"}).suite)
@@ -177,8 +147,7 @@ def test_a_blank_key_is_a_missing_one():
         choose(loaded(suite), AgentChoice())
 
 
-def test_options_from_a_file_go_before_the_suites():
-    """And those of a suite are dropped where another adapter is named."""
+def test_options_from_a_file_override_those_of_the_suite():
     file = read_options("send: {body: '{{message}}'}\nreply: {text: $.answer}\n", "agent.yaml", {})
     suite = loaded({"adapter": "http", "adapterOptions": HTTP, "baseUrl": "http://h"})
     assert choose(suite, AgentChoice(options=file)).suite.adapter_options == file.value
@@ -186,47 +155,38 @@ def test_options_from_a_file_go_before_the_suites():
     assert choose(suite, AgentChoice()).suite.adapter_options == HTTP
 
 
-def test_a_files_faults_have_its_places_and_its_secrets_are_secrets():
-    """It is read as a suite is."""
-    with pytest.raises(SuiteError, match=r"agent\.yaml:1:1: must be an object"):
-        read_options("- 1\n", "agent.yaml", {})
-    with pytest.raises(SuiteError, match=r"agent\.yaml:2:.*TOKEN"):
-        read_options("headers:\n  x: ${TOKEN}\n", "agent.yaml", {})
-    faulty = read_options("send: {body: '{{message}}'}\nreply: {txt: $.a}\n", "agent.yaml", {})
-    with pytest.raises(SuiteError, match=r"agent\.yaml:2:9: reply\.txt: unknown key; did you mean 'text'"):
-        choose(loaded({"adapter": "http", "baseUrl": "http://h"}), AgentChoice(options=faulty))
-    secret = read_options(
-        "headers: {x: '${TOKEN}'}\nsend: {body: '{{message}}'}\nreply: {text: $.a}\n",
-        "agent.yaml",
-        {"TOKEN": "tok-12345678"},
-    )
-    chosen = choose(loaded({"adapter": "http", "baseUrl": "http://h"}), AgentChoice(options=secret))
-    assert "tok-12345678" in chosen.secrets
+def chosen_with(text: str, environ: dict | None = None):
+    """An HTTP agent with the options of a file."""
+    choice = AgentChoice(options=read_options(text, "agent.yaml", environ or {}))
+    return choose(loaded({"adapter": "http", "baseUrl": "http://h"}), choice)
 
 
-def test_faults_of_a_file_never_show_a_secret():
-    """A message that quotes a value may quote one that came from the environment."""
+def test_problems_of_an_options_file_have_its_places_and_show_no_secret():
+    for text, place in (
+        ("- 1\n", r"agent\.yaml:1:1: must be an object"),
+        ("headers:\n  x: ${TOKEN}\n", r"agent\.yaml:2:.*TOKEN"),
+        (
+            "send: {body: '{{message}}'}\nreply: {txt: $.a}\n",
+            r"agent\.yaml:2:9: reply\.txt: unknown key; did you mean 'text'",
+        ),
+    ):
+        with pytest.raises(SuiteError, match=place):
+            chosen_with(text)
+    text = "headers: {x: '${TOKEN}'}\nsend: {body: '{{message}}'}\nreply: {text: $.a}\n"
+    assert "tok-12345678" in chosen_with(text, {"TOKEN": "tok-12345678"}).secrets
     environ = {"TOKEN": "tok-12345678", "PATH_OF": "no/path-12345678"}
     text = "headers: {x: '{{${TOKEN}}}'}\nsend: {body: '{{message}}'}\nreply: {text: '${PATH_OF}'}\n"
     with pytest.raises(SuiteError) as refused:
-        choose(
-            loaded({"adapter": "http", "baseUrl": "http://h"}),
-            AgentChoice(options=read_options(text, "agent.yaml", environ)),
-        )
+        chosen_with(text, environ)
     assert "{{***}}" in str(refused.value)
     assert "'***' is not a JSONPath" in str(refused.value)
     assert "12345678" not in str(refused.value)
 
 
-def test_a_user_names_an_adapter_that_is_none():
-    """The option is at fault, not the suite."""
-    with pytest.raises(UsageError, match="`adapter=`: 'htp' is not an adapter; did you mean 'http'"):
-        choose(loaded({"adapter": "demo"}), AgentChoice(adapter="htp"))
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("choice", "text"),
     [
+        ({"adapter": "htp"}, "`adapter=`: 'htp' is not an adapter; did you mean 'http'"),
         ({"adapter": "python:shop"}, "`adapter=`: 'python:shop' is not of the form python:module:attribute"),
         ({"adapter": "python:a/b.py:c"}, "the module of a file agents/shop.py is agents.shop"),
         ({"adapter": "command: "}, "`adapter=`: 'command: ' names no program: command: node agent.js"),
@@ -234,15 +194,13 @@ def test_a_user_names_an_adapter_that_is_none():
         ({"base_url": " "}, "`base_url=`: ' ' must not be empty"),
     ],
 )
-def test_what_a_user_says_of_the_agent_may_be_wrong(choice, text):
-    """His mistake, told as such."""
+def test_invalid_agent_option_is_a_usage_error(choice, text):
     with pytest.raises(UsageError) as refused:
         choose(loaded({"adapter": "aui"}), AgentChoice(**choice))
     assert text in str(refused.value)
 
 
-def test_what_the_user_names_himself_is_not_read_from_the_suite():
-    """A variable that is not set is no fault where an option stands in its place."""
+def test_unset_variable_is_no_problem_if_an_option_replaces_it():
     suite = {"agentId": "${ID}", "apiKey": "${KEY}", "baseUrl": "${URL}"}
     choice = AgentChoice(agent_id="a", agent_key="key-123456", base_url="http://h")
     assert choice.replaces == {"agentId", "apiKey", "baseUrl"}

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import Suite
@@ -16,25 +17,20 @@ def chosen(suite=None, **choice) -> Suite:
     return choose(load(json.dumps(suite), "s.json", Reading()), AgentChoice(**choice)).suite
 
 
-@pytest.mark.parametrize(
-    ("missing", "option"), [("agentId", "`agent_id=`"), ("apiKey", "CI_EVALS_AGENT_KEY")]
-)
-def test_an_aui_agent_needs_id_and_key(missing, option):
-    """From the suite or from its user; the message names the option."""
-    with pytest.raises(SuiteError, match=rf"s\.json:1:\d+: {missing}: is missing.*{option}"):
-        chosen({missing: None})
-    named = chosen({missing: None}, agent_id="b", agent_key="other-key")
-    assert (named.agent_id, named.api_key.get_secret_value()) == ("b", "other-key")
+def test_aui_agent_needs_id_and_key_from_suite_or_options():
+    for missing, option in (("agentId", "`agent_id=`"), ("apiKey", "CI_EVALS_AGENT_KEY")):
+        with pytest.raises(SuiteError, match=rf"s\.json:1:\d+: {missing}: is missing.*{option}"):
+            chosen({missing: None})
+        named = chosen({missing: None}, agent_id="b", agent_key="other-key")
+        assert (named.agent_id, named.api_key.get_secret_value()) == ("b", "other-key")
 
 
-def test_empty_key_differs_from_a_missing_one():
-    """The variable that it names is there, but holds nothing."""
+def test_empty_key_is_reported_as_empty_not_missing():
     with pytest.raises(SuiteError, match=r"apiKey: is empty.*CI_EVALS_AGENT_KEY"):
         chosen({"apiKey": ""})
 
 
-def test_a_fault_is_located_in_the_suite():
-    """At the value that is wrong, so that a click opens its line."""
+def test_problems_of_an_agent_are_located_in_the_suite():
     text = f"# mine\nname: S\nagentId: a\napiKey: ${{AGENT_KEY:-}}\ntests: [{json.dumps(TEST)}]\n"
     with pytest.raises(SuiteError, match=r"^s\.yaml:4:9: apiKey: is empty"):
         choose(load(text, "s.yaml", Reading()), AgentChoice())
@@ -45,20 +41,20 @@ def test_a_fault_is_located_in_the_suite():
         choose(load(text.replace('"t"', '"u"', 1), "s.json", Reading()), AgentChoice())
 
 
-def test_an_address_without_its_scheme_is_found_in_the_suite():
-    """Its value is not shown: a variable may have brought it."""
+def test_base_url_without_a_scheme_is_refused_without_its_value():
     with pytest.raises(SuiteError, match=r"^s\.json:1:\d+: baseUrl: must begin with http:// or https://$"):
         chosen({"baseUrl": "127.0.0.1:8000"})
     assert chosen({"baseUrl": "127.0.0.1:8000"}, base_url="http://127.0.0.1:8000").base_url
     assert chosen({"baseUrl": "bus://desk", "adapter": "python:desk:agent"}).base_url
 
 
-def test_the_demo_agent_needs_neither():
-    """It is ours."""
+def test_demo_agent_needs_no_id_or_key_and_takes_no_address():
     assert chosen({"adapter": "demo", "agentId": None, "apiKey": None}).adapter == "demo"
+    with pytest.raises(UsageError, match="`adapter=demo`"):
+        chosen(adapter="demo", base_url="https://agents.example")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("choice", "adapter"),
     [
         ({}, "demo"),
@@ -69,24 +65,13 @@ def test_the_demo_agent_needs_neither():
         ({"adapter": "aui"}, "aui"),
     ],
 )
-def test_what_takes_a_demo_suite_to_a_real_agent(choice, adapter):
-    """An id or an address does; a key alone may be meant for the other suites of the job."""
+def test_agent_id_or_address_takes_a_demo_suite_to_a_real_agent(choice, adapter):
+    """A key alone may be meant for the other suites of the job."""
     assert chosen({"adapter": "demo"}, **choice).adapter == adapter
 
 
-def test_the_demo_agent_has_no_address():
-    """Asking for both is a mistake that must not pass silently."""
-    with pytest.raises(UsageError, match="`adapter=demo`"):
-        chosen(adapter="demo", base_url="https://agents.example")
-
-
-def test_the_users_word_comes_before_the_suites():
-    """In all four."""
-    suite = chosen(
-        {"baseUrl": "https://a.example"}, agent_id="b", agent_key="k-654321", base_url="https://b.example"
-    )
-    assert (suite.agent_id, suite.base_url, suite.api_key.get_secret_value()) == (
-        "b",
-        "https://b.example",
-        "k-654321",
-    )
+def test_options_override_the_suite():
+    options = {"agent_id": "b", "agent_key": "k-654321", "base_url": "https://b.example"}
+    suite = chosen({"baseUrl": "https://a.example"}, **options)
+    assert (suite.agent_id, suite.base_url) == ("b", "https://b.example")
+    assert suite.api_key.get_secret_value() == "k-654321"

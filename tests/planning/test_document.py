@@ -2,7 +2,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,37 +13,20 @@ from ci_evals.planning.documents.document import show
 from ci_evals.planning.documents.reader import read
 
 
-def places(text: str, file: str) -> dict[str, tuple[int, int]]:
+def locations(text: str, file: str) -> dict[str, tuple[int, int]]:
     document = read(text, file)
     document.locate(document)
-    return {show(path): place for path, place in document.values.items()}
+    return {show(path): location for path, location in document.values.items()}
 
 
-def test_places_of_json_values():
-    """Every value is known by line and column, tabs and nested lists included."""
+def test_values_of_json_and_yaml_are_located_by_line_and_column():
     text = '{\n\t"a": [1, {"b": "x"}],\n  "c": -2.5e3\n}'
-    assert places(text, "s.json") == {
-        "": (1, 1),
-        "a": (2, 7),
-        "a[0]": (2, 8),
-        "a[1]": (2, 11),
-        "a[1].b": (2, 17),
-        "c": (3, 8),
-    }
     assert read(text, "s.json").value == {"a": [1, {"b": "x"}], "c": -2500.0}
-
-
-def test_places_of_yaml_values():
-    """YAML is read the same way."""
-    text = "a:\n  - 1\n  - b: x\nc: yes\n"
-    assert places(text, "s.yml") == {
-        "": (1, 1),
-        "a": (2, 3),
-        "a[0]": (2, 5),
-        "a[1]": (3, 5),
-        "a[1].b": (3, 8),
-        "c": (4, 4),
-    }
+    paths = ("", "a", "a[0]", "a[1]", "a[1].b", "c")
+    in_json = ((1, 1), (2, 7), (2, 8), (2, 11), (2, 17), (3, 8))
+    assert locations(text, "s.json") == dict(zip(paths, in_json, strict=True))
+    in_yaml = ((1, 1), (2, 3), (2, 5), (3, 5), (3, 8), (4, 4))
+    assert locations("a:\n  - 1\n  - b: x\nc: yes\n", "s.yml") == dict(zip(paths, in_yaml, strict=True))
 
 
 @each_row(
@@ -66,8 +48,7 @@ def test_places_of_yaml_values():
         ("=", "="),
     ],
 )
-def test_yaml_has_the_types_of_json(scalar, value):
-    """What would surprise the author of a suite stays the text that was written."""
+def test_yaml_scalars_have_the_types_of_json(scalar, value):
     assert read(f"a: {scalar}", "s.yaml").value == {"a": value}
 
 
@@ -89,8 +70,7 @@ def test_yaml_has_the_types_of_json(scalar, value):
         ("country: [no, yes, on, off, y]", {"country": ["no", "yes", "on", "off", "y"]}),
     ],
 )  # fmt: skip
-def test_yaml_is_read_as_its_users_write_it(text, value):
-    """YAML 1.2, where a question mark within a text is a sign like others."""
+def test_question_marks_hashes_and_tabs_in_yaml_are_read_as_in_1_2(text, value):
     if value is None:
         with pytest.raises(SuiteError, match="not YAML"):
             read(text, "s.yaml")
@@ -110,8 +90,7 @@ def test_yaml_is_read_as_its_users_write_it(text, value):
         ("[" * 100 + "]" * 100, "nested too deeply"),
     ],
 )
-def test_broken_json_is_refused_with_its_place(text, output):
-    """One clear message, and no traceback whatever the text."""
+def test_broken_json_is_refused_with_its_location(text, output):
     with pytest.raises(SuiteError, match=r"s\.json") as refused:
         read(text, "s.json")
     assert output in str(refused.value)
@@ -147,23 +126,22 @@ def test_broken_json_is_refused_with_its_place(text, output):
         ("a: \ud800", "the character U+D800 cannot stand here"),
     ],
 )
-def test_broken_yaml_is_refused_with_its_place(text, output):
-    """The same for YAML, self-containing aliases included."""
+def test_broken_yaml_is_refused_with_its_location(text, output):
     with pytest.raises(SuiteError) as refused:
         read(text, "s.yaml")
     assert output in str(refused.value)
 
 
-@pytest.mark.parametrize("opening", ["[", "- ", "? ", "{a: ", "- ? ", "!!seq ["])
-def test_yaml_that_is_nested_too_deep_is_refused(opening):
-    """libyaml would go down until it crashes the process."""
+@each_row("opening", ["[", "- ", "? ", "{a: ", "- ? ", "!!seq ["])
+def test_deeply_nested_yaml_is_refused(opening):
+    """libyaml would recurse until it crashes the process."""
     for times in (62, 1_000_000):
         with pytest.raises(SuiteError, match=r"s\.yaml:1:[0-9]+: not YAML: nested too deeply"):
             read(opening * times, "s.yaml")
     assert read("[" * 61 + "]" * 61, "s.yaml").problems == []
 
 
-AS_1_2: dict[str, Any] = {
+YAML_1_2: dict[str, Any] = {
     "a: |\n  x\n   ": {"a": "x\n \n"},
     "a: |\n  x": {"a": "x\n"},
     "a: |+\n\n\nb: >-\n  c\n\n  d\n": {"a": "\n\n", "b": "c\nd"},
@@ -199,10 +177,10 @@ AS_1_2: dict[str, Any] = {
 """Texts that readers of YAML 1.1 read otherwise, with their value in 1.2, or None where they are refused."""
 
 
-@each_row("text", AS_1_2)
-def test_yaml_is_never_read_otherwise_than_by_1_2(text):
-    """As the cases of the public yaml-test-suite want it, of which some are refused."""
-    assert read_or_refuse(text) == AS_1_2[text]
+@each_row("text", YAML_1_2)
+def test_yaml_is_read_as_1_2_or_refused(text):
+    """Cases of the public yaml-test-suite."""
+    assert read_or_refuse(text) == YAML_1_2[text]
 
 
 def read_or_refuse(text: str) -> Any:
@@ -214,47 +192,35 @@ def read_or_refuse(text: str) -> Any:
 
 
 def test_yaml_is_read_alike_without_libyaml():
-    """Then it takes longer, and more is refused; nothing is read otherwise."""
     program = """
 import json, sys
 sys.modules["yaml._yaml"] = None
 import yaml
-from test_document import AS_1_2, read_or_refuse
+from test_document import YAML_1_2, read_or_refuse
 assert not yaml.__with_libyaml__
-print(json.dumps([read_or_refuse(text) for text in AS_1_2]))
+print(json.dumps([read_or_refuse(text) for text in YAML_1_2]))
 """
     paths = os.pathsep.join(path for path in (str(Path(__file__).parent), *sys.path) if path)
+    env = {**os.environ, "PYTHONPATH": paths}
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True
     )
-    assert json.loads(done.stdout) == [*AS_1_2.values()]
+    assert json.loads(done.stdout) == [*YAML_1_2.values()]
 
 
-def test_aliases_cannot_blow_up():
-    """A few hundred bytes of nested aliases are refused before they become gigabytes."""
+def test_exponential_aliases_and_merge_keys_are_refused():
     text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)
     )
     with pytest.raises(SuiteError, match="aliases"):
         read(text, "s.yaml")
-
-
-def test_merge_keys_cannot_blow_up():
-    """A list of aliases to one large mapping has no end to be waited for."""
     mapping = ", ".join(f"k{number}: 1" for number in range(1000))
     text = f"a: &a {{{mapping}}}\nb:\n  <<: [{', '.join(['*a'] * 100_000)}]\n"
-    begun = time.process_time()
     with pytest.raises(SuiteError, match="too large because of aliases"):
         read(text, "s.yaml")
-    assert time.process_time() - begun < 10
 
 
-def test_merge_keys_of_yaml():
-    """A mapping's own keys come first, then the anchors in their order; places are those of the anchor."""
+def test_yaml_merge_keys_are_applied_in_order_below_own_keys():
     text = """
 x-base: &b {user: hi, timeout: 5}
 x-more: &m {timeout: 9, expectation: greets}
@@ -272,14 +238,13 @@ turn:
         read("a:\n  <<: {[1]: 2}\n", "s.yaml")
 
 
-@pytest.mark.parametrize("text", ["a: !!python/object/apply:os.system [id]", "a: !x {b: 1}", "a: !x y"])
-def test_tags_of_yaml_are_refused(text):
-    """They ask for types that a suite does not have."""
-    (problem,) = read(text, "s.yaml").problems
-    assert "the YAML tag" in problem.message
+def test_yaml_tags_are_refused():
+    for text in ("a: !!python/object/apply:os.system [id]", "a: !x {b: 1}", "a: !x y"):
+        (problem,) = read(text, "s.yaml").problems
+        assert "the YAML tag" in problem.message
 
 
-def test_a_key_given_twice_is_a_problem_with_both_lines():
+def test_duplicate_key_is_refused_with_both_lines():
     """JSON's parser would silently keep the last."""
     for text, file in (('{"a": 1,\n "a": 2}', "s.json"), ("a: 1\na: 2\n", "s.yaml")):
         (problem,) = read(text, file).problems
@@ -287,6 +252,5 @@ def test_a_key_given_twice_is_a_problem_with_both_lines():
         assert "given twice (first in line 1)" in problem.message
 
 
-def test_half_a_surrogate_pair_is_replaced():
-    """It could be written to no file."""
+def test_lone_surrogate_is_replaced():
     assert read(r'{"a": "\ud83d!", "b": "\ud83d\ude00"}', "s.json").value == {"a": "\ufffd!", "b": "😀"}

@@ -28,37 +28,27 @@ TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations"
         *((name, None) for name in ("command-line", "foo3", "egpts", "router/auto")),
     ],
 )
-def test_the_family_of_a_name(model, expected):
-    """By whichever server a model is named. What only looks alike is none."""
+def test_model_family_is_recognized_by_name(model, expected):
     assert family(model) == expected
 
 
-def test_one_warning_for_all_pairs():
-    """Each pair once, the first few by name."""
-    (warning,) = warnings(
-        [("gpt-6", "gpt-5"), ("sonnet", "gpt-5"), ("gpt-6", "gpt-5"), ("o3", "openai/gpt-4o")]
-    )
+def test_one_warning_lists_pairs_of_one_family():
+    pairs = [("gpt-6", "gpt-5"), ("sonnet", "gpt-5"), ("gpt-6", "gpt-5"), ("o3", "openai/gpt-4o")]
+    (warning,) = warnings(pairs)
     assert "the same model family: gpt-6 judges gpt-5 (GPT), o3 judges openai/gpt-4o (GPT); models" in warning
     assert "judge-model" in warning
     (many,) = warnings([("gpt-6", f"gpt-{number}") for number in range(9)])
     assert "gpt-6 judges gpt-2 (GPT), and 6 more; models" in many
-
-
-@pytest.mark.parametrize(
-    ("judge", "agent"),
-    [
+    for judge, agent in (
         ("gpt-6", "claude-opus-5-5"),
         ("gpt-6", "our-bot"),
         ("my-deployment", "my-deployment"),
         ("judge", "gpt-5"),
-    ],
-)
-def test_no_warning(judge, agent):
-    """Of two families, or where one is not known."""
-    assert warnings([(judge, agent)]) == ()
+    ):
+        assert warnings([(judge, agent)]) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "expected"),
     [
         ({"adapter": "aui", "model": "gpt-5"}, "gpt-5"),
@@ -69,14 +59,12 @@ def test_no_warning(judge, agent):
         ({"adapter": "command: ./agent", "model": "gpt-5"}, "gpt-5"),
     ],
 )
-def test_what_is_known_of_an_agents_model(fields, expected):
-    """The suite's `model`; an id is one only for chat completions; the embedded agent has none."""
+def test_agent_model_is_read_from_the_suite(fields, expected):
     assert agents_model(Suite.model_validate({"name": "s", "tests": [TEST], **fields})) == expected
 
 
 @pytest.mark.slow
-def test_the_plan_warns(tmp_path):
-    """Before anything is paid for; not where nothing is judged, nor where the judge is another's."""
+def test_plan_command_warns_of_one_family_only_if_something_is_judged(tmp_path):
     agent = {"adapter": "openai", "model": "gpt-6-sol", "baseUrl": "http://127.0.0.1:9/v1"}
     judged = {"evaluations": [{"criterion": "Polite"}]}
     suite = write_suite(tmp_path, judged, **agent)

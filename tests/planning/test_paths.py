@@ -27,12 +27,10 @@ from ci_evals.planning.paths import touches
         ("**", ["any/thing", "odd\nname"], []),
     ],
 )
-def test_a_pattern_takes_these_files_and_leaves_those(pattern, taken, left):
-    """`*` stays within a folder, `**` does not, and a folder stands for all in it."""
+def test_path_pattern_matches_files(pattern, taken, left):
     assert [file for file in [*taken, *left] if touches([pattern], [file])] == taken
 
 
-def test_one_file_and_one_pattern_are_enough():
-    """Nothing is touched without files."""
+def test_one_match_of_a_file_and_a_pattern_suffices():
     assert touches(["docs/**", "src/**"], ["README.md", "src/a.py"])
     assert not touches(["docs/**"], [])

@@ -34,17 +34,16 @@ def loaded(suite: dict) -> LoadedSuite:
     return load(json.dumps(suite), "s.json", Reading())
 
 
-def test_a_rubric_of_levels_alone():
-    """The criterion itself is the one dimension; the levels stand best first."""
+def test_rubric_of_levels_alone_grades_the_criterion_as_one_dimension():
     graded = read(rubric=LEVELS[::-1])
     (whole,) = graded.whole_rubric.dimensions
     assert [level.name for level in whole.levels] == ["good", "fair", "bad"]
     assert (graded.pass_at, graded.whole_rubric.pass_at, whole.steps) == (0.7, 0.7, False)
 
 
-def test_built_in_dimensions():
-    """They bring a description and levels; the rubric of the criterion goes before these."""
+def test_built_in_dimensions_have_descriptions_and_levels():
     names = ["correctness", "completeness", "clarity", "usefulness", "reasoning"]
+    assert [*json.loads(files("ci_evals").joinpath(BUILT_IN_FILE).read_text())] == [*get_args(BuiltIn)]
     dimensions = read(dimensions=names).whole_rubric.dimensions
     assert [one.name for one in dimensions if one.description and len(one.levels) == 5] == names
     assert [one.name for one in dimensions if one.steps] == ["reasoning"]
@@ -54,25 +53,16 @@ def test_built_in_dimensions():
     assert clarity.description == dimensions[2].description
 
 
-def test_the_names_of_built_in_dimensions_are_those_of_their_file():
-    """So that editors propose what there is."""
-    items = json.loads(files("ci_evals").joinpath(BUILT_IN_FILE).read_text())
-    assert [*items] == [*get_args(BuiltIn)]
-
-
-def test_dimensions_of_ones_own():
-    """With description, weight and levels; a built-in one can be weighed and changed in the same way."""
+def test_own_and_changed_built_in_dimensions_are_read():
     own = {"name": "tact", "description": "Is it kind?", "weight": 0.15, "rubric": LEVELS[1:], "steps": True}
-    tact, clarity, reasoning = read(
-        dimensions=[own, {"name": "clarity", "weight": 3}, {"name": "reasoning", "steps": False}], passAt=0.5
-    ).whole_rubric.dimensions
+    changed = {"name": "clarity", "weight": 3}, {"name": "reasoning", "steps": False}
+    tact, clarity, reasoning = read(dimensions=[own, *changed], passAt=0.5).whole_rubric.dimensions
     assert (tact.description, tact.weight, tact.steps) == ("Is it kind?", 0.15, True)
     assert [level.score for level in tact.levels] == [0.5, 0]
     assert (clarity.weight, len(clarity.levels), reasoning.steps) == (3, 5, False)
 
 
-def test_a_graded_criterion_is_asked_again_as_it_was():
-    """What results keep of a rubric makes the same question, whatever built-in dimensions mean by then."""
+def test_rubric_of_results_gives_the_same_criterion_again():
     rubric = read(dimensions=["reasoning", {"name": "tact", "rubric": LEVELS}], passAt=0.9).whole_rubric
     finding = build.finding(kind="judged", criterion="The answer is well made")
     again = judged(finding, rubric)
@@ -81,15 +71,15 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
     assert not isinstance(judged(finding, None), Graded)
 
 
+NO_LEVELS = "needs at least two levels with different scores"
+
+
 @each_row(
     ("fields", "text"),
     [
-        ({"rubric": LEVELS[:1]}, "rubric: needs at least two levels with different scores"),
+        ({"rubric": LEVELS[:1]}, f"rubric: {NO_LEVELS}"),
         ({"rubric": []}, "rubric: needs at least one item"),
-        (
-            {"rubric": [{"score": 1, "name": "a"}, {"score": 1, "name": "b"}]},
-            "rubric: needs at least two levels with different scores",
-        ),
+        ({"rubric": [{"score": 1, "name": "a"}, {"score": 1, "name": "b"}]}, f"rubric: {NO_LEVELS}"),
         ({"rubric": None}, "evaluations[0]: needs a 'rubric', 'dimensions' or both"),
         ({"rubric": {"score": 1}}, 'rubric: must be a list, found {"score": 1}'),
         (
@@ -130,10 +120,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
             {"dimensions": [{"name": "clarity", "weigth": 1}]},
             "dimensions[0].weigth: unknown key; did you mean 'weight'?",
         ),
-        (
-            {"dimensions": [{"name": "tact", "rubric": LEVELS[:1]}]},
-            "dimensions[0].rubric: needs at least two levels with different scores",
-        ),
+        ({"dimensions": [{"name": "tact", "rubric": LEVELS[:1]}]}, f"dimensions[0].rubric: {NO_LEVELS}"),
         ({"rubric": LEVELS, "passAt": 70}, "passAt: 70 is not less than or equal to 1"),
         ({"rubric": LEVELS, "passat": 0.7}, "passat: unknown key; did you mean 'passAt'?"),
         ({"rubrics": LEVELS}, "rubrics: unknown key; did you mean 'rubric'?"),
@@ -148,16 +135,14 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
         ({"rubric": LEVELS, "toolName": "T"}, "toolName: a criterion with a rubric has no such key"),
     ],
 )
-def test_rubrics_that_are_refused(fields, text):
-    """With the place of what is wrong, and the nearest right name."""
+def test_invalid_rubric_is_refused_at_its_key(fields, text):
     with pytest.raises(SuiteError) as refused:
         loaded(suite_with(**fields))
     (problem,) = refused.value.problems
     assert text in f"{problem.path}: {problem.message}"
 
 
-def test_the_place_in_the_file():
-    """Line and column of the level that is wrong."""
+def test_invalid_rubric_level_is_located_in_the_file():
     text = """name: S
 agentId: a
 tests:
@@ -174,8 +159,7 @@ tests:
         load(text, "s.yaml", Reading())
 
 
-def test_comments_stand_in_rubrics_too():
-    """`x-` keys, as anywhere in a suite."""
+def test_comment_keys_are_allowed_in_rubrics():
     level = {"score": 0.2, "name": "weak", "x-why": "asked for"}
     graded = read(
         rubric=[*LEVELS, level], dimensions=[{"name": "tact", "x-owner": "us", "rubric": [*LEVELS, level]}]
@@ -183,13 +167,18 @@ def test_comments_stand_in_rubrics_too():
     assert len(graded.whole_rubric.dimensions[0].levels) == 4
 
 
-def test_schema_includes_rubrics():
-    """For completion in editors: levels, the names of built-in dimensions, and that one of both is there."""
-    made = suite_schema()["$defs"]
-    assert {"rubric", "dimensions", "passAt"} <= made["Graded"]["properties"].keys()
-    assert made["Graded"]["anyOf"] == [{"required": ["rubric"]}, {"required": ["dimensions"]}]
-    assert "correctness" in json.dumps(made["Graded"]["properties"]["dimensions"])
-    assert made["Level"]["required"] == ["score", "name"]
+def test_schema_lists_rubric_fields_and_built_in_dimensions():
+    definitions = suite_schema()["$defs"]
+    assert {"rubric", "dimensions", "passAt"} <= definitions["Graded"]["properties"].keys()
+    assert definitions["Graded"]["anyOf"] == [{"required": ["rubric"]}, {"required": ["dimensions"]}]
+    assert "correctness" in json.dumps(definitions["Graded"]["properties"]["dimensions"])
+    assert definitions["Level"]["required"] == ["score", "name"]
+
+
+def test_criterion_without_a_rubric_has_no_new_fields():
+    """So digests of its test stay."""
+    plain = loaded(suite_with()).suite.tests[0].evaluations[0]
+    assert plain.model_dump().keys() == {"criterion", "weight", "category", "aui_logic"}
 
 
 @each_row(
@@ -205,12 +194,5 @@ def test_schema_includes_rubrics():
         ({"rubric": LEVELS, "strict": "escalated"}, False),
     ],
 )
-def test_the_schema_accepts_what_is_read(fields, valid):
-    """And refuses what is refused, as far as a schema can tell."""
+def test_schema_accepts_valid_and_refuses_invalid_rubrics(fields, valid):
     assert jsonschema.Draft202012Validator(suite_schema()).is_valid(suite_with(**fields)) is valid
-
-
-def test_only_rubrics_change_what_is_asked():
-    """A criterion without one has the fields that it always had, so digests stay."""
-    plain = loaded(suite_with()).suite.tests[0].evaluations[0]
-    assert plain.model_dump().keys() == {"criterion", "weight", "category", "aui_logic"}

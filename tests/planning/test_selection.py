@@ -39,8 +39,7 @@ TESTS = loaded(
         ("", "", ["Refund in time", "Refund too late", "Cancel"]),
     ],
 )
-def test_selecting_by_name_and_tag(names, tags, chosen):
-    """Parts of names, whole tags, comma-separated; both given, both must fit."""
+def test_tests_are_selected_by_name_part_and_tag(names, tags, chosen):
     (suite,) = plan([TESTS], Selection.of(names, tags), 1).suites
     assert [test.name for test in suite.tests] == chosen
 
@@ -58,50 +57,35 @@ def test_selecting_by_name_and_tag(names, tags, chosen):
         ([], ["Refund", "Refund, then cancel", "Cancel"]),
     ],
 )
-def test_a_whole_name_selects_that_test_alone(names, chosen):
-    """Also if it is a part of other names, or has a comma."""
+def test_whole_name_selects_only_that_test(names, chosen):
     tests = loaded({"name": "Refund"}, {"name": "Refund, then cancel"}, {"name": "Cancel"})
     (suite,) = plan([tests], Selection.of(names, None), 1).suites
     assert [test.name for test in suite.tests] == chosen
 
 
-@pytest.mark.parametrize(("names", "tags"), [(",", None), (None, " , "), (" ", None)])
-def test_a_selection_that_names_nothing(names, tags):
-    """Is a slip, and must not select everything."""
-    with pytest.raises(UsageError, match="contains no name"):
-        Selection.of(names, tags)
-
-
-def test_selecting_nothing_lists_what_there_is():
-    """The user sees at once what was misspelt."""
+def test_empty_or_unmatched_selection_is_refused():
+    for names, tags in ((",", None), (None, " , "), (" ", None)):
+        with pytest.raises(UsageError, match="contains no name"):
+            Selection.of(names, tags)
     with pytest.raises(UsageError, match=r"'Refund in time', .*Tags: refund, smoke"):
         plan([TESTS], Selection.of("reffund", None), 1)
 
 
-def test_the_order_of_trials():
-    """Suites and tests as given, the loops of a test side by side; a test's own loops come first."""
+def test_trials_are_in_order_of_suites_tests_and_loops():
     planned = plan([loaded({"name": "a", "loops": 1}, {"name": "b"}), TESTS], Selection(), 2)
-    assert [(t.suite, t.test, t.index) for t in planned.trials][:5] == [
-        (0, 0, 1),
-        (0, 1, 1),
-        (0, 1, 2),
-        (1, 0, 1),
-        (1, 0, 2),
-    ]
+    order = [(trial.suite, trial.test, trial.index) for trial in planned.trials]
+    assert order[:5] == [(0, 0, 1), (0, 1, 1), (0, 1, 2), (1, 0, 1), (1, 0, 2)]
 
 
-def test_the_work_of_a_plan():
-    """Turns are filled up to the most specific maxTurns; calls are upper bounds."""
-    suite = loaded(
-        {
-            "name": "a",
-            "maxTurns": 3,
-            "turns": [{"user": "hi"}],
-            "evaluations": [{"criterion": "c"}, {"criterion": "d", "strict": "escalated"}],
-        },
-        {"name": "b", "turns": [{"user": "x"}] * 6},
-        maxTurns=4,
-    )
+def test_workload_counts_turns_and_bounds_calls():
+    strict = {"criterion": "d", "strict": "escalated"}
+    test = {
+        "name": "a",
+        "maxTurns": 3,
+        "turns": [{"user": "hi"}],
+        "evaluations": [{"criterion": "c"}, strict],
+    }
+    suite = loaded(test, {"name": "b", "turns": [{"user": "x"}] * 6}, maxTurns=4)
     work = workload.of_plan(plan([suite], Selection(), 2))
     assert (work.tests, work.trials, work.turns, work.user_calls) == (2, 4, 18, 4)
     assert (work.strict, work.judge_calls) == (2, 4)
@@ -109,8 +93,7 @@ def test_the_work_of_a_plan():
     assert work.needs_llm
 
 
-def test_a_plan_without_auto_turns_and_judged_criteria_needs_no_model():
-    """Then no key is asked for."""
+def test_plan_without_auto_turns_and_judged_criteria_needs_no_model():
     suite = loaded({"maxTurns": 1, "evaluations": [{"criterion": "d", "strict": "escalated"}]})
     assert not workload.of_plan(plan([suite], Selection(), 1)).needs_llm
 
@@ -119,8 +102,7 @@ def digest(*tests, **suite) -> str:
     return plan([loaded(*tests, **suite)], Selection(), 1).suites[0].test_digests[0]
 
 
-def test_digests_follow_the_meaning():
-    """What changes a result changes the digest; names of reports, keys and secrets do not."""
+def test_test_digest_changes_only_with_what_can_change_a_result():
     same = digest({})
     assert digest({"tags": ["x"], "critical": True, "minScore": 5}) == same
     assert digest({"optimalTools": ["REFUND_REQUEST"]}) == same
@@ -145,33 +127,27 @@ def leak_check(text: str, environ=SECRETS, **test):
     return definition.criteria[0].digest, definition.content, planned.suites[0].test_digests[0]
 
 
-@pytest.mark.parametrize("text", ["${OTHER}", "***", "${env:CANARY}", "***${CANARY}", "${CANARY}${OTHER}"])
-def test_digests_follow_the_names_of_secrets(text):
-    """A check against another secret, or of the mask itself, is another check."""
+@each_row("text", ["${OTHER}", "***", "${env:CANARY}", "***${CANARY}", "${CANARY}${OTHER}"])
+def test_digests_depend_on_names_of_secrets_not_on_their_values(text):
     same = leak_check("${CANARY}")
     assert all(one != other for one, other in zip(leak_check(text), same, strict=True))
     assert leak_check("${CANARY}", SECRETS | {"CANARY": "canary-7120"}) == same
 
 
-def test_the_place_of_a_secret_counts():
-    """In a line of the user too."""
+def test_digests_depend_on_the_position_of_a_secret():
     assert leak_check("${CODE} ***") != leak_check("*** ${CODE}")
-    lines = [leak_check("x", turns=[{"user": text}]) for text in ("My code: ${CODE}", "My code: ${OTHER}")]
-    assert lines[0][0] == lines[1][0]
-    assert lines[0][1] != lines[1][1]
-    assert lines[0][2] != lines[1][2]
+    one, other = (
+        leak_check("x", turns=[{"user": text}]) for text in ("My code: ${CODE}", "My code: ${OTHER}")
+    )
+    assert one[0] == other[0]
+    assert one[1] != other[1]
+    assert one[2] != other[2]
 
 
-def test_a_recording_has_the_digests_of_its_suite():
+def test_digests_of_a_recording_equal_those_of_its_suite():
     """Where the variables are not set, their names are known."""
     check = {"criterion": "No leak", "strict": "not_contains", "text": "${CANARY}"}
-    text = json.dumps({
-        "name": "S",
-        "agentId": "a",
-        "apiKey": "key-123456",
-        "tests": [
-            {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [check]},
-        ],
-    })  # fmt: skip
+    test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [check]}
+    text = json.dumps({"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": [test]})
     masked = plan([load(text, "s.json", Reading(masked=True))], Selection(), 1)
     assert masked.suites[0].test_digests[0] == leak_check("${CANARY}")[2]

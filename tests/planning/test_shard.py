@@ -34,7 +34,7 @@ def names(plan: Plan) -> list[str]:
     return [test.name for suite in plan.suites for test in suite.tests]
 
 
-def parts(plan: Plan, of: int, baseline=None, redactor=None) -> list[list[str]]:
+def names_by_shard(plan: Plan, of: int, baseline=None, redactor=None) -> list[list[str]]:
     """The names of the tests of each part."""
     took = [
         sharding.take(plan, ShardNumber(i, of), redactor or Redactor(), baseline) for i in range(1, of + 1)
@@ -52,39 +52,16 @@ def baseline_of(*tests, name: str = "S"):
     return build.results(build.suite_result(name, *tests))
 
 
-@pytest.mark.parametrize("text", ["1/1", "2/5", "1000/1000"])
-def test_a_part_is_read(text):
-    """As it is written."""
-    assert str(sharding.read(text)) == text
+def test_shard_number_is_read_strictly():
+    for text in ("1/1", "2/5", "1000/1000"):
+        assert str(sharding.read(text)) == text
+    malformed = ("", "2", "0/3", "4/3", "1/1001", "02/3", "2/03", " 2/3", "2/3 ", "2 / 3", "-1/3", "1/3/5")
+    for text in (*malformed, "²/3", "1/" + "9" * 5000):
+        with pytest.raises(UsageError, match=r"`shard=`: .* is not a shard; write I/N"):
+            sharding.read(text)
 
 
-@each_row(
-    "text",
-    [
-        "",
-        "2",
-        "0/3",
-        "4/3",
-        "1/1001",
-        "02/3",
-        "2/03",
-        " 2/3",
-        "2/3 ",
-        "2 / 3",
-        "-1/3",
-        "1/3/5",
-        "²/3",
-        "1/" + "9" * 5000,
-    ],
-)
-def test_malformed_shard_is_refused(text):
-    """Nothing is guessed: a part that is played twice or never would not show."""
-    with pytest.raises(UsageError, match=r"`shard=`: .* is not a shard; write I/N"):
-        sharding.read(text)
-
-
-def test_more_parts_than_tests():
-    """A part without a test would be a job for nothing."""
+def test_more_shards_than_tests_are_refused():
     plan = plan_of("a", "b")
     sharding.check(plan, ShardNumber(1, 2))
     with pytest.raises(UsageError, match="has 2 tests; ask for at most 2 parts"):
@@ -93,34 +70,30 @@ def test_more_parts_than_tests():
         sharding.check(plan_of("a"), ShardNumber(1, 3))
 
 
-def test_without_a_baseline_turns_decide():
-    """Each test weighs its trials times its turns; of two alike the first in the plan goes first."""
+def test_shards_are_balanced_by_turns_without_a_baseline():
     tests = [{"name": "long", "maxTurns": 7}, "a", "b", {"name": "loops", "loops": 4}, "c", "d"]
-    assert parts(plan_of(*tests), 2) == [["long", "d"], ["a", "b", "loops", "c"]]
+    assert names_by_shard(plan_of(*tests), 2) == [["long", "d"], ["a", "b", "loops", "c"]]
 
 
-def test_what_a_test_took_decides_where_it_is_known():
-    """The mean of its trials, for each of its loops now; a test that is not known counts as the mean."""
+def test_shards_are_balanced_by_durations_of_the_baseline():
     before = baseline_of(recorded("slow", 60, 120), recorded("quick", 5), recorded("quicker", 4))
     tests = ["quick", "quicker", "new", {"name": "slow", "maxTurns": 1}]
     # 90 for slow, 33 for new, 5 and 4.
-    assert parts(plan_of(*tests), 2, before) == [["slow"], ["quick", "quicker", "new"]]
+    assert names_by_shard(plan_of(*tests), 2, before) == [["slow"], ["quick", "quicker", "new"]]
     twice = ["quick", "quicker", {"name": "new", "loops": 9}, "slow"]
-    assert parts(plan_of(*twice), 2, before) == [["new"], ["quick", "quicker", "slow"]]
+    assert names_by_shard(plan_of(*twice), 2, before) == [["new"], ["quick", "quicker", "slow"]]
 
 
-@pytest.mark.parametrize("status", ["failed", "interrupted", "agent_error"])
-def test_trials_that_broke_off_do_not_count(status):
-    """They tell of a fault, not of the test."""
+@each_row("status", ["failed", "interrupted", "agent_error"])
+def test_durations_of_failed_trials_are_ignored(status):
     cut = build.trial_result(1, duration_seconds=500, status=status)
     whole = build.trial_result(2, duration_seconds=1)
     before = baseline_of(recorded("a", trials=(cut, whole)), recorded("b", 2), recorded("c", trials=(cut,)))
     # 1 for a, 2 for b, and 1.5 for c.
-    assert parts(plan_of("a", "b", "c"), 2, before) == [["b"], ["a", "c"]]
+    assert names_by_shard(plan_of("a", "b", "c"), 2, before) == [["b"], ["a", "c"]]
 
 
-def test_tests_are_matched_as_the_comparison_matches_them():
-    """By suite, name and what they ask, without secrets; those of one name by their order."""
+def test_durations_are_matched_by_redacted_name_digest_and_order():
     redactor = Redactor(values=["secret-one", "secret-two"])
     tests = ["for secret-one", "for secret-two", "c"]
     before = baseline_of(
@@ -131,35 +104,31 @@ def test_tests_are_matched_as_the_comparison_matches_them():
     )
     plan = plan_of(*tests, name="S of secret-one")
     # 9 and 1, and 5 for c; else, with 9 for both, c would be alone.
-    assert parts(plan, 2, before, redactor) == [["for secret-one"], ["for secret-two", "c"]]
-    assert parts(plan, 2, before) == parts(plan, 2)
+    assert names_by_shard(plan, 2, before, redactor) == [["for secret-one"], ["for secret-two", "c"]]
+    assert names_by_shard(plan, 2, before) == names_by_shard(plan, 2)
 
 
-def test_a_part_knows_its_place():
-    """Its tests are in the plan's order; suites of which it has none are left out."""
-    plan = Plan(
-        suites=(
-            suite_of("a", {"name": "b", "maxTurns": 9}, file="x.json"),
-            suite_of("c", "d", file="y.json"),
-        ),
-        loops=2,
-    )
+def test_shard_has_its_tests_in_plan_order_and_knows_all_suites():
+    first_suite = suite_of("a", {"name": "b", "maxTurns": 9}, file="x.json")
+    plan = Plan(suites=(first_suite, suite_of("c", "d", file="y.json")), loops=2)
     first, second = (sharding.take(plan, ShardNumber(i, 2), Redactor()) for i in (1, 2))
     assert [names(one.plan) for one in (first, second)] == [["b"], ["a", "c", "d"]]
-    assert [suite.file for suite in first.plan.suites] == ["x.json"]
-    assert first.plan.suites[0].test_digests == ("digest of b",)
-    assert first.plan.suites[0].test_lines == (2,)
-    assert (first.plan.loops, first.plan.suites[0].digest) == (2, "d")
+    (suite,) = first.plan.suites
+    assert (suite.file, suite.test_digests, suite.test_lines) == ("x.json", ("digest of b",), (2,))
+    assert (first.plan.loops, suite.digest) == (2, "d")
     assert (first.shard.index, first.shard.of, first.shard.tests) == (1, 2, (2,))
     assert (second.shard.index, second.shard.of, second.shard.tests) == (2, 2, (1, 3, 4))
     assert first.shard.suites == second.shard.suites == ("x.json", "y.json")
     assert (first.shard.plan, first.shard.split) == (second.shard.plan, second.shard.split)
 
 
-def test_digests_tell_plans_and_splits_apart():
-    """The plan's hangs on what is played; the split's on the parts too, and so on the baseline."""
+def test_plan_digest_covers_the_plan_and_split_digest_the_shards_too():
     tests = ["a", "b", "c"]
-    one = sharding.take(plan_of(*tests), ShardNumber(1, 2), Redactor()).shard
+
+    def first(plan: Plan, baseline=None):
+        return sharding.take(plan, ShardNumber(1, 2), Redactor(), baseline).shard
+
+    one = first(plan_of(*tests))
     for plan in (
         plan_of(*reversed(tests)),
         plan_of(*tests, loops=2),
@@ -168,19 +137,14 @@ def test_digests_tell_plans_and_splits_apart():
         plan_of(*tests, file="other.json"),
         plan_of(*tests, name="Other"),
     ):
-        other = sharding.take(plan, ShardNumber(1, 2), Redactor()).shard
-        assert other.plan != one.plan
-        assert other.split != one.split
-    balanced = sharding.take(
-        plan_of(*tests), ShardNumber(1, 2), Redactor(), baseline_of(recorded("c", 9))
-    ).shard
-    assert (balanced.plan, balanced.split) == (one.plan, one.split)
-    before = baseline_of(recorded("c", 9), recorded("b", 1))
-    balanced = sharding.take(plan_of(*tests), ShardNumber(1, 2), Redactor(), before).shard
+        assert first(plan).plan != one.plan
+        assert first(plan).split != one.split
+    same = first(plan_of(*tests), baseline_of(recorded("c", 9)))
+    assert (same.plan, same.split) == (one.plan, one.split)
+    balanced = first(plan_of(*tests), baseline_of(recorded("c", 9), recorded("b", 1)))
     assert balanced.plan == one.plan
     assert balanced.split != one.split
-    moved = plan_of(*tests, file="./s.json")
-    assert sharding.take(moved, ShardNumber(1, 2), Redactor()).shard.plan == one.plan
+    assert first(plan_of(*tests, file="./s.json")).plan == one.plan
 
 
 some_tests = st.lists(
@@ -191,8 +155,7 @@ some_tests = st.lists(
 
 
 @given(st.data())
-def test_every_test_is_in_one_part(data):
-    """In the plan's order. No part is empty; none has more to do than another by more than one test."""
+def test_shards_partition_the_plan_and_are_balanced(data):
     found = data.draw(st.lists(some_tests, min_size=1, max_size=3))
     suites = tuple(
         suite_of(
@@ -232,7 +195,6 @@ def test_every_test_is_in_one_part(data):
         assert max(weights) - min(weights) <= heaviest
 
 
-def test_one_part_of_one_is_the_plan():
-    """The same value, so that it plays the same."""
+def test_single_shard_is_the_whole_plan():
     plan = plan_of("a", "b", loops=2)
     assert sharding.take(plan, ShardNumber(1, 1), Redactor()).plan == replace(plan)
