@@ -46,15 +46,13 @@ def kinds_below(base):
         yield from kinds_below(kind)
 
 
-def test_every_kind_is_in_a_family():
-    """A kind that no family lists is one that no suite can name."""
+def test_every_check_class_is_registered():
     assert {*kinds_below(StrictCheck)} == {*STRICT_CHECKS}
     assert len({kind.kind() for kind in STRICT_CHECKS}) == len(STRICT_CHECKS)
 
 
 @each_row("name", OF_TRACES)
-def test_without_its_evidence_a_check_is_undecided(name):
-    """It neither passes nor fails if no reply reports what it looks at."""
+def test_check_without_its_evidence_is_undecided(name):
     turns = tuple(build.turn(number, **NOTHING) for number in (1, 2))
     check = OF_TRACES[name]
     evidence = check.evidence()
@@ -64,8 +62,7 @@ def test_without_its_evidence_a_check_is_undecided(name):
 
 
 @each_row("name", CHECKS)
-def test_without_a_reply_a_check_is_undecided(name):
-    """Nothing is known then."""
+def test_check_without_a_reply_is_undecided(name):
     verdict = CHECKS[name].decide(Transcript(turns=(), status=EndState.FAILED, unanswered=1))
     assert verdict.outcome is Outcome.UNDECIDED
     assert set(CHECKS[name].undone_by([3, 4])) <= {3, 4}
@@ -73,15 +70,13 @@ def test_without_a_reply_a_check_is_undecided(name):
 
 @each_row("name", sorted(CHECKS.keys() - OF_TRACES.keys()))
 @each_row("reply", REPLIES)
-def test_a_check_without_evidence_looks_at_no_trace(name, reply):
-    """Its verdict is the same for an agent that reports nothing."""
+def test_check_of_replies_does_not_depend_on_the_trace(name, reply):
     silent = reply | NOTHING | {"tool_calls": None, "handed_over": None}
     assert CHECKS[name].decide(transcript(reply)) == CHECKS[name].decide(transcript(silent))
 
 
 @each_row("name", CHECKS)
-def test_a_pass_that_a_later_reply_undoes_is_announced(name):
-    """Else it would stand for a conversation that the agent ended too early."""
+def test_check_whose_pass_a_later_reply_can_undo_says_so(name):
     check = CHECKS[name]
     if getattr(check, "turn", None) == "last":
         check = check.model_copy(update={"turn": "any"})

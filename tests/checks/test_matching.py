@@ -10,7 +10,7 @@ from ci_evals.domain.checks.matching import ABSENT, args_match, described, meets
 MATCHER = TypeAdapter(MatcherField)
 
 
-def result(value, written) -> bool | None:
+def meets_matcher(value, written) -> bool | None:
     return meets(value, MATCHER.validate_python(written))
 
 
@@ -45,17 +45,15 @@ def result(value, written) -> bool | None:
         ({"answer": {"match": "numeric", "expected": "42", "tolerance": 1}}, ["about 43"], ["45"]),
     ],
 )
-def test_conditions(written, meeting, others):
-    """Each with what meets it, and what does not."""
-    assert [result(value, written) for value in meeting] == [True] * len(meeting)
-    assert [result(value, written) for value in others] == [False] * len(others)
+def test_values_meet_matcher_conditions(written, meeting, others):
+    assert [meets_matcher(value, written) for value in meeting] == [True] * len(meeting)
+    assert [meets_matcher(value, written) for value in others] == [False] * len(others)
 
 
-def test_an_endless_pattern_decides_nothing():
-    """But another condition that is not met does."""
+def test_catastrophic_pattern_is_undecided_unless_another_condition_fails():
     endless = {"regex": "^(a|aa)+$"}
-    assert result("a" * 60 + "!", endless) is None
-    assert result("a" * 60 + "!", endless | {"equals": "no"}) is False
+    assert meets_matcher("a" * 60 + "!", endless) is None
+    assert meets_matcher("a" * 60 + "!", endless | {"equals": "no"}) is False
 
 
 @each_row(
@@ -80,8 +78,7 @@ def test_an_endless_pattern_decides_nothing():
         ({"answer": {"match": "numeric", "expected": "x"}}, ("answer", "expected"), "is not a number"),
     ],
 )
-def test_a_faulty_matcher(written, place, message):
-    """It is refused at its place; `{"equals": {...}}` compares with any object."""
+def test_invalid_matcher_is_refused_at_its_key(written, place, message):
     with pytest.raises(ValidationError) as caught:
         MATCHER.validate_python(written, strict=True)
     (error,) = caught.value.errors()
@@ -89,21 +86,18 @@ def test_a_faulty_matcher(written, place, message):
     assert message in error["msg"]
 
 
-@pytest.mark.parametrize("written", [42, {"min": 1}, [1], {"regex": "a", "exists": True}, {"a": 1}])
-def test_written_back_as_it_was(written):
+def test_matcher_is_dumped_as_written():
     """A test's digest depends on it."""
-    assert MATCHER.dump_python(MATCHER.validate_python(written)) == written
+    for written in (42, {"min": 1}, [1], {"regex": "a", "exists": True}, {"a": 1}):
+        assert MATCHER.dump_python(MATCHER.validate_python(written)) == written
 
 
-def test_described():
-    """As a noun phrase for reasons."""
-    wanted = MATCHER.validate_python({"min": 1, "max": 2.5})
-    assert described(wanted) == "at least 1 and at most 2.5"
+def test_matcher_is_described_as_a_noun_phrase():
+    assert described(MATCHER.validate_python({"min": 1, "max": 2.5})) == "at least 1 and at most 2.5"
     assert described(MATCHER.validate_python("a")) == '"a"'
 
 
-def test_arguments():
-    """Others are allowed unless `exact`."""
+def test_other_arguments_are_allowed_unless_exact():
     wanted = {"amount": MATCHER.validate_python(42), "coupon": MATCHER.validate_python({"exists": False})}
     assert args_match({"amount": 42, "note": "x"}, wanted) is True
     assert args_match({"amount": 42, "note": "x"}, wanted, exact=True) is False

@@ -83,8 +83,7 @@ LIMIT = 0.2
 
 @pytest.mark.slow  # each up to the limit
 @pytest.mark.parametrize("case", SLOW)
-def test_no_value_takes_long(case):
-    """It is valid, or not, or nobody knows; each within the limit of processor time, and some more."""
+def test_check_against_any_schema_ends_near_the_limit(case):
     schema, value = SLOW[case]
     started = time.thread_time()
     with pytest.raises(UnboundedError) if case in UNDECIDED else suppress(UnboundedError):
@@ -93,24 +92,21 @@ def test_no_value_takes_long(case):
 
 
 @pytest.mark.slow  # it takes as long as it may
-def test_a_reply_whose_check_takes_too_long_is_undecided(build_reply):
-    """With the reason."""
-    verdict = build_reply(*SLOW["all of all"])
+def test_reply_whose_check_takes_too_long_is_undecided(verdict_on_reply):
+    verdict = verdict_on_reply(*SLOW["all of all"])
     assert verdict.outcome.value == "undecided"
-    assert (
-        verdict.reason == "reply 1 could not be checked: it took more than 2 s to check it against the schema"
-    )
+    reason = "reply 1 could not be checked: it took more than 2 s to check it against the schema"
+    assert verdict.reason == reason
 
 
-def test_many_different_objects_are_seen_to_be_different(build_reply):
-    """In moments, and one that is there twice is found."""
-    assert build_reply({"uniqueItems": True}, MANY).outcome.value == "passed"
-    verdict = build_reply({"uniqueItems": True}, [*MANY, MANY[5]])
+def test_unique_items_are_checked_in_linear_time(verdict_on_reply):
+    assert verdict_on_reply({"uniqueItems": True}, MANY).outcome.value == "passed"
+    verdict = verdict_on_reply({"uniqueItems": True}, [*MANY, MANY[5]])
     assert (verdict.outcome.value, len(verdict.reason) < 2_000) == ("failed", True)
 
 
 @pytest.fixture
-def build_reply():
+def verdict_on_reply():
     """Decides a check of one reply."""
 
     def decide(schema, value):
@@ -121,7 +117,7 @@ def build_reply():
     return decide
 
 
-ALIKE = [
+SCHEMAS_AND_VALUES = [
     (
         {"uniqueItems": True},
         [
@@ -215,9 +211,8 @@ ALIKE = [
 """Schemas with values, valid and not."""
 
 
-@each_row(("schema", "values"), ALIKE, ids=lambda given: json.dumps(given)[:60])
-def test_bounds_change_no_answer(schema, values):
-    """Our keywords decide as jsonschema's."""
+@each_row(("schema", "values"), SCHEMAS_AND_VALUES, ids=lambda given: json.dumps(given)[:60])
+def test_bounded_keywords_decide_as_jsonschema(schema, values):
     for value in values:
         found = json_schema.violation(schema, value) is None
         assert found is Draft202012Validator(schema).is_valid(value), value

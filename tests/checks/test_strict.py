@@ -1,5 +1,4 @@
 import builders as build
-import pytest
 from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,30 +51,21 @@ ARGUMENTS = {
     "state": {"probe": "order", "equals": 1},
     "python": {"function": "checks:polite"},
 }
-NOT_ON_TRACE = {
-    "answer_matches",
-    "max_agent_turns",
-    "max_latency",
-    "not_disclosed",
-    "json_schema",
-    "state",
-    "python",
-}
+OF_REPLIES = {"answer_matches", "max_agent_turns", "max_latency", "not_disclosed", "json_schema"}
 TEXT = {"contains", "not_contains", "regex", "not_regex"}
-DECIDED = {"passed", "failed"}
-ON_TRACE = [
-    kind
-    for kind in STRICT_KINDS
-    if kind not in NOT_ON_TRACE and "contains" not in kind and "regex" not in kind
-]
+ON_TRACE = [kind for kind in STRICT_KINDS if kind not in TEXT | OF_REPLIES | {"state", "python"}]
 
 
 @each_row("kind", ON_TRACE)
-def test_a_missing_trace_decides_nothing(kind):
-    """Neither way, for any check that reads the trace."""
+def test_missing_trace_of_any_reply_leaves_the_check_undecided(kind):
     verdict = decide(kind, NO_TRACE, NO_TRACE, **ARGUMENTS.get(kind, {}))
     assert outcome(verdict) == "undecided/no_evidence"
     assert "no reply reports" in verdict.reason
+    for replies, number in (({}, NO_TRACE), 2), ((NO_TRACE, {}), 1):
+        verdict = decide(kind, *replies, **ARGUMENTS.get(kind, {}))
+        assert outcome(verdict) == "undecided/no_evidence"
+        assert f"the reply in turn {number} does not report" in verdict.reason
+        assert verdict.evidence == (number,)
 
 
 @each_row(
@@ -90,7 +80,7 @@ def test_a_missing_trace_decides_nothing(kind):
         ("text", "$", "failed"),
     ],
 )
-def test_what_is_no_object_has_no_place_that_could_be_empty(value, path, expected):
+def test_missing_state_is_proven_only_by_a_probe_that_returned_an_object(value, path, expected):
     """A sign-in page, or nothing at all, does not say that there is no refund."""
     fields = {"criterion": "c", "strict": "state", "probe": "order", "exists": False}
     evaluation = EVALUATION.validate_python(fields | ({"path": path} if path else {}))
@@ -124,8 +114,7 @@ PATH_OF = {
 
 
 @each_row("kind", ON_TRACE)
-def test_a_path_that_found_nothing_is_named(kind):
-    """The one that the check needs, in one reply as in all."""
+def test_reason_names_the_path_that_found_nothing(kind):
     silent = NO_TRACE | {"not_found": NOT_FOUND}
     for replies in ((silent, silent), ({}, silent)):
         verdict = decide(kind, *replies, **ARGUMENTS.get(kind, {}))
@@ -138,24 +127,8 @@ def test_a_path_that_found_nothing_is_named(kind):
 
 
 @each_row("kind", STRICT_KINDS)
-def test_no_reply_decides_nothing(kind):
-    """A trial without a turn is evidence of nothing."""
+def test_missing_reply_leaves_the_check_undecided(kind):
     assert outcome(decide(kind, **ARGUMENTS.get(kind, {}))) == "undecided/no_evidence"
-
-
-@each_row("kind", ON_TRACE)
-def test_one_reply_without_a_trace_decides_nothing(kind):
-    """What was not seen may have happened there; the reason names the turn, and so does the evidence."""
-    for replies, number in (({}, NO_TRACE), 2), ((NO_TRACE, {}), 1):
-        verdict = decide(kind, *replies, **ARGUMENTS.get(kind, {}))
-        assert outcome(verdict) == "undecided/no_evidence"
-        assert f"the reply in turn {number} does not report" in verdict.reason
-        assert verdict.evidence == (number,)
-
-
-@each_row("kind", STRICT_KINDS)
-def test_a_message_without_a_reply_decides_nothing(kind):
-    """A conversation that broke off: what the agent did last, nobody knows."""
     kept = {"max_agent_turns": {"turns": 2}, "max_latency": {"seconds": 2}}
     arguments = ARGUMENTS.get(kind, {}) | kept.get(kind, {})
     verdict = decide(kind, {"agent": "Hello"}, unanswered=2, **arguments)
@@ -164,10 +137,11 @@ def test_a_message_without_a_reply_decides_nothing(kind):
     if kind in TEXT:
         verdict = decide(kind, {"agent": "Hello"}, unanswered=2, turn="any", **arguments)
         assert outcome(verdict) == "undecided/no_evidence"
-        assert outcome(decide(kind, {"agent": "Hello"}, unanswered=2, turn=1, **arguments)) in DECIDED
+        first = decide(kind, {"agent": "Hello"}, unanswered=2, turn=1, **arguments)
+        assert outcome(first) in {"passed", "failed"}
 
 
-SEEN = {
+EVIDENCE_OF = {
     "escalated": FORWARDED,
     "tool_used": {"workflows": ("REFUND",)},
     "param_equals": {"params": {"p": "x"}},
@@ -185,28 +159,24 @@ OPPOSITES = {
 }
 
 
-@each_row("kind", SEEN)
-def test_what_is_seen_decides_whatever_is_unknown_before(kind):
-    """At once, and its opposite too."""
-    replies = (NO_TRACE, SEEN[kind])
+@each_row("kind", EVIDENCE_OF)
+def test_observed_action_decides_despite_an_earlier_missing_trace(kind):
+    replies = (NO_TRACE, EVIDENCE_OF[kind])
     assert outcome(decide(kind, *replies, **ARGUMENTS.get(kind, {}))) == "passed"
     if opposite := OPPOSITES.get(kind):
         assert outcome(decide(opposite, *replies, NO_TRACE, **ARGUMENTS.get(opposite, {}))) == "failed"
 
 
-def test_escalation():
-    """By the workflow's name or prefix, in any turn."""
-    assert decide("escalated", {}, FORWARDED) == Verdict.passed(
-        "CONVERSATION_FORWARDING was executed in turn 2", 2
-    )
+def test_escalation_is_recognized_by_name_or_prefix_of_a_workflow():
+    reason = "CONVERSATION_FORWARDING was executed in turn 2"
+    assert decide("escalated", {}, FORWARDED) == Verdict.passed(reason, 2)
     assert outcome(decide("escalated", {"workflows": ("CONVERSATION_FORWARDING_VIP",)})) == "passed"
     assert outcome(decide("escalated", {"workflows": ("REFUND",)})) == "failed"
     assert outcome(decide("not_escalated", {})) == "passed"
     assert outcome(decide("not_escalated", FORWARDED)) == "failed"
 
 
-def test_an_agent_may_say_apart_from_workflows_that_it_hands_over():
-    """That is evidence of escalation, and says nothing of workflows."""
+def test_reported_hand_over_is_evidence_of_escalation_but_not_of_workflows():
     silent = {"workflows": None, "handed_over": False}
     over = {"workflows": None, "handed_over": True}
     assert decide("escalated", silent, over) == Verdict.passed(
@@ -231,8 +201,7 @@ def test_an_agent_may_say_apart_from_workflows_that_it_hands_over():
     assert outcome(decide("escalated", apart | FORWARDED)) == "passed"
 
 
-def test_tools():
-    """By exact name; the reason names what was seen instead."""
+def test_tools_are_matched_by_exact_name():
     refund = {"workflows": ("REFUND",)}
     assert outcome(decide("tool_used", {}, refund, toolName="REFUND")) == "passed"
     missing = decide("tool_used", {"workflows": ("A", "B")}, {"workflows": ("A",)}, toolName="REFUND")
@@ -244,24 +213,14 @@ def test_tools():
     assert "read from the trace" in derived.reason
 
 
-@pytest.mark.parametrize(
-    ("before", "wanted"), [(1, "passed"), (2, "passed"), (3, "failed"), (None, "failed")]
-)
-def test_a_tool_not_used_before_a_turn(before, wanted):
-    """Used at that turn or later it does no harm."""
-    refund = {"workflows": ("REFUND",)}
-    assert (
-        outcome(decide("tool_not_used", {}, refund, refund, toolName="REFUND", beforeTurn=before)) == wanted
-    )
-
-
-def test_a_turn_that_is_unknown_before_the_limit_decides_nothing():
-    """One that is unknown at the limit or later does not matter."""
+def test_tool_not_used_before_a_turn_ignores_that_turn_and_later_ones():
     refund = {"workflows": ("REFUND",)}
 
-    def check(*replies, **fields):
-        return outcome(decide("tool_not_used", *replies, toolName="REFUND", beforeTurn=2, **fields))
+    def check(*replies, before=2, **fields):
+        return outcome(decide("tool_not_used", *replies, toolName="REFUND", beforeTurn=before, **fields))
 
+    for before, wanted in ((1, "passed"), (2, "passed"), (3, "failed"), (None, "failed")):
+        assert check({}, refund, refund, before=before) == wanted
     assert check(NO_TRACE, {}) == "undecided/no_evidence"
     assert check({}, NO_TRACE) == "passed"
     assert check({}, NO_TRACE, refund) == "passed"
@@ -270,19 +229,16 @@ def test_a_turn_that_is_unknown_before_the_limit_decides_nothing():
 
 
 @each_row("empty", [None, "", "  ", "undefined", " Undefined ", [], {}])
-def test_empty_values_are_no_values(empty):
-    """They neither exist nor hide an earlier value."""
+def test_empty_parameter_counts_as_missing(empty):
     assert outcome(decide("param_exists", {"params": {"p": empty}}, paramName="p")) == "failed"
     assert outcome(decide("param_not_exists", {"params": {"p": empty}}, paramName="p")) == "passed"
-    later = decide(
-        "param_equals", {"params": {"p": "x"}}, {"params": {"p": empty}}, paramName="p", paramValue="x"
-    )
+    replies = {"params": {"p": "x"}}, {"params": {"p": empty}}
+    later = decide("param_equals", *replies, paramName="p", paramValue="x")
     assert (outcome(later), later.evidence) == ("passed", (1,))
 
 
 @each_row("value", [False, 0, 0.0, "0", "false", [None], {"a": None}])
-def test_false_and_zero_are_values(value):
-    """They exist."""
+def test_false_and_zero_parameters_exist(value):
     assert outcome(decide("param_exists", {"params": {"p": value}}, paramName="p")) == "passed"
 
 
@@ -315,53 +271,46 @@ def test_false_and_zero_are_values(value):
         ("NaN", 1.5, False),
     ],
 )
-def test_equal_parameters(found, wanted, same):
-    """Numbers and booleans as JSON and as text; everything else exactly."""
+def test_parameters_equal_numbers_and_booleans_as_json_or_text_and_others_exactly(found, wanted, same):
     verdict = decide("param_equals", {"params": {"p": found}}, paramName="p", paramValue=wanted)
     assert outcome(verdict) == ("passed" if same else "failed")
 
 
-def test_the_last_value_counts():
-    """A corrected parameter is what the agent ended with."""
+def test_last_value_of_a_parameter_counts():
     replies = ({"params": {"p": "a"}}, {"params": {"p": "b"}}, {"params": {}})
     verdict = decide("param_equals", *replies, paramName="p", paramValue="a")
     assert verdict == Verdict.failed('p = "b" in turn 2, not "a"', 2)
 
 
 def test_parameter_of_unknown_value_exists_and_equals_is_undecided():
-    """Exists, and equals cannot be said."""
     named = {"params": {}, "named_params": ("p",)}
     assert outcome(decide("param_exists", named, paramName="p")) == "passed"
     assert outcome(decide("param_not_exists", named, paramName="p")) == "failed"
     assert outcome(decide("param_equals", named, paramName="p", paramValue="x")) == "undecided/no_evidence"
 
 
-@pytest.mark.parametrize("later", [NO_TRACE, {"params": {}, "named_params": ("p",)}])
-def test_a_value_that_may_have_changed_decides_nothing(later):
-    """Neither a right one, which may have become wrong, nor a wrong one; a later value decides again."""
+@each_row("later", [NO_TRACE, {"params": {}, "named_params": ("p",)}])
+def test_parameter_that_may_have_changed_leaves_equality_undecided(later):
+    arguments = {"paramName": "p", "paramValue": "x"}
     for value in "x", "y":
-        arguments = {"paramName": "p", "paramValue": "x"}
         verdict = decide("param_equals", {"params": {"p": value}}, later, **arguments)
         assert outcome(verdict) == "undecided/no_evidence"
         assert verdict.evidence == (2,)
-        after = decide("param_equals", {"params": {"p": "y"}}, later, {"params": {"p": "x"}}, **arguments)
-        assert outcome(after) == "passed"
+    after = decide("param_equals", {"params": {"p": "y"}}, later, {"params": {"p": "x"}}, **arguments)
+    assert outcome(after) == "passed"
     assert outcome(decide("param_exists", {"params": {"p": "x"}}, later, paramName="p")) == "passed"
 
 
-def test_error_responses():
-    """As the trace marks them, with their detail."""
+def test_error_response_is_reported_with_its_detail():
     broken = {"error_response": True, "error_detail": "integration_failed"}
-    assert decide("escalated_due_to_error", {}, broken) == Verdict.passed(
-        "the agent answered with an error in turn 2: integration_failed", 2
-    )
+    reason = "the agent answered with an error in turn 2: integration_failed"
+    assert decide("escalated_due_to_error", {}, broken) == Verdict.passed(reason, 2)
     assert outcome(decide("not_escalated_due_to_error", {}, broken)) == "failed"
     assert outcome(decide("not_escalated_due_to_error", {})) == "passed"
     assert outcome(decide("escalated_due_to_error", {})) == "failed"
 
 
-def test_rules():
-    """Over all turns."""
+def test_rules_are_looked_up_in_all_turns():
     fired = {"rules": ("r", "s")}
     assert outcome(decide("rule_triggered", fired, {}, ruleCode="r")) == "passed"
     assert decide("rule_triggered", fired, ruleCode="x").reason == "x did not fire; fired: r, s"
@@ -381,18 +330,14 @@ def test_rules():
         ([], "failed", "i was not called; called: none"),
     ],
 )
-def test_integrations(calls, wanted, text):
-    """Only status 200 is a success; the reason says what was seen instead."""
+def test_integration_call_passes_only_with_status_200(calls, wanted, text):
     verdict = decide("integration_called", {"integrations": tuple(calls)}, integrationCode="i")
     assert outcome(verdict) == wanted
     assert text in verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("turn", "found"), [("last", False), ("any", True), (1, True), (2, False), (9, None)]
-)
-def test_texts_by_turn(turn, found):
-    """The last reply unless told otherwise; a turn that never came decides nothing."""
+@each_row(("turn", "found"), [("last", False), ("any", True), (1, True), (2, False), (9, None)])
+def test_text_is_looked_up_in_the_selected_turn(turn, found):
     replies = ({"agent": "Order 12 is on its way"}, {"agent": "Bye."})
     has = {True: "passed", False: "failed", None: "undecided/no_evidence"}[found]
     has_not = {True: "failed", False: "passed", None: "undecided/no_evidence"}[found]
@@ -402,8 +347,8 @@ def test_texts_by_turn(turn, found):
     assert outcome(decide("not_regex", *replies, pattern=r"[Oo]rder \d+", turn=turn)) == has_not
 
 
-@pytest.mark.parametrize(
-    ("turn", "replies", "value"),
+@each_row(
+    ("turn", "replies", "reason"),
     [
         ("any", 0, "the agent gave no reply"),
         ("last", 0, "the agent gave no reply"),
@@ -412,50 +357,42 @@ def test_texts_by_turn(turn, found):
         (9, 2, "there is no reply 9: the agent replied 2 times"),
     ],
 )
-def test_missing_reply_is_reported_in_a_sentence(turn, replies, value):
-    """Whichever was asked for."""
-    assert decide("contains", *[{"agent": "Hello"}] * replies, text="x", turn=turn).reason == value
+def test_missing_reply_is_reported_in_a_sentence(turn, replies, reason):
+    assert decide("contains", *[{"agent": "Hello"}] * replies, text="x", turn=turn).reason == reason
 
 
-def test_texts_are_literal_and_case_counts():
-    """`contains` is no pattern."""
+def test_contains_is_literal_and_case_sensitive():
     assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
     assert outcome(decide("contains", {"agent": "abc"}, text="a.c")) == "failed"
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"
 
 
-@pytest.mark.parametrize(
-    "value", ["your re\u200bfund is here", "your re\xadfund is here", "your refund is here"]
-)
-def test_signs_that_nobody_sees_hide_no_words(value):
-    """A report shows the word, so a check must see it too."""
+@each_row("reply", ["your re\u200bfund is here", "your re\xadfund is here", "your refund is here"])
+def test_invisible_characters_do_not_hide_words(reply):
     for kind, wanted, fields in (
         ("contains", "passed", {"text": "refund"}),
         ("not_contains", "failed", {"text": "refund"}),
         ("regex", "passed", {"pattern": r"\brefund\b"}),
         ("not_regex", "failed", {"pattern": "ref.nd"}),
     ):
-        assert outcome(decide(kind, {"agent": value}, **fields)) == wanted, kind
+        assert outcome(decide(kind, {"agent": reply}, **fields)) == wanted, kind
     family = "\U0001f468\u200d\U0001f469"
     assert outcome(decide("contains", {"agent": f"a {family}"}, text=family)) == "passed"
 
 
-def test_a_pattern_without_end_decides_nothing():
-    """A bad pattern from a pull request cannot hold the run."""
+def test_catastrophic_pattern_leaves_the_check_undecided():
     verdict = decide("regex", {"agent": "a" * 60 + "!"}, pattern=r"^(a|aa)+$")
     assert outcome(verdict) == "undecided/no_evidence"
     assert "without an end" in verdict.reason
 
 
-def test_limits():
-    """The number of replies, and the slowest of them."""
+def test_limits_of_turns_and_latency_are_inclusive():
     slow = ({"latency_seconds": 0.5}, {"latency_seconds": 2.5}, {"latency_seconds": 1})
     assert outcome(decide("max_agent_turns", *slow, turns=3)) == "passed"
     assert decide("max_agent_turns", *slow[:1], turns=3).reason == "the agent replied once, at most 3 allowed"
     assert outcome(decide("max_agent_turns", *slow, turns=2)) == "failed"
-    assert decide("max_latency", *slow, seconds=2) == Verdict.failed(
-        "the slowest reply, in turn 2, took 2.500 s, at most 2 s allowed", 2
-    )
+    reason = "the slowest reply, in turn 2, took 2.500 s, at most 2 s allowed"
+    assert decide("max_latency", *slow, seconds=2) == Verdict.failed(reason, 2)
     assert outcome(decide("max_latency", *slow, seconds=2.5)) == "passed"
 
 
@@ -467,8 +404,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values)
-def test_equality_is_the_same_both_ways(a, b):
-    """Whichever side is the expectation."""
+def test_equality_is_symmetric_and_reflexive(a, b):
     assert is_equal(a, b) == is_equal(b, a)
     assert is_equal(a, a)
 
@@ -490,8 +426,7 @@ _EVIDENCE = st.fixed_dictionaries(
 
 
 @given(st.data())
-def test_taking_evidence_away_makes_nothing_better_or_surer(data):
-    """No verdict passes that did not, none is decided that was not, and none turns round."""
+def test_missing_evidence_never_turns_or_decides_a_verdict(data):
     kind = data.draw(st.sampled_from(ON_TRACE))
     arguments = ARGUMENTS.get(kind, {})
     if kind == "tool_not_used":
@@ -508,8 +443,7 @@ def test_taking_evidence_away_makes_nothing_better_or_surer(data):
 
 
 @given(st.data())
-def test_a_lost_reply_makes_nothing_better_or_surer(data):
-    """The same of the last reply, where it did not come."""
+def test_missing_last_reply_never_turns_or_decides_a_verdict(data):
     kind = data.draw(st.sampled_from(ON_TRACE))
     replies = data.draw(st.lists(_EVIDENCE, min_size=2, max_size=4))
     arguments = ARGUMENTS.get(kind, {})
@@ -523,11 +457,10 @@ def test_a_lost_reply_makes_nothing_better_or_surer(data):
     ("kind", "found"),
     [("contains", "passed"), ("not_contains", "failed"), ("regex", "passed"), ("not_regex", "failed")],
 )
-def test_a_text_that_was_not_found_may_be_in_words_that_were_not_read(kind, found, turn):
-    """What was found, was found; the rest is open."""
-    what = {"pattern" if "regex" in kind else "text": "hunter2", "turn": turn}
+def test_unread_words_leave_a_text_check_undecided_unless_it_is_found(kind, found, turn):
+    fields = {"pattern" if "regex" in kind else "text": "hunter2", "turn": turn}
     unread = {"text": "one of its messages has the unknown role 'narrator'"}
-    verdict = decide(kind, {"agent": "Done.", "not_found": unread}, **what)
+    verdict = decide(kind, {"agent": "Done.", "not_found": unread}, **fields)
     assert outcome(verdict) == "undecided/no_evidence"
     assert "narrator" in verdict.reason
-    assert outcome(decide(kind, {"agent": "hunter2", "not_found": unread}, **what)) == found
+    assert outcome(decide(kind, {"agent": "hunter2", "not_found": unread}, **fields)) == found

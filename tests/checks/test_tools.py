@@ -66,13 +66,11 @@ LOOKUP, REFUND = call("lookup", order="A-1"), call("refund", order="A-1", amount
         ({"status": "error"}, "failed"),
     ],
 )
-def test_a_call(fields, wanted):
-    """Lookup in the first turn, refund of 42 in the second."""
+def test_tool_call_is_matched_by_arguments_count_turn_and_status(fields, wanted):
     assert outcome("tool_called", [LOOKUP], [LOOKUP, REFUND], toolName="refund", **fields) == wanted
 
 
-def test_the_reason_of_a_missing_call_names_what_was_called():
-    """With arguments, where the tool was called with others."""
+def test_reason_of_a_missing_call_names_the_calls():
     verdict = decide("tool_called", [LOOKUP], [REFUND], toolName="refund", args={"amount": 24})
     assert verdict.reason == (
         "refund(amount: 24) was not called, expected: at least 1; "
@@ -80,13 +78,12 @@ def test_the_reason_of_a_missing_call_names_what_was_called():
     )
     assert verdict.evidence == (2,)
     twice = decide("tool_called", [REFUND], [REFUND], toolName="refund", times=1)
+    assert twice.reason == "refund was called 2 times (turn 1, 2), expected: exactly 1"
     failed = decide("tool_called", [REFUND], toolName="refund", status="error")
     assert failed.reason.startswith("refund was not called with an error, expected: at least 1; called: ")
-    assert twice.reason == "refund was called 2 times (turn 1, 2), expected: exactly 1"
 
 
-def test_a_turn_without_evidence():
-    """It may hold any call: what is seen decides where more calls cannot change it."""
+def test_turn_without_known_calls_decides_only_what_more_calls_cannot_change():
     assert outcome("tool_called", [REFUND], None, toolName="refund") == "passed"
     assert outcome("tool_called", [LOOKUP], None, toolName="refund") == "undecided"
     assert outcome("tool_called", [REFUND], None, toolName="refund", times=1) == "undecided"
@@ -99,31 +96,23 @@ def test_a_turn_without_evidence():
     assert outcome("max_tool_calls", [REFUND], unanswered=2, calls=1) == "undecided"
 
 
-def test_arguments_that_were_not_captured():
-    """The call may be the wanted one or not, and the reason says what to do."""
-    verdict = decide("tool_called", [uncaptured("refund")], toolName="refund", args={"amount": 42})
+def test_uncaptured_arguments_or_status_leave_the_call_undecided():
+    refund = [uncaptured("refund")]
+    verdict = decide("tool_called", refund, toolName="refund", args={"amount": 42})
     assert str(verdict.outcome) == "undecided"
     assert verdict.reason == "the arguments of refund in turn 1 were not captured (set CAPTURE=yes)"
-    assert outcome("tool_called", [uncaptured("refund")], toolName="refund") == "passed"
-    assert (
-        outcome("tool_called", [uncaptured("refund")], toolName="refund", args={"a": 1}, times=0)
-        == "undecided"
-    )
+    assert outcome("tool_called", refund, toolName="refund") == "passed"
+    assert outcome("tool_called", refund, toolName="refund", args={"a": 1}, times=0) == "undecided"
     assert outcome("tool_called", [uncaptured("lookup")], toolName="refund", args={"a": 1}) == "failed"
-    both = [uncaptured("refund"), REFUND]
+    both = [*refund, REFUND]
     assert outcome("tool_called", both, toolName="refund", args={"amount": 42}) == "passed"
     assert outcome("tool_called", both, toolName="refund", args={"amount": 42}, times=1) == "undecided"
-    assert outcome("tool_called", [uncaptured("refund")], toolName="refund", argsMode="exact") == "undecided"
-
-
-def test_a_status_that_is_not_reported():
-    """Undecided, like arguments."""
+    assert outcome("tool_called", refund, toolName="refund", argsMode="exact") == "undecided"
     verdict = decide("tool_called", [call("refund", "unknown")], toolName="refund", status="ok")
     assert verdict.reason == "whether refund in turn 1 succeeded is not reported"
 
 
-def test_an_endless_pattern_takes_its_time_once():
-    """Not for each of many calls, which would hold up the run for minutes."""
+def test_catastrophic_pattern_is_tried_once_for_many_calls():
     long = [call("pay", "unknown", note=f"{'a' * 60}!{number}") for number in range(50)]
     endless = {"note": {"regex": "^(a|aa)+$"}}
     checks = [("tool_called", {"toolName": "pay", "args": endless})]
@@ -136,8 +125,7 @@ def test_an_endless_pattern_takes_its_time_once():
         assert verdict.reason == "a pattern was searched in the arguments of pay in turn 1 without an end"
 
 
-def test_workflows_and_integrations_are_calls():
-    """Of agents that report no others: the names are known, arguments are not."""
+def test_workflows_and_integrations_count_as_calls_without_arguments():
     turn = build.turn(1, workflows=("REFUND",), integrations=(Integration(code="pay", status=500),))
 
     def verdict(**fields):
@@ -167,15 +155,13 @@ MODES = ["in_order", "strict", "unordered", "subset", "superset"]
         ([A, B, B], ["in_order", "superset"]),
     ],
 )
-def test_modes_of_sequences(calls, passing):
-    """The names a, b are wanted; as openevals compares trajectories."""
+def test_sequence_modes_compare_calls_as_openevals_does(calls, passing):
     assert [
         mode for mode in MODES if outcome("tool_sequence", calls, tools=["a", "b"], mode=mode) == "passed"
     ] == passing
 
 
-def test_a_sequence_over_turns_with_arguments():
-    """After the lookup, with the amount."""
+def test_sequence_is_matched_over_turns_with_arguments():
     tools = ["lookup", {"name": "refund", "args": {"amount": 42}}]
     assert outcome("tool_sequence", [LOOKUP], [REFUND], tools=tools) == "passed"
     assert outcome("tool_sequence", [REFUND], [LOOKUP], tools=tools) == "failed"
@@ -183,8 +169,7 @@ def test_a_sequence_over_turns_with_arguments():
     assert outcome("tool_sequence", [LOOKUP], [uncaptured("refund")], tools=tools) == "undecided"
 
 
-def test_a_sequence_with_a_gap():
-    """Modes that more calls cannot hurt pass at once, others fail where no further call could help."""
+def test_sequence_with_unknown_calls_decides_only_what_they_cannot_change():
     for mode in MODES:
         expected = "passed" if mode in {"in_order", "superset"} else "undecided"
         assert outcome("tool_sequence", [A, B], None, tools=["a", "b"], mode=mode) == expected
@@ -196,7 +181,6 @@ def test_a_sequence_with_a_gap():
 
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), max_size=4))
 def test_pairing_finds_the_largest_matching(table):
-    """Compared with all ways."""
     best = 0
     for columns in itertools.permutations([0, 1, 2, None, None, None, None], len(table)):
         best = max(best, sum(c is not None and table[row][c] for row, c in enumerate(columns)))
@@ -223,20 +207,17 @@ def on_text(text: str, **fields):
         ("[" * 100_000, "failed"),
     ],
 )
-def test_a_reply_as_json(text, wanted):
-    """All of the reply is read, by JSON's own grammar."""
+def test_whole_reply_must_be_json_of_the_schema(text, wanted):
     assert on_text(text, schema=SCHEMA).outcome.value == wanted
 
 
-def test_a_schema_with_an_endless_pattern_decides_nothing():
-    """It does not hold up the run either."""
+def test_schema_with_a_catastrophic_pattern_is_undecided():
     verdict = on_text(f'"{"a" * 60}!"', schema={"type": "string", "pattern": "^(a|aa)+$"})
     assert verdict.outcome.value == "undecided"
     assert "without an end" in verdict.reason
 
 
-def test_a_schema_cannot_lead_to_the_network():
-    """References go no further than the schema itself."""
+def test_schema_references_stay_within_the_schema():
     for elsewhere in ("http://127.0.0.1:9/schema.json", "other.json", "other.json#/a"):
         with pytest.raises(ValueError, match="leads to another document"):
             on_text("{}", schema={"$ref": elsewhere})

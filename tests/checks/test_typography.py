@@ -2,14 +2,13 @@
 
 import unicodedata
 
-import pytest
 from each_row import each_row
 from test_strict import decide, outcome
 
 from ci_evals.domain.transcript import ToolCall
 
 NFD = unicodedata.normalize("NFD", "Das Menü enthält Allergène.")
-ORDINARY = [
+EQUIVALENT = [
     (NFD, "Menü"),
     ("arrive on\u00a0Friday", "arrive on Friday"),
     ("arrive on\nFriday", "arrive on Friday"),
@@ -133,7 +132,7 @@ KEPT = [
 ]
 
 
-def both(kind: str, value: str, text: str, **fields) -> set[str]:
+def outcomes_of_text_and_pattern(kind: str, value: str, text: str, **fields) -> set[str]:
     """The outcomes of a check as text and as a pattern."""
     pattern = "".join(f"\\{sign}" if sign in "*.?+$()[]{}|^\\" else sign for sign in text)
     literal, by_pattern = {"text": text}, {"pattern": pattern}
@@ -142,41 +141,28 @@ def both(kind: str, value: str, text: str, **fields) -> set[str]:
     return {outcome(decide(name, {"agent": value}, **each, **fields)) for name, each in checks}
 
 
-@each_row(("value", "text"), ORDINARY, ids=ascii)
-def test_ordinary_typography_changes_no_text(value, text):
-    """What a reader takes for the same text is found, and forbidden, by text and by pattern."""
-    assert both("positive", value, text) == {"passed"}
-    assert both("negative", value, text) == {"failed"}
+@each_row(("reply", "text"), EQUIVALENT, ids=ascii)
+def test_typographic_variants_are_found_by_text_and_pattern(reply, text):
+    assert outcomes_of_text_and_pattern("positive", reply, text) == {"passed"}
+    assert outcomes_of_text_and_pattern("negative", reply, text) == {"failed"}
 
 
-@each_row(("value", "text"), DISGUISED, ids=ascii)
-def test_a_disguise_hides_nothing_that_is_forbidden(value, text):
-    """Nor does it pass for what is wanted."""
-    assert both("negative", value, text) == {"failed"}
-    assert both("positive", value, text) == {"failed"}
+@each_row(("reply", "text"), DISGUISED, ids=ascii)
+def test_disguised_text_fails_negative_and_positive_checks_unless_raw(reply, text):
+    assert outcomes_of_text_and_pattern("negative", reply, text) == {"failed"}
+    assert outcomes_of_text_and_pattern("positive", reply, text) == {"failed"}
+    assert outcomes_of_text_and_pattern("negative", reply, text, raw=True) == {"passed"}
 
 
-@each_row(("value", "text"), DISGUISED, ids=ascii)
-def test_the_text_as_written_can_be_asked_for(value, text):
-    """With `raw`, nothing is folded; signs that nobody sees still hide nothing."""
-    assert both("negative", value, text, raw=True) == {"passed"}
-
-
-@each_row(("value", "text"), DIFFERENT, ids=ascii)
-def test_other_texts_stay_other_texts(value, text):
-    """An exponent is no digit, a spelling no typography."""
-    assert both("positive", value, text) == {"failed"}
-
-
-@each_row(("value", "text"), [pair for pair in DIFFERENT if not set("¹½①") & set("".join(pair))])
-def test_other_texts_are_not_forbidden(value, text):
-    """No one has to fear a text that only looks a little like it."""
-    assert outcome(decide("not_contains", {"agent": value}, text=text)) == "passed"
+@each_row(("reply", "text"), DIFFERENT, ids=ascii)
+def test_different_text_is_not_found(reply, text):
+    assert outcomes_of_text_and_pattern("positive", reply, text) == {"failed"}
+    if not set("¹½①") & set(reply + text):
+        assert outcome(decide("not_contains", {"agent": reply}, text=text)) == "passed"
 
 
 @each_row(("value", "text", "wanted"), KEPT, ids=ascii)
-def test_what_a_check_names_is_no_typography(value, text, wanted):
-    """Whoever asks for bold asks for bold."""
+def test_markup_named_by_a_check_is_not_folded(value, text, wanted):
     assert outcome(decide("contains", {"agent": value}, text=text)) == wanted
     assert outcome(decide("not_contains", {"agent": value}, text=text)) != wanted
 
@@ -205,13 +191,12 @@ def test_what_a_check_names_is_no_typography(value, text, wanted):
     ids=ascii,
 )
 def test_patterns_are_folded_like_texts(pattern, value):
-    """A pattern with a typographic sign finds it in every form, and forbids it."""
     assert outcome(decide("regex", {"agent": value}, pattern=pattern)) == "passed"
     assert outcome(decide("not_regex", {"agent": value}, pattern=pattern)) == "failed"
 
 
-@pytest.mark.parametrize(
-    ("pattern", "value"),
+@each_row(
+    ("pattern", "reply"),
     [
         (r"(?m)^- ", "Items:\n- one"),
         (r"\n\n", "a\n\nb"),
@@ -221,73 +206,59 @@ def test_patterns_are_folded_like_texts(pattern, value):
     ],
     ids=ascii,
 )
-def test_patterns_about_typography(pattern, value):
-    """A negative one sees the text as written too; a positive one may ask for it."""
-    assert outcome(decide("not_regex", {"agent": value}, pattern=pattern)) == "failed"
-    assert outcome(decide("regex", {"agent": value}, pattern=pattern, raw=True)) == "passed"
+def test_pattern_about_typography_is_found_in_the_raw_text(pattern, reply):
+    assert outcome(decide("not_regex", {"agent": reply}, pattern=pattern)) == "failed"
+    assert outcome(decide("regex", {"agent": reply}, pattern=pattern, raw=True)) == "passed"
 
 
-def test_a_pattern_that_only_the_text_as_written_has_names_the_cure():
-    """A pattern about lines is not met by text without lines."""
+def test_pattern_found_only_in_the_raw_text_advises_raw():
     verdict = decide("regex", {"agent": "Items:\n- one"}, pattern="(?m)^- ")
     assert outcome(verdict) == "failed"
     assert "set raw: true" in verdict.reason
 
 
-@pytest.mark.parametrize("value", ["hunt**er2**", "hunt\u00ader2", "hun&#116;er2", "x\nhunter2"], ids=ascii)
-def test_a_pattern_that_forbids_by_looking_ahead_sees_folded_text(value):
-    """`regex` can forbid, too."""
-    assert outcome(decide("regex", {"agent": value}, pattern="^(?!.*hunter2)")) == "failed"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "value"),
-    [
+def test_negative_lookahead_sees_folded_text():
+    for reply in ("hunt**er2**", "hunt\u00ader2", "hun&#116;er2", "x\nhunter2"):
+        assert outcome(decide("regex", {"agent": reply}, pattern="^(?!.*hunter2)")) == "failed"
+    for pattern, reply in (
         (r"(?s)^(?!.*Источники)", "Источники: a"),
         (r"(?s)^(?!.*\*\*Total\*\*)", "**Total**: 5"),
         (r"(?s)^(?!.*<result>)", "<result>5</result>"),
         (r"(?s)^(?!.*&amp;)", "Fish &amp; Chips"),
         (r"(?s)^(?!.*user_id)", "`user_id`"),
         (r"(?s)^(?!.*Grüße)", "Viele Grüße"),
-    ],
-)
-def test_a_negative_pattern_can_demand(pattern, value):
-    """Text that has what is demanded has it in every form."""
-    assert outcome(decide("not_regex", {"agent": value}, pattern=pattern)) == "passed"
+    ):
+        assert outcome(decide("not_regex", {"agent": reply}, pattern=pattern)) == "passed"
 
 
-def test_what_is_kept_for_a_pattern_hides_nothing_else():
-    """A pattern that names a star is not fooled by other stars."""
+def test_pattern_that_names_markup_still_sees_folded_text():
     verdict = decide("not_regex", {"agent": "hunt**er2**"}, pattern=r"\*{3}|hunter2")
     assert outcome(verdict) == "failed"
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_the_line_break_of_a_yaml_block_is_no_part_of_the_text(newline):
-    """`text: |` ends in one."""
-    assert outcome(decide("contains", {"agent": "hunter2."}, text=f"hunter2{newline}")) == "passed"
-    assert outcome(decide("not_contains", {"agent": "hunter2."}, text=f"hunter2{newline}")) == "failed"
+def test_trailing_newline_of_a_yaml_block_is_ignored():
+    for newline in ("\n", "\r\n"):
+        assert outcome(decide("contains", {"agent": "hunter2."}, text=f"hunter2{newline}")) == "passed"
+        assert outcome(decide("not_contains", {"agent": "hunter2."}, text=f"hunter2{newline}")) == "failed"
 
 
-@pytest.mark.parametrize("value", ["re\u200bfund", "\uff52efund", "refund\u00ad", "\u202arefund"], ids=ascii)
-def test_names_are_folded(value):
-    """A sign that nobody sees makes no other tool, rule, integration or parameter."""
-    call = {"tool_calls": build_calls(value)}
-    assert outcome(decide("tool_called", call, toolName="refund")) == "passed"
-    assert outcome(decide("tool_called", call, toolName="refund", times=0)) == "failed"
-    assert outcome(decide("max_tool_calls", call, toolName="refund", calls=0)) == "failed"
-    assert outcome(decide("tool_sequence", call, tools=["refund"])) == "passed"
-    assert outcome(decide("tool_not_used", {"workflows": (value,)}, toolName="refund")) == "failed"
-    assert outcome(decide("rule_not_triggered", {"rules": (value,)}, ruleCode="refund")) == "failed"
-    assert outcome(decide("param_not_exists", {"params": {value: 1}}, paramName="refund")) == "failed"
-    assert (
-        outcome(decide("param_equals", {"params": {value: 1}}, paramName="refund", paramValue=1)) == "passed"
-    )
+@each_row("name", ["re\u200bfund", "\uff52efund", "refund\u00ad", "\u202arefund"], ids=ascii)
+def test_invisible_characters_do_not_change_names(name):
+    for kind, reply, fields, wanted in (
+        ("tool_called", calls_of(name), {"toolName": "refund"}, "passed"),
+        ("tool_called", calls_of(name), {"toolName": "refund", "times": 0}, "failed"),
+        ("max_tool_calls", calls_of(name), {"toolName": "refund", "calls": 0}, "failed"),
+        ("tool_sequence", calls_of(name), {"tools": ["refund"]}, "passed"),
+        ("tool_not_used", {"workflows": (name,)}, {"toolName": "refund"}, "failed"),
+        ("rule_not_triggered", {"rules": (name,)}, {"ruleCode": "refund"}, "failed"),
+        ("param_not_exists", {"params": {name: 1}}, {"paramName": "refund"}, "failed"),
+        ("param_equals", {"params": {name: 1}}, {"paramName": "refund", "paramValue": 1}, "passed"),
+    ):
+        assert outcome(decide(kind, reply, **fields)) == wanted, kind
 
 
-def build_calls(name: str) -> tuple:
-
-    return (ToolCall(name=name, arguments={}),)
+def calls_of(name: str) -> dict:
+    return {"tool_calls": (ToolCall(name=name, arguments={}),)}
 
 
 @each_row(
@@ -302,9 +273,8 @@ def build_calls(name: str) -> tuple:
         ("Refund", False),
     ],
 )
-def test_a_prefix_is_reported_and_not_guessed(text, is_noted):
-    """`functions.refund` may be another tool than `refund`."""
-    call = {"tool_calls": build_calls(text)}
+def test_tool_name_with_a_prefix_is_reported_as_another_name(text, is_noted):
+    call = calls_of(text)
     for kind, fields, wanted in (
         ("tool_called", {"toolName": "refund"}, "failed"),
         ("tool_called", {"toolName": "refund", "times": 0}, "passed"),
@@ -323,7 +293,7 @@ def test_a_prefix_is_reported_and_not_guessed(text, is_noted):
     ["**a ", "<!--", "[[[[", "\\", "`", "&#1", "_a ", "\u0301", "\u202e", "<b", "\u3164 ", "*`_~"],
     ids=ascii,
 )
-def test_no_reply_takes_long_to_fold(part):
-    """Folding takes time in proportion to the text: twice the text, some twice the steps."""
+def test_folding_time_is_linear_in_the_reply(part):
+    """Of 120,000 characters each; a quadratic step would take minutes."""
     result = part * (120_000 // len(part))
     assert outcome(decide("not_contains", {"agent": result}, text="hunter2")) == "passed"

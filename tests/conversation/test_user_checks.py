@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,43 +25,33 @@ CRITERIA = (
 )
 
 
-def a_test(guidelines="You are Ida and want to cancel your plan. Be brief.", **fields) -> Test:
-    return Test.model_validate(
-        {
-            "name": "t",
-            "guidelines": guidelines,
-            "turns": [{"user": "auto"}],
-            "evaluations": list(CRITERIA),
-            "userInfo": {"name": "Ida Berg", "order_number": "HL-20418", "email": "ida@example.com"},
-        }
-        | fields
-    )
+def make_test(guidelines="You are Ida and want to cancel your plan. Be brief.", **fields) -> Test:
+    test = {
+        "name": "t",
+        "guidelines": guidelines,
+        "turns": [{"user": "auto"}],
+        "evaluations": list(CRITERIA),
+        "userInfo": {"name": "Ida Berg", "order_number": "HL-20418", "email": "ida@example.com"},
+    }
+    return Test.model_validate(test | fields)
 
 
 def talk(*lines: str, remark: str | None = None, status: EndState | None = None) -> Transcript:
     """User, agent, user, agent. `=` before a user's line makes it a fixed one."""
-    pairs = zip(lines[::2], lines[1::2], strict=True)
-    return Transcript(
-        turns=tuple(
-            Turn(
-                index=index,
-                user=user.removeprefix("="),
-                agent=agent,
-                user_source=UserSource.FIXED if user.startswith("=") else UserSource.AUTO,
-                latency_seconds=0,
-            )
-            for index, (user, agent) in enumerate(pairs, start=1)
-        ),
-        status=status or (EndState.STOPPED if remark else EndState.COMPLETED),
-        closing_remark=remark,
-    )
+    turns = []
+    for index, (user, agent) in enumerate(zip(lines[::2], lines[1::2], strict=True), start=1):
+        source = UserSource.FIXED if user.startswith("=") else UserSource.AUTO
+        text = user.removeprefix("=")
+        turns.append(Turn(index=index, user=text, agent=agent, user_source=source, latency_seconds=0))
+    status = status or (EndState.STOPPED if remark else EndState.COMPLETED)
+    return Transcript(turns=tuple(turns), status=status, closing_remark=remark)
 
 
 def rules(transcript: Transcript, test: Test | None = None) -> list[str]:
-    return [violation.rule for violation in violations(test or a_test(), transcript)]
+    return [violation.rule for violation in violations(test or make_test(), transcript)]
 
 
-GOOD = (
+HUMAN_MESSAGES = (
     "Hi, I'd like to cancel my plan, please.",
     "hello??",
     "Yes.",
@@ -168,116 +157,84 @@ GOOD = (
 )
 
 
-@each_row("text", GOOD, ids=range(len(GOOD)))
-def test_nothing_that_a_person_may_write_is_a_violation(text):
+@each_row("text", HUMAN_MESSAGES, ids=range(len(HUMAN_MESSAGES)))
+def test_human_messages_are_no_violation(text):
     """A false alarm leaves a trial out: rather is something let pass."""
     assert rules(talk(text, "All right. Your plan ends on Friday.")) == []
     assert rules(talk("=Hello, I have a question.", "Hello. How can I help you today?", text, "Noted.")) == []
 
 
-HONEST = {
+ORDER_NUMBER = "My order number is HL-20418."
+OPENER = "Hello, I want to cancel my plan."
+HONEST_CONVERSATIONS = {
     "a short answer twice": talk("Yes.", "Which one?", "Yes.", "Fine."),
     "an answer twice, asked twice": talk(
-        "Hi there",
-        "Your order number?",
-        "My order number is HL-20418.",
-        "What is the order number?",
-        "My order number is HL-20418.",
-        "Thank you.",
+        *("Hi there", "Your order number?", ORDER_NUMBER, "What is the order number?"),
+        *(ORDER_NUMBER, "Thank you."),
     ),
     "an answer twice, asked for without a question mark": talk(
-        "My order number is HL-20418.",
-        "Please enter your order number.",
-        "My order number is HL-20418.",
-        "Ok.",
+        ORDER_NUMBER, "Please enter your order number.", ORDER_NUMBER, "Ok."
     ),
-    "an answer twice, not found": talk(
-        "My order number is HL-20418.", "I could not find it.", "My order number is HL-20418.", "Ok."
-    ),
+    "an answer twice, not found": talk(ORDER_NUMBER, "I could not find it.", ORDER_NUMBER, "Ok."),
     "an agent that is stuck": talk(
-        "I want to cancel my plan now.",
-        "Our plans are great.",
-        "Please cancel it for me now.",
-        "Our plans are great.",
-        "Please cancel it for me now.",
-        "Our plans are great.",
+        *("I want to cancel my plan now.", "Our plans are great."),
+        *("Please cancel it for me now.", "Our plans are great.") * 2,
     ),
     "asked in another language": talk(
-        "Meine Nummer ist die HL-20418.",
-        "Nennen Sie bitte die Nummer.",
-        "Meine Nummer ist die HL-20418.",
-        "Ok.",
+        *("Meine Nummer ist die HL-20418.", "Nennen Sie bitte die Nummer."),
+        *("Meine Nummer ist die HL-20418.", "Ok."),
     ),
     "asked in Japanese": talk(
-        "注文番号はHL20418です、よろしく。",
-        "もう一度入力してください。",
-        "注文番号はHL20418です、よろしく。",
-        "はい。",
+        *("注文番号はHL20418です、よろしく。", "もう一度入力してください。"),
+        *("注文番号はHL20418です、よろしく。", "はい。"),
     ),
     "thanks twice": talk(
         "Thank you very much, that is all.", "You are welcome.", "Thank you very much, that is all.", "Bye."
     ),
     "told to repeat itself": talk(
-        "Hello, I want to speak to a person.",
-        "I can do that for you.",
-        "Hello, I want to speak to a person.",
-        "No.",
+        *("Hello, I want to speak to a person.", "I can do that for you."),
+        *("Hello, I want to speak to a person.", "No."),
     ),
     "the opener again, since the agent starts over": talk(
-        "Hello, I want to cancel my plan.",
-        "Welcome back! How can I help you?",
-        "Hello, I want to cancel my plan.",
-        "Sure.",
+        *(OPENER, "Welcome back! How can I help you?", OPENER, "Sure.")
     ),
     "an agent that repeats its user": talk(
-        "=I want to cancel my plan as soon as possible.",
-        "I want to cancel my plan as soon as possible.",
-        "I want to cancel my plan, as soon as that is possible.",
-        "Of course.",
+        *("=I want to cancel my plan as soon as possible.", "I want to cancel my plan as soon as possible."),
+        *("I want to cancel my plan, as soon as that is possible.", "Of course."),
     ),
     "what the agent named": talk(
         "Hi there", "The workflow CANCEL_PLAN is ready.", "Then run CANCEL_PLAN, please.", "Done."
     ),
     "a criterion that the agent quoted": talk(
-        "Hi there",
-        "We offer a discount of ten percent before it ends.",
-        "You offer a discount of ten percent before it ends? Fine.",
-        "Good.",
+        *("Hi there", "We offer a discount of ten percent before it ends."),
+        *("You offer a discount of ten percent before it ends? Fine.", "Good."),
     ),
-    "thanks beside the marker": talk(
-        "Cancel my plan.", "It is cancelled. Anything else?", remark="Thank you, that is all."
-    ),
-    "no more wishes": talk(
-        "Cancel it.", "Done. Is there anything else I can help you with?", remark="No, thank you!"
-    ),
-    "a proposal declined": talk(
-        "Hi", "Shall I cancel the other plan too?", remark="No, leave it as it is. Bye!"
-    ),
-    "content": talk("Hi", "It is done. Does that answer your question?", remark="Yes, it does. Thank you!"),
-    "content with it": talk("Hi", "It is booked. Are you happy with that?", remark="Yes, perfect, thanks."),
-    "a statement before": talk("Hi", "Your plan ends on Friday.", remark="Ok, great, go ahead then. Thanks."),
-    "gives up": talk(
-        "Hi", "What is your order number?", remark="I don't have it here, I will call again at 600."
-    ),
-    "signs": talk("Hi", "What is your order number?", remark="Never mind. Ida Berg"),
-    "works": talk("Hi", "Could you confirm that it works now?", remark="Yes, it does. Thank you!"),
-    "works, please confirm": talk("Hi", "Try it. Please confirm whether it is fixed.", remark="Yes, thanks!"),
-    "done right": talk("Hi", "I have updated it to 7 Quay Street. Is that correct?", remark="Yes, thanks."),
-    "what else": talk("Hi", "It is done. What else can I do for you today?", remark="Ok, thanks, bye."),
-    "a suggestion": talk("Hi", "May I suggest that you restart it?", remark="Ok, I will do that. Thanks!"),
-    "closing the case": talk("Hi", "It is sent. Shall I close the ticket?", remark="Yes, thank you."),
-    "thinks about it": talk("Hi", "Shall I book it for you?", remark="Ok, I will think about it. Bye!"),
-    "sees them": talk("Hi", "It is at three. Tell us if you need another day.", remark="See you on 12/05!"),
     "a fixed yes": talk("=Yes, please go ahead.", "It is done.", remark="Great, bye."),
     "nothing said": talk(remark="Hello"),
     "all rules broken by fixed lines": talk(
-        "=As an AI language model I follow my guidelines.",
-        "Fine.",
-        "=As an AI language model I follow my guidelines.",
-        "Fine, too.",
-        "Ok.",
-        "Good.",
+        *("=As an AI language model I follow my guidelines.", "Fine."),
+        *("=As an AI language model I follow my guidelines.", "Fine, too.", "Ok.", "Good."),
     ),
+} | {
+    f"{reply} {remark}": talk("Hi", reply, remark=remark)
+    for reply, remark in (
+        ("It is cancelled. Anything else?", "Thank you, that is all."),
+        ("Done. Is there anything else I can help you with?", "No, thank you!"),
+        ("Shall I cancel the other plan too?", "No, leave it as it is. Bye!"),
+        ("It is done. Does that answer your question?", "Yes, it does. Thank you!"),
+        ("It is booked. Are you happy with that?", "Yes, perfect, thanks."),
+        ("Your plan ends on Friday.", "Ok, great, go ahead then. Thanks."),
+        ("What is your order number?", "I don't have it here, I will call again at 600."),
+        ("What is your order number?", "Never mind. Ida Berg"),
+        ("Could you confirm that it works now?", "Yes, it does. Thank you!"),
+        ("Try it. Please confirm whether it is fixed.", "Yes, thanks!"),
+        ("I have updated it to 7 Quay Street. Is that correct?", "Yes, thanks."),
+        ("It is done. What else can I do for you today?", "Ok, thanks, bye."),
+        ("May I suggest that you restart it?", "Ok, I will do that. Thanks!"),
+        ("It is sent. Shall I close the ticket?", "Yes, thank you."),
+        ("Shall I book it for you?", "Ok, I will think about it. Bye!"),
+        ("It is at three. Tell us if you need another day.", "See you on 12/05!"),
+    )
 }
 
 
@@ -297,9 +254,9 @@ HONEST = {
     ],
 )
 @each_row("remark", [None, "Thanks, bye!"])
-def test_a_user_that_stops_before_a_line_of_the_test_skipped_it(lines, items, status, line, remark):
-    """Its author wanted it sent. Turns that the user writes itself are its own to leave out."""
-    test = a_test(turns=[{"user": text.removeprefix("=")} for text in lines])
+def test_stop_before_a_fixed_line_is_a_violation(lines, items, status, line, remark):
+    """Turns that the user writes itself are its own to leave out."""
+    test = make_test(turns=[{"user": text.removeprefix("=")} for text in lines])
     pairs = [part for text in items for part in (text, "It is so.")]
     transcript = talk(*pairs, remark=remark, status=EndState(status))
     skipped = [one for one in violations(test, transcript) if one.rule == "skipped_line"]
@@ -308,44 +265,43 @@ def test_a_user_that_stops_before_a_line_of_the_test_skipped_it(lines, items, st
     assert found == ([(len(items) + 1, remark or "", reason)] if line else [])
 
 
-@each_row("transcript", HONEST.values(), ids=HONEST)
-def test_no_conversation_of_a_good_user_is_a_violation(transcript):
+@each_row("transcript", HONEST_CONVERSATIONS.values(), ids=HONEST_CONVERSATIONS)
+def test_honest_conversations_are_no_violation(transcript):
     """Whoever is asked twice answers twice; whoever is told to do something does it."""
-    test = a_test()
+    test = make_test()
     if transcript.turns and "person" in transcript.turns[0].user:
-        test = a_test("You are Ida. Whatever comes, insist on a person in the same words.")
+        test = make_test("You are Ida. Whatever comes, insist on a person in the same words.")
     assert rules(transcript, test) == []
 
 
 LONG = "My plan is too expensive, and here is why I think so. " * 28
-TOLD = "I am a simulated user and this is my test."
+SELF_DISCLOSURE = "I am a simulated user and this is my test."
 
-ALLOWED = {
-    "told to be long": (a_test("You are Ida, who writes long messages."), LONG),
-    "a paste": (a_test(userInfo={"mail": LONG}), f"Here is what you wrote: {LONG}"),
+ASKED_FOR_BY_THE_TEST = {
+    "told to be long": (make_test("You are Ida, who writes long messages."), LONG),
+    "a paste": (make_test(userInfo={"mail": LONG}), f"Here is what you wrote: {LONG}"),
     "plays a model": (
-        a_test("You are an AI. Say: As an AI language model, I book for others."),
+        make_test("You are an AI. Say: As an AI language model, I book for others."),
         "As an AI language model, I book for others.",
     ),
-    "told to sigh": (a_test("You are Ida. Accept a no with a sigh."), "*sighs* All right then."),
-    "told the words": (a_test(f"Say '{TOLD}'."), TOLD),
-    "told the code": (a_test("You want to run CANCEL_PLAN."), "Run CANCEL_PLAN, please."),
-    "told in its data": (a_test(userInfo={"flow": "CANCEL_PLAN"}), "It says CANCEL_PLAN here."),
-    "plays an agent": (a_test('Begin with "How can I help you today?"'), "How can I help you today?"),
+    "told to sigh": (make_test("You are Ida. Accept a no with a sigh."), "*sighs* All right then."),
+    "told the words": (make_test(f"Say '{SELF_DISCLOSURE}'."), SELF_DISCLOSURE),
+    "told the code": (make_test("You want to run CANCEL_PLAN."), "Run CANCEL_PLAN, please."),
+    "told in its data": (make_test(userInfo={"flow": "CANCEL_PLAN"}), "It says CANCEL_PLAN here."),
+    "plays an agent": (make_test('Begin with "How can I help you today?"'), "How can I help you today?"),
     "a quoted criterion": (
-        a_test(evaluations=[{"criterion": 'After "I want to speak to a person now" it hands over'}]),
+        make_test(evaluations=[{"criterion": 'After "I want to speak to a person now" it hands over'}]),
         "I want to speak to a person now!",
     ),
 }
 
 
-@each_row(("test", "text"), ALLOWED.values(), ids=ALLOWED)
-def test_what_the_guidelines_ask_for_is_no_violation(test, text):
-    """They say what this user is like."""
+@each_row(("test", "text"), ASKED_FOR_BY_THE_TEST.values(), ids=ASKED_FOR_BY_THE_TEST)
+def test_message_that_the_test_asks_for_is_no_violation(test, text):
     assert rules(talk(text, "Noted."), test) == []
 
 
-BROKEN = {
+VIOLATIONS = {
     "alternation": (
         "User: I want to cancel.\nAgent: Of course, what is your order number?",
         "I want to cancel my plan.\n\nAgent: Of course. I will do that for you.\n\nThank you!",
@@ -437,11 +393,10 @@ BROKEN = {
 }
 
 
-@each_row(("rule", "text"), [(rule, text) for rule, texts in BROKEN.items() for text in texts])
-def test_each_rule_finds_its_violation_and_no_other_does(rule, text):
-    """With the turn, the words, and a reason."""
+@each_row(("rule", "text"), [(rule, text) for rule, texts in VIOLATIONS.items() for text in texts])
+def test_each_rule_finds_exactly_its_violations(rule, text):
     result = talk("=Hi.", "Hello, and welcome to the help desk.", text, "I see.")
-    (violation,) = violations(a_test(), result)
+    (violation,) = violations(make_test(), result)
     assert (violation.rule, violation.turn) == (rule, 2)
     assert violation.text.strip() in text
     assert violation.reason
@@ -452,60 +407,43 @@ REPEATED = {
         "I want to cancel my plan.", "It ends on Friday.", "I want to cancel my plan!", "Yes."
     ),
     "later": talk(
-        "Hi.",
-        "Hello.",
-        "What does the plan cost me?",
-        "It costs 9 euros.",
-        "I see, thanks.",
-        "Good.",
-        "what does the plan cost me",
-        "9 euros.",
+        *("Hi.", "Hello.", "What does the plan cost me?", "It costs 9 euros.", "I see, thanks.", "Good."),
+        *("what does the plan cost me", "9 euros."),
     ),
-    "a fixed line": talk(
-        "=Hello, I want to cancel my plan.", "It ends on Friday.", "Hello, I want to cancel my plan.", "Yes."
-    ),
-    "the opener, though asked for something": talk(
-        "Hello, I want to cancel my plan.",
-        "Which day suits you best?",
-        "Hello, I want to cancel my plan.",
-        "Ok.",
-    ),
+    "a fixed line": talk(f"={OPENER}", "It ends on Friday.", OPENER, "Yes."),
+    "the opener, though asked for something": talk(OPENER, "Which day suits you best?", OPENER, "Ok."),
     "without spaces between words": talk(
         "我想取消我的套餐和订单", "已经取消了。", "我想取消我的套餐和订单", "是的。"
     ),
 }
 
 
-@pytest.mark.parametrize("transcript", REPEATED.values(), ids=REPEATED)
+@each_row("transcript", REPEATED.values(), ids=REPEATED)
 def test_unasked_repetition_is_a_violation(transcript):
-    """A loop or a restart; told of once, where it happened."""
-    (violation,) = violations(a_test(), transcript)
+    (violation,) = violations(make_test(), transcript)
     assert (violation.rule, violation.turn) == ("repeats", len(transcript.turns))
 
 
-STOPPED = {
-    "a yes": talk("Hi", "Shall I cancel your plan now?", remark="Yes."),
-    "go ahead": talk(
-        "Hi", "It costs 9 euros. Is that correct? Anything else?", remark="Yes, please go ahead."
-    ),
-    "asked to confirm": talk("Hi", "Please confirm the cancellation.", remark="I confirm. Thank you!"),
-    "a value by its name": talk("Hi", "What is your name?", remark="Ida Berg, thanks."),
-    "a code": talk("Hi", "Could you tell me the order number?", remark="It is HL-20418."),
-    "an address": talk("Hi", "Please provide the email address.", remark="ida@example.com, thank you."),
-}
+@each_row(
+    ("question", "remark"),
+    [
+        ("Shall I cancel your plan now?", "Yes."),
+        ("It costs 9 euros. Is that correct? Anything else?", "Yes, please go ahead."),
+        ("Please confirm the cancellation.", "I confirm. Thank you!"),
+        ("What is your name?", "Ida Berg, thanks."),
+        ("Could you tell me the order number?", "It is HL-20418."),
+        ("Please provide the email address.", "ida@example.com, thank you."),
+    ],
+)
+def test_stop_together_with_an_answer_is_a_violation(question, remark):
+    """The agent asked, and never heard the answer. The violation is in the turn that would be next."""
+    (violation,) = violations(make_test(), talk("Hi", question, remark=remark))
+    assert (violation.rule, violation.turn, violation.text) == ("stop", 2, remark)
 
 
-@pytest.mark.parametrize("transcript", STOPPED.values(), ids=STOPPED)
-def test_a_stop_in_the_same_breath_as_an_answer(transcript):
-    """The agent asked, and never heard it. It stands where the next turn would."""
-    (violation,) = violations(a_test(), transcript)
-    assert (violation.rule, violation.turn, violation.text) == ("stop", 2, transcript.closing_remark)
-
-
-def test_one_violation_of_a_rule_in_a_turn():
-    """Of several rules several; in the order of the turns."""
+def test_each_rule_reports_one_violation_per_turn():
     text = "As an AI language model I have processed your refund. As a simulated user I say so. " + "x " * 300
-    found = violations(a_test(), talk("=Hi.", "Hello.", "(waits for the agent)", "Well.", text, "Ok."))
+    found = violations(make_test(), talk("=Hi.", "Hello.", "(waits for the agent)", "Well.", text, "Ok."))
     assert sorted((one.turn, one.rule) for one in found) == [
         (2, "meta"),
         (3, "as_agent"),
@@ -526,10 +464,9 @@ texts = st.one_of(
 
 @given(st.lists(texts, min_size=2, max_size=8), texts)
 @settings(max_examples=examples(30))
-def test_whatever_is_written_it_is_read(lines, remark):
-    """No text breaks it, and of each rule there is at most one violation in a turn."""
+def test_any_text_is_checked_with_one_violation_per_rule_and_turn(lines, remark):
     result = talk(*lines[: len(lines) // 2 * 2], remark=remark)
-    found = [(violation.rule, violation.turn) for violation in violations(a_test(), result)]
+    found = [(violation.rule, violation.turn) for violation in violations(make_test(), result)]
     assert len(found) == len(set(found))
     assert all(1 <= turn <= len(result.turns) + 1 for _, turn in found)
 
@@ -546,13 +483,11 @@ def test_whatever_is_written_it_is_read(lines, remark):
         (talk("Hi", "Hello", status=EndState.INTERRUPTED), False),
     ],
 )
-def test_only_finished_conversations_with_an_improvised_line_are_checked(transcript, looked_at):
-    """Those that ended, with a line that was written for them."""
+def test_only_finished_conversations_with_a_generated_line_are_checked(transcript, looked_at):
     assert is_checked(transcript) is looked_at
 
 
-def test_the_users_of_the_bundled_suites_keep_to_their_role():
-    """Their lines, said by a model one after the other, are those of a good user."""
+def test_lines_of_bundled_suites_are_no_violation():
     found = {}
     for file in sorted(SUITES.rglob("*.json")):
         suite = Suite.model_validate(json.loads(file.read_text()))
@@ -573,7 +508,7 @@ def violations_of_its_own_lines(test):
 RUBBISH = " ".join(f"blorp{number}" for number in range(150))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("remark", "rule"),
     [
         (RUBBISH[:900], "length"),
@@ -581,9 +516,7 @@ RUBBISH = " ".join(f"blorp{number}" for number in range(150))
         ("As an AI language model, I cannot continue this role-play. Goodbye.", "meta"),
         ("I would use CANCEL_PLAN now.", "criteria"),
     ],
-    ids=["words", "one word", "meta", "criteria"],
 )
-def test_a_closing_remark_is_looked_at_as_a_message(remark, rule):
-    """It was never sent, and shows all the same who wrote the conversation."""
-    found = violations(a_test(), talk("Hi", "How can I help?", remark=remark))
+def test_closing_remark_is_checked_like_a_message(remark, rule):
+    found = violations(make_test(), talk("Hi", "How can I help?", remark=remark))
     assert (rule, 2) in [(one.rule, one.turn) for one in found]

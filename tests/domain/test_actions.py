@@ -18,8 +18,7 @@ from ci_evals.domain.transcript import Integration, ToolCall
 SILENT = dict.fromkeys(("workflows", "params", "rules", "integrations"))
 
 
-def test_actions_stand_by_kind_in_the_order_of_the_reply():
-    """A kind that the reply does not report is null, and not empty."""
+def test_actions_are_grouped_by_kind_in_order_and_unreported_kinds_are_none():
     call = Integration(code="orders", status=503)
     reply = build.turn(
         workflows=("B", "A"), params={"a": 1}, named_params=("n",), rules=None, integrations=(call,)
@@ -35,28 +34,22 @@ def test_actions_stand_by_kind_in_the_order_of_the_reply():
     }
 
 
-def test_a_reply_is_traced_by_any_kind_that_it_reports():
-    """Be it that nothing of the kind happened, or that a parameter has no value."""
+def test_reply_is_traced_if_it_reports_any_kind():
     assert not is_traced(build.turn(**SILENT))
     assert is_traced(build.turn(**SILENT | {"rules": ()}))
     assert is_traced(build.turn(**SILENT, named_params=("n",)))
 
 
-def test_a_call_fails_by_its_error_or_status():
-    """Other actions never do."""
-    calls = (
-        Integration(code="a", status=400),
-        Integration(code="b", error="broken"),
-        Integration(code="c", status=399),
-        Integration(code="d"),
-    )
+def test_integration_fails_by_error_or_status():
+    calls = [Integration(code="a", status=400), Integration(code="b", error="broken")]
+    calls += [Integration(code="c", status=399), Integration(code="d")]
     found = actions_of(build.turn(integrations=calls, workflows=("W",)))
     assert [action.failed for action in found[LogicKind.INTEGRATION]] == [True, True, False, False]
     assert not found[LogicKind.WORKFLOW][0].failed
 
 
-def test_tool_calls_have_views_for_older_checks():
-    """Their names as workflows, their arguments as parameters, which are unknown if any call's are."""
+def test_tool_calls_are_also_shown_as_workflows_and_parameters():
+    """Parameters are unknown if the arguments of any call are."""
     calls = (ToolCall(name="a", arguments={"x": 1, "y": 2}), ToolCall(name="b", arguments={"x": 3}))
     views = views_of(calls)
     assert views == {"tool_calls": calls, "workflows": ("a", "b"), "params": {"x": 3, "y": 2}}
@@ -68,8 +61,7 @@ def test_tool_calls_have_views_for_older_checks():
     assert actions_of(build.turn(**views))[LogicKind.WORKFLOW][1].value == {"x": 3}
 
 
-def test_what_is_reported_beside_calls_stays():
-    """Workflows that are no tools are actions of their own; parameters that are but arguments are not."""
+def test_workflows_and_parameters_reported_beside_calls_are_kept():
     call = ToolCall(name="refund", arguments={"x": 1})
     reply = build.turn(**views_of((call,), ("REFUNDS",)))
     assert [(action.name, action.value) for action in shown_actions(reply)[LogicKind.WORKFLOW]] == [
@@ -81,8 +73,7 @@ def test_what_is_reported_beside_calls_stays():
     assert [action.name for action in shown_actions(own)[LogicKind.PARAMETER]] == ["plan"]
 
 
-def test_results_have_calls_of_every_agent():
-    """Of one that reports workflows and integrations these, and they are not taken for reported calls."""
+def test_calls_are_derived_from_workflows_and_integrations():
     pay = Integration(code="pay", status=500)
     plain = build.turn(workflows=("W",), params={"x": 1}, integrations=(pay,))
     reply = with_calls(plain)
@@ -100,22 +91,18 @@ def test_results_have_calls_of_every_agent():
     assert (own.workflows, own.params, own.tool_calls_derived) == (("a",), {"x": 1}, False)
 
 
-def test_workflows_and_integrations_count_as_calls():
-    """All are known only where both kinds are."""
+def test_calls_are_complete_only_if_workflows_and_integrations_are_known():
     call = Integration(code="pay", status=500)
     calls = calls_of(build.turn(workflows=("W",), integrations=(call,)))
-    assert [(each.name, each.status.value, each.arguments) for each in calls.seen] == [
-        ("W", "unknown", None),
-        ("pay", "error", None),
-    ]
+    seen = [(each.name, each.status.value, each.arguments) for each in calls.seen]
+    assert seen == [("W", "unknown", None), ("pay", "error", None)]
     assert calls.complete
     assert not calls_of(build.turn(integrations=None)).complete
     assert not calls_of(build.turn(workflows=None)).complete
     assert calls_of(build.turn(workflows=None, integrations=None, tool_calls=())).complete
 
 
-def test_integrations_are_calls_with_what_they_were_called_with():
-    """A call over MCP is those of the tools that it used."""
+def test_integration_calls_have_their_arguments_or_those_of_their_mcp_tools():
     used = ToolCall(name="find_order", arguments={"id": 7}, status="ok")
     calls = (
         Integration(code="pay", status=200, arguments={"amount": 42}),

@@ -13,32 +13,26 @@ AZURE = {"AZURE_OPENAI_ENDPOINT": "https://name.openai.azure.com"}
 WITH_KEYS = [row for row in providers().values() if row.needs_key]
 
 
-def test_choices_are_the_rows() -> None:
-    """In the order in which options list them; `offline` has no models and cannot judge."""
+def test_providers_are_listed_in_order_and_name_the_class_of_their_models() -> None:
     assert [*providers()] == ["openai", "anthropic", "claude-code", "copilot", "offline"]
     assert judging_providers() == ["openai", "anthropic", "claude-code", "copilot"]
     assert all(row.name == name for name, row in providers().items())
-
-
-@pytest.mark.parametrize("name", judging_providers())
-def test_a_row_names_the_class_of_its_models(name: str) -> None:
-    """By the name that its module has."""
-    if providers()[name].needs_key:
-        assert issubclass(sdk_of(name, {}), SdkLLM)
-    else:
-        assert issubclass(keyless_of(name), ProgramLLM)
+    for name in judging_providers():
+        if providers()[name].needs_key:
+            assert issubclass(sdk_of(name, {}), SdkLLM)
+        else:
+            assert issubclass(keyless_of(name), ProgramLLM)
 
 
 @pytest.mark.parametrize("row", WITH_KEYS, ids=lambda row: row.name)
 @pytest.mark.parametrize("environ", [{}, AZURE])
-def test_every_key_that_is_read_is_hidden(row: Provider, environ: dict[str, str]) -> None:
-    """The variables that an SDK's models read are among those of the row, which reports leave out."""
+def test_variables_read_by_an_sdk_are_redacted(row: Provider, environ: dict[str, str]) -> None:
     vendor = sdk_of(row.name, environ).vendor
     read = {vendor.key, vendor.bearer} - {None}
     assert read <= set(row.secrets) <= secret_variables()
 
 
-@pytest.mark.parametrize("row", providers().values(), ids=lambda row: row.name)
-def test_every_secret_of_a_provider_is_hidden(row: Provider) -> None:
-    """Those of extensions too, in a list that needs none; tokens that every job has are among them."""
-    assert set(row.job_tokens) <= set(row.secrets) <= SECRETS <= secret_variables()
+def test_secret_variables_of_all_providers_are_redacted() -> None:
+    """Those of extensions too; tokens that every job has are among them."""
+    for row in providers().values():
+        assert set(row.job_tokens) <= set(row.secrets) <= SECRETS <= secret_variables()

@@ -1,13 +1,12 @@
 """What is taken for a secret by its name and its looks, and what is not."""
 
-import pytest
 from each_row import each_row
 
 from ci_evals.domain.agents import secrets_of
 from ci_evals.support import secrets
 from ci_evals.support.redaction import Redactor
 
-MADE = "x9-Kq7vT2mWz"
+SECRET = "x9-Kq7vT2mWz"
 
 
 @each_row(
@@ -15,9 +14,8 @@ MADE = "x9-Kq7vT2mWz"
     ["STRIPE_KEY", "NPM_TOKEN", "client_secret", "PGPASSWORD", "DB_PASSWORD_2", "SENTRY_DSN", "GH_PAT",
      "MY-API-KEY", "apikey", "AWS_SECRET_ACCESS_KEY", "TOKEN"],
 )  # fmt: skip
-def test_a_variable_is_a_secret_by_its_name(name):
-    """Whether this run uses it or not: any program that is started may print it."""
-    assert list(secrets.in_environment({name: MADE})) == [MADE]
+def test_variable_with_a_secret_name_is_a_secret(name):
+    assert list(secrets.in_environment({name: SECRET})) == [SECRET]
 
 
 @each_row(
@@ -25,9 +23,8 @@ def test_a_variable_is_a_secret_by_its_name(name):
     ["PATH", "HOME", "MONKEY", "INPUT_COMMENT-KEY", "CI_EVALS_COMMENT_KEY", "CACHE_KEY", "DEPLOY_PUBLIC_KEY",
      "KEY_FILE", "MAX_TOKENS", "PWD", "SSH_AUTH_SOCK"],
 )  # fmt: skip
-def test_a_variable_of_another_name_is_none(name):
-    """Its value may stand in any report."""
-    assert list(secrets.in_environment({name: MADE})) == []
+def test_variable_with_another_name_is_no_secret(name):
+    assert list(secrets.in_environment({name: SECRET})) == []
 
 
 @each_row(
@@ -35,33 +32,31 @@ def test_a_variable_of_another_name_is_none(name):
     ["postgres", "production", "correct horse battery staple", "0123456789", "/etc/ssl/k3y.pem", "./k3y.pem",
      "https://id.example/o4uth", "created_at", "Production", "s3cr3t!", "C:\\keys\\1.pem", "  ab1  "],
 )  # fmt: skip
-def test_a_word_a_number_or_a_place_is_no_secret(value):
-    """Or every mention of them would be blotted out."""
+def test_word_number_path_or_url_is_no_secret(value):
+    """Or every mention of them would be redacted."""
     assert list(secrets.in_environment({"DB_PASSWORD": value})) == []
 
 
-def test_a_long_text_of_mixed_letters_is_a_secret():
-    """Keys without a digit are rare, and look like this."""
+def test_long_text_of_mixed_case_without_digits_is_a_secret():
     assert list(secrets.in_environment({"A_KEY": "aBcDeFgHiJkLmNoPqR"})) == ["aBcDeFgHiJkLmNoPqR"]
 
 
 @each_row(
     ("address", "found"),
     [
-        (f"postgres://app:{MADE}@db:5432/app", {MADE}),
-        (f"https://{MADE}@github.com/a/b", {MADE}),
+        (f"postgres://app:{SECRET}@db:5432/app", {SECRET}),
+        (f"https://{SECRET}@github.com/a/b", {SECRET}),
         ("http://me:p%40ss-w0rd@proxy:3128", {"p%40ss-w0rd", "p@ss-w0rd"}),
-        (f"https://host/v1?api-version=2024-02-01&code=1&apiKey={MADE}", {MADE}),
-        (f"two: https://a:{MADE}@b/, https://c/?sig=a%2Fb%3D1234", {MADE, "a%2Fb%3D1234", "a/b=1234"}),
+        (f"https://host/v1?api-version=2024-02-01&code=1&apiKey={SECRET}", {SECRET}),
+        (f"two: https://a:{SECRET}@b/, https://c/?sig=a%2Fb%3D1234", {SECRET, "a%2Fb%3D1234", "a/b=1234"}),
         ("postgres://postgres:postgres@db/app", set()),
         ("https://host/v1/path@2x9-abc", set()),
         ("mailto:someone@host", set()),
         ("http://localhost:8080/users/@me?to=me@4you", set()),
-        (f"smtp://me@shop.example:{MADE}@mail:25", {MADE, f"me@shop.example:{MADE}"}),
+        (f"smtp://me@shop.example:{SECRET}@mail:25", {SECRET, f"me@shop.example:{SECRET}"}),
     ],
 )
-def test_addresses_hold_passwords_and_tokens(address, found):
-    """As they stand there, and as they are meant."""
+def test_passwords_and_tokens_in_addresses_are_secrets(address, found):
     assert set(secrets.in_addresses(address)) == found
     assert set(secrets.in_environment({"ANY": address})) == found
 
@@ -71,7 +66,7 @@ def test_addresses_hold_passwords_and_tokens(address, found):
     ["p4ss/word", "p4ss?word", "p4ss#word", "p4ss@word", "p4ss@w0/rd@x", "p4ss:word", "p4ss word",
      'p4ss"word', "p4ss'word", "p4ss<w>rd", "pässw0rd", "p4ss\\word"],
 )  # fmt: skip
-def test_a_password_of_a_database_is_hidden_whatever_its_signs(password):
+def test_database_password_with_special_characters_is_redacted(password):
     """Clients of databases take it up to an `@`, where a reader of addresses would end at some of these."""
     address = f"postgresql+psycopg://app:{password}@db:5432/shop"
     for found in (
@@ -84,16 +79,17 @@ def test_a_password_of_a_database_is_hidden_whatever_its_signs(password):
         assert "ss" not in shown.partition("app:")[2]
 
 
-def test_options_of_adapters_hold_secrets_wherever_they_stand():
-    """By the names of what holds them; a path into an answer, a word and a placeholder are none."""
+def test_secrets_in_adapter_options_are_found_at_any_depth():
     options = {
         "headers": {"X-Api-Key": "short-key", "Accept": "application/json", "Cookie": "{{key}}"},
-        "query": {"key": MADE, "api-version": "2024-02-01-preview"},
-        "send": {"body": [{"accessToken": f"Bearer {MADE}2", "text": "{{message}}", "token": "{{session}}"}]},
+        "query": {"key": SECRET, "api-version": "2024-02-01-preview"},
+        "send": {
+            "body": [{"accessToken": f"Bearer {SECRET}2", "text": "{{message}}", "token": "{{session}}"}]
+        },
         "reply": {"text": "$.answers[0].text", "key": "$.data[0].key1"},
         "password": "open sesame",
     }
-    assert set(secrets_of(options)) == {"short-key", MADE, f"Bearer {MADE}2", f"{MADE}2"}
+    assert set(secrets_of(options)) == {"short-key", SECRET, f"Bearer {SECRET}2", f"{SECRET}2"}
     assert set(secrets_of(None)) == set()
     assert set(secrets_of({"keyHeader": "x-network-api-key-2f9a1c7e"})) == set()
 
@@ -103,13 +99,12 @@ def test_options_of_adapters_hold_secrets_wherever_they_stand():
     ["none", "None", " dummy ", "EMPTY", "null", "no-key", "sk-no-key-required", "not-needed", "lm-studio",
      "ollama", "x", "xxxx", "test", "test-key", "fake_api_key", "your-api-key", "n/a", "changeme", "sk-1234"],
 )  # fmt: skip
-def test_a_word_that_opens_nothing_is_no_secret(key):
+def test_placeholder_key_is_no_secret(key):
     """What people write where a server on their own machine wants any key; reports may hold such a word."""
     assert secrets.is_dummy(key)
     assert Redactor(keys=[key]).text(f"It is {key.strip()} of ours") == f"It is {key.strip()} of ours"
 
 
-@pytest.mark.parametrize("key", ["s3cr3t", "none4711", "my-dog-rex", "sk-proj-abc", "hunter2", "local-4f1c"])
-def test_a_short_key_is_still_one(key):
-    """Nobody can guess it from the docs of a server."""
-    assert not secrets.is_dummy(key)
+def test_short_key_is_a_secret():
+    for key in ("s3cr3t", "none4711", "my-dog-rex", "sk-proj-abc", "hunter2", "local-4f1c"):
+        assert not secrets.is_dummy(key)

@@ -14,7 +14,7 @@ from ci_evals.domain.suite import Suite, Test
 from ci_evals.support.redaction import Redactor
 
 
-def a_test(*evaluations, **fields):
+def make_test(*evaluations, **fields):
     evaluations = [{"criterion": "c", **one} for one in evaluations]
     turns = [{"user": "Hi"}, {"assistant": "Hello"}, {"user": "A", "expectation": "B"}, {"user": "auto"}]
     return Test.model_validate(
@@ -26,7 +26,7 @@ def as_json(value, **options):
     return type(value).model_validate(json.loads(json.dumps(value.model_dump(mode="json", **options))))
 
 
-WAYS = {
+ROUND_TRIPS = {
     "JSON by alias": lambda value: as_json(value, by_alias=True),
     "JSON by name": as_json,
     "JSON of what was given": lambda value: as_json(value, by_alias=True, exclude_unset=True),
@@ -37,11 +37,10 @@ WAYS = {
 """The ways in which a test crosses to another process, or is copied."""
 
 
-@each_row("way", WAYS.values(), ids=WAYS)
+@each_row("way", ROUND_TRIPS.values(), ids=ROUND_TRIPS)
 @each_row("written", EVALUATIONS.values(), ids=EVALUATIONS)
-def test_every_evaluation_comes_back(written, way):
-    """With the same conditions, whatever way it went; and once more."""
-    test = a_test(written)
+def test_every_evaluation_survives_every_round_trip(written, way):
+    test = make_test(written)
     again = way(test)
     assert again == test
     assert _conditions(again) == _conditions(test)
@@ -60,9 +59,8 @@ def _conditions(test):
     return found
 
 
-def test_the_table_has_every_kind():
-    """A new kind of evaluation belongs into it."""
-    kinds = {type(evaluation) for evaluation in a_test(*EVALUATIONS.values()).evaluations}
+def test_every_kind_of_evaluation_is_in_the_table():
+    kinds = {type(evaluation) for evaluation in make_test(*EVALUATIONS.values()).evaluations}
     assert kinds == {Judged, Graded, ClaimsBacked, *STRICT_CHECKS}
     assert {key for form in CONDITIONS.values() for key in form} >= set(KEYS)
 
@@ -76,21 +74,20 @@ VALUES = st.recursive(
 
 
 @given(VALUES, VALUES)
-def test_every_value_comes_back(value, other):
+def test_any_value_of_a_condition_survives_every_round_trip(value, other):
     """Keys of an object to be equal to may look like conditions."""
     matcher = {"equals": value, "oneOf": [other, value], "contains": other}
     state = {"strict": "state", "probe": "p", **matcher}
     forms = [{"equals": value}, {"oneOf": [value, other]}, {"contains": value}, matcher]
     calls = [{"strict": "tool_called", "toolName": "f", "args": {"a": form}} for form in forms]
-    test = a_test(*calls, state)
-    for way in WAYS.values():
+    test = make_test(*calls, state)
+    for way in ROUND_TRIPS.values():
         assert _conditions(way(test)) == _conditions(test)
 
 
-def test_a_whole_suite_comes_back():
-    """With its world, and everything else that a suite may say."""
+def test_whole_suite_survives_every_round_trip():
     step = {"http": {"method": "POST", "url": "https://shop.example/{{trial}}", "json": {"oneOf": 1}}}
-    test = a_test(
+    test = make_test(
         *EVALUATIONS.values(),
         userInfo={"one_of": [1]},
         probes={"order": step},
@@ -100,5 +97,5 @@ def test_a_whole_suite_comes_back():
         optimalTools=["a"],
     )
     suite = Suite(name="s", agent_id="a", tests=(test,), setup=[step], adapter_options={"min_x": 1})
-    for name, way in WAYS.items():
+    for name, way in ROUND_TRIPS.items():
         assert way(suite) == suite, name

@@ -33,17 +33,16 @@ KINDS = {
     "half a surrogate pair": (build.turn(1, agent="half \ud83d of one", trace={"\udc00": "\ud83d"}),),
     "nested deeply": (build.turn(1, trace=NESTED),),
 }
-kinds = pytest.mark.parametrize("turns", KINDS.values(), ids=KINDS)
+each_kind_of_turns = pytest.mark.parametrize("turns", KINDS.values(), ids=KINDS)
 
 
-def read(trial: TrialResult) -> TrialResult:
+def through_json(trial: TrialResult) -> TrialResult:
     """What comes of it on its way through a file."""
     return dataclass_json.from_value(TrialResult, json.loads(json.dumps(dataclass_json.to_plain(trial))))
 
 
-@kinds
-def test_they_are_what_they_were_made_of(turns: tuple[Turn, ...]):
-    """Packed or not, read from a file, copied, pickled: the same sequence, and equal."""
+@each_kind_of_turns
+def test_turns_are_equal_after_packing_copying_pickling_and_json(turns: tuple[Turn, ...]):
     made = Turns(turns)
     trial = build.trial_result(turns=turns)
     kept = [
@@ -54,8 +53,8 @@ def test_they_are_what_they_were_made_of(turns: tuple[Turn, ...]):
         copy.deepcopy(made.packed()),
         trial.turns,
         trial.packed().turns,
-        read(trial).turns,
-        read(trial.packed()).turns,
+        through_json(trial).turns,
+        through_json(trial.packed()).turns,
     ]
     for one in kept:
         assert tuple(one) == turns
@@ -64,12 +63,11 @@ def test_they_are_what_they_were_made_of(turns: tuple[Turn, ...]):
         assert list(one.latencies) == [turn.latency_seconds for turn in turns]
         assert one == made
         assert one != Turns([*turns, build.turn(9)])
-    assert read(trial) == trial == trial.packed()
+    assert through_json(trial) == trial == trial.packed()
 
 
-@kinds
-def test_traces_can_be_left_out(turns: tuple[Turn, ...]):
-    """The rest is as it was, also where a trace and what stands around it look like one another."""
+@each_kind_of_turns
+def test_turns_without_traces_keep_everything_else(turns: tuple[Turn, ...]):
     odd = {"trace": 1, "raw": ['\n    "raw": '], "inner": {"trace": {"raw": None}}}
     turns = (*turns, build.turn(8, trace=odd, params=odd, raw=odd, agent='\n    "trace": null'))
     bare = tuple(turn.model_copy(update={"trace": None}) for turn in turns)
@@ -79,23 +77,20 @@ def test_traces_can_be_left_out(turns: tuple[Turn, ...]):
     assert [*Turns(turns).said()] == [*Turns(turns).packed().said()] == words
 
 
-def test_they_are_told_apart_by_what_was_said():
-    """And are no tuple, as a tuple is no list."""
+def test_packed_turns_differ_by_content_and_are_no_tuple():
     turns = KINDS["plain"]
     assert Turns(turns).packed() != Turns([turns[0], build.turn(2)])
     assert Turns(turns) != turns
     assert repr(Turns(turns).packed()) == f"Turns({list(turns)!r})"
 
 
-def test_tokens_are_those_that_an_agent_tells():
-    """Of each reply that tells any, read and written; one that tells none is left out."""
+def test_tokens_are_those_of_replies_that_report_any():
     turns = [build.turn(1, input_tokens=3), build.turn(2), build.turn(3, output_tokens=0)]
     assert Turns(turns).packed().tokens == ((3, None), (None, 0))
 
 
-@kinds
-def test_changed_turns_are_copies_that_stay_compressed(turns):
-    """A change of each makes others of them, and leaves these as they are."""
+@each_kind_of_turns
+def test_changed_turns_are_packed_copies(turns):
     packed = Turns(turns).packed()
     louder = packed.changed(lambda turn: turn.model_copy(update={"user": "HELP"}))
     assert [turn.user for turn in louder] == ["HELP"] * len(turns)
@@ -103,24 +98,22 @@ def test_changed_turns_are_copies_that_stay_compressed(turns):
     assert tuple(packed) == turns
 
 
-def test_kept_trial_has_all_its_data():
-    """Also to who asks only for what was given: nobody knows any more what that was."""
+def test_packed_trial_has_all_its_data():
     trial = build.trial_result(attempts=(Attempt(status=EndState.FAILED, error="x"),))
     assert dataclass_json.to_value(trial.packed()) == dataclass_json.to_value(trial)
     copied = replace(trial.packed(), index=7)
     assert dataclass_json.to_value(copied) == dataclass_json.to_value(trial) | {"index": 7}
 
 
-def test_a_file_with_other_turns_is_refused():
-    """With the place in it that is wrong."""
+def test_invalid_turn_in_a_file_is_refused_with_its_path():
     data = dataclass_json.to_value(build.trial_result())
     data["turns"][0]["latencySeconds"] = -1
     with pytest.raises(ValueError, match=r"turns\.0\.latencySeconds"):
         dataclass_json.from_value(TrialResult, data)
 
 
-def test_trials_that_are_kept_take_little_memory():
-    """Ten kilobytes at most for a conversation of seven replies with their traces: held open it takes 130."""
+def test_packed_trial_takes_at_most_ten_kilobytes():
+    """A conversation of seven replies with their traces takes 130 unpacked."""
 
     def trial(number: int) -> TrialResult:
         trace = {"steps": [{"type": f"step-{n}", "detail": {"order": f"{number}-{n}"}} for n in range(40)]}
