@@ -42,112 +42,79 @@ def chunk(index: int | None, name: str | None, args: str, call_id: str | None) -
 
 
 REFUND, LOOK_UP = ("refund", {"amount": 42}), ("look_up", {"order": "HL-1"})
+AMOUNT, ORDER = '{"amount": 42}', '{"order": "HL-1"}'
+BOTH = [REFUND, LOOK_UP]
+
 
 WHOLE = {
     "one after the other": (
-        [
-            first(0, "refund"),
-            more(0, '{"amo'),
-            more(0, 'unt": 42}'),
-            first(1, "look_up"),
-            more(1, '{"order": "HL-1"}'),
-        ],
-        [REFUND, LOOK_UP],
+        [first(0, "refund"), more(0, '{"amo'), more(0, 'unt": 42}'), first(1, "look_up"), more(1, ORDER)],
+        BOTH,
     ),
     "interleaved": (
         [
-            first(0, "refund"),
-            first(1, "look_up"),
-            more(1, '{"order"'),
-            more(0, '{"amount"'),
-            more(1, ': "HL-1"}'),
-            more(0, ": 42}"),
+            *[first(0, "refund"), first(1, "look_up"), more(1, '{"order"'), more(0, '{"amount"')],
+            *[more(1, ': "HL-1"}'), more(0, ": 42}")],
         ],
-        [REFUND, LOOK_UP],
+        BOTH,
     ),
     "the second one first": (
-        [first(1, "look_up"), first(0, "refund"), more(0, '{"amount": 42}'), more(1, '{"order": "HL-1"}')],
-        [LOOK_UP, REFUND],
+        [first(1, "look_up"), first(0, "refund"), more(0, AMOUNT), more(1, ORDER)],
+        BOTH[::-1],
     ),
     "without an index": ([first(None, "refund"), more(None, '{"amount"'), more(None, ": 42}")], [REFUND]),
     "two without an index": (
-        [
-            first(None, "refund"),
-            more(None, '{"amount": 42}'),
-            first(None, "look_up"),
-            more(None, '{"order": "HL-1"}'),
-        ],
-        [REFUND, LOOK_UP],
+        [first(None, "refund"), more(None, AMOUNT), first(None, "look_up"), more(None, ORDER)],
+        BOTH,
     ),
     "an index of the first pieces alone": (
-        [
-            first(0, "refund"),
-            more(None, '{"amount": 42}'),
-            first(1, "look_up"),
-            more(None, '{"order": "HL-1"}'),
-        ],
-        [REFUND, LOOK_UP],
+        [first(0, "refund"), more(None, AMOUNT), first(1, "look_up"), more(None, ORDER)],
+        BOTH,
     ),
     "the id in each piece, and no index": (
         [
-            first(None, "refund", id="a"),
-            first(None, "look_up", id="b"),
-            more(None, '{"order": "HL-1"}', id="b"),
-            more(None, '{"amount": 42}', id="a"),
+            *[first(None, "refund", id="a"), first(None, "look_up", id="b")],
+            *[more(None, ORDER, id="b"), more(None, AMOUNT, id="a")],
         ],
-        [REFUND, LOOK_UP],
+        BOTH,
     ),
     "id and name in each piece": (
         [first(0, "refund"), first(0, "refund", '{"amount"'), first(0, "refund", ": 42}")],
         [REFUND],
     ),
     "empty names and ids": (
-        [first(0, "refund"), {"index": 0, "id": "", "function": {"name": "", "arguments": '{"amount": 42}'}}],
+        [first(0, "refund"), {"index": 0, "id": "", "function": {"name": "", "arguments": AMOUNT}}],
         [REFUND],
     ),
     "a new request of the agent's begins at 0 again": (
-        [
-            first(0, "refund"),
-            more(0, '{"amount": 42}'),
-            first(0, "look_up", id="d"),
-            more(0, '{"order": "HL-1"}'),
-        ],
-        [REFUND, LOOK_UP],
+        [first(0, "refund"), more(0, AMOUNT), first(0, "look_up", id="d"), more(0, ORDER)],
+        BOTH,
     ),
     "one index for all, whole calls": (
-        [first(0, "refund", '{"amount": 42}', id="a"), first(0, "look_up", '{"order": "HL-1"}', id="b")],
-        [REFUND, LOOK_UP],
+        [first(0, "refund", AMOUNT, id="a"), first(0, "look_up", ORDER, id="b")],
+        BOTH,
     ),
     "the same without ids": (
-        [first(0, "refund", '{"amount": 42}', id=None), first(0, "look_up", '{"order": "HL-1"}', id=None)],
-        [REFUND, LOOK_UP],
+        [first(0, "refund", AMOUNT, id=None), first(0, "look_up", ORDER, id=None)],
+        BOTH,
     ),
     "a call without arguments": ([first(0, "refund"), more(0, "")], [("refund", {})]),
-    "an empty piece at the end": (
-        [first(0, "refund", '{"amount": 42}'), {"index": 0, "function": {}}],
-        [REFUND],
-    ),
+    "an empty piece at the end": ([first(0, "refund", AMOUNT), {"index": 0, "function": {}}], [REFUND]),
     "the older form": (
-        [
-            {"function_call": {"name": "refund", "arguments": ""}},
-            {"function_call": {"arguments": '{"amount": 42}'}},
-        ],
+        [{"function_call": {"name": "refund", "arguments": ""}}, {"function_call": {"arguments": AMOUNT}}],
         [REFUND],
     ),
     "of LangChain": (
         [
-            chunk(0, "refund", "", "c1"),
-            chunk(0, None, '{"amount"', None),
-            chunk(1, "look_up", "", "c2"),
-            chunk(0, None, ": 42}", None),
-            chunk(1, None, '{"order": "HL-1"}', None),
+            *[chunk(0, "refund", "", "c1"), chunk(0, None, '{"amount"', None), chunk(1, "look_up", "", "c2")],
+            *[chunk(0, None, ": 42}", None), chunk(1, None, ORDER, None)],
         ],
-        [REFUND, LOOK_UP],
+        BOTH,
     ),
     "a custom tool": (
         [
-            {"index": 0, "id": "a", "type": "custom", "custom": {"name": "run", "input": "print("}},
-            {"index": 0, "custom": {"input": "1)"}},
+            *[{"index": 0, "id": "a", "type": "custom", "custom": {"name": "run", "input": "print("}}],
+            *[{"index": 0, "custom": {"input": "1)"}}],
         ],
         [("run", {"input": "print(1)"})],
     ),
@@ -159,8 +126,7 @@ WHOLE = {
 
 
 @each_row(("pieces", "calls"), WHOLE.values(), ids=WHOLE)
-def test_pieces_of_a_call_are_joined(pieces, calls):
-    """By their index, their id, or their order."""
+def test_pieces_of_a_call_are_joined_by_index_id_or_order(pieces, calls):
     read = tool_calls.read_all(pieces)
     assert [(call.name, call.arguments) for call in read or ()] == calls
 
@@ -186,8 +152,7 @@ def test_incomplete_call_pieces_leave_all_calls_unknown(pieces):
         plain_reply.read({"text": "Done.", "toolCalls": pieces}, 0.1)
 
 
-def test_arguments_that_were_cut_off_are_unknown():
-    """The call itself is evidence."""
+def test_truncated_arguments_are_unknown_but_the_call_is_known():
     (call,) = tool_calls.read_all([first(0, "refund"), more(0, '{"amount": 4')]) or ()
     assert (call.name, call.arguments) == ("refund", None)
     assert "cut off" in (call.not_captured or "")
@@ -203,7 +168,7 @@ def test_arguments_that_were_cut_off_are_unknown():
     ],
 )
 @each_row(("pieces", "calls"), [WHOLE["interleaved"], WHOLE["without an index"]])
-async def test_a_streamed_completion(reply, pieces, calls):
+async def test_calls_of_a_streamed_completion_are_joined(reply, pieces, calls):
     """As OpenAI's servers send it."""
     deltas: list[Any] = [
         {"role": "assistant", "content": None},
@@ -225,22 +190,15 @@ async def test_a_streamed_completion(reply, pieces, calls):
 
 def test_chunks_of_a_message_are_one_message():
     """LangChain's have a type each; others only the first."""
+    base = {"type": "AIMessageChunk", "id": "m1", "tool_calls": []}
+    begun = {
+        "tool_calls": [{"name": "refund", "args": {}}],
+        "tool_call_chunks": [chunk(0, "refund", "", "c1")],
+    }
     chunks = [
-        {"type": "AIMessageChunk", "id": "m1", "content": "All ", "tool_calls": [], "tool_call_chunks": []},
-        {
-            "type": "AIMessageChunk",
-            "id": "m1",
-            "content": "right.",
-            "tool_calls": [{"name": "refund", "args": {}}],
-            "tool_call_chunks": [chunk(0, "refund", "", "c1")],
-        },
-        {
-            "type": "AIMessageChunk",
-            "id": "m1",
-            "content": "",
-            "tool_calls": [],
-            "tool_call_chunks": [chunk(0, None, '{"amount": 42}', None)],
-        },
+        base | {"content": "All ", "tool_call_chunks": []},
+        base | {"content": "right."} | begun,
+        base | {"content": "", "tool_call_chunks": [chunk(0, None, '{"amount": 42}', None)]},
     ]
     text, calls, *_ = chat_messages.read(chunks, Thread())
     assert text == "All right."
@@ -256,7 +214,7 @@ _JSON = st.recursive(
 
 
 @given(st.lists(_JSON, max_size=5))
-def test_no_item_is_lost(items):
+def test_any_items_are_joined_or_leave_all_calls_unknown(items):
     """Each is a call, a part of one before it, or makes all unknown; arguments are what was written."""
     joined = call_pieces.join(items)
     assert len(joined) <= len(items)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import builders as build
 import pytest
+from each_row import each_row
 
 from ci_evals._version import __version__
 from ci_evals.adapters.journal.journal import Journal
@@ -25,13 +26,25 @@ from ci_evals.domain.results.run import Digests, Tool
 DIGESTS = Digests(suites="s", agents="a", models="m", judge_prompt="j", user_prompt="u", loops="l")
 
 
-def header(**digests) -> JournalHeader:
-    return JournalHeader(
-        tool=Tool(version=__version__),
-        run="run-1",
-        started_at=datetime(2026, 11, 21, 9, 30, tzinfo=UTC),
-        digests=replace(DIGESTS, **digests),
-    )
+def header(context=None, **digests) -> JournalHeader:
+    started_at = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+    digests = replace(DIGESTS, **digests)
+    made = JournalHeader(tool=Tool(version=__version__), run="run-1", started_at=started_at, digests=digests)
+    return made.model_copy(update={"context": context}) if context else made
+
+
+async def opened(folder, *results, context=None, **options) -> Journal:
+    """A journal that is open, with these trials of one test."""
+    journal = Journal(folder, **options)
+    journal.open(header(context))
+    for one in results:
+        await journal.keep(at(one.index), one, one.index)
+    return journal
+
+
+def resumed(folder, **options) -> list[Trial]:
+    """The trials that a resumed run finds finished."""
+    return list(Journal(folder, resume=True, **options).past.done)
 
 
 def result(index: int = 1, **fields):
@@ -42,39 +55,29 @@ def at(index: int, test: int = 0) -> Trial:
     return Trial(suite=0, test=test, index=index)
 
 
-async def written(folder, *results, mark=None, say=lambda _: None) -> Journal:
-    """A journal with these trials of one test, as a killed run leaves it."""
-    journal = Journal(folder, say=say)
-    journal.open(header())
-    for seconds, one in enumerate(results, start=1):
-        await journal.keep(at(one.index), one, seconds)
+async def write_journal(folder, *results, mark=None, **options) -> None:
+    """Leave a journal with these trials of one test, as a killed run does."""
+    journal = await opened(folder, *results, **options)
     if mark:
         journal.mark(JournalMark(mark=mark))
     journal.close()
-    return journal
 
 
 async def test_kept_trials_are_read_again(tmp_path):
     """Every value of every trial, the run's own id and start, and how long it had gone on."""
     trials = [result(1, turns=(build.turn(1, trace={"a": [1, None, 0.1]}),)), result(2)]
-    await written(tmp_path, *trials)
+    trials.append(result(3, turns=(build.turn(1, agent="half \ud83d of one"),)))
+    await write_journal(tmp_path, *trials)
     past = Journal(tmp_path, resume=True).past
     assert past.header == header()
-    assert past.done == {at(1): trials[0], at(2): trials[1]}
-    assert past.elapsed == 2
-
-
-async def test_half_of_a_pair_of_surrogates_can_be_kept(tmp_path):
-    """JSON can carry it into a reply, though no file can hold it as it is."""
-    one = result(turns=(build.turn(1, agent="half \ud83d of one"),))
-    await written(tmp_path, one)
-    assert Journal(tmp_path, resume=True).past.done == {at(1): one}
+    assert past.done == {at(one.index): one for one in trials}
+    assert past.elapsed == 3
 
 
 @pytest.mark.parametrize("cut", [1, 2, 40, 300])
-async def test_a_torn_last_line_is_played_again(tmp_path, cut):
+async def test_trial_of_a_torn_last_line_is_run_again(tmp_path, cut):
     """The rest is taken, the user told, and the next line begins where the torn one did."""
-    await written(tmp_path, result(1), result(2))
+    await write_journal(tmp_path, result(1), result(2))
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-cut])
     messages = []
@@ -85,15 +88,15 @@ async def test_a_torn_last_line_is_played_again(tmp_path, cut):
     journal.close()
     assert "the last line of" in messages[0]
     assert "torn" in messages[0]
-    assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(2)]
+    assert resumed(tmp_path) == [at(1), at(2)]
 
 
-async def test_a_last_line_of_zeros_is_torn_too(tmp_path):
+async def test_last_line_of_zeros_is_torn(tmp_path):
     """Some file systems leave those after a crash of the machine."""
-    await written(tmp_path, result(1))
+    await write_journal(tmp_path, result(1))
     with (tmp_path / NAME).open("ab") as file:
         file.write(bytes(200) + b"\n")
-    assert list(Journal(tmp_path, resume=True).past.done) == [at(1)]
+    assert resumed(tmp_path) == [at(1)]
 
 
 @pytest.mark.parametrize("content", [b"", b'{"journalVersion":2,"to'])
@@ -105,29 +108,24 @@ async def test_journal_without_a_complete_header_starts_over(tmp_path, content):
     journal.open(header())
     await journal.keep(at(1), result(1), 1)
     journal.close()
-    assert len(Journal(tmp_path, resume=True).past.done) == 1
+    assert resumed(tmp_path) == [at(1)]
 
 
-def _forged(lines):
-    return [*lines[:2], lines[2].replace(b'"elapsed":2', b'"elapsed":7'), *lines[3:]]
+DAMAGES = {
+    "no JSON": lambda lines: [*lines[:2], b"{\n", *lines[2:]],
+    "nested": lambda lines: [*lines[:2], b"[" * 200_000 + b"\n", *lines[2:]],
+    "no text": lambda lines: [*lines[:2], b"\xff\n", *lines[2:]],
+    "copied": lambda lines: [*lines[:2], lines[1], *lines[2:]],
+    "swapped": lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]],
+    "left out": lambda lines: [*lines[:2], *lines[3:]],
+    "changed": lambda lines: [*lines[:2], lines[2].replace(b'"elapsed":2', b'"elapsed":7'), *lines[3:]],
+}
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda lines: [*lines[:2], b"{\n", *lines[2:]],
-        lambda lines: [*lines[:2], b"[" * 200_000 + b"\n", *lines[2:]],
-        lambda lines: [*lines[:2], b"\xff\n", *lines[2:]],
-        lambda lines: [*lines[:2], lines[1], *lines[2:]],
-        lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]],
-        lambda lines: [*lines[:2], *lines[3:]],
-        _forged,
-    ],
-    ids=["no JSON", "nested", "no text", "copied", "swapped", "left out", "changed"],
-)
-async def test_what_was_changed_is_dropped_with_all_behind_it(tmp_path, damage):
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+async def test_changed_line_is_dropped_with_all_later_ones(tmp_path, damage):
     """Each line vouches for those before it. The user is told, and the next trials take the place."""
-    await written(tmp_path, *(result(index) for index in range(1, 5)))
+    await write_journal(tmp_path, *(result(index) for index in range(1, 5)))
     path = tmp_path / NAME
     path.write_bytes(b"".join(damage(path.read_bytes().splitlines(keepends=True))))
     messages = []
@@ -138,25 +136,22 @@ async def test_what_was_changed_is_dropped_with_all_behind_it(tmp_path, damage):
     journal.close()
     (warning,) = messages
     assert f"line 3 of {path} is not as it was written: that line and all later ones are dropped" in warning
-    assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(2)]
+    assert resumed(tmp_path) == [at(1), at(2)]
 
 
-async def test_a_header_that_was_changed_is_refused(tmp_path):
+async def test_changed_header_is_rejected(tmp_path):
     """It says what all trials are of."""
-    await written(tmp_path, result(1))
+    await write_journal(tmp_path, result(1))
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes().replace(b'"suites":"s"', b'"suites":"t"', 1))
     with pytest.raises(UsageError, match="line 1 of the journal is not as it was written: the file was"):
         Journal(tmp_path, resume=True)
 
 
-async def test_a_journal_with_a_secret_is_resumed_with_that_secret_alone(tmp_path):
+async def test_journal_with_a_secret_is_resumed_with_that_secret_alone(tmp_path):
     """Who does not know it can compute no checksum, be it of the whole file."""
-    journal = Journal(tmp_path, secret="a-key-of-ours")
-    journal.open(header())
-    await journal.keep(at(1), result(1), 1)
-    journal.close()
-    assert list(Journal(tmp_path, resume=True, secret="a-key-of-ours").past.done) == [at(1)]
+    await write_journal(tmp_path, result(1), secret="a-key-of-ours")
+    assert resumed(tmp_path, secret="a-key-of-ours") == [at(1)]
     for secret in (None, "another-key"):
         with pytest.raises(UsageError, match="is not as it was written"):
             Journal(tmp_path, resume=True, secret=secret)
@@ -165,7 +160,7 @@ async def test_a_journal_with_a_secret_is_resumed_with_that_secret_alone(tmp_pat
 THERE = RunIdentity(ci=True, run_id="7", attempt=2, commit="c" * 40, checkout="d" * 40)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("now", "why"),
     [
         ({}, None),
@@ -179,14 +174,11 @@ THERE = RunIdentity(ci=True, run_id="7", attempt=2, commit="c" * 40, checkout="d
         ({"ci": False, "run_id": None, "commit": None}, None),
     ],
 )
-async def test_in_ci_a_journal_is_of_one_run_and_commit(tmp_path, now, why):
-    """Later attempts of the run go on with it; nobody else does."""
-    journal = Journal(tmp_path)
-    journal.open(header().model_copy(update={"context": THERE}))
-    await journal.keep(at(1), result(1), 1)
-    journal.close()
-    again = Journal(tmp_path, resume=True)
-    here = header().model_copy(update={"context": THERE.model_copy(update=now)})
+async def test_journal_of_another_ci_run_or_commit_is_rejected(tmp_path, now, why):
+    """Later attempts of the run resume it; nobody else does."""
+    await write_journal(tmp_path / str(why), result(1), context=THERE)
+    again = Journal(tmp_path / str(why), resume=True)
+    here = header(THERE.model_copy(update=now))
     if why is None:
         again.open(here)
         again.close()
@@ -196,46 +188,41 @@ async def test_in_ci_a_journal_is_of_one_run_and_commit(tmp_path, now, why):
     assert why in str(refused.value)
 
 
-async def test_elsewhere_another_commit_is_warned_of(tmp_path):
+async def test_journal_of_another_commit_outside_ci_is_resumed_with_a_warning(tmp_path):
     """Whoever works on an agent commits now and then, and answers for the run."""
+    await write_journal(tmp_path, context=RunIdentity(checkout="d" * 40))
     messages = []
-    journal = Journal(tmp_path)
-    journal.open(header().model_copy(update={"context": RunIdentity(checkout="d" * 40)}))
-    journal.close()
     again = Journal(tmp_path, resume=True, say=messages.append)
-    again.open(header().model_copy(update={"context": RunIdentity(checkout="e" * 40)}))
+    again.open(header(RunIdentity(checkout="e" * 40)))
     again.close()
-    assert messages == [
+    warning = (
         "warning: the resumed trials were played at commit dddddddddddd, and this is commit eeeeeeeeeeee"
-    ]
+    )
+    assert messages == [warning]
 
 
 @pytest.mark.parametrize(
     ("differing", "text"),
     [
-        ({"suites": "x", "loops": "x"}, "it differs in the suites, or which of their tests are played"),
-        ({"agents": "x"}, "it differs in the agent."),
-        (
-            {"models": "x", "loops": "x"},
-            "it differs in the provider or a model; the number of trials (`loops=`).",
-        ),
-        ({"judge_prompt": "x", "scoring": "2"}, "it differs in the version of ci-evals."),
-        ({"user_prompt": "x"}, "it differs in the audit of the user (`audit_user=`"),
+        ({"suites": "x", "loops": "x"}, "in the suites, or which of their tests are played"),
+        ({"agents": "x"}, "in the agent."),
+        ({"models": "x", "loops": "x"}, "in the provider or a model; the number of trials (`loops=`)."),
+        ({"judge_prompt": "x", "scoring": "2"}, "in the version of ci-evals."),
+        ({"user_prompt": "x"}, "in the audit of the user (`audit_user=`"),
     ],
 )
-async def test_another_run_does_not_go_on_with_it(tmp_path, differing, text):
-    """It is told what differs, and the journal stays as it is."""
-    await written(tmp_path, result(1))
+async def test_journal_of_a_different_run_is_rejected_and_kept(tmp_path, differing, text):
+    await write_journal(tmp_path, result(1))
     before = (tmp_path / NAME).read_bytes()
     with pytest.raises(UsageError) as refused:
         Journal(tmp_path, resume=True).open(header(**differing))
-    assert text in str(refused.value)
+    assert f"it differs {text}" in str(refused.value)
     assert (tmp_path / NAME).read_bytes() == before
 
 
-async def test_another_version_does_not_go_on_with_it(tmp_path):
-    """Scores of the two might not mean the same."""
-    await written(tmp_path, result(1))
+async def test_journal_of_another_version_or_file_is_rejected(tmp_path):
+    """Scores of two versions might not mean the same."""
+    await write_journal(tmp_path, result(1))
     path = tmp_path / NAME
     path.write_text(path.read_text().replace(f'"version":"{__version__}"', '"version":"9.8"', 1))
     with pytest.raises(UsageError, match=r"was written by ci-evals '9\.8', in form 4, and this is"):
@@ -245,58 +232,46 @@ async def test_another_version_does_not_go_on_with_it(tmp_path):
         Journal(tmp_path, resume=True)
 
 
-async def test_without_one_the_run_begins(tmp_path):
+async def test_resume_without_a_journal_starts_over_with_a_warning(tmp_path):
     """A kill may come before there is any; the user is told, since it may be a slip in the folder's name."""
-    messages = []
-    journal = Journal(tmp_path / "new", resume=True, say=messages.append)
+    messages, folder = [], tmp_path / "new"
+    journal = Journal(folder, resume=True, say=messages.append)
     assert journal.past is None
-    assert messages == [
-        f"warning: `resume=`: there is nothing to resume in {tmp_path / 'new'}, so the run starts over"
-    ]
+    assert messages == [f"warning: `resume=`: there is nothing to resume in {folder}, so the run starts over"]
     journal.open(header())
     await journal.keep(at(1), result(1), 1)
     journal.close()
-    assert len(Journal(tmp_path / "new", resume=True).past.done) == 1
+    assert resumed(folder) == [at(1)]
 
 
-async def test_after_an_outage_what_broke_off_is_played_again(tmp_path):
+async def test_errored_trials_before_an_outage_are_run_again(tmp_path):
     """What had an outcome stays; failures before a kill count as they would without it."""
     judged = build.finding("undecided", kind="judged", strict=None, cause="judge_error")
     half_judged = (build.finding("passed", kind="judged", strict=None), judged)
-    trials = [
-        result(1),
-        result(2, status="failed"),
-        result(3, findings=(judged,)),
-        result(4),
-        result(5, findings=half_judged),
-    ]
-    await written(tmp_path, *trials)
-    assert len(Journal(tmp_path, resume=True).past.done) == 5
-    await written(tmp_path, *trials, mark="outage")
-    assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(4)]
+    trials = [result(1), result(2, status="failed"), result(3, findings=(judged,)), result(4)]
+    trials.append(result(5, findings=half_judged))
+    await write_journal(tmp_path, *trials)
+    assert len(resumed(tmp_path)) == 5
+    await write_journal(tmp_path, *trials, mark="outage")
+    assert resumed(tmp_path) == [at(1), at(4)]
 
 
-async def test_a_run_that_begins_afresh_keeps_what_was_paid_for(tmp_path):
-    """The journal of a run that was interrupted is set aside; that of one that ended makes room."""
+async def test_new_run_sets_the_journal_of_an_interrupted_run_aside(tmp_path):
+    """It was paid for; that of a run that ended makes room."""
     messages = []
     for _ in range(3):
-        await written(tmp_path, result(1), say=messages.append)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "journal-2026-11-21T09-30-00Z-2.jsonl",
-        "journal-2026-11-21T09-30-00Z.jsonl",
-        NAME,
-    ]
+        await write_journal(tmp_path, result(1), say=messages.append)
+    aside = ["journal-2026-11-21T09-30-00Z-2.jsonl", "journal-2026-11-21T09-30-00Z.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*aside, NAME]
     assert "interrupted after 1 finished trial" in messages[0]
-    await written(tmp_path, result(1), mark="ended")
-    await written(tmp_path, result(1), mark="ended")
+    await write_journal(tmp_path, result(1), mark="ended")
+    await write_journal(tmp_path, result(1), mark="ended")
     assert len(list(tmp_path.iterdir())) == 4
 
 
-async def test_a_second_run_with_the_same_journal_is_refused(tmp_path):
-    """The second is refused before it plays anything, whichever way it begins."""
-    first = Journal(tmp_path)
-    first.open(header())
-    await first.keep(at(1), result(1), 1)
+async def test_second_run_with_the_same_journal_is_rejected(tmp_path):
+    """Before it plays anything, whichever way it begins."""
+    first = await opened(tmp_path, result(1))
     for second in (Journal(tmp_path), Journal(tmp_path, resume=True)):
         with pytest.raises(UsageError, match="another run is writing here"):
             second.open(header())
@@ -304,11 +279,9 @@ async def test_a_second_run_with_the_same_journal_is_refused(tmp_path):
     Journal(tmp_path, resume=True).open(header())
 
 
-async def test_what_is_written_after_it_was_read_is_taken_too(tmp_path):
+async def test_trial_written_after_the_resume_was_read_is_kept(tmp_path):
     """A run that was told to end may still write when its successor starts, and let go a moment later."""
-    first = Journal(tmp_path)
-    first.open(header())
-    await first.keep(at(1), result(1), 1)
+    first = await opened(tmp_path, result(1))
     second = Journal(tmp_path, resume=True)
     await first.keep(at(2), result(2), 2)
     first.close()
@@ -316,10 +289,10 @@ async def test_what_is_written_after_it_was_read_is_taken_too(tmp_path):
     await second.keep(at(3), result(3), 3)
     second.close()
     assert list(second.past.done) == [at(1), at(2)]
-    assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(2), at(3)]
+    assert resumed(tmp_path) == [at(1), at(2), at(3)]
 
 
-def test_a_link_is_not_followed(tmp_path):
+def test_symbolic_link_in_place_of_the_journal_is_rejected(tmp_path):
     """A suite's repository may hold one, and a container writes as root."""
     (tmp_path / NAME).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match=f"cannot write '.*{NAME}': it is a symbolic link"):
@@ -328,56 +301,47 @@ def test_a_link_is_not_followed(tmp_path):
 
 
 FULL = """
-import asyncio, resource, sys
+import asyncio, resource, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import test_journal as t
-import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 async def main():
-    said = []
-    journal = t.Journal(Path(sys.argv[1]), say=said.append)
-    journal.open(t.header())
-    await journal.keep(t.at(1), t.result(1), 1)
-    size = (Path(sys.argv[1]) / t.NAME).stat().st_size
+    messages, file = [], Path(sys.argv[1]) / t.NAME
+    journal = await t.opened(file.parent, t.result(1), say=messages.append)
+    size = file.stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
     await journal.keep(t.at(2), t.result(2), 2)
     await journal.keep(t.at(3), t.result(3), 3)
-    assert (Path(sys.argv[1]) / t.NAME).stat().st_size == size
+    assert file.stat().st_size == size
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     await journal.keep(t.at(4), t.result(4), 4)
-    print("\\n".join(said))
+    print("\\n".join(messages))
 
 asyncio.run(main())
 """
 
 
 @pytest.mark.slow
-def test_a_full_disk_ends_no_run(tmp_path):
-    """The user is told once; no half line stays; once there is room nothing is missing."""
-    ran = subprocess.run(
-        [sys.executable, "-c", FULL, tmp_path, Path(__file__).parent],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+def test_full_disk_is_reported_once_and_loses_no_trial_once_there_is_room(tmp_path):
+    """No half line stays."""
+    command = [sys.executable, "-c", FULL, tmp_path, Path(__file__).parent]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, env=env)
     assert ran.returncode == 0, ran.stderr
     stdout = ran.stdout.splitlines()
     assert len(stdout) == 2
     assert "cannot be written (File too large): the run continues" in stdout[0]
     assert "can be written again: nothing is missing in it" in stdout[1]
-    assert len(Journal(tmp_path, resume=True).past.done) == 4
+    assert len(resumed(tmp_path)) == 4
 
 
-async def test_what_was_written_before_says_nothing_of_what_comes_after(tmp_path):
+async def test_disk_that_fills_during_concurrent_writes_is_reported_once(tmp_path):
     """A trial that waits for the disk while another finds it full does not say that all is well."""
     messages = []
-    journal = Journal(tmp_path, say=messages.append)
-    journal.open(header())
-    await journal.keep(at(1), result(1), 1)
+    journal = await opened(tmp_path, result(1), say=messages.append)
     size = (tmp_path / NAME).stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size * 2 - 10, hard))  # room for one more
@@ -389,14 +353,13 @@ async def test_what_was_written_before_says_nothing_of_what_comes_after(tmp_path
     assert "cannot be written (File too large)" in warning
     await journal.keep(at(4), result(4), 4)
     assert "can be written again" in messages[1]
-    assert len(Journal(tmp_path, resume=True).past.done) == 4
+    assert len(resumed(tmp_path)) == 4
 
 
 async def test_removed_folder_is_reported(tmp_path):
     """The file can still be written to, but nobody will ever read it."""
     messages = []
-    journal = Journal(tmp_path / "results", say=messages.append)
-    journal.open(header())
+    journal = await opened(tmp_path / "results", say=messages.append)
     shutil.rmtree(tmp_path / "results")
     await journal.keep(at(1), result(1), 1)
     await journal.keep(at(2), result(2), 2)
@@ -405,10 +368,8 @@ async def test_removed_folder_is_reported(tmp_path):
     assert "cannot be written (it was removed): the run continues" in warning
 
 
-async def test_trials_that_end_together_wait_for_the_disk_together(tmp_path):
-    """All of them are in the file when the wait is over."""
-    journal = Journal(tmp_path)
-    journal.open(header())
+async def test_trials_that_end_together_are_all_written(tmp_path):
+    journal = await opened(tmp_path)
     await asyncio.gather(*(journal.keep(at(index), result(index), index) for index in range(1, 101)))
     lines = (tmp_path / NAME).read_text().splitlines()
     assert sorted(json.loads(line)["index"] for line in lines[1:]) == list(range(1, 101))
@@ -432,13 +393,12 @@ LATE = {
 
 @pytest.mark.parametrize("late", LATE)
 @pytest.mark.parametrize("before", [True, False])
-async def test_trials_whose_evidence_came_late_are_played_again(tmp_path, late, before):
+async def test_trials_with_late_evidence_are_run_again(tmp_path, late, before):
     """Unless their results say so already, or rest on no spans; a trial may be kept after its mark."""
     fields, expected = LATE[late]
     mark = JournalMark(mark="late_evidence", **fields)
     trials = [traced(1), traced(2, OTHER), traced(3, tool_calls_partial=True), traced(4, None)]
-    journal = Journal(tmp_path)
-    journal.open(header())
+    journal = await opened(tmp_path)
     if before and not mark.earlier:
         journal.mark(mark)
     for one in trials:
@@ -449,18 +409,16 @@ async def test_trials_whose_evidence_came_late_are_played_again(tmp_path, late, 
     await journal.keep(at(9), result(9), 60.0)
     journal.close()
     assert (tmp_path / NAME).read_text().count("late_evidence") == 1
-    past = Journal(tmp_path, resume=True).past
-    assert [trial.index for trial in past.done] == [*expected, 9]
+    assert [trial.index for trial in resumed(tmp_path)] == [*expected, 9]
 
 
 @pytest.mark.parametrize(("ended", "expected"), [(False, [1, 3]), (True, [1, 2, 3])])
-async def test_trials_whose_spans_may_be_under_way_are_played_again(tmp_path, ended, expected):
+async def test_trials_whose_spans_may_be_on_their_way_are_run_again(tmp_path, ended, expected):
     """Those that were kept just before the end of a journal, unless its run ended by itself."""
-    journal = Journal(tmp_path)
-    journal.open(header())
+    journal = await opened(tmp_path)
     for one, elapsed in ((traced(1), 1.0), (traced(2), 9.0), (traced(3, None), 10.0)):
         await journal.keep(at(one.index), one, elapsed)
     if ended:
         journal.mark(JournalMark(mark="ended"))
     journal.close()
-    assert [trial.index for trial in Journal(tmp_path, resume=True).past.done] == expected
+    assert [trial.index for trial in resumed(tmp_path)] == expected
