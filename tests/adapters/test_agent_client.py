@@ -30,28 +30,28 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 @asynccontextmanager
 async def server(serve: Serve, host: str = "127.0.0.1") -> AsyncIterator[tuple[str, list[str]]]:
     """A server whose connections are played by `serve`: its address, and what became of its connections."""
-    books: list[str] = []
+    events: list[str] = []
 
     async def play(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        books.append("opened")
+        events.append("opened")
         try:
             await serve(reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError):
-            books.append("closed")
+            events.append("closed")
         finally:
             writer.close()
 
     async with await asyncio.start_server(play, host, 0) as listening:
         port = listening.sockets[0].getsockname()[1]
-        yield f"http://{f'[{host}]' if ':' in host else host}:{port}", books
+        yield f"http://{f'[{host}]' if ':' in host else host}:{port}", events
 
 
-async def head(reader: asyncio.StreamReader) -> bytes:
+async def read_head(reader: asyncio.StreamReader) -> bytes:
     return await reader.readuntil(b"\r\n\r\n")
 
 
 async def always_ok(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while await head(reader):
+    while await read_head(reader):
         writer.write(OK)
 
 
@@ -76,30 +76,27 @@ async def new_client(**options: dict[str, str]) -> AsyncIterator[AgentClient]:
         await client.aclose()
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     """Wait until what was sent has arrived."""
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110  # the other side is a plain server
             await asyncio.sleep(0.002)
 
 
-async def test_each_message_has_a_connection_of_its_own():
+async def test_each_message_has_its_own_connection():
     """It is closed after the answer, so no answer can belong to another message."""
-    async with server(always_ok) as (url, books), new_client() as client:
+    async with server(always_ok) as (url, events), new_client() as client:
         for count in (1, 2, 3):
             assert (await send(client, url)).body == b'"ok"'
-            await until(lambda: books.count("closed") == count)  # noqa: B023  # awaited at once
-        assert books.count("opened") == 3
-
-
-async def test_server_sees_the_end_of_the_connection():
-    """A server that waits for a further request would keep it open for nothing."""
+            await wait_until(lambda: events.count("closed") == count)  # noqa: B023  # awaited at once
+        assert events.count("opened") == 3
+    # A server that waits for a further request would keep it open for nothing.
     async with world.raw_server(OK) as (url, heard):
         await get(url)
     assert b"\r\nConnection: close\r\n" in heard[0]
 
 
-async def test_cookies_stay_in_their_conversation():
+async def test_cookies_are_kept_per_client():
     """Two conversations are two customers."""
     answers = [world.http_response("", "200 OK", "Set-Cookie: who=first"), OK, OK]
     async with world.raw_server(*answers) as (url, heard), new_client() as first:
@@ -109,7 +106,7 @@ async def test_cookies_stay_in_their_conversation():
     assert [b"who=first" in asked for asked in heard] == [False, False, True]
 
 
-async def test_a_cookie_that_cannot_be_sent_back_is_not_kept():
+async def test_unsendable_cookie_is_dropped():
     """The next request would break on it; others come along, as a server that spreads its load may want."""
     first = world.http_response("", "200 OK", "Set-Cookie: a=\xe9", "Set-Cookie: b=1")
     async with world.raw_server(first, world.http_response("")) as (url, heard), new_client() as client:
@@ -118,18 +115,18 @@ async def test_a_cookie_that_cannot_be_sent_back_is_not_kept():
     assert b"\r\nCookie: b=1\r\n" in heard[1]
 
 
-async def test_as_many_go_out_at_once_as_are_asked_for():
+async def test_number_of_concurrent_connections_is_not_limited():
     """Only a rate limiter limits calls: no connection is waited for."""
     arrived = asyncio.Barrier(130)
 
     async def together(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await head(reader)
+        await read_head(reader)
         await arrived.wait()
         writer.write(OK)
 
-    async with server(together) as (url, books), new_client() as client:
+    async with server(together) as (url, events), new_client() as client:
         await asyncio.gather(*(send(client, url) for _ in range(130)))
-    assert len(books) == 130
+    assert len(events) == 130
 
 
 @pytest.mark.parametrize(
@@ -147,19 +144,19 @@ async def test_output_after_an_answer_is_dropped(more):
     """With the answer, or after it: the next message has another connection."""
 
     async def talk_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await head(reader)
+        await read_head(reader)
         for part in more:
             writer.write(part)
             await writer.drain()
 
-    async with server(talk_on) as (url, books), new_client() as client:
+    async with server(talk_on) as (url, events), new_client() as client:
         for _ in range(3):
             assert b"another" not in (await send(client, url)).body
-        assert books.count("opened") == 3
+        assert events.count("opened") == 3
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST"])
-async def test_nothing_is_sent_again_by_itself(method):
+async def test_client_never_repeats_a_request(method):
     """Whoever asks decides that: aiohttp would send some of these again where a connection breaks."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await send(client, url, method)
@@ -169,8 +166,7 @@ async def test_nothing_is_sent_again_by_itself(method):
 
 
 @pytest.mark.parametrize("body", [None, b'{"a": "\\u00e9"}'])
-async def test_what_goes_out_is_the_request(body):
-    """No header more or less than it holds, and its address as it stands."""
+async def test_request_is_sent_with_exactly_its_headers_and_address(body):
     client_headers = {"X-Key": "k", "user-agent": "mine"}
     async with world.raw_server(OK) as (url, heard), new_client(headers=client_headers) as client:
         address = URL(f"{url}/a%2Fb%20c/%C3%A9?q=a+b%26c%2B&q=2#part")
@@ -191,7 +187,7 @@ async def test_what_goes_out_is_the_request(body):
     assert rest == (body or b"")
 
 
-async def test_a_long_conversation_goes_out_whole():
+async def test_large_body_is_sent_whole():
     """With megabytes of replies for a judge, say; aiohttp would warn of them."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await send(client, url, "POST", b"x" * 2_000_000)
@@ -206,7 +202,7 @@ async def test_body_is_sent_without_waiting_for_continue():
     assert heard[0].endswith(b"\r\n\r\nall")
 
 
-async def test_a_header_that_cannot_be_sent_is_not():
+async def test_header_with_a_line_end_is_rejected():
     """Whoever could put a line end into one could write a request of his own."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         with pytest.raises(NetworkError):
@@ -244,8 +240,7 @@ async def test_a_header_that_cannot_be_sent_is_not():
         (b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 300 + b"\r\n", r"the answer is not HTTP \(Too many"),
     ],
 )  # fmt: skip
-async def test_answers_of_all_kinds(answer, expected):
-    """What is odd is an answer all the same; what is none is an error."""
+async def test_unusual_http_answers_are_read_and_malformed_ones_are_errors(answer, expected):
     async with world.raw_server(answer, world.HANG_UP) as (url, _):
         if isinstance(expected, str):
             with pytest.raises(NetworkError, match=expected):
@@ -255,8 +250,7 @@ async def test_answers_of_all_kinds(answer, expected):
             assert (answer_read.status, answer_read.body.decode()) == expected
 
 
-async def test_a_proxy_is_shown_its_password():
-    """With the request itself where it carries that, and nobody else is."""
+async def test_proxy_gets_its_password_with_an_http_request():
     shown = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".encode()) + b"\r\n"
     async with world.raw_server(OK) as (proxy, heard):
         await get("http://agent.example/hello?a=b", proxy=proxy.replace("//", "//us%C3%A9r:p%40ss@"))
@@ -264,12 +258,12 @@ async def test_a_proxy_is_shown_its_password():
     assert shown in heard[0]
 
 
-async def test_a_proxy_is_asked_for_a_tunnel():
-    """For https it learns the host alone; what goes through the tunnel begins with a greeting of TLS."""
+async def test_proxy_tunnel_for_https_hides_the_path():
+    """What goes through the tunnel begins with a greeting of TLS."""
     heard: list[bytes] = []
 
     async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append(await head(reader))
+        heard.append(await read_head(reader))
         writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
         heard.append(await reader.readexactly(1))
 
@@ -282,24 +276,19 @@ async def test_a_proxy_is_asked_for_a_tunnel():
     assert heard[1] == b"\x16"
 
 
-async def test_refusing_proxy_is_reported_without_its_password():
-    """By its status."""
+async def test_refusing_or_unreachable_proxy_is_reported_without_its_password():
+    """What was never sent may be sent again, as with a server."""
     refusal = world.http_response("", "407 Proxy Authentication Required")
     async with world.raw_server(refusal) as (proxy, _):
         with pytest.raises(ProxyError, match=r"^407 Proxy Authentication Required$"):
             await get("https://agent.example/", proxy=proxy.replace("//", "//user:s3cret@"))
-
-
-async def test_message_is_sent_again_if_the_proxy_was_unreachable():
-    """As with a server: what was never sent may be sent again."""
     with pytest.raises(UnreachableError) as caught:
         await get("http://agent.example/", proxy="http://user:s3cret@127.0.0.1:1")
     assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
-async def test_an_address_of_ipv6_is_reached():
-    """In brackets, as in an address bar."""
+async def test_ipv6_address_is_reached():
     try:
         async with server(always_ok, "::1") as (url, _):
             assert (await get(url)).body == b'"ok"'
@@ -357,8 +346,7 @@ asyncio.run(ask(*sys.argv[2:]))
 
 
 @pytest.mark.slow
-async def test_untrusted_certificate_gets_no_request(key_and_certificate):
-    """What is said of it names the reason."""
+async def test_untrusted_certificate_is_rejected_with_its_reason(key_and_certificate):
     key, certificate = key_and_certificate
     served = github_api.serving_tls(github_api.Answer(200, {}), key, certificate)
     with served as url, pytest.raises(UnreachableError, match="certificate verify failed"):
@@ -366,7 +354,7 @@ async def test_untrusted_certificate_gets_no_request(key_and_certificate):
 
 
 @pytest.mark.slow
-async def test_no_model_is_asked_whose_certificate_is_not_trusted(key_and_certificate):
+async def test_model_with_an_untrusted_certificate_is_not_asked(key_and_certificate):
     """The SDK's own client checks it too."""
     key, certificate = key_and_certificate
     with github_api.serving_tls(github_api.Answer(200, {}), key, certificate) as url:
@@ -376,7 +364,7 @@ async def test_no_model_is_asked_whose_certificate_is_not_trusted(key_and_certif
         await llm.aclose()
 
 
-async def test_a_handshake_has_no_headers_of_a_message():
+async def test_websocket_handshake_has_no_content_headers():
     """Nor those that end a connection, whatever their case."""
     refusal = world.http_response("{}", "403 No")
     async with world.raw_server(refusal) as (url, heard), new_client() as client:
@@ -389,7 +377,7 @@ async def test_a_handshake_has_no_headers_of_a_message():
     assert b"content-" not in sent
 
 
-def test_a_closed_client_can_be_used_in_another_event_loop():
+def test_closed_client_can_be_used_in_another_event_loop():
     """As by programs that run one conversation after the other."""
     client = AgentClient()
 

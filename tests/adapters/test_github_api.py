@@ -18,7 +18,7 @@ from ci_evals.domain.errors import GitHubError
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 COMMENTS = f"/repos/{REPOSITORY}/issues/7/comments"
 NEEDS = "pull-requests: write"
-TROUBLE = Answer(502, {"message": "Server Error"})
+SERVER_ERROR = Answer(502, {"message": "Server Error"})
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def api() -> Iterator[GitHubApi]:
         yield serving
 
 
-class Slept(list[float]):
+class RecordedSleeps(list[float]):
     """A `sleep` that only remembers."""
 
     async def __call__(self, seconds: float) -> None:
@@ -35,13 +35,13 @@ class Slept(list[float]):
 
 
 @pytest.fixture
-def slept() -> Slept:
-    return Slept()
+def sleeps() -> RecordedSleeps:
+    return RecordedSleeps()
 
 
 @pytest.fixture
-def hub(api: GitHubApi, slept: Slept) -> GitHub:
-    return GitHub(api.url, TOKEN, sleep=slept, now=lambda: NOW)
+def hub(api: GitHubApi, sleeps: RecordedSleeps) -> GitHub:
+    return GitHub(api.url, TOKEN, sleep=sleeps, now=lambda: NOW)
 
 
 def limited(status: int = 403, message: str = "Forbidden", **headers: str) -> Answer:
@@ -50,12 +50,12 @@ def limited(status: int = 403, message: str = "Forbidden", **headers: str) -> An
     )
 
 
-async def listed(hub: GitHub, path: str = COMMENTS, **options: str) -> list[github_api.Json]:
+async def list_items(hub: GitHub, path: str = COMMENTS, **options: str) -> list[github_api.Json]:
     async with hub:
         return [item async for item in hub.pages(path, needs=NEEDS, **options)]
 
 
-async def sent(hub: GitHub, method: str, path: str = COMMENTS) -> github_api.Json:
+async def send(hub: GitHub, method: str, path: str = COMMENTS) -> github_api.Json:
     """What comes of one request."""
     async with hub:
         match method:
@@ -69,45 +69,42 @@ async def sent(hub: GitHub, method: str, path: str = COMMENTS) -> github_api.Jso
                 return await hub.delete(path, needs=NEEDS)
 
 
-async def refusal(hub: GitHub, method: str = "GET") -> GitHubError:
+async def request_error(hub: GitHub, method: str = "GET") -> GitHubError:
     """What a request is refused with."""
     with pytest.raises(GitHubError) as caught:
-        await sent(hub, method)
+        await send(hub, method)
     return caught.value
 
 
-# -- requests and pages
-
-
-async def test_a_request_says_who_asks_in_which_version(api, hub):
+async def test_request_has_token_user_agent_and_api_version(api, hub):
     """GitHub refuses requests without a user agent, and changes its answers between versions."""
-    await listed(hub)
+    await list_items(hub)
     (request,) = api.requests
-    assert request.headers["authorization"] == f"Bearer {TOKEN}"
-    assert request.headers["accept"] == "application/vnd.github+json"
-    assert request.headers["user-agent"] == "ci-evals"
-    assert request.headers["x-github-api-version"] == "2022-11-28"
+    names = ("authorization", "accept", "user-agent", "x-github-api-version")
+    expected = [f"Bearer {TOKEN}", "application/vnd.github+json", "ci-evals", "2022-11-28"]
+    assert [request.headers[name] for name in names] == expected
 
 
 @pytest.mark.parametrize(("comments", "pages"), [(0, 1), (99, 1), (100, 1), (101, 2), (250, 3)])
-async def test_every_page_of_a_list_is_read(api, hub, comments, pages):
+async def test_all_pages_of_a_list_are_read(api, hub, comments, pages):
     """A hundred a page, where GitHub gives thirty to who does not ask."""
-    for place in range(comments):
-        api.add_comment(7, f"Comment {place}")
-    assert [one["body"] for one in await listed(hub)] == [f"Comment {place}" for place in range(comments)]
-    assert [request.query.get("page", "1") for request in api.requests] == [
-        str(1 + place) for place in range(pages)
+    for number in range(comments):
+        api.add_comment(7, f"Comment {number}")
+    assert [one["body"] for one in await list_items(hub)] == [
+        f"Comment {number}" for number in range(comments)
     ]
+    read = [request.query.get("page", "1") for request in api.requests]
+    assert read == [str(1 + number) for number in range(pages)]
     assert {request.query["per_page"] for request in api.requests} == {"100"}
 
 
-async def test_a_list_may_stand_within_an_object(api, hub):
-    """Artifacts do, and are asked for by name on every page."""
+async def test_list_within_an_object_is_read_with_its_query_on_every_page(api, hub):
+    """Artifacts are such, asked for by name."""
     run = api.add_run("a" * 40)
     for _ in range(130):
         api.add_artifact(run, b"{}", name="wanted")
     api.add_artifact(run, b"{}", name="other")
-    found = await listed(hub, f"/repos/{REPOSITORY}/actions/artifacts", within="artifacts", name="wanted")
+    found = await list_items(hub, f"/repos/{REPOSITORY}/actions/artifacts", within="artifacts", name="wanted")
     assert len(found) == 130
     assert [request.query["name"] for request in api.requests] == ["wanted", "wanted"]
 
@@ -121,46 +118,38 @@ async def test_a_list_may_stand_within_an_object(api, hub):
         ("//evil.example/", "evil.example"),
     ],
 )
-async def test_a_next_page_elsewhere_is_not_read(api, hub, link, host):
+async def test_next_page_on_another_host_is_rejected(api, hub, link, host):
     """The token would go there."""
     api.fail("GET", Answer(200, [{"id": 1}], {"Link": f'<{link}>; rel="next"'}))
     with pytest.raises(GitHubError) as caught:
-        await listed(hub)
+        await list_items(hub)
     assert str(caught.value) == f"GitHub names a next page of {COMMENTS} on another host, {host}"
     assert len(api.requests) == 1
 
 
-async def test_pages_come_to_an_end(api, hub):
-    """Even where each names itself as the next."""
+async def test_number_of_pages_and_size_of_an_answer_are_limited(api, hub):
+    """Even if each page names itself as the next."""
     link = {"Link": f'<{api.url}{COMMENTS}>; rel="next"'}
     api.fail("GET", *[Answer(200, [{"id": 1}], link)] * (MAX_PAGES + 5))
-    assert len(await listed(hub)) == MAX_PAGES
+    assert len(await list_items(hub)) == MAX_PAGES
+    api.faults.clear()
+    api.fail("GET", Answer(200, raw=b" " * 16_000_001))
+    assert str(await request_error(hub)).endswith(" answered with more than 16 MB")
 
 
 @pytest.mark.parametrize("body", [{"message": "Hm"}, "text", 7, None])
 async def test_answer_that_is_no_list_is_reported(api, hub, body):
-    """With what was asked for."""
     api.fail("GET", Answer(200, body))
     with pytest.raises(GitHubError, match=f"GitHub answered {COMMENTS} with something other than a list"):
-        await listed(hub)
+        await list_items(hub)
 
 
 @pytest.mark.parametrize("raw", [b"<html>", b"", b'{"a":', b"\xff\xfe", b"[" * 200_000], ids=repr)
-async def test_answer_that_is_no_json_is_reported(api, hub, raw):
-    """With the host that gave it: a proxy, maybe."""
+async def test_answer_that_is_no_json_is_reported_with_its_host(api, hub, raw):
+    """A proxy, maybe."""
     api.fail("GET", Answer(200, raw=raw))
-    assert str(await refusal(hub)) == (
-        f"GitHub at {api.url.removeprefix('http://')} answered with something other than JSON"
-    )
-
-
-async def test_an_answer_has_an_end(api, hub):
-    """Sixteen megabytes."""
-    api.fail("GET", Answer(200, raw=b" " * 16_000_001))
-    assert str(await refusal(hub)).endswith(" answered with more than 16 MB")
-
-
-# -- what it refuses
+    host = api.url.removeprefix("http://")
+    assert str(await request_error(hub)) == f"GitHub at {host} answered with something other than JSON"
 
 
 LACKS = "the token lacks the permission 'pull-requests: write'"
@@ -191,13 +180,15 @@ LACKS = "the token lacks the permission 'pull-requests: write'"
         (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 286}…)"),
     ],
 )  # fmt: skip
-async def test_a_refusal_says_what_is_missing(api, hub, slept, status, body, expected):
-    """The permission only where that may be the cause; GitHub's own words on one line, and never for ever."""
+async def test_error_names_the_missing_permission_only_if_it_may_be_the_cause(
+    api, hub, sleeps, status, body, expected
+):
+    """GitHub's own words on one line, and never for ever."""
     api.fail("POST", Answer(status, body))
-    error = await refusal(hub, "POST")
+    error = await request_error(hub, "POST")
     assert str(error) == f"GitHub answered {status}{expected}"
     assert error.status == status
-    assert (len(api.requests), slept) == (1, [])
+    assert (len(api.requests), sleeps) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -215,11 +206,11 @@ async def test_a_refusal_says_what_is_missing(api, hub, slept, status, body, exp
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_rate_limit_is_waited_for(api, hub, slept, answer, wait, method):
+async def test_short_rate_limit_is_waited_for(api, hub, sleeps, answer, wait, method):
     """As long as GitHub says, or a minute. It has not acted on the request: a comment may be sent again."""
     api.fail(method, answer)
-    await sent(hub, method)
-    assert slept == [wait]
+    await send(hub, method)
+    assert sleeps == [wait]
     assert len(api.requests_to(method)) == 2
     assert len(api.comments.get(7, [])) == (method == "POST")
 
@@ -236,93 +227,83 @@ async def test_a_rate_limit_is_waited_for(api, hub, slept, answer, wait, method)
          "GitHub answered 429 (Slow down): the rate limit is used up"),
     ],
 )  # fmt: skip
-async def test_a_limit_that_lasts_is_not_waited_for(api, hub, slept, answer, expected):
+async def test_long_rate_limit_is_reported_without_waiting(api, hub, sleeps, answer, expected):
     """A report is not worth an hour of a job: it says when there is room again."""
     api.fail("GET", answer)
-    error = await refusal(hub)
+    error = await request_error(hub)
     assert str(error) == expected
     assert error.status == answer.status
-    assert slept == []
+    assert sleeps == []
 
 
-async def test_all_waits_together_have_an_end(api, hub, slept):
+async def test_total_of_rate_limit_waits_is_limited(api, hub, sleeps):
     """Requests that are each limited for half a minute cost a minute, not half of one each."""
     api.fail("GET", *[limited(429, retry_after="25")] * 9)
-    assert (await refusal(hub)).status == 429
-    assert slept == [25, 25]
-    assert str(await refusal(hub)).endswith("the rate limit is used up until 09:30:25 UTC")
-    assert sum(slept) <= PATIENCE_SECONDS
+    assert (await request_error(hub)).status == 429
+    assert sleeps == [25, 25]
+    assert str(await request_error(hub)).endswith("the rate limit is used up until 09:30:25 UTC")
+    assert sum(sleeps) <= PATIENCE_SECONDS
 
 
-async def test_connections_that_fail_have_an_end_too(api, hub, slept):
-    """However many requests are made."""
+async def test_total_of_waits_for_failed_connections_is_limited(api, hub, sleeps):
     api.fail("GET", *[HANG_UP] * 300)
     for _ in range(40):
-        await refusal(hub)
-    assert sum(slept) <= PATIENCE_SECONDS
+        await request_error(hub)
+    assert sum(sleeps) <= PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-@pytest.mark.parametrize("trouble", [TROUBLE, HANG_UP, Answer(500, raw=b"<html>")])
-async def test_trouble_of_githubs_is_tried_again(api, hub, slept, method, trouble):
-    """Twice, after up to two seconds and up to four: doing these twice does no harm."""
+@pytest.mark.parametrize("trouble", [SERVER_ERROR, HANG_UP, Answer(500, raw=b"<html>")])
+async def test_server_error_is_retried_twice_if_repeating_does_no_harm(api, hub, sleeps, method, trouble):
+    """After up to two seconds and up to four, or as long as Retry-After says."""
     comment = api.add_comment(7, "Hello")
     path = COMMENTS if method == "GET" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
     api.fail(method, trouble, trouble)
-    await sent(hub, method, path)
+    await send(hub, method, path)
     left = {"GET": [comment], "PATCH": [comment | {"body": "Bye"}], "DELETE": []}
     assert api.comments[7] == left[method]
-    first, second = slept
-    assert 0 <= first <= 2
-    assert 0 <= second <= 4
-    assert len(api.requests) == 3
-
-
-async def test_a_server_that_says_when_it_is_back_is_believed(api, hub, slept):
-    """Retry-After is not for limits alone."""
+    first, second = sleeps
+    assert (0 <= first <= 2, 0 <= second <= 4, len(api.requests)) == (True, True, 3)
     api.fail("GET", limited(503, retry_after="4"))
-    assert await listed(hub) == []
-    assert slept == [4]
+    await list_items(hub)
+    assert sleeps[2:] == [4]
 
 
 @pytest.mark.parametrize(
     ("trouble", "expected"),
     [
-        (TROUBLE, "GitHub answered 502 (Server Error): the server has a problem; try again later"),
+        (SERVER_ERROR, "GitHub answered 502 (Server Error): the server has a problem; try again later"),
         (HANG_UP, "GitHub at {host} cannot be reached (RemoteProtocolError)"),
     ],
 )
-async def test_a_comment_is_not_sent_twice(api, hub, slept, trouble, expected):
-    """GitHub may have written it before it stumbled."""
+async def test_post_is_not_repeated_after_a_server_error(api, hub, sleeps, trouble, expected):
+    """GitHub may have written it before it failed."""
     api.fail("POST", trouble)
     host = api.url.removeprefix("http://")
-    assert str(await refusal(hub, "POST")) == expected.format(host=host)
-    assert (len(api.requests), slept) == (1, [])
+    assert str(await request_error(hub, "POST")) == expected.format(host=host)
+    assert (len(api.requests), sleeps) == (1, [])
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-async def test_trouble_that_stays_is_said(api, hub, method):
-    """After three tries."""
-    api.fail(method, *[TROUBLE] * 9)
-    assert (await refusal(hub, method)).status == 502
+async def test_lasting_server_error_is_reported_after_three_tries(api, hub, method):
+    api.fail(method, *[SERVER_ERROR] * 9)
+    assert (await request_error(hub, method)).status == 502
     assert len(api.requests) == 3
 
 
-async def test_nobody_listens():
-    """The host is named, and what kind of trouble it was."""
-    slept = Slept()
-    error = await refusal(GitHub("http://127.0.0.1:9", TOKEN, sleep=slept))
+async def test_unreachable_host_is_reported_with_its_kind_of_error():
+    sleeps = RecordedSleeps()
+    error = await request_error(GitHub("http://127.0.0.1:9", TOKEN, sleep=sleeps))
     assert str(error) == "GitHub at 127.0.0.1:9 cannot be reached (ConnectError)"
-    assert (error.status, len(slept)) == (None, 2)
+    assert (error.status, len(sleeps)) == (None, 2)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])
-async def test_a_repository_that_moved_is_followed(api, hub, method):
-    """GitHub redirects the paths of a renamed repository, and wants the same method there."""
+async def test_redirect_of_a_renamed_repository_is_followed_with_the_same_method(api, hub, method):
     comment = api.add_comment(7, "Hello")
     there = COMMENTS if method != "PATCH" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
     api.fail("old/name", Answer(301, {"message": "Moved"}, {"Location": f"{api.url}{there}?per_page=50"}))
-    await sent(hub, method, "/repos/old/name")
+    await send(hub, method, "/repos/old/name")
     assert [str(request) for request in api.requests] == [f"{method} /repos/old/name", f"{method} {there}"]
     assert api.requests[-1].query == {"per_page": "50"}
     texts = {"GET": ["Hello"], "POST": ["Hello", "Hello"], "PATCH": ["Bye"]}
@@ -338,13 +319,10 @@ async def test_a_repository_that_moved_is_followed(api, hub, method):
         (COMMENTS, "GitHub at {host} redirects without end"),
     ],
 )
-async def test_the_api_leads_nowhere_else(api, hub, location, expected):
+async def test_redirect_to_another_host_or_without_end_is_rejected(api, hub, location, expected):
     """The token stays where it belongs."""
     api.fail("GET", *[Answer(302, None, {"Location": location})] * 9)
-    assert str(await refusal(hub)) == expected.format(host=api.url.removeprefix("http://"))
-
-
-# -- tokens and addresses
+    assert str(await request_error(hub)) == expected.format(host=api.url.removeprefix("http://"))
 
 
 UNSENDABLE = "the GitHub token holds characters that no HTTP header can carry; was it pasted wrongly?"
@@ -355,46 +333,40 @@ NO_TOKEN = "GITHUB_TOKEN is not set"
     ("token", "expected"),
     [("", NO_TOKEN), (" \n", NO_TOKEN), ("ghs_a\nX-Evil: 1", UNSENDABLE), ("ghs_\xe9", UNSENDABLE)],
 )
-async def test_a_token_that_cannot_be_sent_is_not(api, token, expected):
-    """It is said before anything is asked, without the token."""
-    assert str(await refusal(GitHub(api.url, token))) == expected
+async def test_unsendable_token_is_rejected_without_showing_it(api, token, expected):
+    assert str(await request_error(GitHub(api.url, token))) == expected
     assert api.requests == []
 
 
-async def test_a_token_may_have_been_pasted_with_a_line_end(api, slept):
-    """As secrets often are."""
-    assert await listed(GitHub(api.url, f" {TOKEN}\n", sleep=slept)) == []
-
-
-@pytest.mark.parametrize(("token", "app"), [(TOKEN, True), (f"{TOKEN}\n", True), ("ghp_abc", False)])
-def test_apps_have_tokens_of_their_own_kind(token, app):
-    """Nobody's user is behind them."""
-    assert GitHub("https://api.github.com", token).of_app is app
+async def test_token_is_trimmed_and_its_kind_recognized(api, sleeps):
+    """Secrets are often pasted with a line end; nobody's user is behind an app's token."""
+    assert await list_items(GitHub(api.url, f" {TOKEN}\n", sleep=sleeps)) == []
+    for token, app in ((TOKEN, True), (f"{TOKEN}\n", True), ("ghp_abc", False)):
+        assert GitHub("https://api.github.com", token).of_app is app
 
 
 @pytest.mark.parametrize(
     "url", ["", "api.github.com", "ftp://github.example", "http://[::1", "https://a:99999"]
 )
-async def test_invalid_address_is_reported(url):
+async def test_invalid_api_address_is_reported(url):
     """It comes from the environment, which may be anybody's outside of Actions."""
-    assert str(await refusal(GitHub(url, TOKEN))) == f"GITHUB_API_URL is not an address: {url!r}"
+    assert str(await request_error(GitHub(url, TOKEN))) == f"GITHUB_API_URL is not an address: {url!r}"
 
 
-async def test_unsupported_proxy_is_reported(monkeypatch):
+async def test_unsupported_proxy_is_reported_without_its_password(monkeypatch):
     """As an error of GitHub's: it ends no run."""
     monkeypatch.setenv("HTTPS_PROXY", "socks5://user:s3cret@proxy.example")
     monkeypatch.setenv("NO_PROXY", "")
-    error = await refusal(GitHub("https://api.github.example", TOKEN))
+    error = await request_error(GitHub("https://api.github.example", TOKEN))
     assert "a proxy for api.github.example of the kind 'socks5'" in str(error)
     assert "s3cret" not in str(error)
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(answers=st.lists(world.odd_responses(), max_size=3), method=st.sampled_from(["GET", "POST", "ZIP"]))
-async def test_no_answer_breaks_the_client(answers, method):
-    """Whatever a server sends, it is an answer or a `GitHubError`."""
+async def test_any_answer_is_read_or_a_github_error(answers, method):
     closing = [part for answer in answers for part in (answer, world.HANG_UP)]
-    async with world.raw_server(*closing) as (url, _), GitHub(url, TOKEN, sleep=Slept()) as hub:
+    async with world.raw_server(*closing) as (url, _), GitHub(url, TOKEN, sleep=RecordedSleeps()) as hub:
         message = "fine"
         try:
             match method:

@@ -15,49 +15,26 @@ NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 EPOCH = int(NOW.timestamp())
 
 
-@each_row(
-    ("header", "expected"),
-    [
-        (None, None),
-        ("5", 5),
-        (" 0.25 ", 0.25),
-        (".5", 0.5),
-        ("1s", 1),
-        ("6m0s", 360),
-        ("120ms", 0.12),
-        ("1h2m3.5s", 3723.5),
-        ("1d", 86400),
-        (str(EPOCH + 12), 12),
-        (str((EPOCH + 12) * 1000), 12),
-        (str(EPOCH - 12), 0),
-        ("2026-11-21T09:30:12Z", 12),
-        ("2026-11-21T10:30:12.5+01:00", 12.5),
-        ("2026-11-21T09:00:00Z", 0),
-        ("Sat, 21 Nov 2026 09:30:12 GMT", 12),
-        ("Sat, 21 Nov 2026 09:00:00 GMT", 0),
-        ("Mon, 01 Jan 2024 00:00:00 -0000", 0),
-        ("9" * 400, float("inf")),
-        ("soon", None),
-        ("", None),
-        ("-1", None),
-        ("nan", None),
-        ("inf", None),
-        ("1e9", None),
-        ("s", None),
-        ("1x", None),
-        ("1s" * 40_000, None),
-        ("x" * 1_000_000, None),
-        ("Mon, 01 Jan 2024 00:00:00 +99999999999999", None),
-        ("1 Jan 99999999999999999999 0:0:0 GMT", None),
-        ("0001-01-01T00:00:00+23:59", None),
-        ("9999-12-31T23:59:59-23:59", None),
-        ("２０２６-11-21T09:30:12Z", None),
-    ],
-)
-def test_durations_are_formatted(header, expected):
-    """As seconds, as a time of many kinds or as a duration; anything else counts as not told."""
-    found = refusals.seconds_until(header, NOW)
-    assert found == (None if expected is None else pytest.approx(expected))
+EPOCH_12 = str(EPOCH + 12)
+WAITS = {
+    None: None, "5": 5, " 0.25 ": 0.25, ".5": 0.5, "1s": 1, "6m0s": 360, "120ms": 0.12, "1h2m3.5s": 3723.5,
+    "1d": 86400, EPOCH_12: 12, EPOCH_12 + "000": 12, str(EPOCH - 12): 0, "9" * 400: float("inf"),
+    "2026-11-21T09:30:12Z": 12, "2026-11-21T10:30:12.5+01:00": 12.5, "2026-11-21T09:00:00Z": 0,
+    "Sat, 21 Nov 2026 09:30:12 GMT": 12, "Sat, 21 Nov 2026 09:00:00 GMT": 0,
+    "Mon, 01 Jan 2024 00:00:00 -0000": 0,
+}  # fmt: skip
+UNREADABLE = [
+    *("soon", "", "-1", "nan", "inf", "1e9", "s", "1x", "1s" * 40_000, "x" * 1_000_000),
+    *("Mon, 01 Jan 2024 00:00:00 +99999999999999", "1 Jan 99999999999999999999 0:0:0 GMT"),
+    *("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "２０２６-11-21T09:30:12Z"),
+]
+
+
+def test_retry_after_is_read_as_seconds_time_or_duration():
+    """Anything else counts as not told."""
+    for header, expected in (WAITS | dict.fromkeys(UNREADABLE)).items():
+        found = refusals.seconds_until(header, NOW)
+        assert found == (None if expected is None else pytest.approx(expected)), header
 
 
 OPENAI = {
@@ -96,8 +73,7 @@ ANTHROPIC = {
         ({"RateLimit-Policy": '"default";q=0;w=30'}, None),
     ],
 )
-def test_a_limit_that_is_used_up(headers, expected):
-    """The longest reset of those limits of which nothing is left."""
+def test_used_up_limit_waits_for_its_longest_reset(headers, expected):
     assert refusals.used_up(httpx2.Headers(headers), NOW) == expected
 
 
@@ -119,7 +95,7 @@ def test_a_limit_that_is_used_up(headers, expected):
         ({"Date": "soon", "Retry-After": "Sat, 21 Nov 2026 09:30:07 GMT"}, 7),
     ],
 )
-def test_what_a_refusal_asks_for(headers, expected):
+def test_requested_wait_is_read_from_retry_after_before_resets(headers, expected):
     """Its own word first, then the reset of what is used up, then a reset alone; by its own clock."""
     assert refusals.requested_wait(httpx2.Headers(headers), NOW) == expected
 
@@ -128,9 +104,8 @@ NAMES = st.sampled_from([*OPENAI, *ANTHROPIC, "Retry-After", "retry-after-ms", "
 DATES = st.tuples(
     *(st.integers(-(10**20), 10**20) | st.integers(0, 60) for _ in range(5)), st.integers(-(10**15), 10**15)
 ).map(lambda n: f"{n[0]} Jan {n[1]} {n[2]}:{n[3]}:{n[4]} {n[5]:+05}")
-TIMES = st.datetimes(timezones=st.integers(-1439, 1439).map(lambda m: timezone(timedelta(minutes=m)))).map(
-    str
-)
+ZONES = st.integers(-1439, 1439).map(lambda m: timezone(timedelta(minutes=m)))
+TIMES = st.datetimes(timezones=ZONES).map(str)
 VALUES = st.one_of(
     st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=40),
     st.sampled_from(["0", "nan", "-1", "9" * 400]),
@@ -141,8 +116,7 @@ VALUES = st.one_of(
 
 
 @given(st.lists(st.tuples(NAMES, VALUES), max_size=6))
-def test_no_header_breaks_the_reader(pairs):
-    """Whatever a server puts there, the wait is a number of seconds within a minute, or our own."""
+def test_any_headers_give_a_wait_within_a_minute(pairs):
     headers = httpx2.Headers([(name.encode(), value.encode("latin-1")) for name, value in pairs])
     for result in (refusals.requested_wait(headers, NOW), refusals.used_up(headers, NOW)):
         assert 0 <= retry.wait_seconds(0, result, 1.0) <= retry.MAX_WAIT_SECONDS
@@ -171,8 +145,8 @@ def error(**fields: object) -> bytes:
         (429, b"[" * 100_000, False),
     ],
 )
-def test_a_quota_that_is_used_up(status, body, used_up):
-    """By the code, or by how its message begins: elsewhere the words may be a conversation's."""
+def test_used_up_quota_is_recognized_by_code_or_start_of_message(status, body, used_up):
+    """Elsewhere the words may be a conversation's."""
     assert refusals.quota_used_up(status, body) is used_up
 
 
@@ -195,12 +169,12 @@ def test_a_quota_that_is_used_up(status, body, used_up):
         (422, error(message="Invalid API key"), False),
     ],
 )
-def test_an_answer_that_shows_a_key_to_be_no_good(status, body, refused):
+def test_refused_key_is_recognized_by_status_and_error(status, body, refused):
     """Only what holds for every other request too."""
     assert refusals.refuses_key(status, body) is refused
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "body", "at_first", "later"),
     [
         (401, b"{}", True, True),
@@ -211,7 +185,7 @@ def test_an_answer_that_shows_a_key_to_be_no_good(status, body, refused):
         (500, b"{}", False, False),
     ],
 )
-def test_a_key_that_was_accepted_is_denied_by_a_401_alone(status, body, at_first, later):
+def test_accepted_key_is_denied_by_a_401_alone(status, body, at_first, later):
     """Any other refusal is about one request."""
     assert refusals.denies_key(status, body, accepted_before=False) is at_first
     assert refusals.denies_key(status, body, accepted_before=True) is later

@@ -47,21 +47,18 @@ def test_server_sent_events_are_read_as_the_standard_says(end):
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r", "\n\n"])
-def test_the_last_event_needs_no_blank_line(end):
+def test_last_event_needs_no_blank_line(end):
     """Nor the end of its line: an event that was left out could be the call of a tool."""
     assert events_of(f"data: 1\n\nevent: call\ndata: 2{end}".encode()) == [("", 1), ("call", 2)]
 
 
-def test_an_event_without_data_can_be_the_last():
+def test_event_without_data_ends_a_stream_only_if_it_is_named():
     """As LangServe ends its streams; it is no event, and elsewhere it is skipped."""
     lines = b"event: ping\n\ndata: 1\n\nevent: end\n\ndata: broken\n\n"
     assert events_of(lines, is_last=lambda event: event.type == "end") == [("", 1)]
     with pytest.raises(StreamError, match="before the answer was complete, after 1 event"):
         events_of(b"data: 1\n\nevent: ping\n\n", is_last=lambda event: event.type == "end")
-
-
-def test_a_ping_without_data_does_not_end_an_answer():
-    """Also if all that is known of the last event is which names it does not have."""
+    # Also if all that is known of the last event is which names it does not have.
     reader = StreamReader("sse", lambda event: event.type not in {"delta", ""})
     reader.feed(b'event: delta\ndata: "Refund "\n\nevent: ping\n\nevent: delta\ndata: "denied"\n\n', 1.0)
     assert not reader.is_complete
@@ -78,7 +75,7 @@ JSON = st.recursive(
 
 @pytest.mark.slow
 @given(st.data())
-def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data):
+def test_events_do_not_depend_on_how_the_stream_is_cut(data):
     """Be it between the two characters of a line end, or inside one of several bytes."""
     end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
     values = data.draw(st.lists(JSON, min_size=1, max_size=5))
@@ -102,8 +99,7 @@ def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data):
         ['{"a": 1}, {"a": 2}', '{"a": [{"b": 1}', '{"c": 2}]}'],
     ],
 )
-def test_events_do_not_make_up_for_each_other(stream_format, events):
-    """Two broken events are not read as a whole one."""
+def test_broken_events_are_not_joined_to_a_whole_one(stream_format, events):
     form = "data: {}\n\n" if stream_format == "sse" else "{}\n"
     with pytest.raises(StreamError, match="cannot be read"):
         events_of("".join(map(form.format, events)).encode(), stream_format)
@@ -114,13 +110,9 @@ def test_json_lines_are_events():
     assert events_of(b'{"a": 1}\n\n[2]\r\n"three"', "ndjson") == [("", {"a": 1}), ("", [2]), ("", "three")]
 
 
-def test_done_ends_a_stream():
-    """What comes after it is not read."""
+def test_done_or_the_last_event_ends_a_stream():
+    """What comes after it is not read, and its time is that of the answer."""
     assert events_of(b"data: 1\n\ndata: [DONE]\n\ndata: nonsense\n\n") == [("", 1)]
-
-
-def test_the_last_event_ends_a_stream():
-    """And its time is that of the answer."""
     reader = StreamReader("sse", lambda event: event.type == "done")
     reader.feed(b"data: 1\n\n", 0.25)
     reader.feed(b"event: done\ndata: 2\n\ndata: nonsense\n\n", 0.5)
@@ -147,29 +139,27 @@ def test_the_last_event_ends_a_stream():
         ((b'"' + b"[" * 40 + b'"\n') * 9000, "ndjson", "sent events of more than 100,000 values"),
     ],
 )  # fmt: skip
-def test_a_stream_that_cannot_be_read_is_no_answer(body, stream_format, reason):
-    """The error says why."""
+def test_unreadable_stream_is_an_error_with_its_reason(body, stream_format, reason):
     with pytest.raises(StreamError) as caught:
         events_of(body, stream_format)
     assert str(caught.value) == reason
 
 
-def test_signs_in_long_texts_are_no_values():
+def test_brackets_within_texts_do_not_count_as_values():
     """Frameworks repeat the whole text with each event."""
     text = json.dumps('well, [that] is {it}, \\"so\\" ' * 60)
     assert len(events_of(f"{text}\n".encode() * 900, "ndjson")) == 900
     assert payload.count_values(text.encode()) == 1
 
 
-def test_a_stream_without_its_last_event_is_cut_off():
+def test_stream_without_its_last_event_is_an_error():
     """However well it ended."""
     with pytest.raises(StreamError, match="ended its stream before the answer was complete, after 2 events"):
         events_of(b"data: 1\n\ndata: 2\n\ndata: [DONE]\n\n", is_last=lambda event: event.value == 3)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["sse", "ndjson"]))
-def test_any_bytes_are_events_or_an_error(body, stream_format):
-    """Never another exception."""
+def test_any_bytes_are_events_or_a_stream_error(body, stream_format):
     with suppress(StreamError):
         assert events_of(body, stream_format)
 
@@ -211,13 +201,12 @@ async def serving(
         await runner.cleanup()
 
 
-async def three(response: web.StreamResponse) -> None:
+async def send_three_events(response: web.StreamResponse) -> None:
     for number in range(3):
         await response.write(b"event: n\ndata: %d\n\n" % number)
 
 
-async def test_a_streamed_answer_is_read_over_http():
-    """Each event has the time at which it came."""
+async def test_streamed_answer_is_read_over_http_with_the_time_of_each_event():
     go_on = asyncio.Event()
 
     async def serve(response: web.StreamResponse) -> None:
@@ -235,11 +224,10 @@ async def test_a_streamed_answer_is_read_over_http():
     assert heard[0].headers["accept"] == "text/event-stream"
 
 
-async def test_what_follows_the_last_event_is_not_read_and_the_next_message_goes_out():
-    """Even if the server never ends its stream."""
+async def test_stream_that_does_not_end_after_its_last_event_blocks_no_message():
 
     async def serve(response: web.StreamResponse) -> None:
-        await three(response)
+        await send_three_events(response)
         if len(asked) == 1:
             await asyncio.Event().wait()
 
@@ -250,12 +238,12 @@ async def test_what_follows_the_last_event_is_not_read_and_the_next_message_goes
     assert len(asked) == 2
 
 
-async def test_a_server_may_end_its_work_after_the_last_event():
+async def test_server_can_finish_its_stream_after_the_last_event():
     """It is not left before it ends the stream itself."""
     ended = []
 
     async def serve(response: web.StreamResponse) -> None:
-        await three(response)
+        await send_three_events(response)
         await asyncio.sleep(0.01)
         await response.write(b": bye\n\n")
         ended.append(True)
@@ -266,7 +254,7 @@ async def test_a_server_may_end_its_work_after_the_last_event():
 
 
 @pytest.mark.parametrize("wanted", ["sse", "ndjson"])
-async def test_plain_json_is_one_event(wanted):
+async def test_plain_json_answer_is_one_event(wanted):
     """Servers report errors so."""
 
     async def serve(response: web.StreamResponse) -> None:
@@ -274,10 +262,7 @@ async def test_plain_json_is_one_event(wanted):
         await response.write(b'"no"}\n')
 
     async with serving(serve, content_type="application/problem+json; charset=utf-8") as (ask, _):
-        if wanted == "sse":
-            assert (await ask("sse")).values == [{"error": "no"}]
-        else:
-            assert (await ask("ndjson")).values == [{"error": "no"}]
+        assert (await ask(wanted)).values == [{"error": "no"}]
 
 
 async def endless(response: web.StreamResponse) -> None:
@@ -317,7 +302,7 @@ async def leaking(response: web.StreamResponse) -> None:
         (leaking, r"the agent at \S+ sent an event that cannot be read \(not JSON\): wrong key \*\*\*"),
     ],
 )
-async def test_a_stream_that_never_ends_well_is_one_error(serve, message):
+async def test_endless_broken_or_leaking_stream_is_one_error(serve, message):
     """In bounded time, asked once, and without secrets."""
     # A slow machine must have time for the first event of the endless stream, and for all of the flood.
     timeout = {endless: 3, flood: 300}.get(serve, 0.3)
@@ -328,7 +313,7 @@ async def test_a_stream_that_never_ends_well_is_one_error(serve, message):
     assert len(heard) == 1
 
 
-async def test_error_status_is_reported_as_of_any_answer():
+async def test_error_status_of_a_stream_is_reported_like_any_other():
     """A stream's format is not looked for in it."""
 
     async def serve(response: web.StreamResponse) -> None:
