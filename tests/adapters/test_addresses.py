@@ -34,48 +34,38 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://localhost:8080", None),
     ],
 )
-def test_proxies_of_the_environment_are_honoured(monkeypatch, url, expected):
+def test_proxy_variables_of_the_environment_are_used(monkeypatch, url, expected):
     """As everywhere, with exceptions; this machine itself is never spoken to by a proxy."""
+    assert addresses.proxy_for(url) is None
     monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
     monkeypatch.setenv("ALL_PROXY", "http://other.example")
     monkeypatch.setenv("NO_PROXY", ".corp.example,localhost")
     assert addresses.proxy_for(url) == expected
 
 
-def test_without_proxies_there_is_none():
-    """The usual case."""
-    assert addresses.proxy_for("https://api.aui.io") is None
+INVALID_PROXIES = [
+    *("http://user:s3cret@proxy:abc", "http://user:s3cret@proxy:99999", "http://user:s3cret@proxy:0"),
+    *("http://user:s3cret@", "user:s3cret@[::1"),
+]
 
 
-def test_a_proxy_that_is_not_supported_is_named(monkeypatch):
-    """A SOCKS proxy is refused before the run, not in the middle of it."""
-    monkeypatch.setenv("ALL_PROXY", "socks5://user:s3cret@proxy.example")
-    with pytest.raises(UsageError, match="of the kind 'socks5'") as caught:
-        addresses.proxy_for("https://api.aui.io")
-    assert "s3cret" not in str(caught.value)
+def test_unsupported_or_invalid_proxy_is_rejected_without_its_password(monkeypatch):
+    """Before the run, not in the middle of it."""
+    reasons = dict.fromkeys(INVALID_PROXIES, "a proxy for agent.example that is not an address")
+    for proxy, reason in (reasons | {"socks5://user:s3cret@proxy.example": "of the kind 'socks5'"}).items():
+        monkeypatch.setenv("ALL_PROXY", proxy)
+        with pytest.raises(UsageError, match=reason) as caught:
+            addresses.proxy_for("http://agent.example")
+        assert "s3cret" not in str(caught.value)
 
 
-async def test_a_call_goes_by_the_proxy():
-    """What is sent to a host behind a proxy arrives at the proxy."""
+async def test_call_to_a_host_behind_a_proxy_arrives_at_the_proxy():
     with world.agent() as proxy:
         client = http_client.new_client(proxy=proxy.url)
         response = await client.get("http://agent.example/hello")
         await client.aclose()
         assert response.status_code == 401
         assert [request.headers["Host"] for request in proxy.requests] == ["agent.example"]
-
-
-@pytest.mark.parametrize(
-    "proxy",
-    ["http://user:s3cret@proxy:abc", "http://user:s3cret@proxy:99999", "http://user:s3cret@proxy:0",
-     "http://user:s3cret@", "user:s3cret@[::1"],
-)  # fmt: skip
-def test_a_proxy_that_is_no_address_is_the_users_mistake(monkeypatch, proxy):
-    """It is said before the run, without the password."""
-    monkeypatch.setenv("HTTP_PROXY", proxy)
-    with pytest.raises(UsageError, match=r"a proxy for agent.example that is not an address") as caught:
-        addresses.proxy_for("http://agent.example")
-    assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +77,8 @@ def test_a_proxy_that_is_no_address_is_the_users_mistake(monkeypatch, proxy):
         ("*", "http://other.example"),
     ],
 )
-def test_an_exception_may_name_a_port(monkeypatch, no_proxy, direct):
-    """As in curl and requests, an entry with a port is for that port alone."""
+def test_no_proxy_entry_with_a_port_is_for_that_port_alone(monkeypatch, no_proxy, direct):
+    """As in curl and requests."""
     monkeypatch.setenv("ALL_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
     assert addresses.proxy_for(direct) is None
@@ -98,7 +88,7 @@ def test_an_exception_may_name_a_port(monkeypatch, no_proxy, direct):
         assert addresses.proxy_for("http://agent.example:9999") is not None
 
 
-async def answered(answer: Response, path: str = "/here") -> httpx2.Response:
+async def get_through_client(answer: Response, path: str = "/here") -> httpx2.Response:
     """What our client makes of an answer."""
     with world.serving() as server:
         server.expect_request("/here").respond_with_response(answer)
@@ -121,29 +111,27 @@ async def answered(answer: Response, path: str = "/here") -> httpx2.Response:
     ],
 )
 def test_redirect_is_reported_with_its_host(location, expected):
-    """With its scheme where that is another, and never with a path or a password."""
+    """With its scheme if that is another, and never with a path or a password."""
     assert addresses.redirect_of("http://127.0.0.1:80/x", 302, location) == expected
 
 
 @pytest.mark.parametrize(("status", "location"), [(304, "/there"), (302, None), (200, "/there")])
 def test_response_that_is_no_redirect_has_no_target(status, location):
-    """Another status, or one of redirection without an address."""
     assert addresses.redirect_of("http://agent.example", status, location) is None
 
 
 @pytest.mark.parametrize("size", [16_000_000, 16_000_001])
-async def test_an_answer_has_an_end(size):
-    """Sixteen megabytes are read, and not a byte more."""
+async def test_answer_of_more_than_sixteen_megabytes_is_rejected(size):
     answer = Response(zlib.compress(b" " * size, 1), headers={"Content-Encoding": "deflate"})
     if size > 16_000_000:
         with pytest.raises(AnswerTooLargeError, match="answered with more than 16 MB"):
-            await answered(answer)
+            await get_through_client(answer)
     else:
-        assert len((await answered(answer)).content) == size
+        assert len((await get_through_client(answer)).content) == size
 
 
-async def test_an_encoding_beyond_ascii_is_ignored():
-    """As any that is not known: the body is read as it came."""
+async def test_unknown_content_encoding_is_ignored():
+    """Such as one beyond ASCII: the body is read as it came."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: \x80\r\nContent-Length: 2\r\n\r\nHi"
     async with world.raw_server(answer) as (url, _):
         client = http_client.new_client()
@@ -154,14 +142,14 @@ async def test_an_encoding_beyond_ascii_is_ignored():
 
 
 @pytest.mark.parametrize("charset", ["hex", "zlib", "punycode", "utf-16", "nonsense"])
-async def test_no_charset_of_the_servers_is_believed(charset):
+async def test_charset_of_the_server_is_ignored(charset):
     """JSON is UTF-8; some of Python's encodings are none of text, and would be our error."""
-    response = await answered(Response("caf\xe9", content_type=f"text/plain; charset={charset}"))
+    response = await get_through_client(Response("caf\xe9", content_type=f"text/plain; charset={charset}"))
     assert response.text == "caf\xe9"
 
 
-async def test_a_drip_is_too_slow():
-    """The time is for the whole answer: every single step of a drip is in time."""
+async def test_timeout_covers_the_whole_answer_of_a_dripping_server():
+    """Every single step of a drip is in time."""
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n")
@@ -207,6 +195,5 @@ def test_models_and_agents_share_the_limit_of_open_files():
         ("https://user:pass@host.example", "host.example"),
     ],
 )
-def test_a_server_is_called_by_its_host(url, expected):
-    """Messages name the host, and nothing that may be secret."""
+def test_host_of_an_address_has_no_credentials_or_path(url, expected):
     assert addresses.host_of(url) == expected

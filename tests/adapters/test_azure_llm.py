@@ -58,7 +58,7 @@ async def ask(llm, prompt=PLAIN):
         await llm.aclose()
 
 
-async def test_a_deployment(resource):
+async def test_azure_request_names_deployment_version_and_key(resource):
     """Its name is in the path, the API's version in the query, the key in Azure's own header."""
     llm = AzureOpenAILLM("judge", "azure-key-1", environ=os.environ)
     assert await ask(llm, JUDGING) == Completion("{}", input_tokens=21, output_tokens=5)
@@ -70,8 +70,7 @@ async def test_a_deployment(resource):
     assert asked.get_json()["response_format"]["type"] == "json_schema"
 
 
-async def test_a_token_of_the_directory(resource):
-    """Microsoft Entra's tokens are bearer tokens; a key goes before them."""
+async def test_entra_token_is_sent_as_bearer_token_unless_there_is_a_key(resource):
     await ask(AzureOpenAILLM("judge", None, token="azure-key-1", environ=os.environ))
     await ask(AzureOpenAILLM("judge", "azure-key-1", token="other", environ=os.environ))
     by_token, by_key = resource.asked
@@ -80,11 +79,10 @@ async def test_a_token_of_the_directory(resource):
     assert "Authorization" not in by_key.headers
 
 
-async def test_refusals_by_azure_are_errors_in_words(resource):
-    """Words that name its own variables; a deployment that is not there is asked for once."""
-    with pytest.raises(
-        LLMAccessError, match=r"refused the key.*LLM_API_KEY or AZURE_OPENAI_API_KEY to a valid"
-    ):
+async def test_azure_errors_name_azure_variables_and_missing_deployments(resource):
+    """A deployment that is not there is asked for once."""
+    by_key = r"refused the key.*LLM_API_KEY or AZURE_OPENAI_API_KEY to a valid"
+    with pytest.raises(LLMAccessError, match=by_key):
         await ask(AzureOpenAILLM("judge", "wrong-key-1", environ=os.environ))
     with pytest.raises(LLMAccessError, match="set AZURE_OPENAI_AD_TOKEN to a valid token"):
         await ask(AzureOpenAILLM("judge", None, token="wrong-key-1", environ=os.environ))
@@ -94,7 +92,7 @@ async def test_refusals_by_azure_are_errors_in_words(resource):
     assert len(resource.asked) == 1
 
 
-async def test_the_v1_api_is_openais_own(resource, monkeypatch):
+async def test_azure_v1_api_is_called_like_openai(resource, monkeypatch):
     """Under another address; what the model is called is the deployment's name."""
     monkeypatch.setenv("OPENAI_BASE_URL", resource.url_for("/openai/v1/"))
     with pytest.raises(LLMError, match="404"):
@@ -104,23 +102,16 @@ async def test_the_v1_api_is_openais_own(resource, monkeypatch):
     assert asked.headers["Authorization"] == "Bearer azure-key-1"
 
 
-@pytest.mark.parametrize(
-    ("environ", "azure"),
-    [
-        ({"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}, True),
-        ({"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com", "OPENAI_BASE_URL": ""}, True),
-        ({"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com", "OPENAI_BASE_URL": "http://y"}, False),
-        ({"AZURE_OPENAI_ENDPOINT": ""}, False),
-        ({}, False),
-    ],
-)
-def test_which_api_is_meant(environ, azure):
-    """The classic one where its endpoint is named and no other address is."""
-    assert (OpenAILLM.for_environment(environ) is AzureOpenAILLM) is azure
+def test_azure_api_is_used_if_only_its_endpoint_is_set():
+    endpoint = {"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}
+    for environ in (endpoint, endpoint | {"OPENAI_BASE_URL": ""}):
+        assert OpenAILLM.for_environment(environ) is AzureOpenAILLM
+    for environ in (endpoint | {"OPENAI_BASE_URL": "http://y"}, {"AZURE_OPENAI_ENDPOINT": ""}, {}):
+        assert OpenAILLM.for_environment(environ) is not AzureOpenAILLM
 
 
-def test_what_is_missing_or_mistaken(monkeypatch):
-    """Before the run: no version, and an endpoint that is the other API's."""
+def test_missing_version_or_wrong_azure_endpoint_is_rejected(monkeypatch):
+    """Before the run."""
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/openai/v1/")
     with pytest.raises(UsageError, match=r"OPENAI_API_VERSION is not: .* OPENAI_BASE_URL"):
         AzureOpenAILLM("judge", "key-123456", environ=os.environ)
@@ -131,8 +122,8 @@ def test_what_is_missing_or_mistaken(monkeypatch):
         AzureOpenAILLM("judge", None, "https://x.openai.azure.com/openai", environ=os.environ)
 
 
-async def test_anthropic_by_a_bearer_token():
-    """As gateways want it. A key goes before it."""
+async def test_anthropic_bearer_token_is_sent_unless_there_is_a_key():
+    """As gateways want it."""
     with world.llm(lambda asked: "Hello") as models:
         for key, token in ((None, models.key), (models.key, "other")):
             assert (await ask(AnthropicLLM("m", key, models.url, token=token))).text == "Hello"
@@ -144,7 +135,7 @@ async def test_anthropic_by_a_bearer_token():
 
 
 @pytest.mark.parametrize("kind", [OpenAILLM, AnthropicLLM])
-def test_a_variable_that_is_set_to_nothing(kind, monkeypatch):
-    """As a workflow does where a secret or variable is not there: the provider itself is asked."""
+def test_empty_base_url_variable_means_the_provider_itself(kind, monkeypatch):
+    """As a workflow sets it if a secret or variable is not there."""
     monkeypatch.setenv(kind.vendor.address, "")
     assert f"at api.{kind.vendor.module}.com" in kind("m", "key-123456", environ=os.environ).who

@@ -23,66 +23,47 @@ PROMPT = Prompt(system="You judge.", text="Is it so?", schema={"a": 1, "b": 2}, 
 WHO = ("run", "openai", "https://models.example/v1")
 
 
-def cached(folder, llm, who=WHO):
+def cached_llm(folder, llm, who=WHO):
     return CachedLLM(llm, AnswerCache(folder / "cache", Redactor(), b"signs"), *who)
 
 
-def asked(folder, llm, prompt=PROMPT, who=WHO, *, accept=True):
-    completion = asyncio.run(cached(folder, llm, who).complete(prompt))
+def ask_cached(folder, llm, prompt=PROMPT, who=WHO, *, accept=True):
+    completion = asyncio.run(cached_llm(folder, llm, who).complete(prompt))
     if accept:
         completion.accept()
     return completion
 
 
-def test_a_question_is_asked_once(tmp_path):
-    """The second answer is the first, and took no tokens and no money."""
+def test_equal_question_is_answered_from_the_cache_at_no_cost(tmp_path):
     first, second = ScriptedLLM(["yes"]), ScriptedLLM(["no"])
-    assert asked(tmp_path, first) == Completion("yes", input_tokens=100, output_tokens=10)
-    assert asked(tmp_path, second) == Completion("yes", cost_usd=0.0, cached=True)
+    assert ask_cached(tmp_path, first) == Completion("yes", input_tokens=100, output_tokens=10)
+    assert ask_cached(tmp_path, second) == Completion("yes", cost_usd=0.0, cached=True)
     assert second.prompts == []
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"system": "You judge strictly."},
-        {"text": "Is it not so?"},
-        {"schema": {"b": 2, "a": 1}},
-        {"schema": None},
-        {"schema_name": "verdict"},
-        {"sample_id": "1/0/1"},
-        {"sample_id": "1/1/0"},
-        {"sample_id": "2/0/0"},
-    ],
-    ids=str,
-)
-def test_another_question_is_another(tmp_path, other):
-    """Its words, its form, the vote, the trial and the attempt."""
-    asked(tmp_path, ScriptedLLM(["yes"]))
-    assert asked(tmp_path, ScriptedLLM(["no"]), replace(PROMPT, **other)).text == "no"
-
-
-@pytest.mark.parametrize(
-    ("model", "who"),
-    [
+def test_changed_question_or_judge_is_asked_again(tmp_path):
+    """Its words, its form, the vote, the trial and the attempt; its model, provider, address and purpose."""
+    ask_cached(tmp_path, ScriptedLLM(["yes"]))
+    for change in [
+        *({"system": "You judge strictly."}, {"text": "Is it not so?"}, {"schema_name": "verdict"}),
+        *({"schema": {"b": 2, "a": 1}}, {"schema": None}),
+        *({"sample_id": "1/0/1"}, {"sample_id": "1/1/0"}, {"sample_id": "2/0/0"}),
+    ]:
+        assert ask_cached(tmp_path, ScriptedLLM(["no"]), replace(PROMPT, **change)).text == "no", change
+    for model, who in [
         ("other-model", WHO),
         ("scripted-model", ("run", "anthropic", WHO[2])),
         ("scripted-model", ("run", "openai", "https://other.example/v1")),
         ("scripted-model", ("rejudge", *WHO[1:])),
-    ],
-)
-def test_another_judge_is_another(tmp_path, model, who):
-    """Its model, its provider and address, and what it is asked for."""
-    asked(tmp_path, ScriptedLLM(["yes"]))
-    assert asked(tmp_path, ScriptedLLM(["no"], model=model), who=who).text == "no"
+    ]:
+        assert ask_cached(tmp_path, ScriptedLLM(["no"], model=model), who=who).text == "no", (model, who)
 
 
-def test_rejected_answers_are_requested_again(tmp_path):
-    """Nor is an error ever kept."""
-    asked(tmp_path, ScriptedLLM(["gibberish"]), accept=False)
+def test_rejected_answers_and_errors_are_not_cached(tmp_path):
+    ask_cached(tmp_path, ScriptedLLM(["gibberish"]), accept=False)
     with pytest.raises(LLMAnswerError):
-        asked(tmp_path, ScriptedLLM([LLMAnswerError("refuses")]))
-    assert asked(tmp_path, ScriptedLLM(["yes"])).text == "yes"
+        ask_cached(tmp_path, ScriptedLLM([LLMAnswerError("refuses")]))
+    assert ask_cached(tmp_path, ScriptedLLM(["yes"])).text == "yes"
 
 
 def answer(verdict, quote="All is well"):
@@ -93,12 +74,12 @@ PASS, FAIL = answer("pass"), answer("fail")
 VOID, CANNOT = answer("pass", "Nobody said this"), answer("cannot_tell")
 
 
-def judged(folder, llm, sample_id="1", votes=1):
+def judge_trial(folder, llm, sample_id="1", votes=1):
     """The outcome and cause of a verdict on a small conversation, and what it took."""
     test = make_plan({"name": "t", "guidelines": "g", "maxTurns": 1, "evaluations": [{"criterion": "c"}]})
     suite = test.suites[0].suite
     transcript = Transcript(turns=(build.turn(1, agent="All is well."),), status=EndState.COMPLETED)
-    meter = MeteredLLM(cached(folder, llm), "judge", lambda _: None)
+    meter = MeteredLLM(cached_llm(folder, llm), "judge", lambda _: None)
     judge = Judge([meter], Redactor(), votes=votes, sample_id=sample_id)
     context = judge.context(suite.tests[0], suite.turns_of(suite.tests[0]), transcript)
     verdict = asyncio.run(context.decide(suite.tests[0].evaluations[0]))
@@ -106,47 +87,47 @@ def judged(folder, llm, sample_id="1", votes=1):
 
 
 @pytest.mark.parametrize("first", ["no JSON", VOID, CANNOT, LLMAnswerError("refuses")], ids=str)
-def test_no_void_answer_is_kept(tmp_path, first):
+def test_undecided_or_invalid_judge_answer_is_not_cached(tmp_path, first):
     """One that cannot be read, rests on words that were never said, or does not decide is asked again."""
-    judged(tmp_path, ScriptedLLM([first]))
-    outcome, _, usage = judged(tmp_path, ScriptedLLM([PASS]))
+    judge_trial(tmp_path, ScriptedLLM([first]))
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([PASS]))
     assert (outcome, usage.cached) == ("passed", 0)
-    outcome, _, usage = judged(tmp_path, ScriptedLLM([FAIL]))
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
     assert (outcome, usage.calls, usage.cached, usage.cost_usd) == ("passed", 1, 1, 0.0)
 
 
-def test_a_second_asking_is_another_question(tmp_path):
+def test_repeated_question_after_a_void_answer_has_its_own_entry(tmp_path):
     """The void first answer is asked for again, and the good second one is still there."""
-    judged(tmp_path, ScriptedLLM([VOID, FAIL]))
-    outcome, _, usage = judged(tmp_path, ScriptedLLM([VOID]))
+    judge_trial(tmp_path, ScriptedLLM([VOID, FAIL]))
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([VOID]))
     assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
 
 
-def test_a_forged_answer_decides_nothing(tmp_path):
+def test_forged_cache_entry_is_ignored(tmp_path):
     """It has no good signature, so that the judge is asked."""
-    judged(tmp_path, ScriptedLLM([FAIL]))
+    judge_trial(tmp_path, ScriptedLLM([FAIL]))
     (file,) = tmp_path.rglob("*.json")
     file.write_text(json.dumps(json.loads(file.read_text()) | {"answer": PASS}))
-    outcome, _, usage = judged(tmp_path, ScriptedLLM([FAIL]))
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
     assert (outcome, usage.calls, usage.cached) == ("failed", 1, 0)
 
 
-def test_a_kept_answer_is_read_like_any_other(tmp_path):
-    """What stands in the folder is held against the conversation, and asked again where that says nothing."""
+def test_cached_answer_is_checked_against_the_conversation(tmp_path):
+    """It is asked again if it says nothing of it."""
     cache = AnswerCache(tmp_path / "cache", Redactor(), b"signs")
-    judged(tmp_path, ScriptedLLM([PASS]))
+    judge_trial(tmp_path, ScriptedLLM([PASS]))
     (file,) = tmp_path.rglob("*.json")
     cache.keep(file.stem, "scripted-model", VOID)
-    outcome, _, usage = judged(tmp_path, ScriptedLLM([FAIL]))
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
     assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
 
 
-def test_trials_and_votes_are_judged_apart(tmp_path):
-    """Two equal conversations are two questions: one answer for both would hide the judge's noise."""
-    assert judged(tmp_path, ScriptedLLM([PASS]), sample_id="1")[0] == "passed"
-    assert judged(tmp_path, ScriptedLLM([FAIL]), sample_id="2")[0] == "failed"
+def test_trials_and_votes_have_separate_cache_entries(tmp_path):
+    """One answer for two equal conversations would hide the judge's noise."""
+    assert judge_trial(tmp_path, ScriptedLLM([PASS]), sample_id="1")[0] == "passed"
+    assert judge_trial(tmp_path, ScriptedLLM([FAIL]), sample_id="2")[0] == "failed"
     votes = ScriptedLLM([FAIL, PASS, FAIL])
-    judged(tmp_path, votes, sample_id="3", votes=3)
+    judge_trial(tmp_path, votes, sample_id="3", votes=3)
     assert len(votes.prompts) == 3
-    again = judged(tmp_path, ScriptedLLM([PASS]), sample_id="3", votes=3)
+    again = judge_trial(tmp_path, ScriptedLLM([PASS]), sample_id="3", votes=3)
     assert (again[0], again[2].cached) == ("failed", 3)

@@ -139,7 +139,7 @@ CASES = [
 
 
 @each_row("case", CASES, ids=lambda case: f"{case.event}-{case.file}-{case.ref}")
-def test_an_event_says_what_is_tested_and_against_what(case):
+def test_event_gives_the_tested_commit_and_its_base(case):
     """One row for each kind of event, after GitHub's documented shapes."""
     known = case.read()
     assert known == GitHubEvent(
@@ -162,41 +162,33 @@ def test_an_event_says_what_is_tested_and_against_what(case):
     assert known.run_url == f"https://github.com/{REPOSITORY}/actions/runs/{case.run.id}"
 
 
-def test_every_example_is_read():
-    """None of the files is left out above."""
+def test_all_example_events_are_tested():
     assert {case.file for case in CASES} == {path.stem for path in EVENTS.glob("*.json")}
 
 
-def test_a_deleted_fork_is_foreign():
+def test_deleted_fork_is_foreign():
     """GitHub then tells null in place of the repository."""
     payload = json.loads((EVENTS / "pull_request_fork.json").read_text())
     payload["pull_request"]["head"]["repo"] = None
     known = context.read(environment(GITHUB_EVENT_NAME="pull_request"), payload)
-    assert known.head == Commit(FOREIGN, None, "main")
-    assert known.foreign
+    assert (known.head, known.foreign) == (Commit(FOREIGN, None, "main"), True)
     assert known.without_secrets
 
 
-def test_a_pull_request_is_known_by_its_ref_too():
-    """As where the payload cannot be read."""
-    known = context.read(
-        environment(GITHUB_EVENT_NAME="pull_request", GITHUB_REF="refs/pull/7/merge", GITHUB_SHA=MERGE), {}
-    )
+def test_pull_request_is_known_by_its_ref_without_a_payload():
+    ref = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": MERGE}
+    known = context.read(environment(GITHUB_EVENT_NAME="pull_request", **ref), {})
     assert (known.number, known.head, known.base) == (7, None, Base(merge=MERGE))
 
 
-def test_an_enterprise_has_its_own_addresses():
-    """Links and requests go there."""
-    known = context.read(
-        environment(GITHUB_SERVER_URL="https://git.example/", GITHUB_API_URL="https://git.example/api/v3/"),
-        {},
-    )
+def test_enterprise_server_has_its_own_addresses():
+    urls = {"GITHUB_SERVER_URL": "https://git.example/", "GITHUB_API_URL": "https://git.example/api/v3/"}
+    known = context.read(environment(**urls), {})
     assert known.api_url == "https://git.example/api/v3"
     assert known.run_url == f"https://git.example/{REPOSITORY}/actions/runs/{THIS.id}"
 
 
-def test_outside_of_actions_nothing_is_known():
-    """No variable, no payload."""
+def test_context_outside_of_actions_is_empty():
     known = context.read({}, None)
     assert known == GitHubEvent(base=Base())
     assert (known.run_url, known.foreign, known.without_secrets) == (None, False, False)
@@ -204,7 +196,7 @@ def test_outside_of_actions_nothing_is_known():
 
 
 @each_row("value", ["", "0", "-1", "1.5", "many", "9" * 5000, "\u0661"])
-def test_an_id_that_is_none_is_left_out(value):
+def test_invalid_run_id_is_ignored(value):
     """As with runners that imitate GitHub's."""
     assert context.read({"GITHUB_RUN_ID": value}, {}).run is None
     assert context.read({"GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": value}, {}).run == WorkflowRun(7, 1)
@@ -240,8 +232,7 @@ def damaged(draw: st.DrawFn) -> Any:
         ["", "refs/heads/", "refs/heads/\udcff", "refs/pull/0/merge", f"refs/pull/{'9' * 5000}/merge"]
     ),
 )
-def test_no_payload_breaks_the_reader(payload, event, ref):
-    """Whatever is in it, what is read has the right types, and text that can be sent."""
+def test_any_payload_gives_values_of_the_right_types(payload, event, ref):
     known = context.read(environment(GITHUB_EVENT_NAME=event, GITHUB_REF=ref), payload)
     assert known.number is None or (type(known.number) is int and known.number > 0)
     texts = [known.base.branch, known.base.sha]

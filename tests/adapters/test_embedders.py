@@ -45,7 +45,7 @@ async def embed(models: world.Models, *texts: str, key: str | None = None) -> Em
         await api.aclose()
 
 
-async def test_all_texts_in_one_request():
+async def test_texts_are_embedded_in_one_request_and_in_order():
     """With the key, as plain numbers, and in the order of the texts whatever the server's is."""
     with world.llm() as models:
         found = await embed(models, "a", "bb", "half a pair \ud800")
@@ -71,7 +71,7 @@ async def test_all_texts_in_one_request():
         (Fault(200, '{"data": [{"embedding": "AACAPw=="}]}'), LLMAnswerError, "0 readable vectors"),
     ],
 )
-async def test_failures_in_words(fault, error, text):
+async def test_failed_embedding_call_raises_the_matching_error(fault, error, text):
     """Of the kinds that the models behind judge and user know."""
     with world.llm() as models:
         models.always = fault
@@ -80,8 +80,7 @@ async def test_failures_in_words(fault, error, text):
     assert type(caught.value) is error
 
 
-async def test_a_wrong_key():
-    """Ends a run, and is not shown."""
+async def test_refused_key_of_embeddings_is_not_shown():
     with world.llm() as models, pytest.raises(LLMAccessError) as caught:
         await embed(models, "a", key="wrong-key-123")
     assert "wrong-key-123" not in str(caught.value)
@@ -99,8 +98,8 @@ async def test_a_wrong_key():
         (None, 0),
     ],
 )
-def test_which_vector_belongs_to_which_text(data, vectors):
-    """Where it is not sure there are too few of them, and the answer is refused."""
+def test_vectors_are_assigned_by_index_and_dropped_if_ambiguous(data, vectors):
+    """Then there are too few of them, and the answer is refused."""
     found = _vectors({"data": data})
     assert (found if isinstance(vectors, list) else len(found)) == vectors
 
@@ -116,12 +115,8 @@ any_json = st.recursive(
 
 
 @given(any_json)
-def test_any_answer_is_read_or_refused(data):
-    """Never a crash."""
+def test_any_embedding_answer_gives_vectors_or_none(data):
     assert all(isinstance(vector, tuple) for vector in _vectors({"data": data}))
-
-
-# Local models
 
 
 @pytest.fixture(scope="module")
@@ -129,27 +124,21 @@ def folder(tmp_path_factory) -> Path:
     return static_model.write_model(tmp_path_factory.mktemp("model"))
 
 
-async def test_a_model_in_a_folder(folder):
-    """Words with like vectors are alike, and texts as long as they may be are read whole."""
+async def test_local_model_embeds_similar_texts_alike(folder):
+    """And texts as long as they may be are read whole; unknown words have no vector that can be compared."""
     embedder = LocalEmbedder(f"local:{folder}")
     found = await embedder.embed(["paris", "the capital of france", "a dog", "paris " * 600 + "dog " * 600])
     paris, capital, dog, both = found.vectors
     assert cosine(paris, capital) > 0.9 > 0.1 > cosine(paris, dog)
     assert cosine(both, paris) == pytest.approx(cosine(both, dog), rel=0.05)
     assert (embedder.model, found.input_tokens) == (f"local:{folder}", 0)
-
-
-async def test_words_that_a_local_model_does_not_know(folder):
-    """Make no vector that could be compared."""
-    (vector,) = (await LocalEmbedder(f"local:{folder}").embed(["xyzzy"])).vectors
+    (vector,) = (await embedder.embed(["xyzzy"])).vectors
     assert cosine(vector, vector) is None
 
 
-def test_what_is_no_local_model(folder, tmp_path):
-    """Is told before anything runs."""
-    with pytest.raises(
-        UsageError, match="there is no such folder; models of the Hugging Face Hub have names"
-    ):
+def test_missing_or_invalid_local_model_is_rejected(folder, tmp_path):
+    nowhere = "there is no such folder; models of the Hugging Face Hub have names"
+    with pytest.raises(UsageError, match=nowhere):
         LocalEmbedder("local:./nowhere")
     with pytest.raises(UsageError, match="there is no model for model2vec in that folder"):
         LocalEmbedder(f"local:{tmp_path}")
@@ -161,8 +150,7 @@ def test_what_is_no_local_model(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_without_the_extra():
-    """What to install is said."""
+def test_local_model_without_its_extra_names_what_to_install():
     code = (
         "import sys; sys.modules['model2vec'] = None\n"
         "from ci_evals.adapters.models.embedders import LocalEmbedder\n"
@@ -175,30 +163,25 @@ def test_without_the_extra():
     )
 
 
-# Which one is built
-
-
-def built(provider: str, model: str, key: str | None = None):
+def build_embedder(provider: str, model: str, key: str | None = None):
     """The embedding model of that name, as a run has it."""
     connections = Connections(provider=provider, llm_key=key)
     return RunModels(connections, Redactor(), AsyncExitStack(), "run").embedder(model)
 
 
-def test_providers_with_embedding_models(folder):
-    """OpenAI, and this machine; for other providers a model must be local."""
+def test_provider_without_embedding_models_needs_a_local_one(folder):
     for provider in ("anthropic", "claude-code", "offline"):
         assert embedding_model(provider, None) is None
         with pytest.raises(UsageError, match=f"the provider {provider} has no embedding models; name one"):
-            built(provider, "text-embedding-3-small", "key")
-        local = built(provider, f"local:{folder}")
+            build_embedder(provider, "text-embedding-3-small", "key")
+        local = build_embedder(provider, f"local:{folder}")
         assert isinstance(local, LocalEmbedder)
     assert embedding_model("openai", None) == EMBEDDER
     with pytest.raises(UsageError, match="no key for the LLM"):
-        built("openai", EMBEDDER)
+        build_embedder("openai", EMBEDDER)
 
 
-def test_embedding_models_that_the_sdk_knows():
-    """The default is one of them."""
+def test_default_embedding_model_is_listed_by_the_sdk():
     from openai.types import EmbeddingModel  # noqa: PLC0415  # a second
 
     assert EMBEDDER in EmbeddingModel.__args__

@@ -9,7 +9,7 @@ from ci_evals.adapters import files
 from ci_evals.domain.errors import UsageError
 
 
-def everything(folder: Path) -> dict[str, str]:
+def read_all(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -17,30 +17,29 @@ def test_files_are_written_with_their_folders_and_nothing_else(tmp_path):
     """Text as UTF-8 with plain line ends; no temporary file stays."""
     written = {"_results.json": "{}\n", "Refunds/2026/_summary.md": "# Ü 漢\n"}
     files.write_all(tmp_path / "results", written)
-    assert everything(tmp_path / "results") == written
+    assert read_all(tmp_path / "results") == written
     assert (tmp_path / "results/Refunds/2026/_summary.md").read_bytes() == "# Ü 漢\n".encode()
 
 
-def test_a_file_is_replaced_as_a_whole(tmp_path):
+def test_file_is_replaced_atomically(tmp_path):
     """The old text is gone, and a reader that had opened it still reads the old one to its end."""
     path = tmp_path / "summary.md"
     path.write_text("old and long")
     with path.open() as reader:
         files.write(path, "new")
         assert reader.read() == "old and long"
-    assert everything(tmp_path) == {"summary.md": "new"}
+    assert read_all(tmp_path) == {"summary.md": "new"}
 
 
 def test_failed_write_leaves_existing_files_unchanged(tmp_path):
-    """A text that fails half-way leaves the old file and no other."""
     path = tmp_path / "summary.md"
     path.write_text("old")
     with pytest.raises(UnicodeEncodeError):
         files.write(path, "x" * 100_000 + "\ud83d")
-    assert everything(tmp_path) == {"summary.md": "old"}
+    assert read_all(tmp_path) == {"summary.md": "old"}
 
 
-def test_a_text_comes_in_parts_and_appears_as_a_whole(tmp_path):
+def test_text_written_in_parts_appears_at_once(tmp_path):
     """Each part is made when the one before is written; until the last is, readers see the old file."""
     path = tmp_path / "_results.json"
     path.write_text("old")
@@ -53,11 +52,11 @@ def test_a_text_comes_in_parts_and_appears_as_a_whole(tmp_path):
 
     files.write(path, parts())
     assert seen == ["old"] * 3
-    assert everything(tmp_path) == {"_results.json": '{"a": 1}\n'}
+    assert read_all(tmp_path) == {"_results.json": '{"a": 1}\n'}
 
 
 @pytest.mark.parametrize("end", [RuntimeError, KeyboardInterrupt])
-def test_a_text_that_is_not_made_to_its_end_leaves_what_was_there(tmp_path, end):
+def test_interrupted_parts_leave_the_old_file(tmp_path, end):
     """A bug or a signal between two parts: the old file, no other, and what was written before."""
 
     def parts():
@@ -67,11 +66,11 @@ def test_a_text_that_is_not_made_to_its_end_leaves_what_was_there(tmp_path, end)
     (tmp_path / "b.md").write_text("old")
     with pytest.raises(end):
         files.write_all(tmp_path, {"a.md": ["first"], "b.md": parts(), "c.md": "third"})
-    assert everything(tmp_path) == {"a.md": "first", "b.md": "old"}
+    assert read_all(tmp_path) == {"a.md": "first", "b.md": "old"}
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "", ".", "..", "a\\..\\x", "a\0b"])
-def test_no_name_leads_out_of_the_root(tmp_path, name):
+def test_file_name_that_leads_out_of_the_root_is_rejected(tmp_path, name):
     """And nothing is written where one of several names does."""
     root = tmp_path / "results"
     with pytest.raises(UsageError, match="will not write"):
@@ -79,23 +78,21 @@ def test_no_name_leads_out_of_the_root(tmp_path, name):
     assert not root.exists()
 
 
-def test_a_symbolic_link_does_not_lead_out_of_the_root(tmp_path):
+def test_folder_link_that_leads_out_of_the_root_is_rejected(tmp_path):
     """A folder committed as a link must not make the action write elsewhere."""
-    outside = tmp_path / "outside"
+    outside, root = tmp_path / "outside", tmp_path / "results"
     outside.mkdir()
-    root = tmp_path / "results"
     root.mkdir()
     (root / "Refunds").symlink_to(outside)
     with pytest.raises(UsageError, match="a symbolic link leads out of"):
         files.write_all(root, {"Refunds/2026/_summary.md": "x"})
-    assert everything(outside) == {}
+    assert read_all(outside) == {}
 
 
-def test_a_file_that_is_a_link_is_replaced_and_not_followed(tmp_path):
+def test_file_that_is_a_link_is_replaced_and_not_followed(tmp_path):
     """What the link pointed to stays as it was."""
-    target = tmp_path / "target"
+    target, root = tmp_path / "target", tmp_path / "results"
     target.write_text("keep me")
-    root = tmp_path / "results"
     root.mkdir()
     (root / "summary.md").symlink_to(target)
     files.write_all(root, {"summary.md": "new"})
@@ -103,54 +100,40 @@ def test_a_file_that_is_a_link_is_replaced_and_not_followed(tmp_path):
     assert not (root / "summary.md").is_symlink()
 
 
-def test_links_that_stay_inside_are_followed(tmp_path):
+def test_folder_link_within_the_root_is_followed_and_a_loop_is_an_error(tmp_path):
     """`latest` may point to another folder of the root."""
     (tmp_path / "2026").mkdir()
     (tmp_path / "latest").symlink_to(tmp_path / "2026")
     files.write_all(tmp_path, {"latest/summary.md": "x"})
     assert (tmp_path / "2026/summary.md").read_text() == "x"
-
-
-def test_links_in_a_circle_are_an_error_that_names_them(tmp_path):
-    """Not a crash."""
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")
     with pytest.raises(UsageError, match=r"cannot write|leads out"):
         files.write_all(tmp_path, {"a/x": "x"})
 
 
-@pytest.mark.parametrize("path", ["taken/x.md", "folder"])
-def test_a_place_that_is_taken_is_named(tmp_path, path):
-    """A file where a folder should be, a folder where the file should be."""
+def test_path_that_is_taken_is_named_in_the_error(tmp_path):
+    """A file where a folder should be, a folder where the file should be; below a file not even for root."""
     (tmp_path / "taken").write_text("I am a file")
     (tmp_path / "folder/sub").mkdir(parents=True)
-    with pytest.raises(UsageError, match=rf"cannot write '.*{path}'"):
-        files.write_all(tmp_path, {path: "x"})
-    assert everything(tmp_path) == {"taken": "I am a file"}
-
-
-def test_a_root_that_cannot_be_made_is_named(tmp_path):
-    """Below a file there is no folder, not even for root."""
-    (tmp_path / "taken").write_text("I am a file")
+    for path in ("taken/x.md", "folder"):
+        with pytest.raises(UsageError, match=rf"cannot write '.*{path}'"):
+            files.write_all(tmp_path, {path: "x"})
     root = tmp_path / "taken/results"
     with pytest.raises(UsageError, match=r"cannot write '.*taken.*': Not a directory"):
         files.write_all(root, {"x.md": "x"})
     with pytest.raises(UsageError, match=r"cannot write to the folder '.*taken/results': Not a directory"):
         files.check_writable(root)
-    assert everything(tmp_path) == {"taken": "I am a file"}
+    assert read_all(tmp_path) == {"taken": "I am a file"}
 
 
-def test_a_folder_can_be_tried_before_the_run(tmp_path):
-    """No file is left of the trial."""
+def test_folder_is_checked_for_writing_without_leaving_a_file(tmp_path):
     files.check_writable(tmp_path / "a/b")
-    assert everything(tmp_path) == {}
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot write to the folder"):
-        files.check_writable(tmp_path / "file/results")
+    assert read_all(tmp_path) == {}
 
 
-def test_in_a_container_files_belong_to_the_owner_of_the_workspace(tmp_path):
-    """Else the next checkout on the same machine cannot clean them away."""
+def test_written_files_belong_to_the_owner_of_the_workspace(tmp_path):
+    """In a container; else the next checkout on the same machine cannot clean them away."""
     # Only root, as in a container, may give files away; for others the owner is who runs the tests.
     owner = (1234, 1235) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
     workspace = tmp_path / "workspace"
@@ -162,7 +145,7 @@ def test_in_a_container_files_belong_to_the_owner_of_the_workspace(tmp_path):
     assert (workspace / "results").stat().st_uid == owner[0]
 
 
-def test_files_can_be_read_by_others(tmp_path):
+def test_written_files_are_readable_by_others(tmp_path):
     """A temporary file's private mode would keep the upload step from reading reports."""
     umask = os.umask(0o022)
     try:

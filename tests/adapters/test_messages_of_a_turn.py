@@ -138,7 +138,7 @@ AGENTS: dict[str, Running] = {
 }
 
 
-async def played(running: Running, answers: list[Any], folder: Path) -> Transcript:
+async def converse(running: Running, answers: list[Any], folder: Path) -> Transcript:
     """Return the conversation of the test with an agent that gives these answers."""
     turns = []
     async with running(answers, folder) as agent:
@@ -153,8 +153,8 @@ async def played(running: Running, answers: list[Any], folder: Path) -> Transcri
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("hidden_in", [1, 2])
 @pytest.mark.parametrize("running", AGENTS.values(), ids=AGENTS)
-async def test_nothing_is_hidden_by_a_message_that_nobody_sent(running, hidden_in, form, tmp_path):
-    """Every negative check fails, whichever turn it was."""
+async def test_calls_before_an_extra_user_message_fail_negative_checks(running, hidden_in, form, tmp_path):
+    """Whichever turn it was."""
     thread: list[Any] = []
     answers = []
     for number, planned in enumerate(TEST.turns, 1):
@@ -162,23 +162,20 @@ async def test_nothing_is_hidden_by_a_message_that_nobody_sent(running, hidden_i
         new = HIDDEN if number == hidden_in else PLAIN
         answers.append(form(thread, new))
         thread += new
-    transcript = await played(running, answers, tmp_path)
+    transcript = await converse(running, answers, tmp_path)
     verdicts = {check["strict"]: STRICT.validate_python(check).decide(transcript) for check in CHECKS}
-    assert {kind: verdict.outcome.value for kind, verdict in verdicts.items()} == dict.fromkeys(
-        verdicts, "failed"
-    )
-    assert [len(turn.tool_calls or ()) for turn in transcript.turns] == [
-        int(hidden_in == 1),
-        int(hidden_in == 2),
-    ]
+    outcomes = {kind: verdict.outcome.value for kind, verdict in verdicts.items()}
+    assert outcomes == dict.fromkeys(verdicts, "failed")
+    calls = [len(turn.tool_calls or ()) for turn in transcript.turns]
+    assert calls == [int(hidden_in == 1), int(hidden_in == 2)]
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("running", AGENTS.values(), ids=AGENTS)
-async def test_a_conversation_without_calls_passes(running, form, tmp_path):
+async def test_conversation_without_calls_passes_negative_checks(running, form, tmp_path):
     """The evidence is complete."""
     asked = [{"role": "user", "content": turn.user} for turn in TEST.turns]
     answers = [form(asked[:1], PLAIN), form([asked[0], *PLAIN, asked[1]], PLAIN)]
-    transcript = await played(running, answers, tmp_path)
+    transcript = await converse(running, answers, tmp_path)
     verdicts = [STRICT.validate_python(check).decide(transcript) for check in CHECKS]
     assert [verdict.outcome.value for verdict in verdicts] == ["passed"] * len(CHECKS)

@@ -18,40 +18,33 @@ from ci_evals.support.redaction import Redactor
 TEST = Test(name="t", guidelines="g", turns=({"user": "Hi"},), evaluations=({"criterion": "c"},))
 
 
-def test_a_text_is_a_reply_without_evidence():
+def test_text_alone_is_a_reply_without_evidence():
     """Nothing is known of what the agent did."""
     reply = plain_reply.read("Hello", 0.5)
-    assert (reply.agent, reply.latency_seconds) == ("Hello", 0.5)
-    error = (reply.workflows, reply.params, reply.rules, reply.integrations, reply.error_response)
-    assert error == (None,) * 5
-    assert reply.handed_over is None
+    assert (reply.agent, reply.latency_seconds, reply.handed_over) == ("Hello", 0.5, None)
+    unknown = (reply.workflows, reply.params, reply.rules, reply.integrations, reply.error_response)
+    assert unknown == (None,) * 5
 
 
-def test_all_that_an_agent_can_tell():
-    """Each word in its place; a bare name is an integration without a status."""
-    reply = plain_reply.read(
-        {
-            "text": "Done.",
-            "workflows": ["REFUND"],
-            "params": {"reason": "too_expensive"},
-            "rules": ["window-30"],
-            "integrations": [{"code": "orders", "status": 200, "type": "REST"}, "search"],
-            "escalated": False,
-            "error": None,
-            "inputTokens": 12,
-            "outputTokens": 3,
-            "trace": {"steps": [1]},
-        },
-        0.1,
-        keep_raw=True,
-    )
-    assert reply.workflows == ("REFUND",)
-    assert reply.params == {"reason": "too_expensive"}
-    assert reply.rules == ("window-30",)
-    assert reply.integrations == (
-        Integration(code="orders", status=200, type="REST"),
-        Integration(code="search"),
-    )
+def test_all_fields_of_a_reply_are_read():
+    """A bare name is an integration without a status."""
+    value = {
+        "text": "Done.",
+        "workflows": ["REFUND"],
+        "params": {"reason": "too_expensive"},
+        "rules": ["window-30"],
+        "integrations": [{"code": "orders", "status": 200, "type": "REST"}, "search"],
+        "escalated": False,
+        "error": None,
+        "inputTokens": 12,
+        "outputTokens": 3,
+        "trace": {"steps": [1]},
+    }
+    reply = plain_reply.read(value, 0.1, keep_raw=True)
+    assert (reply.workflows, reply.params) == (("REFUND",), {"reason": "too_expensive"})
+    orders, search = reply.integrations
+    assert (reply.rules, search) == (("window-30",), Integration(code="search"))
+    assert orders == Integration(code="orders", status=200, type="REST")
     assert (reply.handed_over, reply.error_response, reply.escalated) == (False, False, False)
     assert (reply.input_tokens, reply.output_tokens, reply.trace) == (12, 3, {"steps": [1]})
     assert reply.raw["text"] == "Done."
@@ -65,31 +58,28 @@ def test_all_that_an_agent_can_tell():
         ("tool_calls", {"name": "refund", "args": {"amount": 42}}),
     ],
 )
-def test_tool_calls_are_workflows_and_parameters_too(key, call):
+def test_tool_calls_count_as_workflows_and_parameters(key, call):
     """Older checks see their names and arguments; what is reported beside them stays."""
-    reply = plain_reply.read({"text": "x", key: [call]}, 0)
+    value = {"text": "x", key: [call]}
+    reply = plain_reply.read(value, 0)
     assert [(one.name, one.arguments) for one in reply.tool_calls] == [("refund", {"amount": 42})]
     assert (reply.workflows, reply.params) == (("refund",), {"amount": 42})
-    beside = plain_reply.read(
-        {"text": "x", key: [call], "workflows": ["REFUNDS"], "params": {"plan": "Pro"}}, 0
-    )
+    beside = plain_reply.read(value | {"workflows": ["REFUNDS"], "params": {"plan": "Pro"}}, 0)
     assert (beside.workflows, beside.params) == (("REFUNDS", "refund"), {"plan": "Pro"})
-    for unknown in ({"text": "x", key: None}, {"text": "x"}):
-        assert (plain_reply.read(unknown, 0).tool_calls, plain_reply.read(unknown, 0).workflows) == (
-            None,
-            None,
-        )
+    for unknown in (plain_reply.read({"text": "x", key: None}, 0), plain_reply.read({"text": "x"}, 0)):
+        assert (unknown.tool_calls, unknown.workflows) == (None, None)
     assert plain_reply.read({"text": "x", key: []}, 0).workflows == ()
 
 
-@pytest.mark.parametrize(
-    ("error", "is_error", "detail"),
-    [("no stock", True, "no stock"), (True, True, None), (False, False, None), ("", False, None)],
-)
-def test_errors(error, is_error, detail):
-    """A text says what went wrong, true that something did."""
-    reply = plain_reply.read({"text": "x", "error": error}, 0)
-    assert (reply.error_response, reply.error_detail) == (is_error, detail)
+def test_error_field_is_a_text_or_a_flag():
+    for error, expected in [("no stock", (True, "no stock")), (True, (True, None)), (False, (False, None))]:
+        reply = plain_reply.read({"text": "x", "error": error}, 0)
+        assert (reply.error_response, reply.error_detail) == expected
+    assert plain_reply.read({"text": "x", "error": ""}, 0).error_response is False
+
+
+UNKNOWN_KEY = "has a key 'workflow', which is none of text, messages, toolCalls, workflows"
+UNNAMED_CALL = "has a 'tool_calls' that cannot be read: call 2 has no name"
 
 
 @each_row(
@@ -99,45 +89,32 @@ def test_errors(error, is_error, detail):
         ([1, 2], r"is neither a string nor an object: \[1, 2\]"),
         ({}, "has no 'text'"),
         ({"text": None}, "has a 'text' that cannot be read: it must be a text"),
-        (
-            {"text": "x", "workflow": ["A"]},
-            "has a key 'workflow', which is none of text, messages, toolCalls, workflows",
-        ),
+        ({"text": "x", "workflow": ["A"]}, UNKNOWN_KEY),
         ({"text": "x", "toolCalls": {}}, "has a 'toolCalls' that cannot be read: it must be a list"),
-        (
-            {"text": "x", "tool_calls": ["a", {}]},
-            "has a 'tool_calls' that cannot be read: call 2 has no name",
-        ),
+        ({"text": "x", "tool_calls": ["a", {}]}, UNNAMED_CALL),
         ({"text": "x", "toolCalls": [], "tool_calls": []}, "has a key 'tool_calls'"),
         ({"text": "x", "integrations": [{"status": 200}]}, r"has no 'integrations\.0\.code'"),
         ({"text": "x", "rules": "one"}, "has a 'rules' that cannot be read: it must be a list"),
         ({"text": "x", "params": []}, "has a 'params' that cannot be read: it must be an object"),
         ({"text": "x", "escalated": "later"}, "has a 'escalated' that cannot be read: it must be true or"),
+        ("x" * 16_000_001, "is longer than 16 MB"),
     ],
 )
-def test_malformed_replies_are_errors(value, message):
+def test_malformed_reply_is_an_error(value, message):
     """A misspelt key is told: passed over in silence it would leave checks undecided for ever."""
     with pytest.raises(ValueError, match=message):
         plain_reply.read(value, 0)
 
 
-async def test_no_half_of_a_secret_is_left_by_a_cut():
+async def test_secret_at_the_cut_of_an_error_is_masked_whole():
     """What is wrong is quoted whole, and cut by whoever knows the secrets."""
-    long = "x" * 290 + "s3cret-value-1234"
+    long, redactor = "x" * 290 + "s3cret-value-1234", Redactor({"s3cret-value-1234"})
     for answer in ({"text": "x", long: 1}, {"text": "x", "integrations": [{"code": "a", long: 1}]}):
-        agent = agent_of(
-            lambda _, answer=answer: answer, "mine", AgentSettings(), Redactor({"s3cret-value-1234"})
-        )
+        agent = agent_of(lambda _, answer=answer: answer, "mine", AgentSettings(), redactor)
         with pytest.raises(AgentError, match="xx") as caught:
             await agent.send_message(await agent.open_session(TEST), "Hi", timeout=5)
         assert "s3c" not in str(caught.value)
         assert len(str(caught.value)) < 400
-
-
-def test_a_reply_has_an_end():
-    """As for agents over HTTP: reports could hold no more."""
-    with pytest.raises(ValueError, match="is longer than 16 MB"):
-        plain_reply.read("x" * 16_000_001, 0.1)
 
 
 @given(
@@ -146,8 +123,7 @@ def test_a_reply_has_an_end():
         lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(plain_reply.KEYS) | st.text(), inner),
     )
 )
-def test_any_json_is_a_reply_or_refused(value):
-    """And nothing else happens."""
+def test_any_json_is_a_reply_or_a_value_error(value):
     with suppress(ValueError):
         assert isinstance(plain_reply.read(value, 0), Reply)
 
@@ -166,7 +142,7 @@ _MESSAGES = [{"role": "assistant", "content": "Done.", "tool_calls": [_CALL]}]
     ],
 )
 @each_row("key", ["toolCalls", "tool_calls"])
-def test_a_list_of_calls_that_lacks_one_of_the_messages_is_incomplete(key, listed, partial):
+def test_list_of_calls_that_lacks_one_of_the_messages_is_partial(key, listed, partial):
     """The agent contradicts itself, so nothing passes for want of a call."""
     reply = plain_reply.read({"messages": _MESSAGES, key: listed}, 0.1)
     assert reply.tool_calls_partial is partial
