@@ -26,15 +26,15 @@ def api() -> Iterator[GitHubApi]:
         yield serving
 
 
-async def found(api: GitHubApi) -> tuple[Approval, ...]:
+async def find_approvals(api: GitHubApi) -> tuple[Approval, ...]:
     async with GitHub(api.url, TOKEN) as hub:
         return await approvals.find(hub, REPOSITORY, 7, HEAD)
 
 
-async def test_a_writer_approves_what_a_code_names(api):
+async def test_comment_of_a_writer_with_a_code_is_an_approval(api):
     """Recorded with the last commit. GitHub compares commands without case, and people leave blanks."""
     comment = api.add_comment(7, f" /Evals Approve Suite {CODE.upper()}\r\n", ANN)
-    (approval,) = await found(api)
+    (approval,) = await find_approvals(api)
     assert (approval.by, approval.code, approval.commit) == ("ann", CODE, HEAD)
     assert (approval.url, approval.at.isoformat()) == (comment["html_url"], "2026-11-21T09:00:00+00:00")
 
@@ -48,22 +48,14 @@ async def test_a_writer_approves_what_a_code_names(api):
         BOT,
         {"login": "dependabot[bot]", "type": "Bot"},
         {"login": "octo", "type": "Organization"},
+        None,
     ],
 )
-async def test_nobody_else_approves(api, author):
-    """Not people who may only read or triage, who are gone, nor bots, whatever may make them speak."""
-    api.add_comment(7, COMMAND, author)
-    assert await found(api) == ()
-
-
-async def test_a_comment_of_a_deleted_account_approves_nothing(api):
-    api.add_comment(7, COMMAND, ANN)["user"] = None
-    assert await found(api) == ()
-
-
-async def test_an_app_does_not_approve_in_the_name_of_a_person(api):
+async def test_comment_of_a_non_writer_bot_or_app_is_no_approval(api, author):
+    """Not of people who may only read or triage, who are gone, nor of bots, whatever may make them speak."""
+    api.add_comment(7, COMMAND, ANN)["user"] = author
     api.add_comment(7, COMMAND, ANN)["performed_via_github_app"] = {"slug": "assistant"}
-    assert await found(api) == ()
+    assert await find_approvals(api) == ()
 
 
 @pytest.mark.parametrize(
@@ -83,49 +75,41 @@ async def test_an_app_does_not_approve_in_the_name_of_a_person(api):
         "/evals approve",
     ],
 )
-async def test_a_comment_that_is_not_the_command_alone_approves_nothing(api, body):
+async def test_comment_with_more_or_less_than_the_command_is_no_approval(api, body):
     """As where it is quoted or explained. Without a code nobody knows which suites its author has seen."""
     api.add_comment(7, body, ANN)
-    assert await found(api) == ()
+    assert await find_approvals(api) == ()
 
 
-async def test_a_comment_of_another_pull_request_approves_nothing_here(api):
-    api.add_comment(8, COMMAND, ANN)
-    assert await found(api) == ()
-
-
-async def test_a_comment_counts_as_it_stands_now(api):
-    """One that was edited away approves no more; what its author made of it is his."""
+async def test_approval_counts_as_its_comment_and_author_are_now(api):
+    """An edited one approves no more, nor does one by somebody else, or of another pull request."""
     mine, other = api.add_comment(7, COMMAND, ANN), api.add_comment(7, "Looks fine", EVE)
-    mine["body"] = "I take it back"
-    other["body"] = COMMAND
-    assert await found(api) == ()
-
-
-async def test_who_may_write_no_longer_approves_no_longer(api):
-    api.add_comment(7, COMMAND, ANN)
-    assert len(await found(api)) == 1
+    api.add_comment(8, COMMAND, ANN)
+    assert len(await find_approvals(api)) == 1
     api.rights["ann"] = "read"
-    assert await found(api) == ()
+    assert await find_approvals(api) == ()
+    del api.rights["ann"]
+    mine["body"], other["body"] = "I take it back", COMMAND
+    assert await find_approvals(api) == ()
 
 
 @pytest.mark.parametrize("path", ["issues/7/comments", "collaborators/ann"])
 @pytest.mark.parametrize("status", [401, 403, 500])
-async def test_what_github_refuses_is_an_error_and_no_approval(api, path, status):
+async def test_refused_request_for_approvals_is_an_error(api, path, status):
     api.add_comment(7, COMMAND, ANN)
     api.fail(path, *[Answer(status, {"message": "x"})] * 9)
     with pytest.raises(GitHubError):
-        await found(api)
+        await find_approvals(api)
 
 
-async def test_comments_on_later_pages_count(api):
+async def test_approvals_on_later_pages_are_found(api):
     for number in range(120):
         api.add_comment(7, f"Comment {number}", EVE)
     api.add_comment(7, COMMAND, ANN)
-    assert [approval.by for approval in await found(api)] == ["ann"]
+    assert [approval.by for approval in await find_approvals(api)] == ["ann"]
 
 
-async def test_an_answer_of_another_form_approves_nothing(api):
+async def test_malformed_permission_answer_is_no_approval(api):
     api.fail("collaborators", Answer(200, ["write"]))
     api.add_comment(7, COMMAND, ANN)
-    assert await found(api) == ()
+    assert await find_approvals(api) == ()

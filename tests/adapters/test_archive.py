@@ -52,7 +52,7 @@ def with_header_value(data: bytes, offset: int, form: str, value: int) -> bytes:
 
 
 def test_results_file_of_the_least_depth_is_read():
-    """As the upload step packs it: alone, with the output folder, or in the folder that several paths share."""
+    """Alone, with the whole output folder, or in the folder that several uploaded paths share."""
     assert read(zip_of({NAME: JSON})) == JSON
     folder = {"summary.md": "# x", f"Refunds/2026/{NAME}": "{}", f"A/{NAME}": "{}", NAME: JSON}
     assert read(zip_of(folder)) == JSON

@@ -2,6 +2,7 @@
 
 import github_api
 import pytest
+from each_row import each_row
 from github_api import REPOSITORY, Answer
 
 from ci_evals.adapters.github import check_runs
@@ -31,14 +32,14 @@ async def no_sleep(_seconds):
     pass
 
 
-async def create(api, check=CHECK):
+async def create_check_run(api, check=CHECK):
     async with GitHub(api.url, api.token, sleep=no_sleep) as hub:
         return await check_runs.create(hub, REPOSITORY, check)
 
 
-async def test_it_is_created_with_conclusion_title_and_summary(api):
+async def test_check_run_has_conclusion_title_and_summary(api):
     """And GitHub's page of it is returned."""
-    url = await create(api)
+    url = await create_check_run(api)
     (made,) = api.check_runs
     assert url == made["html_url"]
     assert (made["name"], made["head_sha"], made["status"]) == ("ci-evals", SHA, "completed")
@@ -46,28 +47,26 @@ async def test_it_is_created_with_conclusion_title_and_summary(api):
     assert made["output"] == {"title": "Evals passed: 94 / 100", "summary": "## Passed"}
 
 
-async def test_checks_of_several_keys_have_names_of_their_own(api):
-    """As comments have; and a title is never too long, nor has it signs that GitHub refuses."""
-    await create(
-        api, CheckRun("billing", SHA, "neutral", "\N{GRINNING FACE}" * 300, "\N{GRINNING FACE}\ud800")
-    )
+async def test_check_run_is_named_by_its_key_with_a_limited_title(api):
+    """Without signs that GitHub refuses."""
+    grin = "\N{GRINNING FACE}"
+    await create_check_run(api, CheckRun("billing", SHA, "neutral", grin * 300, f"{grin}\ud800"))
     (made,) = api.check_runs
     assert made["name"] == "ci-evals (billing)"
     assert (len(made["output"]["title"]), made["output"]["summary"]) == (255, "\ufffd\ufffd")
 
 
-@pytest.mark.parametrize(
+LACKING = (
+    {"message": "Resource not accessible by integration"},
+    {"x-accepted-github-permissions": "checks=write"},
+)
+
+
+@each_row(
     ("answer", "says"),
     [
         (Answer(401, {"message": "Bad credentials"}), "Bad credentials"),
-        (
-            Answer(
-                403,
-                {"message": "Resource not accessible by integration"},
-                {"x-accepted-github-permissions": "checks=write"},
-            ),
-            "'checks: write'; add it to the job's 'permissions:'",
-        ),
+        (Answer(403, *LACKING), "'checks: write'; add it to the job's 'permissions:'"),
         (Answer(404, {"message": "Not Found"}), "or the token lacks the permission 'checks: write'"),
         (Answer(409, {"message": "Conflict"}), "Conflict"),
         (Answer(410, {"message": "archived"}), "archived"),
@@ -79,11 +78,12 @@ async def test_checks_of_several_keys_have_names_of_their_own(api):
         (github_api.HANG_UP, "127.0.0.1"),
     ],
 )
-async def test_every_refusal_is_one_error_that_says_what_to_do(api, answer, says):
+async def test_refused_check_run_is_one_error_with_its_remedy(api, answer, says):
     """And nothing is sent twice that GitHub may have acted on."""
+    api.faults.clear()
     api.fail("POST .*/check-runs", *[answer] * 9)
     with pytest.raises(GitHubError) as refused:
-        await create(api)
+        await create_check_run(api)
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
     assert api.check_runs == []

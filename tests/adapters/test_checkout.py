@@ -26,7 +26,7 @@ THERE = RemoteRepository("github.com", "eve/agent")
         ("https://[", None),
     ],
 )
-def test_addresses_of_repositories(url, repository):
+def test_repository_is_read_from_its_remote_address(url, repository):
     assert repository_of(url) == repository
 
 
@@ -48,8 +48,7 @@ def clone(tmp_path) -> Path:
     return folder
 
 
-def test_a_branch_a_detached_head_and_packed_refs(clone):
-    """All that git keeps a commit in."""
+def test_commit_is_read_from_branch_detached_head_and_packed_refs(clone):
     commit = git(clone, "rev-parse", "HEAD")
     on_main = Checkout(clone, commit, "main", commit, HERE)
     (clone / "evals").mkdir()
@@ -64,8 +63,8 @@ def test_a_branch_a_detached_head_and_packed_refs(clone):
     assert checkout_of(clone) == Checkout(clone, commit, origin=HERE)
 
 
-def test_worktrees_and_nested_checkouts(clone, tmp_path):
-    """The innermost checkout counts; a worktree has a HEAD of its own and shares the rest."""
+def test_innermost_checkout_or_worktree_is_read(clone, tmp_path):
+    """A worktree has a HEAD of its own and shares the rest."""
     commit = git(clone, "rev-parse", "HEAD")
     git(clone, "worktree", "add", "--quiet", "-b", "topic", str(tmp_path / "tree"))
     assert checkout_of(tmp_path / "tree") == Checkout(tmp_path / "tree", commit, "topic", None, HERE)
@@ -76,7 +75,7 @@ def test_worktrees_and_nested_checkouts(clone, tmp_path):
     assert checkout_of(tmp_path) is None
 
 
-def test_unreadable_value_is_unknown(clone):
+def test_unreadable_head_or_ambiguous_origin_is_unknown(clone):
     """A HEAD of another kind, a ref that leads out of the folder, a second address of origin."""
     (clone / ".git/HEAD").write_text("ref: refs/../../secret")
     assert checkout_of(clone) == Checkout(clone, origin=HERE)
@@ -88,7 +87,7 @@ def test_unreadable_value_is_unknown(clone):
 
 @pytest.mark.parametrize("version", ["2", "4"])
 @pytest.mark.parametrize("hashes", ["sha1", "sha256"])
-def test_commits_and_tracked_files_of_either_kind_of_hash(tmp_path, hashes, version):
+def test_commit_and_tracked_files_are_read_for_both_hash_kinds(tmp_path, hashes, version):
     """In the repository itself and in a worktree of it; a HEAD may lead through another name."""
     root = tmp_path / "repository"
     root.mkdir()

@@ -11,7 +11,7 @@ from ci_evals.adapters.github.workflow import command
 UNESCAPED = {"%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ",", "%25": "%"}
 
 
-def obeyed(line: str) -> tuple[str, dict[str, str], str]:
+def parse_command(line: str) -> tuple[str, dict[str, str], str]:
     """Name, properties and message, as the runner takes them out of a line of the log."""
     (one,) = line.splitlines() or [line]
     name, result, message = re.fullmatch(r"::([\w-]+)(?: (.*?))?::(.*)", one, re.DOTALL).groups()
@@ -23,20 +23,16 @@ def _unescaped(text: str) -> str:
     return re.sub("%(?:0D|0A|3A|2C|25)", lambda found: UNESCAPED[found[0]], text)
 
 
-def test_an_annotation_at_its_place():
-    """As the runner's toolkit writes it."""
+def test_annotation_has_file_line_and_title_if_known():
+    """As the runner's toolkit writes it. A line without a file is none."""
     line = command("error", "It broke", file="evals/a.json", line=12, title="Failed")
     assert line == "::error file=evals/a.json,line=12,title=Failed::It broke"
-
-
-def test_unknown_parts_are_left_out():
-    """A place without a file is none."""
     assert command("warning", "x", file=None, line=None) == "::warning::x"
     assert command("endgroup") == "::endgroup::"
 
 
 @given(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"), min_size=1))
-def test_no_text_gets_out_of_its_part(message, title):
+def test_any_text_stays_within_its_part_of_a_command(message, title):
     """Line ends, colons and commas come back as they were, in the part that they were put into."""
     line = command("error", message, title=title, line=1)
     assert "\n" not in line
@@ -46,6 +42,5 @@ def test_no_text_gets_out_of_its_part(message, title):
 
 
 @pytest.mark.parametrize("message", ["x\n::set-output name=score::100", "x\r\n::error::owned"])
-def test_a_message_cannot_bring_a_command_along(message):
-    """A second line would be obeyed."""
-    assert obeyed(command("notice", message)) == ("notice", {}, message)
+def test_message_cannot_contain_a_second_command(message):
+    assert parse_command(command("notice", message)) == ("notice", {}, message)

@@ -92,7 +92,7 @@ async def decide(name, look, folder, monkeypatch, values=WITHOUT_ERROR):
 
 
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_to_look_for_a_failed_probe_is_an_error(look):
+def test_any_access_to_a_failed_probe_raises(look):
     """`not probes.get("refunds")` would else pass while the database is down."""
     names = {}
     exec(MODULE.replace("LOOK", "0"), names)
@@ -105,18 +105,19 @@ def test_to_look_for_a_failed_probe_is_an_error(look):
 
 @pytest.mark.parametrize("name", ["swallows", "swallows_later", "Checks.swallows", "looks"])
 @pytest.mark.parametrize("look", ["get", "JSON", "past the methods"])
-async def test_a_function_that_catches_the_error_decides_nothing(tmp_path, monkeypatch, name, look):
+async def test_function_that_catches_the_error_of_a_failed_probe_is_undecided(
+    tmp_path, monkeypatch, name, look
+):
     """It went on without what it wanted to know."""
     with pytest.raises(FunctionError, match="the probe refunds failed: no connection"):
         await decide(name, LOOKS[look], tmp_path, monkeypatch)
 
 
-async def test_a_function_that_looks_elsewhere_decides(tmp_path, monkeypatch):
-    """A probe that failed is nothing to those that do not ask for it."""
+async def test_function_that_ignores_a_failed_probe_decides(tmp_path, monkeypatch):
     assert await decide("looks_elsewhere", "0", tmp_path, monkeypatch) is True
 
 
-def test_other_probes_can_be_read():
+def test_probes_without_an_error_can_be_read():
     probes = Probes(WITHOUT_ERROR, {"refunds": "no connection"})
     assert (probes["orders"], probes.get("orders"), "orders" in probes) == ([1], [1], True)
     assert (probes.get("other", 7), "other" in probes) == (7, False)

@@ -2,6 +2,7 @@
 
 import github_api
 import pytest
+from each_row import each_row
 from github_api import HANG_UP, REPOSITORY, TOKEN, Answer
 
 from ci_evals.adapters.github.api import GitHub
@@ -23,8 +24,8 @@ async def ask(api, base="origin/main"):
         return await changed_files(hub, REPOSITORY, base, "d" * 40)
 
 
-async def test_it_is_of_the_branch_on_github(api):
-    """Under its name there; a renamed file is its old path too."""
+async def test_changed_files_include_old_paths_of_renamed_ones(api):
+    """Of the branch under its name on GitHub."""
     api.changes["main", "d" * 40] = [
         {"filename": "src/a.py"},
         {"filename": "new.md", "previous_filename": "old.md"},
@@ -34,13 +35,15 @@ async def test_it_is_of_the_branch_on_github(api):
     assert await ask(api, "topic/1") == set()
 
 
-@pytest.mark.parametrize(
+REFUSALS = [
+    (Answer(s, {"message": "No"}), f"GitHub answered {s}") for s in (401, 403, 404, 409, 422, 500, 503)
+]
+
+
+@each_row(
     ("answer", "why"),
     [
-        *(
-            (Answer(s, {"message": "No"}), f"GitHub answered {s}")
-            for s in (401, 403, 404, 409, 422, 500, 503)
-        ),
+        *REFUSALS,
         (Answer(200, {"files": [{"filename": str(n)} for n in range(300)]}), "300 changed files"),
         (Answer(200, {"files": [{}]}), "a changed file without its name"),
         (Answer(200, []), "GitHub lists no files"),
@@ -48,8 +51,9 @@ async def test_it_is_of_the_branch_on_github(api):
         (HANG_UP, "cannot be reached"),
     ],
 )
-async def test_what_it_does_not_list_is_an_error(api, answer, why):
+async def test_incomplete_or_refused_comparison_is_an_error(api, answer, why):
     """Never an empty change."""
+    api.faults.clear()
     api.fail("/compare/", *[answer] * 9)
     with pytest.raises(GitHubError, match=why):
         await ask(api)

@@ -115,13 +115,13 @@ def label(value: object) -> str:
 
 
 @each_row(("event", "checkout", "pull", "trusted"), ROWS, ids=label)
-def test_trust_follows_whose_code_is_checked_out(event, checkout, pull, trusted):
+def test_checkout_is_trusted_by_event_and_commit(event, checkout, pull, trusted):
     """Every row of the table. What cannot be known is not trusted."""
     because = distrusted_because(event, checkout, pull)
     assert (because is None) is trusted, because
 
 
-def test_in_privileged_events_options_may_name_files_of_the_own_checkout():
+def test_options_of_privileged_events_name_files_of_the_own_checkout_only():
     """There the suites are anybody's, but what the workflow's author names lies in the base's own tree."""
     for event in sorted(UNTRUSTED_EVENTS):
         assert foreign_because(of_event(event), AT_EVENT) is None

@@ -91,41 +91,28 @@ async def llm_case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
             await llm.aclose()
 
 
-async def test_a_model_answers(llm_case):
-    """It has a name, sees system and text, and counts its tokens."""
+async def test_model_answers_from_system_and_text_with_tokens_and_schema(llm_case):
+    """If a schema is given the answer is JSON."""
     answer = await llm_case.llm.complete(Prompt("You are Ida", "Hello"))
     assert answer.text == "You are Ida: Hello"
     assert answer.input_tokens > 0
     assert answer.output_tokens > 0
     assert llm_case.llm.model
-
-
-async def test_a_model_takes_a_schema(llm_case):
-    """Where a schema is given the answer is JSON."""
     assert (await llm_case.llm.complete(Prompt("", "Judge", schema=SCHEMA))).text == "{}"
 
 
-async def test_a_model_answers_many_at_a_time(llm_case):
-    """Answers belong to their questions."""
+async def test_concurrent_answers_belong_to_their_questions(llm_case):
     prompts = [Prompt("s", str(number)) for number in range(12)]
     answers = await asyncio.gather(*(llm_case.llm.complete(prompt) for prompt in prompts))
     assert [answer.text for answer in answers] == [f"s: {number}" for number in range(12)]
 
 
-async def test_a_failing_model_raises_its_error(llm_case):
-    """A failure is an `LLMError`, and not one of the key."""
+async def test_failed_empty_and_refused_calls_raise_different_errors(llm_case):
+    """After an answer that cannot be used asking again may help."""
     with pytest.raises(LLMError) as caught:
         await llm_case.failing.complete(Prompt("", "Hello"))
     assert not isinstance(caught.value, LLMAccessError | LLMAnswerError)
-
-
-async def test_a_model_without_an_answer(llm_case):
-    """An answer that cannot be used has an error of its own, since asking again may help."""
     with pytest.raises(LLMAnswerError):
         await llm_case.mute.complete(Prompt("", "Hello"))
-
-
-async def test_a_model_that_refuses_the_key(llm_case):
-    """It has an error of its own."""
     with pytest.raises(LLMAccessError):
         await llm_case.locked.complete(Prompt("", "Hello"))

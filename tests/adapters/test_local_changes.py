@@ -14,15 +14,31 @@ def git(folder, *arguments):
     subprocess.run(["git", "-C", folder, *IDENTITY, *arguments], check=True, capture_output=True)
 
 
+def commit_all(folder, message, *, init=True):
+    if init:
+        git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", f"--message={message}")
+
+
 @pytest.fixture
 def repository(tmp_path):
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent/prompt.md").write_text("Be kind.")
     (tmp_path / ".gitignore").write_text("ignored\n")
-    git(tmp_path, "init", "--quiet")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "--quiet", "--message=1")
+    commit_all(tmp_path, "1")
     return tmp_path
+
+
+def install_programs(repository, folder, git_folder, *settings):
+    """Let settings of the checkout in the folder name a program, which leaves a file if it runs."""
+    program = repository / ".git/program"
+    program.write_text(f"#!/bin/sh\ntouch '{repository}/.git/ran'\ncat\n")
+    program.chmod(0o755)
+    (git_folder / "info/attributes").write_text("* filter=own\n")
+    for key in ("filter.own.clean", "filter.own.process", "core.fsmonitor", *settings):
+        git(folder, "config", key, str(program))
+    return program
 
 
 def has_changes(repository, folder="."):
@@ -34,7 +50,7 @@ def has_changes(repository, folder="."):
     ("file", "counts"),
     [("agent/prompt.md", True), ("new", True), ("ignored", False), ("out [1]/run/report.html", False)],
 )
-def test_a_changed_or_new_file_is_a_change(repository, folder, file, counts):
+def test_changed_or_new_file_is_a_change(repository, folder, file, counts):
     """Seen from any folder; what is ignored is none, nor is what the run writes."""
     assert has_changes(repository, folder) is False
     (repository / file).parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +58,7 @@ def test_a_changed_or_new_file_is_a_change(repository, folder, file, counts):
     assert has_changes(repository, folder) is counts
 
 
-def test_a_staged_change_is_one(repository):
+def test_staged_change_is_a_change(repository):
     """It is in no commit yet."""
     git(repository, "rm", "--quiet", "--cached", "agent/prompt.md")
     assert has_changes(repository)
@@ -50,12 +66,7 @@ def test_a_staged_change_is_one(repository):
 
 def test_no_program_of_the_repository_is_run(repository):
     """Settings of a repository name filters, hooks and monitors of its own."""
-    program = repository / ".git/program"
-    program.write_text(f"#!/bin/sh\ntouch '{repository}/.git/ran'\ncat\n")
-    program.chmod(0o755)
-    (repository / ".git/info/attributes").write_text("* filter=own\n")
-    for key in ("filter.own.clean", "filter.own.process", "filter.own.smudge", "core.fsmonitor"):
-        git(repository, "config", key, str(program))
+    program = install_programs(repository, repository, repository / ".git", "filter.own.smudge")
     git(repository, "config", "filter.own.required", "true")
     git(repository, "config", "core.hooksPath", str(program.parent))
     (repository / ".git/post-index-change").symlink_to(program)
@@ -69,9 +80,7 @@ def submodule(repository, tmp_path_factory):
     """The folder of a submodule of the repository."""
     origin = tmp_path_factory.mktemp("origin")
     (origin / "rules.md").write_text("Refund all.")
-    git(origin, "init", "--quiet")
-    git(origin, "add", ".")
-    git(origin, "commit", "--quiet", "--message=1")
+    commit_all(origin, "1")
     added = ("submodule", "--quiet", "add", str(origin), "agent/rules")
     git(repository, "-c", "protocol.file.allow=always", *added)
     git(repository, "commit", "--quiet", "--message=2")
@@ -79,43 +88,38 @@ def submodule(repository, tmp_path_factory):
 
 
 @pytest.mark.parametrize("file", ["rules.md", "new.md"])
-def test_a_changed_or_new_file_of_a_submodule_is_a_change(repository, submodule, file):
+def test_changed_or_new_file_of_a_submodule_is_a_change(repository, submodule, file):
     assert has_changes(repository) is False
     (submodule / file).write_text("Refund none.")
     assert has_changes(repository) is True
 
 
-def test_another_commit_of_a_submodule_is_a_change(repository, submodule):
+def test_new_commit_of_a_submodule_is_a_change(repository, submodule):
     git(submodule, "commit", "--quiet", "--allow-empty", "--message=2")
     assert has_changes(repository) is True
 
 
-def test_a_submodule_that_is_not_checked_out_has_no_changes(repository, submodule):
+def test_submodule_that_is_not_checked_out_has_no_changes(repository, submodule):
     git(repository, "submodule", "--quiet", "deinit", "--force", "--all")
     assert has_changes(repository) is False
 
 
 def test_no_program_of_a_submodule_is_run(repository, submodule):
     """It has settings of its own."""
-    program = repository / ".git/program"
-    program.write_text(f"#!/bin/sh\ntouch '{repository}/.git/ran'\ncat\n")
-    program.chmod(0o755)
-    (repository / ".git/modules/agent/rules/info/attributes").write_text("* filter=own\n")
-    for key in ("filter.own.clean", "filter.own.process", "core.fsmonitor"):
-        git(submodule, "config", key, str(program))
+    install_programs(repository, submodule, repository / ".git/modules/agent/rules")
     (submodule / "rules.md").write_text("Refund one.")  # as long as before
     assert has_changes(repository) is True
     assert not (repository / ".git/ran").exists()
 
 
-def test_a_submodule_that_names_another_folder_has_no_answer(repository, submodule):
+def test_submodule_with_a_foreign_worktree_is_an_error(repository, submodule):
     """It is asked neither instead of that folder nor for ever."""
     git(submodule, "config", "core.worktree", str(repository))
     with pytest.raises(GitError, match="cannot say what changed in"):
         has_changes(repository)
 
 
-def test_without_git_there_is_no_answer(tmp_path, repository):
+def test_missing_git_or_repository_is_an_error(tmp_path, repository):
     with pytest.raises(NoGitError):
         Checkout(repository, {"PATH": "/nowhere"})
     with pytest.raises(GitError):

@@ -24,7 +24,7 @@ BASE = "https://models.example/v1"
         ("claude 0123abcd", False),
     ],
 )
-def test_addresses(address, is_same):
+def test_service_is_identified_by_host_and_path_without_credentials(address, is_same):
     """Credentials make no other service of it, and neither they nor a path are shown."""
     service = Service.at(address)
     assert (service.digest == Service.at(BASE).digest) is is_same
@@ -33,6 +33,6 @@ def test_addresses(address, is_same):
 
 
 @pytest.mark.parametrize("address", [f"{BASE}?model=x", f"{BASE}?key=pass-word-77", f"{BASE}#x"])
-def test_what_is_not_known(address):
+def test_address_with_a_query_or_fragment_is_no_known_service(address):
     """A query may choose another model, and may hold a key: such a service is like no other."""
     assert Service.at(address) is None

@@ -15,27 +15,23 @@ from ci_evals.extension_registry import providers
 TABLE = Path(prices.__file__).with_name("prices.yaml")
 
 
-def written(folder, text, name="prices.yaml"):
+def write_prices(folder, text, name="prices.yaml"):
     """A file of prices with this text."""
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
 
-def test_the_default_models_have_prices():
+def test_default_models_have_prices_and_local_models_are_free():
     """Whoever names no model is told what the run cost: by the table, or by the provider itself."""
     priced = [row for row in providers().values() if not row.reports_cost]
     defaults = [name for row in priced for name in (row.judge, row.user, row.embeddings) if name]
     assert unpriced(defaults, prices.bundled()) == ()
-
-
-def test_local_models_are_free():
-    """Whatever the table says."""
     assert prices.bundled().price_of("local:minishlab/potion-base-8M") == Price(input=0, output=0)
 
 
-def test_the_bundled_table():
-    """It has a date, and no price of it is a slip: output costs more than input, and nothing is free."""
+def test_bundled_prices_are_dated_and_plausible():
+    """Output costs more than input, and nothing is free."""
     table = prices.bundled()
     assert table.as_of
     assert table.as_of >= date(2026, 11, 22)
@@ -52,7 +48,7 @@ WITHOUT_CACHED_INPUT = {"gpt-6.2-sol", "gemini-3.5-flash-lite"}
 """The models for which no published list has such a price."""
 
 
-def test_what_a_provider_kept_costs_less_than_other_input():
+def test_cached_input_is_cheaper_than_other_input():
     """For every model with a published price of it, the default judge among them."""
     table = prices.bundled()
     kept = {
@@ -66,20 +62,20 @@ def test_what_a_provider_kept_costs_less_than_other_input():
         assert 0.05 * table.models[name].input <= price <= 0.5 * table.models[name].input, name
 
 
-def test_every_vendors_prices_have_a_source():
+def test_prices_of_each_vendor_have_a_source():
     """A price that nobody can look up cannot be kept up to date."""
     parts = TABLE.read_text().partition("models:\n")[2].split("\n\n")
     assert len(parts) == 3
     assert all(re.search(r"# \w+.*: https://", part.splitlines()[0]) for part in parts)
 
 
-def test_a_file_stands_in_place_of_the_bundled_table(tmp_path):
+def test_price_file_replaces_the_bundled_table(tmp_path):
     """In YAML or JSON; the date may be left out."""
-    yaml = written(tmp_path, "# mine\nasOf: 2026-10-01\nmodels:\n  my-model: {input: 0, output: 2.5}\n")
+    yaml = write_prices(tmp_path, "# mine\nasOf: 2026-10-01\nmodels:\n  my-model: {input: 0, output: 2.5}\n")
     table = prices.read(yaml)
     assert (table.as_of, dict(table.models)) == (date(2026, 10, 1), {"my-model": Price(input=0, output=2.5)})
     text = json.dumps({"models": {"my-model": {"input": 1, "output": 2}}})
-    assert prices.read(written(tmp_path, text, "p.json")).as_of is None
+    assert prices.read(write_prices(tmp_path, text, "p.json")).as_of is None
 
 
 @pytest.mark.parametrize(
@@ -102,31 +98,23 @@ def test_a_file_stands_in_place_of_the_bundled_table(tmp_path):
         (b"\xff\xfe", "not UTF-8"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_table_of_prices(tmp_path, text, output):
-    """Is refused with the file, the place and what is wrong there."""
-    path = written(tmp_path, text)
+def test_invalid_price_file_is_rejected_with_the_place_of_the_fault(tmp_path, text, output):
+    path = write_prices(tmp_path, text)
     with pytest.raises(UsageError) as caught:
         prices.read(path)
     assert str(caught.value).startswith(path.as_posix())
     assert output in str(caught.value)
 
 
-def test_all_faults_are_told_at_once(tmp_path):
+def test_all_faults_of_a_price_file_are_reported_at_once(tmp_path):
     """And the form that is wanted."""
-    path = written(tmp_path, "models:\n  a: {input: -1, output: 2}\n  b: {inptu: 1, output: 2}\n")
+    path = write_prices(tmp_path, "models:\n  a: {input: -1, output: 2}\n  b: {inptu: 1, output: 2}\n")
     with pytest.raises(UsageError, match=r"(?s):2:14: .*:3:7: .*in US dollars per million tokens"):
         prices.read(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("nowhere.yaml", "cannot be read: No such file"),
-        (".", "the name of a price file ends in .json, .yaml, .yml"),
-        ("prices.txt", "the name of a price file ends in .json, .yaml, .yml"),
-    ],
-)
-def test_a_file_that_cannot_be_read(tmp_path, name, text):
-    """Is the user's mistake, not a bug."""
-    with pytest.raises(UsageError, match=re.escape(text)):
-        prices.read(tmp_path / name)
+def test_unreadable_price_file_is_rejected(tmp_path):
+    ending = "the name of a price file ends in .json, .yaml, .yml"
+    for name, text in {"nowhere.yaml": "cannot be read: No such file", ".": ending, "p.txt": ending}.items():
+        with pytest.raises(UsageError, match=re.escape(text)):
+            prices.read(tmp_path / name)

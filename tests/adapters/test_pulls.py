@@ -112,7 +112,7 @@ def add_similar_pulls(api: GitHubApi) -> None:
         pytest.param(after_run_of(branch=""), (), id="no branch"),
     ],
 )
-async def test_finished_run_belongs_to_open_pull_requests_of_its_commit_and_repository(api, known, expected):
+async def test_finished_run_belongs_to_open_pull_requests_of_its_commit(api, known, expected):
     add_similar_pulls(api)
     assert await pull_numbers(api, known, pushed=True) == expected
 

@@ -12,7 +12,7 @@ RULES = ("evals", "evals/**/*.yaml", "evals/**", "**/*.yaml")
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def suites(tmp_path, monkeypatch):
     """A folder with two suites, and one elsewhere."""
     monkeypatch.chdir(tmp_path)
     for file in ("evals/a.yaml", "evals/deep/b.yaml", "shared/c.yaml"):
@@ -21,33 +21,33 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def found(name):
+def suite_files(name):
     return [path.as_posix() for path in suite_paths.files(name)]
 
 
-def refused(name):
+def usage_error(name):
     with pytest.raises(UsageError) as caught:
-        found(name)
+        suite_files(name)
     return str(caught.value)
 
 
 SCHEMA = '{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}'
 
 
-def test_a_json_schema_among_suites_is_not_one(place):
+def test_json_schema_in_a_folder_of_suites_is_skipped(suites):
     """Editors want it there. A suite that names its schema, or looks like one, is still a suite."""
-    (place / "evals/ci-evals.schema.json").write_text(SCHEMA)
-    (place / "evals/c.json").write_text('{"$schema": "ci-evals.schema.json"}')
-    (place / "evals/d.json").write_text(SCHEMA.replace("}", ', "tests": []}'))
-    (place / "evals/e.json").write_text(SCHEMA + "x")
+    (suites / "evals/ci-evals.schema.json").write_text(SCHEMA)
+    (suites / "evals/c.json").write_text('{"$schema": "ci-evals.schema.json"}')
+    (suites / "evals/d.json").write_text(SCHEMA.replace("}", ', "tests": []}'))
+    (suites / "evals/e.json").write_text(SCHEMA + "x")
     expected = ["evals/a.yaml", "evals/c.json", "evals/d.json", "evals/deep/b.yaml", "evals/e.json"]
     assert [source.file for source in sources("evals")] == expected
 
 
 @pytest.mark.parametrize("name", ["schemas", "schemas/a.json", "schemas/*.json"])
-def test_a_json_schema_alone_is_an_error(place, name):
-    (place / "schemas").mkdir()
-    (place / "schemas/a.json").write_text(SCHEMA)
+def test_json_schema_alone_is_rejected(suites, name):
+    (suites / "schemas").mkdir()
+    (suites / "schemas/a.json").write_text(SCHEMA)
     with pytest.raises(UsageError, match=r"holds no suite: schemas/a\.json is a JSON Schema\."):
         sources(name)
 
@@ -65,46 +65,42 @@ def test_a_json_schema_alone_is_an_error(place, name):
         ("evals/copy.yaml", "a.yaml", []),
     ],
 )
-def test_links_are_followed_and_loops_end(place, rule, link, target, more):
-    """Each file is found once, under its own path if the folder has it."""
-    (place / link).symlink_to(target)
-    files = found(rule)
-    assert {os.path.realpath(file) for file in files} == {
-        os.path.realpath(file) for file in ("evals/a.yaml", "evals/deep/b.yaml", *more)
-    }
-    assert len(files) == 2 + len(more)
-    assert {"evals/a.yaml", "evals/deep/b.yaml", *more} == set(files)
+def test_symbolic_links_are_followed_and_each_file_is_found_once(suites, rule, link, target, more):
+    """Under its own path if the folder has it; loops end."""
+    (suites / link).symlink_to(target)
+    files, expected = suite_files(rule), {"evals/a.yaml", "evals/deep/b.yaml", *more}
+    assert {os.path.realpath(file) for file in files} == {os.path.realpath(file) for file in expected}
+    assert (len(files), set(files)) == (2 + len(more), expected)
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_loops_that_cross_end(place, rule):
+def test_crossing_loops_of_links_end(suites, rule):
     """Two folders that lead to each other, and each to itself."""
     for folder in ("evals", "shared"):
         for name in ("one", "two", "three"):
-            (place / folder / name).symlink_to("../shared" if name == "one" else "../evals")
-    assert len(found(rule)) == 3
+            (suites / folder / name).symlink_to("../shared" if name == "one" else "../evals")
+    assert len(suite_files(rule)) == 3
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("link", ["evals/d.yaml", "evals/deep/d.yaml", "evals/deep/some-suites"])
-def test_a_broken_link_is_refused_and_named(place, rule, link):
+def test_broken_link_among_suites_is_rejected_by_name(suites, rule, link):
     """A suite may be missing."""
-    (place / link).symlink_to("nowhere")
-    assert f"'{link}' is a broken link: a suite may be missing" in refused(rule)
+    (suites / link).symlink_to("nowhere")
+    assert f"'{link}' is a broken link: a suite may be missing" in usage_error(rule)
 
 
-@pytest.mark.parametrize("link", ["evals/data.csv", "evals/.#a.yaml", "evals/_old.yaml"])
-def test_a_broken_link_of_something_else_does_not_matter(place, link):
+def test_broken_link_of_no_suite_is_ignored(suites):
     """Data, an editor's lock, and what a folder leaves out anyway."""
-    (place / link).symlink_to("nowhere")
-    assert len(found("evals")) == 2
+    for link in ("evals/data.csv", "evals/.#a.yaml", "evals/_old.yaml"):
+        (suites / link).symlink_to("nowhere")
+    assert len(suite_files("evals")) == 2
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_irregular_file_is_refused_by_name(place, rule):
-    """Likewise."""
-    os.mkfifo(place / "evals/pipe.yaml")
-    assert "'evals/pipe.yaml' is not a regular file" in refused(rule)
+def test_irregular_file_is_rejected_by_name(suites, rule):
+    os.mkfifo(suites / "evals/pipe.yaml")
+    assert "'evals/pipe.yaml' is not a regular file" in usage_error(rule)
 
 
 @pytest.mark.parametrize(
@@ -119,21 +115,21 @@ def test_irregular_file_is_refused_by_name(place, rule):
         ("evals/*", ["evals/a.yaml"]),
     ],
 )
-def test_globs_match_as_in_a_shell(place, pattern, files):
+def test_globs_match_as_in_a_shell(suites, pattern, files):
     """With `**` for any folders; what is hidden is matched only by name."""
-    (place / ".hidden").mkdir()
-    (place / ".hidden/x.yaml").touch()
-    assert found(pattern) == files
-    absolute = str(place / pattern.removeprefix("./"))
-    assert found(absolute) == [f"{place}/{file}" for file in files]
+    (suites / ".hidden").mkdir()
+    (suites / ".hidden/x.yaml").touch()
+    assert suite_files(pattern) == files
+    absolute = str(suites / pattern.removeprefix("./"))
+    assert suite_files(absolute) == [f"{suites}/{file}" for file in files]
 
 
-def test_a_folder_without_end_is_refused(place):
+def test_folder_with_endless_paths_through_links_is_rejected(suites):
     """Links can make more paths than anybody waits for."""
-    folder = place / "evals"
+    folder = suites / "evals"
     for number in range(40):
         (folder / str(number)).mkdir()
         (folder / "a").symlink_to(str(number))
         (folder / "b").symlink_to(str(number))
         folder = folder / str(number)
-    assert "in more than 100 ways" in refused("evals")
+    assert "in more than 100 ways" in usage_error("evals")

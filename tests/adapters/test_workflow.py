@@ -10,7 +10,7 @@ from ci_evals.adapters.github import workflow
 from ci_evals.domain.errors import UsageError
 
 
-def outputs(text: str) -> dict[str, str]:
+def read_outputs(text: str) -> dict[str, str]:
     """What the runner takes out of an outputs file with heredocs."""
     found, lines = {}, iter(text.split("\n"))
     for line in lines:
@@ -26,29 +26,25 @@ def outputs(text: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("value", ["", "true", "92.5", "a=b", "two\nlines", "x<<EOF\nEOF", "EOF", "ünï"])
-def test_an_output_comes_back_as_it_was_written(tmp_path, value):
-    """Empty, with line ends, with something like a heredoc in it."""
-    path = tmp_path / "output"
-    workflow.write_outputs(path, {"passed": value, "score": "1"})
-    workflow.write_outputs(path, {"later": "x"})
-    assert outputs(path.read_text()) == {"passed": value, "score": "1", "later": "x"}
+VALUES = ["", "true", "92.5", "a=b", "two\nlines", "x<<EOF\nEOF", "EOF", "ünï"]
 
 
-def test_delimiters_cannot_be_guessed(tmp_path):
+def test_output_is_read_back_as_written(tmp_path):
+    """Empty, with line ends, with something like a heredoc in it; a lone surrogate becomes U+FFFD."""
+    for number, (value, expected) in enumerate([*zip(VALUES, VALUES, strict=True), ("\ud83d", "\ufffd")]):
+        path = tmp_path / str(number)
+        workflow.write_outputs(path, {"passed": value, "score": "1"})
+        workflow.write_outputs(path, {"later": "x"})
+        assert read_outputs(path.read_text()) == {"passed": expected, "score": "1", "later": "x"}
+
+
+def test_output_delimiters_cannot_be_guessed(tmp_path):
     """A value that knew the delimiter could set other outputs."""
     path = tmp_path / "output"
     workflow.write_outputs(path, {"a": "1", "b": "2"})
     delimiters = re.findall(r"<<(\S+)", path.read_text())
     assert len(set(delimiters)) == 2
     assert all(len(delimiter) > 32 for delimiter in delimiters)
-
-
-def test_half_a_character_does_not_lose_the_outputs(tmp_path):
-    """All outputs are written, the half as U+FFFD."""
-    path = tmp_path / "output"
-    workflow.write_outputs(path, {"a": "\ud83d", "b": "2"})
-    assert outputs(path.read_text()) == {"a": "\ufffd", "b": "2"}
 
 
 def test_summary_is_appended(tmp_path):
@@ -59,7 +55,7 @@ def test_summary_is_appended(tmp_path):
     assert path.read_text() == "# Another step\n## One ü \ufffd\n"
 
 
-def test_the_room_of_a_summary_is_what_is_left_of_the_budget(tmp_path):
+def test_summary_room_is_what_is_left_of_the_runners_limit(tmp_path):
     """Over its limit the runner drops the whole summary, the part of other commands too."""
     path = tmp_path / "summary"
     assert workflow.summary_room(path) == workflow.SUMMARY_BYTES == 900 * 1024
@@ -69,13 +65,12 @@ def test_the_room_of_a_summary_is_what_is_left_of_the_budget(tmp_path):
     assert workflow.summary_room(path) < 0
 
 
-def test_files_that_cannot_be_written_are_named(tmp_path):
-    """With the reason."""
+def test_unwritable_output_file_is_named_with_the_reason(tmp_path):
     with pytest.raises(UsageError, match=r"cannot write '.*missing/file': No such file"):
         workflow.write_outputs(tmp_path / "missing/file", {"a": "1"})
 
 
-def test_masks_cover_each_line_of_a_secret():
+def test_each_line_of_a_secret_is_masked():
     """The runner looks at its log line by line; blank lines would mask everything."""
     assert workflow.mask_lines(["{\n  secret-one\n}", "100% sure", "", " "]) == [
         "::add-mask::100%25 sure",
@@ -85,8 +80,7 @@ def test_masks_cover_each_line_of_a_secret():
 
 
 @given(st.text())
-def test_escaped_text_stays_within_its_command(text):
-    """One line, and the runner's own unescaping gives back the text."""
+def test_escaped_text_is_one_line_and_can_be_unescaped(text):
     escaped = workflow.escape_data(text)
     assert not re.search(r"[\r\n]", escaped)
     assert escaped.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%") == text

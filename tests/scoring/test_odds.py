@@ -73,7 +73,7 @@ def test_run_without_scores_has_no_odds():
     assert odds_of(build.results(build.suite_result("S", broken)), [check("min-score", 80)]) is None
 
 
-def test_odds_of_a_minimum_score_fall_with_its_distance_below_the_recorded_score():
+def test_odds_fall_with_the_distance_of_a_minimum_score_below_the_score():
     """At the recorded score it is a coin toss; no score lies outside 0 to 100."""
     assert odds(MIXED, "min-score", MIXED.score) == pytest.approx(0.5, abs=0.05)
     falling = [odds(MIXED, "min-score", floor) for floor in (95, 91, 88, 85, 80, 70)]
