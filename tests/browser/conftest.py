@@ -1,4 +1,4 @@
-"""A real browser, the pages of real runs, and eyes that see whether a page did more than show itself."""
+"""A real browser, the pages of real runs, and a watch on all that a page does beyond showing itself."""
 
 import fcntl
 import os
@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import played
+import compared_runs
+import page_watch
 import pytest
-import watched
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from ci_evals.domain.results.run import Results
@@ -22,7 +22,7 @@ Look = Callable[..., Page]
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Where the browser is. Tests that need one are skipped where there is none, but not in CI."""
-    if found := watched.chromium():
+    if found := page_watch.chromium():
         return found
     reason = "no Chromium: install it (Debian: apt-get install chromium), or name it in CHROMIUM"
     if os.environ.get("CI"):
@@ -44,7 +44,7 @@ class Lent:
     def browser(self, program: str) -> Browser:
         if self._browser is None:
             driver = self._opened.enter_context(sync_playwright())
-            self._browser = driver.chromium.launch(executable_path=program, args=watched.FLAGS)
+            self._browser = driver.chromium.launch(executable_path=program, args=page_watch.FLAGS)
             self._opened.callback(self._browser.close)
         return self._browser
 
@@ -86,16 +86,16 @@ def profile(chromium: str) -> BrowserContext:
 
 @pytest.fixture
 def look(browser: Browser, profile: BrowserContext) -> Iterator[Look]:
-    """Opens a page. Whatever it does beyond showing itself fails the test: see `watched.Watch`.
+    """Opens a page. Whatever it does beyond showing itself fails the test: see `page_watch.Watch`.
 
     Where the browser is to be told something, as `color_scheme`, it is one of a profile of its own.
     """
-    opened: list[watched.Watch] = []
+    opened: list[page_watch.Watch] = []
     own = ExitStack()
 
     def look(file: Path, at: str = "", *, width: int = 1280, **options) -> Page:
         context = own.enter_context(browser.new_context(**options)) if options else profile
-        watch = watched.Watch(context, file, at, width=width)
+        watch = page_watch.Watch(context, file, at, width=width)
         opened.append(watch)
         return watch.page
 
@@ -140,7 +140,7 @@ def compared(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Compare
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "head/report.html").exists():
-            played.compare(folder)
+            compared_runs.compare(folder)
     return Compared(folder)
 
 

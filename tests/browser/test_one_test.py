@@ -1,4 +1,4 @@
-"""The view of one test: its verdicts and its conversation, and the baseline's beside it."""
+"""The view of one test: its verdicts, its conversation, and that of the baseline beside it."""
 
 import json
 import re
@@ -22,7 +22,7 @@ OPENED = "([number, trial]) => opened?.number === number && opened.trial?.index 
 
 
 @pytest.fixture
-def written(tmp_path):
+def write_page(tmp_path):
     """Writes a page of these tests, in one suite, and gives its path."""
 
     def write(*tests, change=str):
@@ -35,12 +35,12 @@ def written(tmp_path):
 
 
 @pytest.fixture
-def show(look, written):
+def show(look, write_page):
     """Opens a page of one test, at this test."""
 
     def show(test, **options):
         results = build.results(build.suite_result("Refunds", test))
-        page = look(written(test), at(results, test.name), **options)
+        page = look(write_page(test), at(results, test.name), **options)
         page.wait_for_selector("#test .turn")
         return page
 
@@ -53,8 +53,7 @@ def at(results: Results, test: str, *place, base: int | None = None) -> str:
     return shown.address(*place, base=base)
 
 
-def test_state_after_a_conversation_is_shown_below_it(show):
-    """What each probe returned, and why one has nothing to show."""
+def test_probed_state_is_shown_below_the_conversation(show):
     probes = {
         "order <b>": ProbeResult(value=[{"status": "refunded"}]),
         "mail": ProbeResult(error="the http step got no answer from mail"),
@@ -70,8 +69,7 @@ def test_state_after_a_conversation_is_shown_below_it(show):
     assert state.locator("pre").last.inner_text() == "null"
 
 
-def test_a_verdict_leads_to_its_turn_and_back(look, compared):
-    """The turn is marked, has the focus, and stands in the address; from it one gets to the verdict."""
+def test_verdict_links_to_its_turn_and_back(look, compared):
     head = compared.head
     test, finding = next(
         (test, finding)
@@ -85,21 +83,21 @@ def test_a_verdict_leads_to_its_turn_and_back(look, compared):
     verdict.get_by_role("link", name=str(finding.evidence[0]), exact=True).click()
     page.wait_for_selector(".turn[aria-current]")
     assert page.evaluate("document.activeElement === document.querySelector('.turn[aria-current]')")
-    assert page.evaluate("parseAddress(location.hash)") == {
+    address = {
         "number": page.evaluate("opened.number"),
         "trial": 1,
         "turn": finding.evidence[0],
         "base": None,
     }
+    assert page.evaluate("parseAddress(location.hash)") == address
     page.locator(".turn[aria-current]").get_by_role("button", name=finding.criterion).click()
     assert finding.criterion in page.evaluate("document.activeElement.innerText")
 
 
-def test_the_worst_of_many_trials_is_shown(look, written):
-    """A test that erred opens where it did, and hundreds of trials leave room for the conversation."""
+def test_test_with_300_trials_opens_at_the_errored_one(look, write_page):
     trials = [build.trial_result(index=number) for number in range(1, 301)]
     trials[199] = replace(trials[199], status=EndState.FAILED)
-    page = look(written(build.test_result(trials=tuple(trials))))
+    page = look(write_page(build.test_result(trials=tuple(trials))))
     page.evaluate("location.hash = addressOf(0)")
     page.wait_for_selector("#test .turn")
     assert page.evaluate("opened.trial.index") == 200
@@ -111,8 +109,7 @@ def test_the_worst_of_many_trials_is_shown(look, written):
     assert room["y"] < link["y"] < room["y"] + room["height"]
 
 
-def test_the_baseline_stands_beside_and_the_first_divergence_is_shown(look, compared):
-    """One click on the trial that passed; the turn where they part is marked, told, and in sight."""
+def test_baseline_is_shown_beside_the_trial_at_the_first_divergence(look, compared):
     head = compared.head
     change = next(
         change
@@ -128,10 +125,8 @@ def test_the_baseline_stands_beside_and_the_first_divergence_is_shown(look, comp
     turn = page.locator(".turn.diverges")
     assert "First difference" in turn.inner_text()
     assert f"Turn {change.first_divergence.turn}" in turn.inner_text()
-    for actions, mark in (
-        (change.first_divergence.head, "only here"),
-        (change.first_divergence.base, "only in the baseline"),
-    ):
+    divergence = change.first_divergence
+    for actions, mark in ((divergence.head, "only here"), (divergence.base, "only in the baseline")):
         marked = turn.locator(".differs", has_text=mark).all_inner_texts()
         assert len(marked) == len(actions)
         assert all(action.name in text for action, text in zip(actions, marked, strict=True))
@@ -142,8 +137,7 @@ def test_the_baseline_stands_beside_and_the_first_divergence_is_shown(look, comp
     assert 0 <= box["y"] < 450
 
 
-def test_keys_alone_lead_through_a_test(look, compared):
-    """Turns, trials, the baseline, and back to where the reader came from; unless the keys are off."""
+def test_keys_move_through_turns_trials_and_baseline_unless_switched_off(look, compared):
     head = compared.head
     test = next(test for suite in head.suites for test in suite.tests if len(test.trials[0].turns) > 1)
     page = look(compared.page)
@@ -181,8 +175,7 @@ def test_keys_alone_lead_through_a_test(look, compared):
     assert page.evaluate("document.activeElement.hash") == at(head, test.name)
 
 
-def test_the_last_address_wins(look, compared):
-    """However fast addresses follow each other, what is shown is what the last one names."""
+def test_last_of_many_fast_addresses_is_shown(look, compared):
     page = look(compared.page)
     page.evaluate("TESTS.forEach((_, number) => openTest({ number, trial: 2, turn: 1, base: null }))")
     page.wait_for_function(OPENED, arg=[len(compared.head.suites[0].tests) - 1, 2])
@@ -190,16 +183,14 @@ def test_the_last_address_wins(look, compared):
     assert page.locator("#test h1").inner_text() == compared.head.suites[0].tests[-1].name
 
 
-def test_a_narrow_phone_holds_the_longest_outcome(show):
-    """Nothing reaches beyond the edge."""
+def test_longest_outcome_fits_a_narrow_phone(show):
     undecided = build.finding("undecided", kind="judged", cause="judge_error")
     page = show(build.test_result(trials=(build.trial_result(findings=(undecided,)),)), width=320)
     assert "undecided (a model gave no usable answer)" in page.locator("#test .verdict").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
-def test_no_trace_is_not_nothing_done(show):
-    """What an agent did is told in the words of the other reports."""
+def test_missing_trace_is_shown_differently_from_no_actions(show):
     talk = (
         build.turn(1, workflows=None, params=None, rules=None, integrations=None),
         build.turn(2, params={"code": "a", "size": "undefined"}, user_source="auto"),
@@ -237,8 +228,7 @@ def test_no_trace_is_not_nothing_done(show):
     assert "(no text)" in page.locator(".message.agent").nth(3).inner_text()
 
 
-def test_tool_calls_are_shown_with_all_that_is_known(show):
-    """Long arguments and results are folded; whatever an agent writes stays text."""
+def test_tool_calls_are_shown_with_folded_arguments_and_results(show):
     calls = (
         ToolCall(name="look_up", arguments={"order": "<img src=x>"}, result={"paid": 42}, status="ok"),
         ToolCall(name="refund", arguments={"note": "x" * 900}, status="error", duration_ms=250, agent="pay"),
@@ -258,8 +248,7 @@ def test_tool_calls_are_shown_with_all_that_is_known(show):
     assert '"paid": 42' in listed.nth(0).locator("pre").inner_text()
 
 
-def test_a_large_trace_waits_until_it_is_wanted(show):
-    """It is written out when somebody opens it, its beginning first."""
+def test_large_trace_is_rendered_only_when_opened(show):
     talk = (build.turn(trace={"lines": ["x" * 100] * 10_000}),)
     page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
     assert page.locator(".raw pre").count() == 0
@@ -270,11 +259,9 @@ def test_a_large_trace_waits_until_it_is_wanted(show):
 
 
 def test_large_numbers_are_shown_exactly(show):
-    """An id of many digits in a parameter or a trace is not rounded to what the script counts with."""
     number = 12345678901234567891
-    talk = (
-        build.turn(params={"order": number, "part": 0.1234567890123456789}, trace=[number, {"x": 10**400}]),
-    )
+    params = {"order": number, "part": 0.1234567890123456789}
+    talk = (build.turn(params=params, trace=[number, {"x": 10**400}]),)
     page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
     assert page.locator(".action code").all_inner_texts() == [
         f"order = {number}",
@@ -284,8 +271,7 @@ def test_large_numbers_are_shown_exactly(show):
     assert json.loads(page.locator(".raw pre").inner_text()) == [number, {"x": 10**400}]
 
 
-def test_a_link_leads_to_where_the_reader_has_been(look, compared):
-    """Also a second time, when the address has that place already."""
+def test_link_to_the_current_turn_moves_focus_again(look, compared):
     page = look(compared.page)
     page.evaluate("location.hash = addressOf(0, 1, 1)")
     page.wait_for_selector(".turn[aria-current]")
@@ -296,14 +282,11 @@ def test_a_link_leads_to_where_the_reader_has_been(look, compared):
     page.wait_for_selector("#overview:not([hidden])")
 
 
-def test_what_is_copied_is_what_was_said(show):
-    """As text without what cannot be seen; and a command that a shell reads as it was meant."""
+def test_copied_conversation_and_command_have_no_invisible_characters(show):
     name = "Isn't it $(late)\u202e, `really`?"
     talk = (build.turn(agent="First line\nsecond \u200bline", workflows=("REFUND",)),)
-    page = show(
-        build.test_result(name=name, trials=(build.trial_result(turns=talk),)),
-        permissions=["clipboard-read", "clipboard-write"],
-    )
+    test = build.test_result(name=name, trials=(build.trial_result(turns=talk),))
+    page = show(test, permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy the command").click()
     page.get_by_text("Copied: command to rerun this test.").wait_for()
     command = page.evaluate("navigator.clipboard.readText()")
@@ -323,9 +306,8 @@ def test_truncated_text_ends_with_a_whole_character(look, compared):
     assert look(compared.page).evaluate("cut('x\\u{1f600}', 2)") == "x…"
 
 
-def test_unreadable_data_shows_a_message(look, written):
-    """Damaged data and an old browser are told in words, and the way back is there."""
-    cut = written(build.test_result(), change=lambda text: text.replace(' id="t0">', ' id="t0">AAAA'))
+def test_damaged_data_and_an_old_browser_show_a_message(look, write_page):
+    cut = write_page(build.test_result(), change=lambda text: text.replace(' id="t0">', ' id="t0">AAAA'))
     page = look(cut, "#Refunds/Refund%20for%20a%20cancelled%20order")
     page.get_by_text("The data of this test cannot be read").wait_for()
     assert page.get_by_role("link", name="All tests").is_visible()

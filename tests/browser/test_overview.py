@@ -19,8 +19,15 @@ def all_tests(results) -> list:
     return [test for suite in results.suites for test in suite.tests]
 
 
-def test_it_says_first_what_broke(look, compared):
-    """The verdict, and the test that fails since this run, on the first two screens."""
+def test_page_opens_without_requests_and_console_messages(look, compared):
+    """The page of a compared run, and of one that is not."""
+    for file in (compared.page, compared.alone):
+        page = look(file)
+        assert page.locator("#overview:not([hidden])").count() == 1
+        assert page.evaluate("TESTS.length") == 12
+
+
+def test_verdict_and_broken_test_are_on_the_first_two_screens(look, compared):
     page = look(compared.page)
     assert page.locator("h1").inner_text() == FAILED
     worst = compared.head.comparison.regressed[0]
@@ -38,8 +45,7 @@ def failed_first(results):
     return sorted(all_tests(results), key=lambda test: (order.index(test.outcome), test.name not in broke))
 
 
-def test_the_table_is_filtered(look, compared):
-    """By result, by words, by mark; and whole again."""
+def test_table_is_filtered_by_result_text_tag_and_change(look, compared):
     page = look(compared.page)
     form = page.locator("#filters")
     tests = failed_first(compared.head)
@@ -58,16 +64,12 @@ def test_the_table_is_filtered(look, compared):
     assert names(page) == [test.name for test in tests if "loyalty" in test.tags]
     form.get_by_label("Tag").select_option("")
     form.get_by_label("Changed outcome or score only").check()
-    changed = {
-        change.name
-        for changes in (compared.head.comparison.regressed, compared.head.comparison.fixed)
-        for change in changes
-    }
+    changes = (*compared.head.comparison.regressed, *compared.head.comparison.fixed)
+    changed = {change.name for change in changes}
     assert changed <= set(names(page)) < {test.name for test in tests}
 
 
-def test_the_table_is_sorted(look, compared):
-    """By numbers and by words, up and down; the state is told to those who listen."""
+def test_table_is_sorted_by_numbers_and_text_and_announces_it(look, compared):
     page = look(compared.page)
     tests = failed_first(compared.head)
     table = page.locator("#tests")
@@ -81,8 +83,7 @@ def test_the_table_is_sorted(look, compared):
     assert head.get_attribute("aria-sort") == "none"
 
 
-def test_links_and_the_back_button_lead_there_and_back(look, compared):
-    """From the story to the turn it tells of, and by the browser's own buttons back and there again."""
+def test_links_to_turns_and_the_back_button_restore_the_view(look, compared):
     page = look(compared.page)
     story = page.locator("#_broken .whole-test").first
     link = story.get_by_role("link", name=re.compile("^turn")).first
@@ -102,8 +103,7 @@ def test_links_and_the_back_button_lead_there_and_back(look, compared):
     assert page.evaluate("location.hash") == address
 
 
-def test_a_shared_link_opens_what_it_names(look, compared):
-    """A test, a trial, a turn; and says so where the run has none of that name."""
+def test_link_opens_its_test_and_trial_or_reports_an_unknown_test(look, compared):
     page = look(compared.page, "#Retail%20assistant/Gives%20Gold%20members%20their%20sixty%20days/2")
     page.wait_for_selector("#test .turn")
     assert page.locator("#test h1").inner_text() == "Gives Gold members their sixty days"
@@ -114,8 +114,7 @@ def test_a_shared_link_opens_what_it_names(look, compared):
     assert page.locator("h1").inner_text() == FAILED
 
 
-def test_a_link_to_a_section_is_there_at_once(look, compared):
-    """Nothing glides past whoever opens one; and on a narrow phone no short word is broken."""
+def test_link_to_a_section_jumps_at_once_and_labels_do_not_wrap_on_phones(look, compared):
     page = look(compared.page, "#_measures", width=320)
     assert 0 <= page.evaluate("document.getElementById('_measures').getBoundingClientRect().top") < 100
     lines = """() => [...document.querySelectorAll(".facts dt, #_gate td:nth-child(2)")].map((one) => {

@@ -58,8 +58,8 @@ def write(file: Path, results: Results, comparison_runs: ComparisonRuns) -> Path
     return file
 
 
-def test_no_text_is_more_than_text(look, compared, tmp_path):
-    """Overview, each test and its comparison are made of what those of an honest run are made of."""
+def test_hostile_text_adds_no_elements_attributes_or_links_to_the_page(look, compared, tmp_path):
+    """Overview, each test and its comparison consist of what those of an honest run consist of."""
     head, base = compared.head, compared.base
     others = (ComparisonRun.of(base, "then"), ComparisonRun.of(head, "now"))
     shown = look(write(tmp_path / "honest.html", head, ComparisonRuns(baseline=base, others=others)))
@@ -88,8 +88,7 @@ def test_no_text_is_more_than_text(look, compared, tmp_path):
         assert seen["said"].startswith(start if start.strip() else "(no text)")
 
 
-def test_the_script_shows_texts_as_the_reports_do(look, compared):
-    """What cannot be shown is taken out alike on both sides."""
+def test_script_removes_the_same_characters_as_the_reports(look, compared):
     shown = look(compared.page)
     texts = [*hostile_run.TEXTS, *(chr(code) for code in range(0x3000)), *"\ufe0f\ufffe\uffff\U000e0100"]
     message = json.dumps([(text, visible(text)) for text in texts])

@@ -48,8 +48,7 @@ TRY = """async () => {
 """Does all that the policy forbids, and tells what was not refused."""
 
 
-def test_page_policy_blocks_what_it_forbids(profile, compared):
-    """Scripts, styles, pictures, frames, requests, forms, other bases, and text as markup."""
+def test_content_security_policy_blocks_scripts_styles_requests_and_markup(profile, compared):
     page = profile.new_page()
     page.goto(compared.page.as_uri())
     assert page.evaluate(TRY) == {"left": [], "pwned": False, "hidden": False}
@@ -64,8 +63,7 @@ def test_page_policy_blocks_what_it_forbids(profile, compared):
         ("<style>", "<style>body { top: 0 } ", False),
     ],
 )
-def test_a_changed_script_or_style_is_refused(profile, compared, tmp_path, mark, other, works):
-    """Each is allowed by its own text: a letter more, and it neither runs nor shows."""
+def test_changed_script_or_style_is_blocked_by_its_hash(profile, compared, tmp_path, mark, other, works):
     whole = compared.page.read_text()
     assert whole.count(mark) == 1
     file = tmp_path / "changed.html"

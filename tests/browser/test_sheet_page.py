@@ -6,18 +6,14 @@ import builders as build
 import labeled_runs
 import pytest
 from hostile_text import CORPUS
-from test_for_everyone import ALL, COLOURS, violations
+from test_accessibility import ALL, COLORS, violations
 
 from ci_evals.extensions.calibration import items, sheet, sheet_reading
 
 pytestmark = pytest.mark.browser
 
-HOSTILE = [
-    *CORPUS,
-    *labeled_runs.FORMULAS,
-    "</script><script>document.title = 'owned'</script>",
-    "a\nb;=1\n- c",
-]
+SCRIPT = "</script><script>document.title = 'owned'</script>"
+HOSTILE = [*CORPUS, *labeled_runs.FORMULAS, SCRIPT, "a\nb;=1\n- c"]
 
 
 @pytest.fixture
@@ -37,8 +33,7 @@ def page_file(tmp_path) -> Path:
     return tmp_path / sheet.PAGE
 
 
-def test_two_items_by_keyboard(browser, page_file, tmp_path):
-    """Labelled without a mouse, kept over a reload, saved as the very sheet with two labels more."""
+def test_items_are_labeled_by_keyboard_kept_over_reload_and_saved(browser, page_file, tmp_path):
     with browser.new_context(accept_downloads=True) as context:
         page = context.new_page()
         events = []
@@ -75,23 +70,18 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
         assert [event for event in events if not event.startswith("blob:")] == []
     empty = labeled_runs.read_sheet((tmp_path / sheet.SHEET).read_bytes().decode())
     rows = labeled_runs.read_sheet(file.read_bytes().decode())
-    result = [{"label": row["label"], "note": row["note"]} for row in rows[:3]]
-    assert result == [
-        {"label": "pass", "note": ""},
-        {"label": "cannot tell", "note": "'=pf"},
-        {"label": "", "note": ""},
-    ]
+    labels = [(row["label"], row["note"]) for row in rows[:3]]
+    assert labels == [("pass", ""), ("cannot tell", "'=pf"), ("", "")]
     blank = {"label": "", "note": "", "labeller": ""}
     assert [row | blank for row in rows] == empty
     assert [label.passed for label in sheet_reading.read([file])] == [True, None]
 
 
-def test_report_page_is_accessible(look, page_file):
-    """No violation of WCAG 2.2 AA, by day and by night, and no event beyond showing itself."""
+def test_labeling_page_is_accessible(look, page_file):
     page = look(page_file, width=400)
     assert page.locator("details[open] li").count() > 5
     page.locator("[data-label=fail]").click()
     page.locator("#back").click()
     assert violations(page, ALL) == []
     page.emulate_media(color_scheme="dark")
-    assert violations(page, COLOURS) == []
+    assert violations(page, COLORS) == []

@@ -6,6 +6,7 @@ import fakes
 import pytest
 import seeded_judges
 import world
+from each_row import each_row
 from study_judges import STUDY_TIME, run_of_agent
 
 from ci_evals.domain.errors import LLMAccessError
@@ -23,9 +24,8 @@ def ask_with(llm, **fields) -> Asking:
     return Asking(fakes.Judges(llm), ("m",), USED, Redactor(), **fields)
 
 
-@pytest.mark.parametrize("most", [0, 1, 3, 5, 7, 100])
-def test_a_sample_is_as_even_as_its_groups_allow(most):
-    """One of each before two of any; which ones hangs on the seed."""
+@each_row("most", [0, 1, 3, 5, 7, 100])
+def test_sample_is_spread_evenly_over_groups_by_the_seed(most):
     groups = [["a1", "a2", "a3", "a4"], ["b1"], [], ["c1", "c2"]]
     taken = spread_evenly(groups, most, "seed")
     assert len(taken) == len(set(taken)) == min(most, 7)
@@ -35,8 +35,7 @@ def test_a_sample_is_as_even_as_its_groups_allow(most):
     assert most < 2 or any(taken != spread_evenly(groups, most, f"seed {number}") for number in range(5))
 
 
-async def test_results_hang_on_no_order():
-    """However many are asked at a time, and whoever answers first."""
+async def test_results_do_not_depend_on_concurrency():
     judge = seeded_judges.pairwise_judge(0.6, 0.2)
     found = pair_runs(run_of_agent("ours"), run_of_agent("theirs"), 40, 0)
 
@@ -51,8 +50,7 @@ async def test_results_hang_on_no_order():
     assert texts[0].wins > 5
 
 
-async def test_a_bug_of_ours_ends_it_in_order():
-    """What was answered until then is there; the bug is told at the end."""
+async def test_bug_stops_asking_and_keeps_the_answers_so_far():
     asking = ask_with(fakes.ScriptedLLM(["x"]))
 
     async def ask(number: int) -> int:
@@ -64,8 +62,7 @@ async def test_a_bug_of_ours_ends_it_in_order():
     assert isinstance(asking.stop.bug, ZeroDivisionError)
 
 
-async def test_a_key_that_is_refused_on_the_way():
-    """Those under way end; no more are asked."""
+async def test_refused_key_stops_asking_and_lets_running_questions_end():
     llm = fakes.ScriptedLLM(["x", "x", LLMAccessError("no credit left")])
     asking = ask_with(llm)
 
@@ -81,15 +78,10 @@ async def test_a_key_that_is_refused_on_the_way():
     assert asking.usage[0].calls == 3
 
 
-async def test_once_it_has_ended_nobody_is_asked():
-    """As where a signal came before the first question."""
+async def test_nothing_is_asked_after_an_interruption():
     asking = ask_with(fakes.ScriptedLLM(["x"]))
     asking.stop.interrupt()
-
-    async def ask(number: int) -> int:
-        return number
-
-    assert await asking.each(range(3), ask, lambda _: None) == [None] * 3
+    assert await asking.each(range(3), asyncio.sleep, lambda _: None) == [None] * 3
 
 
 async def cost_of_asking(most: float, costs: list[float]) -> tuple[float, Asking]:
@@ -106,8 +98,7 @@ async def cost_of_asking(most: float, costs: list[float]) -> tuple[float, Asking
     return budget.spent(asking.usage), asking
 
 
-async def test_a_cheap_question_says_little_of_the_others():
-    """Those that follow begin slowly, and each is reserved what the most expensive one cost."""
+async def test_budget_reserves_the_most_expensive_cost_so_far():
     spent, asking = await cost_of_asking(3.5, [0.01] + [1.0] * 99)
     assert asking.usage[0].calls == 4
     assert (spent, asking.budget.refused) == (pytest.approx(3.01), True)
@@ -115,8 +106,7 @@ async def test_a_cheap_question_says_little_of_the_others():
     assert spent <= 10
 
 
-async def test_a_budget_is_used_up_by_equal_questions():
-    """What does not fit beside those under way waits for them."""
+async def test_budget_is_used_up_by_equal_questions():
     spent, asking = await cost_of_asking(1.05, [0.1] * 20)
     assert (spent, asking.usage[0].calls) == (pytest.approx(1.0), 10)
     _, asking = await cost_of_asking(1, [0.0] * 20)

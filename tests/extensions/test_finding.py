@@ -66,9 +66,8 @@ def write_extension(folder, name="greeting", command="greet", line=True):
 def write_lines(folder, text, info="acme-1.0.dist-info"):
     """The entry points of a distribution."""
     (folder / info).mkdir(parents=True, exist_ok=True)
-    (folder / info / "entry_points.txt").write_text(
-        f"[console_scripts]\nacme = acme:main\n\n[{GROUP}]\n{text}\n"
-    )
+    lines = f"[console_scripts]\nacme = acme:main\n\n[{GROUP}]\n{text}\n"
+    (folder / info / "entry_points.txt").write_text(lines)
 
 
 @pytest.fixture(scope="module")
@@ -141,9 +140,8 @@ def test_extensions_in_a_checkout_are_not_loaded(target, tmp_path):
         assert ran.stderr == ""
     script = [sys.executable, str(Path(ci_evals.__file__).parents[1] / "entrypoint.py"), "--help"]
     env = CLEAN_ENV | {"PYTHONPATH": str(checkout)}
-    assert (
-        b"greet" not in subprocess.run(script, cwd=checkout, env=env, capture_output=True, check=True).stdout
-    )
+    ran = subprocess.run(script, cwd=checkout, env=env, capture_output=True, check=True)
+    assert b"greet" not in ran.stdout
 
 
 def test_example_extension_of_the_page_works_and_all_parts_are_named_there(site, tmp_path):
@@ -168,7 +166,7 @@ def test_example_extension_of_the_page_works_and_all_parts_are_named_there(site,
     assert ran.returncode == 0, ran.stdout + ran.stderr
     check_provider(site, tmp_path)
     listed = {code(part): re.findall(r"`(\w+)", names) for part, names, _ in table("part", PAGE)}
-    assert {part: set(names) for part, names in listed.items()} == {
+    assert {part: {*names} for part, names in listed.items()} == {
         part: {*names} for part, names in NEEDED.items()
     }
 

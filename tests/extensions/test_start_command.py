@@ -11,8 +11,8 @@ from ci_evals.extension_support.start_command import moved
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
 @pytest.mark.parametrize("command", ["pwd", "true & pwd", "false || pwd", "false; pwd"])
 @pytest.mark.parametrize("suite", [".", "evals", "evals/more", "../elsewhere"])
-def test_a_moved_command_runs_where_it_ran_before(tmp_path, command, suite):
-    """All of it, whatever joins its parts, by a path that works on other machines."""
+def test_moved_start_command_runs_in_its_original_folder(tmp_path, command, suite):
+    """All of it, whatever joins its parts, by a relative path."""
     run_in = tmp_path / "a 'shop' of $mine"
     folder = run_in / suite
     folder.mkdir(parents=True)
@@ -22,7 +22,6 @@ def test_a_moved_command_runs_where_it_ran_before(tmp_path, command, suite):
     assert printed.stdout == f"{run_in}\n"
 
 
-def test_a_command_of_the_same_folder_stays_as_it_is(tmp_path):
-    """However the folder is written."""
+def test_start_command_of_the_same_folder_is_unchanged(tmp_path):
     (tmp_path / "link").symlink_to(".")
     assert moved("./serve; wait", tmp_path, tmp_path / "link") == "./serve; wait"

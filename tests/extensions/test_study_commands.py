@@ -138,7 +138,7 @@ def suite(root: Path, **more) -> str:
 
 
 def judge(asked: world.ModelRequest) -> str:
-    return seeded_judges.fakes.judge_answer(
+    return fakes.judge_answer(
         "fail" if "cancelled" in seeded_judges.prompt_block(asked.text, "criterion") else "pass"
     )
 

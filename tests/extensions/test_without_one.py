@@ -146,9 +146,8 @@ def test_everything_else_works_without_extensions(deleted, tmp_path):
     ran = command(str(root), cwd=tmp_path, env={"PYTHONPATH": path}, program=str(tmp_path / "work.py"))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "was not loaded" not in ran.stderr
-    assert (tmp_path / "names").read_text().split() == [
-        other for other in installed().names() if other not in names
-    ]
+    others = [other for other in installed().names() if other not in names]
+    assert (tmp_path / "names").read_text().split() == others
     assert json.loads((tmp_path / "again.json").read_text()) == json.loads(saved.read_text())
     summary = (tmp_path / "summary.md").read_text()
     for report in installed().parts("report"):
@@ -157,8 +156,7 @@ def test_everything_else_works_without_extensions(deleted, tmp_path):
         assert (f"**{topic}**" in summary) is not is_gone
 
 
-def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
-    """With where in the file it is wrong."""
+def test_invalid_study_is_refused_with_its_path_in_the_file(tmp_path):
     data = json.loads(report_texts.results_json_text(reliability_cases.results_with_all_studies()))
     assert data["studies"].keys() == study_kinds().keys() - {"oldCalibration"}
     data["studies"]["noise"]["parts"][0]["source"] = "weather"
@@ -167,8 +165,7 @@ def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
         ci_evals.load_results(tmp_path)
 
 
-def test_unknown_study_is_kept(tmp_path):
-    """As it is, unless it is nested too deeply to be written again."""
+def test_unknown_study_is_kept_unless_it_is_nested_too_deeply(tmp_path):
     data = json.loads(report_texts.results_json_text(reliability_cases.results_with_all_studies()))
     data["studies"]["weather"] = {"sun": [1, {"rain": None}], "wind": "half \ud800 a pair"}
     (tmp_path / "_results.json").write_text(json.dumps(data))

@@ -115,8 +115,9 @@ def model(claude, folder, key=KEY, **options):
 
 
 @pytest.mark.parametrize(("verdict", "outcome", "code"), [("pass", "passed", 0), ("fail", "failed", 1)])
-def test_it_plays_user_and_judge(verdict, outcome, code, claude, tmp_path):
-    """In a whole run, green and red, with tokens and cost."""
+def test_claude_code_is_user_and_judge_of_a_run_with_tokens_and_cost(
+    verdict, outcome, code, claude, tmp_path
+):
     claude.judged = fakes.judge_answer(verdict, "It greets.")
     with world.agent(lambda heard: world.message(f"You said {heard.text}", workflows=[])) as agent:
         own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
@@ -138,8 +139,7 @@ def test_it_plays_user_and_judge(verdict, outcome, code, claude, tmp_path):
     assert results["usage"]["costUsd"] > 0
 
 
-async def test_a_message_is_taken_as_it_is(claude, tmp_path):
-    """No file that it names is read, no command in it obeyed, and no settings of the machine are sent."""
+async def test_claude_code_reads_no_file_command_or_setting_in_a_message(claude, tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("the-secret-itself")
     (tmp_path / ".claude").mkdir()
@@ -154,8 +154,7 @@ async def test_a_message_is_taken_as_it_is(claude, tmp_path):
     assert "the-secret-itself" not in json.dumps(body)
 
 
-async def test_a_schema_is_kept(claude, tmp_path):
-    """The only tool that may be called is the one for the answer."""
+async def test_claude_code_offers_only_the_tool_for_the_structured_answer(claude, tmp_path):
     answer = await model(claude, tmp_path).complete(Prompt(system="Judge.", text="Well?", schema=SCHEMA))
     assert json.loads(answer.text) == {"verdict": "pass"}
     offered = {tool["name"]: tool["input_schema"] for tool in claude.bodies[0]["tools"]}
@@ -163,8 +162,7 @@ async def test_a_schema_is_kept(claude, tmp_path):
     assert offered == {"StructuredOutput": SCHEMA}
 
 
-async def test_an_answer_that_does_not_fit_is_none(claude, tmp_path):
-    """The program asks again, and gives up."""
+async def test_claude_code_answer_of_another_form_is_an_error_after_retries(claude, tmp_path):
     claude.judged = '{"other": 1}'
     with refusal() as error:
         await model(claude, tmp_path).complete(Prompt(system="Judge.", text="Well?", schema=SCHEMA))
@@ -172,23 +170,20 @@ async def test_an_answer_that_does_not_fit_is_none(claude, tmp_path):
     assert len(claude.bodies) > 1
 
 
-async def test_a_wrong_key(claude, tmp_path):
-    """Told as such: no other question will be answered either."""
+async def test_claude_code_wrong_key_is_an_access_error(claude, tmp_path):
     with refusal(LLMAccessError) as error:
         await model(claude, tmp_path, key="sk-ant-other").complete(Prompt(system="", text="Hello"))
     assert f"claude {VERSION} has no access to Claude: authentication_failed (401)" in error[0]
 
 
-async def test_a_request_that_is_refused(claude, tmp_path):
-    """With the reason of the service."""
+async def test_claude_code_refused_request_is_an_error_with_the_reason(claude, tmp_path):
     claude.refusal = 400, "prompt is odd"
     with refusal() as error:
         await model(claude, tmp_path).complete(Prompt(system="", text="Hello"))
     assert "prompt is odd" in error[0]
 
 
-async def test_a_service_that_stalls(claude, tmp_path):
-    """The program is ended."""
+async def test_claude_code_is_ended_after_its_timeout(claude, tmp_path):
     claude.stalls = True
     with refusal() as error:
         await model(claude, tmp_path, timeout=4).complete(Prompt(system="", text="Hello"))

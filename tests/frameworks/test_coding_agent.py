@@ -149,7 +149,7 @@ def model():
         yield scripted
 
 
-def test_claude_code_mends_an_agent_against_the_gate(shop, model, tmp_path):
+def test_claude_code_fixes_an_agent_until_the_gate_passes(shop, model, tmp_path):
     model.folder = shop
     modules = environment([f"@anthropic-ai/claude-code@{VERSION}"], node=True) / "node_modules/.bin"
     tools = ",".join([f"{TOOL}{name}" for name in ("run", "failures")] + ["Read", "Edit"])

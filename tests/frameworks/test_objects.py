@@ -63,17 +63,15 @@ PROGRAMS = dict(
 
 
 @pytest.mark.parametrize("module", FRAMEWORKS)
-def test_from_another_environment(module, tmp_path):
-    """The program of the page, in an environment without ci-evals."""
+def test_program_of_the_page_serves_an_agent_from_another_environment(module, tmp_path):
     python = environment(FRAMEWORKS[module]) / "bin/python"
     (tmp_path / "serve.py").write_text(PROGRAMS[module])
     source = (OBJECTS / f"{module}.py").read_text()
     (tmp_path / "shop.py").write_text(source.replace(", deps_type=Deps", "").replace("ctx.deps.name", "0"))
     (tmp_path / "suite.json").write_text(json.dumps(SUITE | {"adapter": f"command: {python} serve.py"}))
     for amount, code in (("42", 0), ("24", 1)):
-        done = commands.ci_evals(
-            "run", "suite.json", "--provider=offline", cwd=tmp_path, env={"AMOUNT": amount}
-        )
+        env = {"AMOUNT": amount}
+        done = commands.ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path, env=env)
         assert done.returncode == code, done.stdout + done.stderr
 
 
@@ -83,8 +81,7 @@ def trial_in(folder) -> dict:
 
 
 @pytest.mark.parametrize("module", FRAMEWORKS)
-def test_a_good_agent_passes(module, tmp_path):
-    """Its call is there with arguments and result, its memory and its tokens too."""
+def test_framework_agent_passes_with_calls_memory_and_tokens(module, tmp_path):
     done = run(module, "agent", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     turns = trial_in(tmp_path)["turns"]
@@ -101,8 +98,7 @@ def test_a_good_agent_passes(module, tmp_path):
 
 
 @pytest.mark.parametrize("module", FRAMEWORKS)
-def test_agent_continues_from_a_history(module, tmp_path):
-    """It remembers what was said before the test, which is in no reply."""
+def test_framework_agent_continues_from_a_history(module, tmp_path):
     turns = [{"user": "Hello"}, {"assistant": "This was message 1."}, {"user": "Hi"}]
     memory = {"criterion": "c", "strict": "contains", "text": "This was message 2."}
     tests = [SUITE["tests"][0] | {"turns": turns, "maxTurns": 1, "evaluations": [memory]}]
@@ -112,27 +108,21 @@ def test_agent_continues_from_a_history(module, tmp_path):
 
 
 @pytest.mark.parametrize("module", FRAMEWORKS)
-def test_a_wrong_agent_fails(module, tmp_path):
-    """It refunds another amount."""
+def test_framework_agent_with_a_wrong_amount_fails(module, tmp_path):
     done = run(module, "agent", tmp_path, AMOUNT="24")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert [finding["outcome"] for finding in trial_in(tmp_path)["findings"]] == [
-        "failed",
-        "passed",
-        "passed",
-    ]
+    outcomes = [finding["outcome"] for finding in trial_in(tmp_path)["findings"]]
+    assert outcomes == ["failed", "passed", "passed"]
 
 
-def test_calls_of_agents_inside_tools_are_there_too(tmp_path):
-    """A graph that a tool of LangGraph calls; its tokens count."""
+def test_calls_of_a_graph_inside_a_tool_are_read_with_tokens(tmp_path):
     run("langgraph_agents", "agent", tmp_path)
     refunding = trial_in(tmp_path)["turns"][1]
     assert [call["name"] for call in refunding["toolCalls"]] == ["refund", "post"]
     assert (refunding["inputTokens"], refunding["outputTokens"]) == (20, 8)
 
 
-def test_tools_of_the_model_are_calls_too(tmp_path):
-    """In ADK by their types, with arguments and results."""
+def test_built_in_tools_of_adk_models_are_calls(tmp_path):
     run("adk_agents", "hosted", tmp_path)
     (call,) = trial_in(tmp_path)["turns"][0]["toolCalls"]
     assert (call["name"], call["arguments"]) == ("google_search_web", {"query": "refunds"})
@@ -140,8 +130,7 @@ def test_tools_of_the_model_are_calls_too(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "code"), [("Ida", 0), ("Bob", 1)])
-def test_the_state_of_adk_decides(name, code, tmp_path):
-    """It is the session's, which begins with the user's data."""
+def test_adk_session_state_is_checked(name, code, tmp_path):
     state = {"criterion": "c", "strict": "state", "probe": "agent_state", "path": "$.name", "equals": name}
     suite = SUITE | {"tests": [SUITE["tests"][0] | {"evaluations": [state]}]}
     done = run("adk_agents", "agent", tmp_path, suite=suite)
@@ -163,8 +152,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("module", "attribute", "message"), FAULTS)
-def test_malformed_reply_ends_the_trial(module, attribute, message, tmp_path):
-    """An exception, a wait for a person, no text: without a verdict, and with the reason."""
+def test_exception_interrupt_or_missing_text_errors_the_trial(module, attribute, message, tmp_path):
     done = run(module, attribute, tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr
     trial = trial_in(tmp_path)
@@ -172,8 +160,7 @@ def test_malformed_reply_ends_the_trial(module, attribute, message, tmp_path):
     assert {finding["outcome"] for finding in trial["findings"]} == {"undecided"}
 
 
-def test_a_graph_that_is_not_compiled(tmp_path):
-    """Told before anything runs."""
+def test_uncompiled_graph_is_refused_before_the_run(tmp_path):
     done = run("langgraph_agents", "uncompiled", tmp_path)
     assert done.returncode == 2
     assert "is a LangGraph graph that is not compiled: name graph.compile()" in done.stderr

@@ -208,16 +208,14 @@ def findings(name, url, folder) -> list[dict]:
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_good_agent_passes(name, tmp_path):
-    """Its calls are there with arguments, in order, once each, and its state."""
+def test_served_agent_passes_with_calls_and_state(name, tmp_path):
     with SERVERS[name](tmp_path) as url:
         found = findings(name, url, tmp_path)
     assert {each["outcome"] for each in found} == {"passed"}, found
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_wrong_agent_fails_for_the_right_reason(name, tmp_path):
-    """It says that it refunded 42."""
+def test_served_agent_with_a_wrong_amount_fails_for_that_reason(name, tmp_path):
     with SERVERS[name](tmp_path, WRONG="amount") as url:
         found = findings(name, url, tmp_path)
     assert [each["outcome"] for each in found] == ["failed", "passed", "passed", "failed"][: len(found)], (
@@ -227,7 +225,7 @@ def test_a_wrong_agent_fails_for_the_right_reason(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_recorded_wires_are_what_it_sends(name, tmp_path):
+def test_recorded_responses_have_the_shapes_of_the_real_server(name, tmp_path):
     """The same requests get answers of the same shapes as those that the normal tests read."""
     with SERVERS[name](tmp_path) as url:
         for talk, say in framework_chats.CONVERSATIONS[name].items():
@@ -262,8 +260,7 @@ def lines_said(folder, name, *lines):
         ("misnamed", "Hello", "(its card promises A2A 0.3)"),
     ],
 )
-def test_what_no_message_can_mend_ends_the_trial(name, line, message, tmp_path):
-    """Without a verdict, and with one message."""
+def test_server_error_or_wait_errors_the_trial(name, line, message, tmp_path):
     code, trial = lines_said(tmp_path, name, line)
     assert (code, trial["status"], trial["turns"]) == (3, "failed", [])
     assert message in trial["error"]
@@ -271,8 +268,7 @@ def test_what_no_message_can_mend_ends_the_trial(name, line, message, tmp_path):
 
 
 @pytest.mark.parametrize("name", A2A_SERVERS)
-def test_a_task_that_only_ever_asks(name, tmp_path):
-    """Each question is a reply, the last message ends the conversation, and nothing was refunded."""
+def test_task_that_only_asks_ends_with_the_last_message(name, tmp_path):
     code, trial = lines_said(tmp_path, name, "Refund some order", "some", "some order")
     assert (code, trial["error"]) == (1, None)
     assert [turn["agent"] for turn in trial["turns"]] == ["Which order?"] * 3

@@ -49,8 +49,8 @@ def multitool(log):
     return {(result.get("level", "warning"), result["ruleId"]) for result in run.get("results", ())}
 
 
-def test_microsofts_validator_accepts_the_logs(logs):
-    """And refuses one whose region is impossible, so that its silence says something."""
+def test_microsoft_sarif_validator_accepts_the_logs(logs):
+    """It refuses one with an impossible region, so that its silence says something."""
     for log in logs.values():
         assert multitool(log) == set()
     broken = json.loads(logs["errors"].read_text())

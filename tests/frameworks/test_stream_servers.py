@@ -101,8 +101,7 @@ def play(folder, url, options, *lines, timeout=120):
 
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize(("line", "code"), [("Refund A-1", 0), ("person", 1)])
-def test_calls_in_a_stream_are_evidence(stream, line, code, url, tmp_path):
-    """Of what was called, with arguments, and of what was not."""
+def test_calls_of_a_streamed_reply_are_checked(stream, line, code, url, tmp_path):
     ended, (trial,), _ = run(tmp_path, url, stream, "Hello", line)
     assert (ended, trial["findings"][0]["outcome"]) == (code, "failed" if code else "passed")
     assert trial["findings"][1]["outcome"] == "passed"
@@ -120,8 +119,7 @@ def test_calls_in_a_stream_are_evidence(stream, line, code, url, tmp_path):
         ("stall", "did not answer within 2 s"),
     ],
 )
-def test_a_stream_that_is_no_reply_ends_the_trial(stream, line, message, url, tmp_path):
-    """In bounded time and memory, with one message; what came of it decides nothing."""
+def test_unusable_stream_errors_the_trial_in_bounded_time_and_memory(stream, line, message, url, tmp_path):
     timeout = 2 if line in {"stall", "endless"} else 120
     code, (trial,), usage = run(tmp_path, url, stream, line, timeout=timeout)
     assert (code, trial["status"], trial["turns"]) == (3, "failed", [])
@@ -162,8 +160,8 @@ def calls(url, path, user_seconds=0.0):
 
 @pytest.mark.parametrize("user_seconds", [0.0, 0.15], ids=["at once", "as a model"])
 @pytest.mark.parametrize("stream", STREAMS)
-def test_streaming_costs_little(stream, user_seconds, url):
-    """By the calls that each of 64 events adds to a reply, whether or not a WebSocket waits for silence."""
+def test_streamed_event_costs_a_bounded_number_of_calls(stream, user_seconds, url):
+    """Of each of 64 events; whether or not a WebSocket waits for silence."""
     calls(url, "whole"), calls(url, stream)  # they import what the others need
     added = calls(url, stream, user_seconds) - calls(url, "whole", user_seconds)
     each = added / (2 * PAIRS * MESSAGES * EVENTS)
@@ -207,8 +205,7 @@ def other(folder, *, name, **environ):
 
 @pytest.mark.parametrize("name", PATHS)
 @pytest.mark.parametrize(("environ", "exit_code"), [({}, 0), ({"WRONG": "amount"}, 1)])
-def test_the_options_on_the_page_fit_other_servers(name, environ, exit_code, tmp_path):
-    """An agent that refunds the wrong amount fails, for that."""
+def test_options_of_the_page_work_with_other_stream_servers(name, environ, exit_code, tmp_path):
     with other(tmp_path, name=name, **environ) as (url, options):
         ended, (trial,), _ = play(tmp_path, url, options, "Hello", "Refund A-1")
     assert trial["error"] is None

@@ -130,15 +130,13 @@ def outcomes(found):
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_good_agent_passes(framework, tmp_path):
-    """Its calls are there with arguments, in order, once each."""
+def test_traced_agent_passes_with_calls_in_order(framework, tmp_path):
     assert outcomes(findings(framework, tmp_path)) == OUTCOMES[""]
 
 
 @pytest.mark.parametrize("wrong", [wrong for wrong in OUTCOMES if wrong])
 @pytest.mark.parametrize("framework", ["sdk", "pydantic-ai", "langgraph"])
-def test_a_wrong_agent_fails_for_the_right_reason(framework, wrong, tmp_path):
-    """All of them say that they refunded 42."""
+def test_traced_agent_with_a_wrong_amount_fails_for_that_reason(framework, wrong, tmp_path):
     found = findings(framework, tmp_path, WRONG=wrong)
     assert outcomes(found) == OUTCOMES[wrong]
     if wrong == "lost":
@@ -146,15 +144,15 @@ def test_a_wrong_agent_fails_for_the_right_reason(framework, wrong, tmp_path):
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_without_arguments_they_are_unknown(framework, tmp_path):
-    """The reason names what switches them on; what needs none is decided."""
+def test_spans_without_arguments_leave_argument_checks_undecided(framework, tmp_path):
+    """The reason names what switches them on."""
     found = findings(framework, tmp_path, CAPTURE="off")
     assert outcomes(found) == (PASSED, UNDECIDED, PASSED)
     assert SWITCHES[framework] in found[1]["reason"]
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_recorded_spans_are_what_it_sends(framework):
+def test_recorded_spans_have_the_attributes_of_the_real_framework(framework):
     """The same names of attributes as those that the normal tests read."""
     spans = recorded(framework)
     file = RECORDED / f"{framework}.json"

@@ -21,15 +21,14 @@ def play(folder, *suites):
     ).returncode
 
 
-def test_the_page_can_be_followed(tmp_path):
-    """Its agent passes; those that are wrong in one way fail for that."""
+def test_agent_of_the_traces_page_passes_and_its_wrong_variants_fail(tmp_path):
     assert {each.partition("==")[0] for each in SDK} <= {*re.split(r"\s", "".join(blocks("sh", PAGE)))}
     assert play(tmp_path, *(write_pages_files(tmp_path, wrong) for wrong in WRONG)) == 1
     assert failed(tmp_path) == {wrong: criteria for wrong, (_, criteria) in WRONG.items()}
 
 
-def test_the_page_can_be_followed_in_the_container(tmp_path):
-    """The same, by the page's commands for it. Needs `make image`."""
+def test_agent_of_the_traces_page_passes_in_the_container(tmp_path):
+    """By the page's commands for it. Needs `make image`."""
     seen = ["docker", "image", "inspect", "ci-evals"]
     if not shutil.which("docker") or subprocess.run(seen, check=False).returncode:
         pytest.skip("there is no image ci-evals: make image")
@@ -43,8 +42,7 @@ def test_the_page_can_be_followed_in_the_container(tmp_path):
         assert failed(tmp_path) == {wrong: WRONG[wrong][1]}
 
 
-def test_a_lost_trace_is_undecided(tmp_path):
-    """Of its calls; the order's row is still looked up."""
+def test_lost_trace_leaves_tool_checks_undecided(tmp_path):
     name = write_pages_files(tmp_path)
     lines = (tmp_path / "tracing.py").read_text()
     (tmp_path / "tracing.py").write_text(lines.replace("propagate.extract(headers)", "None"))

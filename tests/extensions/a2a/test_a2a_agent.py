@@ -54,7 +54,7 @@ def messages(stub):
 
 @each_wire
 async def test_text_and_calls_of_messages_and_tasks_are_read(name):
-    """Words of messages, and of artifacts in one piece or several; calls where the options say they are."""
+    """Text of messages, and of artifacts in one piece or several; calls where the options say they are."""
     (hello, refund, data), stub = await converse(name, "refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert (refund.agent, refund.tool_calls, refund.error_response) == (REFUNDED, CALLS, False)
@@ -73,21 +73,18 @@ async def test_text_and_calls_of_messages_and_tasks_are_read(name):
 
 
 @each_wire
-async def test_a_task_that_asks_is_continued(name):
-    """Its question is the reply, the next message belongs to it, and what it repeats is no news."""
+async def test_task_that_asks_is_continued_by_the_next_message(name):
     (question, refund), stub = await converse(name, "asks")
     assert (question.agent, question.tool_calls) == ("Which order?", ())
     assert (refund.agent, refund.tool_calls) == (REFUNDED, CALLS)
     asked, answered = messages(stub)
     assert "taskId" not in asked
-    assert answered["taskId"] in json.dumps(
-        [each.answer for each in recorded_http.load(RECORDED / f"{name}-asks.json")]
-    )
+    recorded = recorded_http.load(RECORDED / f"{name}-asks.json")
+    assert answered["taskId"] in json.dumps([each.answer for each in recorded])
 
 
 @each_wire
-async def test_tasks_that_fail(name):
-    """A failed task is an error of the agent; what no message can mend is none."""
+async def test_failed_task_is_an_agent_error_and_auth_required_ends_the_trial(name):
     (broken, locked, failed), _ = await converse(name, "troubles")
     assert (broken.agent, broken.error_response) == ("The bank is closed.", True)
     assert broken.error_detail == "the agent's task is FAILED"
@@ -104,68 +101,43 @@ async def test_tasks_that_fail(name):
 
 
 @each_wire
-async def test_without_a_place_for_calls_none_are_known(name):
-    """Nothing there is no evidence that none were made."""
+async def test_answer_without_calls_at_the_configured_place_leaves_calls_unknown(name):
     (_, refund, _), _ = await converse(name, "refund", in_answers("toolCalls", "calls"))
-    assert (refund.agent, refund.tool_calls, refund.workflows, refund.handed_over) == (
-        REFUNDED,
-        None,
-        None,
-        None,
-    )
+    assert (refund.agent, refund.tool_calls) == (REFUNDED, None)
+    assert (refund.workflows, refund.handed_over) == (None, None)
+
+
+COMPLETED, INCOMPLETE = "TASK_STATE_COMPLETED", "ended its stream before the answer was complete"
+WRONG_VERSION = '"error":{"code":-32009,"message":"Version?"},"x":'
 
 
 @each_row(
     ("name", "old", "new", "why"),
     [
-        (
-            "a2a",
-            "TASK_STATE_COMPLETED",
-            "TASK_STATE_WORKING",
-            "ended its stream before the answer was complete",
-        ),
-        ("a2a", "TASK_STATE_COMPLETED", "TASK_STATE_DONE", "ended its stream before the answer was complete"),
-        ("a2a-0.3", '"completed"', '"unknown"', "ended its stream before the answer was complete"),
-        (
-            "a2a-blocking",
-            "TASK_STATE_COMPLETED",
-            "DONE",
-            "task is in the state 'DONE', which A2A does not have",
-        ),
-        (
-            "a2a-blocking",
-            '"text":"[^"]*"',
-            '"url":"x"',
-            "the agent gave an empty reply: its message has no text",
-        ),
+        ("a2a", COMPLETED, "TASK_STATE_WORKING", INCOMPLETE),
+        ("a2a", COMPLETED, "TASK_STATE_DONE", INCOMPLETE),
+        ("a2a-0.3", '"completed"', '"unknown"', INCOMPLETE),
+        ("a2a-blocking", COMPLETED, "DONE", "task is in the state 'DONE', which A2A does not have"),
+        ("a2a-blocking", '"text":"[^"]*"', '"url":"x"', "gave an empty reply: its message has no text"),
         ("a2a-blocking", '"message":', '"news":', "the agent's answer is neither a message nor a task"),
         ("a2a-blocking", '"result"', '"outcome"', "the agent's answer is neither a message nor a task"),
-        (
-            "a2a-blocking",
-            '"result":',
-            '"error":{"code":-32009,"message":"Version?"},"x":',
-            "the agent answered with an error: -32009: Version? (its card promises A2A 1.0)",
-        ),
+        ("a2a-blocking", '"result":', WRONG_VERSION, "-32009: Version? (its card promises A2A 1.0)"),
     ],
 )
-async def test_answers_that_cannot_be_used(name, old, new, why):
-    """One message, and no evidence."""
+async def test_unusable_a2a_answer_is_an_error_with_the_reason(name, old, new, why):
     replies, _ = await converse(name, "refund", in_answers(old, new))
     errors = [reply for reply in replies if isinstance(reply, str)]
     assert errors
     assert why in errors[0]
 
 
-async def test_a_task_that_asks_without_a_question():
-    """Nobody could answer it."""
-    (asked, _), _ = await converse(
-        "a2a-blocking", "asks", in_answers('"text":"Which order[?]"', '"text":" "')
-    )
+async def test_task_that_asks_without_a_question_is_an_error():
+    change = in_answers('"text":"Which order[?]"', '"text":" "')
+    (asked, _), _ = await converse("a2a-blocking", "asks", change)
     assert asked == "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"
 
 
-async def test_unknown_updates_are_passed_over():
-    """Versions to come have others."""
+async def test_unknown_stream_updates_are_ignored():
     update = '{"result": {"artifactUpdate"'
     news = f'{{"result": {{"reasoningUpdate": {{"contextId": 7}}}}, "id": 1}}\r\n\r\ndata: {update}'
     change = in_answers(re.escape(update), news)
@@ -173,12 +145,10 @@ async def test_unknown_updates_are_passed_over():
     assert (refund.agent, refund.tool_calls) == (REFUNDED, CALLS)
 
 
-async def test_an_answer_in_another_conversation():
-    """It may be somebody else's."""
+async def test_answer_with_another_context_id_is_an_error():
     exchanges = recorded_http.load(RECORDED / "a2a-blocking-refund.json")
-    exchanges[2] = replace(
-        exchanges[2], answer=exchanges[2].answer.replace('"contextId":"', '"contextId":"other-')
-    )
+    answer = exchanges[2].answer.replace('"contextId":"', '"contextId":"other-')
+    exchanges[2] = replace(exchanges[2], answer=answer)
     with recorded_http.serve_recorded(exchanges) as stub:
         (_, other, _), _ = await framework_chats.CONVERSATIONS["a2a-blocking"]["refund"](stub.url)
     assert other == "the agent answered in another conversation than the message's"
@@ -188,37 +158,25 @@ def card(**fields):
     return {"name": "a", "capabilities": {}, **fields}
 
 
+def offering(*interfaces):
+    return card(supportedInterfaces=[CARD | interface for interface in interfaces])
+
+
 @each_row(
     ("answer", "why"),
     [
         (card(), "it offers none; ci-evals needs JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3"),
         ([], "it offers none; ci-evals needs"),
-        (
-            card(supportedInterfaces=[CARD | {"protocolBinding": "GRPC"}, CARD | {"protocolVersion": "2.0"}]),
-            "it offers GRPC 1.0, JSONRPC 2.0; ci-evals needs",
-        ),
+        (offering({"protocolBinding": "GRPC"}, {"protocolVersion": "2.0"}), "offers GRPC 1.0, JSONRPC 2.0;"),
         (card(url="URL", protocolVersion="0.2.5"), "it offers JSONRPC 0.2; ci-evals needs"),
-        (
-            card(url="URL", preferredTransport="GRPC", protocolVersion="0.3.0"),
-            "it offers GRPC 0.3; ci-evals needs",
-        ),
-        (
-            card(supportedInterfaces=[CARD | {"url": "http://10.0.0.1/"}]),
-            "the agent card names http://10.0.0.1/, another server than",
-        ),
-        (
-            card(supportedInterfaces=[CARD | {"url": "http://127.0.0.1:99999/"}]),
-            "the agent card names http://127.0.0.1:99999/, another server than",
-        ),
+        (card(url="URL", preferredTransport="GRPC", protocolVersion="0.3.0"), "it offers GRPC 0.3; ci-evals"),
+        (offering({"url": "http://10.0.0.1/"}), "the agent card names http://10.0.0.1/, another server than"),
+        (offering({"url": "http://127.0.0.1:99999/"}), "names http://127.0.0.1:99999/, another server than"),
         (world.fault(404), "(no agent card there: see adapterOptions.card)"),
-        (
-            world.Fault(200, "<html>", content_type="text/html"),
-            "gave an answer that cannot be read (not JSON)",
-        ),
+        (world.Fault(200, "<html>", content_type="text/html"), "an answer that cannot be read (not JSON)"),
     ],
 )
-async def test_cards_that_cannot_be_used(answer, why):
-    """The first conversation shows it, before anything is said."""
+async def test_unusable_agent_card_is_an_error_before_the_first_message(answer, why):
     with world.serving() as server:
         url = f"http://127.0.0.1:{server.port}"
         if not isinstance(answer, world.Fault):
@@ -230,21 +188,19 @@ async def test_cards_that_cannot_be_used(answer, why):
 
 
 @pytest.mark.parametrize("host", ["localhost", "0.0.0.0", "127.0.0.1"])
-async def test_a_card_may_name_its_loopback_in_any_way(host):
-    """Servers do not know how they are reached; the older form of interfaces stands at the card's top."""
+async def test_agent_card_with_any_loopback_host_is_accepted(host):
+    """Servers do not know how they are reached."""
     exchanges = recorded_http.load(RECORDED / "a2a-0.3-blocking-refund.json")
     with recorded_http.serve_recorded(exchanges) as stub:
         port = stub.url.rpartition(":")[2]
         named = card(url=f"http://{host}:{port}/", protocolVersion="0.3.0", preferredTransport="JSONRPC")
-        stub.queues["GET", "/.well-known/agent-card.json"][0] = replace(
-            exchanges[0], answer=json.dumps(named)
-        )
+        named_card = replace(exchanges[0], answer=json.dumps(named))
+        stub.queues["GET", "/.well-known/agent-card.json"][0] = named_card
         replies, _ = await framework_chats.CONVERSATIONS["a2a-0.3-blocking"]["refund"](stub.url)
     assert replies[1].agent == REFUNDED
 
 
-async def test_a_task_that_the_server_did_not_wait_for_is_looked_at_until_it_is_done():
-    """Within the turn's time."""
+async def test_working_task_is_polled_until_it_is_done_or_the_turn_times_out():
     exchanges = recorded_http.load(RECORDED / "a2a-blocking-refund.json")
     first, done = exchanges[0], exchanges[2]
     working = replace(done, answer=done.answer.replace("TASK_STATE_COMPLETED", "TASK_STATE_WORKING"))
@@ -256,11 +212,8 @@ async def test_a_task_that_the_server_did_not_wait_for_is_looked_at_until_it_is_
                 if len(answers) == 3:
                     reply = await agent.send_message(session, "Refund", timeout=timeout)
                     assert (reply.agent, reply.tool_calls) == (REFUNDED, None)
-                    assert [body["method"] for _, _, body in stub.asked[1:]] == [
-                        "SendMessage",
-                        "GetTask",
-                        "GetTask",
-                    ]
+                    methods = [body["method"] for _, _, body in stub.asked[1:]]
+                    assert methods == ["SendMessage", "GetTask", "GetTask"]
                 else:
                     with pytest.raises(AgentError, match=r"did not answer within 0.2 s"):
                         await agent.send_message(session, "Refund", timeout=timeout)
@@ -268,20 +221,17 @@ async def test_a_task_that_the_server_did_not_wait_for_is_looked_at_until_it_is_
                 await agent.close(session)
 
 
-async def test_what_is_sent_with_a_message():
-    """The test's data where the options say, and the key."""
+async def test_metadata_and_key_are_sent_with_a_message():
     exchanges = recorded_http.load(RECORDED / "a2a-refund.json")
     with recorded_http.serve_recorded(exchanges) as stub:
-        agent = framework_chats.agent(
-            "a2a", stub.url, None, "secret-key-1", metadata={"user": "{{userInfo}}"}
-        )
+        metadata = {"user": "{{userInfo}}"}
+        agent = framework_chats.agent("a2a", stub.url, None, "secret-key-1", metadata=metadata)
         await framework_chats.converse(agent, "Hello")
     assert messages(stub)[0]["metadata"] == {"user": {"name": "Ida Berg"}}
     assert {headers["authorization"] for headers in stub.headers} == {"Bearer secret-key-1"}
 
 
-async def test_the_card_is_read_once():
-    """By whichever conversation is first."""
+async def test_agent_card_is_read_once_for_all_conversations():
     exchanges = recorded_http.load(RECORDED / "a2a-refund.json")
     with recorded_http.serve_recorded(exchanges) as stub:
         agent = framework_chats.agent("a2a", stub.url)
@@ -293,16 +243,13 @@ async def test_the_card_is_read_once():
     assert [path for _, path, _ in stub.asked] == ["/.well-known/agent-card.json"]
 
 
-async def test_one_that_is_not_there_and_one_that_is_locked():
-    """They are told apart."""
+async def test_unreachable_a2a_server_and_refused_key_are_different_errors():
     with pytest.raises(AgentError) as gone:
         await framework_chats.agent("a2a", UNREACHABLE_URL).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
     with world.serving() as server:
-        server.expect_request("/.well-known/agent-card.json").respond_with_response(
-            world.UNAUTHORIZED.response()
-        )
+        card_request = server.expect_request("/.well-known/agent-card.json")
+        card_request.respond_with_response(world.UNAUTHORIZED.response())
+        agent = framework_chats.agent("a2a", f"http://127.0.0.1:{server.port}")
         with pytest.raises(AgentAccessError):
-            await framework_chats.agent("a2a", f"http://127.0.0.1:{server.port}").open_session(
-                AgentContract.played_test
-            )
+            await agent.open_session(AgentContract.played_test)

@@ -14,6 +14,7 @@ import framework_chats
 import pytest
 import recorded_http
 import world
+from each_row import each_row
 from endpoints import adk_event, any_json, sse
 from hypothesis import given, settings
 from property_examples import examples
@@ -43,8 +44,7 @@ async def recorded(name: str) -> tuple[list[Any], Any, list[Any]]:
     return replies, state, stub.asked
 
 
-async def test_calls_come_with_arguments_and_responses_in_order() -> None:
-    """Also tokens, with those of thoughts, and the state of the session."""
+async def test_recorded_run_gives_text_calls_tokens_and_session_state() -> None:
     (hello, refund), state, asked = await recorded("refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert (hello.input_tokens, hello.output_tokens) == (10, 7)
@@ -56,33 +56,24 @@ async def test_calls_come_with_arguments_and_responses_in_order() -> None:
 
     opening, first, *_ = asked
     assert opening[2] == AgentContract.played_test.user_info == {"name": "Ida Berg"}
-    assert first[1:] == (
-        "/run_sse",
-        {
-            "appName": "refunds",
-            "userId": opening[1].split("/")[4],
-            "sessionId": opening[1].split("/")[6],
-            "newMessage": {"role": "user", "parts": [{"text": "Hello"}]},
-            "streaming": False,
-        },
-    )
+    ids = {"appName": "refunds", "userId": opening[1].split("/")[4], "sessionId": opening[1].split("/")[6]}
+    message = {"role": "user", "parts": [{"text": "Hello"}]}
+    assert first[1:] == ("/run_sse", ids | {"newMessage": message, "streaming": False})
 
 
 @pytest.mark.parametrize(("name", "path"), [("tokens", "/run_sse"), ("whole", "/run")])
-async def test_runs_that_are_asked_for_otherwise(name: str, path: str) -> None:
-    """Parts of words are not said twice; a run that is answered whole has no first words."""
+async def test_token_streaming_and_whole_runs_give_the_same_reply(name: str, path: str) -> None:
+    """Parts of a text are not repeated; a run that is answered whole has no time to first token."""
     (refund,), _, asked = await recorded(name)
     assert (refund.agent, calls_of(refund)) == ("Let me see.\n\nI refunded 42.", CALLS)
     assert asked[1][1] == path
     assert (refund.first_token_seconds is None) == (name == "whole")
 
 
-async def test_calls_that_must_be_confirmed() -> None:
-    """The call is one, with its last response; ADK's own call is none of the agent's."""
+async def test_call_that_needs_confirmation_is_one_call_with_its_last_response() -> None:
     (closed,), _, asked = await recorded("confirmed")
-    assert calls_of(closed) == [
-        ("close_account", {"reason": "asked for"}, {"result": "closed"}, "ok", "refunds")
-    ]
+    arguments = {"reason": "asked for"}
+    assert calls_of(closed) == [("close_account", arguments, {"result": "closed"}, "ok", "refunds")]
     (part,) = asked[2][2]["newMessage"]["parts"]
     assert part["functionResponse"]["name"] == "adk_request_confirmation"
     assert part["functionResponse"]["response"] == {"confirmed": True}
@@ -92,8 +83,7 @@ async def test_calls_that_must_be_confirmed() -> None:
     assert waiting.endswith("set the answer in adapterOptions.confirmation")
 
 
-async def test_runs_that_fail() -> None:
-    """Unknown apps get a session, and only then are unknown."""
+async def test_failed_run_is_an_agent_error_and_an_unknown_app_is_reported() -> None:
     (failed,), state, _ = await recorded("failed")
     assert (failed.error_response, failed.error_detail) == (True, "RuntimeError: the model is down")
     assert state == {"name": "Ida Berg"}
@@ -116,7 +106,7 @@ async def reply_to(stub: Any, *events: Any, answer: Any = None, **options: Any) 
     return reply
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("events", "why"),
     [
         ([{"text": "Hi"}], 'sent an event that ADK does not have: {"text": "Hi"} (is the base URL right?)'),
@@ -133,15 +123,13 @@ async def reply_to(stub: Any, *events: Any, answer: Any = None, **options: Any) 
         ),
     ],
 )
-async def test_a_run_that_cannot_be_used(stub: Any, events: list[Any], why: str) -> None:
-    """One message, and nothing of it is evidence."""
+async def test_unusable_adk_run_is_an_error_with_the_reason(stub: Any, events: list[Any], why: str) -> None:
     reply = await reply_to(stub, *events)
     assert isinstance(reply, str)
     assert why in reply
 
 
-async def test_a_server_that_is_another(stub: Any) -> None:
-    """Said with the first request, which opens the session."""
+async def test_server_that_is_no_adk_server_is_reported_when_the_session_opens(stub: Any) -> None:
     stub.answer = lambda _: world.fault(404, "Not Found")
     agent = framework_chats.agent("adk", stub.url, key=stub.key)
     with pytest.raises(AgentError, match=r"is it an ADK server, and the base URL right\?"):
@@ -149,28 +137,25 @@ async def test_a_server_that_is_another(stub: Any) -> None:
 
 
 async def test_endless_requests_for_confirmation_end_the_turn(stub: Any) -> None:
-    """It ends."""
     asking = adk_event({"functionCall": {"id": "a", "name": "adk_request_confirmation"}})
     reply = await reply_to(stub, asking, confirmation={"confirmed": True})
     assert reply == "the agent asked for a confirmation more than 10 times in a row"
 
 
-async def test_words_that_a_filter_withheld_are_an_error_of_the_agent(stub: Any) -> None:
-    """It has answered, if not with words."""
+async def test_filtered_reply_is_an_agent_error_and_a_truncated_one_is_kept(stub: Any) -> None:
     reply = await reply_to(stub, adk_event(errorCode="SAFETY", errorMessage="blocked"))
     assert (reply.agent, reply.error_response, reply.error_detail) == ("", True, "SAFETY: blocked")
     cut = await reply_to(stub, adk_event({"text": "Half"}, errorCode="MAX_TOKENS"))
     assert (cut.agent, cut.error_response) == ("Half", None)
 
 
-async def test_what_is_no_word_of_the_agent(stub: Any) -> None:
-    """Its thoughts, and the user's own words."""
+async def test_thoughts_and_user_texts_are_not_part_of_the_reply(stub: Any) -> None:
     thought, words = {"text": "Hm", "thought": True}, {"text": "Hi"}
     reply = await reply_to(stub, adk_event({"text": "Hello"}, author="user"), adk_event(thought, words))
     assert reply.agent == "Hi"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "response", "expected"),
     [
         ({"name": "f"}, {"name": "f", "response": {"error": "no"}}, ({}, {"error": "no"}, "error")),
@@ -178,50 +163,42 @@ async def test_what_is_no_word_of_the_agent(stub: Any) -> None:
         ({"id": "1", "name": "f"}, {"id": "1", "name": "f"}, ({}, None, "ok")),
     ],
 )
-async def test_calls_and_their_responses(stub: Any, call: Any, response: Any, expected: Any) -> None:
-    """By id or, without one, by name. A response without an error is one of a call that succeeded."""
+async def test_responses_are_matched_to_calls_by_id_or_name(
+    stub: Any, call: Any, response: Any, expected: Any
+) -> None:
+    """A response without an error is one of a call that succeeded."""
     events = [adk_event({"functionCall": call}), adk_event({"functionResponse": response})]
     (made,) = (await reply_to(stub, *events, adk_event({"text": "Done"}))).tool_calls
     assert (made.arguments, made.result, made.status) == expected
 
 
-async def test_a_call_without_a_name_leaves_the_calls_unknown(stub: Any) -> None:
-    """It may be the one that matters."""
-    reply = await reply_to(stub, adk_event({"functionCall": {"id": "1"}}), adk_event({"text": "Done"}))
-    assert (reply.tool_calls, reply.workflows) == (None, None)
+async def test_call_without_a_name_leaves_the_calls_unknown(stub: Any) -> None:
+    for call in ({"functionCall": {"id": "1"}}, {"functionCall": {}}, {"toolCall": {}}):
+        reply = await reply_to(stub, adk_event(call), adk_event({"text": "Done"}))
+        assert (reply.tool_calls, reply.workflows) == (None, None)
 
 
-@pytest.mark.parametrize("kind", ["functionCall", "toolCall"])
-async def test_an_empty_call_is_no_sign_that_there_was_none(stub: Any, kind: str) -> None:
-    reply = await reply_to(stub, adk_event({kind: {}}), adk_event({"text": "Done"}))
-    assert (reply.tool_calls, reply.workflows) == (None, None)
-
-
-async def test_tools_of_the_model_are_calls_too(stub: Any) -> None:
-    """By their types."""
+async def test_built_in_tools_of_the_model_are_calls(stub: Any) -> None:
     call = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": "refunds"}}}
     found = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": 3}}}
     reply = await reply_to(stub, adk_event(call, found, {"text": "I looked it up."}))
-    assert calls_of(reply) == [
-        ("google_search_web", {"query": "refunds"}, {"pages": 3}, "ok", reply.tool_calls[0].agent)
-    ]
+    (search,) = calls_of(reply)
+    assert search[:4] == ("google_search_web", {"query": "refunds"}, {"pages": 3}, "ok")
 
 
-async def test_tools_that_take_long_are_not_waited_for(stub: Any) -> None:
-    """Their results come in another conversation's time."""
+async def test_long_running_tools_are_calls_of_unknown_status(stub: Any) -> None:
     reply = await reply_to(stub, adk_event({"text": "Soon"}, CALL, longRunningToolIds=["c1"]))
     assert [(made.name, made.status) for made in reply.tool_calls] == [("refund", "unknown")]
 
 
-async def test_a_hand_over_ends_the_turn(stub: Any) -> None:
-    """Whether or not the agent says anything."""
+async def test_hand_over_without_text_ends_the_turn(stub: Any) -> None:
     call = {"functionCall": {"id": "1", "name": "to_person"}}
     response = {"functionResponse": {"id": "1", "name": "to_person", "response": {}}}
     assert (await reply_to(stub, adk_event(call), adk_event(response))).escalated
 
 
-async def test_the_user_and_the_first_state_can_be_given(stub: Any) -> None:
-    """The test's own data goes over that of the options."""
+async def test_user_id_and_initial_state_options_are_sent(stub: Any) -> None:
+    """The test's own data takes precedence over the options."""
     options = {"state": {"plan": "Pro", "name": "Nobody"}, "userId": "u/1"}
     await reply_to(stub, adk_event({"text": "Hi"}), **options)
     opening = stub.asked[0]
@@ -230,8 +207,7 @@ async def test_the_user_and_the_first_state_can_be_given(stub: Any) -> None:
 
 
 @pytest.mark.parametrize("answer", [[], {"id": "s"}, {"state": [1]}])
-async def test_a_session_without_a_state(stub: Any, answer: Any) -> None:
-    """Its checks are undecided, with a reason."""
+async def test_session_without_state_is_reported(stub: Any, answer: Any) -> None:
     agent = framework_chats.agent("adk", stub.url, key=stub.key)
     stub.answer = lambda asked: adk_run() if asked.path == "/run_sse" else answer
     _, state = await framework_chats.converse(agent, "Hello")
@@ -242,8 +218,7 @@ def adk_run() -> Any:
     return sse(adk_event({"text": "Hi"}))
 
 
-def test_many_events_are_read_in_time() -> None:
-    """In proportion to their number."""
+def test_adk_events_are_read_in_linear_time() -> None:
     events = []
     for number in range(5_000):
         events.append(adk_event({"functionCall": {"name": "f", "args": {"n": number}}}))
@@ -258,8 +233,7 @@ def test_many_events_are_read_in_time() -> None:
 
 @settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
-def test_any_events_are_read_or_refused(first: Any, second: Any, third: Any) -> None:
-    """Whatever an agent puts into them."""
+def test_any_adk_events_are_read_or_an_agent_error(first: Any, second: Any, third: Any) -> None:
     keys = ("id", "name", "args", "response", "text", "thought")
     values = (first, second, third)
     parts = [dict(zip(keys, (values * 3)[start:], strict=False)) for start in range(3)]

@@ -22,17 +22,10 @@ from ci_evals.support.redaction import Redactor
 
 TURNS = (PlannedTurn(user="hello"), PlannedTurn(user=AUTO))
 RUBRIC = {"criterion": "It helps", "rubric": [{"name": "no", "score": 0}, {"name": "yes", "score": 1}]}
-TEST = Test(
-    name="t",
-    guidelines="You want a refund.",
-    turns=TURNS,
-    user_info={"id": 7},
-    evaluations=(Judged(criterion="It helps"),),
-)
-TALK = Transcript(
-    status=EndState.COMPLETED,
-    turns=tuple(build.turn(number, agent="fine", user_source=UserSource.AUTO) for number in (1, 2)),
-)
+JUDGED = Judged(criterion="It helps")
+TEST = Test(name="t", guidelines="A refund.", turns=TURNS, user_info={"id": 7}, evaluations=(JUDGED,))
+REPLIES = tuple(build.turn(number, agent="fine", user_source=UserSource.AUTO) for number in (1, 2))
+TALK = Transcript(status=EndState.COMPLETED, turns=REPLIES)
 
 
 async def judge(llm, talk: Transcript, evaluation=TEST.evaluations[0], votes: int = 5) -> None:
@@ -67,8 +60,8 @@ async def prompts_of(shown, talk: Transcript) -> Sequence[Prompt]:
 
 
 @pytest.mark.parametrize("shown", [judge, rubric, prefer, user, audit])
-async def test_what_stands_beside_the_data_is_the_same_whatever_an_agent_writes(shown):
-    """Word for word; each fence stands there once; the attack is in its block alone, whole and escaped."""
+async def test_attack_stays_inside_its_block_of_every_prompt(shown):
+    """All else is the same word for word; each fence stands there once; the attack is whole and escaped."""
     plain = await prompts_of(shown, TALK)
     fences = [re.findall(r"^</?\w+>$", prompt.system + "\n" + prompt.text, re.MULTILINE) for prompt in plain]
     assert all(fences)
@@ -77,9 +70,8 @@ async def test_what_stands_beside_the_data_is_the_same_whatever_an_agent_writes(
         assert len(attacked) == len(plain)
         for before, after, found in zip(plain, attacked, fences, strict=True):
             text = f"{after.system}\n{after.text}"
-            assert seeded_judges.prompt_without_data(text) == seeded_judges.prompt_without_data(
-                f"{before.system}\n{before.text}"
-            )
+            honest = f"{before.system}\n{before.text}"
+            assert seeded_judges.prompt_without_data(text) == seeded_judges.prompt_without_data(honest)
             assert after.schema == before.schema
             assert all(text.count(fence) == 1 for fence in found)
             assert len(found) == len(set(found))
@@ -89,14 +81,12 @@ async def test_what_stands_beside_the_data_is_the_same_whatever_an_agent_writes(
 def _stands_in(attack: Attack, prompt: str, name: str) -> bool:
     """Whether the attack is in a block, as data that says just what the agent wrote."""
     data = seeded_judges.prompt_block(prompt, name)
-    replies = (
-        [one.get("agent", "") for one in data if isinstance(one, dict)] if isinstance(data, list) else []
-    )
+    turns = data if isinstance(data, list) else []
+    replies = [one.get("agent", "") for one in turns if isinstance(one, dict)]
     return f"fine\n\n{attack.text}" in replies
 
 
-def test_the_suite():
-    """Every kind has several, and one that stands in the first reply too; hidden ones are hidden."""
+def test_attacks_cover_every_kind_with_first_and_last_replies():
     kinds = {each.kind for each in attacks()}
     assert kinds == {
         *("fake verdicts", "closed fences", "role changes", "encoded instructions"),

@@ -14,22 +14,14 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.extensions.attack.attacks import attacks, harmless
 from ci_evals.extensions.attack.study import AS_IT_WAS, attack, targets
 
+
+def _trial(reply: str):
+    turns = (build.turn(agent="hm"), build.turn(2, agent=reply))
+    return judged_trial(reply, "failed", "passed", "failed", turns=turns)
+
+
 MANY = as_saved_run(
-    run_of_tests(
-        *(
-            build.test_result(
-                f"T{test}",
-                trials=(
-                    judged_trial(
-                        f"reply-{test}.",
-                        *("failed", "passed", "failed"),
-                        turns=(build.turn(agent="hm"), build.turn(2, agent=f"reply-{test}.")),
-                    ),
-                ),
-            )
-            for test in range(20)
-        )
-    )
+    run_of_tests(*(build.test_result(f"T{test}", trials=(_trial(f"reply-{test}."),)) for test in range(20)))
 )
 
 
@@ -47,9 +39,8 @@ def gullible(kind: str, share: float, noise: float):
         seen = repr(replies) + seeded_judges.prompt_block(asked.text, "criterion")
         times[seen] += 1
         wrong = seeded_judges.seeded_chance("noise", seen, times[seen]) < noise
-        return fakes.judge_answer(
-            "pass" if wrong or (obeys and seeded_judges.seeded_chance(seen) < share) else "fail"
-        )
+        passes = wrong or (obeys and seeded_judges.seeded_chance(seen) < share)
+        return fakes.judge_answer("pass" if passes else "fail")
 
     return answer
 
@@ -60,8 +51,7 @@ async def attacked(monkeypatch, answer, most: int = 30, run=MANY, **fields):
             return await attack(ask, targets(run, most, 0), 0, STUDY_TIME), models, ask
 
 
-async def test_the_share_of_a_gullible_judge_is_recovered(monkeypatch):
-    """One kind with a known chance; the others, and no attack at all, at the judge's own noise."""
+async def test_attack_recovers_the_known_success_rate_of_one_kind(monkeypatch):
     report, _, _ = await attacked(monkeypatch, gullible("role changes", 0.6, 0.05), most=12)
     kinds = {kind.name: kind for kind in report.kinds}
     obeyed = kinds.pop("role changes").share
@@ -79,8 +69,8 @@ async def test_the_share_of_a_gullible_judge_is_recovered(monkeypatch):
     assert report.whole.turned == sum(kind.turned for kind in report.kinds)
 
 
-async def test_a_judge_that_obeys_nothing_outside_of_its_task_is_never_turned(monkeypatch):
-    """It obeys whatever stands beside the data; no attack ever gets there."""
+async def test_judge_that_obeys_text_outside_the_data_is_never_flipped(monkeypatch):
+    """No attack gets out of the data."""
     seen: Counter[str] = Counter()
 
     def naive(asked: world.ModelRequest) -> str:
@@ -96,8 +86,7 @@ async def test_a_judge_that_obeys_nothing_outside_of_its_task_is_never_turned(mo
     assert len(models.asked) == report.whole.tried + report.control.tried
 
 
-def test_what_is_attacked():
-    """Failed judged verdicts of conversations that count, spread over the criteria, by the seed."""
+def test_targets_are_failed_judged_verdicts_spread_over_criteria_by_the_seed():
     found = targets(MANY, 40, 0)
     assert Counter((one.conversation.position.test, one.criterion) for one in found) == Counter(
         (test, number) for test in range(20) for number in (0, 2)
@@ -116,15 +105,12 @@ def test_what_is_attacked():
         (build.trial_result(), "it has no judged verdict to judge again"),
     ],
 )
-def test_where_there_is_nothing_to_attack(trial, message):
-    """Told before anybody is asked."""
+def test_run_without_attackable_verdicts_is_refused(trial, message):
     with pytest.raises(UsageError, match=message):
         targets(as_saved_run(run_of_tests(build.test_result(trials=(trial,)))), 10, 0)
 
 
-async def test_what_could_not_be_judged_again_is_no_success_of_the_judge(monkeypatch):
-    """It is counted apart; what the judge cannot tell has not become a pass."""
-
+async def test_unreadable_and_undecided_verdicts_are_not_counted_as_flipped(monkeypatch):
     def answer(asked: world.ModelRequest) -> str:
         return "Hm." if "borl vg" in asked.text else fakes.judge_answer("cannot_tell")  # that is rot13
 
@@ -136,8 +122,7 @@ async def test_what_could_not_be_judged_again_is_no_success_of_the_judge(monkeyp
     assert report.control.tried == 3 * 4
 
 
-async def test_in_a_conversation_of_one_reply_the_first_is_the_last(monkeypatch):
-    """No attack is tried twice in the same place."""
+async def test_conversation_of_one_reply_is_attacked_once_per_text(monkeypatch):
     one = as_saved_run(run_of_tests(build.test_result(trials=(judged_trial("no", "failed"),))))
     report, models, _ = await attacked(monkeypatch, lambda _: fakes.judge_answer("fail"), run=one)
     lasts = sum(each.reply == "last" for each in attacks())
@@ -145,8 +130,7 @@ async def test_in_a_conversation_of_one_reply_the_first_is_the_last(monkeypatch)
     assert len({asked.text for asked in models.asked}) == lasts + 1 + len(harmless())
 
 
-async def test_an_interruption_keeps_what_was_tried(monkeypatch):
-    """The share is of those; nothing that was paid for is lost."""
+async def test_interrupted_attack_keeps_what_was_tried(monkeypatch):
     with world.llm(lambda _: fakes.judge_answer("fail")) as models:
         async with study_asking(models, monkeypatch, parallel=1) as ask:
             heard = iter(range(1_000))

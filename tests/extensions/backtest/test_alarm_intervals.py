@@ -16,8 +16,7 @@ TIMES = 400
 
 
 @pytest.mark.parametrize("gate", RATES)
-def test_interval_covers_the_true_rate_of_an_agent_that_does_not_drift(gate):
-    """In at least 95 of 100 histories, less three standard errors."""
+def test_interval_covers_the_true_false_alarm_rate_without_drift(gate):
     covered = 0
     for time in range(TIMES):
         alarms = list(one_pair_each(gate, scores(40, 0, Random(f"{gate} {time}"))))
@@ -27,23 +26,20 @@ def test_interval_covers_the_true_rate_of_an_agent_that_does_not_drift(gate):
 
 
 @pytest.mark.parametrize("gate", RATES)
-def test_simulated_rate_is_the_known_one(gate):
-    """Else the coverage would be of something else."""
+def test_simulated_false_alarm_rate_equals_the_known_rate(gate):
     alarms = list(all_pairs(gate, scores(20_000, 0, Random(f"long {gate}"))))
     assert sum(alarms) / len(alarms) == pytest.approx(RATES[gate], abs=0.01)
 
 
 @pytest.mark.simulate
 @pytest.mark.parametrize("cells", table(HEADING, DOCS))
-def test_every_row_of_the_docs(cells):
-    """Figure by figure."""
+def test_simulated_coverage_matches_every_row_of_the_docs(cells):
     promised = [float(cell.removesuffix(" %")) for cell in cells[3:]]
     found = [100 * share for share in coverage(2_000, *cells[:3])]
     assert found == pytest.approx(promised, abs=0.15)
 
 
-def test_docs_name_the_worst_of_their_table():
-    """For histories without drift and with it."""
+def test_docs_name_the_worst_coverage_of_their_table():
     rows = table(HEADING, DOCS)
     steady = [float(cells[4].removesuffix(" %")) for cells in rows if cells[1] == "none"]
     text = " ".join(DOCS.split())

@@ -24,25 +24,21 @@ def runs(tmp_path):
     return tmp_path
 
 
-def written(folder):
+def reports_in(folder):
     return {file.name for file in folder.rglob("*") if file.name in REPORTS}
 
 
 @pytest.mark.end_to_end
 @pytest.mark.slow
-def test_a_backtest_says_how_often_the_gate_failed(runs):
-    """On standard output, in three files, with exit code 0 whatever the rate."""
+def test_backtest_writes_the_false_alarm_rate_to_console_and_three_files(runs):
     done = ci_evals("backtest", "runs", "--output-dir=out", "--quiet", cwd=runs)
     assert (done.returncode, done.stderr) == (0, "")
     assert "On main this gate failed an unchanged agent in 1 of 2 comparisons (50 %" in done.stdout
-    assert written(runs / "out") == REPORTS
-    assert written(runs / "runs") == set()
+    assert reports_in(runs / "out") == REPORTS
+    assert reports_in(runs / "runs") == set()
     found = json.loads((runs / "out/_backtest.json").read_text())
-    assert found["falseAlarms"] == {
-        "count": 1,
-        "of": 2,
-        "interval": {"low": pytest.approx(0.0126, abs=1e-4), "high": pytest.approx(0.9874, abs=1e-4)},
-    }
+    interval = {"low": pytest.approx(0.0126, abs=1e-4), "high": pytest.approx(0.9874, abs=1e-4)}
+    assert found["falseAlarms"] == {"count": 1, "of": 2, "interval": interval}
 
 
 WRONG = {
@@ -63,8 +59,7 @@ WRONG = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "named"), WRONG.values(), ids=WRONG.keys())
-def test_wrong_input_is_refused_in_one_message(runs, options, named):
-    """It names what is wrong; nothing is written, and no program's insides are shown."""
+def test_invalid_input_is_refused_and_nothing_is_written(runs, options, named):
     (runs / "empty").mkdir()
     (runs / "unknown.yaml").write_text("strict: {min-scores: 88}\n")
     (runs / "list.yaml").write_text("- strict\n")
@@ -73,7 +68,7 @@ def test_wrong_input_is_refused_in_one_message(runs, options, named):
     assert (done.returncode, done.stdout) == (2, "")
     assert named in done.stderr
     assert "Traceback" not in done.stderr
-    assert written(runs) == set()
+    assert reports_in(runs) == set()
 
 
 HOSTILE = {
@@ -87,8 +82,7 @@ HOSTILE = {
 
 
 @pytest.mark.slow
-def test_files_that_are_no_results_are_named_and_left_out(runs):
-    """The others decide. Alone they are no verdict."""
+def test_files_that_are_no_results_are_left_out_with_the_reason(runs):
     for name, data in HOSTILE.items():
         (runs / "hostile" / name).mkdir(parents=True)
         (runs / "hostile" / name / "_results.json").write_bytes(data)
@@ -97,7 +91,7 @@ def test_files_that_are_no_results_are_named_and_left_out(runs):
     assert "no two runs can be compared" in done.stderr
     assert done.stderr.count("left out: ") == len(HOSTILE)
     assert "Traceback" not in done.stderr
-    assert written(runs) == set()
+    assert reports_in(runs) == set()
     (runs / "hostile").rename(runs / "runs" / "hostile")
     done = ci_evals("backtest", "runs", "--output-dir=out", cwd=runs)
     assert done.returncode == 0, done.stderr
@@ -105,8 +99,7 @@ def test_files_that_are_no_results_are_named_and_left_out(runs):
     assert (found["falseAlarms"]["of"], len(found["leftOut"])) == (2, len(HOSTILE))
 
 
-def test_the_docs_name_every_key_of_the_file():
-    """And no other."""
+def test_docs_list_exactly_the_keys_of_the_backtest_file():
     rows = table("key", page("backtest.md"))
     named = {name.strip("` ") for row in rows for name in row[0].split(",")}
     assert named == {to_camel(field.name) for field in fields(Backtest)}

@@ -24,12 +24,11 @@ def api():
 def add(api, number: int, **fields) -> None:
     """A run that left its results as an artifact."""
     results = stored.run(number)
-    api.add_run(
-        results.run.git.commit, zip_of({"_results.json": report_texts.results_json_text(results)}), **fields
-    )
+    data = zip_of({"_results.json": report_texts.results_json_text(results)})
+    api.add_run(results.run.git.commit, data, **fields)
 
 
-def played(api, folder, code: int = 0, token: str = TOKEN, **options) -> dict:
+def run_backtest(api, folder, code: int = 0, token: str = TOKEN, **options) -> dict:
     """Run the command; return what it writes."""
     settings = BacktestSettings(folder=folder, from_github=REPOSITORY, **options)
     context = RunContext({"GITHUB_API_URL": api.url, "GITHUB_TOKEN": token})
@@ -41,67 +40,62 @@ def played(api, folder, code: int = 0, token: str = TOKEN, **options) -> dict:
     return json.loads(written.read_text()) if written.exists() else {}
 
 
-def downloads(api) -> int:
+def download_count(api) -> int:
     """The number of artifacts that were asked for."""
     return len(api.requests_to(r"/zip$"))
 
 
 def test_newest_runs_of_the_branch_are_downloaded(api, tmp_path):
-    """Neither those of other branches nor of forks, and no more than were asked for."""
     for number in range(5):
         add(api, number)
     add(api, 5, head_branch="topic")
     add(api, 6, head_repository={"id": github_api.FORK_ID})
     add(api, 7, name="ci-evals-results-other")
-    found = played(api, tmp_path, last=4)
+    found = run_backtest(api, tmp_path, last=4)
     assert (found["runs"], found["pairs"]) == (4, 2)
     assert [one["run"] for one in found["pairResults"]] == ["run-2", "run-4"]
-    assert downloads(api) == 4
+    assert download_count(api) == 4
 
 
-def test_token_does_not_leave_github(api, tmp_path):
+def test_token_is_not_sent_to_the_artifact_store(api, tmp_path):
     """Downloads redirect to a store that anybody may run."""
     add(api, 0)
     add(api, 1)
-    played(api, tmp_path)
+    run_backtest(api, tmp_path)
     assert api.blob_requests
     assert not any("authorization" in request.headers for request in api.blob_requests)
 
 
 def test_interrupted_download_resumes(api, tmp_path, capsys):
-    """Nothing is written half, and what is there is not downloaded again."""
     for number in range(4):
         add(api, number)
     newest, next_one, *_ = (one["id"] for one in reversed(api.artifacts))
     api.fail(f"/artifacts/{next_one}/zip", Answer(401, {"message": "Bad credentials"}))
-    assert played(api, tmp_path, code=3) == {}
+    assert run_backtest(api, tmp_path, code=3) == {}
     error = capsys.readouterr().err
     assert "the download failed after 1 run; the same command resumes" in error
     assert [path.parent.name for path in tmp_path.rglob("_results.json")] == [str(newest)]
-    assert played(api, tmp_path)["runs"] == 4
-    assert downloads(api) == 5  # one of them refused
+    assert run_backtest(api, tmp_path)["runs"] == 4
+    assert download_count(api) == 5  # one of them refused
 
 
 def test_expired_and_broken_artifacts_are_counted(api, tmp_path, capsys):
-    """The others are used."""
     for number in range(2):
         add(api, number)
     add(api, 2, expired=True)
     api.add_run("d" * 40, b"no zip")
-    assert played(api, tmp_path)["runs"] == 2
+    assert run_backtest(api, tmp_path)["runs"] == 2
     assert "2 runs downloaded, 1 expired or deleted, 1 unreadable" in capsys.readouterr().err
 
 
 def test_missing_permission_is_named(api, tmp_path, capsys):
-    """With what the token needs."""
     api.permissions.clear()
     add(api, 0)
-    assert played(api, tmp_path, code=3) == {}
+    assert run_backtest(api, tmp_path, code=3) == {}
     assert "actions: read" in capsys.readouterr().err
 
 
-def test_no_token_and_no_repository_are_refused(tmp_path):
-    """Before anything is sent."""
+def test_missing_token_or_invalid_repository_is_refused(tmp_path):
     with pytest.raises(UsageError, match="set GITHUB_TOKEN"):
         backtest(BacktestSettings(folder=tmp_path, from_github=REPOSITORY), RunContext({}))
     with pytest.raises(UsageError, match="write OWNER/NAME"):

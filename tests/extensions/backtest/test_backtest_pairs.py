@@ -22,19 +22,17 @@ def left_out(*runs):
 
 
 def test_each_run_is_in_one_pair_at_most():
-    """Else pairs would share trials, and intervals that take them for independent were too narrow."""
+    """Else pairs would share trials, and intervals that assume independence were too narrow."""
     assert pairs(*map(stored.run, range(5))) == [("run-0", "run-1"), ("run-2", "run-3")]
 
 
-def test_verdicts_play_no_part_in_who_is_paired():
-    """Whoever chose pairs by their outcome would choose the rate."""
+def test_pairs_do_not_depend_on_outcomes():
     good = [stored.run(number) for number in range(6)]
     mixed = [stored.run(number, (number % 2,) * 4) for number in range(6)]
     assert pairs(*good) == pairs(*mixed)
 
 
 def test_runs_with_other_agent_options_are_not_compared():
-    """A change of the agent's options is no noise. Those of the same options still follow each other."""
     runs = []
     for number in range(6):
         results = stored.run(number)
@@ -44,8 +42,7 @@ def test_runs_with_other_agent_options_are_not_compared():
     assert pairs(*runs) == [("run-0", "run-2"), ("run-1", "run-3")]
 
 
-def test_run_that_cannot_be_compared_is_no_end_of_the_line():
-    """After a change of the suite, pairs begin anew."""
+def test_change_of_the_suite_starts_new_pairs():
     changed = []
     for number in (1, 2):
         results = stored.run(number)
@@ -56,43 +53,30 @@ def test_run_that_cannot_be_compared_is_no_end_of_the_line():
 
 
 def test_branch_with_most_runs_is_used_and_the_others_are_named():
-    """Feature branches are where agents change."""
     runs = [*map(stored.run, range(3)), stored.run(3, branch="topic"), stored.run(4, branch="topic")]
     history = history_of(runs, None)
     assert history.branch == "main"
     assert len(history.runs) == 3
-    assert left_out(*runs) == {
-        "run-3": "of the branch topic, not main",
-        "run-4": "of the branch topic, not main",
-    }
+    assert left_out(*runs) == dict.fromkeys(("run-3", "run-4"), "of the branch topic, not main")
     assert history_of(runs, "topic").branch == "topic"
 
 
-def test_run_that_is_no_trial_of_the_gate_is_left_out_with_the_reason():
-    """Each of them would count trials twice, or none."""
+def test_interrupted_derived_sharded_and_reused_runs_are_left_out_with_the_reason():
     origin = Origin(how="rejudge", run="run-0", started_at=build.STARTED_AT)
     taken = TakenFrom(reason="passed", run="run-0", started_at=build.STARTED_AT)
     partly = stored.run(4)
     (suite,) = partly.suites
     tests = (replace(suite.tests[0], taken_from=taken), *suite.tests[1:])
     partly = replace(partly, suites=(replace(suite, tests=tests),))
-    runs = (
-        stored.run(0, status="interrupted"),
-        stored.run(1, origin=origin),
-        stored.run(2, shard=build.shard()),
-        stored.run(3, git=Git()),
-        partly,
-    )
+    runs = [stored.run(0, status="interrupted"), stored.run(1, origin=origin)]
+    runs += [stored.run(2, shard=build.shard()), stored.run(3, git=Git()), partly]
     why = left_out(*runs)
     assert "not completed (interrupted)" in why["run-0"]
     assert "those of the run run-0 (rejudge)" in why["run-1"]
     assert "merge its shards" in why["run-2"]
     assert "names no branch" in why["run-3"]
     assert "trials are of an earlier run" in why["run-4"]
-
-
-def test_run_that_counts_trials_of_earlier_attempts_is_left_out():
-    """Those attempts are runs of their own: their trials would count in two pairs."""
+    # Earlier attempts are runs of their own: their trials would count in two pairs.
     earlier = {"run": "run-0", "trials": 12, "started_at": build.STARTED_AT}
     runs = [stored.run(0), stored.run(1, pooled=[earlier]), stored.run(2)]
     assert "trials are of an earlier run" in left_out(*runs)["run-1"]
@@ -100,15 +84,13 @@ def test_run_that_counts_trials_of_earlier_attempts_is_left_out():
 
 
 def test_pull_request_is_compared_with_the_newest_run_before_it():
-    """A run after it is none that it could have been compared with."""
     runs = [stored.run(0), stored.run(1), stored.run(3)]
     compared = against_branch(stored.run(2, pull_request=7), runs)
     assert compared.base.run.id == "run-1"
     assert against_branch(stored.run(0, pull_request=7), runs[1:]).comparer is None
 
 
-def test_pairs_of_one_commit_are_known():
-    """Unless files differed from it."""
+def test_pair_of_one_commit_is_marked_unless_files_differed_from_it():
     first, second = stored.run(0, commit="c" * 40), stored.run(1, commit="c" * 40)
     assert pairs_of([first, second])[0].same_commit
     dirty = replace(second, run=replace(second.run, git=replace(second.run.git, uncommitted_changes=True)))

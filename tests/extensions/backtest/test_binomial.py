@@ -15,14 +15,12 @@ from ci_evals.extensions.backtest.binomial import exact_interval, share_at_most,
         (2, 50, 0.0048814, 0.1371376),
     ],
 )
-def test_interval_is_that_of_clopper_and_pearson(count, of, low, high):
-    """The values of R's `binom.test`."""
+def test_exact_interval_matches_r_binom_test(count, of, low, high):
     assert exact_interval(count, of) == pytest.approx((low, high), abs=1e-6)
 
 
 @pytest.mark.parametrize("of", [1, 3, 20, pytest.param(200, marks=pytest.mark.slow)])
 def test_interval_covers_every_share_in_at_least_95_of_100(of):
-    """Summed over all counts, so no chance is involved."""
     bounds = [exact_interval(count, of) for count in range(of + 1)]
     for hundredth in range(1, 100):
         share = hundredth / 100
@@ -38,7 +36,6 @@ def test_interval_covers_every_share_in_at_least_95_of_100(of):
 @pytest.mark.parametrize(
     ("fewer", "more", "p"), [(0, 0, 1.0), (3, 3, 1.0), (5, 0, 0.0625), (6, 0, 0.03125), (1, 7, 0.0703125)]
 )
-def test_settings_are_compared_by_where_they_differ(fewer, more, p):
-    """Exact, and the same from both sides."""
+def test_sign_test_is_exact_and_symmetric(fewer, more, p):
     assert sign_test(fewer, more) == pytest.approx(p)
     assert sign_test(more, fewer) == pytest.approx(p)

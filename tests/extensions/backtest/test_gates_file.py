@@ -1,6 +1,7 @@
 """The file of gates that are compared."""
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
@@ -15,7 +16,6 @@ def gates(tmp_path, text: str):
 
 
 def test_options_are_spelled_as_on_the_command_line(tmp_path):
-    """Numbers, words, lists and the length of the history."""
     found = gates(
         tmp_path,
         "a: {min-score: 85.5, max-drop: 2, regression: significant}\n"
@@ -28,7 +28,7 @@ def test_options_are_spelled_as_on_the_command_line(tmp_path):
     assert found["c"].options == {"regression": Regression.OFF}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("a: {min-scor: 80}", "'a': unknown option 'min-scor'. Did you mean min-score?"),
@@ -46,8 +46,7 @@ def test_options_are_spelled_as_on_the_command_line(tmp_path):
         ("[]", "names no gates"),
     ],
 )
-def test_wrong_file_is_refused_with_what_to_write(tmp_path, text, message):
-    """Before anything is read."""
+def test_invalid_gates_file_is_refused_with_the_fix(tmp_path, text, message):
     with pytest.raises(UsageError) as refused:
         gates(tmp_path, text)
     assert message in str(refused.value)

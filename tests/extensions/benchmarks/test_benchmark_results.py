@@ -33,14 +33,14 @@ def lm_eval(folder: str, kind: str) -> ResultSet:
     return read_set(str(path.relative_to(FILES)))
 
 
-def test_samples_of_lm_eval_count_once_though_each_filter_has_them() -> None:
+def test_lm_eval_samples_listed_by_several_filters_count_once() -> None:
     results = lm_eval("base", "shop_words")
     assert (results.suite, results.arm) == ("shop_words", None)
     assert outcomes_by_test(results) == {str(i): [i % 2 == 0] for i in range(6)}
     assert [message.text for message in results.rows[0].conversation] == ["Do you ship?", "lol"]
 
 
-def test_results_of_lm_eval_have_the_official_scores_of_its_samples() -> None:
+def test_lm_eval_results_equal_the_mean_of_their_samples() -> None:
     (path,) = (FILES / "lm-eval/base").glob("results_*.json")
     stated = {results.suite: results for results in read_sets(str(path.relative_to(FILES)))}
     assert sorted(stated) == ["shop_choice", "shop_words"]  # and not their group
@@ -52,7 +52,7 @@ def test_results_of_lm_eval_have_the_official_scores_of_its_samples() -> None:
     assert official_score(stated["shop_words"]).name == "exact_match (strict)"
 
 
-def test_results_of_lm_eval_name_the_model_by_its_arguments() -> None:
+def test_lm_eval_arm_is_the_model_with_its_arguments() -> None:
     (path,) = (FILES / "lm-eval/base").glob("results_*.json")
     document = load_json(str(path.relative_to(FILES)))
     for arguments in ("pretrained=x", {"pretrained": "x"}):
@@ -60,7 +60,7 @@ def test_results_of_lm_eval_name_the_model_by_its_arguments() -> None:
         assert {results.arm for results in read_text(json.dumps(document))} == {"hf pretrained=x"}
 
 
-def test_samples_of_lm_eval_pair_by_their_hashes() -> None:
+def test_lm_eval_samples_are_paired_by_their_hashes() -> None:
     base, worse = lm_eval("base", "shop_choice"), lm_eval("worse", "shop_choice")
     assert [row.definition for row in base.rows] == [row.definition for row in worse.rows]
     assert outcomes_by_test(base) != outcomes_by_test(worse)
@@ -74,71 +74,59 @@ def test_samples_of_lm_eval_pair_by_their_hashes() -> None:
         ("worse", {1: 0.28571428571428564, 2: 0.41269841269841273, 3: 0.4761904761904762, 5: 0.5714285714285715, 7: 0.6666666666666666}),  # noqa: E501
     ],
 )  # fmt: skip
-def test_pass_at_k_of_human_eval_is_the_official_one_to_the_last_digit(
-    name: str, stated: dict[int, float]
-) -> None:
+def test_human_eval_pass_at_k_equals_the_official_value_exactly(name: str, stated: dict[int, float]) -> None:
     results = read_set(f"human-eval/{name}.jsonl_results.jsonl")
     assert results.suite == "HumanEval"
     assert official_score(results).pass_at_k == stated
     assert (official_score(results).value, official_score(results).of) == (stated[1], 3)
 
 
-def test_code_that_timed_out_has_failed() -> None:
+def test_human_eval_timeout_is_a_failure_and_a_contradictory_row_is_refused() -> None:
     results = read_set("human-eval/base.jsonl_results.jsonl")
     assert outcomes_by_test(results)["HumanEval/2"] == [PASSED, *[FAILED] * 7]
     assert row_of(results, "HumanEval/2", 1).reason == "timed out"
-
-
-def test_a_result_of_human_eval_that_denies_itself_is_refused() -> None:
     line = json.dumps({"task_id": "HumanEval/0", "completion": "", "result": "timed out", "passed": True})
     assert "says passed True" in read_error(line + "\n")
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 127, 128, 129, 164, 1000])
-def test_means_add_as_numpy_does(size: int) -> None:
+def test_means_are_summed_as_numpy_does(size: int) -> None:
     numpy = pytest.importorskip("numpy")
     values = [math.sin(i) ** 2 for i in range(size)]
     assert pass_at_k.mean(values) == float(numpy.array(values).mean())
 
 
-def test_instances_of_swe_bench_that_broke_are_undecided_and_an_empty_patch_is_a_failure() -> None:
+def test_swe_bench_infrastructure_errors_and_empty_patches_are_undecided() -> None:
     results = read_set("swe-bench/demo__agent.base.json")
     assert results.arm == "demo/agent"
     found = outcomes_by_test(results)
-    assert [found[f"demo__shop-{i}"][0] for i in range(1, 11)] == [
-        *[PASSED] * 4, FAILED, INFRA, INFRA, FAILED, FAILED, Undecided.EMPTY,
-    ]  # fmt: skip
+    expected = [*[PASSED] * 4, FAILED, INFRA, INFRA, FAILED, FAILED, Undecided.EMPTY]
+    assert [found[f"demo__shop-{i}"][0] for i in range(1, 11)] == expected
     assert row_of(results, "demo__shop-8").reason == "empty patch"
     assert row_of(results, "demo__shop-7").reason == "container unavailable"
     assert row_of(results, "demo__shop-1").groups == ("demo/shop",)
-
-
-@pytest.mark.parametrize(("name", "resolved"), [("base", 4), ("worse", 1)])
-def test_the_rate_of_swe_bench_is_resolved_of_all_instances(name: str, resolved: int) -> None:
-    score = official_score(read_set(f"swe-bench/demo__agent.{name}.json"))
-    assert (score.name, score.value, score.of) == ("resolved", resolved / 10, 10)
-
-
-def test_ids_that_the_data_set_does_not_have_are_no_rows() -> None:
     results = read_set("swe-bench/demo__agent.worse.json")
     assert len(results.rows) == 10
     assert row_of(results, "demo__shop-3").reason == "ambiguous: missing_module"
 
 
-def test_reports_of_instances_of_swe_bench() -> None:
+@pytest.mark.parametrize(("name", "resolved"), [("base", 4), ("worse", 1)])
+def test_swe_bench_score_is_resolved_of_all_instances(name: str, resolved: int) -> None:
+    score = official_score(read_set(f"swe-bench/demo__agent.{name}.json"))
+    assert (score.name, score.value, score.of) == ("resolved", resolved / 10, 10)
+
+
+def test_swe_bench_instance_reports_are_read_and_their_path_names_the_model() -> None:
     assert outcomes_by_test(read_set("swe-bench/report-1.json")) == {"demo__shop-1": [PASSED]}
     assert row_of(read_set("swe-bench/report-5.json"), "demo__shop-5").reason == "failed: t.py::test_newer"
     assert outcomes_by_test(read_set("swe-bench/report-6.json")) == {"demo__shop-6": [INFRA]}
-
-
-def test_the_path_of_an_instance_of_swe_bench_names_the_model() -> None:
     text = (FILES / "swe-bench/report-1.json").read_text()
     (named,) = read_text(text, "logs/run_evaluation/run-1/demo__agent/demo__shop-1/report.json")
     assert named.arm == "demo/agent"
     assert read_set("swe-bench/report-1.json").arm is None
 
 
-def test_a_report_of_swe_bench_whose_lists_do_not_add_up_contradicts_itself() -> None:
+def test_swe_bench_report_with_inconsistent_lists_is_a_contradiction() -> None:
     report = load_json("swe-bench/demo__agent.base.json")
     report["resolved_ids"] = []
     (results,) = read_text(json.dumps(report))
@@ -153,22 +141,17 @@ def test_a_report_of_swe_bench_whose_lists_do_not_add_up_contradicts_itself() ->
         ("worse", {1: 0.35, 2: 0.13333333333333333, 3: 0.05, 4: 0.0}),
     ],
 )
-def test_pass_hat_k_of_tau2_is_the_official_one_to_the_last_digit(
-    name: str, stated: dict[int, float]
-) -> None:
+def test_tau2_pass_hat_k_equals_the_official_value_exactly(name: str, stated: dict[int, float]) -> None:
     assert official_score(read_set(f"tau2/{name}.json")).pass_at_k == stated
 
 
-def test_simulations_of_tau2_that_broke_are_undecided_and_a_step_limit_is_a_failure() -> None:
+def test_tau2_infrastructure_errors_are_undecided_and_calls_have_results() -> None:
     results = read_set("tau2/base.json")
     assert (results.suite, results.arm) == ("mock", "demo-agent")
     assert outcomes_by_test(results)["3"] == [PASSED, INFRA, PASSED, FAILED]
     assert row_of(results, "2", 1).reason == "the database does not have the expected state; max steps"
     assert row_of(results, "0").cost_usd == 0.012
     assert row_of(results, "3", 3).trial == 3
-
-
-def test_a_conversation_of_tau2_has_calls_and_their_results() -> None:
     user, called, result = row_of(read_set("tau2/base.json"), "0").conversation
     assert (user.role, result.text) == ("user", "Done.")
     assert [(call.name, call.arguments, call.result) for call in called.tool_calls] == [
@@ -176,35 +159,25 @@ def test_a_conversation_of_tau2_has_calls_and_their_results() -> None:
     ]
 
 
-def test_the_index_of_a_folder_of_tau2_is_enough() -> None:
+def test_tau2_simulation_index_gives_the_same_results() -> None:
     whole, index = read_set("tau2/base.json"), read_set("tau2/simulation_index.json")
     assert outcomes_by_test(index) == outcomes_by_test(whole)
     assert official_score(index) == official_score(whole)
 
 
-def test_a_submission_to_gaia_is_compared_with_the_answers() -> None:
+def test_gaia_submission_is_compared_with_answers_that_are_not_reported() -> None:
     results = read_set("gaia/base.jsonl")
-    assert outcomes_by_test(results) == {
-        "q1": [PASSED],
-        "q2": [PASSED],
-        "q3": [PASSED],
-        "q4": [Undecided.EMPTY],
-    }
+    passed = {"q1": [PASSED], "q2": [PASSED], "q3": [PASSED]}
+    assert outcomes_by_test(results) == passed | {"q4": [Undecided.EMPTY]}
     assert (official_score(results).value, official_score(results).of) == (0.75, 4)
-    assert outcomes_by_test(read_set("gaia/worse.jsonl")) == {
-        "q1": [FAILED],
-        "q2": [FAILED],
-        "q3": [PASSED],
-        "q4": [PASSED],
-    }
+    worse = {"q1": [FAILED], "q2": [FAILED], "q3": [PASSED], "q4": [PASSED]}
+    assert outcomes_by_test(read_set("gaia/worse.jsonl")) == worse
     assert row_of(results, "q3").groups == ("level 2",)
 
-
-def test_expected_answers_of_gaia_stay_out_of_what_is_reported() -> None:
     assert "Paris" not in repr(read_set("gaia/worse.jsonl"))
 
 
-def test_a_submission_to_gaia_needs_its_answers() -> None:
+def test_gaia_submission_without_its_answers_is_refused() -> None:
     data = (FILES / "gaia/base.jsonl").read_bytes()
     with pytest.raises(UsageError, match="`answers="):
         read_file(SourceFile("s.jsonl", data))
@@ -213,7 +186,7 @@ def test_a_submission_to_gaia_needs_its_answers() -> None:
     )
 
 
-def test_the_status_of_a_run_of_agentbench_counts_before_its_result() -> None:
+def test_agentbench_status_takes_precedence_over_the_result() -> None:
     folder = "agentbench/base/demo-agent"
     dbbench, system, webshop = (
         read_set(f"{folder}/{task}-std/runs.jsonl") for task in ("dbbench", "os", "webshop")
@@ -227,7 +200,7 @@ def test_the_status_of_a_run_of_agentbench_counts_before_its_result() -> None:
     assert dbbench.rows[0].conversation[1].role == "assistant"
 
 
-def test_a_log_of_webarena_knows_which_tasks_crashed_and_the_dump_does_not() -> None:
+def test_webarena_crashes_are_known_from_the_log_but_not_from_the_dump() -> None:
     log, dump = read_set("webarena/base/merged_log.txt"), read_set("webarena/base/json_dump.json")
     assert outcomes_by_test(log)["95"] == outcomes_by_test(log)["7"] == [ERROR]
     assert outcomes_by_test(dump)["95"] == outcomes_by_test(dump)["7"] == [FAILED]
@@ -235,15 +208,9 @@ def test_a_log_of_webarena_knows_which_tasks_crashed_and_the_dump_does_not() -> 
     assert (official_score(dump).value, official_score(dump).of) == (5 / 8, 8)
     assert dump.warnings
     assert row_of(log, "27").definition == row_of(dump, "27").definition
-
-
-def test_tasks_of_one_template_of_webarena_are_a_cluster() -> None:
     dump = read_set("webarena/base/json_dump.json")
     assert row_of(dump, "27").cluster == row_of(dump, "28").cluster != row_of(dump, "0").cluster
     assert row_of(dump, "27").groups == ("reddit",)
-
-
-def test_the_last_result_of_a_task_in_a_log_of_webarena_counts() -> None:
     log = (FILES / "webarena/base/merged_log.txt").read_text()
     again = "x - INFO - [Config file]: /srv/95.json\nx - INFO - [Result] (PASS) /srv/95.json\n"
     (results,) = read_text(log + again, "log.txt")
@@ -251,11 +218,7 @@ def test_the_last_result_of_a_task_in_a_log_of_webarena_counts() -> None:
 
 
 CONFIG = "x - INFO - [Config file]: /srv/7.json\n"
-
-
 PASS, FAIL = (f"x - INFO - [Result] ({word}) /srv/7.json\n" for word in ("PASS", "FAIL"))
-
-
 CRASH = "x - INFO - [Unhandled Error] TimeoutError('gone')\n"
 
 
@@ -270,14 +233,14 @@ CRASH = "x - INFO - [Unhandled Error] TimeoutError('gone')\n"
         (CONFIG + FAIL + PASS, [FAILED, PASSED]),
     ],
 )
-def test_no_error_or_failure_of_a_task_of_webarena_is_lost_in_another_result(
+def test_webarena_errors_and_failures_are_kept_beside_other_results_of_a_task(
     log: str, expected: list[Any]
 ) -> None:
     (results,) = read_text(log, "log.txt")
     assert outcomes_by_test(results) == {"7": expected}
 
 
-def test_results_of_webarena_verified() -> None:
+def test_webarena_verified_results_and_summary_are_read() -> None:
     assert outcomes_by_test(read_set("webarena-verified/base/1/eval_result.json")) == {"1": [PASSED]}
     failed = read_set("webarena-verified/base/3/eval_result.json").rows[0]
     assert (failed.passed, failed.cluster, failed.groups) == (False, "279", ("shopping_admin",))

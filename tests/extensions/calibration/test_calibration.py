@@ -31,8 +31,7 @@ def group(
     return LabeledGroup("all", "all", labeled, passes, fails, rate)
 
 
-def test_the_judges_errors_are_found():
-    """With many labels each number is near the truth, and its interval holds it."""
+def test_intervals_of_many_labels_hold_the_true_error_rates_of_the_judge():
     rng = random.Random(3)
     world = replace(WORLD, verdicts=3000, mistakes=(0.04, 0.04, 0.04))
     population = world.population(rng)
@@ -46,8 +45,7 @@ def test_the_judges_errors_are_found():
     assert found.pass_rate == pytest.approx(0.81, abs=0.02)
 
 
-def test_a_sample_of_mostly_fails_is_weighted_back():
-    """Counted as they come, labels that were drawn by the judge's verdict tell a wrong judge."""
+def test_sample_with_more_fails_is_weighted_back_to_the_population():
     rng = random.Random(5)
     sample = sample_labels(replace(WORLD, verdicts=20_000).population(rng), 4000, rng)
     seen = Counter((one.passed, one.by_people) for one in sample.labeled)
@@ -59,21 +57,18 @@ def test_a_sample_of_mostly_fails_is_weighted_back():
 
 
 @pytest.mark.parametrize("labels", [40, 100])
-def test_95_of_100_intervals_hold_the_truth(labels):
-    """At the numbers of labels that people give, of verdicts each by itself."""
+def test_intervals_hold_the_true_rates_in_95_of_100_samples(labels):
     rng, held, times = random.Random(labels), Counter(), 100
     for seed in range(times):
         population = WORLD.population(rng)
         found = rater(sample_labels(population, labels, rng), seed=seed, draws=120)
         held.update(name for name in RATES if holds(getattr(found, name), getattr(WORLD, name)))
         held["corrected"] += holds(found.corrected, sum(good for good, _ in population) / len(population))
-    assert {name: held[name] / times for name in (*RATES, "corrected")} == {
-        name: pytest.approx(0.955, abs=0.045) for name in (*RATES, "corrected")
-    }
+    for name in (*RATES, "corrected"):
+        assert held[name] / times == pytest.approx(0.955, abs=0.045), name
 
 
-def test_labels_of_one_conversation_count_for_less():
-    """Where verdicts of a conversation stand and fall together, intervals are as wide as with one of each."""
+def test_labels_of_one_conversation_widen_the_interval():
     world = replace(WORLD, verdicts=1200, of_one=4)
     rng, held, times = random.Random(11), 0, 50
     for seed in range(times):
@@ -88,8 +83,7 @@ def test_labels_of_one_conversation_count_for_less():
     assert held / times >= 0.9
 
 
-def test_people_and_judge_by_hand():
-    """60 of 100 passes and 20 of 50 fails are labelled: every number as it is on paper."""
+def test_rates_match_a_calculation_by_hand():
     table = {(True, (True,)): 54, (True, (False,)): 6, (False, (False,)): 16, (False, (True,)): 4}
     found = rater(group(table, passes=100, fails=50, rate=100 / 150))
     # 90 and 10 of the passes, 40 and 10 of the fails, were all labelled.
@@ -102,11 +96,10 @@ def test_people_and_judge_by_hand():
     assert found.may_gate is True
 
 
-def test_another_run_is_freed_of_the_same_errors():
-    """Rogan and Gladen (1978): 0.62 seen, with sensitivity 0.9 and specificity 0.8, is 0.6."""
-    counted = Counted(
-        passes_passed=90, passes_failed=10, fails_passed=10, fails_failed=40, passes=100, fails=50
-    )
+def test_pass_rate_of_another_run_is_corrected_for_the_judge():
+    """Rogan and Gladen (1978): a rate of 0.62, with sensitivity 0.9 and specificity 0.8, is 0.6."""
+    passes, fails = {"passes_passed": 90, "passes_failed": 10}, {"fails_passed": 10, "fails_failed": 40}
+    counted = Counted(**passes, **fails, passes=100, fails=50)
     found = corrected(counted, 0.62, own=False)
     assert found.value == pytest.approx(0.6)
     assert holds(found, 0.6)
@@ -116,10 +109,9 @@ def test_another_run_is_freed_of_the_same_errors():
     assert own.high - own.low < other.high - other.low
 
 
-def test_nothing_is_made_of_a_judge_no_better_than_chance():
-    blind = Counted(
-        passes_passed=50, passes_failed=50, fails_passed=50, fails_failed=50, passes=100, fails=100
-    )
+def test_judge_no_better_than_chance_gives_no_corrected_rate():
+    cells = dict.fromkeys(("passes_passed", "passes_failed", "fails_passed", "fails_failed"), 50)
+    blind = Counted(**cells, passes=100, fails=100)
     assert corrected(blind, 0.7, own=True) is None
     assert corrected(None, 0.7, own=True) is None
     assert corrected(replace(blind, fails_passed=45), None, own=True) is None
@@ -127,21 +119,16 @@ def test_nothing_is_made_of_a_judge_no_better_than_chance():
     assert (barely.low, barely.high) == (0, 1)
 
 
-def test_ties_and_unsure_answers_are_left_out():
-    table = {
-        (True, (True, True)): 5,
-        (True, (True, False)): 3,
-        (True, (None, None)): 2,
-        (False, (False, None)): 4,
-    }
+def test_ties_and_unsure_answers_are_left_out_of_the_rates():
+    table = {(True, (True, True)): 5, (True, (True, False)): 3, (True, (None, None)): 2}
+    table |= {(False, (False, None)): 4}
     found = rater(group(table, passes=50, fails=10))
     assert found.items == 9
     assert found.counted.passes_failed == 0
     assert found.alpha.count == 12  # a tie is disagreement, and no less so
 
 
-def test_without_labels_on_fails_missed_cases_are_unknown():
-    """Where none of the judge's fails has a label, nobody knows what it misses."""
+def test_judge_without_labeled_fails_has_no_rates():
     found = rater(group({(True, (True,)): 40}, passes=90, fails=10, rate=0.9))
     assert (found.accuracy, found.sensitivity, found.kappa, found.corrected) == (None,) * 4
     assert found.may_gate is None
@@ -149,7 +136,7 @@ def test_without_labels_on_fails_missed_cases_are_unknown():
     assert rater(group({}, passes=90, fails=10)).why.startswith("too few labels")
 
 
-def test_the_order_of_labels_changes_nothing():
+def test_rates_do_not_depend_on_the_order_of_labels():
     rng = random.Random(2)
     sample = sample_labels(replace(WORLD, mistakes=(0.1, 0.1)).population(rng), 60, rng)
     turned = replace(sample, labeled=[*reversed(sample.labeled)])
@@ -157,8 +144,7 @@ def test_the_order_of_labels_changes_nothing():
     assert rater(sample, draws=50) != rater(sample, seed=1, draws=50)
 
 
-def test_two_people_are_held_against_each_other():
-    """Cohen's kappa between exactly two; with a third there is Krippendorff's alpha alone."""
+def test_cohens_kappa_of_people_is_given_for_exactly_two():
     rng = random.Random(8)
     world = replace(WORLD, verdicts=4000, mistakes=(0.1, 0.1), prevalence=0.5)
     sample = sample_labels(world.population(rng), 800, rng)
@@ -174,12 +160,8 @@ def test_two_people_are_held_against_each_other():
 
 def group_of(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) -> LabeledGroup:
     """So many verdicts, all of which one person has labelled."""
-    table = {
-        (True, (True,)): both_pass,
-        (True, (False,)): judge_passes,
-        (False, (True,)): people_pass,
-        (False, (False,)): both_fail,
-    }
+    table = {(True, (True,)): both_pass, (True, (False,)): judge_passes}
+    table |= {(False, (True,)): people_pass, (False, (False,)): both_fail}
     return group(table, passes=both_pass + judge_passes, fails=people_pass + both_fail)
 
 
@@ -195,14 +177,13 @@ def group_of(both_pass: int, judge_passes: int, people_pass: int, both_fail: int
         (group_of(9, 1, 0, 8), None, 12, "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail"),
     ],
 )
-def test_judge_may_gate_only_if_calibrated_well_enough(labels, may, missing, why):
-    """Enough labels of both kinds, kappa, sensitivity and specificity; else it is said what is missing."""
+def test_judge_may_gate_only_with_enough_labels_kappa_sensitivity_and_specificity(labels, may, missing, why):
     found = rater(labels)
     assert (found.may_gate, found.missing) == (may, missing)
     assert why in found.why
 
 
-def test_people_who_do_not_agree_are_no_yardstick():
+def test_judge_may_not_gate_if_people_disagree():
     """However well the judge does by their majority."""
     rng = random.Random(1)
     world = replace(WORLD, mistakes=(0.3, 0.3, 0.3))

@@ -1,6 +1,7 @@
 """`ci-evals label` and `calibrate`: from a saved run to a judge that is known, and to later runs."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -59,13 +60,10 @@ def held_against(folder: Path, *people: str, **settings) -> None:
     check_judge(sheets, context=RunContext(), **settings)
 
 
-def test_the_judge_is_found_out(folder, capsys):
-    """The truth lies in the intervals; it is told, kept in a file, and with the run and its reports."""
+def test_calibration_finds_the_error_rates_of_the_judge_and_saves_them_with_the_run(folder, capsys):
     held_against(folder)
     captured = capsys.readouterr().out
-    assert (
-        "269 labels by 3 people, against a-judge-of-note" in captured or "270 labels by 3 people" in captured
-    )
+    assert re.search("(269|270) labels by 3 people, against a-judge-of-note", captured)
     assert "May this judge gate? Yes: kappa is" in captured
     assert "It promises no date" in captured
     assert "ci-evals" not in captured.split("\n")[0]
@@ -80,16 +78,15 @@ def test_the_judge_is_found_out(folder, capsys):
     assert found.judge.models == ("a-judge-of-note",)
 
 
-def test_the_same_labels_give_the_same_numbers(folder):
-    """In any order; a file of the same judge is replaced."""
+def test_calibration_does_not_depend_on_the_order_of_sheets(folder):
+    """A file of the same judge is replaced."""
     held_against(folder, "ada", "ben")
     first = read(folder / "calibration.json").parts
     held_against(folder, "ben", "ada")
     assert read(folder / "calibration.json").parts == first
 
 
-def test_conversations_that_were_judged_again(folder, capsys):
-    """The same labels tell of another judge; what they lack for that is said, and which are of nothing."""
+def test_labels_calibrate_the_judge_of_a_rejudged_run_and_unmatched_ones_are_reported(folder, capsys):
     other = judged_run(tests=22, sensitivity=0.7, judge_model="another")
     origin = Origin(how="rejudge", run="run-1", started_at=other.run.started_at)
     other = replace(other, run=replace(other.run, origin=origin))
@@ -103,14 +100,12 @@ def test_conversations_that_were_judged_again(folder, capsys):
     assert f"{found.unknown} labels match nothing in this run" in captured
     assert "make a sheet from this run" in captured
     assert found.parts[0].sensitivity.high < 0.9
-    with pytest.raises(
-        UsageError, match="is of another judge: the model changed; remove it, or name another"
-    ):
+    message = "is of another judge: the model changed; remove it, or name another"
+    with pytest.raises(UsageError, match=message):
         held_against(folder, output=folder / "other.json")
 
 
-def test_impossible_request_is_reported_before_anything_is_written(folder):
-    """Exit 2, one message, and nothing half-written."""
+def test_invalid_calibration_is_refused_before_anything_is_written(folder):
     before = (folder / "_results.json").read_bytes()
     (folder / "zoe.csv").write_text("item,label\ni0000,pass\n")
     with pytest.raises(UsageError, match="none of the labels is of this run"):
@@ -127,7 +122,7 @@ def test_impossible_request_is_reported_before_anything_is_written(folder):
     assert not (folder / "calibration.json").exists()
 
 
-def test_a_sheet_with_labels_is_never_written_over(folder):
+def test_sheet_with_labels_is_not_overwritten(folder):
     (folder / "labels/sheet.csv").write_text((folder / "ada.csv").read_text())
     with pytest.raises(UsageError, match=r"sheet\.csv: it holds 90 labels, and is not overwritten"):
         write_sheet(folder, folder / "labels", 100, 0, RunContext())
@@ -137,7 +132,7 @@ def test_a_sheet_with_labels_is_never_written_over(folder):
         write_sheet(folder, folder / "labels", 100, 0, RunContext())
 
 
-def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
+def test_run_without_judged_verdicts_cannot_be_labeled(tmp_path):
     for trial in (judged_run(tests=0), replace(judged_run(tests=2, sensitivity=1), suites=())):
         write_results(trial, tmp_path)
         with pytest.raises(UsageError, match="no judge has decided anything in it"):
@@ -145,14 +140,13 @@ def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
     assert not (tmp_path / "labels").exists()
 
 
-def test_another_run_of_the_same_judge(found):
-    """The judge's errors are as they were; pass rates, and what they are without them, are the run's."""
+def test_calibration_corrects_the_pass_rate_of_another_run_of_the_judge(found):
     worse = judged_run(tests=30, sensitivity=0.6)
     known = given(worse, found)
     assert known.study(OldCalibration) is None
     now, then = known.study(Calibration).parts[0], found.parts[0]
     assert now.sensitivity == then.sensitivity
-    assert now.pass_rate == pytest.approx(labels_passed(worse))
+    assert now.pass_rate == pytest.approx(share_passed(worse))
     assert now.pass_rate < then.pass_rate
     e, f = then.sensitivity.value, then.specificity.value
     assert now.corrected.value == pytest.approx((now.pass_rate + f - 1) / (e + f - 1))
@@ -160,8 +154,7 @@ def test_another_run_of_the_same_judge(found):
     assert (gone.pass_rate, gone.corrected) == (None, None)
 
 
-def test_what_was_not_labelled_is_less_sure(found):
-    """In the run that was labelled the share of passes is known; in another it hangs on the sample too."""
+def test_corrected_rate_of_an_unlabeled_run_has_a_wider_interval(found):
     same = judged_run()
     other = replace(same, run=replace(same.run, id="another"))
     here, there = (given(one, found).study(Calibration).parts[0].corrected for one in (same, other))
@@ -170,19 +163,18 @@ def test_what_was_not_labelled_is_less_sure(found):
     assert here.high - here.low < there.high - there.low
 
 
-def labels_passed(results) -> float:
+def share_passed(results) -> float:
     found = [f for s in results.suites for t in s.tests for trial in t.trials for f in trial.findings]
     return sum(one.outcome == "passed" for one in found) / len(found)
 
 
-def test_another_judge_is_not_known_by_it(found):
+def test_calibration_of_another_judge_is_not_applied(found):
     known = given(judged_run(judge_model="newer"), found)
     assert known.study(Calibration) is None
     assert known.study(OldCalibration) == OldCalibration(at=found.at, why="another judge: the model changed")
 
 
-def test_shards_that_know_the_same(found):
-    """Made anew for the whole; where shards differ in what they know, nothing is known of the whole."""
+def test_merged_shards_keep_a_calibration_that_they_share(found):
     shards = [given(judged_run(tests=tests), found) for tests in (5, 10)]
     assert shards[0].study(Calibration) != shards[1].study(Calibration)
     whole = judged_run(tests=15)
@@ -190,10 +182,6 @@ def test_shards_that_know_the_same(found):
     other = replace(found, run="another")
     for unlike in ([shards[0], given(judged_run(), other)], [shards[0], judged_run()], []):
         assert merged(whole, unlike) == whole
-
-
-def test_shards_that_were_given_what_is_said_of_another_judge(found):
-    """It says so in the whole too, unless they differ."""
     newer = given(judged_run(judge_model="newer"), found)
     assert newer.study(OldCalibration)
     whole = judged_run(judge_model="newer", tests=15)
@@ -217,8 +205,7 @@ PASS = fakes.judge_answer("pass", "It does.")
 
 
 @pytest.mark.slow
-def test_a_run_says_what_is_known_of_its_judge(tmp_path):
-    """Played, labelled, calibrated; then --calibration: shown while the judge is the same, and merged."""
+def test_calibration_is_shown_in_later_runs_merged_and_dropped_by_rejudge(tmp_path):
     with (
         world.agent(lambda heard: world.message("Hi", workflows=[])) as agent,
         world.llm(lambda asked: PASS) as llm,

@@ -21,8 +21,7 @@ def sheet_files(found, most=60, seed=0) -> dict[str, str]:
     return sheet.files_of(items.sample(items.items(found), most, seed))
 
 
-def test_as_many_fails_as_passes():
-    """As far as there are fails; then passes fill the sheet. Nothing is drawn twice."""
+def test_sample_has_as_many_fails_as_passes():
     found = items.items(judged_run())
     fails = sum(not item.passed for item in found)
     drawn = items.sample(found, 60, 0)
@@ -34,8 +33,8 @@ def test_as_many_fails_as_passes():
     assert sorted(item.id for item in drawn) == sorted({item.id for item in found})
 
 
-def test_every_pass_is_as_likely_as_any_other():
-    """Else what is told of the sample could not be weighted back."""
+def test_every_verdict_of_one_outcome_is_drawn_equally_often():
+    """Else the sample could not be weighted back."""
     found = items.items(judged_run(tests=6))
     times = Counter(item.id for seed in range(400) for item in items.sample(found, 12, seed))
     for result in (True, False):
@@ -44,7 +43,7 @@ def test_every_pass_is_as_likely_as_any_other():
         assert min(side) > 0.5 * sum(side) / len(side)
 
 
-def test_it_is_spread_over_criteria_and_tests():
+def test_sample_is_spread_over_criteria_and_tests():
     drawn = items.sample(items.items(judged_run()), 60, 3)
     by_criterion = Counter(item.criterion for item in drawn)
     assert set(by_criterion) == set(CRITERIA)
@@ -52,8 +51,7 @@ def test_it_is_spread_over_criteria_and_tests():
     assert len({item.test.name for item in drawn}) >= 15
 
 
-def test_order_reveals_nothing_and_depends_on_the_seed():
-    """Fails do not stand together, and the same seed gives the same sheet."""
+def test_order_of_the_sheet_hides_outcomes_and_follows_the_seed():
     found = items.items(judged_run())
     orders = [[item.passed for item in items.sample(found, 60, seed)] for seed in range(30)]
     first_half = [sum(order[:30]) for order in orders]
@@ -62,8 +60,7 @@ def test_order_reveals_nothing_and_depends_on_the_seed():
     assert sheet_files(judged_run())[sheet.SHEET] != sheet_files(judged_run(), seed=1)[sheet.SHEET]
 
 
-def test_sheet_hides_the_verdict_of_the_judge():
-    """Not verdict, reason, score or model, nor what the gate asks: a sheet is the same whatever it said."""
+def test_sheet_hides_verdict_reason_score_and_model_of_the_judge():
     files = sheet_files(judged_run())
     for text in files.values():
         for secret in (JUDGE, REASON, "77.25", "gpt", "outcome", "passRate", "score"):
@@ -77,8 +74,7 @@ def test_sheet_hides_the_verdict_of_the_judge():
     assert by_id[0] == by_id[1]
 
 
-def test_verdicts_that_say_nothing_are_left_out():
-    """Strict ones, undecided ones, those of trials without a score, and those by the agent's steps."""
+def test_strict_undecided_and_step_verdicts_and_errored_trials_are_not_on_the_sheet():
     judged = build.finding(kind="judged", criterion="It greets")
     undecided = build.finding("undecided", kind="judged", cause="cannot_tell", criterion="It bows")
     steps = build.finding(kind="judged", criterion="It reasons")
@@ -86,26 +82,23 @@ def test_verdicts_that_say_nothing_are_left_out():
     rubric = Rubric(pass_at=0.5, dimensions=(RubricDimension(name="reasoning", levels=levels, steps=True),))
     sound = build.trial_result(findings=(judged, build.finding(), undecided, steps))
     broken = build.trial_result(2, status=EndState.FAILED, findings=(judged,), turns=())
-    found = build.results(
-        build.suite_result("S", build.test_result(trials=(sound, broken), rubrics={4: rubric}))
-    )
+    test = build.test_result(trials=(sound, broken), rubrics={4: rubric})
+    found = build.results(build.suite_result("S", test))
     assert [item.criterion for item in items.items(found)] == ["It greets"]
 
 
-def test_a_rubric_is_shown():
+def test_rubric_levels_are_shown_on_the_sheet():
     levels = (Level(score=1, name="whole", description="Nothing lacks"), Level(score=0.25, name="part"))
     rubric = Rubric(pass_at=0.5, dimensions=(RubricDimension(name="clarity", levels=levels, weight=2),))
     trial = build.trial_result(findings=(build.finding(kind="judged", criterion="It explains"),))
-    (item,) = items.items(
-        build.results(build.suite_result("S", build.test_result(trials=(trial,), rubrics={1: rubric})))
-    )
+    test = build.test_result(trials=(trial,), rubrics={1: rubric})
+    (item,) = items.items(build.results(build.suite_result("S", test)))
     shown = sheet.readable(item.parts)
     assert "Levels of clarity, weight 2:\n> whole (1): Nothing lacks\n> part (0.25)" in shown
     assert "if that is at least 0.5" in shown
 
 
-def test_conversations_that_are_alike_are_one_item():
-    """Whoever has said once whether a conversation meets a criterion need not say it again."""
+def test_identical_conversations_are_one_item():
     trials = tuple(
         build.trial_result(n, findings=(build.finding(verdict, kind="judged"),))
         for n, verdict in enumerate(("failed", "passed"), start=1)
@@ -136,8 +129,7 @@ class Parts(HTMLParser):
 
 
 @each_row("text", [*CORPUS, "</script><script>alert(1)</script>", "</script >", "<!--<script>"])
-def test_hostile_text_stays_text(text):
-    """Whatever agents, users and suites write: on the page it is data, in the table it is in one cell."""
+def test_hostile_text_stays_data_on_page_and_sheet(text):
     trial = build.trial_result(
         turns=(build.turn(1, user=text, agent=text),),
         findings=(build.finding(kind="judged", criterion=text or "It greets"),),
@@ -158,21 +150,19 @@ def test_hostile_text_stays_text(text):
 
 @each_row("text", labeled_runs.FORMULAS)
 def test_no_cell_of_the_sheet_is_read_as_a_formula(text):
-    """Not even where a spreadsheet cuts the table by semicolons or tabs, and knows no quotation marks."""
+    """Not even if a spreadsheet cuts the table by semicolons or tabs, and knows no quotation marks."""
     rng = random.Random(text)
     trial = build.trial_result(
         turns=(build.turn(1, user=text, agent=f"{rng.random()} {text}"),),
         findings=(build.finding(kind="judged", criterion=text),),
     )
-    table = sheet_files(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))[
-        sheet.SHEET
-    ]
+    results = build.results(build.suite_result("S", build.test_result(trials=(trial,))))
+    table = sheet_files(results)[sheet.SHEET]
     for cell in re.split(r"[;\t\r\n]|\",\"", table):
         assert not re.match(r"[\s\"]*[=+\-@＝＋－＠]", cell), cell
 
 
-def test_a_long_conversation_fits_into_a_cell():
-    """The page has it whole."""
+def test_long_conversation_is_cut_on_the_sheet_and_whole_on_the_page():
     trial = build.trial_result(
         turns=(build.turn(1, agent="word " * 10_000 + "end"),), findings=(build.finding(kind="judged"),)
     )
@@ -183,7 +173,7 @@ def test_a_long_conversation_fits_into_a_cell():
     assert "end" in json.loads(Parts(files[sheet.PAGE]).data)["items"][0]["parts"][-2][2]
 
 
-def test_the_page_may_do_nothing_else():
+def test_labeling_page_has_a_strict_content_security_policy():
     page = sheet_files(judged_run(tests=1))[sheet.PAGE]
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
     assert "default-src &#39;none&#39;" in policy

@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import pytest
+from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.extensions.calibration.sheet_reading import count_labels, read
 
 ROWS = "item,label\ni1,pass\ni2,fail\ni3,cannot tell\ni4,\n"
-SAID = {"i1": True, "i2": False, "i3": None}
+LABELS = {"i1": True, "i2": False, "i3": None}
 
 
 def read_labels(folder, data: str | bytes, name: str = "ada.csv") -> dict[str, bool | None]:
@@ -19,28 +20,22 @@ def read_labels(folder, data: str | bytes, name: str = "ada.csv") -> dict[str, b
     return {label.item: label.passed for label in read([file])}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
-        ROWS,
-        "\ufeff" + ROWS,
-        ROWS.replace("\n", "\r\n"),
-        ROWS.replace("\n", "\r"),
-        ROWS.replace(",", ";"),
-        ROWS.replace(",", "\t"),
-        ROWS.replace(",", "\t").encode("utf-16"),
-        ROWS.rstrip("\n"),
-        "\n" + ROWS + "\n\n",
+        *(ROWS, "\ufeff" + ROWS, ROWS.replace("\n", "\r\n"), ROWS.replace("\n", "\r")),
+        *(ROWS.replace(",", ";"), ROWS.replace(",", "\t"), ROWS.replace(",", "\t").encode("utf-16")),
+        *(ROWS.rstrip("\n"), "\n" + ROWS + "\n\n"),
         "Label , ITEM,x\nPass,i1\nFAIL,i2,\n Cannot Tell ,i3,,,\n,,\n",
         'item,note,label\ni1,"a, ""b""\n; c",pass\ni2,,fail\ni3,,cannot_tell\n',
         "item,label,note\ni1,pass,gr\xfcn\ni2,fail,\ni3,can\u2019t tell,\n".encode("cp1252"),
     ],
 )
-def test_however_a_spreadsheet_saves_it(tmp_path, data):
-    assert read_labels(tmp_path, data) == SAID
+def test_sheet_is_read_in_every_encoding_and_delimiter_of_spreadsheets(tmp_path, data):
+    assert read_labels(tmp_path, data) == LABELS
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "passed"),
     [
         *((word, True) for word in ("pass", "PASSED", "yes", "Y", "TRUE", "1", " pass ", "'pass", '"pass"')),
@@ -48,13 +43,12 @@ def test_however_a_spreadsheet_saves_it(tmp_path, data):
         *((word, None) for word in ("cannot tell", "Cannot_Tell", "can't tell", "unsure", "?")),
     ],
 )
-def test_words_for_labels(tmp_path, word, passed):
+def test_common_words_for_labels_are_accepted(tmp_path, word, passed):
     quoted = word.replace('"', '""')
     assert read_labels(tmp_path, f'item,label\ni1,"{quoted}"\n') == {"i1": passed}
 
 
-def test_who_labelled(tmp_path):
-    """The column says it, or the file's name; a person may have several files, in any case of letters."""
+def test_labeler_is_the_column_or_the_file_name_in_any_case(tmp_path):
     (tmp_path / "more").mkdir()
     (tmp_path / "ada.csv").write_text("item,label,labeller\ni1,pass,\ni2,pass,Ben\n")
     (tmp_path / "more/Ada.csv").write_text("item,label\ni1,yes\ni3,fail\n")
@@ -72,8 +66,7 @@ def refused(*paths) -> list[str]:
     return str(refusal.value).split("\n")
 
 
-def test_all_problems_at_once_each_at_its_place(tmp_path):
-    """File, line, column, what was found and what is allowed."""
+def test_all_problems_of_all_sheets_are_reported_with_their_positions(tmp_path):
     first, second, third = (tmp_path / name for name in ("ada.csv", "ben.csv", "cleo.csv"))
     first.write_text('item,note,label\ni1,"two\nlines",maybe\ni2,,pass\n,,fail\n')
     second.write_text("id,verdict\ni1,pass\n")
@@ -89,8 +82,7 @@ def test_all_problems_at_once_each_at_its_place(tmp_path):
     assert error[4] == f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory"
 
 
-def test_one_person_cannot_say_two_things(tmp_path):
-    """Two people whose files have one name are told apart by the column, which the message says."""
+def test_contradicting_labels_of_one_person_are_refused(tmp_path):
     for name, label in (("a", "pass"), ("b", "fail")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "sheet.csv").write_text(f"item,label\ni1,{label}\n")
@@ -99,7 +91,7 @@ def test_one_person_cannot_say_two_things(tmp_path):
     assert "column labeller" in error
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "why"),
     [
         (b"", "it is empty"),
@@ -111,14 +103,14 @@ def test_one_person_cannot_say_two_things(tmp_path):
         (b"<html>", "there is no column 'item'"),
     ],
 )
-def test_what_is_no_sheet(tmp_path, data, why):
+def test_file_without_labels_is_refused_with_the_reason(tmp_path, data, why):
     file = tmp_path / "ada.csv"
     file.write_bytes(data)
     (error,) = refused(file)
     assert why in error
 
 
-def test_hostile_words_are_quoted_and_cut(tmp_path):
+def test_hostile_label_is_escaped_and_truncated_in_the_error(tmp_path):
     file = tmp_path / "ada.csv"
     file.write_text(f"item,label\ni1,\x1b[31m::error::x{'y' * 500}\n")
     (error,) = refused(file)
@@ -127,16 +119,14 @@ def test_hostile_words_are_quoted_and_cut(tmp_path):
 
 
 @given(st.binary(max_size=300))
-def test_whatever_a_file_holds(tmp_path_factory, data):
-    """It is read, or refused in words."""
+def test_any_file_is_read_or_a_usage_error(tmp_path_factory, data):
     file = tmp_path_factory.getbasetemp() / "any.csv"
     file.write_bytes(data)
     with suppress(UsageError):
         assert read([file])
 
 
-def test_labels_that_are_there_already(tmp_path):
-    """They are counted; what cannot be read may be somebody's work too."""
+def test_labels_of_an_existing_sheet_are_counted(tmp_path):
     file = tmp_path / "sheet.csv"
     assert count_labels(file) == 0
     for text, count in ((ROWS, 3), ("item,label\ni1,\n", 0)):

@@ -95,8 +95,8 @@ ROWS = table("true change", DOCS)
 
 @pytest.mark.simulate
 @pytest.mark.parametrize("cells", ROWS, ids=lambda cells: cells[0])
-def test_the_table_of_spot_checks(cells):
-    """Figure by figure, and as by other code."""
+def test_simulated_spot_checks_match_the_table_of_the_docs(cells):
+    """Within sampling error, also of other code."""
     case, alone, by_labels, differs = cells
     found = [check(case, labels, 1_000) for labels in LABELS]
     assert fmean(one for one, _, _ in found) == pytest.approx(float(alone), abs=0.1)
@@ -104,16 +104,14 @@ def test_the_table_of_spot_checks(cells):
         assert [float(number) for number in shown.split()] == pytest.approx(seen, abs=0.25)
 
 
-def test_the_table_holds_its_level():
-    """Of 5 %, within three standard errors; and has every case."""
+def test_table_of_the_docs_holds_the_5_percent_level_and_has_every_case():
     assert {row[0] for row in ROWS} == CASES.keys()
     levels = [float(number) for row in ROWS if row[0].startswith("none") for number in row[2].split()]
     assert max(levels) <= 5 + 300 * sqrt(0.05 * 0.95 / 1_000)
 
 
 @pytest.mark.parametrize("case", ["none", "-10, judge fooled by the new answers"])
-def test_few_spot_checks(case):
-    """Tried a few times, at every change."""
+def test_spot_checks_match_other_code_in_a_short_simulation(case):
     check(case, 50, 100)
 
 
@@ -129,8 +127,7 @@ def verdicts(*items: str) -> list[SideVerdict]:
     ]
 
 
-def test_a_change_by_hand():
-    """Judge: 3 of 4 pass, then 3 of 4. People say that one of two of its new passes fails."""
+def test_corrected_change_and_errors_match_a_calculation_by_hand():
     base, head = Side(verdicts("++ pf")), Side(verdicts("P+ pf"))
     found = SpotCheck(head, base)
     assert (found.change, found.difference, found.corrected) == (0, -0.5, -0.5)
@@ -141,30 +138,21 @@ def test_a_change_by_hand():
     assert base.error == pytest.approx(unseen * (1 - unseen) / 2)
     assert found.error == pytest.approx(sqrt(4 * 0.5 / 16 + (head.error + base.error) / 2))
     assert (found.differs, found.corrects) == (None, False)  # too few labels to tell
-
-
-def test_single_trials_show_the_noise():
-    """Nothing else shows the noise."""
     assert Side(verdicts("pp", "ff", "pf")).noise == pytest.approx(3 / 2 * (1 + 1) / 36)
+    found = SpotCheck(Side(verdicts("PP ++")), Side(verdicts("++ ++")))
+    assert found.corrected == -0.5
+    assert found.error == found.judge_error
 
 
-def test_labels_of_one_test_say_less():
-    """Ten that are wrong together are nearly as one."""
+def test_labels_of_one_test_carry_less_information():
     spread = Side(verdicts(*["P+"] * 10, *["++"] * 10))
     together = Side(verdicts("P" * 10, "+" * 10, "+" * 10, "+" * 10))
     assert spread.correction == together.correction
     assert together.error > 2 * spread.error
 
 
-def test_all_labeled_is_what_people_say():
-    """No label is left whose error could count."""
-    found = SpotCheck(Side(verdicts("PP ++")), Side(verdicts("++ ++")))
-    assert found.corrected == -0.5
-    assert found.error == found.judge_error
-
-
 @pytest.mark.parametrize(("tests", "most"), [(2, 5), (3, 5), (5, 6)])
-def test_few_tests_raise_no_false_alarm(tests, most):
+def test_few_tests_keep_the_false_alarm_rate(tests, most):
     """The labels of two tests say little of how far they vary: by a normal p 18 % would be false with two."""
     rng = Random(7)
 
@@ -184,9 +172,6 @@ def test_few_tests_raise_no_false_alarm(tests, most):
     times = 400
     alarms = sum(bool(SpotCheck(of_run(), of_run()).differs) for _ in range(times))
     assert 100 * alarms / times <= most
-
-
-# -- the commands
 
 
 def runs_of(folder, head: float, base: float) -> tuple[Path, Path]:
@@ -211,8 +196,7 @@ def calibrate(folder: Path, sheet: str, *options: str):
 
 
 @pytest.mark.slow
-def test_a_judge_that_is_harsh_on_the_new_answers_is_found(tmp_path):
-    """The sheet tells of no side, and the change is people's."""
+def test_judge_that_is_harsh_on_new_answers_is_detected_and_the_change_corrected(tmp_path):
     runs_of(tmp_path, head=0.5, base=0.98)
     sheet = label(tmp_path)
     assert 50 < len(read_sheet(sheet)) <= 100
@@ -232,14 +216,11 @@ WHO = ("the judge alone", "people's labels")
 
 
 @pytest.mark.slow
-def test_a_judge_that_treats_both_alike(tmp_path):
-    """Nothing is corrected, unless there are many labels; a sheet of other verdicts is refused."""
+def test_judge_that_treats_both_runs_alike_corrects_nothing(tmp_path):
     runs_of(tmp_path, head=0.95, base=0.95)
     sheet = label(tmp_path, "--items=60", "--seed=3")
     ran = calibrate(tmp_path, sheet, "--items=60", "--seed=3")
-    assert "No sign that the judge treats the new answers differently (30 + 30 labels" in ran.stdout, (
-        ran.stderr
-    )
+    assert "No sign that the judge treats the new answers differently (30 + 30 labels" in ran.stdout
     assert "to correct it takes 200 + 200 labels" in ran.stdout
     other = calibrate(tmp_path, sheet, "--items=60")
     assert (other.returncode, "not on this sheet" in other.stderr) == (2, True)
@@ -248,8 +229,7 @@ def test_a_judge_that_treats_both_alike(tmp_path):
 
 
 @pytest.mark.slow
-def test_uncheckable_runs_are_reported(tmp_path):
-    """A run that played no base agent, another judge, and a run without a judge."""
+def test_spot_check_without_base_agent_or_with_another_judge_is_refused(tmp_path):
     file, _ = runs_of(tmp_path, head=0.95, base=0.95)
     alone = ci_evals("label", "head", "--spot-check=head", cwd=tmp_path)
     assert (alone.returncode, "has no base agent" in alone.stderr) == (2, True)
@@ -260,8 +240,7 @@ def test_uncheckable_runs_are_reported(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_that_played_both_is_its_own_baseline(tmp_path):
-    """Its base agent's verdicts are the other half."""
+def test_run_with_both_arms_is_its_own_baseline(tmp_path):
     head, base = judged_run(tests=10), judged_run(tests=10)
     arms = (build.arm("head", head, gated=True), build.arm("base", base))
     write_results(replace(head, arms=arms), tmp_path)
@@ -270,8 +249,7 @@ def test_a_run_that_played_both_is_its_own_baseline(tmp_path):
 
 
 @pytest.mark.slow
-def test_tests_weigh_alike_in_both_runs(tmp_path):
-    """A run that played some tests more is compared by as many trials of each as both have."""
+def test_spot_check_uses_as_many_trials_of_a_test_as_both_runs_have(tmp_path):
     folder = tmp_path
     for name, trials in (("head", 3), ("base", 2)):
         (folder / name).mkdir()
@@ -281,8 +259,7 @@ def test_tests_weigh_alike_in_both_runs(tmp_path):
 
 
 @pytest.mark.slow
-def test_tests_that_changed_are_left_out(tmp_path):
-    """What is asked of them is another thing, and no change of the agent."""
+def test_changed_tests_are_left_out_of_a_spot_check(tmp_path):
     folder, (_, base) = tmp_path, runs_of(tmp_path, head=0.95, base=0.95)
     text = base.read_text()
     results = json.loads(text)
@@ -292,9 +269,7 @@ def test_tests_that_changed_are_left_out(tmp_path):
     sheet = label(folder, "--items=1000")
     assert len(read_sheet(sheet)) == 20 * 3 * 3
     completed = calibrate(folder, sheet, "--items=1000")
-    assert "Left out: 5 tests whose definition differs between the runs." in completed.stdout, (
-        completed.stderr
-    )
+    assert "Left out: 5 tests whose definition differs between the runs." in completed.stdout
     for test in results["suites"][0]["tests"]:
         test["digest"] = "0" * 64
     base.write_text(json.dumps(results))
@@ -303,7 +278,7 @@ def test_tests_that_changed_are_left_out(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_spot_check_needs_some_verdicts(tmp_path):
+def test_spot_check_needs_at_least_four_verdicts(tmp_path):
     runs_of(tmp_path, head=0.95, base=0.95)
     made = ci_evals("label", "head", "--spot-check=base", "--items=3", cwd=tmp_path)
     assert (made.returncode, "at least 4 verdicts" in made.stderr) == (2, True)

@@ -37,17 +37,9 @@ def store(folder, outcome: str, reruns: Reruns | None = None):
         ("passed", Reruns(level=0.045, not_pooled=(UNREAD,)), 3),
         ("failed", Reruns(level=0.045, not_pooled=(UNREAD,)), 1),
     ],
-    ids=[
-        "no reruns",
-        "first attempt",
-        "level spent",
-        "no drop",
-        "unread attempt",
-        "drop beside an unread one",
-    ],
+    ids=["no reruns", "first attempt", "level spent", "no drop", "unread attempt", "drop and unread attempt"],
 )
-def test_compare_decides_as_the_run_did(tmp_path, outcome, reruns, code):
-    """Otherwise a later look at the same runs would say something else."""
+def test_compare_uses_the_level_of_the_run_and_needs_all_its_attempts(tmp_path, outcome, reruns, code):
     head, base = store(tmp_path / "head", outcome, reruns), store(tmp_path / "base", "passed")
     with pytest.raises(SystemExit) as ended:
         invoke(["compare", head, base, "--regression=significant"], RunContext({}))

@@ -86,9 +86,10 @@ workflows:
 """
 
 
-@pytest.mark.parametrize(
-    ("other", "called"), [("bell: {type: RAG, question: What rings?}", "bell"), ("", "lamp")]
-)
+BELL = "bell: {type: RAG, question: What rings?}"
+
+
+@each_row(("other", "called"), [(BELL, "bell"), ("", "lamp")])
 def test_wrong_integration_keeps_steps_that_depend_on_a_status(other, called):
     texts = ", ".join(f"{name}: x" for name in Texts.model_fields)
     playbook = catalog.read(PLAYBOOK.replace("TEXTS", texts).replace("OTHER", other))

@@ -24,13 +24,8 @@ def playbook(**changes):
 
 
 def workflow(*steps, **changes):
-    return {
-        "code": "HIRE",
-        "title": "hiring",
-        "intents": ["hire"],
-        "parameters": ["days"],
-        "steps": steps,
-    } | changes
+    hire = {"code": "HIRE", "title": "hiring", "intents": ["hire"], "parameters": ["days"]}
+    return hire | {"steps": steps} | changes
 
 
 def test_unknown_steps_keys_and_invalid_patterns_are_refused():

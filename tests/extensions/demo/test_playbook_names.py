@@ -60,9 +60,8 @@ def effects_of(rule: RuleStep) -> list[str]:
 @each_row("agent_id", catalog.known_agents())
 def test_bundled_playbooks_refer_only_to_known_names_and_end_with_a_reply(agent_id):
     playbook = catalog.playbook(agent_id)
-    assert [
-        (each.code, problem) for each in playbook.workflows for problem in problems_of(playbook, each)
-    ] == []
+    problems = {flow.code: [*problems_of(playbook, flow)] for flow in playbook.workflows}
+    assert not any(problems.values()), problems
 
 
 @each_row(

@@ -14,7 +14,7 @@ PLACE = re.compile(
 )
 
 
-def written(results: Results) -> tuple[dict, list[dict]]:
+def records_of(results: Results) -> tuple[dict, list[dict]]:
     files = {name: "".join(text) for name, text in report_files.files(results).items()}
     (aggregate,) = [json.loads(text) for name, text in files.items() if name.endswith(".json")]
     (samples,) = [text for name, text in files.items() if name.endswith("_samples.jsonl")]
@@ -27,8 +27,8 @@ def run(*trials) -> Results:
     return build.with_process(build.results(build.suite_result("Refunds", test, agent_id="acme/helper")))
 
 
-def test_a_suite_is_an_aggregate_with_its_score_and_model():
-    aggregate, samples = written(run(build.trial_result()))
+def test_suite_becomes_an_aggregate_with_score_and_model():
+    aggregate, samples = records_of(run(build.trial_result()))
     (result,) = aggregate["evaluation_results"]
     assert aggregate["model_info"]["id"] == samples[0]["model_id"] == "acme/helper"
     assert (result["evaluation_name"], result["score_details"]["score"]) == ("Refunds", 1.0)
@@ -36,28 +36,26 @@ def test_a_suite_is_an_aggregate_with_its_score_and_model():
     assert aggregate["evaluation_id"] == samples[0]["evaluation_id"]
 
 
-def test_each_trial_is_a_sample_with_its_conversation():
+def test_each_trial_becomes_a_sample_with_its_conversation():
     call = ToolCall(name="find_order", arguments={"id": 7, "kind": "a"})
     turn = build.turn(agent="Here it is.", tool_calls=(call,))
     failed = build.trial_result(2, findings=(build.finding("failed"),))
-    _, (first, second) = written(run(build.trial_result(turns=(turn,)), failed))
+    _, (first, second) = records_of(run(build.trial_result(turns=(turn,)), failed))
     assert [message["role"] for message in first["messages"]] == ["user", "assistant"]
-    assert first["messages"][1]["tool_calls"][0]["arguments"] == {
-        "id": "7",
-        "kind": "a",
-    }  # texts, says the schema
+    arguments = first["messages"][1]["tool_calls"][0]["arguments"]
+    assert arguments == {"id": "7", "kind": "a"}  # texts, says the schema
     assert (first["interaction_type"], first["evaluation"]["tool_calls_count"]) == ("agentic", 1)
     assert (first["evaluation"]["is_correct"], second["evaluation"]["is_correct"]) == (True, False)
     assert [sample["metadata"]["epoch"] for sample in (first, second)] == ["1", "2"]
 
 
-def test_a_trial_that_broke_is_not_called_correct():
+def test_errored_trial_is_not_marked_correct():
     broken = build.trial_result(2, status=EndState.AGENT_ERROR, error="the agent is down")
-    _, (_, sample) = written(run(build.trial_result(), broken))
+    _, (_, sample) = records_of(run(build.trial_result(), broken))
     assert sample["error"] == "the agent is down"
     assert sample["evaluation"]["is_correct"] is False
 
 
-def test_a_suite_without_a_score_has_no_records():
+def test_suite_without_a_score_has_no_records():
     broken = build.trial_result(status=EndState.AGENT_ERROR, error="down", findings=())
     assert report_files.files(run(broken)) == {}

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import pytest
+from each_row import each_row
 from tool_results import (
     ERROR,
     FAILED,
@@ -17,15 +17,11 @@ from tool_results import (
 )
 
 
-def test_a_sample_of_every_eval_ever_is_one_row_whatever_its_epochs_and_metrics() -> None:
+def test_sample_is_one_row_for_all_its_epochs_and_metrics() -> None:
     results, aggregate = read_set("eee/base/numbers_samples.jsonl"), read_set("eee/base/numbers.json")
     # The epoch of `four` that broke is not in its score.
-    assert outcomes_by_test(results) == {
-        "four": [PASSED, ERROR],
-        "one": [PASSED],
-        "three": [FAILED],
-        "two": [FAILED],
-    }
+    expected = {"four": [PASSED, ERROR], "one": [PASSED], "three": [FAILED], "two": [FAILED]}
+    assert outcomes_by_test(results) == expected
     assert row_of(results, "two").score == 2 / 3  # `is_correct` is true there
     assert (results.suite, results.arm) == (aggregate.suite, aggregate.arm)
     scores = [row.score or 0 for row in results.rows if not row.undecided]
@@ -33,16 +29,12 @@ def test_a_sample_of_every_eval_ever_is_one_row_whatever_its_epochs_and_metrics(
     assert len(row_of(results, "three").checks) == 2
 
 
-def test_a_full_score_of_every_eval_ever_that_is_called_wrong_has_failed() -> None:
+def test_is_correct_overrides_the_score_and_an_error_overrides_is_correct() -> None:
     lines = [json.loads(line) for line in (FILES / "eee/base/numbers_samples.jsonl").read_text().splitlines()]
     (passed,) = [line for line in lines if line["evaluation"].get("score") == 1][:1]
     passed["evaluation"]["is_correct"] = False
     (results,) = read_text(json.dumps(passed) + "\n", "f.jsonl")
     assert (results.rows[0].passed, results.rows[0].score) == (False, None)
-
-
-def test_a_sample_of_every_eval_ever_that_broke_is_undecided_though_it_is_called_correct() -> None:
-    lines = [json.loads(line) for line in (FILES / "eee/base/numbers_samples.jsonl").read_text().splitlines()]
     broken = [line | {"error": "gone"} for line in lines if line["sample_id"] == "four"]
     assert any(line["evaluation"]["is_correct"] for line in broken)
     (results,) = read_text("".join(json.dumps(line) + "\n" for line in broken))
@@ -57,24 +49,21 @@ def eee_samples(*changes: dict[str, Any]) -> dict[str, list[Any]]:
     return outcomes_by_test(results)
 
 
-@pytest.mark.parametrize(
-    "epochs", [[{"epoch": "1"}, {"epoch": "2"}], [{"epoch": "1"}] * 2, [{}, {}], [None] * 2]
-)
-def test_no_error_of_an_epoch_of_every_eval_ever_is_lost_in_another_epoch(epochs: list[Any]) -> None:
+@each_row("epochs", [[{"epoch": "1"}, {"epoch": "2"}], [{"epoch": "1"}] * 2, [{}, {}], [None] * 2])
+def test_error_of_one_epoch_is_kept_beside_another_epoch(epochs: list[Any]) -> None:
     first, second = ({"metadata": epoch} for epoch in epochs)
     assert eee_samples(first, second | {"error": "gone"}) == {"one": [PASSED, ERROR]}
     assert eee_samples(first | {"error": "gone"}, second) == {"one": [PASSED, ERROR]}
 
 
-def test_an_epoch_of_every_eval_ever_breaks_with_any_of_its_metrics() -> None:
+def test_error_of_one_metric_makes_the_epoch_an_error() -> None:
     other = {"evaluation_result_id": "includes:accuracy"}
     assert eee_samples({}, other | {"error": "gone"}) == {"one": [ERROR]}
     assert eee_samples(other | {"error": "gone"}, {}) == {"one": [ERROR]}
 
 
-def test_a_record_of_every_eval_ever_that_repeats_a_metric_is_a_trial() -> None:
+def test_repeated_metric_is_another_trial() -> None:
     failed = {"evaluation": {"score": 0.0, "is_correct": False}}
     for metadata in ({}, None, {"epoch": "1"}):
-        assert eee_samples({"metadata": metadata}, {"metadata": metadata, **failed}) == {
-            "one": [PASSED, FAILED]
-        }
+        outcomes = eee_samples({"metadata": metadata}, {"metadata": metadata, **failed})
+        assert outcomes == {"one": [PASSED, FAILED]}

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from commands import ci_evals, read_results
 from doc_pages import ROOT
+from each_row import each_row
 from werkzeug import Response
 
 pytestmark = pytest.mark.slow
@@ -34,8 +35,7 @@ def comment(gitlab, results: Path, **environ):
     return ci_evals("comment", str(results), cwd=results.parent, env=gitlab.environ(**environ))
 
 
-def test_the_note_is_written_once_and_updated(gitlab, played):
-    """By one account; what others quote stays theirs."""
+def test_own_note_is_created_once_updated_and_left_if_unchanged(gitlab, played):
     gitlab.add_note("Please look", {"id": 5})
     gitlab.add_note(f"{MARKER}\n\nmine now", {"id": 5})
     first = comment(gitlab, played / "failed")
@@ -50,16 +50,14 @@ def test_the_note_is_written_once_and_updated(gitlab, played):
     assert len(gitlab.notes) == 3
 
 
-def test_a_slow_pipeline_does_not_replace_a_newer_one(gitlab, played):
-    """Pipelines are numbered in order."""
+def test_note_of_a_newer_pipeline_is_not_replaced(gitlab, played):
     gitlab.add_note(f"{MARKER}\n<!-- ci-evals pipeline: 501 -->\n\nnewer", gitlab_api.BOT)
     ran = comment(gitlab, played / "passed")
     assert "note on !7 stale" in ran.stderr + ran.stdout
     assert gitlab.notes[0]["body"].endswith("newer")
 
 
-def test_of_two_notes_the_oldest_stays(gitlab, played):
-    """As after two jobs that wrote at the same moment."""
+def test_only_the_oldest_of_two_own_notes_is_kept(gitlab, played):
     gitlab.add_note(f"{MARKER}\n\none")
     gitlab.add_note(f"{MARKER}\n\ntwo")
     comment(gitlab, played / "passed")
@@ -67,7 +65,6 @@ def test_of_two_notes_the_oldest_stays(gitlab, played):
 
 
 def test_note_deleted_meanwhile_is_created_again(gitlab, played):
-    """A person may delete it while it is changed."""
     gitlab.add_note(f"{MARKER}\n\nold")
     gitlab.faults.append(("^PUT", gitlab_api.error_response(404, "404 Not found")))
     ran = comment(gitlab, played / "passed")
@@ -79,16 +76,10 @@ REFUSALS = [
     (gitlab_api.error_response(401, "401 Unauthorized"), "CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN"),
     (gitlab_api.error_response(403, "403 Forbidden"), "scope api, role Reporter"),
     (gitlab_api.error_response(403, "403 Forbidden - The project is archived"), "or the project is archived"),
-    (
-        gitlab_api.error_response(403, "The discussion is locked"),
-        "GitLab answered 403 (The discussion is locked)",
-    ),
+    (gitlab_api.error_response(403, "It is locked"), "GitLab answered 403 (It is locked)"),
     (gitlab_api.error_response(404, "404 Merge Request Not Found"), "or the token may not see it"),
     (gitlab_api.error_response(500, "Internal error"), "the server has a problem; try again later"),
-    (
-        Response("<html>Bad gateway</html>", 502, content_type="text/html"),
-        "GitLab answered 502: the server has",
-    ),
+    (Response("<html>Bad</html>", 502, content_type="text/html"), "GitLab answered 502: the server has"),
     (gitlab_api.error_response(404, "404 Project Not Found"), "not found, or"),
     (gitlab_api.error_response(409, "Conflict"), "GitLab answered 409 (Conflict)"),
     (gitlab_api.error_response(422, "Note is too long"), "GitLab answered 422 (Note is too long)"),
@@ -96,9 +87,8 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "words"), REFUSALS, ids=[words for _, words in REFUSALS])
-def test_refusal_by_gitlab_is_a_warning(gitlab, played, answer, words):
-    """It says what to do and changes no exit code."""
+@each_row(("answer", "words"), REFUSALS)
+def test_refusal_by_gitlab_is_a_warning_that_says_what_to_do(gitlab, played, answer, words):
     gitlab.faults.append(("^POST", answer))
     ran = comment(gitlab, played / "failed")
     assert ran.returncode == 0
@@ -106,8 +96,8 @@ def test_refusal_by_gitlab_is_a_warning(gitlab, played, answer, words):
     assert gitlab_api.TOKEN not in ran.stderr + ran.stdout
 
 
-def test_a_note_is_only_written_if_it_is_worth_one(gitlab, played):
-    """As `--comment-on` has it for a pull request; one that is there is updated all the same."""
+def test_comment_on_failure_creates_a_note_only_for_failures(gitlab, played):
+    """One that is there is updated all the same."""
     environ = gitlab.environ()
     for name, lines, status in (
         ("passed", 0, "no note on !7: there is none to update, and none was wanted"),
@@ -119,8 +109,7 @@ def test_a_note_is_only_written_if_it_is_worth_one(gitlab, played):
         assert status in ran.stderr + ran.stdout
 
 
-def test_a_server_that_is_busy_is_asked_again(gitlab, played):
-    """After as long as it says."""
+def test_rate_limited_request_is_retried(gitlab, played):
     gitlab.faults.append(("^GET /user", gitlab_api.error_response(429, "Retry later", retry_after="0")))
     ran = comment(gitlab, played / "passed")
     assert "note on !7 created" in ran.stderr + ran.stdout
@@ -133,15 +122,14 @@ def test_a_server_that_is_busy_is_asked_again(gitlab, played):
         ({"CI_MERGE_REQUEST_IID": ""}, "no note was posted: this pipeline is not one of a merge request"),
     ],
 )
-def test_without_a_token_or_a_merge_request_there_is_no_note(gitlab, played, environ, words):
+def test_missing_token_or_merge_request_posts_no_note(gitlab, played, environ, words):
     """The job's own token may not write notes."""
     ran = comment(gitlab, played / "passed", **environ)
     assert (ran.returncode, gitlab.notes) == (0, [])
     assert words in ran.stderr + ran.stdout
 
 
-def test_elsewhere_the_platform_has_to_be_there(played):
-    """Printing needs none."""
+def test_comment_outside_gitlab_is_refused_except_for_dry_runs(played):
     ran = ci_evals("comment", "passed", "--platform=gitlab", cwd=played)
     assert (ran.returncode, "this is no job of GitLab" in ran.stderr) == (2, True)
     shown = ci_evals("comment", "passed", "--platform=gitlab", "--dry-run", cwd=played)
@@ -157,8 +145,8 @@ def results(played, name="passed") -> bytes:
     return (played / name / "_results.json").read_bytes()
 
 
-def test_the_baseline_is_the_target_branchs_newest_pipeline(gitlab, played, tmp_path):
-    """Whether it passed or not. Unfinished pipelines, other branches and other jobs are passed over."""
+def test_baseline_is_the_newest_finished_pipeline_of_the_target_branch(gitlab, played, tmp_path):
+    """Whether it passed or not."""
     gitlab.add_pipeline(1, results(played))
     gitlab.add_pipeline(2, results(played, "failed"), status="failed")
     gitlab.add_pipeline(3, results(played), ref="topic")
@@ -171,7 +159,7 @@ def test_the_baseline_is_the_target_branchs_newest_pipeline(gitlab, played, tmp_
     assert read_results(tmp_path)["comparison"]["comparable"]
 
 
-def test_the_jobs_own_token_finds_what_passed(gitlab, played, tmp_path):
+def test_job_token_finds_the_newest_pipeline_that_passed(gitlab, played, tmp_path):
     """It can list no pipelines."""
     gitlab.add_pipeline(1, results(played))
     gitlab.add_pipeline(2, results(played, "failed"), status="failed")
@@ -188,8 +176,7 @@ def test_the_jobs_own_token_finds_what_passed(gitlab, played, tmp_path):
         (Response("<html>", 200), "something other than JSON"),
     ],
 )
-def test_without_a_baseline_the_run_says_why(gitlab, tmp_path, answer, words):
-    """And if one is required there is no verdict."""
+def test_missing_baseline_is_explained_and_fails_only_if_required(gitlab, tmp_path, answer, words):
     if answer is not None:
         gitlab.faults += [("pipelines", answer), ("pipelines", answer)]
     ran = run(gitlab, tmp_path)
@@ -199,27 +186,23 @@ def test_without_a_baseline_the_run_says_why(gitlab, tmp_path, answer, words):
     assert required.returncode == 3
 
 
-def test_results_that_are_too_large_are_no_baseline(gitlab, tmp_path):
-    """Anything may stand among artifacts."""
+def test_artifact_without_results_is_no_baseline(gitlab, tmp_path):
     gitlab.add_pipeline(1, b"{" + b" " * 1000)
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0
     assert "baseline" in ran.stdout + ran.stderr
 
 
-def test_a_baseline_that_gitlab_cannot_give_is_no_baseline(gitlab, tmp_path):
-    """It is asked again, and then the run goes without: its verdict is that of its own gate."""
+def test_unavailable_gitlab_leaves_the_run_without_baseline(gitlab, tmp_path):
     gitlab.faults += [("pipelines", gitlab_api.error_response(503, "Busy", retry_after="0"))] * 20
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0
-    assert "GitLab answered 503 (Busy): the server has a problem" in " ".join(
-        (ran.stdout + ran.stderr).split()
-    )
+    message = " ".join((ran.stdout + ran.stderr).split())
+    assert "GitLab answered 503 (Busy): the server has a problem" in message
     assert 1 < len(gitlab.requests) < 10
 
 
-def test_the_component_runs_what_there_is():
-    """Its inputs have descriptions or defaults, its commands exist, and the note's key is the job's."""
+def test_ci_component_has_its_inputs_commands_and_artifacts():
     spec, job = yaml.safe_load_all((ROOT / "templates/ci-evals.yml").read_text())
     assert set(spec["spec"]["inputs"]) == {"suites", "options", "job", "stage", "image"}
     (evals,) = job.values()

@@ -4,6 +4,7 @@ import socket
 
 import gitlab_api
 import pytest
+from each_row import each_row
 from gitlab_api import PROJECT, TOKEN
 from werkzeug import Response
 
@@ -48,34 +49,34 @@ async def ask(hub, method):
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-async def test_trouble_of_gitlabs_is_tried_again(gitlab, slept, method):
-    """Doing these twice does no harm."""
+async def test_idempotent_request_is_retried_after_a_server_error(gitlab, slept, method):
     gitlab.add_note("Hello")
     gitlab.faults += [(method, TROUBLE)] * 2
     await ask(GitLab(gitlab.url, TOKEN, sleep=slept), method)
     assert (len(gitlab.requests), len(slept)) == (3, 2)
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
-async def test_trouble_that_stays_is_said(gitlab, slept, method, status):
-    """After three tries."""
-    gitlab.faults += [(method, gitlab_api.error_response(status, "Sorry"))] * 9
-    with pytest.raises(GitLabError, match=rf"GitLab answered {status} \(Sorry\): the server has a problem"):
-        await ask(GitLab(gitlab.url, TOKEN, sleep=slept), method)
-    assert len(gitlab.requests) == 3
+@each_row("method", ["GET", "PUT", "DELETE"])
+@each_row("status", [500, 502, 503, 504])
+async def test_persistent_server_error_is_reported_after_three_tries(slept, method, status):
+    with gitlab_api.serving() as gitlab:
+        gitlab.faults += [(method, gitlab_api.error_response(status, "Sorry"))] * 9
+        message = rf"GitLab answered {status} \(Sorry\): the server has a problem"
+        with pytest.raises(GitLabError, match=message):
+            await ask(GitLab(gitlab.url, TOKEN, sleep=slept), method)
+        assert len(gitlab.requests) == 3
 
 
-async def test_a_note_is_not_sent_twice(gitlab, slept):
-    """GitLab may have written it before it stumbled."""
+async def test_note_is_not_resent_after_a_server_error(gitlab, slept):
+    """GitLab may have written it before it failed."""
     gitlab.faults += [("POST", TROUBLE)] * 9
     with pytest.raises(GitLabError, match="GitLab answered 502"):
         await ask(GitLab(gitlab.url, TOKEN, sleep=slept), "POST")
     assert (len(gitlab.requests), slept) == (1, [])
 
 
-async def test_persistent_rate_limit_is_reported(gitlab, slept):
-    """A note that was refused for it was not written, so it is sent again, for a while."""
+async def test_rate_limited_note_is_resent_for_a_while(gitlab, slept):
+    """A note that was refused for it was not written."""
     gitlab.faults += [("POST", gitlab_api.error_response(429, "Retry later"))] * 99
     with pytest.raises(GitLabError, match=r"GitLab answered 429 \(Retry later\)"):
         await ask(GitLab(gitlab.url, TOKEN, sleep=slept), "POST")
@@ -98,8 +99,7 @@ async def test_persistent_rate_limit_is_reported(gitlab, slept):
         (Response("<html>Sign in</html>", 200), "something other than JSON"),
     ],
 )
-async def test_a_baseline_that_gitlab_refuses_is_a_reason(gitlab, slept, answer, why):
-    """Not an error: the run goes without."""
+async def test_refused_baseline_is_a_reason_and_no_error(gitlab, slept, answer, why):
     gitlab.faults += [("pipelines", answer)] * 99
     async with GitLab(gitlab.url, TOKEN, sleep=slept) as hub:
         found = await baseline.find(hub, read(gitlab.environ()), "results/_results.json")
@@ -108,8 +108,7 @@ async def test_a_baseline_that_gitlab_refuses_is_a_reason(gitlab, slept, answer,
 
 
 @pytest.mark.parametrize(("method", "tries"), [("GET", 3), ("POST", 1)])
-async def test_a_server_that_does_not_answer_is_not_waited_for(slept, method, tries):
-    """Each request has a time of its own; a note is sent once."""
+async def test_unresponsive_server_times_out_and_only_reads_are_retried(slept, method, tries):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         host = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(GitLabError) as caught:
@@ -118,14 +117,13 @@ async def test_a_server_that_does_not_answer_is_not_waited_for(slept, method, tr
     assert len(slept) == tries - 1
 
 
-async def test_nobody_listens(slept):
-    """The host is named."""
+async def test_unreachable_server_error_names_the_host(slept):
     with pytest.raises(GitLabError, match=r"GitLab at 127.0.0.1:9 cannot be reached \(ConnectError\)"):
         await ask(GitLab("http://127.0.0.1:9", TOKEN, sleep=slept), "GET")
 
 
 @pytest.mark.parametrize(("max_bytes", "runs"), [(10_000, 4), (250, 2), (200, 2), (150, 1), (1, 1)])
-async def test_earlier_runs_are_read_as_far_as_they_are_small(gitlab, max_bytes, runs):
+async def test_earlier_runs_are_read_within_a_total_size(gitlab, max_bytes, runs):
     """The baseline itself is read in any case: its own size has a limit already."""
     data = b'{"run": {"status": "completed"}}'.ljust(100)
     for number in range(1, 5):

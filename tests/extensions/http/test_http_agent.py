@@ -113,10 +113,8 @@ async def test_placeholders_in_the_body_are_filled_in(stub: Endpoint) -> None:
     await say(agent, "Hello", 'A "quote"')
     one, two = (asked.body for asked in stub.asked)
     assert one["before"] == []
-    assert two["before"] == [
-        {"role": "user", "content": "Hello"},
-        {"role": "assistant", "content": "You said: Hello"},
-    ]
+    reply = {"role": "assistant", "content": "You said: Hello"}
+    assert two["before"] == [{"role": "user", "content": "Hello"}, reply]
     assert two["all"] == [*two["before"], {"role": "user", "content": 'A "quote"'}]
     assert two["parts"] == [
         {"id": str(n), "role": each["role"], "parts": [{"type": "text", "text": each["content"]}]}
@@ -133,17 +131,9 @@ async def test_placeholders_in_the_body_are_filled_in(stub: Endpoint) -> None:
 
 async def test_uuid_is_new_per_request_and_turns_count_from_1(stub: Endpoint) -> None:
     stub.answer = lambda asked: {"id": "c1"} if asked.path == "/open" else {"reply": "Hi"}
-    body = {
-        "text": "{{message}}",
-        "n": "{{turn}}",
-        "id": "{{uuid}}",
-        "key": "k-{{uuid}}",
-        "chat": "{{session}}",
-    }
-    options = {
-        "open": {"path": "/open", "body": "{{uuid}}", "session": "$.id"},
-        "send": {"path": "/chat/{{turn}}", "body": body},
-    }
+    body = {"text": "{{message}}", "n": "{{turn}}", "id": "{{uuid}}", "key": "k-{{uuid}}"}
+    send = {"path": "/chat/{{turn}}", "body": body | {"chat": "{{session}}"}}
+    options = {"open": {"path": "/open", "body": "{{uuid}}", "session": "$.id"}, "send": send}
     await say(agent_at(stub.url, options=options), "Hello", "Bye")
     opened, *sent = stub.asked
     assert [asked.body["n"] for asked in sent] == [1, 2]
@@ -154,7 +144,7 @@ async def test_uuid_is_new_per_request_and_turns_count_from_1(stub: Endpoint) ->
     assert len({str(UUID(text)) for text in ids}) == 3
 
 
-async def test_placeholders_in_path_and_query_are_encoded(stub: Endpoint) -> None:
+async def test_placeholders_are_encoded_in_urls_and_not_filled_in_in_user_messages(stub: Endpoint) -> None:
     stub.answer = lambda asked: {"reply": asked.query["q"]}
     send = {"method": "GET", "path": "/{{userInfo.plan.name}}/{{userInfo.x}}"}
     send |= {"query": {"q": "{{message}}", "v": "1"}}
@@ -164,9 +154,6 @@ async def test_placeholders_in_path_and_query_are_encoded(stub: Endpoint) -> Non
     assert (asked.method, asked.path, asked.body) == ("GET", "/Pro & Co/", None)
     assert asked.query["v"] == "1"
     assert "content-type" not in asked.headers
-
-
-async def test_placeholders_in_a_user_message_are_not_filled_in(stub: Endpoint) -> None:
     (reply,) = await say(agent_at(stub.url), "{{key}} {{session}}")
     assert reply.agent == "You said: {{key}} {{session}}"
 
@@ -326,9 +313,7 @@ def test_params_are_read_from_objects_and_lists(found: Any, path: str, params: A
 def test_tool_calls_are_read_or_unknown(body: Any, calls: Any) -> None:
     """A path that finds nothing is no evidence; an empty list is evidence of none."""
     reply = read({"reply": "Hi", **body}, toolCalls="$.tools")
-    assert (
-        None if calls is None else [(call.name, call.arguments) for call in reply.tool_calls or ()]
-    ) == calls
+    assert [(call.name, call.arguments) for call in reply.tool_calls or ()] == (calls or [])
     assert (reply.tool_calls is None) is (calls is None)
     assert reply.workflows == (None if calls is None else tuple(name for name, _ in calls))
 
@@ -338,11 +323,8 @@ PATHS |= {"escalated": "$.over", "error": "$.error"}
 
 
 def test_path_without_evidence_is_reported_with_the_shape_of_the_answer() -> None:
-    body = {
-        "reply": "Hi",
-        "tools": [{"title": "refund", "cost": 3}, {"title": "x", "cost": 4}],
-        "slots": None,
-    }
+    tools = [{"title": "refund", "cost": 3}, {"title": "x", "cost": 4}]
+    body = {"reply": "Hi", "tools": tools, "slots": None}
     reply = read(body, **PATHS)
     assert reply.not_found.keys() == PATHS.keys()
     form = '{"reply": "…", "tools": [{"title": "…", "cost": "…"}], "slots": null}'
@@ -386,10 +368,10 @@ def test_integrations_are_read_with_every_spelling_of_status() -> None:
         assert read({"reply": "Hi", **body}, integrations="$.x").integrations == integrations
 
 
-@each_row(
-    ("found", "escalated"),
-    [(True, True), (False, False), ([True, False], True), ([False], False), ([], False), (None, None)],
-)
+FLAGS = [(True, True), (False, False), ([True, False], True), ([False], False), ([], False), (None, None)]
+
+
+@each_row(("found", "escalated"), FLAGS)
 def test_only_true_is_a_hand_over_and_a_missing_value_is_unknown(found: Any, escalated: Any) -> None:
     assert read({"reply": "Hi", "x": found}, escalated="$.x").handed_over is escalated
     assert read({"reply": "Hi"}, escalated="$.x").handed_over is None
@@ -602,18 +584,14 @@ async def test_header_and_path_that_cannot_be_sent_fail_before_the_request(stub:
 @each_row(
     ("options", "place", "message"),
     [
-        (
-            {"send": {"body": "{{mesage}}"}},
-            ("send", "body"),
-            "{{mesage}}, which is unknown; available: message,",
-        ),
+        ({"send": {"body": "{{x}}"}}, ("send", "body"), "{{x}}, which is unknown; available: message,"),
         ({"send": {"body": ["{{key}} {{message}}"]}}, ("send", "body"), "the key goes in headers only"),
         ({"send": {"query": {"q": "{{userinfo.x}}"}}}, ("send", "query"), "{{userinfo.x}}, which is unknown"),
         ({"send": {"path": "chat"}}, ("send", "path"), "must begin with '/'"),
         ({"send": {"path": "/chat?x={{message}}"}}, ("send", "path"), "parameters go in 'query'"),
         ({"send": {"body": {"text": "Hi"}}}, ("send",), "neither {{message}} nor {{messages}}"),
         (
-            {"open": {"session": "$.id", "body": "{{session}}"}},
+            {"open": {"session": "$", "body": "{{session}}"}},
             ("open", "body"),
             "{{session}}, which is unknown",
         ),
@@ -622,11 +600,7 @@ async def test_header_and_path_that_cannot_be_sent_fail_before_the_request(stub:
         ({"headers": {"x": "{{message}}"}}, ("headers",), "{{message}}, which is unknown"),
         ({"reply": {"text": "$.a["}}, ("reply", "text"), "is not a JSONPath"),
         ({"reply": REPLY | {"error": "$[?match(@.a, 'b')]"}}, ("reply", "error"), "'match' is not defined"),
-        (
-            {"reply": REPLY | {"escalatedWhen": "x"}},
-            ("reply",),
-            "escalatedWhen is given, but escalated is not",
-        ),
+        ({"reply": REPLY | {"escalatedWhen": "x"}}, ("reply",), "escalatedWhen is given, but escalated is"),
     ],
 )
 def test_invalid_options_are_refused_with_their_position(
@@ -658,12 +632,7 @@ def test_unsendable_key_header_or_base_url_is_refused_before_the_run(
 
 
 def test_secrets_in_configured_headers_are_found_by_header_name() -> None:
-    headers = {
-        "Authorization": "Bearer abc-123456",
-        "X-Api-Key": "{{key}}",
-        "X-Team": "qa",
-        "cookie": "sid=1",
-    }
+    headers = {"Authorization": "Bearer abc-123456", "X-Api-Key": "{{key}}", "X-A": "qa", "cookie": "sid=1"}
     assert [*secrets_of({"headers": headers})] == ["Bearer", "abc-123456", "sid=1"]
     for odd in (None, {}, {"headers": None}, {"headers": [1]}, {"headers": {"key": 7}}):
         assert [*secrets_of(odd)] == []

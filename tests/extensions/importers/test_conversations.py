@@ -149,20 +149,17 @@ def parts(role, *content):
     return {"role": role, "content": list(content)}
 
 
+def text_part(text):
+    return {"type": "text", "text": text}
+
+
 ORDER = {"order": "A-1"}
+USE = {"type": "tool_use", "id": "u1", "name": "refund_order", "input": ORDER}
 DONE = agent("Done")
 ANTHROPIC = [
     user("refund A-1"),
-    parts(
-        "assistant",
-        {"type": "text", "text": "Wait."},
-        {"type": "tool_use", "id": "u1", "name": "refund_order", "input": ORDER},
-    ),
-    parts(
-        "user",
-        {"type": "tool_result", "tool_use_id": "u1", "content": "ok"},
-        {"type": "text", "text": "<reminder>"},
-    ),
+    parts("assistant", text_part("Wait."), USE),
+    parts("user", {"type": "tool_result", "tool_use_id": "u1", "content": "ok"}, text_part("<reminder>")),
     DONE,
 ]
 RESPONSES = [
@@ -178,11 +175,7 @@ UI = [
     {
         "id": "m2",
         "role": "assistant",
-        "parts": [
-            {"type": "step-start"},
-            UI_CALL | {"state": "output-available"},
-            {"type": "text", "text": "Done"},
-        ],
+        "parts": [{"type": "step-start"}, UI_CALL | {"state": "output-available"}, text_part("Done")],
     },
 ]
 UI_4_CALL = {"toolCallId": "t", "toolName": "refund_order", "args": ORDER, "result": 1, "state": "result"}

@@ -59,14 +59,11 @@ def test_gaia_question_becomes_one_test_with_its_id_level_and_answer():
     assert notes == ["data/metadata.jsonl:1: Annotator Metadata: it has no counterpart"]
 
 
-def test_gaia_questions_that_need_a_file_are_tagged_and_noted():
+def test_gaia_questions_with_a_file_are_tagged_and_those_without_an_answer_left_out():
     suite, data, notes = imported("gaia", lines({"file_name": "a.xlsx"}), "metadata.jsonl")
     assert suite.tests[0].tags == ("level-2", "needs-file")
     assert data["tests"][0]["x-file"] == "a.xlsx"
     assert notes[1:] == ["1 of 1 questions need a file, which a suite cannot send (tag needs-file): c61d22de"]
-
-
-def test_gaia_questions_without_an_answer_are_left_out():
     suite, _, notes = imported("gaia", lines({}, {"task_id": "2", "Final answer": "?"}), "metadata.jsonl")
     assert len(suite.tests) == 1
     assert notes[1:] == ["1 of 2 questions have no answer and are left out"]
@@ -162,7 +159,8 @@ def one_assertion(kind, **fields):
     return imported("promptfoo", json.dumps({"tests": tests}, indent=1), "c.json")
 
 
-F = {"name": "f"}
+F, NAMED = {"name": "f"}, {"toolName": "f"}
+FROM_2_TO_4, STRICT, NESTED = {"min": 2, "max": 4}, {"mode": "strict"}, {"o": {"x": {"y": 1}}}
 ARGS = {"a": 42, "o": {"x": 1}, "l": [1, 2], "t": "now"}
 READ_ARGS = {"a": 42, "o": {"contains": {"x": 1}}, "l": {"equals": [1, 2]}}
 EXACT = {"args": {"o": {"equals": {"x": {"y": 1}}}}, "argsMode": "exact", "times": 0}
@@ -172,40 +170,15 @@ EXACT = {"args": {"o": {"equals": {"x": {"y": 1}}}}, "argsMode": "exact", "times
     ("kind", "value", "strict", "fields"),
     [
         ("tool-used", F | {"min": 2}, "tool_called", {"toolName": "f", "times": {"min": 2}}),
-        (
-            "tool-used",
-            {"pattern": "f", "max": 3},
-            "tool_called",
-            {"toolName": "f", "times": {"min": 1, "max": 3}},
-        ),
+        ("tool-used", {"pattern": "f", "max": 3}, "tool_called", NAMED | {"times": {"min": 1, "max": 3}}),
         ("not-tool-used", F, "tool_called", {"toolName": "f", "times": {"min": 0, "max": 0}}),
         ("not-tool-used", F | {"min": 0, "max": 2}, "tool_called", {"toolName": "f", "times": {"min": 3}}),
         ("tool-sequence", ["f", {"name": "g"}], "tool_sequence", {"tools": ["f", "g"]}),
-        (
-            "tool-sequence",
-            {"mode": "exact", "steps": ["f"]},
-            "tool_sequence",
-            {"tools": ["f"], "mode": "strict"},
-        ),
-        (
-            "tool-args-match",
-            F | {"args": ARGS, "ignore": "t"},
-            "tool_called",
-            {"toolName": "f", "args": READ_ARGS},
-        ),
-        (
-            "not-tool-args-match",
-            F | {"arguments": {"o": {"x": {"y": 1}}}, "mode": "exact"},
-            "tool_called",
-            {"toolName": "f"} | EXACT,
-        ),
+        ("tool-sequence", {"mode": "exact", "steps": ["f"]}, "tool_sequence", {"tools": ["f"]} | STRICT),
+        ("tool-args-match", F | {"args": ARGS, "ignore": "t"}, "tool_called", NAMED | {"args": READ_ARGS}),
+        ("not-tool-args-match", F | {"arguments": NESTED, "mode": "exact"}, "tool_called", NAMED | EXACT),
         ("step-count", {"type": "tool", "max": 4}, "max_tool_calls", {"calls": 4}),
-        (
-            "step-count",
-            F | {"type": ["tool"], "min": 2, "max": 4},
-            "tool_called",
-            {"toolName": "f", "times": {"min": 2, "max": 4}},
-        ),
+        ("step-count", F | {"type": ["tool"]} | FROM_2_TO_4, "tool_called", NAMED | {"times": FROM_2_TO_4}),
     ],
 )
 def test_promptfoo_trajectory_assertions_become_tool_checks(kind, value, strict, fields):
@@ -219,13 +192,10 @@ def test_promptfoo_trajectory_assertions_become_tool_checks(kind, value, strict,
 SCHEMA = {"type": "object", "required": ["refund"]}
 
 
-@each_row(
-    ("value", "schema"),
-    [
-        *((None, {}), (True, {}), (SCHEMA, SCHEMA), (json.dumps(SCHEMA), SCHEMA)),
-        ("type: object", {"type": "object"}),
-    ],
-)
+WRITTEN_SCHEMAS = [(None, {}), (True, {}), (SCHEMA, SCHEMA), (json.dumps(SCHEMA), SCHEMA)]
+
+
+@each_row(("value", "schema"), [*WRITTEN_SCHEMAS, ("type: object", {"type": "object"})])
 def test_promptfoo_is_json_reads_its_schema_as_object_json_or_yaml(value, schema):
     suite, _, _ = one_assertion("is-json", value=value)
     (check,) = suite.tests[0].evaluations
@@ -295,7 +265,7 @@ def test_promptfoo_assertion_without_a_counterpart_is_named_in_notes_and_test(as
     assert data["tests"][0]["evaluations"]
 
 
-def test_promptfoo_simulated_user_becomes_guidelines_and_auto_turns():
+def test_promptfoo_simulated_user_gets_guidelines_auto_turns_and_only_its_variables():
     config = {
         "defaultTest": {"provider": {"id": "promptfoo:simulated-user", "config": {"maxTurns": 4}}},
         "tests": [
@@ -309,10 +279,7 @@ def test_promptfoo_simulated_user_becomes_guidelines_and_auto_turns():
                         {"role": "user", "content": "By {{how}}"},
                     ],
                 },
-                "assert": [
-                    {"type": "contains", "value": "booked"},
-                    {"type": "not-contains", "value": "cash"},
-                ],
+                "assert": [{"type": "contains", "value": "booked"}, {"type": "not-contains", "value": "c"}],
             },
             {"vars": {"instructions": "file://a.txt"}},
         ],
@@ -326,6 +293,19 @@ def test_promptfoo_simulated_user_becomes_guidelines_and_auto_turns():
     assert "is left out; if your agent can be given a history" in notes[0]
     assert "tests[1]: its variable 'instructions' is another file, which is not read" in notes[1]
     assert "tests[1]: left out: its simulated user has no instructions in this file" in notes[2]
+    variables = {
+        "instructions": "You pay by {{how}}.",
+        "how": "card",
+        "rules": "Never give a refund",
+        "system_message": "You are a bank's assistant",
+        "name": "Ann",
+    }
+    test = {"provider": "promptfoo:simulated-user", "vars": variables}
+    config = {"prompts": ["{{persona_of_bot}}\n{{rules}}"], "tests": [test]}
+    suite, data, notes = imported("promptfoo", json.dumps(config), "c.json")
+    assert suite.tests[0].user_info == {"how": "card", "name": "Ann"}
+    assert "assistant" not in json.dumps(data["tests"][0] | {"x-unmapped": []})
+    assert "variable 'rules' is for the agent's prompt" in "\n".join(notes)
 
 
 def test_promptfoo_variable_from_a_file_is_noted_and_never_sent():
@@ -382,15 +362,10 @@ def test_promptfoo_test_without_a_certain_user_message_is_left_out(prompts, vari
 
 
 def test_promptfoo_lists_of_variables_and_scenarios_are_unrolled():
-    scenario = {
-        "config": [{"vars": {"plan": "x"}}, {"vars": {"plan": "y"}}],
-        "tests": [{"vars": {"question": "C"}}],
-    }
-    config = {
-        "tests": [{"vars": {"question": ["A", "B"], "plan": ["x", "y"]}}],
-        "scenarios": [scenario],
-        "evaluateOptions": {"repeat": 3},
-    }
+    plans = [{"vars": {"plan": "x"}}, {"vars": {"plan": "y"}}]
+    scenarios = [{"config": plans, "tests": [{"vars": {"question": "C"}}]}]
+    tests = [{"vars": {"question": ["A", "B"], "plan": ["x", "y"]}}]
+    config = {"tests": tests, "scenarios": scenarios, "evaluateOptions": {"repeat": 3}}
     suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
     texts = [(test.turns[0].user, test.user_info["plan"]) for test in suite.tests]
     assert texts == [("A", "x"), ("A", "y"), ("B", "x"), ("B", "y"), ("C", "x"), ("C", "y")]
@@ -495,10 +470,8 @@ def test_deepeval_conversation_becomes_fixed_user_turns_with_recorded_replies():
     assert [turn.user for turn in suite.turns_of(test)] == ["Hello", "Bye"]
     assert data["tests"][0]["turns"][0] == {"user": "Hello", "x-recorded-reply": "Hi!"}
     assert data["tests"][0]["x-id"] == "4"
-    assert [item.criterion for item in test.evaluations] == [
-        "They part as friends",
-        "The agent stays in its role: A kind clerk",
-    ]
+    criteria = ["They part as friends", "The agent stays in its role: A kind clerk"]
+    assert [item.criterion for item in test.evaluations] == criteria
     assert notes == ["cases.json:1: no counterpart for mcp_servers"]
 
 
@@ -559,12 +532,7 @@ REFUSED = [
     ("promptfoo", "tests: []", "c.yaml", "c.yaml: contains nothing that can become a test"),
     ("promptfoo", "a: &a [x]\nb: !!python/object:x {}\ntests: []", "c.yaml", "is not supported"),
     ("promptfoo", COMBINATIONS, "c.json", "its variables have more than 10,000 combinations"),
-    (
-        "promptfoo",
-        LONG_TEXT,
-        "c.json",
-        "a text has more than 200,000 characters once its variables are filled",
-    ),
+    ("promptfoo", LONG_TEXT, "c.json", "a text has more than 200,000 characters once its variables are"),
     ("deepeval", "{}", "g.json", "must be a list of objects, or an object with 'goldens'"),
     ("deepeval", '[{"input": "a"}]', "g.json", "is a single question, not a conversation"),
     ("deepeval", '[{"name": "a"}]', "g.json", "'scenario' or 'turns'"),
@@ -658,6 +626,7 @@ DEEPEVAL_GOLDEN = {
     ],
 }
 PROMPTFOO_TEXTS = ("env", "extensions", "derivedMetrics", "nunjucksFilters", "outputPath", "sharing")
+STEP_TWO = {"vars": {"question": "And Sunday?"}, "metadata": {"conversationId": "a"}}
 PROMPTFOO_CONFIG = {
     "description": "d",
     "prompts": ["{{system_message}} Use {{context}}.", "Be brief. {{question}}"],
@@ -676,12 +645,7 @@ PROMPTFOO_CONFIG = {
             "metadata": {"owner": "o", "conversationId": "a"},
             "assert": [{"type": "contains", "value": "a", "config": {}}],
         },
-        {
-            "vars": {"question": "And Sunday?"},
-            "description": "step two",
-            "threshold": 0.5,
-            "metadata": {"conversationId": "a"},
-        },
+        STEP_TWO | {"description": "step two", "threshold": 0.5},
     ],
 }
 DEEPEVAL_NAMES = [
@@ -719,28 +683,11 @@ def test_every_field_that_is_not_imported_is_named(kind, text, file, names):
     assert [name for name in names if name not in message] == []
 
 
-def test_variables_of_the_prompt_are_not_given_to_the_simulated_user():
-    variables = {
-        "instructions": "You pay by {{how}}.",
-        "how": "card",
-        "rules": "Never give a refund",
-        "system_message": "You are a bank's assistant",
-        "name": "Ann",
-    }
-    test = {"provider": "promptfoo:simulated-user", "vars": variables}
-    config = {"prompts": ["{{persona_of_bot}}\n{{rules}}"], "tests": [test]}
-    suite, data, notes = imported("promptfoo", json.dumps(config), "c.json")
-    assert suite.tests[0].user_info == {"how": "card", "name": "Ann"}
-    assert "assistant" not in json.dumps(data["tests"][0] | {"x-unmapped": []})
-    assert "variable 'rules' is for the agent's prompt" in "\n".join(notes)
-
-
 def test_csv_answer_is_matched_as_contained_unless_match_is_given():
     suite, data, _ = imported("csv", "user,expected,match\nOpen?,9 am,\nOpen?,9 am,exact\nHi,,\n", "t.csv")
     reply = "We open at 9 am."
     modes = [test.evaluations[0].match for test in suite.tests[:2]]
     assert modes == ["contains", "exact"]
     assert answer_matching.contains(reply, "9 am")
-    assert data["tests"][2]["evaluations"] == [
-        {"criterion": "The agent answers", "strict": "regex", "pattern": r"\S"}
-    ]
+    answers = {"criterion": "The agent answers", "strict": "regex", "pattern": r"\S"}
+    assert data["tests"][2]["evaluations"] == [answers]

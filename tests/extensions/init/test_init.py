@@ -37,7 +37,7 @@ def workflow(text):
     return read | {"on": read.pop(True)}
 
 
-def the_action(text):
+def action_inputs(text):
     (step,) = [step for step in workflow(text)["jobs"]["evals"]["steps"] if step.get("id") == "evals"]
     return step["with"]
 
@@ -45,29 +45,24 @@ def the_action(text):
 STARTED = ["--adapter=http", "--provider=offline", "--start=python3 agent.py --port 8000"]
 
 
-def test_the_suite_names_its_schema_for_editors(repository):
-    """Next to it, as `ci-evals schema` prints it; no run takes it for a suite."""
+def test_suite_names_the_schema_next_to_it_for_editors(repository):
     assert ci_evals("init", cwd=repository).returncode == 0
-    assert (
-        (repository / SUITE).read_text().startswith("# yaml-language-server: $schema=.ci-evals.schema.json\n")
-    )
+    first_line = "# yaml-language-server: $schema=.ci-evals.schema.json\n"
+    assert (repository / SUITE).read_text().startswith(first_line)
     written = json.loads((repository / SCHEMA).read_text())
     assert written == json.loads(ci_evals("schema", cwd=repository).stdout)
 
 
 @each_adapter
-def test_the_suite_is_valid_and_has_no_weakness(repository, adapter):
-    """A starter that is warned of teaches nothing."""
+def test_starter_suite_is_valid_without_warnings(repository, adapter):
     assert ci_evals("init", f"--adapter={adapter}", cwd=repository).returncode == 0
-    done = ci_evals(
-        "validate", "--strict", "evals/", cwd=repository, env={"CI_EVALS_AGENT_KEY": "key-123456"}
-    )
+    env = {"CI_EVALS_AGENT_KEY": "key-123456"}
+    done = ci_evals("validate", "--strict", "evals/", cwd=repository, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"ok  {SUITE}: Starter: 4 tests")
 
 
-def test_the_workflows_pass_the_linters(tmp_path):
-    """As GitHub reads them, and as a security reviewer does."""
+def test_workflows_pass_actionlint_zizmor_and_the_schema_of_github(tmp_path):
     files = []
     for number, options in enumerate([*([f"--adapter={adapter}"] for adapter in ADAPTERS), STARTED]):
         repository = tmp_path / str(number)
@@ -82,11 +77,10 @@ def test_the_workflows_pass_the_linters(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_workflow_is_the_example(repository):
-    """One of them alone would be kept up to date: permissions, artifacts, pins."""
+def test_workflow_equals_the_example_of_the_repository(repository):
     ci_evals("init", cwd=repository)
     text = (repository / WORKFLOW).read_text()
-    ours, example = the_action(text), the_action(EXAMPLE)
+    ours, example = action_inputs(text), action_inputs(EXAMPLE)
     assert ours == example | {"suites": "evals/\n", "min-score": "80"}
     (shown,) = [step for step in workflow(EXAMPLE)["jobs"]["evals"]["steps"] if step.get("id") == "evals"]
     written = workflow(text)
@@ -97,8 +91,7 @@ def test_the_workflow_is_the_example(repository):
     assert pins[0] == pins[1]
 
 
-def test_the_workflow_says_every_week_what_the_gate_would_notice(repository):
-    """Of the run on the main branch, before the reports are kept; no key is handed over."""
+def test_workflow_runs_mutate_every_week_on_the_main_branch(repository):
     ci_evals("init", cwd=repository)
     written = workflow((repository / WORKFLOW).read_text())
     assert [entry["cron"].split()[-1] for entry in written["on"]["schedule"]] == ["1"]
@@ -111,83 +104,66 @@ def test_the_workflow_says_every_week_what_the_gate_would_notice(repository):
     assert "github.event_name == 'schedule'" in steps[place]["if"]
 
 
+BASE_URL, AGENT_KEY = {"base-url": "vars.AGENT_URL"}, {"agent-key": "secrets.AGENT_KEY"}
+LLM_KEY = {"llm-key": "secrets.OPENAI_API_KEY"}
+COMMON_INPUTS = {"suites", "parallel", "rounds", "regression", "weakened", "min-score"}
+
+
 @pytest.mark.parametrize(
     ("adapter", "wanted"),
     [
-        ("aui", {"agent-key": "secrets.AGENT_KEY", "llm-key": "secrets.OPENAI_API_KEY"}),
-        (
-            "openai",
-            {
-                "base-url": "vars.AGENT_URL",
-                "agent-key": "secrets.AGENT_KEY",
-                "llm-key": "secrets.OPENAI_API_KEY",
-            },
-        ),
-        (
-            "http",
-            {
-                "base-url": "vars.AGENT_URL",
-                "agent-key": "secrets.AGENT_KEY",
-                "llm-key": "secrets.OPENAI_API_KEY",
-            },
-        ),
-        ("adk", {"base-url": "vars.AGENT_URL", "llm-key": "secrets.OPENAI_API_KEY"}),
-        ("ag-ui", {"base-url": "vars.AGENT_URL", "llm-key": "secrets.OPENAI_API_KEY"}),
-        ("langgraph", {"base-url": "vars.AGENT_URL", "llm-key": "secrets.OPENAI_API_KEY"}),
-        ("a2a", {"base-url": "vars.AGENT_URL", "llm-key": "secrets.OPENAI_API_KEY"}),
-        ("rasa", {"base-url": "vars.AGENT_URL", "llm-key": "secrets.OPENAI_API_KEY"}),
-        ("python", {"llm-key": "secrets.OPENAI_API_KEY"}),
-        ("command", {"llm-key": "secrets.OPENAI_API_KEY"}),
+        ("aui", AGENT_KEY | LLM_KEY),
+        ("openai", BASE_URL | AGENT_KEY | LLM_KEY),
+        ("http", BASE_URL | AGENT_KEY | LLM_KEY),
+        *((adapter, BASE_URL | LLM_KEY) for adapter in ("adk", "ag-ui", "langgraph", "a2a", "rasa")),
+        ("python", LLM_KEY),
+        ("command", LLM_KEY),
         ("demo", {"provider": "offline"}),
     ],
 )
-def test_the_workflow_hands_over_what_the_agent_needs(repository, adapter, wanted):
-    """And no secret more."""
+def test_workflow_passes_only_the_inputs_that_the_adapter_needs(repository, adapter, wanted):
     done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
-    given = the_action((repository / WORKFLOW).read_text())
+    given = action_inputs((repository / WORKFLOW).read_text())
     assert given["weakened"] == "fail"
     assert given["regression"] == "significant"  # else a test could break and the build stay green
     given = {key: re.sub(r"^\$\{\{ (.+) \}\}$", r"\1", value) for key, value in given.items()}
-    assert {
-        key: given[key]
-        for key in given
-        if key not in {"suites", "parallel", "rounds", "regression", "weakened", "min-score"}
-    } == wanted
+    assert {key: given[key] for key in given if key not in COMMON_INPUTS} == wanted
     for name in ("AGENT_KEY", "OPENAI_API_KEY", "AGENT_URL"):
         assert (name in done.stdout) == any(name in value for value in wanted.values())
 
 
-def test_an_agent_that_runs_start_needs_no_address_and_no_key(repository):
-    """Nothing in the workflow has to be deleted: what is tested is the pull request's own code."""
+def test_started_agent_needs_no_address_and_no_key_in_the_workflow(repository):
     done = ci_evals("init", *STARTED, cwd=repository)
     suite = yaml.safe_load((repository / SUITE).read_text())
     assert suite["start"] == "cd .. && python3 agent.py --port 8000"
     text = (repository / WORKFLOW).read_text()
-    given = the_action(text)
+    given = action_inputs(text)
     assert "uses: org/aui-evals-action/run@v1" in text
     assert (given["provider"], {"base-url", "agent-key", "llm-key"} & {*given}) == ("offline", set())
     assert f"Run it:  ci-evals run {SUITE} --provider=offline" in done.stdout
     for name in ("secret", "OPENAI_API_KEY", "AGENT_URL", "--start"):
         assert name not in done.stdout
+    assert run_steps(repository) == [], "there is no requirements.txt"
 
 
-@pytest.mark.parametrize("has_requirements", [True, False])
-def test_the_packages_of_a_started_agent_are_installed(repository, has_requirements):
-    if has_requirements:
-        (repository / "requirements.txt").touch()
-    ci_evals("init", *STARTED, cwd=repository)
+def run_steps(repository):
+    """The commands that the workflow runs."""
     steps = workflow((repository / WORKFLOW).read_text())["jobs"]["evals"]["steps"]
-    runs = [step["run"] for step in steps if "run" in step]
-    assert runs == ["pip install -r requirements.txt"] * has_requirements
+    return [step["run"] for step in steps if "run" in step]
 
 
-def test_a_command_is_quoted_where_yaml_would_read_it_otherwise(repository):
+def test_workflow_installs_the_requirements_of_a_started_agent(repository):
+    (repository / "requirements.txt").touch()
+    ci_evals("init", *STARTED, cwd=repository)
+    assert run_steps(repository) == ["pip install -r requirements.txt"]
+
+
+def test_start_command_is_quoted_for_yaml_and_keeps_its_variables(repository):
     command = 'env MODE="a: b" ./serve # 1'
     ci_evals("init", "--adapter=http", f"--start={command}", cwd=repository)
     assert yaml.safe_load((repository / SUITE).read_text())["start"] == f"cd .. && {command}"
-
-
-def test_variables_of_a_command_are_left_to_its_shell(repository):
+    (repository / SUITE).unlink()
+    (repository / WORKFLOW).unlink()
     ci_evals("init", "--adapter=http", "--start=PORT=${PORT:-8000} ./serve", cwd=repository)
     done = ci_evals("validate", "--strict", "evals/", cwd=repository)
     assert (done.returncode, done.stderr) == (0, "")
@@ -195,20 +171,19 @@ def test_variables_of_a_command_are_left_to_its_shell(repository):
     assert start == "cd .. && PORT=$${PORT:-8000} ./serve"
 
 
-def test_suites_that_were_there_keep_their_address_and_key(repository):
+def test_existing_suites_keep_address_and_key_in_the_workflow(repository):
     """Their agent may be a deployed one."""
     ci_evals("init", "--adapter=http", cwd=repository)
     (repository / "evals/starter.yaml").rename(repository / "evals/deployed.yaml")
     (repository / WORKFLOW).unlink()
     ci_evals("init", *STARTED, cwd=repository)
-    assert {"base-url", "agent-key"} <= the_action((repository / WORKFLOW).read_text()).keys()
+    assert {"base-url", "agent-key"} <= action_inputs((repository / WORKFLOW).read_text()).keys()
 
 
 @pytest.mark.parametrize(
     "name", ["zz\n      - run: id\n        env:\n          x: ", " a", "${{ github.token }}"]
 )
-def test_no_folder_s_name_becomes_part_of_the_workflow(repository, name):
-    """A repository's files may be anybody's: a name may look like a step or an expression."""
+def test_hostile_folder_names_are_not_written_into_the_workflow(repository, name):
     ci_evals("init", "--adapter=demo", cwd=repository)
     suite = (repository / SUITE).read_text()
     (repository / WORKFLOW).unlink()
@@ -218,13 +193,13 @@ def test_no_folder_s_name_becomes_part_of_the_workflow(repository, name):
     (repository / SUITE).unlink()
     assert ci_evals("init", "--adapter=demo", cwd=repository).returncode == 0
     text = (repository / WORKFLOW).read_text()
-    assert the_action(text)["suites"].split() == ["aa/"]
+    assert action_inputs(text)["suites"].split() == ["aa/"]
     assert f"{name}/" not in text
 
 
-def test_another_provider_is_named_with_its_key(repository):
+def test_provider_option_sets_provider_and_key_everywhere(repository):
     done = ci_evals("init", "--adapter=http", "--provider=anthropic", cwd=repository)
-    given = the_action((repository / WORKFLOW).read_text())
+    given = action_inputs((repository / WORKFLOW).read_text())
     assert (given["provider"], given["llm-key"]) == ("anthropic", "${{ secrets.ANTHROPIC_API_KEY }}")
     run = f"ci-evals run {SUITE} --provider=anthropic"
     assert f"#   {run}\n" in (repository / SUITE).read_text()
@@ -234,8 +209,7 @@ def test_another_provider_is_named_with_its_key(repository):
 
 
 @pytest.mark.parametrize("adapter", ["demo", "python", "command"])
-def test_what_needs_nothing_of_the_users_plays_at_once(repository, adapter):
-    """Green, without key and network: the first thing that is typed must work."""
+def test_starter_suite_of_own_agents_passes_offline_at_once(repository, adapter):
     done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
     assert f"ci-evals run {SUITE} --provider=offline" in done.stdout
     played = ci_evals("run", SUITE, "--provider=offline", cwd=repository, env={"PATH": os.environ["PATH"]})
@@ -246,7 +220,6 @@ def test_what_needs_nothing_of_the_users_plays_at_once(repository, adapter):
 
 @pytest.mark.end_to_end
 def test_init_prints_the_next_steps(repository):
-    """Three of them."""
     done = ci_evals("init", "--adapter=python", cwd=repository)
     written = [SUITE, WORKFLOW, SCHEMA, "agent_under_test.py"]
     assert done.stdout.splitlines()[1:5] == [f"  {name}" for name in written]
@@ -267,16 +240,15 @@ def test_init_prints_the_next_steps(repository):
         ("rasa", "baseUrl"),
     ],
 )
-def test_the_first_step_names_what_has_to_be_set(repository, adapter, fields):
-    """All fields that the adapter cannot do without."""
+def test_first_step_names_the_fields_that_the_adapter_requires(repository, adapter, fields):
     done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
     assert re.search(rf"1\. In {SUITE}, set {fields}( \(if .*\))?, make the tests yours", done.stdout)
     written = yaml.safe_load((repository / SUITE).read_text())
     assert {*fields.split(" and ")} <= {*written}
 
 
-def test_an_agent_of_a_framework(repository):
-    """It reports calls with arguments, but hand-overs only once it is told which tools make them."""
+def test_framework_agent_gets_tool_checks_but_no_hand_over_check(repository):
+    """It reports hand-overs only once its options name the tools that make them."""
     done = ci_evals("init", "--adapter=python:shop:agent", cwd=repository)
     assert "Export OPENAI_API_KEY for judge and user" in done.stdout
     assert f"Without a model:  ci-evals run {SUITE} --provider=offline" in done.stdout
@@ -286,8 +258,7 @@ def test_an_agent_of_a_framework(repository):
     assert "strict: escalated\n" not in suite
 
 
-def test_the_steps_name_all_keys_and_where_they_are_taken(repository):
-    """Paths are those from the root, wherever one stands; a model needs a key of its own."""
+def test_next_steps_name_all_keys_and_the_repository(repository):
     (repository / "desk").mkdir()
     done = ci_evals("init", "--adapter=http", cwd=repository / "desk")
     assert f"\nNext, in {repository}:\n" in done.stdout
@@ -297,8 +268,7 @@ def test_the_steps_name_all_keys_and_where_they_are_taken(repository):
 
 
 @pytest.mark.parametrize("adapter", [name for name, agent in AGENT_KINDS.items() if agent.own_server])
-def test_a_server_of_ones_own_is_asked_without_a_key(repository, adapter):
-    """Most have none on one's own machine: a line to delete would be the first thing to fail."""
+def test_own_server_needs_no_key_but_an_empty_one_is_refused(repository, adapter):
     ci_evals("init", f"--adapter={adapter}", cwd=repository)
     done = ci_evals("plan", SUITE, "--provider=offline", cwd=repository)
     assert (done.returncode, done.stderr) == (0, "")
@@ -311,8 +281,7 @@ def test_a_server_of_ones_own_is_asked_without_a_key(repository, adapter):
 
 
 @pytest.mark.parametrize("there", [SUITE, WORKFLOW, "agent_under_test.py"])
-def test_what_is_there_is_not_written_over(repository, there):
-    """And nothing else is written either."""
+def test_existing_files_are_not_overwritten_and_nothing_else_is_written(repository, there):
     (repository / there).parent.mkdir(parents=True, exist_ok=True)
     (repository / there).write_text("mine")
     done = ci_evals("init", "--adapter=python", cwd=repository)
@@ -321,8 +290,7 @@ def test_what_is_there_is_not_written_over(repository, there):
     assert read_files(repository) == {there: b"mine"}
 
 
-def test_half_of_it_is_never_left(repository):
-    """Where the second file cannot be written, the first is taken back with its folder."""
+def test_failed_init_leaves_no_files(repository):
     (repository / ".github").write_text("no folder")
     done = ci_evals("init", cwd=repository)
     assert done.returncode == 2
@@ -330,8 +298,7 @@ def test_half_of_it_is_never_left(repository):
     assert sorted(path.name for path in repository.iterdir()) == [".git", ".github"]
 
 
-def test_what_the_repository_tells_is_used(repository):
-    """Its default branch, the folder of its suites, their adapter."""
+def test_default_branch_suite_folder_and_adapter_of_the_repository_are_used(repository):
     (repository / ".git/HEAD").write_text("ref: refs/heads/trunk\n")
     ci_evals("init", "--adapter=openai", cwd=repository)
     (repository / "evals").rename(repository / "checks")
@@ -340,24 +307,22 @@ def test_what_the_repository_tells_is_used(repository):
     assert ci_evals("init", cwd=repository).returncode == 0
     text = (repository / WORKFLOW).read_text()
     assert workflow(text)["on"]["push"]["branches"] == ["trunk"]
-    assert the_action(text)["suites"] == "checks/\n"
+    assert action_inputs(text)["suites"] == "checks/\n"
     assert "adapter: openai" in (repository / "checks/starter.yaml").read_text()
 
 
-def test_a_strange_branch_is_quoted(repository):
-    """It is a pattern and YAML at once."""
+def test_branch_name_is_quoted_in_the_workflow(repository):
     (repository / ".git/HEAD").write_text("ref: refs/heads/#1:[x]\n")
     ci_evals("init", cwd=repository)
     assert workflow((repository / WORKFLOW).read_text())["on"]["push"]["branches"] == ["#1:[x]"]
 
 
-def test_a_folder_of_the_repository(repository):
-    """Workflows are at the root, suites where they belong."""
+def test_folder_argument_gets_the_suite_and_the_root_gets_the_workflow(repository):
     (repository / "desk").mkdir()
     done = ci_evals("init", "desk", "--adapter=demo", cwd=repository)
     assert done.returncode == 0
     assert set(read_files(repository)) == {f"desk/{SUITE}", f"desk/{SCHEMA}", WORKFLOW}
-    assert the_action((repository / WORKFLOW).read_text())["suites"] == "desk/evals/\n"
+    assert action_inputs((repository / WORKFLOW).read_text())["suites"] == "desk/evals/\n"
 
 
 @pytest.mark.parametrize(
@@ -372,7 +337,7 @@ def test_a_folder_of_the_repository(repository):
         (["--adapter=http", "--start="], "--start is empty. Give the command that serves your agent"),
     ],
 )
-def test_impossible_values_are_refused(repository, args, text):
+def test_invalid_options_are_refused_and_nothing_is_written(repository, args, text):
     """In words, and nothing is written."""
     done = ci_evals("init", *args, cwd=repository)
     assert (done.returncode, done.stdout) == (2, "")
@@ -380,8 +345,7 @@ def test_impossible_values_are_refused(repository, args, text):
     assert read_files(repository) == {}
 
 
-def test_an_environment_of_the_repository_is_named(repository):
-    """An agent that is imported sees the packages of ci-evals, not those of the repository's environment."""
+def test_virtual_environment_of_the_repository_is_pointed_out(repository):
     (repository / ".venv").mkdir()
     (repository / ".venv/pyvenv.cfg").touch()
     python = ci_evals("init", "--adapter=python", cwd=repository).stdout

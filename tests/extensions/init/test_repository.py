@@ -28,7 +28,7 @@ def repository(folder, *files, **fields):
         ({}, "main"),
     ],
 )
-def test_the_default_branch_is_read_from_git(tmp_path, files, branch):
+def test_default_branch_is_read_from_git(tmp_path, files, branch):
     """The remote's own word first, the branch one happens to be on last."""
     repository(tmp_path)
     for name, text in files.items():
@@ -37,8 +37,7 @@ def test_the_default_branch_is_read_from_git(tmp_path, files, branch):
     assert look(tmp_path).branch == branch
 
 
-def test_a_working_tree_of_its_own_has_the_branches_elsewhere(tmp_path):
-    """`.git` is a file there."""
+def test_branch_of_a_linked_worktree_is_read_from_its_repository(tmp_path):
     git, tree = tmp_path / "repo/.git", tmp_path / "tree"
     (git / "worktrees/tree").mkdir(parents=True)
     (git / "worktrees/tree/commondir").write_text("../..\n")
@@ -49,15 +48,13 @@ def test_a_working_tree_of_its_own_has_the_branches_elsewhere(tmp_path):
     assert look(tree).branch == "develop"
 
 
-def test_without_suites_there_is_a_place_for_them(tmp_path):
-    """And no adapter to go by."""
+def test_repository_without_suites_uses_the_folder_evals(tmp_path):
     (tmp_path / "package.json").write_text('{"guidelines": "evaluations"}')
     found = look(repository(tmp_path, "node_modules/x/s.json", ".hidden/s.json", "a/b/c/d/e/f/s.json"))
     assert (found.root, found.home, found.others, found.adapter) == (tmp_path, "evals", (), None)
 
 
-def test_the_folder_of_the_suites_is_found(tmp_path):
-    """With the adapter that they all name."""
+def test_folder_and_adapter_of_existing_suites_are_used(tmp_path):
     found = look(repository(tmp_path, "tests/agent/a.json", "tests/agent/more/b.yaml", adapter="openai"))
     assert (found.home, found.others, found.adapter) == ("tests/agent", (), "openai")
 
@@ -70,13 +67,11 @@ def test_folder_with_files_that_are_no_suites_is_not_used_for_suites(tmp_path):
     assert (found.home, found.others, found.adapter) == ("evals", ("b.json", "config/a.json"), "aui")
 
 
-def test_a_folder_in_the_repository_has_suites_of_its_own(tmp_path):
-    """Paths are those from the root, where workflows are."""
+def test_subfolder_uses_its_own_suites_with_paths_from_the_root(tmp_path):
     repository(tmp_path, "one/suites/a.json", "two/suites/a.json")
     found = look(tmp_path / "two")
     assert (found.root, found.home, found.others) == (tmp_path, "two/suites", ())
 
 
-def test_no_repository_is_one_too(tmp_path):
-    """It can become one later."""
+def test_folder_outside_a_repository_is_its_own_root(tmp_path):
     assert look(tmp_path).root == tmp_path

@@ -12,6 +12,7 @@ import pytest
 import recorded_http
 import world
 from agent_cases import UNREACHABLE_URL
+from each_row import each_row
 
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
@@ -47,8 +48,8 @@ def in_states(**values):
     )
 
 
-async def test_only_the_new_messages_are_evidence():
-    """The thread repeats all of them. Calls come with arguments and results, in order, and so do tokens."""
+async def test_only_new_messages_of_the_thread_are_in_the_reply():
+    """The thread repeats all of them."""
     (hello, refund, much), state, asked = await converse("refund")
     assert (hello.agent, hello.tool_calls, hello.input_tokens, hello.output_tokens) == ("1: Hello", (), 10, 5)
     assert (refund.agent, refund.tool_calls) == ("I refunded 42 for order A-1.", CALLS)
@@ -60,16 +61,12 @@ async def test_only_the_new_messages_are_evidence():
     assert "more than was paid" in call.result
     assert state == {"refunded": 42}
     runs = [body for _, path, body in asked if path.endswith("/runs/stream")]
-    assert [run["input"]["messages"][0]["content"] for run in runs] == [
-        "Hello",
-        "Refund order A-1",
-        "Refund much more",
-    ]
+    sent = [run["input"]["messages"][0]["content"] for run in runs]
+    assert sent == ["Hello", "Refund order A-1", "Refund much more"]
     assert {run["assistant_id"] for run in runs} == {"agent"}
 
 
-async def test_calls_inside_a_subgraph_are_evidence_too():
-    """The thread has only its last words; whatever asks a question is answered by the next message."""
+async def test_calls_inside_a_subgraph_are_read_and_questions_are_resumed():
     (refund, question, answer), _, asked = await converse("inside")
     assert [(call.name, call.agent, call.result) for call in refund.tool_calls] == [
         ("lookup", "desk", {"order": "A-1", "amount": 42}),
@@ -82,8 +79,8 @@ async def test_calls_inside_a_subgraph_are_evidence_too():
     assert "input" not in runs[2]
 
 
-async def test_a_run_that_fails():
-    """The server answers with 200 and an event: the error is the agent's own."""
+async def test_failed_langgraph_run_is_an_agent_error():
+    """The server answers with 200 and an event."""
     with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-failed.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url)
         session = await agent.open_session(AgentContract.played_test)
@@ -92,8 +89,7 @@ async def test_a_run_that_fails():
     assert (reply.error_response, reply.error_detail) == (True, "RuntimeError: the model is down")
 
 
-async def test_an_assistant_that_the_server_does_not_have():
-    """It refuses the run, and names those that it has."""
+async def test_unknown_assistant_is_an_error_with_the_known_ones():
     with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-nobody.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url, "nobody")
         session = await agent.open_session(AgentContract.played_test)
@@ -102,53 +98,41 @@ async def test_an_assistant_that_the_server_does_not_have():
         await agent.close(session)
 
 
-@pytest.mark.parametrize(
+HINT = "name the key by adapterOptions.messages"
+
+
+@each_row(
     ("change", "why"),
     [
         (in_states(next=["tools"]), "the agent's run stopped before the node 'tools' without a question"),
-        (
-            in_states(values={"messages": []}),
-            "the agent's run added no words to 'messages' of the graph's state",
-        ),
-        (
-            in_states(values={"talk": [], "x": 1}),
-            "the graph's state has no 'messages' (it has: talk, x): name the key by adapterOptions.messages",
-        ),
+        (in_states(values={"messages": []}), "run added no words to 'messages' of the graph's state"),
+        (in_states(values={"a": [], "x": 1}), f"the graph's state has no 'messages' (it has: a, x): {HINT}"),
         (in_states(values=[1]), "the agent's thread has no state that can be read"),
         (in_streams("\r\n\r\n", "\r\n"), "sent an event that cannot be read (not JSON)"),
         (in_streams('"messages":', '"messages'), "sent an event that cannot be read (not JSON)"),
     ],
 )
-async def test_a_run_that_cannot_be_read(change, why):
-    """One message, and no evidence."""
+async def test_unreadable_run_is_an_error_with_the_reason(change, why):
     (hello, *_), _, _ = await converse("refund", change)
     assert isinstance(hello, str)
     assert why in hello
 
 
-async def test_unknown_events_are_passed_over():
-    """Servers get new ones."""
+async def test_unknown_langgraph_events_are_ignored():
     news = 'event: news\ndata: {"tool_calls": [{"name": "steal"}]}\n\nevent: updates\n'
     (_, refund, _), _, _ = await converse("refund", in_streams("event: updates\n", news))
     assert refund.tool_calls == CALLS
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"tool_calls":[{"name":"lookup"', '"tool_calls":[{"nom":"lookup"'),
-        ('"tool_calls":[{"name":"lookup"', '"calls":[{"name":"lookup"'),
-        ('"tool_calls":[{"name":"lookup"', '"tool_calls":7,"calls":[{"name":"lookup"'),
-    ],
-)
-async def test_calls_that_cannot_be_read_are_unknown(old, new):
-    """The unreadable one may be the one that matters."""
-    (_, refund, _), _, _ = await converse("refund", in_streams(old, new))
+@each_row("new", ['"tool_calls":[{"nom":', '"calls":[{"name":', '"tool_calls":7,"calls":[{"name":'])
+async def test_unreadable_calls_leave_all_calls_unknown(new):
+    old = '"tool_calls":[{"name":"lookup"'
+    (_, refund, _), _, _ = await converse("refund", in_streams(old, f'{new}"lookup"'))
     assert (refund.tool_calls, refund.workflows, refund.handed_over) == (None, None, None)
 
 
-async def test_a_call_whose_arguments_the_model_broke():
-    """LangChain lists it apart; its arguments are unknown, the others are not."""
+async def test_invalid_call_arguments_are_unknown_but_the_call_is_kept():
+    """LangChain lists such calls apart."""
     broken = '"invalid_tool_calls":[{"name":"refund","args":"{\\"order\\": ","id":"c9","error":null}]'
     (hello, *_), _, _ = await converse("refund", in_streams('"invalid_tool_calls":[]', broken))
     (call,) = hello.tool_calls
@@ -156,8 +140,7 @@ async def test_a_call_whose_arguments_the_model_broke():
     assert "not JSON" in call.not_captured
 
 
-async def test_tokens_that_are_known_in_part_are_unknown():
-    """A part would look like the whole."""
+async def test_partly_known_token_counts_are_unknown():
     usage = '"usage_metadata":{"input_tokens":10,'
     unknown = usage.replace("10", '"ten"')
     (hello, *_), _, _ = await converse("refund", in_streams(usage, unknown))
@@ -167,8 +150,7 @@ async def test_tokens_that_are_known_in_part_are_unknown():
     assert (refund.tool_calls, refund.input_tokens, refund.output_tokens) == (CALLS, None, 15)
 
 
-async def test_what_a_run_is_given():
-    """Input, context and config with the test's data, the answer to a question, and the key in its header."""
+async def test_input_context_config_resume_and_key_are_sent_with_a_run():
     options = {
         "input": {"plan": "{{userInfo.name}}"},
         "context": {"user": "{{userInfo}}"},
@@ -192,15 +174,11 @@ async def test_what_a_run_is_given():
     ("answer", "why"),
     [
         (world.fault(404), "is it a LangGraph Server, and the base URL right?"),
-        (
-            world.Fault(200, "{}"),
-            "the server is not a LangGraph Server: it created a thread without an id: {}",
-        ),
+        (world.Fault(200, "{}"), "is not a LangGraph Server: it created a thread without an id: {}"),
         (world.Fault(200, "Hello"), "gave an answer that cannot be read (not JSON): Hello"),
     ],
 )
-async def test_another_server(answer, why):
-    """The first request shows it."""
+async def test_server_that_is_no_langgraph_server_is_reported_when_the_session_opens(answer, why):
     with world.serving() as server:
         server.expect_request("/threads").respond_with_response(answer.response())
         agent = framework_chats.agent("langgraph", f"http://127.0.0.1:{server.port}")
@@ -209,14 +187,12 @@ async def test_another_server(answer, why):
     assert why in str(error.value)
 
 
-async def test_one_that_is_not_there_and_one_that_is_locked():
-    """They are told apart."""
+async def test_unreachable_langgraph_server_and_refused_key_are_different_errors():
     with pytest.raises(AgentError) as gone:
         await framework_chats.agent("langgraph", UNREACHABLE_URL).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
     with world.serving() as server:
         server.expect_request("/threads").respond_with_response(world.UNAUTHORIZED.response())
+        agent = framework_chats.agent("langgraph", f"http://127.0.0.1:{server.port}")
         with pytest.raises(AgentAccessError):
-            await framework_chats.agent("langgraph", f"http://127.0.0.1:{server.port}").open_session(
-                AgentContract.played_test
-            )
+            await agent.open_session(AgentContract.played_test)

@@ -6,19 +6,11 @@ from pathlib import Path
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Frame, Page, Request
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _SECONDS = 10
-"""That a look waits for what should be there."""
+"""The time that a page has to show what should be there."""
 
 
 def chromium() -> str | None:

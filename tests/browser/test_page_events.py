@@ -1,7 +1,7 @@
-"""The eyes themselves: a page that does what none of ours may is seen doing it."""
+"""The watch on pages itself: it records whatever a page does that none of ours may do."""
 
+import page_watch
 import pytest
-import watched
 
 pytestmark = pytest.mark.browser
 
@@ -14,11 +14,10 @@ setTimeout(() => { throw new Error("thrown"); }); setTimeout(() => { document.ti
 </script>"""
 
 
-def test_what_a_page_does_is_seen(profile, tmp_path):
-    """Requests of every kind, complaints, errors, dialogs, tabs and other addresses."""
+def test_watch_records_requests_errors_dialogs_tabs_and_navigation(profile, tmp_path):
     file = tmp_path / "wicked.html"
     file.write_text(WICKED)
-    watch = watched.Watch(profile, file)
+    watch = page_watch.Watch(profile, file)
     watch.page.wait_for_function("document.title === 'done'")
     watch.page.click("#away")
     watch.page.wait_for_url("about:blank")
@@ -38,11 +37,10 @@ def test_what_a_page_does_is_seen(profile, tmp_path):
     assert not any("only said" in event for event in watch.events)
 
 
-def test_page_that_does_nothing_passes_the_watch(profile, tmp_path):
-    """Nor is moving about within it an event."""
+def test_watch_records_nothing_of_a_page_that_only_shows_itself(profile, tmp_path):
     file = tmp_path / "calm.html"
     file.write_text('<!doctype html><title>x</title><a id="here" href="#here">x</a>')
-    watch = watched.Watch(profile, file)
+    watch = page_watch.Watch(profile, file)
     watch.page.click("#here")
     watch.page.wait_for_url("**#here")
     watch.close()

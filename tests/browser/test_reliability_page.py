@@ -2,40 +2,28 @@
 
 import pytest
 import reliability_cases
-from axe_playwright_python.sync_playwright import Axe
+from test_accessibility import violations
 
 from ci_evals.reports.page import page as pages
 from ci_evals.reports.story.story import story_of
 
 pytestmark = pytest.mark.browser
 
-FAILED, GRADED, LEFT_OUT = (
-    "#Refunds/Refund%20too%20late/1",
-    "#Refunds/Refund%20in%20time/1",
-    "#Refunds/Refund%20too%20late/3",
-)
+FAILED, EXCLUDED = "#Refunds/Refund%20too%20late/1", "#Refunds/Refund%20too%20late/3"
+GRADED = "#Refunds/Refund%20in%20time/1"
 SPANS = """([text, quote]) => spansOf(text, quote).map(([from, to]) => text.slice(from, to))"""
 
 
 @pytest.fixture
-def trusted(look, tmp_path):
-    """Opens a place of the page of a run of which all is known."""
+def open_page(look, tmp_path):
+    """Opens the page of a run with all studies, at an address."""
     file = tmp_path / "report.html"
     file.write_text("".join(pages.render(story_of(reliability_cases.results_with_all_studies()))), "utf-8")
     return lambda at="": look(file, at)
 
 
-def violations(page) -> list[str]:
-    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    found = Axe().run(page, options={"resultTypes": ["violations"]})
-    return [
-        f"{rule['id']}: {node['target']}" for rule in found.response["violations"] for node in rule["nodes"]
-    ]
-
-
-def test_words_votes_grades_and_violations_stand_where_they_belong(trusted):
-    """Quotes are marked where they were said and lead there, and a violation stands at its turn."""
-    page = trusted(FAILED)
+def test_quotes_votes_grades_and_violations_are_shown_at_their_turns(open_page):
+    page = open_page(FAILED)
     page.wait_for_selector("#test .turn")
     assert page.locator(".turn mark").all_inner_texts() == [
         "The refund of **89.00 EUR** is on its way",
@@ -44,14 +32,11 @@ def test_words_votes_grades_and_violations_stand_where_they_belong(trusted):
     verdict = page.locator(".verdict.failed")
     assert "the judge's votes disagree on this one (60 % of pairs agree)" in verdict.inner_text()
     verdict.get_by_text("3 votes: 1 passed, 2 failed").click()
-    assert verdict.locator(".votes code").all_inner_texts() == [
-        "claude-haiku-4-5",
-        "gpt-5-mini",
-        "claude-haiku-4-5",
-    ]
+    models = ["claude-haiku-4-5", "gpt-5-mini", "claude-haiku-4-5"]
+    assert verdict.locator(".votes code").all_inner_texts() == models
     verdict.locator(".words a").first.click()
     page.wait_for_function("() => opened.at === 2")
-    page.evaluate("(at) => { location.hash = at; }", LEFT_OUT)
+    page.evaluate("(at) => { location.hash = at; }", EXCLUDED)
     page.get_by_role("heading", name="Trial 3: excluded").wait_for()
     violation = page.locator(".turn").nth(1).locator(".violation").inner_text()
     assert violation.endswith("I sent the jacket back nine days ago")
@@ -65,13 +50,13 @@ def test_words_votes_grades_and_violations_stand_where_they_belong(trusted):
     assert page.evaluate(SPANS, ["a.b", "a+b"]) == []
 
 
-def test_judge_and_user_leave_nobody_out(trusted):
-    """No violation of WCAG 2.2 AA, by day and by night; a phone scrolls in one direction alone."""
-    page = trusted()
-    for at in ("", GRADED, LEFT_OUT):
+def test_views_of_judge_and_simulated_user_are_accessible(open_page):
+    page = open_page()
+    for at in ("", GRADED, EXCLUDED):
         page.evaluate("(at) => { location.hash = at; }", at)
         page.wait_for_selector("#test .turn" if at else "#_trust")
         page.set_viewport_size({"width": 320, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") == 320
-        page.emulate_media(color_scheme="dark" if at == LEFT_OUT else "light")
-        assert violations(page) == []
+        page.emulate_media(color_scheme="dark" if at == EXCLUDED else "light")
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        assert violations(page, {}) == []

@@ -1,4 +1,4 @@
-"""The page for those who see little, use no mouse, hold a phone, want paper, or let no script run."""
+"""The page with a screen reader, by keyboard, on a phone, on paper, and without JavaScript."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,7 +11,7 @@ VIEWS = ("", TEST, f"{TEST}/1/vs1")
 
 ALL = {"rules": {"target-size": {"enabled": True}}}
 """Every rule of axe, and one of WCAG 2.2 AA that it leaves out unless asked."""
-COLOURS = {"runOnly": ["color-contrast"]}
+COLORS = {"runOnly": ["color-contrast"]}
 SHAPES = {"rules": {"target-size": {"enabled": True}, "color-contrast": {"enabled": False}}}
 
 FOCUS = """() => {
@@ -28,7 +28,7 @@ UNFOLD = """() => {
   const more = "tbody tr:nth-child(n+7), .turn:nth-child(n+4)";
   for (const one of document.querySelectorAll(more)) one.remove();
 }"""
-"""Shows all, but what is the same for the seventh time: axe looks at every letter."""
+"""Unfolds all and removes repeated rows: axe looks at every letter."""
 
 
 def ready(page, view: str):
@@ -49,9 +49,7 @@ def violations(page, options: dict) -> list[str]:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_report_page_is_accessible(look, compared, view):
-    """No violation of WCAG 2.2 AA or good practice, with all unfolded: wide and narrow, light and dark.
-
-    Colours do not depend on the width, nor shapes on the scheme; a test alone has none that it has not beside
+    """Colors do not depend on the width, nor shapes on the scheme; a test alone has nothing more than beside
     the baseline.
     """
     page = ready(look(compared.page, view), view)
@@ -59,14 +57,13 @@ def test_report_page_is_accessible(look, compared, view):
     if view == TEST:
         return
     page.emulate_media(color_scheme="dark")
-    assert violations(page, COLOURS) == []
+    assert violations(page, COLORS) == []
     page.set_viewport_size({"width": 320, "height": 844})
     assert violations(page, SHAPES) == []
     assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
-def test_what_leaves_people_out_is_seen(look, tmp_path):
-    """The eyes themselves: a picture without words, and grey on grey."""
+def test_accessibility_check_finds_missing_text_and_low_contrast(look, tmp_path):
     file = tmp_path / "page.html"
     wrong = '<h1 style="color: #777; background: #888">Words</h1><img src="data:,">'
     file.write_text(f'<!doctype html><html lang="en"><title>Page</title><main>{wrong}</main></html>')
@@ -74,8 +71,7 @@ def test_what_leaves_people_out_is_seen(look, tmp_path):
     assert {one.split(":")[0] for one in violations(page, ALL)} == {"image-alt", "color-contrast"}
 
 
-def test_a_keyboard_is_enough(look, compared):
-    """Tab goes through all that can be used, and one sees where one is; a link to skip the head is first."""
+def test_tab_reaches_all_controls_with_visible_focus_and_the_skip_link_first(look, compared):
     page = look(compared.page, reduced_motion="reduce")
     for view, steps in (("", 40), (TEST, 25)):
         page.evaluate("(view) => { location.hash = view; }", view)
@@ -90,10 +86,7 @@ def test_a_keyboard_is_enough(look, compared):
             assert step or "skip" in element or view
 
 
-def test_skip_link_leads_to_the_test_and_focus_stays_there(look, compared):
-    """The link past the head leads to the test itself; whoever leaves it without having come from anywhere is
-    behind the head, and not before it.
-    """
+def test_skip_link_moves_focus_to_the_content_and_keeps_the_address(look, compared):
     page = ready(look(compared.page, TEST), TEST)
     address = page.evaluate("location.hash")
     focused = "document.activeElement.id"
@@ -108,8 +101,7 @@ def test_skip_link_leads_to_the_test_and_focus_stays_there(look, compared):
     assert page.evaluate(focused) == "_content"
 
 
-def test_dark_and_light_are_the_readers_choice(look, compared):
-    """As the system has it, until the reader chooses; the choice lasts."""
+def test_theme_follows_the_system_until_the_reader_chooses(look, compared):
     page = look(compared.page, color_scheme="dark")
     dark = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every((part) => part < 60)"
     assert page.evaluate(dark)
@@ -124,8 +116,7 @@ def test_dark_and_light_are_the_readers_choice(look, compared):
     assert not page.evaluate(dark)
 
 
-def test_it_can_be_printed(look, compared):
-    """On paper nothing is cut at the edge, what can only be pressed is gone, and notes are small."""
+def test_print_shows_everything_without_controls_and_cut_off_text(look, compared):
     page = look(compared.page, width=720)
     sizes = """() => [document.body, ...document.querySelectorAll(".small, .note, .because, .traits")]
       .map((one) => parseFloat(getComputedStyle(one).fontSize))"""
@@ -139,9 +130,8 @@ def test_it_can_be_printed(look, compared):
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate(wide) == []
         assert page.locator(".tools, .copy, #filters").filter(visible=True).count() == 0
-        assert (
-            page.locator("details.passed:not([open]), #overview details:not(.numbers, [open])").count() == 0
-        )
+        folded = "details.passed:not([open]), #overview details:not(.numbers, [open])"
+        assert page.locator(folded).count() == 0
         text, *notes = page.evaluate(sizes)
         assert max(notes) <= text
         page.evaluate("dispatchEvent(new Event('afterprint'))")
@@ -149,8 +139,7 @@ def test_it_can_be_printed(look, compared):
     assert len(page.pdf()) > 10_000
 
 
-def test_without_its_script_it_says_what_came_out(look, compared):
-    """Verdict, gate, charts and the table of tests; and why no test opens."""
+def test_page_without_javascript_shows_verdict_gate_charts_and_tests(look, compared):
     page = look(compared.page, java_script_enabled=False)
     assert page.get_by_role("heading", name="Evals failed: 1 test broke").is_visible()
     assert page.locator("#_gate tbody tr").count() == len(compared.head.gate.checks)

@@ -1,4 +1,4 @@
-"""Two real runs of the command: an agent that is well, and the same agent with a broken workflow."""
+"""Two real runs of the command: a working agent, and the same agent with a broken workflow."""
 
 import asyncio
 import json
@@ -29,21 +29,9 @@ def compare(folder: Path) -> None:
 
 
 def _run(folder: Path, name: str, agent: DemoServer, models: world.Models, *more: str) -> None:
-    ran = ci_evals(
-        "run",
-        "demo:retail",
-        "--adapter=aui",
-        f"--base-url={agent.base_url}",
-        "--agent-key=k-demo-123456",
-        "--loops=3",
-        "--parallel=8",
-        "--max-errors=6",
-        f"--output-dir={name}",
-        "--quiet",
-        *more,
-        cwd=folder,
-        env=models.env,
-    )
+    options = ["--adapter=aui", f"--base-url={agent.base_url}", "--agent-key=k-demo-123456", "--loops=3"]
+    options += ["--parallel=8", "--max-errors=6", f"--output-dir={name}", "--quiet", *more]
+    ran = ci_evals("run", "demo:retail", *options, cwd=folder, env=models.env)
     assert ran.returncode in {0, 1}, ran.stderr
     assert (folder / name / "report.html").is_file(), ran.stderr
 
@@ -54,19 +42,15 @@ def _answer(asked: world.ModelRequest) -> str:
         return _next_message(asked)
     if _UNREADABLE in asked.text:
         return "Hard to say."
-    unliked = _UNLIKED in asked.text
-    return fakes.judge_answer(
-        "fail" if unliked else "pass",
-        "The first reply blames the carrier." if unliked else "The first reply does.",
-    )
+    if _UNLIKED in asked.text:
+        return fakes.judge_answer("fail", "The first reply blames the carrier.")
+    return fakes.judge_answer("pass", "The first reply does.")
 
 
 def _next_message(asked: world.ModelRequest) -> str:
     """What the user of a run without a model would say: who knows the data that the agent asks for."""
-    texts = [
-        SimpleNamespace(user=one["you"], agent=one["agent"])
-        for one in _within("conversation", asked.text) or []
-    ]
+    turns = _within("conversation", asked.text) or []
+    texts = [SimpleNamespace(user=turn["you"], agent=turn["agent"]) for turn in turns]
     test = SimpleNamespace(user_info=_within("user_info", asked.system) or {})
     return asyncio.run(ScriptedUser().next_message(test, texts))
 
