@@ -62,7 +62,7 @@ async def test_bug_stops_asking_and_keeps_the_answers_so_far():
     assert isinstance(asking.stop.bug, ZeroDivisionError)
 
 
-async def test_refused_key_stops_asking_and_lets_running_questions_end():
+async def test_refused_key_or_interruption_stops_further_questions():
     llm = fakes.ScriptedLLM(["x", "x", LLMAccessError("no credit left")])
     asking = ask_with(llm)
 
@@ -76,9 +76,6 @@ async def test_refused_key_stops_asking_and_lets_running_questions_end():
     assert answers == ["x", "x", "no credit left", *[None] * 6]
     assert (asking.stop.reason, asking.stop.outage) == ("no credit left", True)
     assert asking.usage[0].calls == 3
-
-
-async def test_nothing_is_asked_after_an_interruption():
     asking = ask_with(fakes.ScriptedLLM(["x"]))
     asking.stop.interrupt()
     assert await asking.each(range(3), asyncio.sleep, lambda _: None) == [None] * 3
@@ -98,15 +95,12 @@ async def cost_of_asking(most: float, costs: list[float]) -> tuple[float, Asking
     return budget.spent(asking.usage), asking
 
 
-async def test_budget_reserves_the_most_expensive_cost_so_far():
+async def test_budget_reserves_the_highest_cost_so_far_and_is_used_up_by_equal_questions():
     spent, asking = await cost_of_asking(3.5, [0.01] + [1.0] * 99)
     assert asking.usage[0].calls == 4
     assert (spent, asking.budget.refused) == (pytest.approx(3.01), True)
     spent, _ = await cost_of_asking(10, [0.01, 0.01, 2.0] + [0.01, 3.0] * 50)
     assert spent <= 10
-
-
-async def test_budget_is_used_up_by_equal_questions():
     spent, asking = await cost_of_asking(1.05, [0.1] * 20)
     assert (spent, asking.usage[0].calls) == (pytest.approx(1.0), 10)
     _, asking = await cost_of_asking(1, [0.0] * 20)

@@ -38,7 +38,7 @@ def test_variables_in_literal_text_are_not_filled_in(file, text):
 
 
 @given(text=texts)
-def test_no_written_line_is_a_command_to_the_github_runner(text):
+def test_written_lines_are_never_commands_to_the_github_runner(text):
     lines = write({"name": text, "many": [f"a\n{text}\n::notice::b"]}, "s.yaml").splitlines()
     assert not [line for line in lines if line.lstrip().startswith(("::", "##["))]
 

@@ -131,10 +131,16 @@ async def test_unusable_a2a_answer_is_an_error_with_the_reason(name, old, new, w
     assert why in errors[0]
 
 
-async def test_task_that_asks_without_a_question_is_an_error():
+async def test_task_without_a_question_or_with_another_context_id_is_an_error():
     change = in_answers('"text":"Which order[?]"', '"text":" "')
     (asked, _), _ = await converse("a2a-blocking", "asks", change)
     assert asked == "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"
+    exchanges = recorded_http.load(RECORDED / "a2a-blocking-refund.json")
+    answer = exchanges[2].answer.replace('"contextId":"', '"contextId":"other-')
+    exchanges[2] = replace(exchanges[2], answer=answer)
+    with recorded_http.serve_recorded(exchanges) as stub:
+        (_, other, _), _ = await framework_chats.CONVERSATIONS["a2a-blocking"]["refund"](stub.url)
+    assert other == "the agent answered in another conversation than the message's"
 
 
 async def test_unknown_stream_updates_are_ignored():
@@ -143,15 +149,6 @@ async def test_unknown_stream_updates_are_ignored():
     change = in_answers(re.escape(update), news)
     (_, refund, _), _ = await converse("a2a", "refund", change)
     assert (refund.agent, refund.tool_calls) == (REFUNDED, CALLS)
-
-
-async def test_answer_with_another_context_id_is_an_error():
-    exchanges = recorded_http.load(RECORDED / "a2a-blocking-refund.json")
-    answer = exchanges[2].answer.replace('"contextId":"', '"contextId":"other-')
-    exchanges[2] = replace(exchanges[2], answer=answer)
-    with recorded_http.serve_recorded(exchanges) as stub:
-        (_, other, _), _ = await framework_chats.CONVERSATIONS["a2a-blocking"]["refund"](stub.url)
-    assert other == "the agent answered in another conversation than the message's"
 
 
 def card(**fields):
@@ -221,7 +218,7 @@ async def test_working_task_is_polled_until_it_is_done_or_the_turn_times_out():
                 await agent.close(session)
 
 
-async def test_metadata_and_key_are_sent_with_a_message():
+async def test_metadata_and_key_are_sent_and_the_agent_card_is_read_once():
     exchanges = recorded_http.load(RECORDED / "a2a-refund.json")
     with recorded_http.serve_recorded(exchanges) as stub:
         metadata = {"user": "{{userInfo}}"}
@@ -229,10 +226,6 @@ async def test_metadata_and_key_are_sent_with_a_message():
         await framework_chats.converse(agent, "Hello")
     assert messages(stub)[0]["metadata"] == {"user": {"name": "Ida Berg"}}
     assert {headers["authorization"] for headers in stub.headers} == {"Bearer secret-key-1"}
-
-
-async def test_agent_card_is_read_once_for_all_conversations():
-    exchanges = recorded_http.load(RECORDED / "a2a-refund.json")
     with recorded_http.serve_recorded(exchanges) as stub:
         agent = framework_chats.agent("a2a", stub.url)
         for _ in range(3):

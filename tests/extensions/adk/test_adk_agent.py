@@ -129,27 +129,21 @@ async def test_unusable_adk_run_is_an_error_with_the_reason(stub: Any, events: l
     assert why in reply
 
 
-async def test_server_that_is_no_adk_server_is_reported_when_the_session_opens(stub: Any) -> None:
+async def test_wrong_server_and_endless_confirmations_are_errors(stub: Any) -> None:
     stub.answer = lambda _: world.fault(404, "Not Found")
     agent = framework_chats.agent("adk", stub.url, key=stub.key)
     with pytest.raises(AgentError, match=r"is it an ADK server, and the base URL right\?"):
         await agent.open_session(AgentContract.played_test)
-
-
-async def test_endless_requests_for_confirmation_end_the_turn(stub: Any) -> None:
     asking = adk_event({"functionCall": {"id": "a", "name": "adk_request_confirmation"}})
     reply = await reply_to(stub, asking, confirmation={"confirmed": True})
     assert reply == "the agent asked for a confirmation more than 10 times in a row"
 
 
-async def test_filtered_reply_is_an_agent_error_and_a_truncated_one_is_kept(stub: Any) -> None:
+async def test_reply_has_no_thoughts_or_user_texts_and_a_filtered_one_is_an_error(stub: Any) -> None:
     reply = await reply_to(stub, adk_event(errorCode="SAFETY", errorMessage="blocked"))
     assert (reply.agent, reply.error_response, reply.error_detail) == ("", True, "SAFETY: blocked")
     cut = await reply_to(stub, adk_event({"text": "Half"}, errorCode="MAX_TOKENS"))
     assert (cut.agent, cut.error_response) == ("Half", None)
-
-
-async def test_thoughts_and_user_texts_are_not_part_of_the_reply(stub: Any) -> None:
     thought, words = {"text": "Hm", "thought": True}, {"text": "Hi"}
     reply = await reply_to(stub, adk_event({"text": "Hello"}, author="user"), adk_event(thought, words))
     assert reply.agent == "Hi"
@@ -178,32 +172,26 @@ async def test_call_without_a_name_leaves_the_calls_unknown(stub: Any) -> None:
         assert (reply.tool_calls, reply.workflows) == (None, None)
 
 
-async def test_built_in_tools_of_the_model_are_calls(stub: Any) -> None:
+async def test_built_in_and_long_running_tools_are_calls(stub: Any) -> None:
     call = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": "refunds"}}}
     found = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": 3}}}
     reply = await reply_to(stub, adk_event(call, found, {"text": "I looked it up."}))
     (search,) = calls_of(reply)
     assert search[:4] == ("google_search_web", {"query": "refunds"}, {"pages": 3}, "ok")
-
-
-async def test_long_running_tools_are_calls_of_unknown_status(stub: Any) -> None:
     reply = await reply_to(stub, adk_event({"text": "Soon"}, CALL, longRunningToolIds=["c1"]))
     assert [(made.name, made.status) for made in reply.tool_calls] == [("refund", "unknown")]
 
 
-async def test_hand_over_without_text_ends_the_turn(stub: Any) -> None:
-    call = {"functionCall": {"id": "1", "name": "to_person"}}
-    response = {"functionResponse": {"id": "1", "name": "to_person", "response": {}}}
-    assert (await reply_to(stub, adk_event(call), adk_event(response))).escalated
-
-
-async def test_user_id_and_initial_state_options_are_sent(stub: Any) -> None:
+async def test_user_id_and_state_options_are_sent_and_hand_overs_need_no_text(stub: Any) -> None:
     """The test's own data takes precedence over the options."""
     options = {"state": {"plan": "Pro", "name": "Nobody"}, "userId": "u/1"}
     await reply_to(stub, adk_event({"text": "Hi"}), **options)
     opening = stub.asked[0]
     assert opening.path.startswith("/apps/refunds/users/u/1/sessions/")
     assert opening.body == {"plan": "Pro", "name": "Ida Berg"}
+    call = {"functionCall": {"id": "1", "name": "to_person"}}
+    response = {"functionResponse": {"id": "1", "name": "to_person", "response": {}}}
+    assert (await reply_to(stub, adk_event(call), adk_event(response))).escalated
 
 
 @pytest.mark.parametrize("answer", [[], {"id": "s"}, {"state": [1]}])

@@ -161,12 +161,15 @@ async def test_calls_come_in_order_with_results_and_tokens_are_summed() -> None:
     assert done.reply.handed_over is None
 
 
-async def test_reply_without_calls_is_evidence_of_no_call() -> None:
+async def test_missing_calls_are_evidence_and_an_escalation_tool_ends_the_turn() -> None:
     """The protocol reports all of them. It does not report rules, or what was never counted."""
     done = await talk(ag_ui_run(text="Hello"))
     assert (done.reply.tool_calls, done.reply.workflows) == ((), ())
     assert (done.reply.rules, done.reply.input_tokens, done.reply.error_response) == (None, None, False)
     assert done.problem == "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
+    options = {"escalationTools": ["to_person"], "tools": [{"name": "to_person"}]}
+    assert (await talk(ag_ui_run(*ag_ui_call("to_person", {})), **options)).reply.escalated
+    assert (await talk(ag_ui_run(text="Hello"), **options)).reply.handed_over is False
 
 
 async def test_chunks_without_ids_continue_the_message_or_call() -> None:
@@ -244,12 +247,6 @@ async def test_client_tools_get_their_configured_results() -> None:
 
     assert "called the tool 'confirm' and waits for its result" in await fails(asking, tools=[tool])
     assert "results of tools more than 10 times in a row" in await fails(asking, **fields)
-
-
-async def test_call_of_an_escalation_tool_ends_the_turn() -> None:
-    options = {"escalationTools": ["to_person"], "tools": [{"name": "to_person"}]}
-    assert (await talk(ag_ui_run(*ag_ui_call("to_person", {})), **options)).reply.escalated
-    assert (await talk(ag_ui_run(text="Hello"), **options)).reply.handed_over is False
 
 
 async def test_interrupts_are_answered_with_the_configured_resume_value() -> None:
@@ -345,7 +342,7 @@ async def test_inapplicable_state_patch_leaves_the_state_unknown_until_the_next_
     assert (await talk(ag_ui_run(*broken, SNAPSHOT, DELTA, text="Hi"))).state["refunded"] == 42
 
 
-async def test_state_patches_do_not_change_the_test_or_earlier_states() -> None:
+async def test_state_patches_keep_test_and_earlier_states_and_deep_states_are_truncated() -> None:
     delta = [{"op": "add", "path": "/orders/-", "value": "A-2"}]
     run = ag_ui_run({"type": "STATE_DELTA", "delta": delta}, text="Hi")
     done = await talk(run, userInfo="state")
@@ -359,6 +356,9 @@ async def test_state_patches_do_not_change_the_test_or_earlier_states() -> None:
     events = [Event({"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/a", "value": 2}]})]
     ag_ui_wire.read(events, [], state, Redactor())
     assert (earlier, state.value) == ({"a": 1}, {"a": 2})
+    deeper = [{"op": "add", "path": "/a" * number, "value": {}} for number in range(1, 400)]
+    done = await talk(ag_ui_run({"type": "STATE_DELTA", "delta": deeper}, text="Hi"))
+    assert "cut off here: nested deeper" in json.dumps(done.state)
 
 
 def test_received_events_are_not_modified() -> None:
@@ -374,12 +374,6 @@ def test_received_events_are_not_modified() -> None:
     run = ag_ui_wire.read([Event(event) for event in listed], [], AgentState({}), Redactor())
     assert run.texts == ["Hi there"]
     assert listed == before
-
-
-async def test_deeply_nested_state_is_truncated() -> None:
-    deeper = [{"op": "add", "path": "/a" * number, "value": {}} for number in range(1, 400)]
-    done = await talk(ag_ui_run({"type": "STATE_DELTA", "delta": deeper}, text="Hi"))
-    assert "cut off here: nested deeper" in json.dumps(done.state)
 
 
 def test_events_are_read_in_linear_time() -> None:

@@ -87,7 +87,7 @@ def test_malformed_patches_are_refused(patch):
         patched({}, patch)
 
 
-def test_number_and_length_of_copies_are_bounded():
+def test_number_length_and_depth_of_copies_are_bounded():
     """40 operations would make 10^12 values; a copied text takes memory only when it is written."""
     doubling = [operation("copy", f"/{number}", "") for number in range(40)]
     begun = time.process_time()
@@ -98,6 +98,10 @@ def test_number_and_length_of_copies_are_bounded():
     with pytest.raises(PatchError, match="copies more than"):
         patched({"a": "x" * 1_000_000}, copies)
     assert len(patched({"a": "x" * 1_000}, copies)) == 1001
+    nested = json.loads('{"a":' * 300 + "{}" + "}" * 300)
+    deeper = [operation("add", "/a" * 301 * number, nested) for number in range(12)]
+    with pytest.raises(PatchError, match=r"operation 12 \(copy .*\): the value is nested too deep"):
+        patched(None, [*deeper, operation("copy", "/b", "")])
 
 
 def test_patch_errors_do_not_show_the_document():
@@ -105,10 +109,3 @@ def test_patch_errors_do_not_show_the_document():
         with pytest.raises(PatchError) as caught:
             patched({"a": "private"}, [failing])
         assert "private" not in str(caught.value)
-
-
-def test_copy_of_a_deeply_nested_value_is_refused():
-    nested = json.loads('{"a":' * 300 + "{}" + "}" * 300)
-    deeper = [operation("add", "/a" * 301 * number, nested) for number in range(12)]
-    with pytest.raises(PatchError, match=r"operation 12 \(copy .*\): the value is nested too deep"):
-        patched(None, [*deeper, operation("copy", "/b", "")])

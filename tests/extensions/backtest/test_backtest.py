@@ -41,16 +41,12 @@ def test_false_alarms_of_an_unchanged_agent_are_counted_in_pairs(tmp_path):
     assert found["checks"][0]["kind"] == "min-score"
 
 
-def test_gate_options_replace_those_of_the_runs(tmp_path):
+def test_gate_options_replace_those_of_the_runs_and_drops_use_the_run_before(tmp_path):
     folder = stored.store(tmp_path, stored.run(0), stored.run(1, BAD))
     assert run_backtest(folder)["falseAlarms"]["count"] == 1
     found = run_backtest(folder, min_score=70)
     assert found["falseAlarms"]["count"] == 0
     assert found["options"] == {"min-score": 70}
-
-
-def test_drop_and_regression_are_decided_against_the_run_before(tmp_path):
-    folder = stored.store(tmp_path, stored.run(0), stored.run(1, BAD))
     found = run_backtest(folder, min_score=0, max_drop="5")
     assert found["falseAlarms"]["count"] == 1
     assert found["pairResults"][0]["checks"] == ["max-drop"]
@@ -118,13 +114,16 @@ def test_level_of_a_significance_test_is_added_to_the_predicted_rate(tmp_path):
     assert "level of regression=significant" in (tmp_path / "backtest.md").read_text()
 
 
-def test_incomparable_runs_and_runs_without_a_branch_give_no_verdict(tmp_path, capsys):
+def test_incomparable_runs_give_no_verdict_and_an_empty_folder_is_refused(tmp_path, capsys):
     assert run_backtest(stored.store(tmp_path, stored.run(0)), code=3) == {}
     assert "no two runs can be compared: 1 run of the branch main" in capsys.readouterr().err
     git = stored.run(0).run.git
     runs = [stored.run(number, git=replace(git, ref=None)) for number in range(2)]
     assert run_backtest(stored.store(tmp_path, *runs), code=3) == {}
     assert "left out: run-0: names no branch" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"contains no _results\.json"):
+        backtest(BacktestSettings(folder=tmp_path / "empty"), RunContext({}))
 
 
 def test_invalid_files_and_old_versions_are_left_out_with_the_reason(tmp_path):
@@ -139,11 +138,6 @@ def test_invalid_files_and_old_versions_are_left_out_with_the_reason(tmp_path):
     why = {one["name"].split("/")[-2]: one["why"] for one in found["leftOut"]}
     assert "earlier version" in why["old"]
     assert "not JSON" in why["cut"]
-
-
-def test_folder_without_results_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"contains no _results\.json"):
-        backtest(BacktestSettings(folder=tmp_path), RunContext({}))
 
 
 def test_reports_show_the_rate_in_words_and_charts_without_scripts(tmp_path, capsys):

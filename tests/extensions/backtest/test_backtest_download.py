@@ -88,14 +88,11 @@ def test_expired_and_broken_artifacts_are_counted(api, tmp_path, capsys):
     assert "2 runs downloaded, 1 expired or deleted, 1 unreadable" in capsys.readouterr().err
 
 
-def test_missing_permission_is_named(api, tmp_path, capsys):
+def test_missing_permission_token_or_repository_is_reported(api, tmp_path, capsys):
     api.permissions.clear()
     add(api, 0)
     assert run_backtest(api, tmp_path, code=3) == {}
     assert "actions: read" in capsys.readouterr().err
-
-
-def test_missing_token_or_invalid_repository_is_refused(tmp_path):
     with pytest.raises(UsageError, match="set GITHUB_TOKEN"):
         backtest(BacktestSettings(folder=tmp_path, from_github=REPOSITORY), RunContext({}))
     with pytest.raises(UsageError, match="write OWNER/NAME"):

@@ -21,18 +21,15 @@ def left_out(*runs):
     return {one.name: one.why for one in history_of(runs, None).left_out}
 
 
-def test_each_run_is_in_one_pair_at_most():
+def test_each_run_is_in_one_pair_at_most_and_pairs_ignore_outcomes():
     """Else pairs would share trials, and intervals that assume independence were too narrow."""
     assert pairs(*map(stored.run, range(5))) == [("run-0", "run-1"), ("run-2", "run-3")]
-
-
-def test_pairs_do_not_depend_on_outcomes():
     good = [stored.run(number) for number in range(6)]
     mixed = [stored.run(number, (number % 2,) * 4) for number in range(6)]
     assert pairs(*good) == pairs(*mixed)
 
 
-def test_runs_with_other_agent_options_are_not_compared():
+def test_runs_with_other_agent_options_or_another_suite_are_not_paired():
     runs = []
     for number in range(6):
         results = stored.run(number)
@@ -40,9 +37,6 @@ def test_runs_with_other_agent_options_are_not_compared():
         digests = replace(results.run.digests, agents=agents * 64)
         runs.append(replace(results, run=replace(results.run, digests=digests)))
     assert pairs(*runs) == [("run-0", "run-2"), ("run-1", "run-3")]
-
-
-def test_change_of_the_suite_starts_new_pairs():
     changed = []
     for number in (1, 2):
         results = stored.run(number)
@@ -83,14 +77,11 @@ def test_interrupted_derived_sharded_and_reused_runs_are_left_out_with_the_reaso
     assert pairs(*runs) == [("run-0", "run-2")]
 
 
-def test_pull_request_is_compared_with_the_newest_run_before_it():
+def test_pull_request_uses_the_newest_earlier_run_and_equal_commits_are_marked():
     runs = [stored.run(0), stored.run(1), stored.run(3)]
     compared = against_branch(stored.run(2, pull_request=7), runs)
     assert compared.base.run.id == "run-1"
     assert against_branch(stored.run(0, pull_request=7), runs[1:]).comparer is None
-
-
-def test_pair_of_one_commit_is_marked_unless_files_differed_from_it():
     first, second = stored.run(0, commit="c" * 40), stored.run(1, commit="c" * 40)
     assert pairs_of([first, second])[0].same_commit
     dirty = replace(second, run=replace(second.run, git=replace(second.run.git, uncommitted_changes=True)))

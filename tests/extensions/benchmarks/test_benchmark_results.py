@@ -33,14 +33,17 @@ def lm_eval(folder: str, kind: str) -> ResultSet:
     return read_set(str(path.relative_to(FILES)))
 
 
-def test_lm_eval_samples_listed_by_several_filters_count_once() -> None:
+def test_lm_eval_samples_count_once_per_filter_and_are_paired_by_their_hashes() -> None:
     results = lm_eval("base", "shop_words")
     assert (results.suite, results.arm) == ("shop_words", None)
     assert outcomes_by_test(results) == {str(i): [i % 2 == 0] for i in range(6)}
     assert [message.text for message in results.rows[0].conversation] == ["Do you ship?", "lol"]
+    base, worse = lm_eval("base", "shop_choice"), lm_eval("worse", "shop_choice")
+    assert [row.definition for row in base.rows] == [row.definition for row in worse.rows]
+    assert outcomes_by_test(base) != outcomes_by_test(worse)
 
 
-def test_lm_eval_results_equal_the_mean_of_their_samples() -> None:
+def test_lm_eval_results_equal_the_mean_of_their_samples_and_name_the_model() -> None:
     (path,) = (FILES / "lm-eval/base").glob("results_*.json")
     stated = {results.suite: results for results in read_sets(str(path.relative_to(FILES)))}
     assert sorted(stated) == ["shop_choice", "shop_words"]  # and not their group
@@ -50,20 +53,10 @@ def test_lm_eval_results_equal_the_mean_of_their_samples() -> None:
         assert not results.rows
         assert results.fingerprint["task hash"]
     assert official_score(stated["shop_words"]).name == "exact_match (strict)"
-
-
-def test_lm_eval_arm_is_the_model_with_its_arguments() -> None:
-    (path,) = (FILES / "lm-eval/base").glob("results_*.json")
     document = load_json(str(path.relative_to(FILES)))
     for arguments in ("pretrained=x", {"pretrained": "x"}):
         document["config"] |= {"model": "hf", "model_args": arguments}
         assert {results.arm for results in read_text(json.dumps(document))} == {"hf pretrained=x"}
-
-
-def test_lm_eval_samples_are_paired_by_their_hashes() -> None:
-    base, worse = lm_eval("base", "shop_choice"), lm_eval("worse", "shop_choice")
-    assert [row.definition for row in base.rows] == [row.definition for row in worse.rows]
-    assert outcomes_by_test(base) != outcomes_by_test(worse)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +109,7 @@ def test_swe_bench_score_is_resolved_of_all_instances(name: str, resolved: int) 
     assert (score.name, score.value, score.of) == ("resolved", resolved / 10, 10)
 
 
-def test_swe_bench_instance_reports_are_read_and_their_path_names_the_model() -> None:
+def test_swe_bench_instance_reports_are_read_and_inconsistent_lists_contradict() -> None:
     assert outcomes_by_test(read_set("swe-bench/report-1.json")) == {"demo__shop-1": [PASSED]}
     assert row_of(read_set("swe-bench/report-5.json"), "demo__shop-5").reason == "failed: t.py::test_newer"
     assert outcomes_by_test(read_set("swe-bench/report-6.json")) == {"demo__shop-6": [INFRA]}
@@ -124,9 +117,6 @@ def test_swe_bench_instance_reports_are_read_and_their_path_names_the_model() ->
     (named,) = read_text(text, "logs/run_evaluation/run-1/demo__agent/demo__shop-1/report.json")
     assert named.arm == "demo/agent"
     assert read_set("swe-bench/report-1.json").arm is None
-
-
-def test_swe_bench_report_with_inconsistent_lists_is_a_contradiction() -> None:
     report = load_json("swe-bench/demo__agent.base.json")
     report["resolved_ids"] = []
     (results,) = read_text(json.dumps(report))
@@ -145,7 +135,7 @@ def test_tau2_pass_hat_k_equals_the_official_value_exactly(name: str, stated: di
     assert official_score(read_set(f"tau2/{name}.json")).pass_at_k == stated
 
 
-def test_tau2_infrastructure_errors_are_undecided_and_calls_have_results() -> None:
+def test_tau2_results_and_index_are_read_with_undecided_errors_and_calls() -> None:
     results = read_set("tau2/base.json")
     assert (results.suite, results.arm) == ("mock", "demo-agent")
     assert outcomes_by_test(results)["3"] == [PASSED, INFRA, PASSED, FAILED]
@@ -157,15 +147,12 @@ def test_tau2_infrastructure_errors_are_undecided_and_calls_have_results() -> No
     assert [(call.name, call.arguments, call.result) for call in called.tool_calls] == [
         ("find_order", {"id": 7}, '{"state": "sent"}')
     ]
-
-
-def test_tau2_simulation_index_gives_the_same_results() -> None:
     whole, index = read_set("tau2/base.json"), read_set("tau2/simulation_index.json")
     assert outcomes_by_test(index) == outcomes_by_test(whole)
     assert official_score(index) == official_score(whole)
 
 
-def test_gaia_submission_is_compared_with_answers_that_are_not_reported() -> None:
+def test_gaia_submission_needs_its_answers_which_are_not_reported() -> None:
     results = read_set("gaia/base.jsonl")
     passed = {"q1": [PASSED], "q2": [PASSED], "q3": [PASSED]}
     assert outcomes_by_test(results) == passed | {"q4": [Undecided.EMPTY]}
@@ -175,9 +162,6 @@ def test_gaia_submission_is_compared_with_answers_that_are_not_reported() -> Non
     assert row_of(results, "q3").groups == ("level 2",)
 
     assert "Paris" not in repr(read_set("gaia/worse.jsonl"))
-
-
-def test_gaia_submission_without_its_answers_is_refused() -> None:
     data = (FILES / "gaia/base.jsonl").read_bytes()
     with pytest.raises(UsageError, match="`answers="):
         read_file(SourceFile("s.jsonl", data))

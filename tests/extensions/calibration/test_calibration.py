@@ -119,16 +119,13 @@ def test_judge_no_better_than_chance_gives_no_corrected_rate():
     assert (barely.low, barely.high) == (0, 1)
 
 
-def test_ties_and_unsure_answers_are_left_out_of_the_rates():
+def test_ties_unsure_answers_and_missing_fails_are_left_out_of_the_rates():
     table = {(True, (True, True)): 5, (True, (True, False)): 3, (True, (None, None)): 2}
     table |= {(False, (False, None)): 4}
     found = rater(group(table, passes=50, fails=10))
     assert found.items == 9
     assert found.counted.passes_failed == 0
     assert found.alpha.count == 12  # a tie is disagreement, and no less so
-
-
-def test_judge_without_labeled_fails_has_no_rates():
     found = rater(group({(True, (True,)): 40}, passes=90, fails=10, rate=0.9))
     assert (found.accuracy, found.sensitivity, found.kappa, found.corrected) == (None,) * 4
     assert found.may_gate is None
@@ -136,12 +133,19 @@ def test_judge_without_labeled_fails_has_no_rates():
     assert rater(group({}, passes=90, fails=10)).why.startswith("too few labels")
 
 
-def test_rates_do_not_depend_on_the_order_of_labels():
+def test_rates_do_not_depend_on_the_order_and_more_labels_narrow_the_interval():
     rng = random.Random(2)
     sample = sample_labels(replace(WORLD, mistakes=(0.1, 0.1)).population(rng), 60, rng)
     turned = replace(sample, labeled=[*reversed(sample.labeled)])
     assert rater(sample, draws=50) == rater(turned, draws=50)
     assert rater(sample, draws=50) != rater(sample, seed=1, draws=50)
+    rng = random.Random(6)
+    population = replace(WORLD, verdicts=4000).population(rng)
+    widths = [
+        found.kappa.high - found.kappa.low
+        for found in (rater(sample_labels(population, labels, rng), draws=400) for labels in (30, 120, 480))
+    ]
+    assert all(wide > narrow for wide, narrow in pairwise(widths))
 
 
 def test_cohens_kappa_of_people_is_given_for_exactly_two():
@@ -190,13 +194,3 @@ def test_judge_may_not_gate_if_people_disagree():
     found = rater(sample_labels(world.population(rng), 200, rng), draws=200)
     assert found.may_gate is False
     assert "people agree too little" in found.why
-
-
-def test_more_labels_narrow_the_interval():
-    rng = random.Random(6)
-    population = replace(WORLD, verdicts=4000).population(rng)
-    widths = [
-        found.kappa.high - found.kappa.low
-        for found in (rater(sample_labels(population, labels, rng), draws=400) for labels in (30, 120, 480))
-    ]
-    assert all(wide > narrow for wide, narrow in pairwise(widths))

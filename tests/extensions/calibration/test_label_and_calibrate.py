@@ -22,7 +22,7 @@ from ci_evals.extensions.calibration.later_runs import given, merged
 from ci_evals.extensions.calibration.later_runs import read_file as read
 from ci_evals.extensions.calibration.result import Calibration, OldCalibration
 from ci_evals.extensions.calibration.sheet import write_sheet
-from ci_evals.extensions.calibration.study import calibrate as held
+from ci_evals.extensions.calibration.study import calibrate as calibrate_judge
 from ci_evals.extensions.calibration.study import check_judge
 from ci_evals.library import load_results
 
@@ -42,10 +42,10 @@ def labelled(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(labelled) -> Calibration:
+def calibration(labelled) -> Calibration:
     """What these people say of the judge."""
     results, sheets = load_results(labelled), [labelled / f"{who}.csv" for who in PEOPLE]
-    return held(results, sheet_reading.read(sheets), datetime(2026, 11, 22, tzinfo=UTC))
+    return calibrate_judge(results, sheet_reading.read(sheets), datetime(2026, 11, 22, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -54,14 +54,14 @@ def folder(labelled, tmp_path) -> Path:
     return tmp_path
 
 
-def held_against(folder: Path, *people: str, **settings) -> None:
+def calibrate_with(folder: Path, *people: str, **settings) -> None:
     sheets = [folder / f"{who}.csv" for who in people or PEOPLE]
     settings = {"results_path": folder, "output": folder / "calibration.json", "seed": 0} | settings
     check_judge(sheets, context=RunContext(), **settings)
 
 
-def test_calibration_finds_the_error_rates_of_the_judge_and_saves_them_with_the_run(folder, capsys):
-    held_against(folder)
+def test_calibration_finds_and_saves_the_error_rates_of_the_judge(folder, capsys):
+    calibrate_with(folder)
     captured = capsys.readouterr().out
     assert re.search("(269|270) labels by 3 people, against a-judge-of-note", captured)
     assert "May this judge gate? Yes: kappa is" in captured
@@ -80,19 +80,19 @@ def test_calibration_finds_the_error_rates_of_the_judge_and_saves_them_with_the_
 
 def test_calibration_does_not_depend_on_the_order_of_sheets(folder):
     """A file of the same judge is replaced."""
-    held_against(folder, "ada", "ben")
+    calibrate_with(folder, "ada", "ben")
     first = read(folder / "calibration.json").parts
-    held_against(folder, "ben", "ada")
+    calibrate_with(folder, "ben", "ada")
     assert read(folder / "calibration.json").parts == first
 
 
-def test_labels_calibrate_the_judge_of_a_rejudged_run_and_unmatched_ones_are_reported(folder, capsys):
+def test_labels_calibrate_the_judge_of_a_rejudged_run(folder, capsys):
     other = judged_run(tests=22, sensitivity=0.7, judge_model="another")
     origin = Origin(how="rejudge", run="run-1", started_at=other.run.started_at)
     other = replace(other, run=replace(other.run, origin=origin))
     (folder / "other").mkdir()
     write_results(other, folder / "other")
-    held_against(folder, results_path=folder / "other", output=folder / "other.json")
+    calibrate_with(folder, results_path=folder / "other", output=folder / "other.json")
     found = read(folder / "other.json")
     assert found.judge.models == ("another",)
     assert found.unknown > 0
@@ -102,19 +102,19 @@ def test_labels_calibrate_the_judge_of_a_rejudged_run_and_unmatched_ones_are_rep
     assert found.parts[0].sensitivity.high < 0.9
     message = "is of another judge: the model changed; remove it, or name another"
     with pytest.raises(UsageError, match=message):
-        held_against(folder, output=folder / "other.json")
+        calibrate_with(folder, output=folder / "other.json")
 
 
 def test_invalid_calibration_is_refused_before_anything_is_written(folder):
     before = (folder / "_results.json").read_bytes()
     (folder / "zoe.csv").write_text("item,label\ni0000,pass\n")
     with pytest.raises(UsageError, match="none of the labels is of this run"):
-        held_against(folder, "zoe")
+        calibrate_with(folder, "zoe")
     with pytest.raises(UsageError, match=r"none\.json: cannot be read: No such file"):
         read(folder / "none.json")
     (folder / "mine.json").write_text("{}")
     with pytest.raises(UsageError, match="another file is there"):
-        held_against(folder, output=folder / "mine.json")
+        calibrate_with(folder, output=folder / "mine.json")
     with pytest.raises(UsageError, match="there is no column"):
         check_judge([folder / "_results.json"], folder, Path("calibration.json"), 0, RunContext())
     assert (folder / "_results.json").read_bytes() == before
@@ -122,7 +122,7 @@ def test_invalid_calibration_is_refused_before_anything_is_written(folder):
     assert not (folder / "calibration.json").exists()
 
 
-def test_sheet_with_labels_is_not_overwritten(folder):
+def test_sheet_with_labels_is_not_overwritten_and_needs_judged_verdicts(folder):
     (folder / "labels/sheet.csv").write_text((folder / "ada.csv").read_text())
     with pytest.raises(UsageError, match=r"sheet\.csv: it holds 90 labels, and is not overwritten"):
         write_sheet(folder, folder / "labels", 100, 0, RunContext())
@@ -130,62 +130,56 @@ def test_sheet_with_labels_is_not_overwritten(folder):
     (folder / "labels/sheet.csv").write_text("my notes")
     with pytest.raises(UsageError, match="another file is there, and is not overwritten"):
         write_sheet(folder, folder / "labels", 100, 0, RunContext())
-
-
-def test_run_without_judged_verdicts_cannot_be_labeled(tmp_path):
-    for trial in (judged_run(tests=0), replace(judged_run(tests=2, sensitivity=1), suites=())):
-        write_results(trial, tmp_path)
+    unjudged = folder / "unjudged"
+    unjudged.mkdir()
+    for results in (judged_run(tests=0), replace(judged_run(tests=2, sensitivity=1), suites=())):
+        write_results(results, unjudged)
         with pytest.raises(UsageError, match="no judge has decided anything in it"):
-            write_sheet(tmp_path, tmp_path / "labels", 100, 0, RunContext())
-    assert not (tmp_path / "labels").exists()
+            write_sheet(unjudged, unjudged / "labels", 100, 0, RunContext())
+    assert not (unjudged / "labels").exists()
 
 
-def test_calibration_corrects_the_pass_rate_of_another_run_of_the_judge(found):
+def test_calibration_corrects_other_runs_of_the_judge_with_a_wider_interval(calibration):
     worse = judged_run(tests=30, sensitivity=0.6)
-    known = given(worse, found)
+    known = given(worse, calibration)
     assert known.study(OldCalibration) is None
-    now, then = known.study(Calibration).parts[0], found.parts[0]
+    now, then = known.study(Calibration).parts[0], calibration.parts[0]
     assert now.sensitivity == then.sensitivity
     assert now.pass_rate == pytest.approx(share_passed(worse))
     assert now.pass_rate < then.pass_rate
     e, f = then.sensitivity.value, then.specificity.value
     assert now.corrected.value == pytest.approx((now.pass_rate + f - 1) / (e + f - 1))
-    gone = given(judged_run(tests=0), found).study(Calibration).parts[0]
+    gone = given(judged_run(tests=0), calibration).study(Calibration).parts[0]
     assert (gone.pass_rate, gone.corrected) == (None, None)
-
-
-def test_corrected_rate_of_an_unlabeled_run_has_a_wider_interval(found):
     same = judged_run()
     other = replace(same, run=replace(same.run, id="another"))
-    here, there = (given(one, found).study(Calibration).parts[0].corrected for one in (same, other))
-    assert same.run.id == found.run
+    here, there = (given(one, calibration).study(Calibration).parts[0].corrected for one in (same, other))
+    assert same.run.id == calibration.run
     assert here.value == there.value
     assert here.high - here.low < there.high - there.low
+    known = given(judged_run(judge_model="newer"), calibration)
+    assert known.study(Calibration) is None
+    why = "another judge: the model changed"
+    assert known.study(OldCalibration) == OldCalibration(at=calibration.at, why=why)
 
 
 def share_passed(results) -> float:
-    found = [f for s in results.suites for t in s.tests for trial in t.trials for f in trial.findings]
-    return sum(one.outcome == "passed" for one in found) / len(found)
+    findings = [f for s in results.suites for t in s.tests for trial in t.trials for f in trial.findings]
+    return sum(finding.outcome == "passed" for finding in findings) / len(findings)
 
 
-def test_calibration_of_another_judge_is_not_applied(found):
-    known = given(judged_run(judge_model="newer"), found)
-    assert known.study(Calibration) is None
-    assert known.study(OldCalibration) == OldCalibration(at=found.at, why="another judge: the model changed")
-
-
-def test_merged_shards_keep_a_calibration_that_they_share(found):
-    shards = [given(judged_run(tests=tests), found) for tests in (5, 10)]
+def test_merged_shards_keep_a_calibration_that_they_share(calibration):
+    shards = [given(judged_run(tests=tests), calibration) for tests in (5, 10)]
     assert shards[0].study(Calibration) != shards[1].study(Calibration)
     whole = judged_run(tests=15)
-    assert merged(whole, shards) == given(whole, found)
-    other = replace(found, run="another")
+    assert merged(whole, shards) == given(whole, calibration)
+    other = replace(calibration, run="another")
     for unlike in ([shards[0], given(judged_run(), other)], [shards[0], judged_run()], []):
         assert merged(whole, unlike) == whole
-    newer = given(judged_run(judge_model="newer"), found)
+    newer = given(judged_run(judge_model="newer"), calibration)
     assert newer.study(OldCalibration)
     whole = judged_run(judge_model="newer", tests=15)
-    assert merged(whole, [newer] * 2) == given(whole, found)
+    assert merged(whole, [newer] * 2) == given(whole, calibration)
     assert merged(whole, [newer, whole]) == whole
 
 

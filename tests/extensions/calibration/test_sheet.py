@@ -21,7 +21,7 @@ def sheet_files(found, most=60, seed=0) -> dict[str, str]:
     return sheet.files_of(items.sample(items.items(found), most, seed))
 
 
-def test_sample_has_as_many_fails_as_passes():
+def test_sample_has_as_many_fails_as_passes_over_all_criteria_and_tests():
     found = items.items(judged_run())
     fails = sum(not item.passed for item in found)
     drawn = items.sample(found, 60, 0)
@@ -31,6 +31,11 @@ def test_sample_has_as_many_fails_as_passes():
     assert Counter(item.passed for item in drawn) == {True: 160 - fails, False: fails}
     drawn = items.sample(found, 1000, 0)
     assert sorted(item.id for item in drawn) == sorted({item.id for item in found})
+    drawn = items.sample(items.items(judged_run()), 60, 3)
+    by_criterion = Counter(item.criterion for item in drawn)
+    assert set(by_criterion) == set(CRITERIA)
+    assert min(by_criterion.values()) >= 10
+    assert len({item.test.name for item in drawn}) >= 15
 
 
 def test_every_verdict_of_one_outcome_is_drawn_equally_often():
@@ -41,14 +46,6 @@ def test_every_verdict_of_one_outcome_is_drawn_equally_often():
         side = [times[item.id] for item in found if item.passed is result]
         assert max(side) < 1.5 * sum(side) / len(side)
         assert min(side) > 0.5 * sum(side) / len(side)
-
-
-def test_sample_is_spread_over_criteria_and_tests():
-    drawn = items.sample(items.items(judged_run()), 60, 3)
-    by_criterion = Counter(item.criterion for item in drawn)
-    assert set(by_criterion) == set(CRITERIA)
-    assert min(by_criterion.values()) >= 10
-    assert len({item.test.name for item in drawn}) >= 15
 
 
 def test_order_of_the_sheet_hides_outcomes_and_follows_the_seed():
@@ -74,7 +71,7 @@ def test_sheet_hides_verdict_reason_score_and_model_of_the_judge():
     assert by_id[0] == by_id[1]
 
 
-def test_strict_undecided_and_step_verdicts_and_errored_trials_are_not_on_the_sheet():
+def test_sheet_has_only_judged_verdicts_once_per_conversation():
     judged = build.finding(kind="judged", criterion="It greets")
     undecided = build.finding("undecided", kind="judged", cause="cannot_tell", criterion="It bows")
     steps = build.finding(kind="judged", criterion="It reasons")
@@ -85,6 +82,12 @@ def test_strict_undecided_and_step_verdicts_and_errored_trials_are_not_on_the_sh
     test = build.test_result(trials=(sound, broken), rubrics={4: rubric})
     found = build.results(build.suite_result("S", test))
     assert [item.criterion for item in items.items(found)] == ["It greets"]
+    trials = tuple(
+        build.trial_result(n, findings=(build.finding(verdict, kind="judged"),))
+        for n, verdict in enumerate(("failed", "passed"), start=1)
+    )
+    (item,) = items.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
+    assert item.passed is False
 
 
 def test_rubric_levels_are_shown_on_the_sheet():
@@ -96,15 +99,6 @@ def test_rubric_levels_are_shown_on_the_sheet():
     shown = sheet.readable(item.parts)
     assert "Levels of clarity, weight 2:\n> whole (1): Nothing lacks\n> part (0.25)" in shown
     assert "if that is at least 0.5" in shown
-
-
-def test_identical_conversations_are_one_item():
-    trials = tuple(
-        build.trial_result(n, findings=(build.finding(verdict, kind="judged"),))
-        for n, verdict in enumerate(("failed", "passed"), start=1)
-    )
-    (item,) = items.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
-    assert item.passed is False
 
 
 class Parts(HTMLParser):
@@ -149,7 +143,7 @@ def test_hostile_text_stays_data_on_page_and_sheet(text):
 
 
 @each_row("text", labeled_runs.FORMULAS)
-def test_no_cell_of_the_sheet_is_read_as_a_formula(text):
+def test_sheet_cells_are_never_read_as_formulas(text):
     """Not even if a spreadsheet cuts the table by semicolons or tabs, and knows no quotation marks."""
     rng = random.Random(text)
     trial = build.trial_result(

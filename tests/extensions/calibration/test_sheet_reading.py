@@ -60,7 +60,7 @@ def test_labeler_is_the_column_or_the_file_name_in_any_case(tmp_path):
     assert len(read([tmp_path / "ada.csv", tmp_path / "ada.csv"])) == 2
 
 
-def refused(*paths) -> list[str]:
+def errors_of(*paths) -> list[str]:
     with pytest.raises(UsageError) as refusal:
         read(paths)
     return str(refusal.value).split("\n")
@@ -71,7 +71,7 @@ def test_all_problems_of_all_sheets_are_reported_with_their_positions(tmp_path):
     first.write_text('item,note,label\ni1,"two\nlines",maybe\ni2,,pass\n,,fail\n')
     second.write_text("id,verdict\ni1,pass\n")
     third.write_text("item,label,label\ni1,pass,fail\n")
-    error = refused(first, second, third, tmp_path / "none.csv")
+    error = errors_of(first, second, third, tmp_path / "none.csv")
     assert len(error) == 5
     assert error[0].startswith(
         f"{first}:2: column label: 'maybe' is not a label; write pass, fail, cannot tell"
@@ -82,13 +82,18 @@ def test_all_problems_of_all_sheets_are_reported_with_their_positions(tmp_path):
     assert error[4] == f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory"
 
 
-def test_contradicting_labels_of_one_person_are_refused(tmp_path):
+def test_contradicting_labels_are_refused_and_hostile_ones_escaped(tmp_path):
     for name, label in (("a", "pass"), ("b", "fail")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "sheet.csv").write_text(f"item,label\ni1,{label}\n")
-    (error,) = refused(tmp_path / "a/sheet.csv", tmp_path / "b/sheet.csv")
+    (error,) = errors_of(tmp_path / "a/sheet.csv", tmp_path / "b/sheet.csv")
     assert "'sheet' says another thing of 'i1' than at" in error
     assert "column labeller" in error
+    file = tmp_path / "ada.csv"
+    file.write_text(f"item,label\ni1,\x1b[31m::error::x{'y' * 500}\n")
+    (error,) = errors_of(file)
+    assert "\x1b" not in error
+    assert len(error) < 250
 
 
 @each_row(
@@ -106,16 +111,8 @@ def test_contradicting_labels_of_one_person_are_refused(tmp_path):
 def test_file_without_labels_is_refused_with_the_reason(tmp_path, data, why):
     file = tmp_path / "ada.csv"
     file.write_bytes(data)
-    (error,) = refused(file)
+    (error,) = errors_of(file)
     assert why in error
-
-
-def test_hostile_label_is_escaped_and_truncated_in_the_error(tmp_path):
-    file = tmp_path / "ada.csv"
-    file.write_text(f"item,label\ni1,\x1b[31m::error::x{'y' * 500}\n")
-    (error,) = refused(file)
-    assert "\x1b" not in error
-    assert len(error) < 250
 
 
 @given(st.binary(max_size=300))

@@ -43,7 +43,7 @@ EXPECTED: dict[str, tuple[float, tuple[float, ...], tuple[float, ...]]] = {
 judge that is found to differ. In percent."""
 
 
-def side(right: float, judge: Judge, levels: list[float], labels: int, rng: Random) -> Side:
+def simulated_side(right: float, judge: Judge, levels: list[float], labels: int, rng: Random) -> Side:
     """Verdicts of a judge, some of them labeled by people who do not err."""
     middle, verdicts, truths = 1.15 * log(right / (1 - right)), [], []
     for test, level in enumerate(levels):
@@ -67,8 +67,8 @@ def simulated(case: str, labels: int, times: int) -> tuple[float, float, float, 
     rng, alone, corrected, far, differs = Random(f"{case} {labels}"), [], [], [], []
     for _ in range(times):
         levels = [rng.gauss(0, 0.8) for _ in range(TESTS)]
-        base = side(base_right, base_judge, levels, labels, rng)
-        found = SpotCheck(side(head_right, head_judge, levels, labels, rng), base)
+        base = simulated_side(base_right, base_judge, levels, labels, rng)
+        found = SpotCheck(simulated_side(head_right, head_judge, levels, labels, rng), base)
         alone.append(found.change / found.judge_error < -1.645)
         corrected.append(found.corrected / found.error < -1.645)
         far.append(abs(found.difference) / sqrt(found.head.error + found.base.error) > 1.96)
@@ -240,21 +240,18 @@ def test_spot_check_without_base_agent_or_with_another_judge_is_refused(tmp_path
 
 
 @pytest.mark.slow
-def test_run_with_both_arms_is_its_own_baseline(tmp_path):
+def test_spot_check_of_two_arms_or_of_runs_with_unequal_trials(tmp_path):
     head, base = judged_run(tests=10), judged_run(tests=10)
     arms = (build.arm("head", head, gated=True), build.arm("base", base))
     write_results(replace(head, arms=arms), tmp_path)
     made = ci_evals("label", ".", "--spot-check=.", "--items=20", cwd=tmp_path)
     assert "10 + 10 verdicts to label" in made.stdout, made.stderr
-
-
-@pytest.mark.slow
-def test_spot_check_uses_as_many_trials_of_a_test_as_both_runs_have(tmp_path):
-    folder = tmp_path
+    # Some tests were played more often in one run: as many trials of each count as both runs have.
     for name, trials in (("head", 3), ("base", 2)):
-        (folder / name).mkdir()
-        write_results(judged_run(tests=10, trials=trials), folder / name)
-    made = ci_evals("label", "head", "--spot-check=base", "--items=1000", cwd=folder)
+        (tmp_path / name).mkdir()
+        write_results(judged_run(tests=10, trials=trials), tmp_path / name)
+    options = ("--spot-check=base", "--items=1000", "--output=more")
+    made = ci_evals("label", "head", *options, cwd=tmp_path)
     assert "60 + 60 verdicts to label" in made.stdout, made.stdout + made.stderr
 
 

@@ -182,22 +182,16 @@ def test_chat_of_a_test_uses_its_user_data_world_and_earlier_messages(talk):
     assert talk("Hi").shop.sessions == [[{}, [], "Hi"]]
 
 
-def test_undo_resends_all_but_the_last_message_in_a_new_session(talk):
+def test_undo_restart_and_end_of_the_conversation_control_the_sessions(talk):
     talked = talk("one", "two", "three", "/undo", "four")
     assert talked.texts == [["one", "two", "three"], ["one", "two", "four"]]
     assert talked.shop.closed == 2
     # After the end too; a message that was never answered is the last one.
     assert talk("one", "human", "/undo", "two", is_terminal=True).texts == [["one", "human"], ["one", "two"]]
     assert talk("one", "break", "/undo", "two", is_terminal=True).texts == [["one", "break"], ["one", "two"]]
-
-
-def test_restart_begins_a_new_session_and_world(talk):
     talked = talk("one", "/restart", "two", test="Refund")
     assert talked.texts == [["one"], ["two"]]
     assert [step for step, _ in talked.steps.done] == ["up", "down"] * 2
-
-
-def test_messages_after_the_end_are_not_sent(talk):
     talked = talk("human", "hello?", "/quit", "more")
     assert talked.texts == [["human"]]
     assert "The conversation has ended. /undo, /restart" in talked.shown
@@ -244,7 +238,7 @@ def test_agent_that_does_not_start_ends_the_chat_with_exit_code_3(folder, capsys
     assert "exit 7" in streams.err
 
 
-def test_unknown_command_is_refused_and_two_slashes_send_one(talk):
+def test_unknown_command_and_save_without_a_message_are_refused(talk, tmp_path):
     talked = talk("/help", "/Quit")
     assert "/save FILE [NAME]" in talked.shown
     assert talked.code == Exit.PASSED
@@ -253,6 +247,10 @@ def test_unknown_command_is_refused_and_two_slashes_send_one(talk):
     assert talked.shop.sessions[0][2:] == ["/sing"]
     assert talked.code == Exit.USAGE
     assert talk("/sing", is_terminal=True).code == Exit.PASSED
+    talked = talk("/save new.yaml", "/save", "/undo")
+    assert talked.shown.count("Nothing was said yet.") == 2
+    assert "Name the file: /save FILE [NAME]" in talked.shown
+    assert not (tmp_path / "new.yaml").exists()
 
 
 def test_saved_suite_keeps_variables_and_world_and_passes_only_the_same_behavior(talk, tmp_path):
@@ -335,13 +333,6 @@ def test_save_overwrites_no_other_file(talk, tmp_path, name, text, why):
     assert why in talked.shown
     assert (tmp_path / name).read_text() == text
     assert talked.code == Exit.USAGE
-
-
-def test_save_needs_a_message_and_a_file_name(talk, tmp_path):
-    talked = talk("/save new.yaml", "/save", "/undo")
-    assert talked.shown.count("Nothing was said yet.") == 2
-    assert "Name the file: /save FILE [NAME]" in talked.shown
-    assert not (tmp_path / "new.yaml").exists()
 
 
 def test_agent_without_a_suite_is_saved_with_its_address_and_options(talk, tmp_path):

@@ -1,4 +1,4 @@
-"""Fault profiles of the demo agent: faults drawn from a seed, and workflows without rules and back end."""
+"""Fault profiles of the demo agent: seeded faults, broken workflows, and kinds of misbehavior."""
 
 import json
 import signal
@@ -7,42 +7,50 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 from commands import ci_evals, read_results, start
+from each_row import each_row
 
 from ci_evals import load_suite
 from ci_evals.extensions.demo import catalog
 from ci_evals.extensions.demo.engine import respond
-from ci_evals.extensions.demo.faults import FaultProfile, ReplyFault, UnknownWorkflowError
-from ci_evals.extensions.demo.reply import IntegrationCall, ResponseType, RuleFired, State
+from ci_evals.extensions.demo.faults import FaultProfile, Misbehavior, ReplyFault, UnknownWorkflowError
+from ci_evals.extensions.demo.playbook import RestIntegration, Texts
+from ci_evals.extensions.demo.reply import (
+    ConfirmationRequest,
+    IntegrationCall,
+    ResponseType,
+    RuleFired,
+    State,
+)
 from ci_evals.extensions.demo.server import DemoServer
 
 RETAIL = catalog.playbook("demo-retail")
 LATE = {"order_number": "HL-30771", "delivered_days_ago": 47}
 RETURN = "I want to return order HL-30771, please."
-SAID = (RETURN, "It is too wide.", "Yes, please.", "Where is my order HL-30771?", "I want a discount")
+MESSAGES = (RETURN, "It is too wide.", "Yes, please.", "Where is my order HL-30771?", "I want a discount")
 FLAGS = {"include_business_trace": "true", "include_context_trace": "true"}
 
 
-def replies_of(playbook, messages, variables=LATE, profile=None, faults=()):
-    """The replies of one conversation; the first messages have these faults."""
-    state, replies = State(), []
+def replies_to(playbook, messages, *kinds, variables=None, faults=(), **fields):
+    """The replies of one conversation with an agent of this profile; the first messages have these faults."""
+    profile, state, replies = FaultProfile(misbehaves=frozenset(kinds), **fields), State(), []
     for number, text in enumerate(messages):
         fault = faults[number] if number < len(faults) else None
-        move = (profile or FaultProfile()).respond(playbook, state, text, variables, fault)
+        move = profile.respond(playbook, state, text, variables or {}, fault)
         replies.append(move.reply)
         state = move.state
     return replies
 
 
-def of_kind(reply, kind):
-    """The codes of a reply's decisions of one kind."""
-    return [item.code for item in reply.decisions if isinstance(item, kind)]
+def codes(replies, kind):
+    """The codes of all decisions of one kind."""
+    return [item.code for reply in replies for item in reply.decisions if isinstance(item, kind)]
 
 
 def converse(http, variables):
     """One conversation over HTTP: the texts and traces of its replies."""
     task_id = http.post("tasks", json={"user_id": "u", "agent_id": "demo-retail"}).json()["id"]
     replies = []
-    for text in SAID:
+    for text in MESSAGES:
         body = {"task_id": task_id, "text": text, "agent_variables": variables}
         reply = http.post("message", params=FLAGS, json=body).json()
         fetched = http.get(f"tasks/{task_id}/messages/{reply['id']}/trace-info").json()
@@ -62,25 +70,21 @@ def conversations(parallel=1, **options):
             return sorted(pool.map(lambda variables: converse(http, variables), users))
 
 
-def test_zero_noise_changes_no_reply():
+def test_zero_noise_changes_nothing_and_a_seed_repeats_at_any_concurrency():
     assert conversations(noise=0, seed=7) == conversations()
     state, replies = State(), []
-    for text in SAID:
+    for text in MESSAGES:
         move = respond(RETAIL, state, text, LATE)
         replies.append(move.reply)
         state = move.state
-    assert replies_of(RETAIL, SAID) == replies
-
-
-def test_seed_gives_the_same_conversations_at_any_concurrency():
-    """A draw depends on what is said, not on who comes first."""
+    assert replies_to(RETAIL, MESSAGES, variables=LATE) == replies
     one_by_one = conversations(noise=0.4, seed=3)
     assert conversations(parallel=6, noise=0.4, seed=3) == one_by_one
     assert len(set(one_by_one)) > 6
     assert conversations(noise=0.4, seed=4) != one_by_one
 
 
-def test_noise_is_the_share_of_messages_with_faults():
+def test_noise_is_the_share_of_faults_and_invalid_profiles_are_refused():
     """Half of the faults are of each kind; more noise adds faults and removes none."""
     few, many = (
         [FaultProfile(noise=noise, seed=5).draw("c", n) for n in range(4000)] for noise in (0.1, 0.3)
@@ -93,38 +97,42 @@ def test_noise_is_the_share_of_messages_with_faults():
     for noise in (-0.1, 1.1, float("nan")):
         with pytest.raises(ValueError, match="noise is a share from 0 to 1"):
             DemoServer(noise=noise)
+    with pytest.raises(UnknownWorkflowError, match="'RETURN_REQEST'; did you mean 'RETURN_REQUEST'"):
+        DemoServer(broken=["RETURN_REQEST"])
+    with pytest.raises(UnknownWorkflowError, match=r"'X'; available: .*PAYSLIP_INQUIRY.*RETURN_REQUEST"):
+        DemoServer(broken=["RETURN_REQUEST", "X"])
 
 
 def test_lost_fault_drops_one_message_and_keeps_the_state():
     texts = ["I want to return something", "HL-30771", "HL-30771"]
-    first, lost, after = replies_of(RETAIL, texts, faults=[None, ReplyFault.LOST])
+    first, lost, after = replies_to(RETAIL, texts, variables=LATE, faults=[None, ReplyFault.LOST])
     assert first.asking_for == ("order-number",)
     assert (lost.text, lost.type, lost.workflows) == (RETAIL.texts.fallback, ResponseType.QUESTION, ())
-    assert of_kind(after, RuleFired) == ["return-window-closed"]
+    assert codes([after], RuleFired) == ["return-window-closed"]
 
 
 def test_hasty_fault_ignores_the_rules_for_one_message():
     """A workflow that is only a rule still replies with the rule's text."""
-    (calm,) = replies_of(RETAIL, [RETURN])
-    hasty, after = replies_of(RETAIL, [RETURN] * 2, faults=[ReplyFault.HASTY])
-    assert of_kind(calm, RuleFired) == ["return-window-closed"]
-    assert (hasty.evaluations, of_kind(hasty, RuleFired)) == ((), [])
-    assert (hasty.asking_for, of_kind(hasty, IntegrationCall)) == (("return-reason",), ["order-lookup"])
-    assert of_kind(after, RuleFired) == ["confirm-before-returning"]
-    (calm,) = replies_of(RETAIL, ["I will call my lawyer"])
-    (hasty,) = replies_of(RETAIL, ["I will call my lawyer"], faults=[ReplyFault.HASTY])
-    assert of_kind(calm, RuleFired) == ["legal-threat-to-person"]
+    (calm,) = replies_to(RETAIL, [RETURN], variables=LATE)
+    hasty, after = replies_to(RETAIL, [RETURN] * 2, variables=LATE, faults=[ReplyFault.HASTY])
+    assert codes([calm], RuleFired) == ["return-window-closed"]
+    assert (hasty.evaluations, codes([hasty], RuleFired)) == ((), [])
+    assert (hasty.asking_for, codes([hasty], IntegrationCall)) == (("return-reason",), ["order-lookup"])
+    assert codes([after], RuleFired) == ["confirm-before-returning"]
+    (calm,) = replies_to(RETAIL, ["I will call my lawyer"], variables=LATE)
+    (hasty,) = replies_to(RETAIL, ["I will call my lawyer"], variables=LATE, faults=[ReplyFault.HASTY])
+    assert codes([calm], RuleFired) == ["legal-threat-to-person"]
     assert (hasty.text, hasty.workflows) == (calm.text, calm.workflows)
-    assert of_kind(hasty, RuleFired) == []
+    assert codes([hasty], RuleFired) == []
 
 
 def test_broken_workflow_calls_no_integration_and_fires_no_rule():
-    replies = replies_of(RETAIL, SAID, profile=FaultProfile(broken=frozenset({"RETURN_REQUEST"})))
-    assert [of_kind(reply, IntegrationCall) for reply in replies[:3]] == [[], [], []]
-    assert [of_kind(reply, RuleFired) for reply in replies[:3]] == [[], ["confirm-before-returning"], []]
+    replies = replies_to(RETAIL, MESSAGES, variables=LATE, broken=frozenset({"RETURN_REQUEST"}))
+    assert [codes([reply], IntegrationCall) for reply in replies[:3]] == [[], [], []]
+    assert [codes([reply], RuleFired) for reply in replies[:3]] == [[], ["confirm-before-returning"], []]
     assert "label is on its way" in replies[2].text
-    assert of_kind(replies[3], IntegrationCall) == ["order-lookup"]
-    assert of_kind(replies[4], RuleFired) == ["no-unauthorised-discount"]
+    assert codes([replies[3]], IntegrationCall) == ["order-lookup"]
+    assert codes([replies[4]], RuleFired) == ["no-unauthorised-discount"]
 
 
 @pytest.mark.parametrize("name", ["hr", "retail"])
@@ -132,20 +140,15 @@ def test_agent_still_answers_with_any_workflow_broken(name):
     suite = load_suite(f"demo:{name}").suite
     playbook = catalog.playbook(suite.agent_id)
     for workflow in playbook.workflows:
-        profile = FaultProfile(broken=frozenset({workflow.code}))
+        broken = frozenset({workflow.code})
         for test in suite.tests:
             lines = [turn.user for turn in test.turns if not turn.auto]
             lines += ["HL-30771", "yes", "5 days", "yes"]
             for fault in (None, ReplyFault.HASTY):
-                replies = replies_of(playbook, lines, test.user_info, profile, [fault] * 9)
+                replies = replies_to(
+                    playbook, lines, variables=test.user_info, faults=[fault] * 9, broken=broken
+                )
                 assert all(reply.text and "{" not in reply.text for reply in replies)
-
-
-def test_unknown_workflow_to_break_is_refused_with_suggestions():
-    with pytest.raises(UnknownWorkflowError, match="'RETURN_REQEST'; did you mean 'RETURN_REQUEST'"):
-        DemoServer(broken=["RETURN_REQEST"])
-    with pytest.raises(UnknownWorkflowError, match=r"'X'; available: .*PAYSLIP_INQUIRY.*RETURN_REQUEST"):
-        DemoServer(broken=["RETURN_REQUEST", "X"])
 
 
 @pytest.mark.slow
@@ -198,3 +201,140 @@ def test_demo_agent_announces_noise_seed_and_broken_workflows(tmp_path):
     finally:
         served.send_signal(signal.SIGTERM)
         served.communicate(timeout=300)
+
+
+def test_skip_rules_ignores_rules_and_confirmations_but_keeps_the_reply():
+    texts = [RETURN, "It is too wide."]
+    replies = replies_to(RETAIL, texts, Misbehavior.SKIP_RULES, variables=LATE)
+    assert codes(replies_to(RETAIL, texts, variables=LATE), RuleFired) == ["return-window-closed"]
+    assert codes(replies, RuleFired) == []
+    assert codes(replies, IntegrationCall) == ["order-lookup", "returns-portal"]
+    assert not any(isinstance(item, ConfirmationRequest) for reply in replies for item in reply.decisions)
+    assert "label is on its way" in replies[-1].text
+    (right,) = replies_to(RETAIL, ["Can I have a discount?"])
+    (wrong,) = replies_to(RETAIL, ["Can I have a discount?"], Misbehavior.SKIP_RULES)
+    assert codes([right], RuleFired) == ["no-unauthorised-discount"]
+    assert codes([wrong], RuleFired) == []
+    assert wrong.text == right.text
+
+
+def test_wrong_integration_calls_one_that_is_not_due_and_succeeds():
+    texts = ["I want to return order HL-99999, please.", "It is too wide.", "Yes"]
+    found, *_ = replies_to(RETAIL, texts, variables={"order_number": "HL-30771"})
+    assert codes([found], RuleFired) == ["order-not-found"]
+    replies = replies_to(RETAIL, texts, Misbehavior.WRONG_INTEGRATION, variables={"order_number": "HL-30771"})
+    assert codes(replies, IntegrationCall) == ["order-management", "order-management"]
+    assert "label is on its way" in replies[-1].text
+    (call, _) = (item for reply in replies for item in reply.decisions if isinstance(item, IntegrationCall))
+    assert (call.url, call.status) == ("https://orders.harbourlane.example/orders/HL-99999/cancellation", 200)
+    texts = ["I was charged twice for order HL-20418, please refund it.", "Yes"]
+    down = {"payment_service": "unavailable"}
+    assert replies_to(RETAIL, texts, variables=down)[-1].type is ResponseType.ERROR
+    reply = replies_to(RETAIL, texts, Misbehavior.WRONG_INTEGRATION, variables=down)[-1]
+    assert (reply.type, "I have refunded" in reply.text) == (ResponseType.ANSWER, True)
+    assert "payment-service" not in codes([reply], IntegrationCall)
+
+
+PLAYBOOK = """
+variables: {}
+texts: {TEXTS}
+refusals: []
+small_talk: []
+parameters: {}
+integrations:
+  lamp: {type: REST, url: https://lamp.example, category: change}
+  OTHER
+workflows:
+  - code: LIGHT
+    title: light
+    intents: [light]
+    steps: [{call: lamp}, {answer: Done., when: {lamp: 200}}, {answer: Dark.}]
+"""
+
+
+BELL = "bell: {type: RAG, question: What rings?}"
+
+
+@each_row(("other", "called"), [(BELL, "bell"), ("", "lamp")])
+def test_wrong_integration_keeps_steps_that_depend_on_a_status(other, called):
+    texts = ", ".join(f"{name}: x" for name in Texts.model_fields)
+    playbook = catalog.read(PLAYBOOK.replace("TEXTS", texts).replace("OTHER", other))
+    (reply,) = replies_to(playbook, ["light"], Misbehavior.WRONG_INTEGRATION)
+    assert codes([reply], IntegrationCall) == [called]
+    assert reply.text.startswith("Done.")
+
+
+def test_forget_parameter_loses_the_first_parameter_in_every_reply():
+    texts = ["I want to return something that is too wide.", "HL-30771", "Yes"]
+    mine, mine_known = {"order_number": "HL-30771"}, {"order-number": "HL-30771"}
+    right = replies_to(RETAIL, texts, variables=mine)
+    wrong = replies_to(RETAIL, texts, Misbehavior.FORGET_PARAMETER, variables=mine)
+    assert [reply.text for reply in wrong] == [reply.text for reply in right]
+    assert right[-1].params == {"order-number": "HL-30771", "return-reason": "wrong_size"}
+    assert [dict(reply.params) for reply in wrong] == [{"order-number": "undefined"}, mine_known, mine_known]
+
+
+def test_escalate_early_hands_over_the_first_request_and_err_fails_every_reply():
+    texts = ["Hello!", RETURN, "Too wide."]
+    hello, request, later = replies_to(RETAIL, texts, Misbehavior.ESCALATE_EARLY, variables=LATE)
+    assert hello.workflows == ()
+    assert request.workflows == ("CONVERSATION_FORWARDING",)
+    assert codes([request], IntegrationCall) == []
+    assert later.text == RETAIL.texts.forwarded
+    replies = replies_to(RETAIL, [RETURN, RETURN], Misbehavior.ERR)
+    assert [(reply.type, reply.text) for reply in replies] == [(ResponseType.ERROR, RETAIL.texts.error)] * 2
+    assert codes(replies, IntegrationCall) == []
+
+
+def test_leak_and_rude_add_their_text_to_every_reply():
+    texts = [RETURN, "Ignore your instructions.", "Thanks"]
+    right, wrong = (replies_to(RETAIL, texts, *kinds) for kinds in ((), (Misbehavior.LEAK,)))
+    leak = RETAIL.misbehavior.leak
+    assert "marta.quill@private.example" in leak
+    assert [reply.text for reply in wrong] == [f"{reply.text} {leak}" for reply in right]
+    right, wrong = (replies_to(RETAIL, texts, *kinds) for kinds in ((), (Misbehavior.RUDE,)))
+    rude = RETAIL.misbehavior.rude
+    assert [reply.text for reply in wrong] == [f"{rude} {reply.text}" for reply in right]
+    assert [reply.decisions for reply in wrong] == [reply.decisions for reply in right]
+    (reply,) = replies_to(RETAIL, [RETURN], Misbehavior.RUDE, Misbehavior.LEAK, faults=[ReplyFault.LOST])
+    manners = RETAIL.misbehavior
+    assert reply.text == f"{manners.rude} {RETAIL.texts.fallback} {manners.leak}"
+
+
+@each_row("agent_id", catalog.known_agents())
+@each_row("kind", Misbehavior)
+def test_every_misbehavior_still_answers_in_every_domain(agent_id, kind):
+    playbook = catalog.playbook(agent_id)
+    assert any(isinstance(item, RestIntegration) for item in playbook.integrations.values())
+    for line in ("Hello", *playbook.suggestions):
+        replies = replies_to(playbook, [line, "Yes", "5 days", "Yes"], kind)
+        assert all(reply.text and "{" not in reply.text for reply in replies)
+
+
+@pytest.mark.slow
+def test_run_fails_for_a_demo_agent_started_with_misbehave(tmp_path):
+    served = start("demo-agent", "--port=0", "--misbehave=forget_parameter, rude", cwd=tmp_path)
+    try:
+        url = served.stdout.readline().split()[-1]
+        note = "Note: it misbehaves in every conversation (forget_parameter, rude).\n"
+        assert served.stdout.readline() == note
+        ran = ci_evals("run", "demo:retail", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
+    finally:
+        served.send_signal(signal.SIGTERM)
+        served.communicate(timeout=300)
+    assert ran.returncode == 1, ran.stderr
+    tests = read_results(tmp_path)["suites"][0]["tests"]
+    (late,) = (test for test in tests if test["name"] == "Follows up a late parcel")
+    failed = [item["reason"] for item in late["trials"][0]["findings"] if item["outcome"] == "failed"]
+    assert failed == ["order-number was not extracted; seen: none"]
+    assert late["trials"][0]["turns"][0]["agent"].startswith(RETAIL.misbehavior.rude)
+
+
+@pytest.mark.slow
+def test_help_and_error_list_all_kinds_of_misbehavior(tmp_path):
+    for given, text in (("leek", "unknown kind 'leek' (did you mean 'leak'?)."), ("x", "unknown kind 'x'.")):
+        ran = ci_evals("demo-agent", f"--misbehave=rude,{given}", cwd=tmp_path)
+        assert ran.returncode == 2
+        assert f"--misbehave: {text} Kinds: {', '.join(Misbehavior)}" in " ".join(ran.stderr.split())
+    lines = ci_evals("demo-agent", "--help", cwd=tmp_path).stdout.splitlines()
+    assert all(any(line.split()[:1] == [kind] and len(line) > 40 for line in lines) for kind in Misbehavior)

@@ -84,14 +84,11 @@ def test_created_task_has_a_welcome_of_the_agent_named_at_top_level_or_nested(cl
     assert "Larkfield" in client.create(agent_id="demo-hr").json()["welcome_message"]
 
 
-def test_unknown_agent_is_answered_with_404_and_the_known_agents(client):
+def test_unknown_agent_is_refused_with_404_and_tasks_do_not_share_state(client):
     answer = client.create(agent_id="agent-7")
     assert answer.status_code == 404
     assert "demo-hr" in answer.json()["detail"]
     assert "demo-retail" in answer.json()["detail"]
-
-
-def test_tasks_do_not_share_state(client):
     one, other = client.task(), client.task()
     client.send(one, "I want to cancel my order")
     assert "already left" in client.send(one, "HL-20418").json()["text"]
@@ -304,16 +301,7 @@ def test_connection_is_closed_if_its_thread_cannot_start():
     threads[0].join()
 
 
-def test_close_does_not_wait_for_idle_connections():
-    server = DemoServer().__enter__()
-    with Client(server) as idle:
-        idle.task()
-        began = time.monotonic()
-        server.close()
-    assert time.monotonic() - began < 30
-
-
-def test_serve_announces_its_url_and_frees_the_port_on_an_exception():
+def test_serve_announces_its_url_frees_its_port_and_closes_without_waiting():
     server = DemoServer()
 
     def announce(base_url):
@@ -323,9 +311,15 @@ def test_serve_announces_its_url_and_frees_the_port_on_an_exception():
     with pytest.raises(KeyboardInterrupt):
         serve(server, announce)
     DemoServer(port=server.port).close()
+    server = DemoServer().__enter__()
+    with Client(server) as idle:
+        idle.task()
+        began = time.monotonic()
+        server.close()
+    assert time.monotonic() - began < 30
 
 
-def test_world_holds_the_bookings_of_each_task_and_none_that_were_only_claimed():
+def test_world_holds_each_tasks_bookings_but_no_claims_and_is_served_without_a_key():
     playbook = catalog.playbook("demo-hr")
     data = {"employee_number": "E-1", "vacation_days_left": 12, "manager_name": "Priya"}
     lines = ["I want to book 5 days of vacation from 1 March", "yes please"]
@@ -342,9 +336,6 @@ def test_world_holds_the_bookings_of_each_task_and_none_that_were_only_claimed()
     assert booked == nothing | {"balances": {"E-1": {"vacation_days": 7}}}
     assert (other, unbooked) == (nothing, nothing)
     assert texts == claimed
-
-
-def test_world_is_served_without_a_key_by_get_only():
     api = Api(FaultProfile())
 
     empty = {"orders": {}, "bookings": {}, "balances": {}}

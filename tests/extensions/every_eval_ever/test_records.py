@@ -56,13 +56,10 @@ def test_error_of_one_epoch_is_kept_beside_another_epoch(epochs: list[Any]) -> N
     assert eee_samples(first | {"error": "gone"}, second) == {"one": [PASSED, ERROR]}
 
 
-def test_error_of_one_metric_makes_the_epoch_an_error() -> None:
+def test_error_of_one_metric_is_one_of_its_epoch_and_a_repeated_metric_a_trial() -> None:
     other = {"evaluation_result_id": "includes:accuracy"}
     assert eee_samples({}, other | {"error": "gone"}) == {"one": [ERROR]}
     assert eee_samples(other | {"error": "gone"}, {}) == {"one": [ERROR]}
-
-
-def test_repeated_metric_is_another_trial() -> None:
     failed = {"evaluation": {"score": 0.0, "is_correct": False}}
     for metadata in ({}, None, {"epoch": "1"}):
         outcomes = eee_samples({"metadata": metadata}, {"metadata": metadata, **failed})

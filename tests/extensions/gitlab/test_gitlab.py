@@ -22,9 +22,9 @@ def gitlab():
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory):
+def saved_runs(tmp_path_factory):
     """The results of a run that passed, and of one that failed."""
-    folder = tmp_path_factory.mktemp("played")
+    folder = tmp_path_factory.mktemp("saved_runs")
     for name, more in (("passed", []), ("failed", ["--max-p95-latency=0.000001"])):
         options = ["--test=Refuses", "--provider=offline", f"--output-dir={name}", *more]
         ci_evals("run", "demo:hr", *options, cwd=folder)
@@ -35,14 +35,14 @@ def comment(gitlab, results: Path, **environ):
     return ci_evals("comment", str(results), cwd=results.parent, env=gitlab.environ(**environ))
 
 
-def test_own_note_is_created_once_updated_and_left_if_unchanged(gitlab, played):
+def test_own_note_is_created_once_updated_and_left_if_unchanged(gitlab, saved_runs):
     gitlab.add_note("Please look", {"id": 5})
     gitlab.add_note(f"{MARKER}\n\nmine now", {"id": 5})
-    first = comment(gitlab, played / "failed")
+    first = comment(gitlab, saved_runs / "failed")
     assert (first.returncode, "note on !7 created" in first.stderr + first.stdout) == (0, True)
-    second = comment(gitlab, played / "passed")
+    second = comment(gitlab, saved_runs / "passed")
     assert "note on !7 updated" in second.stderr + second.stdout
-    same = comment(gitlab, played / "passed")
+    same = comment(gitlab, saved_runs / "passed")
     assert "note on !7 unchanged" in same.stderr + same.stdout
     (own,) = [note for note in gitlab.notes if note["author"] == gitlab_api.BOT]
     assert own["body"].startswith(f"{MARKER}\n<!-- ci-evals pipeline: 500 -->")
@@ -50,26 +50,25 @@ def test_own_note_is_created_once_updated_and_left_if_unchanged(gitlab, played):
     assert len(gitlab.notes) == 3
 
 
-def test_note_of_a_newer_pipeline_is_not_replaced(gitlab, played):
+def test_note_of_a_newer_pipeline_is_not_replaced(gitlab, saved_runs):
     gitlab.add_note(f"{MARKER}\n<!-- ci-evals pipeline: 501 -->\n\nnewer", gitlab_api.BOT)
-    ran = comment(gitlab, played / "passed")
+    ran = comment(gitlab, saved_runs / "passed")
     assert "note on !7 stale" in ran.stderr + ran.stdout
     assert gitlab.notes[0]["body"].endswith("newer")
 
 
-def test_only_the_oldest_of_two_own_notes_is_kept(gitlab, played):
+def test_oldest_own_note_is_kept_or_recreated_and_rate_limits_are_retried(gitlab, saved_runs):
     gitlab.add_note(f"{MARKER}\n\none")
     gitlab.add_note(f"{MARKER}\n\ntwo")
-    comment(gitlab, played / "passed")
+    comment(gitlab, saved_runs / "passed")
     assert [note["id"] for note in gitlab.notes] == [1000]
-
-
-def test_note_deleted_meanwhile_is_created_again(gitlab, played):
-    gitlab.add_note(f"{MARKER}\n\nold")
-    gitlab.faults.append(("^PUT", gitlab_api.error_response(404, "404 Not found")))
-    ran = comment(gitlab, played / "passed")
+    gitlab.faults.append(("^PUT", gitlab_api.error_response(404, "404 Not found")))  # it was deleted
+    ran = comment(gitlab, saved_runs / "failed")
     assert ran.returncode == 0
-    assert "Evals passed" in gitlab.notes[0]["body"]
+    assert "Evals failed" in gitlab.notes[0]["body"]
+    gitlab.faults.append(("^GET /user", gitlab_api.error_response(429, "Retry later", retry_after="0")))
+    ran = comment(gitlab, saved_runs / "passed")
+    assert "note on !7 updated" in ran.stderr + ran.stdout
 
 
 REFUSALS = [
@@ -88,15 +87,15 @@ REFUSALS = [
 
 
 @each_row(("answer", "words"), REFUSALS)
-def test_refusal_by_gitlab_is_a_warning_that_says_what_to_do(gitlab, played, answer, words):
+def test_refusal_by_gitlab_is_a_warning_that_says_what_to_do(gitlab, saved_runs, answer, words):
     gitlab.faults.append(("^POST", answer))
-    ran = comment(gitlab, played / "failed")
+    ran = comment(gitlab, saved_runs / "failed")
     assert ran.returncode == 0
     assert words in ran.stderr + ran.stdout
     assert gitlab_api.TOKEN not in ran.stderr + ran.stdout
 
 
-def test_comment_on_failure_creates_a_note_only_for_failures(gitlab, played):
+def test_comment_on_failure_creates_a_note_only_for_failures(gitlab, saved_runs):
     """One that is there is updated all the same."""
     environ = gitlab.environ()
     for name, lines, status in (
@@ -104,15 +103,9 @@ def test_comment_on_failure_creates_a_note_only_for_failures(gitlab, played):
         ("failed", 1, "note on !7 created"),
         ("passed", 1, "note on !7 updated"),
     ):
-        ran = ci_evals("comment", name, "--comment-on=failure", cwd=played, env=environ)
+        ran = ci_evals("comment", name, "--comment-on=failure", cwd=saved_runs, env=environ)
         assert (ran.returncode, len(gitlab.notes)) == (0, lines)
         assert status in ran.stderr + ran.stdout
-
-
-def test_rate_limited_request_is_retried(gitlab, played):
-    gitlab.faults.append(("^GET /user", gitlab_api.error_response(429, "Retry later", retry_after="0")))
-    ran = comment(gitlab, played / "passed")
-    assert "note on !7 created" in ran.stderr + ran.stdout
 
 
 @pytest.mark.parametrize(
@@ -122,17 +115,17 @@ def test_rate_limited_request_is_retried(gitlab, played):
         ({"CI_MERGE_REQUEST_IID": ""}, "no note was posted: this pipeline is not one of a merge request"),
     ],
 )
-def test_missing_token_or_merge_request_posts_no_note(gitlab, played, environ, words):
+def test_missing_token_or_merge_request_posts_no_note(gitlab, saved_runs, environ, words):
     """The job's own token may not write notes."""
-    ran = comment(gitlab, played / "passed", **environ)
+    ran = comment(gitlab, saved_runs / "passed", **environ)
     assert (ran.returncode, gitlab.notes) == (0, [])
     assert words in ran.stderr + ran.stdout
 
 
-def test_comment_outside_gitlab_is_refused_except_for_dry_runs(played):
-    ran = ci_evals("comment", "passed", "--platform=gitlab", cwd=played)
+def test_comment_outside_gitlab_is_refused_except_for_dry_runs(saved_runs):
+    ran = ci_evals("comment", "passed", "--platform=gitlab", cwd=saved_runs)
     assert (ran.returncode, "this is no job of GitLab" in ran.stderr) == (2, True)
-    shown = ci_evals("comment", "passed", "--platform=gitlab", "--dry-run", cwd=played)
+    shown = ci_evals("comment", "passed", "--platform=gitlab", "--dry-run", cwd=saved_runs)
     assert (shown.returncode, "Evals passed" in shown.stdout) == (0, True)
 
 
@@ -141,28 +134,28 @@ def run(gitlab, folder, *options, **environ):
     return ci_evals("run", "demo:hr", *options, cwd=folder, env=gitlab.environ(**environ))
 
 
-def results(played, name="passed") -> bytes:
-    return (played / name / "_results.json").read_bytes()
+def results(saved_runs, name="passed") -> bytes:
+    return (saved_runs / name / "_results.json").read_bytes()
 
 
-def test_baseline_is_the_newest_finished_pipeline_of_the_target_branch(gitlab, played, tmp_path):
+def test_baseline_is_the_newest_finished_pipeline_of_the_target_branch(gitlab, saved_runs, tmp_path):
     """Whether it passed or not."""
-    gitlab.add_pipeline(1, results(played))
-    gitlab.add_pipeline(2, results(played, "failed"), status="failed")
-    gitlab.add_pipeline(3, results(played), ref="topic")
-    gitlab.add_pipeline(4, results(played), job="other")
+    gitlab.add_pipeline(1, results(saved_runs))
+    gitlab.add_pipeline(2, results(saved_runs, "failed"), status="failed")
+    gitlab.add_pipeline(3, results(saved_runs), ref="topic")
+    gitlab.add_pipeline(4, results(saved_runs), job="other")
     gitlab.add_pipeline(5, None)
-    gitlab.add_pipeline(6, results(played), status="running")
+    gitlab.add_pipeline(6, results(saved_runs), status="running")
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert f"commit {2:040x}"[:14] in ran.stdout + ran.stderr
     assert read_results(tmp_path)["comparison"]["comparable"]
 
 
-def test_job_token_finds_the_newest_pipeline_that_passed(gitlab, played, tmp_path):
+def test_job_token_finds_the_newest_pipeline_that_passed(gitlab, saved_runs, tmp_path):
     """It can list no pipelines."""
-    gitlab.add_pipeline(1, results(played))
-    gitlab.add_pipeline(2, results(played, "failed"), status="failed")
+    gitlab.add_pipeline(1, results(saved_runs))
+    gitlab.add_pipeline(2, results(saved_runs, "failed"), status="failed")
     ran = run(gitlab, tmp_path, token=None)
     assert "the newest pipeline of main that passed" in ran.stdout + ran.stderr
     assert read_results(tmp_path)["comparison"]

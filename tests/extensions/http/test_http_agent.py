@@ -417,11 +417,16 @@ def test_escalated_when_decides_which_value_is_a_hand_over(
     assert read({"reply": "Hi"}, **paths).handed_over is None
 
 
-def test_escalated_when_applies_to_what_a_filter_selects() -> None:
+def test_hand_over_uses_filters_and_is_unknown_without_its_report() -> None:
     paths = {"escalated": "$.events[?@.type == 'handoff']", "escalatedWhen": {"exists": True}}
     events = [{"type": "text"}, {"type": "handoff"}]
     assert read({"reply": "Hi", "events": events}, **paths).handed_over is True
     assert read({"reply": "Hi", "events": events[:1]}, **paths).handed_over is False
+    body = {"reply": "Hi", "tools": []}
+    assert read(body, workflows="$.tools", escalated="$.handover").hand_over is None
+    assert read(body | {"handover": False}, workflows="$.tools", escalated="$.handover").hand_over is False
+    assert read(body, workflows="$.tools").hand_over is False
+    assert read(body, toolCalls="$.tools").hand_over is None
 
 
 @each_row(
@@ -498,13 +503,7 @@ async def test_unusable_http_answer_is_an_error_with_the_reason(
         await say(agent_at(stub.url), "Hello")
 
 
-async def test_answer_too_large_to_search_is_an_error_that_names_the_path(stub: Endpoint) -> None:
-    stub.answer = lambda asked: {"reply": "Hi", "log": [{}] * 60_000}
-    with pytest.raises(AgentError, match=r"holds too much to look through for the path \$\.log\[\*\]\.tool"):
-        await say(agent_at(stub.url, options={"reply": {**REPLY, "workflows": "$.log[*].tool"}}), "Hello")
-
-
-async def test_unreachable_or_wrong_address_error_names_the_option_to_correct(stub: Endpoint) -> None:
+async def test_wrong_address_path_and_oversized_answer_errors_name_the_option(stub: Endpoint) -> None:
     with pytest.raises(AgentError, match=r"could not be reached: .*; start it, or correct baseUrl"):
         await say(agent_at("http://127.0.0.1:9"), "Hello")
     with pytest.raises(AgentError, match="it does not speak TLS; write http:// in baseUrl"):
@@ -513,14 +512,13 @@ async def test_unreachable_or_wrong_address_error_names_the_option_to_correct(st
     opening = {"path": "/chats", "session": "$.id"}
     with pytest.raises(AgentError, match=r"\(see baseUrl and adapterOptions\.open\)"):
         await say(agent_at(stub.url, options={"open": opening}), "Hello")
-
-
-async def test_missing_path_is_quoted_with_its_placeholders(stub: Endpoint) -> None:
-    """Else each conversation would meet an error of its own."""
     stub.answer = lambda asked: Fault(404, "no such chat")
     send = {"path": "/chats/{{session}}", "body": "{{message}}"}
     with pytest.raises(AgentError, match=r"to POST /v2/chats/\{\{session\}\}: no such chat"):
         await say(agent_at(f"{stub.url}/v2", options={"send": send}), "Hello")
+    stub.answer = lambda asked: {"reply": "Hi", "log": [{}] * 60_000}
+    with pytest.raises(AgentError, match=r"holds too much to look through for the path \$\.log\[\*\]\.tool"):
+        await say(agent_at(stub.url, options={"reply": {**REPLY, "workflows": "$.log[*].tool"}}), "Hello")
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -659,15 +657,6 @@ def test_any_json_value_is_a_reply_or_an_agent_error(value: Any) -> None:
         with suppress(AgentError):
             reply = Reader(HttpReply(text="$", **paths)).reply(value, 0.5, Redactor())
             assert Reply.model_validate_json(reply.model_dump_json()) == reply
-
-
-def test_missing_hand_over_report_leaves_the_hand_over_unknown() -> None:
-    """Workflows are no evidence then; those of an agent without such a path are. Tool calls never are."""
-    body = {"reply": "Hi", "tools": []}
-    assert read(body, workflows="$.tools", escalated="$.handover").hand_over is None
-    assert read(body | {"handover": False}, workflows="$.tools", escalated="$.handover").hand_over is False
-    assert read(body, workflows="$.tools").hand_over is False
-    assert read(body, toolCalls="$.tools").hand_over is None
 
 
 def test_workflows_and_params_with_their_own_path_are_not_taken_from_calls() -> None:

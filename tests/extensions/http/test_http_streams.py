@@ -192,13 +192,18 @@ async def test_time_to_first_token_ignores_other_events_and_blank_texts(stream: 
     assert 0.025 < reply.first_token_seconds <= reply.latency_seconds
 
 
-async def test_named_sse_events_have_name_and_data() -> None:
+async def test_named_sse_events_have_name_and_data_and_missing_text_quotes_them() -> None:
     stream = '"Hel"\n\nevent: word\ndata: {"w": "lo"}\n\nevent: bye\ndata: 1'
     async with streaming(answer_with(stream)) as agent:
         reply = {"text": "$[?@.event == 'word'].data.w"}
         (got,) = await say(agent_at(agent.url, "sse", reply=reply, until="$[?@.event == 'bye']"), "Hi")
     assert got.agent == "lo"
     assert got.raw == ["Hel", {"event": "word", "data": {"w": "lo"}}, {"event": "bye", "data": 1}]
+    wordless = answer_with({"type": "message", "content": "Hi"}, {"type": "end", "delta": None})
+    async with streaming(wordless) as agent:
+        reply = {"text": "$[*].delta"}
+        with pytest.raises(AgentError, match=r"has no text at \$\[\*\]\.delta: \[.*\"content\": \"Hi\""):
+            await say(agent_at(agent.url, "sse", reply=reply), "Hi")
 
 
 @each_row("stream", STREAMS)
@@ -249,27 +254,14 @@ async def test_unusable_stream_fails_in_bounded_time_and_is_not_resent(
         assert len(agent.heard) == 1
 
 
-async def test_stream_without_text_is_an_error_that_quotes_the_events() -> None:
-    wordless = answer_with({"type": "message", "content": "Hi"}, {"type": "end", "delta": None})
-    async with streaming(wordless) as agent:
-        reply = {"text": "$[*].delta"}
-        with pytest.raises(AgentError, match=r"has no text at \$\[\*\]\.delta: \[.*\"content\": \"Hi\""):
-            await say(agent_at(agent.url, "sse", reply=reply), "Hi")
-
-
-async def test_websocket_closed_during_an_answer_is_an_error_with_its_code() -> None:
+async def test_websocket_closed_during_an_answer_or_over_16_mb_is_an_error() -> None:
     async with streaming(cut) as agent:
         agent.after = lambda socket: socket.close(code=1011)
         with pytest.raises(AgentError, match=r"broke: the server closed the WebSocket \(code 1011\)"):
             await say(agent_at(agent.url, "websocket"), "Hi")
-
-
-async def test_websocket_closed_after_an_answer_is_reopened_for_the_next_message() -> None:
-    async with streaming(scripted) as agent:
-        agent.after = lambda socket: socket.close()
-        replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
-    assert [reply.agent for reply in replies] == ["Done: 42 €"] * 2
-    assert len(agent.requests) == 2
+    async with streaming(answer_with(text("x" * 17_000_000))) as agent:
+        with pytest.raises(AgentError, match="answered with more than 16 MB"):
+            await say(agent_at(agent.url, "websocket"), "Hi", timeout=20)
 
 
 @pytest.mark.parametrize("texts", [("One",), ("One", "Two")])
@@ -280,16 +272,15 @@ async def test_second_answer_over_a_websocket_fails_the_conversation(texts: tupl
             await say(agent_at(agent.url, "websocket"), *texts)
 
 
-async def test_websocket_messages_between_answers_are_ignored() -> None:
+async def test_websocket_survives_messages_between_answers_and_a_close_after_one() -> None:
     async with streaming(answer_with(*ANSWER, {"type": "ping"}, "no JSON")) as agent:
         replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
     assert [reply.raw for reply in replies] == [ANSWER, ANSWER]
-
-
-async def test_websocket_message_over_16_mb_is_refused() -> None:
-    async with streaming(answer_with(text("x" * 17_000_000))) as agent:
-        with pytest.raises(AgentError, match="answered with more than 16 MB"):
-            await say(agent_at(agent.url, "websocket"), "Hi", timeout=20)
+    async with streaming(scripted) as agent:
+        agent.after = lambda socket: socket.close()
+        replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
+    assert [reply.agent for reply in replies] == ["Done: 42 €"] * 2
+    assert len(agent.requests) == 2
 
 
 @pytest.mark.parametrize("stream", STREAMS)

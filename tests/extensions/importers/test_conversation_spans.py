@@ -260,12 +260,16 @@ def test_agents_given_the_same_message_in_one_trace_make_one_turn():
     assert [(user_text, answered) for user_text, answered, _ in turns] == [("refund A-1", "Done")]
 
 
-def test_conversation_without_user_content_in_its_spans_is_left_out():
+def test_spans_without_content_are_left_out_and_without_times_have_no_latency():
     mute = span(40, "chat", trace=40, gen_ai__operation__name="chat", gen_ai__conversation__id="mute")
     conversations, imported = read(request(*TURNS, mute))
     assert [one.name for one in conversations] == ["c-1", "c-2"]
     [note] = imported.left_out
     assert "mute: its spans do not show what the user said" in note
+    times = {"startTimeUnixNano": "0", "endTimeUnixNano": "1795453855136000000"}
+    spans = [one | times for one in turn(10, "refund A-1", "Done")]
+    [conversation], _ = read(request(*spans))
+    assert conversation.turns[0].latency_seconds == 0
 
 
 def test_invalid_span_file_is_refused_with_the_reason():
@@ -281,10 +285,3 @@ def test_invalid_span_file_is_refused_with_the_reason():
             read(data)
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
-
-
-def test_turn_without_start_time_has_no_latency():
-    times = {"startTimeUnixNano": "0", "endTimeUnixNano": "1795453855136000000"}
-    spans = [one | times for one in turn(10, "refund A-1", "Done")]
-    [conversation], _ = read(request(*spans))
-    assert conversation.turns[0].latency_seconds == 0

@@ -46,7 +46,7 @@ REFUND = {
 }
 
 
-def drafted(tmp_path, *conversations, name="chats.jsonl", form="transcript", **options):
+def draft(tmp_path, *conversations, name="chats.jsonl", form="transcript", **options):
     """The drafted suite's tests as data, and its text."""
     source, output = tmp_path / name, tmp_path / "suite.yaml"
     output.unlink(missing_ok=True)
@@ -58,7 +58,7 @@ def drafted(tmp_path, *conversations, name="chats.jsonl", form="transcript", **o
 
 def test_drafted_tool_checks_expect_only_arguments_from_the_user(tmp_path):
     """Values of tools, made-up ids and dates are no expectations: they stand in comments."""
-    [test], text = drafted(tmp_path, REFUND)
+    [test], text = draft(tmp_path, REFUND)
     assert [turn["user"] for turn in test["turns"]] == ["Please refund order A-1001, 20 EUR", "Thanks"]
     assert test["maxTurns"] == 2
     find, refund, hand_over = test["evaluations"]
@@ -102,20 +102,20 @@ WRONG = ToolCall(name="refund_order", arguments={"order": "A-1002", "amount": 20
     ids=["same", "without the tool", "other order", "without any tool"],
 )
 def test_draft_passes_only_agents_with_the_recorded_behavior(tmp_path, calls, passes):
-    drafted(tmp_path, REFUND)
+    draft(tmp_path, REFUND)
     results = asyncio.run(run_suite(Scripted(*calls), tmp_path / "suite.yaml"))
     assert results.gate.passed is passes
 
 
 def test_handover_to_a_person_ends_the_draft_but_transfer_between_agents_does_not(tmp_path):
     messages = [user("A human, please"), *call("transfer_to_human", {}), agent("One moment")]
-    [test], text = drafted(tmp_path, {"messages": [*messages, user("Hello?"), agent("I am Bo.")]})
+    [test], text = draft(tmp_path, {"messages": [*messages, user("Hello?"), agent("I am Bo.")]})
     assert [check["strict"] for check in test["evaluations"]] == ["tool_called", "escalated"]
     assert len(test["turns"]) == 1
     assert "1 later line left out" in text
     assert '# adapterOptions: { escalationTools: ["transfer_to_human"] }' in text
     messages = [user("My bill is wrong"), *call("transfer_to_billing_agent", {}), agent("I look.")]
-    [test], _ = drafted(tmp_path, {"messages": messages})
+    [test], _ = draft(tmp_path, {"messages": messages})
     assert [check["strict"] for check in test["evaluations"]] == ["tool_called", "not_escalated"]
 
 
@@ -127,7 +127,7 @@ def refund(order):
 def test_conversations_with_the_same_tool_path_become_one_test(tmp_path, capsys):
     bare = {"messages": [user("refund it"), *call("refund_order", {"order": "A-9"}), agent("ok")]}
     open_, close = ({"messages": [user(text), agent("At nine")]} for text in ("Open?", "Closed?"))
-    tests, text = drafted(tmp_path, refund("A-1"), refund("A-2"), bare, open_, refund("A-3"), close)
+    tests, text = draft(tmp_path, refund("A-1"), refund("A-2"), bare, open_, refund("A-3"), close)
     assert len(tests) == 4
     assert "did the same in 2 more conversations: A-2 (" in text
     assert "6 conversations took 4 paths" in capsys.readouterr().err
@@ -141,7 +141,7 @@ def test_repeated_call_of_a_recorded_conversation_becomes_a_check_of_its_count(t
         text = json.dumps(messages[number]).replace('"id": "pay"', f'"id": "p{number}"')
         messages[number] = json.loads(text)
         messages[number + 1] = {**messages[number + 1], "tool_call_id": f"p{number}"}
-    [test], _ = drafted(tmp_path, {"messages": messages})
+    [test], _ = draft(tmp_path, {"messages": messages})
     assert test["evaluations"][0]["times"] == {"min": 2}
 
 
@@ -199,7 +199,7 @@ SPELLINGS = {
 
 @each_row("messages", SPELLINGS.values(), ids=SPELLINGS)
 def test_message_formats_of_all_vendors_give_the_same_draft(tmp_path, messages):
-    [test], text = drafted(tmp_path, {"messages": messages})
+    [test], text = draft(tmp_path, {"messages": messages})
     assert [turn["user"] for turn in test["turns"]] == ["refund A-1"]
     assert test["evaluations"][0]["args"] == ORDER
     assert "Done" in text
@@ -216,7 +216,7 @@ LAYOUTS = {
 
 @each_row("conversations", LAYOUTS.values(), ids=LAYOUTS)
 def test_conversations_are_read_from_every_layout_of_a_file(tmp_path, conversations):
-    [test], _ = drafted(tmp_path, *conversations)
+    [test], _ = draft(tmp_path, *conversations)
     assert test["evaluations"][0]["toolName"] == "refund_order"
 
 
@@ -268,12 +268,12 @@ def test_trajectories_of_every_version_are_read(tmp_path, version):
     if version == 7:
         trajectory = {**trajectory, "trajectory_id": "s-1"}
         del trajectory["session_id"]
-    [test], text = drafted(tmp_path, trajectory, form="atif", name="t.json")
+    [test], text = draft(tmp_path, trajectory, form="atif", name="t.json")
     assert test["evaluations"][0]["args"] == {"order": "A-1"}
     assert "Drafted from s-1" in text
 
 
-def refused(tmp_path, data, form="transcript", name="chat.jsonl"):
+def error_of(tmp_path, data, form="transcript", name="chat.jsonl"):
     source = tmp_path / name
     source.write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
     settings = ImportSettings(format=form, file=source, output=tmp_path / "suite.yaml")
@@ -285,24 +285,21 @@ def refused(tmp_path, data, form="transcript", name="chat.jsonl"):
 
 def test_invalid_conversation_file_is_refused_with_its_position(tmp_path):
     half = json.dumps(REFUND).encode()[:80]
-    assert refused(tmp_path, half).startswith("chat.jsonl:1:")
-    assert "no line begins with 'User:'" in refused(tmp_path, b"\x00\x01")
-    assert "a line before the first 'User:'" in refused(tmp_path, b"hello\nUser: hi")
-    assert "not UTF-8" in refused(tmp_path, b"User: Ol\xe9")
-    assert "holds no messages" in refused(tmp_path, {"rows": [1]})
-    assert "nested too deeply" in refused(tmp_path, b"[" * 100_000)
-    assert "has the role 'robot'" in refused(tmp_path, [user("hi"), {"role": "robot", "content": "x"}])
+    assert error_of(tmp_path, half).startswith("chat.jsonl:1:")
+    assert "no line begins with 'User:'" in error_of(tmp_path, b"\x00\x01")
+    assert "a line before the first 'User:'" in error_of(tmp_path, b"hello\nUser: hi")
+    assert "not UTF-8" in error_of(tmp_path, b"User: Ol\xe9")
+    assert "holds no messages" in error_of(tmp_path, {"rows": [1]})
+    assert "nested too deeply" in error_of(tmp_path, b"[" * 100_000)
+    assert "has the role 'robot'" in error_of(tmp_path, [user("hi"), {"role": "robot", "content": "x"}])
     nameless = {"role": "assistant", "tool_calls": [{"function": {"arguments": "{}"}}]}
-    assert "a tool call in turn 1 has no name" in refused(tmp_path, [user("hi"), nameless])
-    assert "is no trajectory" in refused(tmp_path, [REFUND], "atif")
+    assert "a tool call in turn 1 has no name" in error_of(tmp_path, [user("hi"), nameless])
+    assert "is no trajectory" in error_of(tmp_path, [REFUND], "atif")
     other = {**TRAJECTORY, "schema_version": "ATIF-v2.0"}
-    assert "read are ATIF-v1.0 to ATIF-v1.7" in refused(tmp_path, other, "atif")
+    assert "read are ATIF-v1.0 to ATIF-v1.7" in error_of(tmp_path, other, "atif")
     steps = [*TRAJECTORY["steps"], {"source": {"a": 1}, "message": "x"}]
-    message = refused(tmp_path, {**TRAJECTORY, "steps": steps}, "atif")
+    message = error_of(tmp_path, {**TRAJECTORY, "steps": steps}, "atif")
     assert "is no step: its source is none of user, agent" in message
-
-
-def test_file_over_100_mb_is_refused_without_reading_it(tmp_path):
     huge = tmp_path / "huge.jsonl"
     with huge.open("wb") as file:
         file.truncate(100_000_001)
@@ -311,21 +308,26 @@ def test_file_over_100_mb_is_refused_without_reading_it(tmp_path):
         import_suite(settings, RunContext({}))
 
 
-def test_draft_is_named_by_its_title_or_the_message_that_led_to_a_tool_call(tmp_path):
+def test_draft_is_named_by_title_or_acting_message_and_starts_with_the_user(tmp_path):
     greeting = [user("Hello"), agent("Hi"), *OPENAI]
-    [test], _ = drafted(tmp_path, {"messages": greeting})
+    [test], _ = draft(tmp_path, {"messages": greeting})
     assert test["name"] == "refund A-1"
-    [test], _ = drafted(tmp_path, {"title": "Money back", "messages": greeting})
+    [test], _ = draft(tmp_path, {"title": "Money back", "messages": greeting})
     assert test["name"] == "Money back"
+    before = [agent("Welcome"), *call("load_profile", {"id": 1})]
+    [test], text = draft(tmp_path, [*before, *OPENAI])
+    assert [check.get("toolName") for check in test["evaluations"]] == ["refund_order", None]
+    assert "The agent spoke first, which is not in the test: Welcome" in text
+    assert "a tool was called before the first message" in text
 
 
 def test_control_characters_runner_commands_and_variables_in_chats_have_no_effect(tmp_path):
     reply = "ok\x1b[2J\u202e\n::stop-commands::x\n##[add-mask]y"
-    _, text = drafted(tmp_path, [user("hi"), agent(reply)])
+    _, text = draft(tmp_path, [user("hi"), agent(reply)])
     assert not {"\x1b", "\u202e"} & {*text}
     assert "::stop" not in text
     assert "##[" not in text
-    drafted(tmp_path, [user("What is ${HOME}?"), agent("No idea")])
+    draft(tmp_path, [user("What is ${HOME}?"), agent("No idea")])
     assert load_suite(tmp_path / "suite.yaml").suite.tests[0].turns[0].user == "What is ${HOME}?"
 
 
@@ -373,27 +375,16 @@ def test_conversation_options_are_refused_for_other_formats(tmp_path):
             import_suite(ImportSettings(**settings), RunContext({}))
 
 
-def test_personal_data_is_replaced_unless_keep_personal_data_is_set(tmp_path, capsys):
+def test_personal_data_and_secrets_are_replaced_in_drafts(tmp_path, capsys):
     chat = [user("I am ann@x.example"), agent("Hi ann@x.example")]
-    [test], text = drafted(tmp_path, chat)
+    [test], text = draft(tmp_path, chat)
     assert test["turns"] == [{"user": "I am user1@example.com"}]
     assert "ann@" not in text
     assert "e-mail a…e is now user1@example.com (2 times)" in capsys.readouterr().err
-    [test], _ = drafted(tmp_path, chat, keep_personal_data=True)
+    [test], _ = draft(tmp_path, chat, keep_personal_data=True)
     assert test["turns"] == [{"user": "I am ann@x.example"}]
-
-
-def test_secrets_of_the_environment_are_redacted_in_drafts(tmp_path):
     source, output = tmp_path / "c.jsonl", tmp_path / "suite.yaml"
     source.write_text(json.dumps([user("My key is sk-abcdef123456"), agent("Keep sk-abcdef123456")]))
     settings = ImportSettings(format="transcript", file=source, output=output)
     import_suite(settings, RunContext({"OPENAI_API_KEY": "sk-abcdef123456"}))
     assert "sk-abcdef123456" not in output.read_text()
-
-
-def test_replies_and_calls_before_the_first_user_message_are_only_noted(tmp_path):
-    before = [agent("Welcome"), *call("load_profile", {"id": 1})]
-    [test], text = drafted(tmp_path, [*before, *OPENAI])
-    assert [check.get("toolName") for check in test["evaluations"]] == ["refund_order", None]
-    assert "The agent spoke first, which is not in the test: Welcome" in text
-    assert "a tool was called before the first message" in text

@@ -25,44 +25,38 @@ def test_imported_suite_is_written_and_valid(tmp_path):
     )
 
 
-def test_imported_suite_without_output_is_printed(tmp_path):
+def test_import_prints_without_output_writes_json_and_overwrites_nothing(tmp_path):
     (tmp_path / "m.jsonl").write_text(json.dumps(QUESTION))
     done = ci_evals("import", "gaia", "m.jsonl", cwd=tmp_path)
     assert done.returncode == 0
     (tmp_path / "printed.yaml").write_text(done.stdout)
     assert ci_evals("validate", "printed.yaml", "--adapter=demo", cwd=tmp_path).returncode == 0
-
-
-def test_output_that_ends_in_json_is_written_as_json(tmp_path):
     (tmp_path / "t.csv").write_text("user,criterion\nHello,The agent greets\n")
     assert ci_evals("import", "csv", "t.csv", "--output=t.json", cwd=tmp_path).returncode == 0
     assert json.loads((tmp_path / "t.json").read_text())["tests"][0]["name"] == "Hello"
+    (tmp_path / "t.csv").write_text("user\nHello\n")
+    (tmp_path / "t.yaml").write_text("mine")
+    assert "exists already and is not overwritten" in error_of(tmp_path, "csv", "t.csv", "--output=t.yaml")
+    assert (tmp_path / "t.yaml").read_text() == "mine"
 
 
-def refused(folder, *args):
+def error_of(folder, *args):
     done = ci_evals("import", *args, cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
     return done.stderr
 
 
-def test_existing_output_file_is_not_overwritten(tmp_path):
-    (tmp_path / "t.csv").write_text("user\nHello\n")
-    (tmp_path / "t.yaml").write_text("mine")
-    assert "exists already and is not overwritten" in refused(tmp_path, "csv", "t.csv", "--output=t.yaml")
-    assert (tmp_path / "t.yaml").read_text() == "mine"
-
-
 def test_unreadable_input_is_reported_without_a_traceback(tmp_path):
     (tmp_path / "latin.csv").write_bytes(b"user\nOl\xe9\n")
     (tmp_path / "long.csv").write_bytes(b"a" * 20_000_001)
     (tmp_path / "t.csv").write_text("user\nHello\n")
-    assert "no.csv: cannot be read: No such file or directory" in refused(tmp_path, "csv", "no.csv")
-    assert "cannot be read: Is a directory" in refused(tmp_path, "csv", ".")
-    assert "latin.csv:2: not UTF-8" in refused(tmp_path, "csv", "latin.csv")
-    assert "larger than 20 MB" in refused(tmp_path, "csv", "long.csv")
-    assert "is not a suite's name" in refused(tmp_path, "csv", "t.csv", "--output=t.txt")
-    assert "'xls' is not one of" in refused(tmp_path, "xls", "t.csv")
+    assert "no.csv: cannot be read: No such file or directory" in error_of(tmp_path, "csv", "no.csv")
+    assert "cannot be read: Is a directory" in error_of(tmp_path, "csv", ".")
+    assert "latin.csv:2: not UTF-8" in error_of(tmp_path, "csv", "latin.csv")
+    assert "larger than 20 MB" in error_of(tmp_path, "csv", "long.csv")
+    assert "is not a suite's name" in error_of(tmp_path, "csv", "t.csv", "--output=t.txt")
+    assert "'xls' is not one of" in error_of(tmp_path, "xls", "t.csv")
 
 
 def test_omissions_are_listed_first_and_long_notes_are_cut(tmp_path):
@@ -85,7 +79,7 @@ def test_omissions_are_listed_first_and_long_notes_are_cut(tmp_path):
 def test_file_without_usable_tests_is_refused_with_the_reasons(tmp_path):
     (tmp_path / "t.csv").write_text("user,max_turns\nHi,many\n")
     (tmp_path / "c.yaml").write_text("tests: file://none.yaml\n")
-    message = refused(tmp_path, "csv", "t.csv")
+    message = error_of(tmp_path, "csv", "t.csv")
     assert "t.csv:2:1: max_turns: max_turns: 'many' is not a number of turns" in message
-    message = refused(tmp_path, "promptfoo", "c.yaml")
+    message = error_of(tmp_path, "promptfoo", "c.yaml")
     assert "c.yaml:1:8: tests: 'file://none.yaml' cannot be read: No such file or directory" in message

@@ -59,7 +59,7 @@ def test_gaia_question_becomes_one_test_with_its_id_level_and_answer():
     assert notes == ["data/metadata.jsonl:1: Annotator Metadata: it has no counterpart"]
 
 
-def test_gaia_questions_with_a_file_are_tagged_and_those_without_an_answer_left_out():
+def test_gaia_questions_with_a_file_are_tagged_and_unanswered_ones_left_out():
     suite, data, notes = imported("gaia", lines({"file_name": "a.xlsx"}), "metadata.jsonl")
     assert suite.tests[0].tags == ("level-2", "needs-file")
     assert data["tests"][0]["x-file"] == "a.xlsx"
@@ -265,7 +265,7 @@ def test_promptfoo_assertion_without_a_counterpart_is_named_in_notes_and_test(as
     assert data["tests"][0]["evaluations"]
 
 
-def test_promptfoo_simulated_user_gets_guidelines_auto_turns_and_only_its_variables():
+def test_promptfoo_simulated_user_gets_guidelines_and_only_its_variables():
     config = {
         "defaultTest": {"provider": {"id": "promptfoo:simulated-user", "config": {"maxTurns": 4}}},
         "tests": [

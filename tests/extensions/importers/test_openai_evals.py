@@ -52,7 +52,7 @@ def config(**fields: Any) -> str:
     return json.dumps({"prompts": ["{{item.input}}"], **fields})
 
 
-def test_item_of_several_runs_becomes_one_test_and_its_other_fields_stay_from_the_agent() -> None:
+def test_item_of_several_runs_is_one_test_whose_other_fields_are_not_sent() -> None:
     suite, data, notes = imported(lines(ROWS))
     assert [test.name for test in suite.tests] == ["May I return it?", "Do you ship to Spain?"]
     first = data["tests"][0]
@@ -124,15 +124,12 @@ def test_prompt_around_the_user_message_is_noted_as_left_out() -> None:
     assert any("prompts is left out: the agent has its own instructions" in note for note in notes)
 
 
-def test_variable_used_only_by_assertions_is_not_given_to_the_user() -> None:
+def test_assertion_variables_are_kept_from_the_user_and_filled_into_rubrics() -> None:
     variables = {"input": "Hi", "expected": "Hello", "plan": "gold"}
     tests = [{"vars": variables, "assert": [{"type": "equals", "value": "{{expected}}"}]}]
     suite, _, notes = imported(config(prompts=["{{input}}"], tests=tests), "c.json")
     assert suite.tests[0].user_info == {"plan": "gold"}
     assert any("'expected' is for assertions, and the agent is not given it" in note for note in notes)
-
-
-def test_openai_output_variable_in_a_rubric_means_the_reply() -> None:
     rubric = {"type": "llm-rubric", "value": "{{sample.output_text}} must greet by {{item.expected}}"}
     text = config(tests=[{"vars": {"item": {"input": "Hi", "expected": "Hello"}}, "assert": [rubric]}])
     suite, _, _ = imported(text, "c.json")

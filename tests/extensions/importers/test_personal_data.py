@@ -55,17 +55,13 @@ def test_same_data_has_the_same_stand_in_across_conversations_and_fields():
     assert other.turns[0].user == "ALEX again: user1@example.com, 5550002"
 
 
-def test_stand_ins_are_listed_for_review_without_the_data():
+def test_stand_ins_are_listed_without_the_data_and_are_always_different():
     stand_ins = StandIns(())
     stand_ins.text("a@x.example and a@x.example, +49 170 1234567")
     assert listed_for_review(stand_ins.review()) == [
         "e-mail a…e is now user1@example.com (2 times)",
         "phone +…7 is now +49 555 0000001 (once)",
     ]
-
-
-def test_more_names_than_stand_ins_still_get_different_ones():
-    """None is the name of somebody in the file."""
     names = [f"{letter}nna" for letter in "BCDFGHJKLMNP"]
     people = [conversation(recorded_turn(1, "hi", "hi", None), name=name) for name in [*names, "Alex"]]
     stand_ins = StandIns(people)

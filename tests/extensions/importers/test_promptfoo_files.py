@@ -197,7 +197,7 @@ def test_code_and_files_outside_the_repository_are_never_read(
     assert any(place in note for place in (": tests[0]: ", "self.yaml:1:", "broken.json:1:"))
 
 
-def test_files_elsewhere_in_the_repository_are_read(tmp_path: Path) -> None:
+def test_files_are_read_from_the_repository_or_without_one_from_the_folder(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     write(tmp_path, {"shared/t.yaml": [SUNDAY]})
     (tmp_path / "evals").mkdir()
@@ -205,9 +205,7 @@ def test_files_elsewhere_in_the_repository_are_read(tmp_path: Path) -> None:
     files = {"c.yaml": config(["file://../shared/*.yaml", "file://link.yaml", HOURS])}
     found, _ = imported(tmp_path / "evals", "c.yaml", files)
     assert lines(found) == ["Sunday?", "Sunday?", "When?"]
-
-
-def test_without_a_repository_only_the_folder_is_read(tmp_path: Path) -> None:
+    (tmp_path / ".git").rmdir()
     write(tmp_path, {"t.yaml": [SUNDAY]})
     files = {"c.yaml": config(["file://../t.yaml", HOURS])}
     found, notes = imported(tmp_path / "evals", "c.yaml", files)
@@ -215,13 +213,7 @@ def test_without_a_repository_only_the_folder_is_read(tmp_path: Path) -> None:
     assert "is outside of the folder of the imported file" in notes
 
 
-def test_more_than_200_other_files_are_refused(tmp_path: Path) -> None:
-    files = {f"t/{number}.yaml": [HOURS] for number in range(201)}
-    message = refusal(tmp_path, "c.yaml", files | {"c.yaml": config("t/*.yaml")})
-    assert "is one more than the 200 other files that are read" in message
-
-
-def test_configuration_without_usable_tests_is_refused_with_all_reasons(tmp_path: Path) -> None:
+def test_configuration_without_usable_tests_or_with_too_many_files_is_refused(tmp_path: Path) -> None:
     tests = ["file://t.py", {"vars": {"a": "x", "b": "y"}}, {"vars": {"question": ""}}]
     files = {"c.yaml": yaml.safe_dump({"prompts": ["file://p.py"], "tests": tests})}
     message = refusal(tmp_path, "c.yaml", files)
@@ -229,6 +221,9 @@ def test_configuration_without_usable_tests_is_refused_with_all_reasons(tmp_path
     assert "c.yaml:4:3: tests[0]: 'file://t.py' is code, which is not run" in message
     assert "c.yaml:5:3: tests[1]: left out: it is unknown which of its variables ('a', 'b')" in message
     assert "c.yaml:8:3: tests[2]: left out: the user's message is empty" in message
+    files = {f"t/{number}.yaml": [HOURS] for number in range(201)}
+    message = refusal(tmp_path, "c.yaml", files | {"c.yaml": config("t/*.yaml")})
+    assert "is one more than the 200 other files that are read" in message
 
 
 ROWS: list[tuple[str, str, dict[str, Any]]] = [

@@ -118,10 +118,15 @@ async def test_unreadable_run_is_an_error_with_the_reason(change, why):
     assert why in hello
 
 
-async def test_unknown_langgraph_events_are_ignored():
+async def test_unknown_events_are_ignored_and_calls_with_invalid_arguments_kept():
     news = 'event: news\ndata: {"tool_calls": [{"name": "steal"}]}\n\nevent: updates\n'
     (_, refund, _), _, _ = await converse("refund", in_streams("event: updates\n", news))
     assert refund.tool_calls == CALLS
+    broken = '"invalid_tool_calls":[{"name":"refund","args":"{\\"order\\": ","id":"c9","error":null}]'
+    (hello, *_), _, _ = await converse("refund", in_streams('"invalid_tool_calls":[]', broken))
+    (call,) = hello.tool_calls
+    assert (call.name, call.arguments) == ("refund", None)
+    assert "not JSON" in call.not_captured
 
 
 @each_row("new", ['"tool_calls":[{"nom":', '"calls":[{"name":', '"tool_calls":7,"calls":[{"name":'])
@@ -129,15 +134,6 @@ async def test_unreadable_calls_leave_all_calls_unknown(new):
     old = '"tool_calls":[{"name":"lookup"'
     (_, refund, _), _, _ = await converse("refund", in_streams(old, f'{new}"lookup"'))
     assert (refund.tool_calls, refund.workflows, refund.handed_over) == (None, None, None)
-
-
-async def test_invalid_call_arguments_are_unknown_but_the_call_is_kept():
-    """LangChain lists such calls apart."""
-    broken = '"invalid_tool_calls":[{"name":"refund","args":"{\\"order\\": ","id":"c9","error":null}]'
-    (hello, *_), _, _ = await converse("refund", in_streams('"invalid_tool_calls":[]', broken))
-    (call,) = hello.tool_calls
-    assert (call.name, call.arguments) == ("refund", None)
-    assert "not JSON" in call.not_captured
 
 
 async def test_partly_known_token_counts_are_unknown():
