@@ -154,6 +154,7 @@ async def test_placeholders_are_encoded_in_urls_and_not_filled_in_in_user_messag
     assert (asked.method, asked.path, asked.body) == ("GET", "/Pro & Co/", None)
     assert asked.query["v"] == "1"
     assert "content-type" not in asked.headers
+    stub.answer = lambda asked: {"reply": f"You said: {asked.body['text']}"}
     (reply,) = await say(agent_at(stub.url), "{{key}} {{session}}")
     assert reply.agent == "You said: {{key}} {{session}}"
 

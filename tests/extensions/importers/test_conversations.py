@@ -383,7 +383,7 @@ def test_personal_data_and_secrets_are_replaced_in_drafts(tmp_path, capsys):
     assert "e-mail a…e is now user1@example.com (2 times)" in capsys.readouterr().err
     [test], _ = draft(tmp_path, chat, keep_personal_data=True)
     assert test["turns"] == [{"user": "I am ann@x.example"}]
-    source, output = tmp_path / "c.jsonl", tmp_path / "suite.yaml"
+    source, output = tmp_path / "c.jsonl", tmp_path / "other.yaml"
     source.write_text(json.dumps([user("My key is sk-abcdef123456"), agent("Keep sk-abcdef123456")]))
     settings = ImportSettings(format="transcript", file=source, output=output)
     import_suite(settings, RunContext({"OPENAI_API_KEY": "sk-abcdef123456"}))

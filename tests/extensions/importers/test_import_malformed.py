@@ -277,7 +277,7 @@ INVALID_PROMPTFOO: list[tuple[Any, str]] = [
     (LONG, "c.yaml:4:3: tests[0]: a text has more than 200,000 characters"),
     ({"vars": {str(i): ["a"] * 10 for i in range(9)}}, "combinations"),
     ({"vars": {"question": "x" * 300_000}}, "c.yaml:4:3: "),
-    ({"vars": {"question": "Hi {{city}}"}}, "the message has a template that cannot be filled: {{city}}"),
+    ({"vars": {"question": "Hi {{city}}"}}, "user's message has a template that cannot be filled"),
 ]
 
 
