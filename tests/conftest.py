@@ -1,5 +1,7 @@
 """For all tests: the profiles of hypothesis, a check of the installation, and the fork server."""
 
+import contextlib
+import gc
 import importlib
 import sys
 import tomllib
@@ -30,6 +32,29 @@ def check_installation():
     if {(point.name, point.value) for point in installed} != set(declared.items()):
         command = f"{sys.executable} -m pip install --no-deps --no-build-isolation --editable ."
         pytest.exit(f"pyproject.toml has other extensions than the installation. Run: {command}", 4)
+
+
+def pytest_collection(session):
+    """Import the files of tests, each worker from another one on: what one has compiled, the others read."""
+    worker = getattr(session.config, "workerinput", None)
+    files = [Path(argument) for argument in session.config.args if argument.endswith(".py")]
+    if worker is None or not files:
+        return
+    number = int(worker["workerid"].removeprefix("gw"))
+    first = len(files) * number // worker["workercount"]
+    for file in files[first:] + files[:first]:
+        folder = str(file.absolute().parent)
+        if folder not in sys.path:
+            sys.path.insert(0, folder)  # as collecting does
+        # A file that cannot be imported is reported when it is collected.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(file.stem)
+
+
+def pytest_collection_finish():
+    """Keep the garbage collector from looking again and again through what stays to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
