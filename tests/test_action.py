@@ -211,9 +211,6 @@ def test_symlinked_output_is_rejected_before_agent_is_called(step, link):
 
 
 TEST = {
-    "name": "Greets",
-    "guidelines": "You say hello.",
-    "maxTurns": 1,
-    "turns": [{"user": "Hello"}],
+    "name": "Greets", "guidelines": "You say hello.", "maxTurns": 1, "turns": [{"user": "Hello"}],
     "evaluations": [{"criterion": "No forwarding", "strict": "not_escalated"}],
-}
+}  # fmt: skip

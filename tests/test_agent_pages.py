@@ -72,19 +72,14 @@ def test_adapter_page_describes_every_reply_key():
 
 
 WRONG = [
-    "raise OSError('no disk')",
-    "import no_such",
-    "def replay(message): return message",
-    "def reply(): return 'Hi'",
-    "reply = 'Hi'",
-    "def reply(message): raise KeyError('order')",
-    "def reply(message): pass",
-    "def reply(message): return {'text': 'Hi', 'tools': []}",
+    "raise OSError('no disk')", "import no_such", "def replay(message): return message",
+    "def reply(): return 'Hi'", "reply = 'Hi'", "def reply(message): raise KeyError('order')",
+    "def reply(message): pass", "def reply(message): return {'text': 'Hi', 'tools': []}",
     "def reply(message): return {'words': 'Hi'}",
     "def reply(message): return {'text': 'Hi', 'params': {'a': object()}}",
     "import time\ndef reply(message): time.sleep(5)",
     "import os\ndef reply(message):\n    print('No room')\n    os._exit(0)",
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -33,19 +33,12 @@ MOST_BYTES = 180_000_000
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 
 SUITE = {
-    "name": "Greetings",
-    "adapter": "demo",
-    "agentId": "demo-hr",
-    "maxTurns": 1,
-    "tests": [
-        {
-            "name": "Hello",
-            "guidelines": "Greet the agent.",
-            "turns": [{"user": "Hello!"}],
-            "evaluations": [{"criterion": "It answers", "strict": "regex", "pattern": "."}],
-        }
-    ],
-}
+    "name": "Greetings", "adapter": "demo", "agentId": "demo-hr", "maxTurns": 1,
+    "tests": [{
+        "name": "Hello", "guidelines": "Greet the agent.", "turns": [{"user": "Hello!"}],
+        "evaluations": [{"criterion": "It answers", "strict": "regex", "pattern": "."}],
+    }],
+}  # fmt: skip
 PASS = fakes.judge_answer("pass", "It greets.")
 
 

@@ -31,15 +31,10 @@ from docsite import pictures, reference, result_formats, strict_checks
 
 TOOLS = Path(sys.executable).parent
 PAPERS = [
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "AGENTS.md",
-    "SECURITY.md",
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "AGENTS.md", "SECURITY.md",
     "skills/ci-evals/SKILL.md",
     *(file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "docs").rglob("*.md"))),
-]
+]  # fmt: skip
 WORKFLOWS = [
     (paper, block)
     for paper in PAPERS

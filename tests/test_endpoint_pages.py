@@ -139,13 +139,11 @@ REPLY = {"text": "$.reply"}
 SEND = {"body": "{{message}}"}
 WRONG_SUITES = {
     "openai": [
-        {"baseUrl": ADDRESS},
-        {"model": "m"},
+        {"baseUrl": ADDRESS}, {"model": "m"},
         {"model": "m", "baseUrl": ADDRESS, "adapterOptions": {"request": {"stream": True}}},
     ],
     "http": [
-        {"adapterOptions": {"send": SEND, "reply": REPLY}},
-        {"baseUrl": ADDRESS},
+        {"adapterOptions": {"send": SEND, "reply": REPLY}}, {"baseUrl": ADDRESS},
         {"baseUrl": ADDRESS, "adapterOptions": {"send": {"body": "{{massage}}"}, "reply": REPLY}},
         {"baseUrl": ADDRESS, "adapterOptions": {"send": {"body": "Hi"}, "reply": REPLY}},
         {
@@ -154,28 +152,23 @@ WRONG_SUITES = {
         },
         {"baseUrl": ADDRESS, "adapterOptions": {"send": SEND, "reply": {"text": "reply"}}},
     ],
-}
+}  # fmt: skip
 CALLED = completion(None, tool_calls=tool_calls(("refund", {})))
 WRONG_ANSWERS = {
     "openai": {
         "lost": Fault(404, '{"detail": "Not Found"}'),
         "odd": Fault(400, '{"error": {"message": "Unknown parameter"}}'),
-        "page": Fault(200, "<html><title>Welcome</title></html>"),
-        "other": {"reply": "Hi"},
+        "page": Fault(200, "<html><title>Welcome</title></html>"), "other": {"reply": "Hi"},
         "moved": Fault(308, headers={"Location": "https://elsewhere.example/"}),
-        "waits": completion(None, tool_calls=tool_calls(("lookup", {}))),
-        "circles": CALLED,
-        "empty": completion(""),
-        "error": {"error": {"message": "overloaded"}},
+        "waits": completion(None, tool_calls=tool_calls(("lookup", {}))), "circles": CALLED,
+        "empty": completion(""), "error": {"error": {"message": "overloaded"}},
     },
     "http": {
-        "wordless": {"answer": "Hi"},
-        "page": Fault(200, "<html><title>Welcome</title></html>"),
-        "large": {"reply": "Hi", "tools": [{}] * 60_000},
-        "lost": Fault(404, '{"detail": "Not Found"}'),
+        "wordless": {"answer": "Hi"}, "page": Fault(200, "<html><title>Welcome</title></html>"),
+        "large": {"reply": "Hi", "tools": [{}] * 60_000}, "lost": Fault(404, '{"detail": "Not Found"}'),
         "moved": Fault(308, headers={"Location": "https://elsewhere.example/"}),
     },
-}
+}  # fmt: skip
 PLAIN = {"openai": completion("Hi"), "http": {"reply": "Hi"}}
 HTTP_OPTIONS = {"send": {"body": "{{message}}"}, "reply": {**REPLY, "workflows": "$.tools[*].name"}}
 

@@ -26,18 +26,9 @@ PARALLEL, TESTS = 8, 24
 GENTLE = {1: signal.SIGTERM, 4: signal.SIGINT}
 """By the number of the kill; the others are SIGKILL."""
 _VARYING = {
-    "resumed",
-    "startedAt",
-    "finishedAt",
-    "durationSeconds",
-    "latencySeconds",
-    "latency",
-    "firstReplySeconds",
-    "times",
-    "folder",
-    "outputDir",
-    "odds",
-}
+    "resumed", "startedAt", "finishedAt", "durationSeconds", "latencySeconds", "latency", "firstReplySeconds",
+    "times", "folder", "outputDir", "odds",
+}  # fmt: skip
 _FINISHED = re.compile(r"^\[(\d+)/\d+\] ", re.MULTILINE)
 
 

@@ -28,12 +28,9 @@ OURS = "org/aui-evals-action"
 KEY = "a-key-of-the-agent"
 
 VALUES = {
-    "secrets.AGENT_KEY": KEY,
-    "secrets.OPENAI_API_KEY": "a-key-of-a-model",
-    "github.token": TOKEN,
-    "inputs.base": "main",
-    "inputs.pull-request": "7",
-}
+    "secrets.AGENT_KEY": KEY, "secrets.OPENAI_API_KEY": "a-key-of-a-model", "github.token": TOKEN,
+    "inputs.base": "main", "inputs.pull-request": "7",
+}  # fmt: skip
 """What GitHub puts in the place of expressions. A new one in an example needs its value here."""
 _EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 _CHOICE = re.compile(r".+ && '([^']*)' \|\| '([^']*)'")

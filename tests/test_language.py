@@ -10,54 +10,28 @@ from language import PATTERNS, messages, violations
 from ci_evals import bundled_suites, load_suite
 
 DOCS = [
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "AGENTS.md",
-    "SECURITY.md",
-    "skills/ci-evals/SKILL.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-]
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "AGENTS.md", "SECURITY.md",
+    "skills/ci-evals/SKILL.md", *sorted((ROOT / "docs").rglob("*.md")),
+]  # fmt: skip
 FILES = ["action.yml", *sorted((ROOT / "examples").glob("*.yml"))]
 GOLDEN = sorted((ROOT / "tests/reports/golden").rglob("*.md"))
 
 BANNED = [
-    "The gate holds: score 94",
-    "the run cannot be trusted",
-    "a trial that is played anew",
-    "how each number is reckoned",
-    "verdicts that hang less on chance",
-    "baselines that pull requests are held against",
-    "the simulated user broke its role in turn 2",
-    "this conversation parts from the baseline",
-    "the floor, where there is none",
-    "Most unsound trials",
-    "the suite's own, in place of the option",
-    "its trial is played again",
-    "Least score of this test",
-    "turns: wants a list, found 5",
-    "GitHub answered with something else than JSON",
-    "the licence afterwards",
-    "threads of its own",
-    "shown beside the score",
-    "answer: must be a text, found 5",
-    "two steps missed, in all.",
-    "the share that passes, as the judge has it",
-    "labels of nothing in the run",
-    "the commit, where the environment tells it",
-    "A workflow that ran for the reply before goes on",
-]
+    "The gate holds: score 94", "the run cannot be trusted", "a trial that is played anew",
+    "how each number is reckoned", "verdicts that hang less on chance",
+    "baselines that pull requests are held against", "the simulated user broke its role in turn 2",
+    "this conversation parts from the baseline", "the floor, where there is none", "Most unsound trials",
+    "the suite's own, in place of the option", "its trial is played again", "Least score of this test",
+    "turns: wants a list, found 5", "GitHub answered with something else than JSON", "the licence afterwards",
+    "threads of its own", "shown beside the score", "answer: must be a text, found 5",
+    "two steps missed, in all.", "the share that passes, as the judge has it", "labels of nothing in the run",
+    "the commit, where the environment tells it", "A workflow that ran for the reply before goes on",
+]  # fmt: skip
 FINE = [
-    "hangs on Linux",
-    "No key, no account, no network",
-    "the exchange rate",
-    "Compare the score with the baseline",
-    "how many trials",
-    "a checkout of your own branch",
-    "a tie in all pairs",
-    "the text of the comment",
-]
+    "hangs on Linux", "No key, no account, no network", "the exchange rate",
+    "Compare the score with the baseline", "how many trials", "a checkout of your own branch",
+    "a tie in all pairs", "the text of the comment",
+]  # fmt: skip
 
 
 @each_row("text", BANNED)

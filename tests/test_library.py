@@ -216,18 +216,13 @@ print("key:", os.environ["AGENT_KEY"], flush=True)
 HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Agent).serve_forever()
 """
 GREETS = {
-    "name": "Greets",
-    "adapter": "http",
+    "name": "Greets", "adapter": "http",
     "adapterOptions": {"send": {"body": "{{message}}"}, "reply": {"text": "$"}},
-    "tests": [
-        {
-            "name": "Greets",
-            "guidelines": "You say hello.",
-            "turns": [{"user": "Hello"}],
-            "evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}],
-        }
-    ],
-}
+    "tests": [{
+        "name": "Greets", "guidelines": "You say hello.", "turns": [{"user": "Hello"}],
+        "evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}],
+    }],
+}  # fmt: skip
 
 
 @pytest.fixture

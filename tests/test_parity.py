@@ -21,37 +21,26 @@ COMMANDS = [shown for shown in SHOWN_BY if shown.startswith("aui-evals ")]
 TESTS = [shown for shown in SHOWN_BY if "::" in shown]
 
 CUSTOMER_SUPPORT = {
-    "name": "Customer Support Evaluations",
-    "agentId": "your-agent-id",
-    "apiKey": "your-api-key",
-    "tests": [
-        {
-            "name": "Basic support request — should resolve without escalation",
-            "userInfo": {"name": "Jane Doe", "subscription_status": "active", "last_amount_charged": "29.99"},
-            "guidelines": "You are a user with a billing question. Be polite and cooperative.",
-            "turns": [{"user": "Hi, I have a question about my last charge."}, {"user": "auto"}],
-            "evaluations": [
-                {
-                    "criterion": "No escalation",
-                    "strict": "not_escalated",
-                    "category": "accuracy",
-                    "weight": 2,
-                },
-                {"criterion": "Billing", "strict": "tool_used", "toolName": "BILLING_INQUIRY"},
-                {
-                    "criterion": "Eligibility check rule should fire",
-                    "strict": "rule_triggered",
-                    "ruleCode": "check-billing-eligibility",
-                    "aui_logic": ["R1_billing_check"],
-                },
-                {"criterion": "Type", "strict": "param_exists", "paramName": "inquiry-type"},
-                {"criterion": "Agent maintained a friendly and professional tone", "weight": 1},
-                {"criterion": "No error", "strict": "not_escalated_due_to_error", "category": "safety"},
-            ],
-            "tags": ["billing", "no-escalation"],
-        }
-    ],
-}
+    "name": "Customer Support Evaluations", "agentId": "your-agent-id", "apiKey": "your-api-key",
+    "tests": [{
+        "name": "Basic support request — should resolve without escalation",
+        "userInfo": {"name": "Jane Doe", "subscription_status": "active", "last_amount_charged": "29.99"},
+        "guidelines": "You are a user with a billing question. Be polite and cooperative.",
+        "turns": [{"user": "Hi, I have a question about my last charge."}, {"user": "auto"}],
+        "evaluations": [
+            {"criterion": "No escalation", "strict": "not_escalated", "category": "accuracy", "weight": 2},
+            {"criterion": "Billing", "strict": "tool_used", "toolName": "BILLING_INQUIRY"},
+            {
+                "criterion": "Eligibility check rule should fire", "strict": "rule_triggered",
+                "ruleCode": "check-billing-eligibility", "aui_logic": ["R1_billing_check"],
+            },
+            {"criterion": "Type", "strict": "param_exists", "paramName": "inquiry-type"},
+            {"criterion": "Agent maintained a friendly and professional tone", "weight": 1},
+            {"criterion": "No error", "strict": "not_escalated_due_to_error", "category": "safety"},
+        ],
+        "tags": ["billing", "no-escalation"],
+    }],
+}  # fmt: skip
 """A suite with every trait of the example in the other tool's README."""
 
 

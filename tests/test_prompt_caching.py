@@ -24,12 +24,8 @@ ANSWER = (
 """A message as long as those that models write for a user."""
 PER_TOKEN, LEAST, STEP = 4, 1_024, 128
 CRITERIA = (
-    "Is polite",
-    "Stays on the subject",
-    "Names the next step",
-    "Invents nothing",
-    "Answers in English",
-)
+    "Is polite", "Stays on the subject", "Names the next step", "Invents nothing", "Answers in English",
+)  # fmt: skip
 
 
 @dataclass

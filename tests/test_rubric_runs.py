@@ -22,12 +22,10 @@ from ci_evals.support.redaction import Redactor
 SECRET = "tenant-4711-blue"
 LEVELS = [{"score": step / 4, "name": f"level {step}", "description": f"Number {step}."} for step in range(5)]
 WORK = {
-    "criterion": "The work is well made",
-    "rubric": LEVELS,
+    "criterion": "The work is well made", "rubric": LEVELS,
     "dimensions": ["clarity", {"name": "tact", "description": "Kind to ${TENANT}?", "weight": 3}],
-    "weight": 3,
-    "passAt": 0.5,
-}
+    "weight": 3, "passAt": 0.5,
+}  # fmt: skip
 BRIEF = {"criterion": "It is brief"}
 
 

@@ -47,27 +47,19 @@ def reply(message, session):
     return "I refunded 42."
 """
 SUITE = {
-    "name": "Refunds",
-    "adapter": "python:mine:reply",
-    "trace": "otlp",
-    "tests": [
-        {
-            "name": "Refund",
-            "guidelines": "You want a refund.",
-            "turns": [{"user": "Refund A-1"}, {"user": "Again"}],
-            "evaluations": [
-                {
-                    "criterion": "Refunds 42 each time",
-                    "strict": "tool_called",
-                    "toolName": "refund",
-                    "args": {"amount": 42},
-                    "times": 2,
-                },
-                {"criterion": "No more", "strict": "max_tool_calls", "calls": 2},
-            ],
-        }
-    ],
-}
+    "name": "Refunds", "adapter": "python:mine:reply", "trace": "otlp",
+    "tests": [{
+        "name": "Refund", "guidelines": "You want a refund.",
+        "turns": [{"user": "Refund A-1"}, {"user": "Again"}],
+        "evaluations": [
+            {
+                "criterion": "Refunds 42 each time", "strict": "tool_called", "toolName": "refund",
+                "args": {"amount": 42}, "times": 2,
+            },
+            {"criterion": "No more", "strict": "max_tool_calls", "calls": 2},
+        ],
+    }],
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -150,19 +142,13 @@ def outcomes(folder, name="results"):
 
 
 LATE = {
-    "late": "undecided",
-    "late, below the turn itself": "undecided",
-    "a late model that asks for a tool": "undecided",
-    "a late model that hides its answer": "undecided",
-    "a late model that answers": "passed",
-    "a late tool without a name": "undecided",
-    "late work in a database": "passed",
-    "sent again": "passed",
-    "one id twice": "failed",
-    "one id twice, the second late": "undecided",
-    "only the span's name": "failed",
+    "late": "undecided", "late, below the turn itself": "undecided",
+    "a late model that asks for a tool": "undecided", "a late model that hides its answer": "undecided",
+    "a late model that answers": "passed", "a late tool without a name": "undecided",
+    "late work in a database": "passed", "sent again": "passed", "one id twice": "failed",
+    "one id twice, the second late": "undecided", "only the span's name": "failed",
     "a trace of its own with our baggage": "failed",
-}
+}  # fmt: skip
 
 
 def test_late_span_marks_turn_incomplete_in_all_outputs(folder):
@@ -196,17 +182,14 @@ def test_span_after_last_trial_is_waited_for(folder):
 
 
 REPORTS = {
-    "reports what its spans show": "passed",
-    "reports nothing": "undecided",
+    "reports what its spans show": "passed", "reports nothing": "undecided",
     "reports nothing, and its spans are late": "undecided",
     "reports nothing, and all of its spans are late": "undecided",
     "reports what its spans show, and all of them are late": "passed",
     "reports nothing, and some of its spans are missing": "undecided",
-    "reports nothing, and has a tool without a name": "undecided",
-    "reports one of two": "undecided",
-    "reports other arguments": "undecided",
-    "late work in a database": "passed",
-}
+    "reports nothing, and has a tool without a name": "undecided", "reports one of two": "undecided",
+    "reports other arguments": "undecided", "late work in a database": "passed",
+}  # fmt: skip
 
 
 def test_agent_report_that_contradicts_spans_is_undecided(folder):

@@ -44,28 +44,22 @@ WHOLE_TEXT = "$.parts[?@.type == 'text'].text"
 CASES = {
     "a name is no type": (named, {"text": NAMED_TEXT, "toolCalls": "$[?@.type == 'tool']"}, "undecided"),
     "the type of named events": (
-        named,
-        {"text": NAMED_TEXT, "toolCalls": "$[?@.data.type == 'tool'].data"},
-        "decided",
+        named, {"text": NAMED_TEXT, "toolCalls": "$[?@.data.type == 'tool'].data"}, "decided",
     ),
     "the name of named events": (
-        named,
-        {"text": NAMED_TEXT, "toolCalls": "$[?@.event == 'call'].data"},
-        "decided",
+        named, {"text": NAMED_TEXT, "toolCalls": "$[?@.event == 'call'].data"}, "decided",
     ),
     "events without a name": (bare, {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool']"}, "decided"),
     "a wrong type": (bare, {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool_call']"}, "undecided"),
     "names of tools": (bare, {"text": BARE_TEXT, "workflows": "$[?@.type == 'tools'].name"}, "undecided"),
     "an answer that is not streamed": (
-        whole,
-        {"text": WHOLE_TEXT, "toolCalls": "$.parts[?@.type == 'call']"},
-        "undecided",
+        whole, {"text": WHOLE_TEXT, "toolCalls": "$.parts[?@.type == 'call']"}, "undecided",
     ),
     "a filter that fits": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.parts[?@.type == 'tool']"}, "decided"),
     "a slice": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.parts[7:]"}, "undecided"),
     "a list": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.calls"}, "decided"),
     "all in a list": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.calls[*]"}, "decided"),
-}
+}  # fmt: skip
 CHECKS = [
     {"criterion": "No refund", "strict": "tool_not_used", "toolName": "refund"},
     {"criterion": "Not called", "strict": "tool_called", "toolName": "refund", "times": 0},

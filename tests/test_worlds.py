@@ -30,12 +30,9 @@ def sql(statement, **parameters):
 
 
 REFUNDED = {
-    "criterion": "It is refunded",
-    "strict": "state",
-    "probe": "order",
-    "path": "$[0].status",
+    "criterion": "It is refunded", "strict": "state", "probe": "order", "path": "$[0].status",
     "equals": "refunded",
-}
+}  # fmt: skip
 WORLD = {
     "setup": [
         sql("DELETE FROM orders WHERE id = :id", id="{{userInfo.order}}"),
@@ -45,11 +42,8 @@ WORLD = {
     "teardown": [sql("DELETE FROM orders WHERE id = :id", id="{{userInfo.order}}")],
 }
 TEST = {
-    "userInfo": {"order": "A1"},
-    "turns": [{"user": "Refund it"}],
-    "maxTurns": 1,
-    "evaluations": [REFUNDED],
-}
+    "userInfo": {"order": "A1"}, "turns": [{"user": "Refund it"}], "maxTurns": 1, "evaluations": [REFUNDED],
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -8,83 +8,25 @@ from typing import Any
 import yaml
 
 TOKENS = [
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b'"',
-    b",",
-    b":",
-    b"\\",
-    b"\\u0000",
-    b"\\ud800",
-    b"\n",
-    b"\r\n",
-    b"\x00",
-    b"\xff",
+    b"{", b"}", b"[", b"]", b'"', b",", b":", b"\\", b"\\u0000", b"\\ud800", b"\n", b"\r\n", b"\x00", b"\xff",
     b"\xc3",
-]
+]  # fmt: skip
 TOKENS += [
-    b"\xef\xbb\xbf",
-    b"null",
-    b"true",
-    b"NaN",
-    b"-Infinity",
-    b"1e999",
-    b"9" * 5000,
-    b"0.1",
-    b"-0",
-    b"<!--",
+    b"\xef\xbb\xbf", b"null", b"true", b"NaN", b"-Infinity", b"1e999", b"9" * 5000, b"0.1", b"-0", b"<!--",
     b"::error::",
-]
+]  # fmt: skip
 TOKENS += [
-    b"${A}",
-    b"$${",
-    b"{{a}}",
-    b"@everyone",
-    b"```",
-    b"|",
-    b"\x1b[31m",
-    "\u2028".encode(),
-    "\u202e".encode(),
-    b"&a",
-    b"*a",
-    b"<<",
-]
+    b"${A}", b"$${", b"{{a}}", b"@everyone", b"```", b"|", b"\x1b[31m", "\u2028".encode(), "\u202e".encode(),
+    b"&a", b"*a", b"<<",
+]  # fmt: skip
 
 VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    0,
-    -1,
-    1,
-    2**31,
-    2**63,
-    10**16,
-    10**400,
-    0.5,
-    -0.0,
-    1e300,
-    float("nan"),
-    float("inf"),
-)
+    None, True, False, 0, -1, 1, 2**31, 2**63, 10**16, 10**400, 0.5, -0.0, 1e300, float("nan"), float("inf"),
+)  # fmt: skip
 VALUES += (
-    "",
-    " ",
-    "0",
-    "auto",
-    "undefined",
-    "\ud800",
-    "\x00",
-    "\x1b]0;x\x07",
-    "x" * 5000,
-    "../../etc",
-    "con",
-    "${A}",
-    "{{a}}",
-    "2026-11-21T09:30:00Z",
-)
+    "", " ", "0", "auto", "undefined", "\ud800", "\x00", "\x1b]0;x\x07", "x" * 5000, "../../etc", "con",
+    "${A}", "{{a}}", "2026-11-21T09:30:00Z",
+)  # fmt: skip
 VALUES += ([], {}, [[]], [None], {"": None}, {"a": 1}, [{}], ["a", "a"])
 
 MOST_BYTES = 100_000

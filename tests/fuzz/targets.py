@@ -265,19 +265,12 @@ _MODES = ("bidirectional", "gaia", "exact", "contains", "fuzzy", "numeric")
 PLAN = plan([load(samples.PLANNED, "s.json", Reading())], Selection(), 1)
 EVALUATIONS = _evaluations()
 _FIELDS = {
-    "escalated": ("handed_over", "workflows"),
-    "not_escalated": ("handed_over", "workflows"),
-    "tool_used": ("workflows",),
-    "tool_not_used": ("workflows",),
-    "param_exists": ("params",),
-    "param_not_exists": ("params",),
-    "param_equals": ("params",),
-    "rule_triggered": ("rules",),
-    "rule_not_triggered": ("rules",),
-    "integration_called": ("integrations",),
-    "escalated_due_to_error": ("error_response",),
-    "not_escalated_due_to_error": ("error_response",),
-}
+    "escalated": ("handed_over", "workflows"), "not_escalated": ("handed_over", "workflows"),
+    "tool_used": ("workflows",), "tool_not_used": ("workflows",), "param_exists": ("params",),
+    "param_not_exists": ("params",), "param_equals": ("params",), "rule_triggered": ("rules",),
+    "rule_not_triggered": ("rules",), "integration_called": ("integrations",),
+    "escalated_due_to_error": ("error_response",), "not_escalated_due_to_error": ("error_response",),
+}  # fmt: skip
 """What of a reply is the evidence of each check."""
 
 
@@ -459,15 +452,10 @@ GRADED = load(samples.GRADED_SUITE, "s.json", Reading()).suite.tests[0].evaluati
 
 
 _SAID = Turn(agent="Hi", latency_seconds=1, index=1, user="hi", user_source=UserSource.FIXED)
-TEST = Test.model_validate(
-    {
-        "name": "t",
-        "guidelines": "g",
-        "tags": ["t"],
-        "evaluations": [{"criterion": "c"}],
-        "turns": [{"user": "hi"}],
-    }
-)
+TEST = Test.model_validate({
+    "name": "t", "guidelines": "g", "tags": ["t"], "evaluations": [{"criterion": "c"}],
+    "turns": [{"user": "hi"}],
+})  # fmt: skip
 
 
 @_target(samples.USER)

@@ -35,9 +35,7 @@ MOST_MB = 150
 
 TEST = Test.model_validate(
     {
-        "name": "t",
-        "guidelines": "g",
-        "turns": [{"user": "Hello", "timeout": PATIENCE}],
+        "name": "t", "guidelines": "g", "turns": [{"user": "Hello", "timeout": PATIENCE}],
         "evaluations": [
             {"criterion": "c", "strict": "not_contains", "text": "sorry", "turn": "any"},
             {"criterion": "c", "strict": "not_escalated"},
@@ -48,7 +46,7 @@ TEST = Test.model_validate(
         ],
     },
     by_name=True,
-)
+)  # fmt: skip
 """Of checks that would pass on nothing at all, were nothing taken for evidence."""
 HTTP = HttpOptions.model_validate({"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.say"}})
 

@@ -29,13 +29,11 @@ def _type(name: str, /, *, optional: dict[str, Any] | None = None, **required: A
 
 
 Latency = _type(
-    "LatencyMetadata",
-    elapsed=float,
+    "LatencyMetadata", elapsed=float,
     optional={
-        "unit": Literal["microsecond", "millisecond", "second", "minute"],
-        "time_to_first_token": float,
+        "unit": Literal["microsecond", "millisecond", "second", "minute"], "time_to_first_token": float,
     },
-)
+)  # fmt: skip
 Condition = _type(
     "SimpleViewCondition",
     method=str,
@@ -66,12 +64,9 @@ STATUSES = Literal[
     "missing_optional_and_required",
 ]  # fmt: skip
 _OF_RULES = {
-    "action": ACTIONS,
-    "reason": str,
-    "params_added": dict[str, Any],
-    "excluded_entities": list[str],
+    "action": ACTIONS, "reason": str, "params_added": dict[str, Any], "excluded_entities": list[str],
     "code": str,
-}
+}  # fmt: skip
 OtherRule = _type("TraceRuleBase", type=Literal["constraint", "success", "fail", "block"], optional=_OF_RULES)
 MissingInfoRule = _type(
     "TraceRuleMissingInfo",
@@ -84,17 +79,12 @@ ConfirmationRule = _type(
     optional={**_OF_RULES, "action": Literal["ASK_FOR_CONFIRMATION"], "confirmation_preview": Objects},
 )
 ParamsRule = _type(
-    "TraceRuleParamsMissing",
-    type=Literal["required_param"],
-    status=STATUSES,
+    "TraceRuleParamsMissing", type=Literal["required_param"], status=STATUSES,
     optional={
-        "action": ACTIONS,
-        "reason": str,
-        "code": str,
-        "required_missing_params_by_group": Groups,
+        "action": ACTIONS, "reason": str, "code": str, "required_missing_params_by_group": Groups,
         "optional_missing_params_by_group": Groups,
     },
-)
+)  # fmt: skip
 RULES = {"missing_info": MissingInfoRule, "confirmation": ConfirmationRule, "required_param": ParamsRule}
 Request = _type(
     "TraceIntegrationRequest", name=str, url=str, method=str, category=str, optional={"params": Any}
@@ -109,25 +99,18 @@ McpCall = _type(
 )
 INTEGRATIONS = {
     "REST": _type(
-        "TraceRestIntegration",
-        code=str,
-        requests=list[Request],
+        "TraceRestIntegration", code=str, requests=list[Request],
         optional={"type": Literal["REST"], "response": Any, "status_code": int, "error_message": str},
     ),
     "RAG": _type(
-        "TraceRagIntegration",
-        code=str,
-        request=RagRequest,
+        "TraceRagIntegration", code=str, request=RagRequest,
         optional={"type": Literal["RAG"], "response": RagResponse},
     ),
     "MCP": _type(
-        "TraceMcpIntegration",
-        code=str,
-        name=str,
-        completion=str,
+        "TraceMcpIntegration", code=str, name=str, completion=str,
         optional={"type": Literal["MCP"], "tool_calls": list[McpCall], "status": str, "latency": Latency},
     ),
-}
+}  # fmt: skip
 Trigger = _type(
     "TraceTrigger",
     type=Literal["structured", "intent_classification", "active_tool", "rule", "sub_tool"],
@@ -143,8 +126,7 @@ def _decision(kind: str, *, optional: dict[str, Any] | None = None, **required: 
 
 DECISIONS = {
     "activate_tool": _decision(
-        "activate_tool",
-        trigger=Trigger,
+        "activate_tool", trigger=Trigger,
         optional={
             "referenced_entities": Objects,
             "check_status": Literal["CONFIRMED", "BLOCKED", "ACTIVE", "CANCELLED"],
@@ -152,28 +134,22 @@ DECISIONS = {
     ),
     "activate_sub_tool": _decision("activate_sub_tool", parent_tool=str, trigger=Trigger),
     "params_check": _decision(
-        "params_check",
-        status=STATUSES,
+        "params_check", status=STATUSES,
         optional={"required_missing_params_by_group": Groups, "optional_missing_params_by_group": Groups},
     ),
     "rule_triggered": _decision(
-        "rule_triggered", rule=dict[str, Any], optional={"trigger_type": Literal["init", "pre-integration"]}
+        "rule_triggered", rule=dict[str, Any], optional={"trigger_type": Literal["init", "pre-integration"]},
     ),
     "call_integration": _decision("call_integration", integration=dict[str, Any]),
     "ask_confirmation": _decision("ask_confirmation", optional={"confirmation_preview": Objects}),
     "tool_text_response": _decision(
-        "tool_text_response",
-        status=str,
+        "tool_text_response", status=str,
         optional={
-            "text": str,
-            "fail_reason": str,
-            "tone_of_voice": str,
-            "brevity": str,
-            "questions": list[str],
+            "text": str, "fail_reason": str, "tone_of_voice": str, "brevity": str, "questions": list[str],
         },
     ),
     "self_review": _decision("self_review", optional={"entities": Objects}),
-}
+}  # fmt: skip
 Guardrails = _type("TraceGuardrails", passed=bool, optional={"reason": str})
 Understanding = _type(
     "TraceUnderstanding",
@@ -184,62 +160,38 @@ ActiveTool = _type("TraceActiveTool", tool=str, status=Literal["awaiting_params"
 Context = _type(
     "TraceContext",
     optional={
-        "active_tools": list[ActiveTool],
-        "entities": Objects,
-        "static_context": Objects,
-        "message_params": dict[str, Any],
-        "response_params": dict[str, Any],
+        "active_tools": list[ActiveTool], "entities": Objects, "static_context": Objects,
+        "message_params": dict[str, Any], "response_params": dict[str, Any],
     },
-)
+)  # fmt: skip
 Response = _type(
-    "TraceResponse",
-    type=Literal["answer", "question", "blocked", "confirmation_request", "error"],
+    "TraceResponse", type=Literal["answer", "question", "blocked", "confirmation_request", "error"],
     message=str,
     optional={
-        "suggestions": list[str],
-        "question_reason": Literal["missing_params", "from_rule", "clarification"],
-        "asking_for": list[str],
-        "block_message": str,
-        "error": str,
+        "suggestions": list[str], "question_reason": Literal["missing_params", "from_rule", "clarification"],
+        "asking_for": list[str], "block_message": str, "error": str,
     },
-)
+)  # fmt: skip
 Input = _type("TraceInput", message=str)
 Trace = _type(
-    "TraceInfo",
-    input=Input,
-    response=Response,
+    "TraceInfo", input=Input, response=Response,
     optional={
-        "context": Context,
-        "understanding": Understanding,
-        "decisions": list[dict[str, Any]],
-        "rules_evaluations": list[Evaluation],
-        "latency": Latency,
+        "context": Context, "understanding": Understanding, "decisions": list[dict[str, Any]],
+        "rules_evaluations": list[Evaluation], "latency": Latency,
     },
-)
+)  # fmt: skip
 Party = _type("MessageContactParty", id=str, type=Literal["user", "3p", "agent"], optional={"email": str})
 Message = _type(
-    "Message",
-    id=str,
-    created_at=str,
-    text=str,
-    sender=Party,
-    receiver=Party,
-    cards=Objects,
+    "Message", id=str, created_at=str, text=str, sender=Party, receiver=Party, cards=Objects,
     followup_suggestions=list[str],
     optional={
-        "welcome_message": str,
-        "executed_workflows": list[str],
-        "url": str,
-        "trace_info": dict[str, Any],
+        "welcome_message": str, "executed_workflows": list[str], "url": str, "trace_info": dict[str, Any],
     },
-)
+)  # fmt: skip
 Task = _type(
-    "CreateTaskResponse",
-    id=str,
-    user_id=str,
-    title=str,
+    "CreateTaskResponse", id=str, user_id=str, title=str,
     optional={"welcome_message": str, "followup_suggestions": list[str]},
-)
+)  # fmt: skip
 
 
 def differences(message: dict[str, Any]) -> list[str]:

@@ -329,12 +329,9 @@ def results_of_verdicts(name: str, verdicts) -> Results:
 
 # Names used before
 _BEFORE = {
-    "made": "from_fields",
-    "of_card": "results_of_scorecard",
-    "completed": "with_process",
-    "run_of": "results_of_verdicts",
-    "MARKS": "_WORKFLOW_MARKS",
-}
+    "made": "from_fields", "of_card": "results_of_scorecard", "completed": "with_process",
+    "run_of": "results_of_verdicts", "MARKS": "_WORKFLOW_MARKS",
+}  # fmt: skip
 
 
 def __getattr__(name):

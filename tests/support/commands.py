@@ -235,16 +235,11 @@ def open_descriptors(file: Path) -> list[Path]:
 
 # Names used before
 _BEFORE = {
-    "CLEAN": "CLEAN_ENV",
-    "Started": "RunningCommand",
-    "holders": "open_descriptors",
-    "shows": "comment_and_page_show",
-    "results_in": "read_results",
-    "files_in": "read_files",
-    "write_uncritical": "write_suite_without_critical_tests",
-    "SCRIPT": "ACTION_SCRIPT",
+    "CLEAN": "CLEAN_ENV", "Started": "RunningCommand", "holders": "open_descriptors",
+    "shows": "comment_and_page_show", "results_in": "read_results", "files_in": "read_files",
+    "write_uncritical": "write_suite_without_critical_tests", "SCRIPT": "ACTION_SCRIPT",
     "ready": "fork_server_socket",
-}
+}  # fmt: skip
 
 
 def __getattr__(name):

@@ -3,29 +3,18 @@
 from ci_evals.domain.checks.matcher import KEYS
 
 MATCHERS = {
-    "number": 42,
-    "text": "a",
-    "null": None,
-    "list": [1, {"min": 2}],
-    "empty object": {},
-    "object": {"street": "Main", "tags": ["x"]},
-    "equals": {"equals": 1},
-    "equals null": {"equals": None},
+    "number": 42, "text": "a", "null": None, "list": [1, {"min": 2}], "empty object": {},
+    "object": {"street": "Main", "tags": ["x"]}, "equals": {"equals": 1}, "equals null": {"equals": None},
     "equals what looks like a condition": {"equals": {"min": 3}},
     "equals what looks like a misspelled condition": {"equals": {"one_of": [1], "gte": 2}},
-    "equals an object with equals": {"equals": {"equals": {"oneOf": 1}}},
-    "contains": {"contains": {"id": 1}},
-    "contains null": {"contains": None},
-    "regex": {"regex": "^A-[0-9]+$"},
-    "min and max": {"min": 1, "max": 2.5},
-    "oneOf": {"oneOf": ["a", 2, None, {"max": 1}]},
-    "oneOf and regex": {"oneOf": ["a"], "regex": "a"},
-    "exists": {"exists": True},
-    "exists not": {"exists": False},
-    "answer": {"answer": "42"},
+    "equals an object with equals": {"equals": {"equals": {"oneOf": 1}}}, "contains": {"contains": {"id": 1}},
+    "contains null": {"contains": None}, "regex": {"regex": "^A-[0-9]+$"},
+    "min and max": {"min": 1, "max": 2.5}, "oneOf": {"oneOf": ["a", 2, None, {"max": 1}]},
+    "oneOf and regex": {"oneOf": ["a"], "regex": "a"}, "exists": {"exists": True},
+    "exists not": {"exists": False}, "answer": {"answer": "42"},
     "answer, with a tolerance": {"answer": {"match": "numeric", "expected": ["42"], "relTolerance": 0.1}},
     "answer, alike": {"answer": {"match": "fuzzy", "expected": "a", "threshold": 0.5}},
-}
+}  # fmt: skip
 """Every form of a matcher, as a suite writes it."""
 
 CONDITIONS = {name: form for name, form in MATCHERS.items() if isinstance(form, dict) and KEYS & form.keys()}

@@ -297,14 +297,9 @@ def _http(body: Any, status: int = 200, *headers: str, length: int = 0) -> bytes
 
 
 _STATUSES = {
-    Fault.LIMITED: 429,
-    Fault.LIMITED_TOLD: 429,
-    Fault.AWAY: 503,
-    Fault.AWAY_TOLD: 503,
-    Fault.BROKEN: 500,
-    Fault.REFUSED: 401,
-    Fault.QUOTA: 402,
-}
+    Fault.LIMITED: 429, Fault.LIMITED_TOLD: 429, Fault.AWAY: 503, Fault.AWAY_TOLD: 503, Fault.BROKEN: 500,
+    Fault.REFUSED: 401, Fault.QUOTA: 402,
+}  # fmt: skip
 _TOLD = (Fault.LIMITED_TOLD, Fault.AWAY_TOLD)
 _BODIES = {Fault.EMPTY: "", Fault.HTML: "<html><title>Wrong door</title></html>", Fault.STRANGE: {"ok": True}}
 

@@ -43,17 +43,10 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.support import dataclass_json, templates
 
 LATE = (
-    "anthropic.resources.messages",
-    "anyio._backends._asyncio",
-    "ctypes",
-    "encodings.utf_16_be",
-    "httpcore2",
-    "importlib.resources.readers",
-    "openai.resources.chat",
-    "truststore",
-    "typer._adapters",
+    "anthropic.resources.messages", "anyio._backends._asyncio", "ctypes", "encodings.utf_16_be", "httpcore2",
+    "importlib.resources.readers", "openai.resources.chat", "truststore", "typer._adapters",
     "typer._click.decorators",
-)
+)  # fmt: skip
 """What the product's dependencies import when they are first used."""
 
 _CHUNK = 1 << 16

@@ -180,11 +180,8 @@ def fill_free_text(value, text: str, *, clean: bool = True):
 
 # Names used before
 _BEFORE = {
-    "texts": "any_text",
-    "Page": "RenderedMarkdown",
-    "commands": "log_commands",
-    "poisoned": "fill_free_text",
-}
+    "texts": "any_text", "Page": "RenderedMarkdown", "commands": "log_commands", "poisoned": "fill_free_text",
+}  # fmt: skip
 
 
 def __getattr__(name):

@@ -30,16 +30,10 @@ from commands import CLEAN_ENV, ci_evals, write_suite
 
 KINDS = ("open", "write", "sync", "rename", "mkdir", "unlink", "connect", "spawn", "thread")
 ERRORS = {
-    "open": errno.EMFILE,
-    "write": errno.ENOSPC,
-    "sync": errno.EIO,
-    "rename": errno.EIO,
-    "mkdir": errno.ENOSPC,
-    "unlink": errno.EIO,
-    "connect": errno.ECONNREFUSED,
-    "spawn": errno.EAGAIN,
+    "open": errno.EMFILE, "write": errno.ENOSPC, "sync": errno.EIO, "rename": errno.EIO,
+    "mkdir": errno.ENOSPC, "unlink": errno.EIO, "connect": errno.ECONNREFUSED, "spawn": errno.EAGAIN,
     "thread": errno.EAGAIN,
-}
+}  # fmt: skip
 """What such a call fails with where a machine is full, worn out or badly connected."""
 SOURCE = Path(__file__).with_name("system_faults.c")
 AGENT = """

@@ -15,21 +15,9 @@ CRITERIA = {"It confirms the refund": "service", "It promises no date": "safety"
 JUDGE = "a-judge-of-note"
 REASON = "since-the-judge-said-so"
 FORMULAS = (
-    "=1+1",
-    "+1",
-    "-1+cmd|' /C calc'!A0",
-    "@SUM(1)",
-    "  =1",
-    '"=1',
-    "x;=1",
-    "x\t=1",
-    "x\n=1",
-    'x;"=1',
-    "＝1",
-    "\t=1",
-    "'=1",
-    ";;=1",
-)
+    "=1+1", "+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", "  =1", '"=1', "x;=1", "x\t=1", "x\n=1", 'x;"=1', "＝1",
+    "\t=1", "'=1", ";;=1",
+)  # fmt: skip
 """What a spreadsheet may take for one."""
 
 
@@ -104,12 +92,9 @@ def filled_sheet(fields: dict[str, str], **columns: str) -> str:
 
 # Names used before
 _BEFORE = {
-    "run": "judged_run",
-    "saved": "write_results",
-    "rows": "read_sheet",
-    "answers": "answers_of_person",
+    "run": "judged_run", "saved": "write_results", "rows": "read_sheet", "answers": "answers_of_person",
     "filled": "filled_sheet",
-}
+}  # fmt: skip
 
 
 def __getattr__(name):

@@ -94,11 +94,8 @@ def mild(tests: int, rng: Random) -> LogitAgent:
 
 
 KINDS: dict[str, Callable[[int, Random], LogitAgent]] = {
-    "heavy": heavy,
-    "perfect": perfect,
-    "binary": binary,
-    "mild": mild,
-}
+    "heavy": heavy, "perfect": perfect, "binary": binary, "mild": mild,
+}  # fmt: skip
 
 
 MEANS = {"heavy": 81.7, "perfect": 90.6, "binary": 80.0, "mild": 81.0}

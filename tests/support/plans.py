@@ -78,13 +78,9 @@ def gate_decision(plan, *trials, offline=False, ending=None, comparer=None, **po
 
 # Names used before
 _BEFORE = {
-    "planned": "make_plan",
-    "card_of": "scorecard_of_results",
-    "card": "scorecard",
-    "A": "TEST_A",
-    "B": "TEST_B",
-    "gate": "gate_decision",
-}
+    "planned": "make_plan", "card_of": "scorecard_of_results", "card": "scorecard", "A": "TEST_A",
+    "B": "TEST_B", "gate": "gate_decision",
+}  # fmt: skip
 
 
 def __getattr__(name):

@@ -34,18 +34,14 @@ KIND, TOLD, CLEAR = "The agent stays kind", "The agent names the amount", "The a
 IN_TIME, TOO_LATE, LOST = "Refund in time", "Refund too late", "Lost parcel"
 TURNS = (
     build.turn(
-        1,
-        user="I sent the jacket back nine days ago and still have no money.",
-        user_source=UserSource.AUTO,
+        1, user="I sent the jacket back nine days ago and still have no money.", user_source=UserSource.AUTO,
         agent="I found order 4471. The refund of **89.00 EUR** is on its way.",
     ),
     build.turn(
-        2,
-        user="And when will it be there?",
-        user_source=UserSource.AUTO,
+        2, user="And when will it be there?", user_source=UserSource.AUTO,
         agent="Within five days. You could have read that on our page.",
     ),
-)
+)  # fmt: skip
 
 
 def estimate(value: float, low: float | None = None, high: float | None = None, count: int = 40) -> Estimate:
@@ -95,24 +91,18 @@ GRADE = Grade(
     ),
 )
 GRADED_FINDING = build.finding(
-    criterion=CLEAR,
-    kind="judged",
-    reason="Right, and a little late.",
-    grade=GRADE,
-    evidence=(2,),
+    criterion=CLEAR, kind="judged", reason="Right, and a little late.", grade=GRADE, evidence=(2,),
     quotes=(Quote(turn=2, text="within five … days"),),
-)
+)  # fmt: skip
 VIOLATIONS = (
     Violation(
-        rule="repeats",
-        turn=2,
-        text="I sent the jacket back nine days ago",
+        rule="repeats", turn=2, text="I sent the jacket back nine days ago",
         reason="it says again what it said in turn 1",
     ),
     Violation(
-        rule="meta_text", turn=3, text="As an AI language model", reason="it speaks of itself as a model"
+        rule="meta_text", turn=3, text="As an AI language model", reason="it speaks of itself as a model",
     ),
-)
+)  # fmt: skip
 BROKE_CHARACTER = (
     "the simulated user broke character in turn 2 (repeats): it says again what it said in turn 1"
 )
@@ -166,94 +156,53 @@ def sample_tests() -> tuple:
 
 
 AGREEMENT = VoteAgreement(
-    votes=3,
-    models=MODELS,
+    votes=3, models=MODELS,
     whole=PartAgreement(
-        name="all",
-        share=estimate(0.875, 0.78, 0.94),
-        alpha=estimate(0.712, 0.55, 0.83),
-        verdicts=40,
+        name="all", share=estimate(0.875, 0.78, 0.94), alpha=estimate(0.712, 0.55, 0.83), verdicts=40,
         low=False,
     ),
-    effective_votes=estimate(1.238, 1.128, 1.429),
-    levels=estimate(0.641, 0.43, 0.79),
+    effective_votes=estimate(1.238, 1.128, 1.429), levels=estimate(0.641, 0.43, 0.79),
     criteria=(
         PartAgreement(
-            name=KIND,
-            suite="Refunds",
-            test=TOO_LATE,
-            share=estimate(0.6, 0.31, 0.83, 10),
-            alpha=estimate(0.05, -0.3, 0.4, 10),
-            verdicts=10,
-            low=True,
+            name=KIND, suite="Refunds", test=TOO_LATE, share=estimate(0.6, 0.31, 0.83, 10),
+            alpha=estimate(0.05, -0.3, 0.4, 10), verdicts=10, low=True,
         ),
         PartAgreement(
-            name=TOLD, suite="Refunds", test=IN_TIME, share=estimate(1), alpha=None, verdicts=30, low=False
+            name=TOLD, suite="Refunds", test=IN_TIME, share=estimate(1), alpha=None, verdicts=30, low=False,
         ),
     ),
     categories=(
         PartAgreement(
-            name="tone", share=estimate(0.875, 0.78, 0.94), alpha=estimate(0.712), verdicts=40, low=False
+            name="tone", share=estimate(0.875, 0.78, 0.94), alpha=estimate(0.712), verdicts=40, low=False,
         ),
     ),
-)
+)  # fmt: skip
 USER_CHECKS = UserChecks(
-    conversations=9,
-    rerun=3,
-    invalid=3,
-    audited=5,
-    not_audited=1,
-    by_rule={"repeats": 4, "meta_text": 6},
+    conversations=9, rerun=3, invalid=3, audited=5, not_audited=1, by_rule={"repeats": 4, "meta_text": 6},
     violation_rate=estimate(0.42, 0.12, 0.79, 7),
-)
+)  # fmt: skip
 CALIBRATION = Calibration(
-    judge=JUDGE,
-    at=STUDY_TIME,
-    run="run-0",
-    people=2,
-    labels=120,
-    cannot_tell=5,
-    ties=1,
-    unknown=2,
+    judge=JUDGE, at=STUDY_TIME, run="run-0", people=2, labels=120, cannot_tell=5, ties=1, unknown=2,
     parts=(
         Rater(
-            name="all",
-            items=60,
-            accuracy=estimate(0.9, 0.8, 0.95, 60),
-            sensitivity=estimate(0.95, 0.85, 0.99, 40),
-            specificity=estimate(0.8, 0.58, 0.92, 20),
-            kappa=estimate(0.768, 0.59, 0.91, 60),
-            alpha=estimate(0.8, 0.7, 0.9, 60),
-            people=estimate(0.82, 0.7, 0.92, 60),
-            people_kappa=estimate(0.83, 0.69, 0.93, 60),
+            name="all", items=60, accuracy=estimate(0.9, 0.8, 0.95, 60),
+            sensitivity=estimate(0.95, 0.85, 0.99, 40), specificity=estimate(0.8, 0.58, 0.92, 20),
+            kappa=estimate(0.768, 0.59, 0.91, 60), alpha=estimate(0.8, 0.7, 0.9, 60),
+            people=estimate(0.82, 0.7, 0.92, 60), people_kappa=estimate(0.83, 0.69, 0.93, 60),
             counted=Counted(
-                passes_passed=38,
-                passes_failed=4,
-                fails_passed=2,
-                fails_failed=16,
-                passes=70,
-                fails=18,
+                passes_passed=38, passes_failed=4, fails_passed=2, fails_failed=16, passes=70, fails=18,
                 design=1.2,
             ),
-            pass_rate=0.8,
-            corrected=estimate(0.76, 0.68, 0.84, 60),
-            may_gate=True,
+            pass_rate=0.8, corrected=estimate(0.76, 0.68, 0.84, 60), may_gate=True,
             why="kappa is at least 0.6, and so is what people reach among themselves",
         ),
         Rater(
-            name=KIND,
-            kind="criterion",
-            items=20,
-            accuracy=estimate(0.7, 0.48, 0.85, 20),
-            sensitivity=None,
-            specificity=None,
-            kappa=estimate(0.31, 0.0, 0.6, 20),
-            alpha=None,
-            may_gate=False,
+            name=KIND, kind="criterion", items=20, accuracy=estimate(0.7, 0.48, 0.85, 20), sensitivity=None,
+            specificity=None, kappa=estimate(0.31, 0.0, 0.6, 20), alpha=None, may_gate=False,
             why="kappa may be below 0.4",
         ),
     ),
-)
+)  # fmt: skip
 NOISE = Noise(
     judge=JUDGE,
     at=STUDY_TIME,
@@ -279,94 +228,60 @@ NOISE = Noise(
     "tests.",
 )
 PREFERENCE = Preference(
-    judge=JUDGE,
-    at=STUDY_TIME,
-    other="run-0",
-    other_commit="3aceb90018667fc15c6a5de9e5af1227deadbeef",
-    pairs=20,
-    wins=11,
-    losses=4,
-    ties=4,
-    undecided=1,
-    share=estimate(0.684, 0.46, 0.85, 19),
-    first=estimate(0.7, 0.52, 0.84, 30),
-    swapped=3,
-    p=0.344,
+    judge=JUDGE, at=STUDY_TIME, other="run-0", other_commit="3aceb90018667fc15c6a5de9e5af1227deadbeef",
+    pairs=20, wins=11, losses=4, ties=4, undecided=1, share=estimate(0.684, 0.46, 0.85, 19),
+    first=estimate(0.7, 0.52, 0.84, 30), swapped=3, p=0.344,
     tests=(
         Preferred(suite="Refunds", test=IN_TIME, wins=8, losses=1, ties=1, reasons=("It names the day.",)),
         Preferred(suite="Refunds", test=TOO_LATE, wins=3, losses=3, ties=3),
     ),
-)
+)  # fmt: skip
 ATTACKS = Attacks(
-    judge=JUDGE,
-    at=STUDY_TIME,
-    verdicts=10,
+    judge=JUDGE, at=STUDY_TIME, verdicts=10,
     kinds=(
         AttackKind(name="fake_verdict", tried=10, turned=3, share=estimate(0.3, 0.1, 0.6, 10), p=0.012),
         AttackKind(name="closed_fence", tried=10, turned=0, undecided=7, share=estimate(0, 0, 0.28, 10)),
     ),
     whole=AttackKind(name="all", tried=20, turned=3, share=estimate(0.15, 0.05, 0.36, 20)),
     control=AttackKind(name="control", tried=10, turned=1, share=estimate(0.1, 0.01, 0.4, 10)),
-)
+)  # fmt: skip
 PROBE = Probe(
-    judge=JUDGE,
-    at=STUDY_TIME,
+    judge=JUDGE, at=STUDY_TIME,
     criteria=(
         Probed(
-            suite="Refunds",
-            test=IN_TIME,
-            criterion=CLEAR,
-            tried=8,
-            passed=8,
-            share=estimate(1, 0.68, 1, 8),
+            suite="Refunds", test=IN_TIME, criterion=CLEAR, tried=8, passed=8, share=estimate(1, 0.68, 1, 8),
             vacuous=True,
         ),
         Probed(
-            suite="Refunds",
-            test=IN_TIME,
-            criterion=TOLD,
-            tried=8,
-            passed=1,
-            undecided=6,
-            share=estimate(0.125, 0.02, 0.47, 8),
-            vacuous=False,
+            suite="Refunds", test=IN_TIME, criterion=TOLD, tried=8, passed=1, undecided=6,
+            share=estimate(0.125, 0.02, 0.47, 8), vacuous=False,
         ),
     ),
-)
+)  # fmt: skip
 MUTATIONS = Mutations(
-    run="run-1",
-    gate=GateUsed(passed=True, options={"min-score": 70}, shares=(0.05, 0.5)),
+    run="run-1", gate=GateUsed(passed=True, options={"min-score": 70}, shares=(0.05, 0.5)),
     faults=(
         FaultResult(kind="call_dropped", planted=3, noticed=2, undecided=0, not_asked=1, needed_share=0.5),
         FaultResult(kind="fact_changed", planted=3, noticed=0, undecided=1, not_asked=2, needed_share=None),
     ),
     tests=(TestResult(suite="Refunds", name=IN_TIME, unnoticed=("fact_changed",)),),
     criteria=(IdleCriterion(suite="Refunds", test=IN_TIME, criterion=CLEAR),),
-    null_agents=NullAgents(refuses=26.5, claims=31.0),
-    suggestions=(),
-)
-PERSONAS = Personas(
-    suites=(
-        SuitePersonas(
-            suite="Refunds",
-            personas=(
-                UserScore(
-                    name="rude",
-                    score=75.0,
-                    interval=None,
-                    tests=2,
-                    passed=1,
-                    failed=0,
-                    undecided=1,
-                    traits=(TraitCount(trait="hostile", conversations=6, shown=5),),
-                ),
-            ),
-            languages=(
-                UserScore(name="de", score=None, interval=None, tests=1, passed=0, failed=0, undecided=1),
+    null_agents=NullAgents(refuses=26.5, claims=31.0), suggestions=(),
+)  # fmt: skip
+PERSONAS = Personas(suites=(
+    SuitePersonas(
+        suite="Refunds",
+        personas=(
+            UserScore(
+                name="rude", score=75.0, interval=None, tests=2, passed=1, failed=0, undecided=1,
+                traits=(TraitCount(trait="hostile", conversations=6, shown=5),),
             ),
         ),
-    )
-)
+        languages=(
+            UserScore(name="de", score=None, interval=None, tests=1, passed=0, failed=0, undecided=1),
+        ),
+    ),
+))  # fmt: skip
 USAGE = Usage(
     calls=140,
     tokens=Tokens(input=90_000, output=9_100),
@@ -411,21 +326,11 @@ def results_with_all_studies(**fields) -> Results:
 
 # Names used before
 _BEFORE = {
-    "AT": "STUDY_TIME",
-    "of": "estimate",
-    "left_out": "excluded_trial",
-    "judged": "judged_trial",
-    "trusted": "results_with_all_studies",
-    "USED": "USAGE",
-    "JUDGED": "SUITE_MODELS",
-    "BREACHES": "VIOLATIONS",
-    "GONE": "BROKE_CHARACTER",
-    "TALK": "TURNS",
-    "tests": "sample_tests",
-    "GRADED": "GRADED_FINDING",
-    "KINDLY": "POLITE_VOTE",
-    "RUDELY": "RUDE_VOTE",
-}
+    "AT": "STUDY_TIME", "of": "estimate", "left_out": "excluded_trial", "judged": "judged_trial",
+    "trusted": "results_with_all_studies", "USED": "USAGE", "JUDGED": "SUITE_MODELS",
+    "BREACHES": "VIOLATIONS", "GONE": "BROKE_CHARACTER", "TALK": "TURNS", "tests": "sample_tests",
+    "GRADED": "GRADED_FINDING", "KINDLY": "POLITE_VOTE", "RUDELY": "RUDE_VOTE",
+}  # fmt: skip
 
 
 def __getattr__(name):

@@ -59,12 +59,9 @@ def demands_pass(text: str) -> bool:
 
 # Names used before
 _BEFORE = {
-    "luck": "seeded_chance",
-    "block": "prompt_block",
-    "preferring": "pairwise_judge",
-    "beside": "prompt_without_data",
-    "is_told_to_pass": "demands_pass",
-}
+    "luck": "seeded_chance", "block": "prompt_block", "preferring": "pairwise_judge",
+    "beside": "prompt_without_data", "is_told_to_pass": "demands_pass",
+}  # fmt: skip
 
 
 def __getattr__(name):

@@ -76,13 +76,9 @@ def run_of_agent(who: str, tests: int = TESTS, trials: int = TRIALS, **fields):
 
 # Names used before
 _BEFORE = {
-    "AT": "STUDY_TIME",
-    "asking": "study_asking",
-    "talk": "judged_trial",
-    "run": "run_of_tests",
-    "saved": "as_saved_run",
-    "side": "run_of_agent",
-}
+    "AT": "STUDY_TIME", "asking": "study_asking", "talk": "judged_trial", "run": "run_of_tests",
+    "saved": "as_saved_run", "side": "run_of_agent",
+}  # fmt: skip
 
 
 def __getattr__(name):

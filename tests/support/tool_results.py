@@ -70,15 +70,9 @@ def load_json(name: str) -> Any:
 
 # Names used before
 _BEFORE = {
-    "answers": "gaia_answers",
-    "sets": "read_sets",
-    "one": "read_set",
-    "official": "official_score",
-    "outcomes": "outcomes_by_test",
-    "row": "row_of",
-    "refusal": "read_error",
-    "loaded": "load_json",
-}
+    "answers": "gaia_answers", "sets": "read_sets", "one": "read_set", "official": "official_score",
+    "outcomes": "outcomes_by_test", "row": "row_of", "refusal": "read_error", "loaded": "load_json",
+}  # fmt: skip
 
 
 def __getattr__(name):

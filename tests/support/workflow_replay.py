@@ -161,13 +161,9 @@ def upload_baseline(actions, results_file):
 
 # Names used before
 _BEFORE = {
-    "FLOW": "PRESSURE_TEST",
-    "pull_request": "pull_request_payload",
-    "push": "push_payload",
-    "agent": "demo_agent",
-    "Played": "FinishedStep",
-    "repository": "repository_with_pull_request",
-}
+    "FLOW": "PRESSURE_TEST", "pull_request": "pull_request_payload", "push": "push_payload",
+    "agent": "demo_agent", "Played": "FinishedStep", "repository": "repository_with_pull_request",
+}  # fmt: skip
 
 
 def __getattr__(name):

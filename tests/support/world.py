@@ -426,12 +426,9 @@ def odd_responses(draw: st.DrawFn) -> bytes:
 
 # Names used before
 _BEFORE = {
-    "Asked": "ModelRequest",
-    "Heard": "AgentMessage",
-    "http": "http_response",
-    "odd_answers": "odd_responses",
+    "Asked": "ModelRequest", "Heard": "AgentMessage", "http": "http_response", "odd_answers": "odd_responses",
     "ONCE": "NO_RETRIES",
-}
+}  # fmt: skip
 
 
 def __getattr__(name):
