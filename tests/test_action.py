@@ -33,26 +33,15 @@ def play(step, *arguments, **inputs):
 
 
 @pytest.mark.end_to_end
-def test_inputs_have_the_names_and_defaults_of_run_options():
-    assert {name: entry.get("default", "") for name, entry in ACTION["inputs"].items()} == declared()
-
-
-@pytest.mark.end_to_end
-def test_options_page_lists_every_input_with_its_default():
+def test_inputs_are_the_run_options_and_both_pages_list_inputs_and_outputs():
+    """No input is required: a step has suites or, with `gate`, result files."""
+    inputs, outputs = ACTION["inputs"], ACTION["outputs"]
+    assert {name: entry.get("default", "") for name, entry in inputs.items()} == declared()
+    assert all(entry["description"].endswith(".") for entry in (*inputs.values(), *outputs.values()))
+    assert not [name for name, entry in inputs.items() if entry.get("required")]
     rows = re.findall(r"^\| `([\w-]+)` \| (.*?) \|", page("reference/options.md"), flags=re.MULTILINE)
     assert {name: code(default) for name, default in rows} == declared()
-
-
-@pytest.mark.end_to_end
-def test_action_page_lists_every_output():
-    assert [code(name) for name, _ in table("output", page("github-action.md"))] == list(ACTION["outputs"])
-
-
-@pytest.mark.end_to_end
-def test_every_input_and_output_has_a_description():
-    """GitHub shows these texts."""
-    entries = [*ACTION["inputs"].values(), *ACTION["outputs"].values()]
-    assert all(entry["description"].endswith(".") for entry in entries)
+    assert [code(name) for name, _ in table("output", page("github-action.md"))] == list(outputs)
 
 
 @pytest.mark.end_to_end
@@ -84,12 +73,6 @@ def descriptions() -> dict[str, str]:
     return found
 
 
-@pytest.mark.end_to_end
-def test_no_input_is_required():
-    """A step has suites or, with `gate`, result files; all else has a default or is found elsewhere."""
-    assert not [name for name, entry in ACTION["inputs"].items() if entry.get("required")]
-
-
 def test_gate_input_gates_results_of_another_tool(step):
     (step.workspace / "junit.xml").write_text('<testsuite><testcase name="a"/></testsuite>')
     done = play(step, gate="*.xml\n", provider="openai", min_score="90")
@@ -98,22 +81,41 @@ def test_gate_input_gates_results_of_another_tool(step):
     assert (step.outputs["result"], step.outputs["score"]) == ("passed", "100.0")
 
 
-def test_unknown_input_exits_2_before_anything_runs(step):
-    done = play(step, suites="demo:hr", provider="offline", min_scor="95")
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"min-scor": "95"}, "unknown input 'min-scor': did you mean 'min-score'?"),
+        ({"suites": ""}, "input 'suites' is empty"),
+        ({"min-score": "85%"}, "input 'min-score' is '85%': it must be a number from 0 to 100"),
+        ({"pr-number": "seven"}, "input 'pr-number' is 'seven': it must be a whole number"),
+        ({"output-dir": "../out"}, "input 'output-dir' is '../out': it is outside the workspace"),
+    ],
+)
+def test_invalid_input_is_reported_once_before_anything_runs(step, inputs, message):
+    """As an annotation and in the summary. GitHub does not enforce `required: true`."""
+    done = play(step, **{"suites": "demo:hr", "provider": "offline"} | inputs)
     assert done.returncode == 2
-    assert "unknown input 'min-scor': did you mean 'min-score'?" in done.stderr
+    (error,) = done.stderr.splitlines()
+    assert error.startswith("::error title=ci-evals::")
+    assert message in error.replace("%25", "%")
+    assert message in step.summary
     assert list(step.workspace.iterdir()) == []
     assert set(step.outputs) == set(ACTION["outputs"])
-    assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")
-    assert step.outputs["finished"] == "false"
+    results = [step.outputs[name] for name in ("passed", "result", "finished")]
+    assert results == ["false", "invalid", "false"]
 
 
-def test_missing_suites_exit_2(step):
-    """GitHub does not enforce `required: true`."""
-    done = play(step, provider="offline")
+def test_invalid_args_and_inputs_next_to_args_are_rejected(step):
+    """Such an input would be ignored, and the gate would seem to pass."""
+    done = play(step, "merge", "--shards=three", "shards", args="merge --shards=three shards")
     assert done.returncode == 2
-    assert "input 'suites' is empty" in done.stderr
+    (error,) = done.stderr.splitlines()
+    assert error.startswith("::error title=ci-evals::Invalid value for '--shards': 'three'")
+    done = play(step, "merge", "shards", args="merge shards", min_score="99")
+    assert done.returncode == 2
+    assert "input 'min-score' has no effect with 'args': write --min-score=... there" in done.stderr
     assert step.outputs["result"] == "invalid"
+    assert "Evals did not run" in step.summary
 
 
 @pytest.mark.end_to_end
@@ -130,14 +132,13 @@ def test_action_runs_suites_and_writes_reports_outputs_and_summary(step):
     assert step.summary
 
 
-def test_output_finished_is_true_for_complete_run(step):
-    done = play(step, suites="demo:hr", provider="offline", min_score="100", parallel="8")
-    assert (done.returncode, step.outputs["finished"]) == (0, "true")
-
-
-def test_output_finished_is_false_if_time_limit_stops_run(step):
-    done = play(step, suites="demo:hr", provider="offline", max_duration="0.001")
-    assert (done.returncode, step.outputs["finished"]) == (3, "false")
+@pytest.mark.parametrize(
+    ("inputs", "code", "finished"),
+    [({"min_score": "100", "parallel": "8"}, 0, "true"), ({"max_duration": "0.001"}, 3, "false")],
+)
+def test_output_finished_is_false_if_time_limit_stops_run(step, inputs, code, finished):
+    done = play(step, suites="demo:hr", provider="offline", **inputs)
+    assert (done.returncode, step.outputs["finished"]) == (code, finished)
 
 
 def test_args_run_another_command_and_ignore_default_inputs(step):
@@ -145,40 +146,6 @@ def test_args_run_another_command_and_ignore_default_inputs(step):
     done = play(step, "list-suites", **declared() | {"args": "list-suites", "github-token": "ghs_1"})
     assert done.returncode == 0, done.stderr
     assert "demo:hr" in done.stdout
-
-
-def test_input_next_to_args_is_rejected(step):
-    """It would be ignored, and the gate would seem to pass."""
-    done = play(step, "merge", "shards", args="merge shards", min_score="99")
-    assert done.returncode == 2
-    assert "input 'min-score' has no effect with 'args': write --min-score=... there" in done.stderr
-    assert step.outputs["result"] == "invalid"
-    assert "Evals did not run" in step.summary
-
-
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ({"min-score": "85%"}, "input 'min-score' is '85%': it must be a number from 0 to 100"),
-        ({"pr-number": "seven"}, "input 'pr-number' is 'seven': it must be a whole number"),
-        ({"output-dir": "../out"}, "input 'output-dir' is '../out': it is outside the workspace"),
-    ],
-)
-def test_invalid_input_is_reported_once_by_its_name(step, inputs, message):
-    done = play(step, suites="demo:hr", provider="offline", **inputs)
-    assert done.returncode == 2
-    (error,) = done.stderr.splitlines()
-    assert error.startswith("::error title=ci-evals::")
-    assert message in error.replace("%25", "%")
-    assert message in step.summary
-    assert step.outputs["result"] == "invalid"
-
-
-def test_invalid_args_are_reported_as_one_annotation(step):
-    done = play(step, "merge", "--shards=three", "shards", args="merge --shards=three shards")
-    assert done.returncode == 2
-    (error,) = done.stderr.splitlines()
-    assert error.startswith("::error title=ci-evals::Invalid value for '--shards': 'three'")
 
 
 def test_help_of_container_names_ci_evals_not_entrypoint(step):

@@ -61,12 +61,9 @@ def test_vendored_packages_are_found_but_do_not_shadow_installed_ones(tmp_path):
     assert ci_evals("run", "evals/refunds.json", "--provider=offline", cwd=tmp_path).returncode == 0
 
 
-def test_python_page_describes_every_part_of_session():
+def test_pages_describe_every_part_of_session_and_every_reply_key():
     documented = {name for cell, _ in table("of `session`", PYTHON) for name in map(code, cell.split(", "))}
     assert documented == set(Conversation.__dataclass_fields__)
-
-
-def test_adapter_page_describes_every_reply_key():
     assert [code(key) for key, _ in table("key", ADAPTER)] == list(plain_reply.KEYS)
     assert all(f"`{key}`" in PYTHON for key in plain_reply.KEYS)
 
@@ -118,20 +115,15 @@ def pattern(row):
     return re.sub(r"\b(?:[A-Z]{2,}|N)\b", ".+", re.escape(row))
 
 
-def test_program_example_of_adapter_page_passes(tmp_path):
+def test_program_and_class_of_adapter_page_pass_and_class_gets_suite_options(tmp_path):
     write_files(ADAPTER, tmp_path)
     (command,) = [words for words in commands(ADAPTER) if words[0] == "ci-evals"]
-    ran = ci_evals(*command[1:], cwd=tmp_path)
-    assert ran.returncode == 0, ran.stderr + ran.stdout
-
-
-def test_class_example_of_adapter_page_gets_suite_options(tmp_path):
-    write_files(ADAPTER, tmp_path)
     evaluations = [{"criterion": "Counts", "strict": "contains", "text": "Message 1, in a dry tone."}]
     fields = {"adapter": "python:shop:Shop", "adapterOptions": {"tone": "dry"}, "apiKey": None}
     write_suite(tmp_path, {"evaluations": evaluations}, **fields)
-    ran = ci_evals("run", "suite.json", cwd=tmp_path)
-    assert ran.returncode == 0, ran.stderr + ran.stdout
+    for arguments in (command[1:], ["run", "suite.json"]):
+        ran = ci_evals(*arguments, cwd=tmp_path)
+        assert ran.returncode == 0, ran.stderr + ran.stdout
 
 
 @pytest.fixture
@@ -150,24 +142,15 @@ def acme(tmp_path):
     return tmp_path
 
 
-def test_plugin_of_adapter_page_packages_its_module_only(acme):
+def test_plugin_of_adapter_page_packages_its_module_and_passes_contract(acme):
+    """With pytest alone, as its author would run it. Its test is no part of the package."""
     setuptools = tomllib.loads((acme / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert [f"{name}.py" for name in setuptools["py-modules"]] == ["acme_evals.py"]
     assert (acme / "acme_evals.py").is_file()
-
-
-def test_plugin_of_adapter_page_passes_contract_with_plain_pytest(acme):
-    """As its author would run it."""
     (command,) = [words for words in commands(ADAPTER) if words[0] == "pytest"]
     plain_pytest = ["-p", "no:asyncio", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "error"]
-    done = subprocess.run(
-        [sys.executable, "-m", *command, *plain_pytest],
-        cwd=acme,
-        env=CLEAN_ENV,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", *command, *plain_pytest]
+    done = subprocess.run(command, cwd=acme, env=CLEAN_ENV, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\b\d\d passed in", done.stdout), done.stdout
 

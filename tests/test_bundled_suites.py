@@ -155,44 +155,24 @@ def conversations(user):
             yield (suite.name, number), suite, suite.tests[0].model_copy(update=changes)
 
 
-def test_all_suites_of_original_tool_are_bundled_under_their_names():
+def test_all_suites_and_strict_types_of_original_tool_are_bundled():
     assert set(bundled_names()) == {
-        "demo:airbnb",
-        "demo:automotive-agent-140426",
-        "demo:credit-card-dispute",
-        "demo:hr",
-        "demo:it-support",
-        "demo:retail",
-        "quack:artlist/payment_issues_tda",
-        "quack:artlist/refunds",
-        "quack:artlist/subscriptions",
-        "quack:notable/account_access",
-        "quack:notable/compass_tests",
-        "quack:rentman/account_management",
-        "quack:yotpo_ugc/policy_suites",
-    }
-
-
-def test_bundled_suites_use_every_strict_type_of_original_tool():
+        "demo:airbnb", "demo:automotive-agent-140426", "demo:credit-card-dispute", "demo:hr",
+        "demo:it-support", "demo:retail", "quack:artlist/payment_issues_tda", "quack:artlist/refunds",
+        "quack:artlist/subscriptions", "quack:notable/account_access", "quack:notable/compass_tests",
+        "quack:rentman/account_management", "quack:yotpo_ugc/policy_suites",
+    }  # fmt: skip
     used = {e.strict for suite in SUITES.values() for test in suite.tests for e in strict_evaluations(test)}
     assert used >= ORIGINAL_TYPES
 
 
-def test_some_bundled_suite_expects_an_agent_error():
-    kinds = [{e.strict for t in suite.tests for e in strict_evaluations(t)} for suite in SUITES.values()]
-    assert any("escalated_due_to_error" in used for used in kinds)
-
-
 @every_suite
-def test_suite_has_5_to_12_uniquely_named_tests(suite):
+def test_suite_has_5_to_12_tests_with_required_tags_difficulties_and_categories(suite):
     names = [test.name for test in suite.tests]
     assert 5 <= len(names) <= 12
     assert len(set(names)) == len(names)
+    assert {*names} >= NOTES[suite.name].own_words.keys()
     assert suite.description
-
-
-@every_suite
-def test_suite_covers_required_tags_difficulties_and_categories(suite):
     tags = {tag for test in suite.tests for tag in test.tags}
     assert tags >= {"happy-path", "edge-case", "escalation", "must-not-do", "adversarial"}
     assert {test.difficulty for test in suite.tests} >= {"easy", "medium", "hard"}
@@ -300,28 +280,17 @@ def test_conversation_ends_with_status_its_test_expects(suite, test, user):
         assert status is EndState.STOPPED
 
 
-OPTIMAL = [pytest.param(*one.values, id=one.id) for one in TESTS if one.values[1].optimal_tools]
-
-
-@each_row(("suite", "test"), OPTIMAL)
-def test_demo_agent_runs_only_optimal_workflows(suite, test):
-    for user in ("scripted", "polite"):
-        turns = transcripts(user)[suite.name, test.name].turns
-        measures = process.of_turns(turns, test.optimal_tools).process
-        assert (measures.begun, measures.missed, measures.overhead) == (test.optimal_tools, 0, 0.0)
-
-
-def test_every_demo_suite_names_optimal_workflows():
-    named = [one.values for one in OPTIMAL]
-    assert {suite.name for suite, _ in named} == {
-        suite.name for name, suite in SUITES.items() if name.startswith("demo/")
-    }
+def test_every_demo_suite_names_optimal_workflows_and_demo_agent_runs_only_these():
+    """Some of more than one workflow."""
+    named = [one.values for one in TESTS if one.values[1].optimal_tools]
+    demos = {suite.name for name, suite in SUITES.items() if name.startswith("demo/")}
+    assert {suite.name for suite, _ in named} == demos
     assert sum(len(test.optimal_tools) > 1 for _, test in named) >= 5
-
-
-@every_suite
-def test_own_words_belong_to_existing_tests(suite):
-    assert {test.name for test in suite.tests} >= NOTES[suite.name].own_words.keys()
+    for suite, test in named:
+        for user in ("scripted", "polite"):
+            turns = transcripts(user)[suite.name, test.name].turns
+            measures = process.of_turns(turns, test.optimal_tools).process
+            assert (measures.begun, measures.missed, measures.overhead) == (test.optimal_tools, 0, 0.0)
 
 
 def test_adversarial_tests_have_no_generated_user_lines():

@@ -97,20 +97,19 @@ def test_command_without_write_access_starts_nothing(played, permission):
 
 
 @pytest.mark.parametrize(
-    ("change", "why"), [({"repo": {"full_name": FORK}}, "is of a fork"), ({"repo": None}, "is of a fork")]
+    ("head", "fields", "why"),
+    [
+        ({"repo": {"full_name": FORK}}, {}, "is of a fork"),
+        ({"repo": None}, {}, "is of a fork"),  # one that was deleted
+        ({}, {"state": "closed", "merged": True}, "closed or merged"),
+    ],
 )
-def test_command_on_fork_is_rejected(played, change, why):
-    played.pull["head"] |= change
+def test_command_on_fork_or_merged_pull_request_is_rejected(played, head, fields, why):
+    played.pull["head"] |= head
+    played.pull |= fields
     code, output = played.say("/evals confirm")
     assert (code, played.started, played.reactions) == (0, [], ["-1"])
     assert why in output
-
-
-def test_command_on_merged_pull_request_is_rejected(played):
-    played.pull |= {"state": "closed", "merged": True}
-    code, text = played.say("/evals confirm")
-    assert (code, played.started, played.reactions) == (0, [], ["-1"])
-    assert "closed or merged" in text
 
 
 CODE = "0123456789" * 2 + "abcdef" * 3 + "01"

@@ -90,17 +90,20 @@ def test_example_without_model_key_passes_and_notices_worse_agent(step, installe
     assert "1 test fails that passed in the baseline" in run.stdout
 
 
-def test_input_variables_of_job_are_ignored(step, installed):
-    run = start(installed, step, {"suites": "", "python": "/none"}, INPUT_SUITES="demo:hr")
-    assert run.returncode == 2
-    assert "input 'suites' is empty" in run.stderr + run.stdout
-
-
-def test_composite_action_rejects_misspelled_input(step, installed):
+@pytest.mark.parametrize(
+    ("inputs", "variables", "message"),
+    [
+        ({"suites": "", "python": "/none"}, {"INPUT_SUITES": "demo:hr"}, "input 'suites' is empty"),
+        ({"suites": "demo:hr", "min-scor": "90"}, {}, "did you mean 'min-score'?"),
+    ],
+)
+def test_variable_of_job_is_no_input_and_misspelled_input_is_rejected(
+    step, installed, inputs, variables, message
+):
     """The runner itself only warns."""
-    run = start(installed, step, {"suites": "demo:hr", "min-scor": "90"})
+    run = start(installed, step, inputs, **variables)
     assert run.returncode == 2
-    assert "did you mean 'min-score'?" in run.stderr + run.stdout
+    assert message in run.stderr + run.stdout
 
 
 def test_failed_installation_exits_3_with_annotation(step, tmp_path):
@@ -143,14 +146,12 @@ def find_python(tmp_path, named="", path=""):
     ) if output.exists() else {}
 
 
-def test_python_on_path_is_used_and_keys_the_cache(tmp_path):
+def test_python_on_path_is_used_or_else_that_of_the_tool_cache(tmp_path):
+    """Older images have none on the path. The cache is keyed by its version and by what is installed."""
     run, outputs = find_python(tmp_path, path=f"{sys.prefix}/bin")
     assert (run.returncode, outputs["path"]) == (0, "python3")
     assert outputs["version"] == ".".join(map(str, sys.version_info[:3]))
     assert (outputs["cache"], len(outputs["packages"])) == ("D:/a/_temp/ci-evals-pip", 64)
-
-
-def test_python_of_tool_cache_is_used_if_none_is_on_path(tmp_path):
     kept = tmp_path / "tools/Python/3.13.1/x64/bin"
     kept.mkdir(parents=True)
     (kept / "python3").symlink_to(sys.executable)

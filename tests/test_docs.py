@@ -48,41 +48,39 @@ def succeeds(*command: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_documentation_shows_workflows_on_first_pages():
-    assert {"README.md", "docs/python-agent.md", "docs/openai-agent.md", "docs/http-agent.md"} <= {
-        paper for paper, _ in WORKFLOWS
-    }
-
-
 @pytest.mark.slow
 def test_documented_workflows_are_valid(tmp_path):
-    files = [
-        tmp_path / f"{paper.replace('/', '-')}-{place}.yml" for place, (paper, _) in enumerate(WORKFLOWS)
-    ]
-    for file, (_, workflow) in zip(files, WORKFLOWS, strict=True):
-        file.write_text(workflow)
+    """Most people copy one and read on only when it fails."""
+    shown_on = {"README.md", "docs/python-agent.md", "docs/openai-agent.md", "docs/http-agent.md"}
+    assert shown_on <= {paper for paper, _ in WORKFLOWS}
+    files = []
+    for place, (paper, workflow) in enumerate(WORKFLOWS):
+        files.append(tmp_path / f"{paper.replace('/', '-')}-{place}.yml")
+        files[-1].write_text(workflow)
     succeeds(TOOLS / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
     succeeds(TOOLS / "actionlint", *files)
     succeeds(TOOLS / "zizmor", "--offline", "--quiet", "--config", ROOT / ".github/zizmor.yml", *files)
 
 
-@pytest.mark.parametrize("example", blocks("json"))
-def test_readme_suites_are_valid(example):
-    Suite.model_validate(json.loads(example))
-
-
-def test_skill_suite_has_strict_and_judged_check():
+def test_suites_of_readme_and_skill_are_valid():
+    """People and coding agents start from them; that of the skill has a strict check and a judged one."""
+    examples = blocks("json")
+    assert examples
+    for example in examples:
+        Suite.model_validate(json.loads(example))
     (text,) = blocks("yaml", (ROOT / "skills/ci-evals/SKILL.md").read_text())
     (test,) = Suite.model_validate(yaml.safe_load(text)).tests
     assert [is_offline(evaluation) for evaluation in test.evaluations] == [True, False]
 
 
-def test_generated_pages_are_current():
+def test_generated_pages_and_tables_are_current():
     """`make reference` writes them."""
     pages = reference.pages()
     assert len(pages) >= 5
     for name, text in pages.items():
         assert page(f"reference/{name}") == text, name
+    assert page("strict-checks.md") == strict_checks.text()
+    assert page("gate-files.md") == result_formats.text()
 
 
 def typed(text):
@@ -133,18 +131,22 @@ def test_action_page_explains_every_reason_for_no_baseline():
             assert words.strip("; ") in source, words
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    """What `make demo` runs: its output, and the files it leaves."""
-    folder = tmp_path_factory.mktemp("demo")
-    (command,) = re.findall(
-        r"^\t\$\(DEMO\)/bin/python (-m ci_evals run .+)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE
-    )
-    done = subprocess.run(
-        [sys.executable, *command.split()], cwd=folder, capture_output=True, text=True, check=False
-    )
+@pytest.mark.end_to_end
+@pytest.mark.slow
+def test_demo_prints_what_readme_shows_and_report_page_lists_its_files(tmp_path):
+    """Each file of a run is one of the table's, and each row of the table stands for one."""
+    makefile = (ROOT / "Makefile").read_text()
+    (command,) = re.findall(r"^\t\$\(DEMO\)/bin/python (-m ci_evals run .+)$", makefile, flags=re.MULTILINE)
+    command = [sys.executable, *command.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout, {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    (excerpt,) = blocks("text")
+    assert excerpt in done.stdout
+    rows = [code(name) for name, _ in table("file", page("report.md"))]
+    patterns = [re.sub(r"SUITE|TIME|TEST", "[^/]+", re.escape(row)) for row in rows]
+    written = [file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*") if file.is_file()]
+    matched = {file: next((p for p in patterns if re.fullmatch(p, file)), None) for file in written}
+    assert set(matched.values()) == set(patterns), matched
 
 
 @pytest.mark.slow
@@ -156,33 +158,11 @@ def test_make_demo_passes_in_new_environment(tmp_path):
     assert "Evals passed: 100 / 100" in done.stdout
 
 
-@pytest.mark.end_to_end
-@pytest.mark.slow
-def test_demo_prints_verdict_that_readme_shows(demo):
-    (excerpt,) = blocks("text")
-    assert excerpt in demo[0]
-
-
-@pytest.mark.end_to_end
-@pytest.mark.slow
-def test_report_page_lists_every_written_file(demo):
-    rows = [code(name) for name, _ in table("file", page("report.md"))]
-    patterns = [re.sub(r"SUITE|TIME|TEST", "[^/]+", re.escape(row)) for row in rows]
-    matched = {file: next((p for p in patterns if re.fullmatch(p, file)), None) for file in demo[1]}
-    assert set(matched.values()) == set(patterns), matched
-
-
 def test_readme_python_imports_exported_names():
     (example,) = blocks("python")
     compile(example, "README.md", "exec")
     names = re.findall(r"^from ci_evals import (.+)$", example, flags=re.MULTILINE)[0].split(", ")
     assert set(names) <= set(ci_evals.__all__)
-
-
-def test_generated_tables_of_checks_and_formats_are_current():
-    """`make reference` writes them."""
-    assert page("strict-checks.md") == strict_checks.text()
-    assert page("gate-files.md") == result_formats.text()
 
 
 def test_strict_checks_page_lists_every_type_with_its_fields():

@@ -38,9 +38,6 @@ def test_messages_name_existing_pages(name):
     file = ROOT / f"docs/{page}.md"
     assert file.is_file()
     assert not heading or heading in headings(file)
-
-
-def test_messages_that_name_pages_are_found():
     assert len(NAMED) > 8
 
 
@@ -73,7 +70,8 @@ def test_docs_do_not_install_package_from_index(path):
     assert not re.search(rf"(?:pip|uv\w*|tool) install {documentation.PACKAGE}\b(?!\[)", path.read_text())
 
 
-def test_llms_index_lists_every_page_and_full_text_has_them(tmp_path):
+def test_llms_index_lists_every_page_and_full_text_has_absolute_links_only(tmp_path):
+    """Each page by title, summary and the address of its Markdown."""
     llms.write(tmp_path)
     index = (tmp_path / llms.INDEX).read_text()
     assert index.startswith("# ci-evals\n\n> ci-evals is a CI gate for conversational agents.")
@@ -86,11 +84,6 @@ def test_llms_index_lists_every_page_and_full_text_has_them(tmp_path):
         assert f"# {title}\n" in text
         assert text.strip() in whole
         assert summary.endswith((".", ":"))
-
-
-def test_links_in_llms_text_are_absolute_and_exist(tmp_path):
-    llms.write(tmp_path)
-    whole = (tmp_path / llms.WHOLE).read_text()
     targets = set(re.findall(r"\]\(([^)\s]+)\)", whole))
     assert {target for target in targets if not re.match(r"https?://|mailto:|#", target)} == set()
     ours = {target.partition("#")[0] for target in targets if target.startswith(documentation.SITE)}

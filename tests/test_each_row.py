@@ -6,30 +6,19 @@ import pytest
 from each_row import each_row
 
 
-def test_every_failing_row_is_reported():
+def test_every_failing_row_is_reported_whatever_its_exception():
     tried = []
 
-    @each_row(("one", "other"), [(1, 1), (1, 2), pytest.param(3, 3, id="threes"), (4, 5)], ids="abcd")
+    @each_row(("one", "other"), [(1, 1), (1, 2), pytest.param(3, 3, id="threes"), (4, 0)], ids="abcd")
     def table(one, other):
         tried.append(one)
-        assert one == other
+        assert one / other == 1
 
     with pytest.raises(ExceptionGroup, match="2 of 4 rows failed") as caught:
         table()
     assert tried == [1, 1, 3, 4]
     assert [error.__notes__[-1] for error in caught.value.exceptions] == ["row 1: b", "row 3: d"]
-
-
-def test_any_exception_fails_its_row():
-    @each_row("number", [1, 0, 2])
-    def table(number):
-        assert 1 / number
-
-    with pytest.raises(ExceptionGroup) as caught:
-        table()
-    (error,) = caught.value.exceptions
-    assert isinstance(error, ZeroDivisionError)
-    assert error.__notes__ == ["row 1: 0"]
+    assert [type(error) for error in caught.value.exceptions] == [AssertionError, ZeroDivisionError]
 
 
 async def test_rows_of_async_tests_are_awaited():

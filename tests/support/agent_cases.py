@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,58 +32,30 @@ def server_agent(adapter: str, settings: AgentSettings) -> Agent:
     return AGENT_KINDS[adapter].agent_class(options)(settings, limiter=world.limiter())
 
 
-@contextmanager
-def chat_server() -> Iterator[str]:
-    """Serves a chat-completions endpoint; gives its address."""
+def chat_server() -> AbstractContextManager[str]:
+    """Serve a chat-completions endpoint; gives its address."""
 
     def answer(number: int, text: str) -> Any:
         if text == "person":
             return completion(f"{number}: {text}", tool_calls=endpoints.tool_calls(("to_person", {})))
         return completion(f"{number}: {text}", tool_calls=[])
 
-    with _serving(lambda asked: (len(asked.texts), asked.texts[-1]), answer) as url:
-        yield url
+    return _serving(lambda asked: (len(asked.texts), asked.texts[-1]), answer)
 
 
-@contextmanager
-def http_server() -> Iterator[str]:
-    """Serves a JSON endpoint of no known kind; gives its address."""
+def http_server() -> AbstractContextManager[str]:
+    """Serve a JSON endpoint of no known kind; gives its address."""
 
     def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
         return len(asked.body["earlier"]) // 2 + 1, asked.body["text"]
 
-    with _serving(
+    return _serving(
         number_and_text, lambda number, text: {"say": f"{number}: {text}", "handover": text == "person"}
-    ) as url:
-        yield url
+    )
 
 
-def chat_case(url: str) -> AgentCase:
-    """Agents of the adapter `openai`, at a `chat_server`."""
-    options = {"escalationTools": ["to_person"]}
-
-    def agent(key: str, where: str) -> Agent:
-        return server_agent("openai", AgentSettings(None, key, where, "refund-agent", options))
-
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
-
-
-def http_case(url: str) -> AgentCase:
-    """Agents of the adapter `http`, at an `http_server`."""
-    options = {
-        "send": {"body": {"text": "{{message}}", "earlier": "{{history}}"}},
-        "reply": {"text": "$.say", "escalated": "$.handover"},
-    }
-
-    def agent(key: str, where: str) -> Agent:
-        return server_agent("http", AgentSettings(None, key, where, None, options))
-
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
-
-
-@contextmanager
-def responses_server() -> Iterator[str]:
-    """Serves an endpoint of the Responses API; gives its address."""
+def responses_server() -> AbstractContextManager[str]:
+    """Serve an endpoint of the Responses API; gives its address."""
 
     def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
         number = int(asked.body.get("previous_response_id", "0")) + 1
@@ -94,45 +66,21 @@ def responses_server() -> Iterator[str]:
         calls = [call] if text == "person" else []
         return endpoints.response(*calls, f"{number}: {text}", id=str(number), tools=[{"type": "mcp"}])
 
-    with _serving(number_and_text, answer) as url:
-        yield url
+    return _serving(number_and_text, answer)
 
 
-def responses_case(url: str) -> AgentCase:
-    """Agents of the adapter `openai` with `api: responses`, at a `responses_server`."""
-    options = {"api": "responses", "escalationTools": ["to_person"]}
-
-    def agent(key: str, where: str) -> Agent:
-        return server_agent("openai", AgentSettings(None, key, where, "refund-agent", options))
-
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
-
-
-@contextmanager
-def ag_ui_server() -> Iterator[str]:
-    """Serves an agent that speaks AG-UI; gives its address."""
+def ag_ui_server() -> AbstractContextManager[str]:
+    """Serve an agent that speaks AG-UI; gives its address."""
 
     def answer(number: int, text: str) -> Any:
         call = [endpoints.ag_ui_call("to_person", {})] if text == "person" else []
         return endpoints.ag_ui_run(*(event for events in call for event in events), text=f"{number}: {text}")
 
-    with _serving(lambda asked: (len(asked.texts), asked.texts[-1]), answer) as url:
-        yield url
+    return _serving(lambda asked: (len(asked.texts), asked.texts[-1]), answer)
 
 
-def ag_ui_case(url: str) -> AgentCase:
-    """Agents of the adapter `ag-ui`, at an `ag_ui_server`."""
-    options = {"escalationTools": ["to_person"]}
-
-    def agent(key: str, where: str) -> Agent:
-        return server_agent("ag-ui", AgentSettings(None, key, where, None, options))
-
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
-
-
-@contextmanager
-def adk_server() -> Iterator[str]:
-    """Serves an app of ADK; gives its address."""
+def adk_server() -> AbstractContextManager[str]:
+    """Serve an app of ADK; gives its address."""
     counts: dict[str, int] = {}
 
     def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
@@ -151,23 +99,11 @@ def adk_server() -> Iterator[str]:
             endpoints.adk_event({"text": f"{number}: {text}"}),
         )
 
-    with _serving(number_and_text, answer) as url:
-        yield url
+    return _serving(number_and_text, answer)
 
 
-def adk_case(url: str) -> AgentCase:
-    """Agents of the adapter `adk`, at an `adk_server`."""
-    options = {"escalationTools": ["to_person"]}
-
-    def agent(key: str, where: str) -> Agent:
-        return server_agent("adk", AgentSettings("refunds", key, where, None, options))
-
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
-
-
-@contextmanager
-def a2a_server() -> Iterator[str]:
-    """Serves an agent behind A2A 1.0 with its card, in the shapes of a2a-sdk; gives its address."""
+def a2a_server() -> AbstractContextManager[str]:
+    """Serve an agent behind A2A 1.0 with its card, in the shapes of a2a-sdk; gives its address."""
     counts: dict[str, int] = {}
 
     def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
@@ -193,23 +129,11 @@ def a2a_server() -> Iterator[str]:
         }
         return {"jsonrpc": "2.0", "id": 1, "result": {"message": message}}
 
-    with _serving(number_and_text, answer) as url:
-        yield url
+    return _serving(number_and_text, answer)
 
 
-def a2a_case(url: str) -> AgentCase:
-    """Agents of the adapter `a2a`, at an `a2a_server`."""
-    options = {"toolCalls": "$..metadata.toolCalls", "escalationTools": ["to_person"]}
-
-    def agent(key: str, where: str) -> Agent:
-        return server_agent("a2a", AgentSettings(None, key, where, None, options))
-
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
-
-
-@contextmanager
-def rasa_server() -> Iterator[str]:
-    """Serves an assistant behind Rasa's REST channel, with its trackers; gives its address."""
+def rasa_server() -> AbstractContextManager[str]:
+    """Serve an assistant behind Rasa's REST channel, with its trackers; gives its address."""
     trackers: dict[str, list[dict[str, Any]]] = {}
 
     def number_and_text(asked: EndpointRequest) -> tuple[int, str]:
@@ -229,21 +153,37 @@ def rasa_server() -> Iterator[str]:
             return {"sender_id": sender, "slots": {}, "events": trackers[sender]}
         return [{"recipient_id": sender, "text": f"{number}: {words}"}]
 
-    with _serving(number_and_text, answer) as url:
-        yield url
+    return _serving(number_and_text, answer)
 
 
-def rasa_case(url: str) -> AgentCase:
-    """Agents of the adapter `rasa`, at a `rasa_server`."""
-    options = {"headers": {"Authorization": "Bearer {{key}}"}}
+def _case_of(
+    adapter: str, options: dict[str, Any], agent_id: str | None = None, model: str | None = None
+) -> Callable[[str], AgentCase]:
+    """Return what makes the agents of an adapter, by the address of its server."""
 
     def agent(key: str, where: str) -> Agent:
-        return server_agent("rasa", AgentSettings(None, key, where, None, options))
+        return server_agent(adapter, AgentSettings(agent_id, key, where, model, options))
 
-    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url))
+    return lambda url: AgentCase(
+        agent(endpoints.KEY, url), agent(endpoints.KEY, UNREACHABLE_URL), agent("wrong", url)
+    )
 
 
 UNREACHABLE_URL = "http://127.0.0.1:1"
+_ESCALATES = {"escalationTools": ["to_person"]}
+chat_case = _case_of("openai", _ESCALATES, model="refund-agent")
+http_case = _case_of(
+    "http",
+    {
+        "send": {"body": {"text": "{{message}}", "earlier": "{{history}}"}},
+        "reply": {"text": "$.say", "escalated": "$.handover"},
+    },
+)
+responses_case = _case_of("openai", {"api": "responses"} | _ESCALATES, model="refund-agent")
+ag_ui_case = _case_of("ag-ui", _ESCALATES)
+adk_case = _case_of("adk", _ESCALATES, agent_id="refunds")
+a2a_case = _case_of("a2a", {"toolCalls": "$..metadata.toolCalls"} | _ESCALATES)
+rasa_case = _case_of("rasa", {"headers": {"Authorization": "Bearer {{key}}"}})
 
 
 @contextmanager
