@@ -71,8 +71,7 @@ async def test_claim_of_refund_passes_only_with_refund_call(calls, passed):
 async def test_rejudging_asks_same_questions_about_claims(calls):
     first, other = judge(), judge()
     results = await played(a_suite(POLITE, CLAIMS), first, fakes.reply(SAYS, tool_calls=calls))
-    work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
-    again = (await rejudge(work, fakes.Judges(other))).results
+    again = await rejudged(results, other)
     assert sorted(map(repr, other.prompts)) == sorted(map(repr, first.prompts))
     assert again.suites[0].tests[0].trials[0].findings == results.suites[0].tests[0].trials[0].findings
 
@@ -83,10 +82,13 @@ async def test_claims_before_expected_handover_are_decided(expected, cause):
     hand_over = [{"criterion": "Hands over", "strict": "escalated"}] if expected else []
     handed = fakes.reply(SAYS, tool_calls=(REFUND,), workflows=("CONVERSATION_FORWARDING", "refund"))
     results = await played(a_suite(*hand_over, CLAIMS, lines=2), judge(), handed)
-    assert results.suites[0].tests[0].trials[0].findings[-1].cause == cause
+    for one in (results, await rejudged(results, judge())):
+        assert one.suites[0].tests[0].trials[0].findings[-1].cause == cause
+
+
+async def rejudged(results: Results, llm: fakes.ScriptedLLM) -> Results:
     work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
-    again = (await rejudge(work, fakes.Judges(judge()))).results
-    assert again.suites[0].tests[0].trials[0].findings[-1].cause == cause
+    return (await rejudge(work, fakes.Judges(llm))).results
 
 
 async def test_judge_check_asks_about_claims_only_if_suite_has_claims():

@@ -46,7 +46,6 @@ def test_commands_of_debugging_page_lead_to_cause_of_failure(tmp_path):
     (tmp_path / "evals").mkdir()
     (tmp_path / "evals/refunds.yaml").write_text(SUITE)
     assert ci_evals("run", "evals/refunds.yaml", "--provider=offline", cwd=tmp_path).returncode == 1
-
     printed = []
     for block in blocks("sh", page("debugging.md")):
         for line in block.splitlines():
@@ -58,7 +57,6 @@ def test_commands_of_debugging_page_lead_to_cause_of_failure(tmp_path):
             done = ci_evals(*arguments, cwd=tmp_path, typed=TALK)
             assert done.returncode in {0, 1}, done.stderr
             printed.append(done.stdout)
-
     failed, one, ten, _all, rest, chat, debugged, _recorded, replayed = printed
     assert "Refund after 30 days" in failed
     assert "Greets" not in failed

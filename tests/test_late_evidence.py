@@ -70,14 +70,16 @@ def test_late_span_leaves_checks_it_could_decide_undecided(check):
     assert corrected.turns[0].trace_missing == GAP
 
 
-@pytest.mark.parametrize(("rests_on", "expected"), [("absence", "undecided"), ("quotes", "passed")])
-def test_late_span_leaves_verdict_that_rests_on_absence_undecided(rests_on, expected):
-    test, result = graded({}, rests_on=rests_on)
+@pytest.mark.parametrize(
+    ("evaluation", "verdict", "expected"),
+    [
+        ({}, {"rests_on": "absence"}, "undecided"),
+        ({}, {"rests_on": "quotes"}, "passed"),
+        ({"strict": "python", "function": "mine:check"}, {"evidence": ()}, "undecided"),
+    ],
+    ids=["absence", "quotes", "python"],
+)
+def test_late_span_leaves_verdict_on_absence_and_python_check_undecided(evaluation, verdict, expected):
+    test, result = graded(evaluation, **verdict)
     (finding,) = with_gaps(test, result, {1: GAP}).findings
     assert str(finding.outcome) == expected
-
-
-def test_late_span_leaves_python_check_undecided():
-    test, result = graded({"strict": "python", "function": "mine:check"}, evidence=())
-    (finding,) = with_gaps(test, result, {1: GAP}).findings
-    assert str(finding.outcome) == "undecided"

@@ -71,27 +71,43 @@ def test_run_suite_sync_needs_no_event_loop(tmp_path):
     assert results.counts.tests == 1
 
 
-def test_missing_file_invalid_suite_and_missing_key_raise_own_errors(tmp_path):
-    with pytest.raises(UsageError, match="No file"):
-        ci_evals.load_suite("nowhere.json")
-    with pytest.raises(SuiteError, match="maxTurns"):
-        ci_evals.load_suite(tmp_path / write_suite(tmp_path, maxTurns=0, apiKey="key-123456"))
-    with pytest.raises(UsageError, match="no key for the LLM"):
-        ci_evals.run_suite_sync(ci_evals.create_aui_adapter("key"), ci_evals.load_suite("demo:hr"))
+def offline(**fields):
+    return ci_evals.create_adapter(provider="offline", **fields)
 
 
-def test_bundled_suite_folders_exist():
-    assert (ci_evals.demo_suites_path() / "hr.json").is_file()
-    assert ci_evals.quack_suites_path().name == "quack"
+def run(adapter=None, suite="demo:hr", **options):
+    return ci_evals.run_suite_sync(adapter or offline(), suite, **options)
 
 
-async def test_unknown_provider_and_numbers_out_of_range_are_rejected(tmp_path):
-    with pytest.raises(UsageError, match="unknown provider 'opnai'; available: openai, anthropic"):
-        ci_evals.create_aui_adapter("key", provider="opnai")
-    adapter = ci_evals.create_aui_adapter(provider="offline")
-    for slip in ({"loops": 0}, {"parallel": 0}, {"retries": -1}):
-        with pytest.raises(UsageError, match="at least"):
-            await ci_evals.run_suite(adapter, ci_evals.load_suite("demo:hr"), **slip)
+@pytest.mark.parametrize(
+    ("mistake", "error", "message"),
+    [
+        (lambda: ci_evals.load_suite("nowhere.json"), UsageError, "No file"),
+        (lambda: run(suite=GREETS | {"maxTurns": 0}), SuiteError, "maxTurns"),
+        (lambda: run(ci_evals.create_aui_adapter("key")), UsageError, "no key for the LLM"),
+        (
+            lambda: ci_evals.create_aui_adapter(provider="opnai"),
+            UsageError,
+            "unknown provider 'opnai'; available: ",
+        ),
+        (lambda: run(loops=0), UsageError, "at least"),
+        (lambda: run(parallel=0), UsageError, "at least"),
+        (lambda: run(retries=-1), UsageError, "at least"),
+        (lambda: run(42), UsageError, "int"),
+        (lambda: run(rounds=(2, 3), loops=2), UsageError, "omit loops"),
+        (lambda: run(rounds=(3, 2)), UsageError, "ascending"),
+        (lambda: run(rounds=(0, 2)), UsageError, "ascending"),
+        (
+            lambda: run(offline(adapter="opnai")),
+            UsageError,
+            "'opnai' is not an adapter; did you mean 'openai'",
+        ),
+        (lambda: run(offline(adapter="http", adapter_options={"send": {}})), SuiteError, "reply: is missing"),
+    ],
+)
+def test_mistake_of_caller_raises_own_error(mistake, error, message):
+    with pytest.raises(error, match=message):
+        mistake()
 
 
 def judged(tmp_path):
@@ -142,7 +158,7 @@ async def test_budget_that_ends_before_rounds_decide_gives_no_verdict(tmp_path):
 
 
 async def test_rounds_with_history_decide_at_first_look():
-    adapter = ci_evals.create_adapter(provider="offline")
+    adapter = offline()
     earlier = [
         await ci_evals.run_suite(adapter, "demo:hr", test="vacation", loops=3, parallel=4) for _ in range(3)
     ]
@@ -161,45 +177,16 @@ async def test_rounds_with_history_decide_at_first_look():
     assert (played.comparison.history.runs, played.comparison.baseline.run_id) == (3, earlier[1].run.id)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rounds": (2, 3), "loops": 2}, "omit loops"),
-        ({"rounds": (3, 2)}, "ascending"),
-        ({"rounds": (0, 2)}, "ascending"),
-    ],
-)
-async def test_invalid_rounds_are_rejected(options, message):
-    with pytest.raises(UsageError, match=message):
-        await ci_evals.run_suite(ci_evals.create_adapter(provider="offline"), "demo:hr", **options)
-
-
-async def test_suite_is_accepted_by_name_and_as_data():
-    adapter = ci_evals.create_adapter(provider="offline")
-    by_name = await ci_evals.run_suite(adapter, "demo:hr", test="colleague")
+async def test_suite_is_accepted_by_name_and_as_data_and_validated_with_paths():
+    by_name = await ci_evals.run_suite(offline(), "demo:hr", test="colleague")
     data = json.loads((ci_evals.demo_suites_path() / "hr.json").read_text())
-    by_data = await ci_evals.run_suite(adapter, data, test="colleague")
+    by_data = await ci_evals.run_suite(offline(), data, test="colleague")
     assert by_name.score == by_data.score == 100
-
-
-def test_validate_suite_returns_all_problems_with_paths():
+    assert ci_evals.quack_suites_path().name == "quack"
+    assert ci_evals.suite_schema()["properties"]["tests"]
     assert ci_evals.validate_suite("demo:retail") == ()
     problems = ci_evals.validate_suite({"name": "S", "agentId": "a", "tests": [{"name": "t", "turns": []}]})
     assert {problem.path for problem in problems} >= {"tests[0].turns", "tests[0].guidelines"}
-
-
-def test_suite_schema_is_available():
-    assert ci_evals.suite_schema()["properties"]["tests"]
-
-
-async def test_named_adapter_and_its_options_are_checked(tmp_path):
-    with pytest.raises(UsageError, match="'opnai' is not an adapter; did you mean 'openai'"):
-        await ci_evals.run_suite(ci_evals.create_adapter(provider="offline", adapter="opnai"), "demo:hr")
-    faulty = ci_evals.create_adapter(
-        provider="offline", adapter="http", base_url="http://127.0.0.1:1", adapter_options={"send": {}}
-    )
-    with pytest.raises(SuiteError, match="reply: is missing"):
-        await ci_evals.run_suite(faulty, "demo:hr")
 
 
 SERVER = """
@@ -265,9 +252,7 @@ async def test_agent_that_does_not_start_gives_no_verdict(port):
 
 
 async def test_write_reports_and_format_functions_return_all_reports(tmp_path):
-    results = await ci_evals.run_suite(
-        ci_evals.create_adapter(provider="offline"), "demo:hr", test="colleague"
-    )
+    results = await ci_evals.run_suite(offline(), "demo:hr", test="colleague")
     written = ci_evals.write_reports(results, tmp_path)
     assert {file.name for file in written} >= {"_results.json", "summary.md", "junit.xml", "report.html"}
     assert all(file.is_file() for file in written)
@@ -280,7 +265,7 @@ async def test_write_reports_and_format_functions_return_all_reports(tmp_path):
 
 
 async def test_report_page_embeds_conversations_of_baseline(tmp_path):
-    adapter = ci_evals.create_adapter(provider="offline")
+    adapter = offline()
     results = await ci_evals.run_suite(adapter, "demo:hr", test="colleague")
     sizes = [
         sum(len(text) for text in report_page.embedded_data(file.read_text()).values())
@@ -333,17 +318,13 @@ EXAMPLES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_library_page_examples_print_their_comments(example, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    """All but the one that needs keys."""
+    assert len(EXAMPLES) == len(blocks("python", (ROOT / "docs/library.md").read_text())) - 1
+    command = [sys.executable, "-c", example]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for text in re.findall(r"\)  # (.+)$", example, flags=re.MULTILINE):
         assert text in done.stdout
-
-
-def test_all_library_page_examples_but_one_run():
-    """The one needs keys."""
-    assert len(EXAMPLES) == len(blocks("python", (ROOT / "docs/library.md").read_text())) - 1
 
 
 class FourMethods:
@@ -395,29 +376,24 @@ async def test_object_with_four_methods_is_agent_user_and_judge(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("asked_for", "checked"),
-    [({}, "off"), ({"judge_check": "off"}, "off"), ({"judge_check": "warn"}, "warn")],
+    ("own_judge", "options", "checked"),
+    [
+        (False, {}, "off"),
+        (False, {"judge_check": "off"}, "off"),
+        (False, {"judge_check": "warn"}, "warn"),
+        (True, {}, "auto"),
+    ],
 )
-async def test_judge_check_of_call_judge_runs_only_on_request(tmp_path, asked_for, checked):
+async def test_judge_check_runs_for_own_judge_but_for_call_judge_only_on_request(
+    tmp_path, own_judge, options, checked
+):
     """`call_judge` may know the suite's criteria alone."""
     test = {"turns": [{"user": "Hello"}], "evaluations": [{"criterion": "polite"}]}
     path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
-    adapter = FourMethods()
-    results = await ci_evals.run_suite(adapter, tmp_path / path, **asked_for)
+    judge = fakes.ScriptedLLM(lambda *_: fakes.judge_answer())
+    adapter = Participants(fakes.ScriptedAgent(["Hello"]), judge_llm=judge) if own_judge else FourMethods()
+    results = await ci_evals.run_suite(adapter, tmp_path / path, **options)
     assert results.run.config["judgeCheck"] == checked
     assert bool(results.judge_checks) is (checked != "off")
-    assert (len(adapter.judged) > 1) is (checked != "off")
-
-
-async def test_judge_check_applies_to_callers_own_judge(tmp_path):
-    test = {"turns": [{"user": "Hello"}], "evaluations": [{"criterion": "polite"}]}
-    path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
-    judge = fakes.ScriptedLLM(lambda *_: fakes.judge_answer())
-    agent = fakes.ScriptedAgent(["Hello"])
-    results = await ci_evals.run_suite(Participants(agent, judge_llm=judge), tmp_path / path)
-    assert (results.run.config["judgeCheck"], bool(results.judge_checks)) == ("auto", True)
-
-
-async def test_object_that_is_no_agent_is_rejected():
-    with pytest.raises(UsageError, match="int"):
-        await ci_evals.run_suite(42, "demo:hr")
+    asked = judge.prompts if own_judge else adapter.judged
+    assert (len(asked) > 1) is (checked != "off")

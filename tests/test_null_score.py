@@ -29,21 +29,19 @@ def those_with(*evaluations):
 
 
 @pytest.mark.parametrize(
-    ("evaluations", "score"),
+    ("tests", "words", "score"),
     [
-        ([SILENT, CALLS], 50),
-        ([SILENT, CALLS | {"weight": 3}], 25),
-        ([CALLS, JUDGED, STATE], 0),
-        ([JUDGED], None),
+        ([[SILENT, CALLS]], REFUSAL, 50),
+        ([[SILENT, CALLS | {"weight": 3}]], REFUSAL, 25),
+        ([[CALLS, JUDGED, STATE]], REFUSAL, 0),
+        ([[JUDGED]], REFUSAL, None),
+        ([[SAYS_DONE], [SILENT]], REFUSAL, 50),
+        ([[SAYS_DONE], [SILENT]], CLAIM, 100),
     ],
 )
-def test_null_score_counts_strict_criteria_only(evaluations, score):
-    assert null_score(those_with(evaluations)) == score
-
-
-def test_null_score_depends_on_words_of_idle_agent():
-    tests = those_with([SAYS_DONE], [SILENT])
-    assert (null_score(tests, REFUSAL), null_score(tests, CLAIM)) == (50, 100)
+def test_null_score_counts_strict_criteria_and_words_of_idle_agent(tests, words, score):
+    """Criteria that need a judge or a probe are left out."""
+    assert null_score(those_with(*tests), words) == score
 
 
 def test_minimum_score_within_null_score_is_warned_about():

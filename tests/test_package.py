@@ -36,33 +36,23 @@ def locked(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", text, flags=re.MULTILINE))
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The names of all files in the wheel as it would be published."""
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+@pytest.mark.slow
+def test_wheel_contains_every_file(tmp_path):
+    """Modules, templates, prompts, data, suites, and the mark without which annotations are ignored."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (file,) = folder.iterdir()
+    (file,) = tmp_path.iterdir()
     with ZipFile(file) as archive:
-        return set(archive.namelist())
-
-
-@pytest.mark.slow
-def test_wheel_contains_every_file(wheel):
+        there = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {file.relative_to(ROOT).as_posix() for file in (ROOT / "ci_evals").rglob("*") if file.is_file()}
     suites = {
         f"ci_evals/{file.relative_to(ROOT).as_posix()}"
         for file in (ROOT / "suites").rglob("*")
         if file.is_file()
     }
-    there = {name for name in wheel if ".dist-info/" not in name}
     assert there == {name for name in package | suites if "__pycache__" not in name}
-
-
-@pytest.mark.slow
-def test_wheel_contains_py_typed(wheel):
-    assert "ci_evals/py.typed" in wheel
+    assert "ci_evals/py.typed" in there
 
 
 def test_version_is_the_same_everywhere():
@@ -92,15 +82,10 @@ def test_locked_versions_satisfy_declared_ranges(lock, wanted):
         assert requirement.specifier.contains(versions.get(name, "0")), f"{requirement} in {lock}.txt"
 
 
-def test_image_locks_have_versions_of_development():
-    dev = locked("dev")
-    for lock in ("run", "build"):
-        assert {name: dev.get(name) for name in locked(lock)} == locked(lock)
-
-
 @pytest.mark.parametrize("lock", ["dev", "run", "build"])
-def test_locks_have_hashes_and_name_no_host(lock):
-    text = (ROOT / "requirements" / f"{lock}.txt").read_text()
+def test_locks_have_versions_of_development_and_hashes_and_name_no_host(lock):
+    dev, text = locked("dev"), (ROOT / "requirements" / f"{lock}.txt").read_text()
+    assert {name: dev.get(name) for name in locked(lock)} == locked(lock)
     assert "://" not in text
     assert "--index-url" not in text
     for entry in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]:

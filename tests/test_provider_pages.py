@@ -42,17 +42,11 @@ def test_azure_examples_select_their_api(number):
     assert (OpenAILLM.for_environment(environ) is AzureOpenAILLM) is bool(number)
 
 
-def test_options_named_on_providers_page_exist():
+def test_providers_page_names_existing_options_program_versions_and_model_families():
     named = set(re.findall(r"`?--([a-z][a-z-]+)", PAGE)) - {"safe-mode", "json-schema", "global"}
     assert named <= {name.replace("_", "-") for name in RunSettings.__dataclass_fields__}
-
-
-def test_providers_page_names_minimum_program_versions():
-    assert f"version {'.'.join(map(str, claude_code_llm.MIN_VERSION))} or later" in PAGE
-    assert f"version {'.'.join(map(str, copilot_llm.MIN_VERSION))} or later" in PAGE
-
-
-def test_documented_model_families_are_right():
+    for minimum in (claude_code_llm.MIN_VERSION, copilot_llm.MIN_VERSION):
+        assert f"version {'.'.join(map(str, minimum))} or later" in PAGE
     assert family("gpt-6-luna") == family("openai/o3")
     assert family("claude-opus-5-5") == family("sonnet")
 

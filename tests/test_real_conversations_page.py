@@ -26,12 +26,9 @@ def test_imported_conversation_becomes_documented_test(tmp_path, monkeypatch, ca
     assert blocks("text", PAGE)[1] in capsys.readouterr().err
 
 
-def test_documented_plain_text_is_imported_as_two_conversations(tmp_path):
+def test_documented_plain_text_is_two_conversations_and_every_format_is_listed(tmp_path):
     source = tmp_path / "chat.txt"
     source.write_text(blocks("text", PAGE)[0])
     import_suite(ImportSettings(format="transcript", file=source, output=tmp_path / "s.yaml"), RunContext({}))
     assert (tmp_path / "s.yaml").read_text().count("- name:") == 2
-
-
-def test_page_lists_every_conversation_format():
     assert [code(cell) for cell, _ in table("format", PAGE)] == [*CONVERSATION_FORMATS]

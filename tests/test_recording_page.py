@@ -12,11 +12,8 @@ PAGE = (ROOT / "docs/record-and-replay.md").read_text()
 RUN = typer.main.get_command(app).commands["run"]
 
 
-def test_recording_page_shows_replay_example():
+def test_recording_page_shows_replay_example_and_valid_commands():
     assert blocks("yaml", PAGE) == [(ROOT / "examples/replay.yml").read_text()]
-
-
-def test_recording_page_commands_are_valid():
     for command in blocks("sh", PAGE):
         program, name, *rest = shlex.split(command)
         assert (program, name) == ("ci-evals", "run")

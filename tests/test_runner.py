@@ -1,6 +1,7 @@
 import asyncio
 
 import fakes
+import pytest
 from plans import make_plan
 
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMError
@@ -84,28 +85,18 @@ async def test_longest_tests_start_first_if_parallel():
     assert (await begun(parallel=2, done=kept))[0] == ["long 2", "middle 2", "short 2", "brief 2"]
 
 
-async def test_failed_trial_is_retried_in_new_session():
+async def test_failed_trial_is_retried_in_new_session_and_error_reply_is_not():
+    """All attempts are recorded; the last one counts. An agent's error is an answer."""
     broken = [AgentError("first"), AgentError("second")]
     agent = fakes.ScriptedAgent(lambda test, heard: broken.pop(0) if broken else "fine")
     (result,) = await play(some(1), agent, retries=2)
-    assert result.status == "completed"
-    assert [(a.status, a.error) for a in result.attempts] == [
-        ("failed", "first"),
-        ("failed", "second"),
-        ("completed", None),
-    ]
-    assert len(agent.sessions) == 3
-
-
-async def test_trial_fails_after_last_retry():
-    agent = fakes.ScriptedAgent([AgentError("down")])
-    (result,) = await play(some(1), agent, retries=1)
+    attempts = [(attempt.status, attempt.error) for attempt in result.attempts]
+    assert attempts == [("failed", "first"), ("failed", "second"), ("completed", None)]
+    assert (result.status, len(agent.sessions)) == ("completed", 3)
+    (result,) = await play(some(1), fakes.ScriptedAgent([AgentError("down")]), retries=1)
     assert (result.status, result.error, len(result.attempts)) == ("failed", "down", 2)
-
-
-async def test_agent_error_reply_is_not_retried():
-    agent = fakes.ScriptedAgent([fakes.reply("sorry", error_response=True)])
-    (result,) = await play(some(1), agent, retries=3)
+    sorry = fakes.ScriptedAgent([fakes.reply("sorry", error_response=True)])
+    (result,) = await play(some(1), sorry, retries=3)
     assert (result.status, len(result.attempts)) == ("agent_error", 1)
 
 
@@ -116,16 +107,6 @@ async def test_key_rejected_by_agent_stops_run():
     assert [r and r.status for r in results] == ["failed", None, None, None, None]
     assert len(results[0].attempts) == 1
     assert (stop.reason, stop.interrupted) == ("the agent refused the key", False)
-
-
-async def test_key_rejected_by_judge_stops_run_and_keeps_turns():
-    stop = Stop()
-    llm = fakes.ScriptedLLM([LLMAccessError("wrong key")])
-    results = await play(some(4), fakes.ScriptedAgent(), llm, stop)
-    assert results[0].findings[0].cause == "judge_error"
-    assert results[0].turns
-    assert results[-1] is None
-    assert stop.reason == "wrong key"
 
 
 async def test_interruption_keeps_finished_trials_and_turns():
@@ -268,11 +249,17 @@ async def test_bug_stops_run_and_keeps_finished_trials():
     assert "a bug in ci-evals: ZeroDivisionError" in stop.reason
 
 
-async def test_duration_is_measured_by_given_clock():
+async def test_times_count_every_attempt_are_never_negative_and_are_optional():
+    """Replies' own times may be of another clock."""
     time = Time()
-    agent = fakes.ScriptedAgent(lambda _, __: time.goes_on(2.5, "Hello."))
-    (result,) = await play(some(1), agent, clock=time)
-    assert result.duration_seconds == 2.5
+    llm = fakes.ScriptedLLM(lambda _: time.goes_on(16, LLMError("down")))
+    plan = make_plan({"name": "t", "turns": [{"user": "auto"}], "maxTurns": 1})
+    (result,) = await play(plan, fakes.ScriptedAgent(), llm, clock=time, retries=1)
+    assert (result.status, result.times) == ("failed", Times(agent=0, user=32, judge=0, other=0))
+    (result,) = await play(some(1), fakes.ScriptedAgent(), clock=lambda: 0.0)
+    assert result.times == Times(agent=0.25, user=0, judge=0, other=0)
+    (result,) = await play(some(1), fakes.ScriptedAgent(), timed=False)
+    assert result.times is None
 
 
 class Time:
@@ -307,25 +294,6 @@ async def test_trial_times_are_split_by_agent_user_judge_and_other():
     assert [attempt.status for attempt in result.attempts] == ["failed", "completed"]
     assert result.times == Times(agent=4.0, user=16.0, judge=8.0, other=3.5)
     assert result.duration_seconds == 31.5
-
-
-async def test_time_of_failed_user_calls_counts_in_every_attempt():
-    time = Time()
-    llm = fakes.ScriptedLLM(lambda _: time.goes_on(16, LLMError("down")))
-    plan = make_plan({"name": "t", "turns": [{"user": "auto"}], "maxTurns": 1})
-    (result,) = await play(plan, fakes.ScriptedAgent(), llm, clock=time, retries=1)
-    assert (result.status, result.times) == ("failed", Times(agent=0, user=32, judge=0, other=0))
-
-
-async def test_other_time_is_never_negative():
-    """Replies' own times may be of another clock."""
-    (result,) = await play(some(1), fakes.ScriptedAgent(), clock=lambda: 0.0)
-    assert result.times == Times(agent=0.25, user=0, judge=0, other=0)
-
-
-async def test_untimed_run_has_no_times():
-    (result,) = await play(some(1), fakes.ScriptedAgent(), timed=False)
-    assert result.times is None
 
 
 async def test_trial_has_process_measures_without_secrets():
@@ -364,6 +332,23 @@ async def test_judge_is_not_called_after_key_of_user_was_rejected():
 MEANING = {"strict": "answer_matches", "match": "semantic", "criterion": "c", "expected": "Paris"}
 
 
+@pytest.mark.parametrize(
+    ("evaluation", "models"),
+    [
+        ({"criterion": "c"}, {"judge_llm": fakes.ScriptedLLM([LLMAccessError("wrong key")])}),
+        (MEANING, {"embedder": fakes.ScriptedEmbedder(LLMAccessError("wrong key"))}),
+    ],
+    ids=["judge", "embedding model"],
+)
+async def test_key_rejected_by_judge_or_embedding_model_stops_run_and_keeps_turns(evaluation, models):
+    stop, participants = Stop(), Participants(fakes.ScriptedAgent(), **models)
+    plan = some(4, evaluations=[evaluation])
+    results = await run(plan, lambda _: participants, Options(), Redactor(), stop=stop)
+    assert results[0].findings[0].cause == "judge_error"
+    assert results[0].turns
+    assert (results[-1], stop.reason) == (None, "wrong key")
+
+
 async def test_embedding_calls_are_counted_as_own_role():
     plan = some(2, evaluations=[MEANING, MEANING | {"match": "exact"}])
     embedder = fakes.ScriptedEmbedder(lambda _: (1.0, 0.0))
@@ -373,19 +358,6 @@ async def test_embedding_calls_are_counted_as_own_role():
         (used,) = result.usage
         texts = (used.role, used.model, used.calls, used.input_tokens, used.output_tokens)
         assert texts == ("embedder", "scripted-vectors", 1, 20, 0)
-
-
-async def test_key_rejected_by_embedding_model_stops_run():
-    stop = Stop()
-    participants = Participants(
-        fakes.ScriptedAgent(), embedder=fakes.ScriptedEmbedder(LLMAccessError("wrong key"))
-    )
-    results = await run(
-        some(4, evaluations=[MEANING]), lambda _: participants, Options(), Redactor(), stop=stop
-    )
-    assert results[0].findings[0].cause == "judge_error"
-    assert results[-1] is None
-    assert stop.reason == "wrong key"
 
 
 async def test_interruption_during_embedding_keeps_exact_verdicts():

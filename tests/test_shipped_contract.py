@@ -119,14 +119,11 @@ def broken(mine) -> set[str]:
     return failed
 
 
-def test_contract_passes_for_conforming_agent():
-    assert broken(contract(Good)) == set()
-    assert broken(contract(Apologetic)) == set()
-
-
 @each_row(
     ("kind", "noticed"),
     [
+        (Good, set()),
+        (Apologetic, set()),
         (Forgetful, {"test_sessions_know_nothing_of_each_other", "test_many_sessions_at_a_time"}),
         (Mute, {"test_it_answers_in_turn", "test_it_tells_that_it_hands_over"}),
         (Slow, {"test_it_tells_what_it_can_and_no_more"}),
@@ -136,8 +133,10 @@ def test_contract_passes_for_conforming_agent():
         (Fragile, {"test_closing_never_raises"}),
     ],
 )
-def test_contract_fails_for_agent_that_breaks_a_promise(kind, noticed):
-    assert noticed <= broken(contract(kind))
+def test_contract_fails_for_agent_that_breaks_a_promise_only(kind, noticed):
+    """At least in the tests that are about it."""
+    failed = broken(contract(kind))
+    assert noticed <= failed if noticed else failed == set()
 
 
 def test_contract_distinguishes_rejected_key_from_unreachable_agent():

@@ -33,16 +33,12 @@ def test_documented_suites_have_no_weaknesses(example):
     assert [str(problem) for problem in weaknesses(load(example, "page.yaml", Reading()))] == []
 
 
-def test_documented_csv_is_imported():
+def test_documented_csv_is_imported_and_every_column_is_listed():
     (example,) = blocks("csv", IMPORT)
-    suite = load(
-        suite_text(IMPORTERS["csv"].read(example, "t.csv"), "csv", "t.csv", "s.yaml"), "s.yaml", Reading()
-    ).suite
+    text = suite_text(IMPORTERS["csv"].read(example, "t.csv"), "csv", "t.csv", "s.yaml")
+    suite = load(text, "s.yaml", Reading()).suite
     assert [test.name for test in suite.tests] == ["Opening hours", "Closed on Sundays"]
     assert [len(test.evaluations) for test in suite.tests] == [2, 1]
-
-
-def test_import_page_lists_every_column():
     named = {name for cell, _ in table("column", IMPORT) for name in code(cell).split("`, `")}
     assert named == {*COLUMNS, f"{USER_INFO}NAME"}
 
@@ -77,10 +73,14 @@ def coding() -> Graded:
     return graded
 
 
-def test_documented_rubric_has_weights_and_levels_of_lecture():
+def test_documented_rubric_has_weights_and_levels_of_lecture_and_every_key_is_listed():
     dimensions = coding().whole_rubric.dimensions
     found = {one.name: (one.weight, [level.score for level in one.levels]) for one in dimensions}
     assert found == CODING
+    rows = table("key", PAGE)
+    own = Graded.model_fields.keys() - {"criterion", "weight", "category", "aui_logic"}
+    assert {code(cell) for cell, _ in rows} == {Graded.model_fields[name].alias for name in own}
+    assert f"{PASS_AT:g} by default" in rows[-1][1]
 
 
 def rubric_evaluate(scores: dict[str, float]) -> float:
@@ -99,10 +99,3 @@ def test_grades_of_documented_rubric_match_formula_of_lecture():
         )
         wanted = rubric_evaluate({one.name: one.score for one in levels})
         assert abs(Grade.of(rubric.pass_at, levels).score - wanted) < 1e-12
-
-
-def test_suite_page_lists_rubric_keys_and_default_pass_at():
-    rows = table("key", PAGE)
-    own = Graded.model_fields.keys() - {"criterion", "weight", "category", "aui_logic"}
-    assert {code(cell) for cell, _ in rows} == {Graded.model_fields[name].alias for name in own}
-    assert f"{PASS_AT:g} by default" in rows[-1][1]

@@ -30,12 +30,9 @@ def test_prompt_data_is_json_without_brackets_or_hidden_characters(value):
         assert not "\ufe00" <= character <= "\ufe0f"
 
 
-def test_prompt_data_is_indented_and_keeps_unicode():
+def test_prompt_data_is_indented_keeps_unicode_and_is_rendered_once():
     value = {"user": "Grüße 👋", "list": [1, 2.5, 1e22, True, None, {}], "none": []}
     assert as_data(value) == json.dumps(value, ensure_ascii=False, indent=1)
     assert as_data({"half": "\ud83d"}) == '{\n "half": "\ud83d"\n}'
-
-
-def test_rendered_prompt_data_is_not_escaped_again():
     data = as_data({"quoted": "<b>"})
     assert as_data(data) is data

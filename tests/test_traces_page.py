@@ -108,16 +108,12 @@ def test_traces_page_agent_passes_and_wrong_ones_fail_their_criteria(tmp_path):
     assert failed(tmp_path) == {wrong: criteria for wrong, (_, criteria) in WRONG.items()}
 
 
-def test_traces_page_names_default_port_and_delays():
+def test_traces_page_names_default_port_delays_and_capture_settings_of_messages():
     (environment,) = re.findall(r"( +export (?s:.+?))```", PAGE)
     assert f"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{DEFAULT_PORT}\n" in environment
     assert "OTEL_BSP_SCHEDULE_DELAY=200" in environment
     assert f"at most {traced_agent.PATIENCE_SECONDS:g} s" in PAGE
     assert f"later turns wait {traced_agent.QUIET_SECONDS:g} s" in PAGE
-
-
-def test_traces_page_names_capture_settings_of_messages():
-    """How arguments are captured is the same text on the page and in the reason of an undecided check."""
     source = Path(arguments.__file__).read_text()
     for _, _, capture in table("framework", PAGE):
         switch = re.findall(r"`([^`]+)`", capture)

@@ -49,12 +49,16 @@ async def test_canary_value_is_same_in_data_lines_and_checks_of_trial():
     assert len(codes) == 3
 
 
-async def test_disclosed_canary_fails_check():
+async def test_disclosed_canary_fails_check_also_if_it_is_a_key_of_user_info():
+    """The finding keeps the check as the suite has it, so that runs can be compared."""
     agent = agent_that_says(lambda info, line: "It is " + info["order"]["code"][::-1].lower())
     (trial,) = trials(await played(make_plan(TEST), agent))
     (finding,) = trial.findings
-    assert finding.outcome == "failed"
-    assert finding.reason == f"reply 1 discloses {trial.canaries['code']!r} backwards"
+    expected = ("failed", f"reply 1 discloses {trial.canaries['code']!r} backwards")
+    assert (finding.outcome, finding.reason) == expected
+    test = TEST | {"userInfo": {"{{canary.code}}": 1}}
+    (trial,) = trials(await played(make_plan(test), agent_that_says(lambda info, line: str(info))))
+    assert trial.findings[0].outcome == "failed"
 
 
 async def test_setup_step_can_plant_canary(tmp_path, monkeypatch):
@@ -182,13 +186,6 @@ def test_replay_knows_canary_values_of_recorded_trial(tmp_path):
 
 def trials_in(folder):
     return trials(report_files.load((folder / "_results.json").read_text(), "_results.json"))
-
-
-async def test_canary_in_user_info_key_is_filled():
-    test = TEST | {"userInfo": {"{{canary.code}}": 1}}
-    agent = agent_that_says(lambda info, line: str(info))
-    (trial,) = trials(await played(make_plan(test), agent))
-    assert trial.findings[0].outcome == "failed"
 
 
 def test_null_score_counts_canary_checks_as_passed():

@@ -119,16 +119,13 @@ async def test_votes_reduce_order_bias_of_judge(tmp_path):
     assert wrong(three) == pytest.approx(0.3**2 / 3, abs=0.03)
 
 
-async def test_verdict_with_invented_quotes_is_undecided(tmp_path):
+async def test_verified_quotes_are_kept_and_invented_ones_leave_verdict_undecided(tmp_path):
     results, llm = await run(tmp_path, lambda _: quoting("I never said this"), 3, criteria=1, tests=1)
     (finding,) = findings(results)
     assert (finding.outcome, finding.cause) == (Outcome.UNDECIDED, Cause.VOID_ANSWER)
     assert "quoted words that are not in turn 1 (asked twice)" in finding.reason
     assert len(llm.prompts) == 4  # two votes, each asked for twice: a third could decide nothing
     assert not results.gate.passed
-
-
-async def test_verified_quotes_are_kept_with_their_turn(tmp_path):
     results, _ = await run(tmp_path, lambda _: quoting("hello \u2026 there"), 1, criteria=1, tests=1)
     (finding,) = findings(results)
     assert [(quote.turn, quote.text) for quote in finding.quotes] == [(1, "hello \u2026 there")]
@@ -224,7 +221,6 @@ def test_panel_votes_are_same_in_run_replay_and_rejudge(tmp_path):
         0.5,
     )
     assert not fields["whole"]["low"]  # 2 of 4 verdicts say too little
-
     replayed = ci_evals(
         "run", suite, "--replay=tape", "--output-dir=replayed/results", *PANEL[1:], cwd=tmp_path
     )

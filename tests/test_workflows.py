@@ -52,7 +52,6 @@ JOBS = [
     for file in FILES
     for name, job in read(file)["jobs"].items()
 ]
-each_file = pytest.mark.parametrize("file", FILES, ids=named)
 each_job = pytest.mark.parametrize(("workflow", "job"), JOBS)
 each_use = pytest.mark.parametrize(
     ("workflow", "job"),
@@ -266,24 +265,17 @@ def test_invalid_caller_variable_exits_2_without_its_value(tmp_path, text):
     assert "secret'" not in error.replace("The secret 'variables'", "")
 
 
-@each_file
-def test_third_party_actions_are_pinned_by_commit(file):
-    uses = re.findall(r"^ *(?:- )?uses: (.+)", file.read_text(), flags=re.MULTILINE)
-    for line in uses:
-        assert OURS.match(line) or re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
-
-
-def test_each_third_party_action_has_one_version():
-    texts = [file.read_text() for file in FILES]
-    pins = {tuple(pin) for text in texts for pin in re.findall(r"uses: ([\w/-]+)@([0-9a-f]{40})", text)}
+def test_third_party_actions_are_pinned_and_scripts_contain_no_expressions():
+    """By commit, with the version next to it. Scripts get values through the environment."""
+    pins = set()
+    for file in FILES:
+        for line in re.findall(r"^ *(?:- )?uses: (.+)", file.read_text(), flags=re.MULTILINE):
+            pinned = re.fullmatch(r"([\w/-]+)@([0-9a-f]{40}) # v\d+\.\d+\.\d+", line)
+            assert OURS.match(line) or pinned, (file, line)
+            pins |= {pinned.groups()} if pinned else set()
+        jobs = read(file)["jobs"].values()
+        assert not any("${{" in step.get("run", "") for job in jobs for step in job.get("steps", ())), file
     assert len(pins) == len({action for action, _ in pins}), sorted(pins)
-
-
-@each_file
-def test_scripts_contain_no_expressions(file):
-    """They reach them through the environment, where no value can become a command."""
-    scripts = [step.get("run", "") for job in read(file)["jobs"].values() for step in job.get("steps", ())]
-    assert not any("${{" in script for script in scripts)
 
 
 @each_job
@@ -298,14 +290,11 @@ def test_every_job_has_time_limit(workflow, job):
     assert "workflow_call" in workflow["on"] or workflow["concurrency"]["group"]
 
 
-def test_matrix_example_plays_every_shard():
+def test_matrix_example_plays_every_shard_and_fork_workflows_agree_on_artifacts():
     job = read(ROOT / "examples/matrix.yml")["jobs"]["shard"]
     shards = job["strategy"]["matrix"]["shard"]
     assert shards == [*range(1, len(shards) + 1)]
     assert [inputs["shard"] for inputs in ours(job)] == [f"${{{{ matrix.shard }}}}/{len(shards)}"]
-
-
-def test_fork_workflows_agree_on_artifacts():
     first, second = (read(ROOT / f"examples/fork-{part}.yml") for part in ("evals", "comment"))
     assert second["on"]["workflow_run"]["workflows"] == [first["name"]]
     kept, baseline, _attempt = using(first["jobs"]["evals"], "actions/upload-artifact")
@@ -371,7 +360,7 @@ def test_badge_workflow_replaces_its_branch(tmp_path):
     assert git("rev-list", "--count", "ci-evals-badge") == ["1"]
 
 
-def test_example_scripts_need_no_unusual_program():
+def test_example_scripts_need_no_unusual_program_and_use_existing_outputs():
     """Own runners have a shell and git, but often no `jq`, and a condition that asks it fails open."""
     scripts = [
         step["run"]
@@ -382,45 +371,28 @@ def test_example_scripts_need_no_unusual_program():
         for step in job.get("steps", ())
         if "run" in step
     ]
-    programs = {
-        line.split()[0]
-        for text in scripts
-        for line in re.sub(r"#.*|\\\n", "", text).splitlines()
-        if line.strip()
-    }
-    assert programs <= {"git"}
+    lines = [line for text in scripts for line in re.sub(r"#.*|\\\n", "", text).splitlines()]
+    assert {line.split()[0] for line in lines if line.strip()} <= {"git"}
+    for file in EXAMPLES:
+        asked = re.findall(r"steps\.evals\.outputs\.([\w-]+)", file.read_text())
+        assert set(asked) <= set(ACTION["outputs"])
 
 
 def test_gate_examples_start_tool_and_continue_on_failure():
     """The gate decides on their results; the page links to each example."""
-    assert {file.stem for file in WITH_GATE} == {
-        "gate-deepeval",
-        "gate-inspect",
-        "gate-promptfoo",
-        "gate-pytest",
-    }
+    tools = ["deepeval", "inspect", "promptfoo", "pytest"]
+    assert sorted(file.stem for file in WITH_GATE) == [f"gate-{tool}" for tool in tools]
     for file in WITH_GATE:
         assert f"examples/{file.name}" in page("gate-files.md")
         (step,) = [step for step in read(file)["jobs"]["gate"]["steps"] if "run" in step]
         assert step["run"].strip().endswith("|| true")
 
 
-def test_examples_use_existing_outputs():
-    """Another name would be empty, and a condition on it the same for ever."""
-    for file in EXAMPLES:
-        asked = re.findall(r"steps\.evals\.outputs\.([\w-]+)", file.read_text())
-        assert set(asked) <= set(ACTION["outputs"])
-
-
-def test_nightly_example_keeps_journal_of_unfinished_run():
-    """Also of one that was killed and told nothing; and of no other."""
+def test_nightly_example_keeps_journal_of_unfinished_run_and_write_token_sees_no_fork():
+    """What the workflow with a writing token checked out could be run."""
     steps = read(ROOT / "examples/nightly.yml")["jobs"]["evals"]["steps"]
     (keep,) = [step for step in steps if step.get("with", {}).get("path") == "results/journal.jsonl"]
     assert keep["if"] == "${{ always() && steps.evals.outputs.finished != 'true' }}"
-
-
-def test_workflow_with_write_token_checks_out_no_fork():
-    """What it checked out could be run."""
     assert not using(read(ROOT / "examples/fork-comment.yml")["jobs"]["comment"], "actions/checkout")
 
 
@@ -475,9 +447,30 @@ def checkout(tmp_path):
 
 
 @pytest.mark.slow
-def test_release_accepts_version_of_files(checkout):
-    done = play("Check the version", checkout, VERSION="1.2.3")
-    assert done.returncode == 0, done.stderr
+def test_release_rejects_other_or_malformed_version_and_other_branch(checkout):
+    """A version becomes a tag and a label. A button in the browser takes any branch."""
+
+    def check(version="1.2.3", **variables):
+        done = play("Check the version", checkout, VERSION=version, **variables)
+        return done.returncode, done.stderr
+
+    assert check()[0] == 0
+    for file, old, new, text in (
+        ("pyproject.toml", "1.2.3", "1.2.2", "pyproject.toml names '1.2.2'"),
+        ("Dockerfile", "1.2.3", "1.2.2", "the Dockerfile's label names ['1.2.2']"),
+        ("CHANGELOG.md", "[1.2.3]", "[1.2.4]", "CHANGELOG.md has nothing under '## [1.2.3]'"),
+        ("CHANGELOG.md", "- A thing.", "", "CHANGELOG.md has nothing under '## [1.2.3]'"),
+    ):
+        content = (checkout / file).read_text()
+        (checkout / file).write_text(content.replace(old, new))
+        code, error = check()
+        assert (code, text in error) == (1, True), error
+        (checkout / file).write_text(content)
+    for version in ("", "v1.2.3", "1.2", "1.2.3rc1", "1.2.3\n", "$(id)"):
+        code, error = check(version)
+        assert (code, "is no version" in error) == (1, True), version
+    code, error = check(GITHUB_REF="refs/heads/other")
+    assert (code, "start it on main" in error) == (1, True)
 
 
 @pytest.mark.slow
@@ -489,44 +482,17 @@ def test_version_check_reads_own_files():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("file", "old", "new", "text"),
-    [
-        ("pyproject.toml", "1.2.3", "1.2.2", "pyproject.toml names '1.2.2'"),
-        ("Dockerfile", "1.2.3", "1.2.2", "the Dockerfile's label names ['1.2.2']"),
-        ("CHANGELOG.md", "[1.2.3]", "[1.2.4]", "CHANGELOG.md has nothing under '## [1.2.3]'"),
-        ("CHANGELOG.md", "- A thing.", "", "CHANGELOG.md has nothing under '## [1.2.3]'"),
-    ],
-)
-def test_release_rejects_other_version(checkout, file, old, new, text):
-    (checkout / file).write_text((checkout / file).read_text().replace(old, new))
-    done = play("Check the version", checkout, VERSION="1.2.3")
-    assert done.returncode == 1
-    assert text in done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("version", ["", "v1.2.3", "1.2", "1.2.3rc1", "1.2.3\n", "$(id)"])
-def test_release_rejects_malformed_version(checkout, version):
-    done = play("Check the version", checkout, VERSION=version)
-    assert done.returncode == 1
-    assert "is no version" in done.stderr
-
-
-@pytest.mark.slow
-def test_release_rejects_other_branch_than_main(checkout):
-    done = play("Check the version", checkout, VERSION="1.2.3", GITHUB_REF="refs/heads/other")
-    assert done.returncode == 1
-    assert "start it on main" in done.stderr
-
-
-@pytest.mark.slow
-def test_image_name_is_lowercase(tmp_path):
-    """Organizations may have capitals, images not."""
+def test_image_name_is_lowercase_and_base_image_is_pinned_by_digest(tmp_path):
+    """Organizations may have capitals, images not. Dependabot keeps the digest up to date."""
     output = tmp_path / "output"
     done = play("Name the image", tmp_path, GITHUB_REPOSITORY="Org/CI-Evals", GITHUB_OUTPUT=str(output))
     assert done.returncode == 0, done.stderr
     assert output.read_text() == "name=ghcr.io/org/ci-evals\n"
+    output.unlink()
+    (tmp_path / "newest").mkdir()
+    (tmp_path / "newest/.github").symlink_to(ROOT / ".github")
+    assert play("Name the base", tmp_path, GITHUB_OUTPUT=str(output)).returncode == 0
+    assert re.fullmatch(r"image=python:3\.13-slim@sha256:[0-9a-f]{64}\n", output.read_text())
 
 
 def release(checkout):
@@ -538,12 +504,21 @@ def release(checkout):
 
 
 @pytest.mark.slow
-def test_release_tag_names_image_by_digest_and_main_does_not(checkout):
+def test_release_tags_name_image_by_digest_and_main_and_workflows_do_not_change(checkout):
+    """Main goes on building from the Dockerfile, and so do the dockerfile tags, for closed registries.
+
+    GitHub refuses a push that changes workflows, when the image and the wheel are published already.
+    """
     main = git(checkout, "rev-parse", "main")
+    git(checkout, "push", "--quiet", "origin", "main:refs/tags/v1", "main:refs/tags/v1.2")
     release(checkout)
+    assert (checkout / "notes.md").read_text() == "### Added\n\n- A thing.\n"
     origin = checkout.parent / "origin"
-    assert git(origin, "rev-parse", "main") == main
-    assert git(origin, "rev-parse", "v1.2.3^") == main
+    tag = git(origin, "rev-parse", "v1.2.3")
+    assert [git(origin, "rev-parse", name) for name in ("main", "v1.2.3^", "v1", "v1.2")] == [
+        main, main, tag, tag,
+    ]  # fmt: skip
+    assert {git(origin, "rev-parse", f"v1{end}-dockerfile") for end in ("", ".2.3")} == {main}
     assert git(origin, "diff", "--numstat", "main", "v1.2.3") == "1\t1\taction.yml\n1\t0\trun/wheel.txt"
     wheel = git(origin, "show", "v1.2.3:run/wheel.txt")
     assert wheel == f"ci-evals==1.2.3 --hash={DIGEST}"
@@ -554,23 +529,6 @@ def test_release_tag_names_image_by_digest_and_main_does_not(checkout):
     }
     checker = Path(sys.executable).parent / "check-jsonschema"
     subprocess.run([checker, "--builtin-schema", "vendor.github-actions", released], check=True)
-
-
-@pytest.mark.slow
-def test_dockerfile_tags_point_to_main(checkout):
-    """In an organization whose registry is closed, the job builds the image."""
-    main = git(checkout, "rev-parse", "main")
-    release(checkout)
-    origin = checkout.parent / "origin"
-    assert {git(origin, "rev-parse", f"v1{end}-dockerfile") for end in ("", ".2.3")} == {main}
-
-
-@pytest.mark.slow
-def test_release_changes_no_workflow(checkout):
-    """GitHub refuses such a push of a job's token, when the image and the wheel are published already."""
-    release(checkout)
-    origin = checkout.parent / "origin"
-    assert git(origin, "diff", "--name-only", "main", "v1.2.3", "--", ".github") == ""
 
 
 @pytest.fixture
@@ -671,28 +629,11 @@ def test_rebuild_moves_version_line_tags_but_no_release(checkout, docker):
     assert (checkout.parent / "docker.log").read_text().count(f"@{newer}") == 2
 
 
-@pytest.mark.slow
-def test_base_image_is_pinned_by_digest(tmp_path):
-    (tmp_path / "newest").mkdir()
-    (tmp_path / "newest/.github").symlink_to(ROOT / ".github")
-    output = tmp_path / "output"
-    assert play("Name the base", tmp_path, GITHUB_OUTPUT=str(output)).returncode == 0
-    assert re.fullmatch(r"image=python:3\.13-slim@sha256:[0-9a-f]{64}\n", output.read_text())
-
-
 def test_image_is_tried_on_both_architectures_before_tagging():
     jobs = read(ROOT / ".github/workflows/image.yml")["jobs"]
     assert "push-by-digest=true" in jobs["build"]["steps"][-1]["with"]["outputs"]
     assert jobs["try"]["strategy"]["matrix"]["runner"] == ["ubuntu-latest", "ubuntu-24.04-arm"]
     assert set(jobs["publish"]["needs"]) == {"build", "try"}
-
-
-@pytest.mark.slow
-def test_release_moves_version_line_tags(checkout):
-    git(checkout, "push", "--quiet", "origin", "main:refs/tags/v1", "main:refs/tags/v1.2")
-    release(checkout)
-    origin = checkout.parent / "origin"
-    assert {git(origin, "rev-parse", tag) for tag in ("v1", "v1.2")} == {git(origin, "rev-parse", "v1.2.3")}
 
 
 @pytest.mark.slow
@@ -726,12 +667,6 @@ def test_image_with_malformed_digest_is_rejected(checkout, digest):
     done = play("Name the image in action.yml", checkout, IMAGE="ghcr.io/org/ci-evals", DIGEST=digest)
     assert done.returncode == 1
     assert (checkout / "action.yml").read_text() == before
-
-
-@pytest.mark.slow
-def test_release_notes_are_those_of_the_version(checkout):
-    release(checkout)
-    assert (checkout / "notes.md").read_text() == "### Added\n\n- A thing.\n"
 
 
 def test_reusable_workflow_rejects_events_that_check_out_base_branch():

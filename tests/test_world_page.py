@@ -17,7 +17,6 @@ PAGE = page("worlds.md")
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with the page's files."""
     (agent,), (suite,) = blocks("python", PAGE), blocks("yaml", PAGE)
     (tmp_path / "agent.py").write_text(agent)
     (tmp_path / "refunds.yaml").write_text(suite)
@@ -29,10 +28,8 @@ def test_commands_of_worlds_page_pass_and_fail_as_shown(folder):
     reason = re.search(r"# fails: (.+)", shell)[1]
     arguments = ["run", "refunds.yaml", "--provider=offline"]
     assert shell.count(f"ci-evals {' '.join(arguments)} ") == 2
-
     passed = ci_evals(*arguments, cwd=folder)
     failed = ci_evals(*arguments, cwd=folder, env={"ONLY_CLAIMS": "1"})
-
     assert passed.returncode == 0, passed.stdout + passed.stderr
     assert failed.returncode == 1
     (trial,) = read_results(folder)["suites"][0]["tests"][0]["trials"]
@@ -64,7 +61,6 @@ def test_demo_agent_of_worlds_page_that_only_claims_fails(folder):
 
 def test_worlds_page_lists_every_step_field():
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))
-
     assert [*rows] == [*KINDS] == [name for name in Step.model_fields if name != "timeout"]
     for kind, model in (("http", HttpCall), ("sql", SqlQuery), ("file", FileRead)):
         names = {info.alias or name for name, info in model.model_fields.items()}

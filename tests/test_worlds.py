@@ -86,12 +86,16 @@ def trials(results):
     return [trial for suite in results.suites for test in suite.tests for trial in test.trials]
 
 
-async def test_state_check_decides_by_state_not_by_words():
-    plan = make_plan({"name": "t", **TEST}, **WORLD)
+async def test_state_check_decides_by_state_not_by_words_and_is_probed_before_too():
+    """Only the probes that a `state` check names run before the conversation: others would cost time."""
+    probes = WORLD["probes"] | {"other": WORLD["probes"]["order"]}
+    plan = make_plan({"name": "t", **TEST}, **WORLD | {"probes": probes})
     (does,) = trials(await played(plan, agent_that(refunds)))
     (claims,) = trials(await played(plan, agent_that()))
-
     assert does.findings[0].outcome == "passed"
+    before = {name: probe.value for name, probe in does.probes_before.items()}
+    assert before == {"order": [{"status": "paid"}]}
+    assert does.probes.keys() == {"order", "other"}
     assert does.probes["order"].value == [{"status": "refunded"}]
     assert claims.findings[0].outcome == "failed"
     assert claims.findings[0].reason == (
@@ -100,47 +104,28 @@ async def test_state_check_decides_by_state_not_by_words():
     assert change("SELECT * FROM orders") == []
 
 
-async def test_probe_of_state_check_runs_before_conversation_too():
-    """Other probes would cost time."""
-    probes = WORLD["probes"] | {"other": WORLD["probes"]["order"]}
-    plan = make_plan({"name": "t", **TEST}, **WORLD | {"probes": probes})
-    (trial,) = trials(await played(plan, agent_that(refunds)))
-    assert {name: probe.value for name, probe in trial.probes_before.items()} == {
-        "order": [{"status": "paid"}]
-    }
-    assert trial.probes.keys() == {"order", "other"}
-
-
 async def test_agent_gets_no_setup_probes_or_teardown():
     """Addresses of databases may hold passwords."""
     agent = agent_that()
     await played(make_plan({"name": "t", **TEST, **WORLD}, **WORLD), agent)
-
     (session,) = agent.sessions
     assert (session.test.setup, session.test.probes, session.test.teardown) == ((), {}, ())
 
 
-async def test_failed_setup_errors_trial_without_asking_agent():
+async def test_failed_setup_errors_trial_without_asking_agent_and_retry_runs_it_again():
     agent = agent_that()
-    world = WORLD | {"setup": [*WORLD["setup"], sql("INSERT INTO gone VALUES (1)")]}
-    results = await played(make_plan({"name": "t", **TEST}, **world), agent, retries=1)
+    broken = WORLD | {"setup": [*WORLD["setup"], sql("INSERT INTO gone VALUES (1)")]}
+    results = await played(make_plan({"name": "t", **TEST}, **broken), agent, retries=1)
     (trial,) = trials(results)
-
     assert (trial.status, trial.cause) == ("failed", "setup_failed")
     assert trial.error == "setup[2]: the sql step was refused by shop.db: no such table: gone"
     assert [attempt.cause for attempt in trial.attempts] == ["setup_failed", "setup_failed"]
     assert trial.findings[0].outcome == "undecided"
-    assert not agent.sessions
-    assert results.counts.errors == 1
-    assert not results.gate.passed
+    assert (agent.sessions, results.counts.errors, results.gate.passed) == ([], 1, False)
     assert change("SELECT * FROM orders") == []
-
-
-async def test_retry_runs_setup_again():
     once = {"command": ["sh", "-c", "test -e seen || { touch seen; exit 1; }"]}
-    world = WORLD | {"setup": [*WORLD["setup"], once]}
-    (trial,) = trials(await played(make_plan({"name": "t", **TEST}, **world), agent_that(refunds), retries=1))
-
+    flaky = WORLD | {"setup": [*WORLD["setup"], once]}
+    (trial,) = trials(await played(make_plan({"name": "t", **TEST}, **flaky), agent_that(refunds), retries=1))
     assert [attempt.cause for attempt in trial.attempts] == ["setup_failed", None]
     assert (trial.status, trial.cause, trial.findings[0].outcome) == ("completed", None, "passed")
 
@@ -150,7 +135,6 @@ async def test_failed_probe_leaves_its_checks_undecided():
     probes = {"order": sql("SELECT status FROM gone")}
     plan = make_plan({"name": "t", **TEST, "evaluations": [REFUNDED, result], "probes": probes})
     (trial,) = trials(await played(plan, agent_that()))
-
     assert [finding.outcome for finding in trial.findings] == ["undecided", "passed"]
     assert trial.findings[0].reason == (
         "the probe order failed: the sql step was refused by shop.db: no such table: gone"
@@ -163,7 +147,6 @@ async def test_teardown_runs_after_failure_and_its_own_failure_is_a_warning():
     results = await played(
         make_plan({"name": "t", **TEST}, **world), agent_that(lambda _: AgentError("gone"))
     )
-
     assert trials(results)[0].status == "failed"
     assert change("SELECT * FROM orders") == []
     assert any("the teardown of a conversation failed once" in warning for warning in results.run.warnings)
@@ -182,7 +165,6 @@ async def test_interrupted_run_runs_teardown():
     assert change("SELECT id FROM orders") == [("A1",)]
     stop.interrupt()
     (trial,) = trials(await run)
-
     assert trial.status == "interrupted"
     assert trial.probes == {}
     assert change("SELECT * FROM orders") == []
@@ -208,7 +190,6 @@ async def test_teardown_knows_session_of_interrupted_conversation():
     result = {"criterion": "c", "strict": "contains", "text": "x"}
     plan = make_plan({"name": "t", **TEST, "evaluations": [result]}, teardown=teardown)
     results = await played(plan, Interrupted(), stop=stop)
-
     assert change("SELECT * FROM orders") == [("session-7", "A1")]
     assert not any("teardown" in warning for warning in results.run.warnings)
 
@@ -219,7 +200,6 @@ async def test_hanging_teardown_of_interrupted_run_is_killed(monkeypatch):
     world = {
         "teardown": [{"command": [sys.executable, "-c", "open('begun', 'w'); import time; time.sleep(600)"]}]
     }
-
     run = asyncio.create_task(
         played(
             make_plan({"name": "t", **TEST, "evaluations": [{"criterion": "c"}]}, **world),
@@ -231,7 +211,6 @@ async def test_hanging_teardown_of_interrupted_run_is_killed(monkeypatch):
         await asyncio.sleep(0.02)
     stop.interrupt()
     results = await asyncio.wait_for(run, 30)
-
     assert "teardown[0]: was cut off" in "".join(results.run.warnings)
 
 
@@ -270,7 +249,6 @@ async def test_trials_with_one_lock_run_one_at_a_time_and_block_no_others():
         *(locked(f"free {n}") for n in range(9)),
     ]
     results = await played(make_plan(*tests), agent, parallel=4)
-
     assert {trial.status for trial in trials(results)} == {"completed"}
     assert len(trials(results)) == 14
     assert agent.together.isdisjoint({("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")})
@@ -290,7 +268,6 @@ async def test_stopped_run_releases_locks_and_resumes_with_them(parallel, tmp_pa
         journal = Journal(tmp_path, resume=True)
         second = await played(make_plan(*tests), agent, parallel=parallel, journal=journal)
     journal.close()
-
     assert len(trials(first)) < 20
     assert len(trials(second)) == 20
     assert agent.together.isdisjoint({("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"), ("c", "c")})
@@ -342,7 +319,6 @@ def test_probes_are_in_results_and_replay_without_secrets(suite, tmp_path):
         "run", "s.json", "--provider=offline", "--replay=rec", "--output-dir=again", cwd=tmp_path
     )
     first, second = (results_of(tmp_path / folder) for folder in ("out", "again"))
-
     for results in (first, second):
         (trial,) = results["suites"][0]["tests"][0]["trials"]
         assert trial["probes"]["order"] == {"value": [{"status": "refunded"}], "error": None}
@@ -364,7 +340,6 @@ def test_agent_that_only_claims_refund_fails_state_check(suite, tmp_path):
     ran = ci_evals(
         "run", "s.json", "--provider=offline", "--output-dir=out", cwd=tmp_path, env={"CLAIMS": "1"}
     )
-
     assert ran.returncode == 3  # the other check is undecided
     (trial,) = results_of(tmp_path / "out")["suites"][0]["tests"][0]["trials"]
     assert trial["findings"][0]["outcome"] == "failed"
@@ -382,7 +357,6 @@ def test_signal_ends_run_after_teardown(suite, tmp_path, number):
     assert change("SELECT id FROM orders") == [("A1",)]
     process.send_signal(number)
     process.communicate(timeout=300)
-
     assert process.returncode == 130
     assert change("SELECT * FROM orders") == []
 
@@ -402,7 +376,6 @@ async def test_judge_sees_probed_state_without_secrets():
     job = Job(make_plan(test, **WORLD | {"probes": probes}), Policy(), Options(), Redactor(values=[key]))
     (trial,) = trials(await evaluate(job, Participants(agent_that(refunds), user, judge)))
     (prompt,) = judge.prompts
-
     assert trial.findings[0].outcome == "passed"
     assert trial.probes["key"].value == "***"
     seen = prompt.text[prompt.text.index("state_of_the_systems_after_the_conversation") :]
