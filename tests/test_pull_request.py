@@ -89,6 +89,7 @@ def test_pull_request_gets_comment_that_next_push_updates(with_baseline):
     results = json.loads(step.results_file.read_text())
     assert (results["run"]["git"]["headCommit"], results["run"]["git"]["pullRequest"]) == (HEAD, 7)
     assert "the base commit" in results["run"]["baselineNote"]
+    assert_token_is_nowhere(step, api)
     with demo_agent() as inputs:
         step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs | {"max-drop": "5"})
     assert step.done.returncode == 0, step.done.stderr
@@ -257,13 +258,20 @@ def test_baseline_file_blames_pull_request_only_if_it_is_of_its_base(tmp_path, c
 
 
 def test_fork_that_needs_no_secret_is_tested_and_posts_nothing(with_baseline):
+    """Its token may only read: neither run nor `comment` try, and the second stage posts the scores."""
     actions, api = with_baseline, with_baseline.api
     api.add_pull(8, FORKED, repository=FORK)
     with demo_agent() as inputs:
-        step = actions.of_pull_request(
-            8, FORKED, FORKED, repository=FORK, inputs=inputs | {"agent-key": "none"}
-        )
+        step = actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=inputs | NO_KEY)
     assert (step.done.returncode, step.outputs["result"]) == (0, "passed"), step.done.stderr
+    payload, bring = pull_request_payload(8, FORKED, repository=FORK), {"results": step.results_file}
+    run = api.add_run(FORKED)
+    comment = actions.step(
+        "pull_request", payload, "comment", "results", sha=FORKED, run=run, bring=bring
+    ).done
+    assert comment.returncode == 0
+    assert "::warning" not in comment.stdout + comment.stderr
+    assert "Post it from a second workflow" in comment.stderr
     assert not api.requests_to("POST|PATCH")
 
 
@@ -307,20 +315,22 @@ def test_merge_without_results_writes_every_output(actions):
 
 
 def test_missing_secrets_fail_own_pull_request_and_fork_on_request(with_baseline):
+    """Dependabot's is skipped as a fork's, although its branch is one of the repository's own."""
     with demo_agent() as inputs:
         empty = inputs | {"agent-key": ""}
-        forked = with_baseline.of_pull_request(
-            8, FORKED, FORKED, repository=FORK, inputs=empty | {"on-missing-secrets": "fail"}
-        )
+        strict = empty | {"on-missing-secrets": "fail"}
+        forked = with_baseline.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=strict)
         own = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=empty)
+        bot = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=empty, GITHUB_ACTOR="dependabot[bot]")
     for step in (forked, own):
-        assert step.done.returncode == 2
-        assert step.outputs["result"] == "invalid"
+        assert (step.done.returncode, step.outputs["result"]) == (2, "invalid")
         assert "apiKey: is empty" in step.done.stderr
         assert "write" not in step.done.stderr
     assert "has no secrets" in forked.done.stderr
     assert "Never put a key into a file" in forked.done.stderr
     assert "has no secrets" not in own.done.stderr
+    assert (bot.done.returncode, bot.outputs["result"]) == (0, "skipped"), bot.done.stderr
+    assert "Dependabot" in bot.step.summary
 
 
 def test_no_page_or_message_puts_key_on_command_line():
@@ -333,15 +343,6 @@ def test_no_page_or_message_puts_key_on_command_line():
                 r"--(llm|agent|github)-(key|token)[= ][\"'$\w]*\$|(set|give) --(llm|agent)-key",
                 file.read_text(),
             ), file
-
-
-def test_dependabot_pull_request_without_secrets_is_skipped(with_baseline):
-    with demo_agent() as inputs:
-        step = with_baseline.of_pull_request(
-            7, HEAD, MERGE, inputs=inputs | {"agent-key": ""}, GITHUB_ACTOR="dependabot[bot]"
-        )
-    assert (step.done.returncode, step.outputs["result"]) == (0, "skipped"), step.done.stderr
-    assert "Dependabot" in step.step.summary
 
 
 def test_forbidden_comment_and_check_run_are_warnings_that_name_permissions(with_baseline):
@@ -376,25 +377,6 @@ def test_invalid_run_replaces_older_verdict_in_comment(with_baseline):
     assert NEXT[:7] in comment["body"]
 
 
-def test_comment_command_posts_nothing_from_fork_pull_request(with_baseline):
-    actions, api = with_baseline, with_baseline.api
-    with demo_agent() as inputs:
-        step = actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=inputs | NO_KEY)
-    result = actions.step(
-        "pull_request",
-        pull_request_payload(8, FORKED, repository=FORK),
-        "comment",
-        "results",
-        sha=FORKED,
-        run=api.add_run(FORKED),
-        bring={"results": step.results_file},
-    )
-    assert result.done.returncode == 0
-    assert "::warning" not in result.done.stdout + result.done.stderr
-    assert "Post it from a second workflow" in result.done.stderr
-    assert not api.requests_to("comments")
-
-
 def test_unreadable_baseline_is_reported_and_run_passes(actions):
     actions.api.permissions.discard("actions: read")
     with demo_agent() as inputs:
@@ -405,17 +387,11 @@ def test_unreadable_baseline_is_reported_and_run_passes(actions):
     assert "actions: read" in comment["body"].replace("\\", "")
 
 
-def test_no_file_or_stream_contains_token_or_signed_address(with_baseline):
-    with demo_agent() as inputs:
-        step = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+def assert_token_is_nowhere(step, api):
+    """Nor is the address that a download is signed with."""
     texts = [path.read_text(errors="replace") for path in step.step.folder.rglob("*") if path.is_file()]
-    masks = f"::add-mask::{TOKEN}"
-    message = [
-        step.done.stdout.replace(masks, ""),
-        step.done.stderr,
-        with_baseline.api.comments[7][0]["body"],
-    ]
-    for text in [*texts, *message]:
+    texts += [step.done.stdout.replace(f"::add-mask::{TOKEN}", ""), step.done.stderr]
+    for text in [*texts, api.comments[7][0]["body"]]:
         assert TOKEN not in text
         assert "signed-secret" not in text
 

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import commands
 import endpoints
 import pytest
-from endpoints import EndpointRequest
+from each_row import each_row
+
+from ci_evals import create_adapter, load_suite, run_suite_sync
 
 pytestmark = pytest.mark.slow
 
@@ -93,62 +94,48 @@ class Run:
     """A run of a suite, and its results."""
 
     def __init__(self, folder: Path, answer: Answer, reply: dict[str, str], *texts: str, **more: Any) -> None:
-        options = more.pop("options", ())
-
-        def answered(asked: EndpointRequest) -> Any:
-            return answer(asked.body["text"])
-
-        with endpoints.serving(answered) as stub:
+        parallel = more.pop("parallel", 4)
+        with endpoints.serving(lambda asked: answer(asked.body["text"])) as stub:
             (folder / "suite.json").write_text(json.dumps(suite(stub.url, reply, *texts, **more)))
-            self.done = commands.ci_evals(
-                "run", "suite.json", "--provider=offline", "--output-dir=out", *options,
-                cwd=folder, env={"CI_EVALS_AGENT_KEY": stub.key},
-            )  # fmt: skip
-        found = folder / "out/_results.json"
-        self.results = json.loads(found.read_text())
+            loaded = load_suite(folder / "suite.json")
+            adapter = create_adapter(provider="offline", agent_key=stub.key)
+            self.results = run_suite_sync(adapter, loaded, parallel=parallel)
 
     def outcomes(self, text: str) -> list[str]:
         """Return the outcomes of a test's criteria."""
-        (test,) = (test for test in self.results["suites"][0]["tests"] if test["name"] == text)
-        return [finding["outcome"] for finding in test["trials"][0]["findings"]]
+        (test,) = (test for test in self.results.tests if test.name == text)
+        return [finding.outcome.value for finding in test.trials[0].findings]
 
 
-@pytest.mark.parametrize(("answer", "reply", "known"), CASES.values(), ids=CASES)
+@each_row(("answer", "reply", "known"), CASES.values(), ids=CASES)
 def test_path_without_match_in_whole_run_leaves_checks_undecided(
     answer: Answer, reply: dict[str, str], known: str, tmp_path: Path
 ) -> None:
     run = Run(tmp_path, answer, reply, "hello", "refund me", "bye")
+    outcomes = [run.outcomes(text) for text in ("hello", "refund me", "bye")]
     if known == "decided":
-        assert [run.outcomes(text) for text in ("hello", "refund me", "bye")] == [
-            ["passed"] * 3, ["failed"] * 3, ["passed"] * 3,
-        ]  # fmt: skip
+        assert outcomes == [["passed"] * 3, ["failed"] * 3, ["passed"] * 3]
         return
-    assert {outcome for text in ("hello", "refund me", "bye") for outcome in run.outcomes(text)} == {
-        "undecided"
-    }
-    assert run.done.returncode == 3
+    assert outcomes == [["undecided"] * 3] * 3
+    assert run.results.gate.exit_code == 3
     key, path = [*reply.items()][-1]
-    (warning,) = run.results["run"]["warnings"]
+    (warning,) = run.results.run.warnings
     assert f"{path} (adapterOptions.reply.{key}) found nothing in any turn of the run" in warning
-    assert path in run.done.stdout + run.done.stderr
 
 
-@pytest.mark.parametrize("options", [["--parallel=1"], ["--parallel=3"]])
-@pytest.mark.parametrize(
-    "texts", [("hello", "refund me", "bye"), ("refund me", "hello"), ("bye", "refund me")]
-)
+@each_row("parallel", [1, 3])
+@each_row("texts", [("hello", "refund me", "bye"), ("refund me", "hello"), ("bye", "refund me")])
 def test_path_match_in_any_trial_decides_all_trials(
-    texts: tuple[str, ...], options: list[str], tmp_path: Path
+    texts: tuple[str, ...], parallel: int, tmp_path: Path
 ) -> None:
     reply = {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool']"}
-    run = Run(tmp_path, bare, reply, *texts, options=options)
-    assert {text: run.outcomes(text)[0] for text in texts} == {
-        text: "failed" if "refund" in text else "passed" for text in texts
-    }
-    assert run.results["run"]["warnings"] == []
+    run = Run(tmp_path, bare, reply, *texts, parallel=parallel)
+    for text in texts:
+        assert run.outcomes(text)[0] == ("failed" if "refund" in text else "passed")
+    assert run.results.run.warnings == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "path", "check", "outcome"),
     [
         ("error", "$[?@.type == 'error'].message", "not_escalated_due_to_error", "undecided"),

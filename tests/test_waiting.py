@@ -7,7 +7,7 @@ import time
 import fakes
 import pytest
 import world
-from commands import ci_evals, read_results, write_suite
+from commands import ci_evals, read_results, start, write_suite
 from plans import make_plan
 
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
@@ -21,15 +21,9 @@ from ci_evals.runner import Options, Participants
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.waits import Reminder, report_waits
 
-STRICT = [{"criterion": "No forwarding", "strict": "not_escalated"}]
+STRICT = {"evaluations": [{"criterion": "No forwarding", "strict": "not_escalated"}]}
 TESTS = [
-    {
-        "name": f"T{number}",
-        "guidelines": "g",
-        "turns": [{"user": "Hello"}],
-        "maxTurns": 1,
-        "evaluations": STRICT,
-    }
+    {"name": f"T{number}", "guidelines": "g", "turns": [{"user": "Hello"}], "maxTurns": 1} | STRICT
     for number in range(20)
 ]
 
@@ -173,31 +167,24 @@ def test_agent_timeout_bounds_each_reply_unless_turn_has_its_own(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("options", "lines"), [((), 1), (("--quiet",), 0)])
-def test_long_wait_is_printed_unless_quiet(tmp_path, options, lines):
+def test_long_wait_for_agent_is_printed_once_unless_quiet(tmp_path):
+    """After ten seconds, also for an agent in Python, by the name of its adapter."""
+    code = "    time.sleep(11.5)\n    return {'text': 'Hi', 'rules': []}"
+    (tmp_path / "slow.py").write_text(f"import time\ndef reply(message):\n{code}")
+    test = TESTS[0] | {"evaluations": [{"criterion": "Says hi", "strict": "contains", "text": "Hi"}]}
+    fields = {"adapter": "python:slow:reply", "agentId": None, "apiKey": None, "baseUrl": None}
+    write_suite(tmp_path, test, name="python.json", **fields)
+    write_suite(tmp_path, TESTS[0])
     with world.agent(lambda _: time.sleep(11.5) or world.message("Hi", workflows=[])) as agent:
-        write_suite(tmp_path, TESTS[0])
         env = {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
-        ran = ci_evals("run", "suite.json", "--provider=offline", *options, cwd=tmp_path, env=env)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    texts = [line for line in ran.stderr.splitlines() if "no answer yet" in line]
-    assert len(texts) == lines
-    assert all(line.startswith(f"waiting for the agent at {agent.url[7:]}") for line in texts)
-
-
-@pytest.mark.slow
-def test_long_wait_for_python_agent_is_printed(tmp_path):
-    lines = (
-        "import time",
-        "def reply(message):",
-        "    time.sleep(11.5)",
-        "    return {'text': 'Hi', 'rules': []}",
-    )
-    (tmp_path / "slow.py").write_text("\n".join(lines))
-    check = {"criterion": "Says hi", "strict": "contains", "text": "Hi"}
-    test = TESTS[0] | {"evaluations": [check]}
-    write_suite(tmp_path, test, adapter="python:slow:reply", agentId=None, apiKey=None, baseUrl=None)
-    ran = ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    (line,) = [line for line in ran.stderr.splitlines() if "no answer yet" in line]
-    assert line.startswith("waiting for the agent python:slow:reply for 1")
+        arguments = (["suite.json"], ["suite.json", "--quiet"], ["python.json"])
+        runs = [
+            start("run", *args, "--provider=offline", f"--output-dir={number}", cwd=tmp_path, env=env)
+            for number, args in enumerate(arguments)
+        ]
+        printed = [run.communicate(timeout=300)[1] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0, 0], printed
+    waits = [[line for line in text.splitlines() if "no answer yet" in line] for text in printed]
+    assert [len(lines) for lines in waits] == [1, 0, 1], printed
+    assert waits[0][0].startswith(f"waiting for the agent at {agent.url[7:]}")
+    assert waits[2][0].startswith("waiting for the agent python:slow:reply for 1")
