@@ -37,7 +37,7 @@ class Stateful(fakes.ScriptedAgent):
         return self.state
 
 
-async def played(agent, **fields):
+async def play_trial(agent, **fields):
     job = Job(make_plan(TEST | fields), Policy(), Options(), Redactor())
     results = await evaluate(job, Participants(agent))
     (trial,) = results.suites[0].tests[0].trials
@@ -46,7 +46,7 @@ async def played(agent, **fields):
 
 @pytest.mark.parametrize(("state", "outcome"), [({"refunded": 42}, "passed"), ({"refunded": 7}, "failed")])
 async def test_state_check_reads_agent_state_before_session_closes(state, outcome):
-    trial = await played(Stateful(state))
+    trial = await play_trial(Stateful(state))
     assert trial.findings[0].outcome == outcome
     assert trial.probes["agent_state"].value == state
 
@@ -60,7 +60,7 @@ async def test_state_check_reads_agent_state_before_session_closes(state, outcom
     ],
 )
 async def test_state_check_without_agent_state_is_undecided(agent, why):
-    trial = await played(agent)
+    trial = await play_trial(agent)
     assert (trial.status, trial.findings[0].outcome) == ("completed", "undecided")
     assert trial.findings[0].reason.startswith(f"the probe agent_state failed: {why}")
 
@@ -68,12 +68,12 @@ async def test_state_check_without_agent_state_is_undecided(agent, why):
 async def test_agent_state_is_not_read_without_state_check():
     """Reading one may take a request, and judges would read it."""
     agent = Stateful({})
-    trial = await played(agent, evaluations=[{"criterion": "c", "strict": "contains", "text": "Done"}])
+    trial = await play_trial(agent, evaluations=[{"criterion": "c", "strict": "contains", "text": "Done"}])
     assert (agent.reads, trial.probes) == (0, {})
 
 
 async def test_failed_conversation_leaves_state_check_undecided():
-    trial = await played(Stateful({"refunded": 42}, [AgentError("gone")]))
+    trial = await play_trial(Stateful({"refunded": 42}, [AgentError("gone")]))
     assert (trial.probes, trial.findings[0].outcome) == ({}, "undecided")
 
 
@@ -100,7 +100,7 @@ async def test_traced_agent_reports_state():
     receiver = Receiver("127.0.0.1", 0)
     await receiver.start()
     try:
-        trial = await played(TracedAgent(Stateful({"refunded": 42}), receiver, patience=0, quiet=0))
+        trial = await play_trial(TracedAgent(Stateful({"refunded": 42}), receiver, patience=0, quiet=0))
     finally:
         await receiver.end()
     assert trial.findings[0].outcome == "passed"

@@ -26,7 +26,7 @@ REFUND = ToolCall(name="refund", arguments={"order": "4711"}, status="ok")
 SAYS = "I have refunded order 4711."
 
 
-def a_suite(*evaluations: dict, lines: int = 1) -> dict:
+def suite_with(*evaluations: dict, lines: int = 1) -> dict:
     turns = [{"user": "Refund order 4711."}] * lines
     test = {"name": "Refund", "guidelines": "g", "turns": turns, "maxTurns": lines}
     return {"name": "S", "adapter": "demo", "tests": [{**test, "evaluations": [*evaluations]}]}
@@ -48,7 +48,7 @@ def judge() -> fakes.ScriptedLLM:
     return fakes.ScriptedLLM(answer)
 
 
-async def played(suite: dict, llm: fakes.ScriptedLLM, reply, **fields) -> Results:
+async def run_claims(suite: dict, llm: fakes.ScriptedLLM, reply, **fields) -> Results:
     """A run, as it stands in its file."""
     participants = Participants(fakes.ScriptedAgent([reply]), judge_llm=llm)
     made = await run_suite(participants, suite, retries=0, **{"judge_check": "off"} | fields)
@@ -57,7 +57,7 @@ async def played(suite: dict, llm: fakes.ScriptedLLM, reply, **fields) -> Result
 
 @pytest.mark.parametrize(("calls", "passed"), [((REFUND,), True), ((), False)])
 async def test_claim_of_refund_passes_only_with_refund_call(calls, passed):
-    results = await played(a_suite(CLAIMS, POLITE), judge(), fakes.reply(SAYS, tool_calls=calls))
+    results = await run_claims(suite_with(CLAIMS, POLITE), judge(), fakes.reply(SAYS, tool_calls=calls))
     claims, polite = results.suites[0].tests[0].trials[0].findings
     assert (claims.kind, claims.claims, polite.claims) == ("judged", "backed", None)
     assert results.gate.passed is passed
@@ -70,7 +70,7 @@ async def test_claim_of_refund_passes_only_with_refund_call(calls, passed):
 @pytest.mark.parametrize("calls", [(REFUND,), ()])
 async def test_rejudging_asks_same_questions_about_claims(calls):
     first, other = judge(), judge()
-    results = await played(a_suite(POLITE, CLAIMS), first, fakes.reply(SAYS, tool_calls=calls))
+    results = await run_claims(suite_with(POLITE, CLAIMS), first, fakes.reply(SAYS, tool_calls=calls))
     again = await rejudged(results, other)
     assert sorted(map(repr, other.prompts)) == sorted(map(repr, first.prompts))
     assert again.suites[0].tests[0].trials[0].findings == results.suites[0].tests[0].trials[0].findings
@@ -81,7 +81,7 @@ async def test_claims_before_expected_handover_are_decided(expected, cause):
     """Lines of the user were never sent; judged again, the claims count too."""
     hand_over = [{"criterion": "Hands over", "strict": "escalated"}] if expected else []
     handed = fakes.reply(SAYS, tool_calls=(REFUND,), workflows=("CONVERSATION_FORWARDING", "refund"))
-    results = await played(a_suite(*hand_over, CLAIMS, lines=2), judge(), handed)
+    results = await run_claims(suite_with(*hand_over, CLAIMS, lines=2), judge(), handed)
     for one in (results, await rejudged(results, judge())):
         assert one.suites[0].tests[0].trials[0].findings[-1].cause == cause
 
@@ -95,7 +95,7 @@ async def test_judge_check_asks_about_claims_only_if_suite_has_claims():
     reply = fakes.reply(SAYS, tool_calls=(REFUND,))
     asked = []
     for evaluations in ([POLITE], [POLITE, CLAIMS]):
-        results = await played(a_suite(*evaluations), judge(), reply, judge_check="always")
+        results = await run_claims(suite_with(*evaluations), judge(), reply, judge_check="always")
         asked.append(results.judge_checks[0].asked)
         assert not results.judge_checks[0].passed
     assert asked == [16, 28]
@@ -103,7 +103,7 @@ async def test_judge_check_asks_about_claims_only_if_suite_has_claims():
 
 def test_claims_criterion_is_not_linted_for_and_but_for_duplicates():
     """Its words are a name: they may hold an 'and'."""
-    text = json.dumps(a_suite(CLAIMS, {**CLAIMS, "criterion": "In other words"}))
+    text = json.dumps(suite_with(CLAIMS, {**CLAIMS, "criterion": "In other words"}))
     problems = [problem.message for problem in weaknesses(load(text, "s.json", Reading({})))]
     assert not any("two things" in message for message in problems)
     assert "asks the same as evaluations[0] of this test" in problems
@@ -120,5 +120,5 @@ def test_claims_criterion_is_not_linted_for_and_but_for_duplicates():
 )
 def test_invalid_claims_fields_are_rejected(fields, text):
     with pytest.raises(SuiteError) as caught:
-        load(json.dumps(a_suite({"criterion": "c", **fields})), "s.json", Reading({}))
+        load(json.dumps(suite_with({"criterion": "c", **fields})), "s.json", Reading({}))
     assert text in str(caught.value)

@@ -20,7 +20,7 @@ COMMANDS = ("/evals rerun failed", "/evals confirm", "/evals refresh baseline")
 SHA = "a" * 40
 
 
-class Played:
+class CommentedPullRequest:
     """A pull request with a comment on it."""
 
     def __init__(self, api, folder):
@@ -62,7 +62,7 @@ class Played:
 def played(tmp_path):
     with github_api.serving() as api:
         api.permissions |= {"actions: write"}
-        yield Played(api, tmp_path)
+        yield CommentedPullRequest(api, tmp_path)
 
 
 @pytest.mark.parametrize(

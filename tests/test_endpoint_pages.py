@@ -39,7 +39,7 @@ def write_files(page, folder, port):
 
 
 @contextmanager
-def started(page, folder):
+def serving_page_agent(page, folder):
     """The page's agent under way, at a port that is free; the command that plays against it."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
@@ -73,7 +73,7 @@ RUNS = PAGES | {"streams": (ROOT / "docs/http-streams.md").read_text()}
 
 @pytest.mark.parametrize("page", RUNS.values(), ids=RUNS)
 def test_page_commands_print_what_it_shows_and_worse_agent_fails(page, tmp_path):
-    with started(page, tmp_path) as command:
+    with serving_page_agent(page, tmp_path) as command:
         ran = ci_evals(*command, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr + ran.stdout
     printed = [without_times(line) for line in ran.stdout.splitlines()]
@@ -81,7 +81,7 @@ def test_page_commands_print_what_it_shows_and_worse_agent_fails(page, tmp_path)
     for line in shown.splitlines():
         assert without_times(line) in printed, ran.stdout
     worse = page.replace('"name": "refund_order"', '"name": "close_account"')
-    with started(worse, tmp_path) as command:
+    with serving_page_agent(worse, tmp_path) as command:
         assert ci_evals(*command, cwd=tmp_path).returncode == 1
 
 
@@ -204,10 +204,10 @@ def error_messages(name, folder):
         with endpoints.serving(lambda asked: {"name": "c1"}) as stub:
             suite = write_suite(folder, plain_test, **fields, baseUrl=stub.url)
             during += errors_of(folder, suite, endpoints.KEY)
-    return refused(folder, name, WRONG_SUITES[name]), during
+    return messages_of_rejected(folder, name, WRONG_SUITES[name]), during
 
 
-def refused(folder, name, suites):
+def messages_of_rejected(folder, name, suites):
     """What is said of each of these suites."""
     plain_suite = {"adapter": name, "agentId": None, "apiKey": None}
     files = [f"wrong{number}.json" for number in range(len(suites))]

@@ -52,7 +52,7 @@ PATIENCE = 8.0
 HEARS = {"criterion": "Hears", "strict": "contains", "text": "heard"}
 
 
-def planned(second: str, *evaluations: dict, seconds: float = SECONDS) -> Plan:
+def plan_of_turns(second: str, *evaluations: dict, seconds: float = SECONDS) -> Plan:
     """A test of two turns, the first of which is fixed."""
     test = {
         "name": "Greets",
@@ -71,24 +71,24 @@ REQUESTS = {Place.OPENING: 1, Place.MESSAGE: 2, Place.USER: 1, Place.JUDGE: 2}
 """Of a trial that meets no fault."""
 
 
-async def at_once(_seconds: float) -> None:
+async def no_sleep(_seconds: float) -> None:
     """Waits for nothing but its turn."""
     await asyncio.sleep(0)
 
 
-def agent_at(url: str, sleep=at_once, seconds: float = SECONDS) -> AuiAgent:
+def agent_at(url: str, sleep=no_sleep, seconds: float = SECONDS) -> AuiAgent:
     settings = AgentSettings("agent-1", faults.AGENT_KEY, url)
     return AuiAgent(settings, limiter=RateLimiter(sleep=sleep), open_timeout=seconds)
 
 
-def model_at(url: str, sleep=at_once, wire: str = "openai", seconds: float = SECONDS) -> SdkLLM:
+def model_at(url: str, sleep=no_sleep, wire: str = "openai", seconds: float = SECONDS) -> SdkLLM:
     if wire == "openai":
         return OpenAILLM("m", faults.LLM_KEY, f"{url}/v1", seconds, limiter=RateLimiter(sleep=sleep))
     return AnthropicLLM("m", faults.LLM_KEY, url, seconds, limiter=RateLimiter(sleep=sleep))
 
 
 @dataclass(frozen=True)
-class Seen:
+class FaultOutcome:
     """What became of a run of one trial."""
 
     trial: TrialResult
@@ -121,7 +121,7 @@ class Seen:
         return [found.reason for found in self.trial.findings if found.outcome is Outcome.UNDECIDED]
 
 
-async def seen(place: Place, fault: Fault, *, lasts: bool) -> Seen:
+async def run_with_fault(place: Place, fault: Fault, *, lasts: bool) -> FaultOutcome:
     """What a run of one trial comes to where a fault is met at the first request of a place, or at all."""
     draw = (faults.always if lasts else faults.once)(place, fault)
     draws = (draw, faults.none) if place in AGENT else (faults.none, draw)
@@ -154,24 +154,24 @@ async def seen(place: Place, fault: Fault, *, lasts: bool) -> Seen:
                     stack.push_async_callback(llm.aclose)
                 participants = replace(participants, user_llm=user, judge_llm=judge)
             (trial,) = await run(
-                planned(*TESTS[AGENT if place in AGENT else MODELS], seconds=seconds),
+                plan_of_turns(*TESTS[AGENT if place in AGENT else MODELS], seconds=seconds),
                 lambda _: participants,
                 Options(),
                 Redactor(),
                 stop=stop,
             )
         assert stop.bug is None
-        return Seen(trial, stop, place, server, agent)
+        return FaultOutcome(trial, stop, place, server, agent)
 
 
-async def measured() -> dict[tuple[Place, Fault, bool], Seen]:
+async def measure_all() -> dict[tuple[Place, Fault, bool], FaultOutcome]:
     """Every fault at every place where it can be, once and lasting."""
     at_a_time = asyncio.Semaphore(8)  # so that those that wait do so together
     found = {}
 
     async def measure(place: Place, fault: Fault, lasts: bool) -> None:
         async with at_a_time:
-            found[place, fault, lasts] = await seen(place, fault, lasts=lasts)
+            found[place, fault, lasts] = await run_with_fault(place, fault, lasts=lasts)
 
     async with asyncio.TaskGroup() as group:
         for place in Place:
@@ -195,7 +195,7 @@ def runs():
         for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
             patch.delenv(name)
         import_module(OpenAILLM.vendor.module)  # which takes seconds, and would hold up everything
-        yield asyncio.run(measured())
+        yield asyncio.run(measure_all())
 
 
 def rows(heading: str) -> dict[str, list[str]]:
@@ -254,7 +254,7 @@ def test_reliability_page_lists_every_malformed_response():
 
 
 @dataclass(frozen=True)
-class Around:
+class RunInTrouble:
     """A run of forty trials whose servers get into trouble in the middle of it."""
 
     folder: Path
@@ -269,7 +269,7 @@ class Around:
 
         journal = Journal(self.folder, resume=resume)
         job = Job(
-            plan=replace(planned(*TESTS[MODELS]), loops=40),
+            plan=replace(plan_of_turns(*TESTS[MODELS]), loops=40),
             policy=Policy(),
             options=Options(parallel=4),
             redactor=Redactor(),
@@ -291,10 +291,12 @@ class Around:
         return len(test.trials)
 
 
-async def around(folder: Path, trouble: Callable[[Around], None], *, revives: bool = False) -> int:
+async def run_troubled(
+    folder: Path, trouble: Callable[[RunInTrouble], None], *, revives: bool = False
+) -> int:
     """Lets trouble begin in mid-run, and the run go on when it is over; the exit code of the first part."""
     async with faults.serving() as agent, faults.serving() as models:
-        run = Around(folder, agent, models)
+        run = RunInTrouble(folder, agent, models)
         trouble(run)
         broken_off = await run.played(revives=revives)
         played = run.account(broken_off)
@@ -316,31 +318,31 @@ async def around(folder: Path, trouble: Callable[[Around], None], *, revives: bo
 
 
 async def dies_for_good(folder: Path) -> int:
-    def trouble(run: Around) -> None:
+    def trouble(run: RunInTrouble) -> None:
         run.agent.dies_at = (Place.MESSAGE, 41)
 
-    return await around(folder, trouble)
+    return await run_troubled(folder, trouble)
 
 
 async def dies_and_comes_back(folder: Path) -> int:
-    def trouble(run: Around) -> None:
+    def trouble(run: RunInTrouble) -> None:
         run.agent.dies_at = (Place.MESSAGE, 41)
 
-    return await around(folder, trouble, revives=True)
+    return await run_troubled(folder, trouble, revives=True)
 
 
 async def key_is_refused(folder: Path) -> int:
-    def trouble(run: Around) -> None:
+    def trouble(run: RunInTrouble) -> None:
         run.agent.draw = faults.always(Place.OPENING, Fault.REFUSED, since=21)
 
-    return await around(folder, trouble)
+    return await run_troubled(folder, trouble)
 
 
 async def quota_is_used_up(folder: Path) -> int:
-    def trouble(run: Around) -> None:
+    def trouble(run: RunInTrouble) -> None:
         run.models.draw = faults.always(Place.JUDGE, Fault.QUOTA, since=42)
 
-    return await around(folder, trouble)
+    return await run_troubled(folder, trouble)
 
 
 async def disk_is_full(folder: Path) -> int:
@@ -430,7 +432,7 @@ async def test_every_trial_is_accounted_for_if_a_tenth_of_requests_fail(trials, 
             await agent.rise()
 
         agent.dies_at = (Place.MESSAGE, trials)  # in the middle of it
-        plan = replace(planned("auto", *JUDGED, seconds=PATIENCE), loops=trials)
+        plan = replace(plan_of_turns("auto", *JUDGED, seconds=PATIENCE), loops=trials)
         llm = model_at(models.url, sleep, wire, PATIENCE)
         participants = Participants(agent_at(agent.url, sleep, PATIENCE), llm, llm)
         job = Job(plan=plan, policy=Policy(), options=Options(parallel=50), redactor=Redactor())

@@ -26,7 +26,7 @@ def test_orders(order):
 """
 
 
-def written_by_pytest(workspace: Path, file: Path, days: int) -> None:
+def write_junit_of_pytest(workspace: Path, file: Path, days: int) -> None:
     (workspace / "test_shop.py").write_text(TESTS.format(days=days))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
     subprocess.run(
@@ -63,7 +63,7 @@ class Gated(Actions):
         self.written = written
 
     def days(self, number: int) -> None:
-        self.written = lambda workspace: written_by_pytest(workspace, workspace / self.file, number)
+        self.written = lambda workspace: write_junit_of_pytest(workspace, workspace / self.file, number)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def jobs(tmp_path):
         yield jobs
 
 
-def of_main_and_pull_request(jobs, inputs, before, after):
+def run_main_then_pull_request(jobs, inputs, before, after):
     """Main leaves the artifact that a pull request finds by the comment's key."""
     before()
     run = jobs.api.add_run(BASE)
@@ -92,7 +92,7 @@ def of_main_and_pull_request(jobs, inputs, before, after):
 
 def test_comment_names_pytest_test_that_broke_since_main(jobs):
     inputs = jobs.of_tool("pytest")
-    head, comment = of_main_and_pull_request(jobs, inputs, lambda: jobs.days(30), lambda: jobs.days(14))
+    head, comment = run_main_then_pull_request(jobs, inputs, lambda: jobs.days(30), lambda: jobs.days(14))
     assert head.outputs["delta"] == "-12.5"
     assert "**❌ test\\_shop › test\\_refund\\_window** (100 → 0)" in comment
     assert "assert 30 == 14" in comment
@@ -120,5 +120,5 @@ def test_comment_names_pytest_test_that_broke_since_main(jobs):
 )
 def test_comment_names_test_of_other_tool_that_broke(jobs, tool, base, worse, more, broken):
     inputs = jobs.of_tool(tool) | more
-    _, comment = of_main_and_pull_request(jobs, inputs, lambda: jobs.keeps(base), lambda: jobs.keeps(worse))
+    _, comment = run_main_then_pull_request(jobs, inputs, lambda: jobs.keeps(base), lambda: jobs.keeps(worse))
     assert f"**❌ {broken}** (100 → " in comment

@@ -35,7 +35,7 @@ PRICES = PriceTable.model_validate({"models": {"scripted": {"input": 1_000_000, 
 """A dollar for each token."""
 
 
-def some(count: int, loops: int = 1, **fields) -> Plan:
+def plan_of(count: int, loops: int = 1, **fields) -> Plan:
     one = {"turns": [{"user": "x"}], "maxTurns": 1, "evaluations": STRICT} | fields
     return make_plan(*({"name": f"t{index}"} | one for index in range(count)), loops=loops)
 
@@ -48,12 +48,12 @@ def says(text: str = "yes"):
     return fakes.ScriptedAgent((text,))
 
 
-def by_name(heard: dict[str, object]):
+def agent_by_test(heard: dict[str, object]):
     """An agent that answers by the test's name: a text, or an error; else yes."""
     return fakes.ScriptedAgent(lambda test, _: heard.get(test.name, "yes"))
 
 
-def played(results: Results) -> list[str | None]:
+def trial_statuses(results: Results) -> list[str | None]:
     """How each planned trial ended, in the plan's order; None for those that were not run."""
     return [
         status
@@ -63,7 +63,7 @@ def played(results: Results) -> list[str | None]:
     ]
 
 
-async def halted(folder, plan, after: int, agent=None, **fields) -> Results:
+async def run_killed_after(folder, plan, after: int, agent=None, **fields) -> Results:
     """A whole run; in the folder lies what it would have left if killed once so many trials had finished."""
     (folder / "whole").mkdir()
     journal, count = Journal(folder / "whole"), Counter()
@@ -99,10 +99,10 @@ def alike(results: Results) -> dict:
 @pytest.mark.parametrize("after", [1, 4, 7])
 @pytest.mark.parametrize("parallel", [1, 3])
 async def test_killed_run_resumes_without_rerunning_finished_trials(tmp_path, after, parallel):
-    plan, answers = some(4, loops=2), {"t1": "no", "t3": AgentError("gone")}
+    plan, answers = plan_of(4, loops=2), {"t1": "no", "t3": AgentError("gone")}
     options = Options(parallel=parallel, retries=0)
-    whole = await halted(tmp_path, plan, after, by_name(answers), options=options)
-    journal, agent, texts = Journal(tmp_path, resume=True), by_name(answers), []
+    whole = await run_killed_after(tmp_path, plan, after, agent_by_test(answers), options=options)
+    journal, agent, texts = Journal(tmp_path, resume=True), agent_by_test(answers), []
     finished = len(journal.past.done)
     assert finished >= after
     results = await evaluate(
@@ -115,7 +115,7 @@ async def test_killed_run_resumes_without_rerunning_finished_trials(tmp_path, af
 
 
 async def test_resuming_finished_run_plays_nothing(tmp_path):
-    plan, journal = some(3), Journal(tmp_path)
+    plan, journal = plan_of(3), Journal(tmp_path)
     first = await evaluate(job(plan, journal=journal), Participants(says()))
     journal.close()
     journal, agent = Journal(tmp_path, resume=True), says("no")
@@ -128,10 +128,10 @@ async def test_resuming_finished_run_plays_nothing(tmp_path):
 async def test_resumed_trials_are_compared_with_current_optimal_tools(tmp_path):
     """They ended before their test named optimal tools: these are no part of what makes tests the same."""
     journal = Journal(tmp_path)
-    first = await evaluate(job(some(1), journal=journal), Participants(says()))
+    first = await evaluate(job(plan_of(1), journal=journal), Participants(says()))
     journal.close()
     journal = Journal(tmp_path, resume=True)
-    second = await evaluate(job(some(1, optimalTools=["PAY"]), journal=journal), Participants(says()))
+    second = await evaluate(job(plan_of(1, optimalTools=["PAY"]), journal=journal), Participants(says()))
     journal.close()
     assert (first.process.missed, first.process.overhead) == (None, None)
     assert (second.process.missed, second.process.overhead) == (1, -1)
@@ -139,11 +139,11 @@ async def test_resumed_trials_are_compared_with_current_optimal_tools(tmp_path):
 
 
 async def test_second_round_resumes(tmp_path):
-    plan, answers = replace(some(4, loops=5), looks=(2, 5)), {"t0": "no"}
+    plan, answers = replace(plan_of(4, loops=5), looks=(2, 5)), {"t0": "no"}
     fields = {"policy": Policy(min_score=75)}
-    whole = await halted(tmp_path, plan, 13, by_name(answers), **fields)
+    whole = await run_killed_after(tmp_path, plan, 13, agent_by_test(answers), **fields)
     assert whole.run.rounds.played == 5
-    journal, agent = Journal(tmp_path, resume=True), by_name(answers)
+    journal, agent = Journal(tmp_path, resume=True), agent_by_test(answers)
     results = await evaluate(job(plan, journal=journal, **fields), Participants(agent))
     journal.close()
     assert alike(results) == alike(whole)
@@ -151,7 +151,7 @@ async def test_second_round_resumes(tmp_path):
 
 
 async def test_interrupted_trial_is_rerun_on_resume(tmp_path):
-    plan, stop, journal = some(2), Stop(), Journal(tmp_path)
+    plan, stop, journal = plan_of(2), Stop(), Journal(tmp_path)
 
     class Interrupting(fakes.ScriptedAgent):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
@@ -163,11 +163,11 @@ async def test_interrupted_trial_is_rerun_on_resume(tmp_path):
 
     results = await evaluate(job(plan, journal=journal), Participants(Interrupting()), stop=stop)
     journal.close()
-    assert played(results) == ["completed", "interrupted"]
+    assert trial_statuses(results) == ["completed", "interrupted"]
     journal = Journal(tmp_path, resume=True)
     results = await evaluate(job(plan, journal=journal), Participants(says()))
     journal.close()
-    assert played(results) == ["completed", "completed"]
+    assert trial_statuses(results) == ["completed", "completed"]
     assert results.gate.exit_code == 0
 
 
@@ -179,7 +179,7 @@ async def test_trials_are_journaled_before_they_are_reported(tmp_path):
         if isinstance(event, TrialFinished):
             messages.append(len((tmp_path / NAME).read_text().splitlines()) - 1)
 
-    one = job(some(3), journal=journal)
+    one = job(plan_of(3), journal=journal)
     await evaluate(one, Participants(says()), listen=listen)
     journal.close()
     assert messages == [1, 2, 3]
@@ -205,10 +205,10 @@ def test_time_limit_interrupts_trials_and_exits_3():
         if isinstance(event, TrialFinished):
             asyncio.get_running_loop().ahead += 100
 
-    limited = job(some(3), limits=Limits(max_duration=50))
+    limited = job(plan_of(3), limits=Limits(max_duration=50))
     with asyncio.Runner(loop_factory=AdvancingLoop) as runner:
         results = runner.run(evaluate(limited, Participants(Slow()), listen=listen))
-    assert played(results) == ["completed", "interrupted", None]
+    assert trial_statuses(results) == ["completed", "interrupted", None]
     assert (results.gate.exit_code, results.run.status) == (3, "stopped")
     assert results.run.stopped_because == "the time limit is reached (max-duration=50)"
     error = results.suites[0].tests[1].trials[0].error
@@ -216,41 +216,41 @@ def test_time_limit_interrupts_trials_and_exits_3():
 
 
 async def test_time_limit_that_is_not_reached_changes_nothing():
-    results = await evaluate(job(some(2), limits=Limits(max_duration=60)), Participants(says()))
-    assert (played(results), results.gate.exit_code) == (["completed"] * 2, 0)
+    results = await evaluate(job(plan_of(2), limits=Limits(max_duration=60)), Participants(says()))
+    assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 2, 0)
 
 
 async def test_fail_fast_finishes_trials_under_way_and_exits_1_or_3_if_trial_is_invalid():
     """Whoever asks for the first failure does not ask for a score."""
     fast = Limits(fail_fast=True)
-    one = job(some(6), limits=fast, options=Options(parallel=2))
-    results = await evaluate(one, Participants(by_name({"t1": "no"})))
-    assert (played(results)[:2], played(results)[-2:]) == (["completed"] * 2, [None, None])
+    one = job(plan_of(6), limits=fast, options=Options(parallel=2))
+    results = await evaluate(one, Participants(agent_by_test({"t1": "no"})))
+    assert (trial_statuses(results)[:2], trial_statuses(results)[-2:]) == (["completed"] * 2, [None, None])
     (check,) = [check for check in results.gate.checks if check.name == "fail-fast"]
     assert (check.passed, check.note) == (False, "a trial failed 'says yes' (fail-fast)")
     assert (results.gate.exit_code, results.gate.reasons) == (1, ())
-    one = job(some(10), limits=fast, policy=Policy(min_score=0))
-    results = await evaluate(one, Participants(by_name({"t9": "no"})))
-    assert (played(results), results.gate.exit_code) == (["completed"] * 10, 1)
-    one = job(some(3), limits=fast, options=Options(retries=0))
-    results = await evaluate(one, Participants(by_name({"t1": AgentError("gone")})))
-    assert (played(results), results.gate.exit_code) == (["completed", "failed", None], 3)
+    one = job(plan_of(10), limits=fast, policy=Policy(min_score=0))
+    results = await evaluate(one, Participants(agent_by_test({"t9": "no"})))
+    assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 10, 1)
+    one = job(plan_of(3), limits=fast, options=Options(retries=0))
+    results = await evaluate(one, Participants(agent_by_test({"t1": AgentError("gone")})))
+    assert (trial_statuses(results), results.gate.exit_code) == (["completed", "failed", None], 3)
     assert "a trial is invalid: gone (fail-fast)" in results.gate.reasons[0]
 
 
 async def test_fail_fast_resumes_after_invalid_trial(tmp_path):
     """The same command with `--resume` would else end at the same trial forever."""
     fields = {"limits": Limits(fail_fast=True), "options": Options(retries=0)}
-    for agent, ended in ((by_name({"t1": AgentError("gone")}), 3), (says(), 0)):
+    for agent, ended in ((agent_by_test({"t1": AgentError("gone")}), 3), (says(), 0)):
         journal = Journal(tmp_path, resume=True)
-        results = await evaluate(job(some(3), journal=journal, **fields), Participants(agent))
+        results = await evaluate(job(plan_of(3), journal=journal, **fields), Participants(agent))
         journal.close()
         assert results.gate.exit_code == ended
-    assert played(results) == ["completed"] * 3
+    assert trial_statuses(results) == ["completed"] * 3
 
 
 async def test_fail_fast_resumes_after_partly_judged_trial(tmp_path):
-    plan = some(3, evaluations=JUDGED)
+    plan = plan_of(3, evaluations=JUDGED)
     lost = fakes.ScriptedLLM([Completion(PASS), *[LLMError("down")] * 20])
     for judge, ended in ((lost, 3), (fakes.ScriptedLLM([PASS]), 0)):
         journal = Journal(tmp_path, resume=True)
@@ -258,7 +258,7 @@ async def test_fail_fast_resumes_after_partly_judged_trial(tmp_path):
         results = await evaluate(one, Participants(says(), judge_llm=judge))
         journal.close()
         assert results.gate.exit_code == ended
-    assert played(results) == ["completed"] * 3
+    assert trial_statuses(results) == ["completed"] * 3
 
 
 @pytest.mark.parametrize("seconds", [math.inf, math.nan])
@@ -270,21 +270,21 @@ def test_infinite_duration_is_rejected(seconds):
 
 async def test_fail_fast_stops_resumed_run_that_had_failed(tmp_path):
     fields = {"limits": Limits(fail_fast=True)}
-    await halted(tmp_path, some(4), 2, by_name({"t1": "no"}), **fields)
+    await run_killed_after(tmp_path, plan_of(4), 2, agent_by_test({"t1": "no"}), **fields)
     journal, agent = Journal(tmp_path, resume=True), says()
-    results = await evaluate(job(some(4), journal=journal, **fields), Participants(agent))
+    results = await evaluate(job(plan_of(4), journal=journal, **fields), Participants(agent))
     journal.close()
-    assert (played(results), results.gate.exit_code) == (["completed", "completed", None, None], 1)
+    assert (trial_statuses(results), results.gate.exit_code) == (["completed", "completed", None, None], 1)
 
 
 async def test_run_stops_if_agent_is_down_and_resumes_failed_trials_only(tmp_path):
-    plan, limits = some(30), Limits(failures_in_row=5)
+    plan, limits = plan_of(30), Limits(failures_in_row=5)
     answers = {f"t{index}": AgentError("refused") for index in range(3, 30)}
     journal = Journal(tmp_path)
     one = job(plan, limits=limits, journal=journal, options=Options(retries=0))
-    results = await evaluate(one, Participants(by_name(answers)))
+    results = await evaluate(one, Participants(agent_by_test(answers)))
     journal.close()
-    assert Counter(played(results)) == {"completed": 3, "failed": 6, None: 21}
+    assert Counter(trial_statuses(results)) == {"completed": 3, "failed": 6, None: 21}
     # The sixth had begun while the fifth was being graded.
     assert results.gate.exit_code == 3
     assert results.run.stopped_because == (
@@ -298,26 +298,26 @@ async def test_run_stops_if_agent_is_down_and_resumes_failed_trials_only(tmp_pat
 
 async def test_run_stops_if_judge_is_down():
     llm = fakes.ScriptedLLM([LLMError("down")] * 200)
-    plan = some(30, evaluations=[{"criterion": "c"}])
+    plan = plan_of(30, evaluations=[{"criterion": "c"}])
     results = await evaluate(job(plan, limits=Limits(failures_in_row=5)), Participants(says(), judge_llm=llm))
-    assert Counter(played(results))[None] >= 24
+    assert Counter(trial_statuses(results))[None] >= 24
     assert "the last one: " in results.run.stopped_because
     assert "down" in results.run.stopped_because
 
 
 async def test_failures_between_successes_do_not_stop_run():
     answers = {f"t{index}": AgentError("flaky") for index in range(0, 20, 2)}
-    one = job(some(20), limits=Limits(failures_in_row=2), options=Options(retries=0))
-    assert None not in played(await evaluate(one, Participants(by_name(answers))))
+    one = job(plan_of(20), limits=Limits(failures_in_row=2), options=Options(retries=0))
+    assert None not in trial_statuses(await evaluate(one, Participants(agent_by_test(answers))))
 
 
 async def test_simultaneous_failures_of_parallel_trials_count_once():
     answers = {f"t{index}": AgentError("blip") for index in range(8)}
     options = Options(parallel=8, retries=0)
-    one = job(some(30), limits=Limits(failures_in_row=2), options=options)
-    assert Counter(played(await evaluate(one, Participants(by_name(answers)))))[None] > 0
+    one = job(plan_of(30), limits=Limits(failures_in_row=2), options=options)
+    assert Counter(trial_statuses(await evaluate(one, Participants(agent_by_test(answers)))))[None] > 0
     answers.popitem()
-    assert None not in played(await evaluate(one, Participants(by_name(answers))))
+    assert None not in trial_statuses(await evaluate(one, Participants(agent_by_test(answers))))
 
 
 class Costly:
@@ -333,7 +333,7 @@ class Costly:
         return Completion(PASS, input_tokens=self._tokens, output_tokens=0)
 
 
-async def dear(plan: Plan, most: float, tokens: int = 1, **fields) -> Results:
+async def run_at_cost(plan: Plan, most: float, tokens: int = 1, **fields) -> Results:
     one = job(plan, policy=Policy(max_cost=most), prices=lambda: PRICES, **fields)
     return await evaluate(one, Participants(says(), judge_llm=Costly(tokens)))
 
@@ -344,8 +344,8 @@ JUDGED = [{"criterion": "c"}, {"criterion": "d"}]
 @pytest.mark.parametrize("parallel", [1, 4, 25])
 async def test_run_starts_no_trial_that_would_exceed_max_cost(parallel):
     """Before the first has finished only a few begin, however many may play at a time."""
-    results = await dear(some(30, evaluations=JUDGED), 21, options=Options(parallel=parallel))
-    assert Counter(played(results)) == {"completed": 10, None: 20}
+    results = await run_at_cost(plan_of(30, evaluations=JUDGED), 21, options=Options(parallel=parallel))
+    assert Counter(trial_statuses(results)) == {"completed": 10, None: 20}
     assert results.usage.cost_usd == 20
     assert results.gate.exit_code == 3
     assert (
@@ -356,14 +356,18 @@ async def test_run_starts_no_trial_that_would_exceed_max_cost(parallel):
 
 async def test_trial_that_exceeds_max_cost_is_finished_and_fails_gate():
     """Nothing else begins. If all was played, it is the gate's business alone; spent to the cent is fine."""
-    results = await dear(some(3, evaluations=JUDGED * 20), 5)
-    assert (played(results), results.usage.cost_usd) == (["completed", None, None], 40)
+    results = await run_at_cost(plan_of(3, evaluations=JUDGED * 20), 5)
+    assert (trial_statuses(results), results.usage.cost_usd) == (["completed", None, None], 40)
     assert results.run.stopped_because.startswith("$40.0000 of $5 spent; ")
     assert ("max-cost", False) in [(check.name, check.passed) for check in results.gate.checks]
-    results = await dear(some(1, evaluations=JUDGED * 20), 5)
-    assert (played(results), results.run.status, results.gate.exit_code) == (["completed"], "completed", 1)
-    results = await dear(some(10, evaluations=JUDGED), 20)
-    assert (played(results), results.gate.exit_code) == (["completed"] * 10, 0)
+    results = await run_at_cost(plan_of(1, evaluations=JUDGED * 20), 5)
+    assert (trial_statuses(results), results.run.status, results.gate.exit_code) == (
+        ["completed"],
+        "completed",
+        1,
+    )
+    results = await run_at_cost(plan_of(10, evaluations=JUDGED), 20)
+    assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 10, 0)
 
 
 async def test_trials_waiting_for_first_cost_are_stopped_by_bug():
@@ -371,13 +375,13 @@ async def test_trials_waiting_for_first_cost_are_stopped_by_bug():
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
             raise ZeroDivisionError
 
-    one = job(some(9), policy=Policy(max_cost=1), options=Options(parallel=9))
+    one = job(plan_of(9), policy=Policy(max_cost=1), options=Options(parallel=9))
     results = await evaluate(one, Participants(Broken()))
-    assert (played(results), results.gate.exit_code) == ([None] * 9, 70)
+    assert (trial_statuses(results), results.gate.exit_code) == ([None] * 9, 70)
 
 
 async def test_costs_before_interruption_count_after_resume(tmp_path):
-    plan = some(30, evaluations=JUDGED)
+    plan = plan_of(30, evaluations=JUDGED)
     fields = {"policy": Policy(max_cost=21), "prices": lambda: PRICES}
     journal, count = Journal(tmp_path), Counter()
     stop = Stop()
@@ -390,37 +394,37 @@ async def test_costs_before_interruption_count_after_resume(tmp_path):
     participants = Participants(says(), judge_llm=Costly(1))
     await evaluate(job(plan, journal=journal, **fields), participants, listen=listen, stop=stop)
     journal.close()
-    results = await dear(plan, 21, journal=Journal(tmp_path, resume=True))
-    assert Counter(played(results)) == {"completed": 10, None: 20}
+    results = await run_at_cost(plan, 21, journal=Journal(tmp_path, resume=True))
+    assert Counter(trial_statuses(results)) == {"completed": 10, None: 20}
 
 
 async def test_rejected_key_in_mid_run_stops_run_that_resumes(tmp_path):
-    plan, journal = some(4), Journal(tmp_path)
+    plan, journal = plan_of(4), Journal(tmp_path)
     one = job(plan, journal=journal)
-    results = await evaluate(one, Participants(by_name({"t1": AgentAccessError("refused the key")})))
+    results = await evaluate(one, Participants(agent_by_test({"t1": AgentAccessError("refused the key")})))
     journal.close()
-    assert (played(results), results.gate.exit_code) == (["completed", "failed", None, None], 3)
+    assert (trial_statuses(results), results.gate.exit_code) == (["completed", "failed", None, None], 3)
     journal = Journal(tmp_path, resume=True)
     results = await evaluate(job(plan, journal=journal), Participants(says()))
     journal.close()
-    assert (played(results), results.gate.exit_code) == (["completed"] * 4, 0)
+    assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 4, 0)
 
 
 async def test_replay_is_not_resumed_as_run(tmp_path):
     """Its answers are those of an earlier run, and nobody would see that any more."""
     journal = Journal(tmp_path)
     origin = Origin(how="replay", run="earlier", started_at=build.STARTED_AT)
-    await evaluate(job(some(1), journal=journal, facts=RunFacts(origin=origin)), Participants(says()))
+    await evaluate(job(plan_of(1), journal=journal, facts=RunFacts(origin=origin)), Participants(says()))
     journal.close()
     with pytest.raises(UsageError, match=r"where its answers are from \(`replay=`\)"):
-        await evaluate(job(some(1), journal=Journal(tmp_path, resume=True)), Participants(says()))
+        await evaluate(job(plan_of(1), journal=Journal(tmp_path, resume=True)), Participants(says()))
 
 
 async def test_resume_rejects_other_suites_and_other_number_of_loops(tmp_path):
     """The journal identifies tests by their position. Nothing is played."""
-    three, two = some(3).suites[0], some(2).suites[0]
+    three, two = plan_of(3).suites[0], plan_of(2).suites[0]
     before, after = (Plan(suites=suites, loops=1) for suites in ((three, two), (two, three)))
-    await halted(tmp_path, before, 4)
+    await run_killed_after(tmp_path, before, 4)
     agent = says()
     with pytest.raises(UsageError, match="it differs in the suites"):
         await evaluate(job(after, journal=Journal(tmp_path, resume=True)), Participants(agent))
@@ -435,7 +439,7 @@ async def test_wrong_clock_does_not_end_run(tmp_path, year):
     """The nearest time that results can hold stands in them, and the journal can be resumed."""
     clock = iter([datetime(year, 6, 1, tzinfo=UTC), *[datetime(1969, 1, 1, tzinfo=UTC)] * 20])
     journal = Journal(tmp_path)
-    results = await evaluate(job(some(2), journal=journal), Participants(says()), now=lambda: next(clock))
+    results = await evaluate(job(plan_of(2), journal=journal), Participants(says()), now=lambda: next(clock))
     journal.close()
     assert results.run.status == "completed"
     assert results.run.started_at <= results.run.finished_at
@@ -450,4 +454,4 @@ async def test_recorded_run_is_not_resumed_with_other_settings(tmp_path):
         raise AssertionError("nothing is to be started")
 
     with pytest.raises(UsageError, match="answers are recorded by one process alone"):
-        await evaluate(job(some(1), journal=journal), Elsewhere(Connections(provider="offline"), start))
+        await evaluate(job(plan_of(1), journal=journal), Elsewhere(Connections(provider="offline"), start))

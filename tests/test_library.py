@@ -110,32 +110,36 @@ def test_mistake_of_caller_raises_own_error(mistake, error, message):
         mistake()
 
 
-def judged(tmp_path):
+def judged_suite(tmp_path):
     tests = [{"name": name, "evaluations": [{"criterion": "polite"}]} for name in "ab"]
     return ci_evals.load_suite(tmp_path / write_suite(tmp_path, *tests, apiKey="key-123456"))
 
 
-async def play(tmp_path, judge: fakes.ScriptedLLM, **options):
+async def run_judged(tmp_path, judge: fakes.ScriptedLLM, **options):
     agent = fakes.ScriptedAgent(["Hello"])
     options = {"judge_check": "off"} | options
-    return await ci_evals.run_suite(Participants(agent, judge_llm=judge), judged(tmp_path), **options)
+    return await ci_evals.run_suite(Participants(agent, judge_llm=judge), judged_suite(tmp_path), **options)
 
 
 async def test_judge_check_rejects_judge_that_passes_everything(tmp_path):
     judge = fakes.ScriptedLLM([fakes.judge_answer("pass")], model="one")
-    results = await play(tmp_path, judge, judge_check="auto")
+    results = await run_judged(tmp_path, judge, judge_check="auto")
     assert (results.gate.exit_code, results.judge_check.passed, len(judge.prompts)) == (3, False, 18)
-    assert (await play(tmp_path, judge)).judge_check is None
-    warned = await play(tmp_path, judge, judge_check="warn")
+    assert (await run_judged(tmp_path, judge)).judge_check is None
+    warned = await run_judged(tmp_path, judge, judge_check="warn")
     assert warned.gate.exit_code == 0
     assert any("judge check: one answered 6 of 16" in warning for warning in warned.run.warnings)
 
 
 async def test_runs_are_comparable_only_with_same_judge_model(tmp_path):
-    base = await play(tmp_path, fakes.ScriptedLLM([fakes.judge_answer("pass")], model="one"))
-    same = await play(tmp_path, fakes.ScriptedLLM([fakes.judge_answer("fail")], model="one"), baseline=base)
+    base = await run_judged(tmp_path, fakes.ScriptedLLM([fakes.judge_answer("pass")], model="one"))
+    same = await run_judged(
+        tmp_path, fakes.ScriptedLLM([fakes.judge_answer("fail")], model="one"), baseline=base
+    )
     assert (same.comparison.comparable, same.comparison.delta) == (True, -100)
-    other = await play(tmp_path, fakes.ScriptedLLM([fakes.judge_answer("fail")], model="two"), baseline=base)
+    other = await run_judged(
+        tmp_path, fakes.ScriptedLLM([fakes.judge_answer("fail")], model="two"), baseline=base
+    )
     assert not other.comparison.comparable
     assert other.comparison.reasons == ("the judge changed from one to two",)
 
@@ -143,14 +147,14 @@ async def test_runs_are_comparable_only_with_same_judge_model(tmp_path):
 async def test_budget_for_model_without_price_is_rejected(tmp_path):
     judge = fakes.ScriptedLLM([fakes.judge_answer("pass")], model="nobody")
     with pytest.raises(UsageError, match="no price for nobody"):
-        await play(tmp_path, judge, policy=Policy(max_cost=5))
+        await run_judged(tmp_path, judge, policy=Policy(max_cost=5))
     assert not judge.prompts
 
 
 async def test_budget_that_ends_before_rounds_decide_gives_no_verdict(tmp_path):
     prices = PriceTable(models={"one": Price(input=1000, output=0)})
     judge = fakes.ScriptedLLM([Completion(fakes.judge_answer("pass"), 10, 0)], model="one")
-    results = await play(
+    results = await run_judged(
         tmp_path, judge, policy=Policy(max_cost=0.05, min_score=100), prices=prices, rounds=(2, 7)
     )
     assert (results.gate.passed, results.gate.exit_code) == (False, 3)

@@ -24,7 +24,7 @@ run_suite = partial(run_any_suite, judge_check="off")
 VERDICT = fakes.judge_answer("pass", "It greets.")
 
 
-def planned(turns: list[str], evaluation: object) -> dict[str, object]:
+def test_with_turns(turns: list[str], evaluation: object) -> dict[str, object]:
     """A test of just these turns."""
     return {
         "name": "T",
@@ -37,7 +37,7 @@ def planned(turns: list[str], evaluation: object) -> dict[str, object]:
 
 def suite(adapter: str, turns: list[str], base_url: str, tests: int = 50, criterion: object = None) -> object:
     """Many tests, which want a judge if nothing else is said."""
-    test = planned(turns, criterion or {"criterion": "Kind"})
+    test = test_with_turns(turns, criterion or {"criterion": "Kind"})
     return load_suite(
         {
             "name": "S",
@@ -65,7 +65,7 @@ def trials_of(results: Results) -> list[TrialResult]:
     return [trial for suite in results.suites for test in suite.tests for trial in test.trials]
 
 
-def stopped_at_once(results: Results, agent: world.StubAgent, turns: int) -> None:
+def assert_stopped_at_once(results: Results, agent: world.StubAgent, turns: int) -> None:
     """Only those conversations had begun that play at a time, and those that may wait for a judge."""
     assert results.gate.exit_code == Exit.INVALID
     assert results.run.status == "stopped"
@@ -82,7 +82,7 @@ async def test_wrong_llm_key_stops_run_at_first_messages(models, provider):
     with world.agent() as agent:
         adapter = create_adapter(provider=provider, llm_key="wrong-llm-key", agent_key=agent.key)
         results = await run_suite(adapter, suite("aui", ["Hello", "auto"], agent.url), parallel=PARALLEL)
-        stopped_at_once(results, agent, turns=1)
+        assert_stopped_at_once(results, agent, turns=1)
     assert "refused the key (401)" in (results.run.stopped_because or "")
     assert len(models.asked) <= PARALLEL
     assert models.listed <= 1
@@ -92,7 +92,7 @@ async def test_wrong_llm_key_interrupts_conversations_under_way(models):
     with world.agent(lambda heard: time.sleep(0.2) or world.message("Hi")) as agent:
         adapter = create_adapter(llm_key="wrong-llm-key", agent_key=agent.key)
         results = await run_suite(adapter, suite("aui", ["Hello"] * 50, agent.url), parallel=PARALLEL)
-        stopped_at_once(results, agent, turns=20)
+        assert_stopped_at_once(results, agent, turns=20)
     assert {trial.status for trial in trials_of(results)} == {EndState.INTERRUPTED}
     assert models.asked == []
 
@@ -102,7 +102,7 @@ async def test_exhausted_quota_stops_run_at_first_messages(models):
     with world.agent() as agent:
         adapter = create_adapter(llm_key=models.key, agent_key=agent.key)
         results = await run_suite(adapter, suite("aui", ["Hello", "Hello"], agent.url), parallel=PARALLEL)
-        stopped_at_once(results, agent, turns=2)
+        assert_stopped_at_once(results, agent, turns=2)
 
 
 async def test_llm_key_is_not_checked_if_no_model_is_needed(models):

@@ -69,7 +69,7 @@ def _alike(one: str, other: str) -> int:
     )
 
 
-def played(folder, provider: str, criteria=CRITERIA, *options: str) -> dict:
+def judge_usage(folder, provider: str, criteria=CRITERIA, *options: str) -> dict:
     """The judge's usage in a run of `demo:hr` with these criteria in each test."""
     suite = json.loads((bundled_path("demo") / "hr.json").read_text())
     for test in suite["tests"]:
@@ -87,7 +87,7 @@ def played(folder, provider: str, criteria=CRITERIA, *options: str) -> dict:
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_most_judge_tokens_are_read_from_provider_cache(tmp_path, provider):
     """At least 60 % with five criteria a test."""
-    judge = played(tmp_path, provider)
+    judge = judge_usage(tmp_path, provider)
     assert judge["calls"] >= 5 * 10
     assert judge["cachedInputTokens"] >= 0.6 * judge["inputTokens"]
     print(provider, judge["cachedInputTokens"] / judge["inputTokens"])
@@ -95,13 +95,13 @@ def test_most_judge_tokens_are_read_from_provider_cache(tmp_path, provider):
 
 def test_repeated_votes_use_provider_cache(tmp_path):
     """Their order of evidence varies, each with a beginning of its own."""
-    judge = played(tmp_path, "openai", CRITERIA, "--judge-votes=3")
+    judge = judge_usage(tmp_path, "openai", CRITERIA, "--judge-votes=3")
     assert judge["cachedInputTokens"] >= 0.5 * judge["inputTokens"]
 
 
 def test_single_question_is_not_marked_for_caching(tmp_path):
     """Keeping costs more than reading."""
-    judge = played(tmp_path, "anthropic", CRITERIA[:1])
+    judge = judge_usage(tmp_path, "anthropic", CRITERIA[:1])
     assert judge["cachedInputTokens"] == judge["cacheWriteTokens"] == 0
 
 
@@ -110,7 +110,7 @@ def test_cached_tokens_have_their_own_price(tmp_path):
     price = {"input": 10, "output": 50, "cachedInput": 1, "cacheWrite": 12.5}
     (tmp_path / "prices.json").write_text(json.dumps({"models": {"some-judge": price, "some-user": price}}))
     options = ("--prices=prices.json", "--judge-model=some-judge", "--user-model=some-user")
-    judge = played(tmp_path, "anthropic", CRITERIA, *options)
+    judge = judge_usage(tmp_path, "anthropic", CRITERIA, *options)
     read, kept, written = (judge[key] for key in ("inputTokens", "cachedInputTokens", "cacheWriteTokens"))
     cost = (read - kept - written) * 10 + kept * 1 + written * 12.5 + judge["outputTokens"] * 50
     assert judge["costUsd"] == pytest.approx(cost / 1e6)

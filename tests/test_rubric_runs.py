@@ -29,7 +29,7 @@ WORK = {
 BRIEF = {"criterion": "It is brief"}
 
 
-def a_suite(*evaluations: dict, tests: int = 1) -> dict:
+def suite_with(*evaluations: dict, tests: int = 1) -> dict:
     return {
         "name": "S",
         "adapter": "demo",
@@ -67,7 +67,7 @@ def judge(level: int) -> fakes.ScriptedLLM:
     return fakes.ScriptedLLM(lambda asked: graded(asked.text, level) if "<rubric>" in asked.text else plain)
 
 
-async def played(
+async def run_rubric(
     suite: dict, *judges: fakes.ScriptedLLM, votes: int = 1, script=("Done.",), **fields
 ) -> Results:
     """A run, as it stands in its file."""
@@ -86,18 +86,18 @@ def tenant(monkeypatch):
 
 
 async def test_grade_counts_in_score_and_pass_at_decides_outcome():
-    results = await played(a_suite(WORK, BRIEF), judge(3))
+    results = await run_rubric(suite_with(WORK, BRIEF), judge(3))
     (test,) = results.suites[0].tests
     finding = test.trials[0].findings[0]
     assert (finding.kind, finding.outcome, finding.grade.score) == ("judged", "passed", 0.75)
     assert (test.score, test.passed, test.pass_rate) == (100 * (3 * 0.75 + 1) / 4, True, 1)
-    low = (await played(a_suite(WORK, BRIEF), judge(1))).suites[0].tests[0]
+    low = (await run_rubric(suite_with(WORK, BRIEF), judge(1))).suites[0].tests[0]
     assert (low.score, low.passed, low.pass_rate) == (100 * (3 * 0.25 + 1) / 4, False, 0)
 
 
 async def test_rejudging_asks_same_rubric_without_secrets():
     first, other = judge(3), judge(1)
-    results = await played(a_suite(BRIEF, WORK), first)
+    results = await run_rubric(suite_with(BRIEF, WORK), first)
     (rubric,) = results.suites[0].tests[0].rubrics.items()
     assert (rubric[0], rubric[1].pass_at, [one.name for one in rubric[1].dimensions]) == (
         2,
@@ -120,7 +120,7 @@ async def test_rejudging_asks_same_rubric_without_secrets():
 async def test_reasoning_grade_without_trace_is_undecided_and_fails_gate():
     steps = {"criterion": "It goes about it well", "dimensions": ["reasoning"]}
     silent = {"workflows": None, "params": None, "rules": None, "integrations": None, "error_response": None}
-    results = await played(a_suite(steps, BRIEF), judge(4), script=[fakes.reply("Done.", **silent)])
+    results = await run_rubric(suite_with(steps, BRIEF), judge(4), script=[fakes.reply("Done.", **silent)])
     finding = results.suites[0].tests[0].trials[0].findings[0]
     assert (finding.outcome, finding.cause, finding.grade) == ("undecided", "no_evidence", None)
     assert (results.score, results.gate.checks[0].seen_if_undecided_failed) == (100, 50)
@@ -128,7 +128,7 @@ async def test_reasoning_grade_without_trace_is_undecided_and_fails_gate():
 
 
 async def test_rubric_without_judge_has_no_grade():
-    results = await played(a_suite(WORK, BRIEF))
+    results = await run_rubric(suite_with(WORK, BRIEF))
     findings = results.suites[0].tests[0].trials[0].findings
     assert [(one.outcome, one.cause, one.grade) for one in findings] == [("undecided", "no_judge", None)] * 2
 
@@ -155,8 +155,8 @@ def truth(number: object) -> int:
 @pytest.mark.parametrize(("votes", "err"), [(1, 2 * P), (3, 2 * (3 * P**2 - 2 * P**3))])
 async def test_interval_contains_true_score_for_noisy_judge(votes, err):
     """One vote errs as often as it should, three as rarely as computed."""
-    suite = a_suite({"criterion": "c", "rubric": LEVELS}, tests=TESTS)
-    results = await played(
+    suite = suite_with({"criterion": "c", "rubric": LEVELS}, tests=TESTS)
+    results = await run_rubric(
         suite,
         noisy(P),
         votes=votes,

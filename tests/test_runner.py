@@ -16,7 +16,7 @@ from ci_evals.support.redaction import Redactor
 PASS = fakes.judge_answer("pass", "Yes.")
 
 
-def some(count: int, turns: int = 1, **fields) -> Plan:
+def plan_of(count: int, turns: int = 1, **fields) -> Plan:
     one = {"turns": [{"user": "x"}] * turns, "maxTurns": turns} | fields
     return make_plan(*({"name": f"t{i}"} | one for i in range(count)))
 
@@ -47,7 +47,7 @@ class Gauge(fakes.ScriptedAgent):
 
 async def test_results_are_in_plan_order_and_parallel_is_respected():
     agent = Gauge()
-    results = await play(some(9), agent, parallel=4)
+    results = await play(plan_of(9), agent, parallel=4)
     assert [r.turns[0].agent for r in results] == [f"t{i}" for i in range(9)]
     assert agent.most == 4
 
@@ -89,21 +89,21 @@ async def test_failed_trial_is_retried_in_new_session_and_error_reply_is_not():
     """All attempts are recorded; the last one counts. An agent's error is an answer."""
     broken = [AgentError("first"), AgentError("second")]
     agent = fakes.ScriptedAgent(lambda test, heard: broken.pop(0) if broken else "fine")
-    (result,) = await play(some(1), agent, retries=2)
+    (result,) = await play(plan_of(1), agent, retries=2)
     attempts = [(attempt.status, attempt.error) for attempt in result.attempts]
     assert attempts == [("failed", "first"), ("failed", "second"), ("completed", None)]
     assert (result.status, len(agent.sessions)) == ("completed", 3)
-    (result,) = await play(some(1), fakes.ScriptedAgent([AgentError("down")]), retries=1)
+    (result,) = await play(plan_of(1), fakes.ScriptedAgent([AgentError("down")]), retries=1)
     assert (result.status, result.error, len(result.attempts)) == ("failed", "down", 2)
     sorry = fakes.ScriptedAgent([fakes.reply("sorry", error_response=True)])
-    (result,) = await play(some(1), sorry, retries=3)
+    (result,) = await play(plan_of(1), sorry, retries=3)
     assert (result.status, len(result.attempts)) == ("agent_error", 1)
 
 
 async def test_key_rejected_by_agent_stops_run():
     stop = Stop()
     agent = fakes.ScriptedAgent(opening=AgentAccessError("the agent refused the key"))
-    results = await play(some(5), agent, stop=stop, retries=3)
+    results = await play(plan_of(5), agent, stop=stop, retries=3)
     assert [r and r.status for r in results] == ["failed", None, None, None, None]
     assert len(results[0].attempts) == 1
     assert (stop.reason, stop.interrupted) == ("the agent refused the key", False)
@@ -121,7 +121,7 @@ async def test_interruption_keeps_finished_trials_and_turns():
             return await super().send_message(session, text, timeout=timeout)
 
     agent = Hanging()
-    playing = asyncio.create_task(play(some(3, turns=2), agent, stop=stop))
+    playing = asyncio.create_task(play(plan_of(3, turns=2), agent, stop=stop))
     await reached.wait()
     stop.interrupt()
     first, second, third = await playing
@@ -163,14 +163,14 @@ async def test_next_conversation_starts_while_last_is_judged():
             talked.set()
 
     results = await asyncio.wait_for(
-        play(some(2), fakes.ScriptedAgent(), Slow([PASS]), listen=listen, parallel=1), timeout=5
+        play(plan_of(2), fakes.ScriptedAgent(), Slow([PASS]), listen=listen, parallel=1), timeout=5
     )
     assert [r.findings[0].outcome for r in results] == ["passed", "passed"]
 
 
 async def test_listener_gets_start_turns_and_end_of_trial():
     events = []
-    await play(some(1, turns=2), fakes.ScriptedAgent(), listen=events.append)
+    await play(plan_of(1, turns=2), fakes.ScriptedAgent(), listen=events.append)
     assert [type(e) for e in events] == [TrialStarted, TurnPlayed, TurnPlayed, TrialFinished]
     assert [e.number for e in events if isinstance(e, TurnPlayed)] == [1, 2]
 
@@ -230,7 +230,7 @@ async def test_listener_gets_no_secret():
     messages = []
     agent = fakes.ScriptedAgent(["your password is hunter-two"])
     redactor = Redactor(values=["hunter-two"])
-    await run(some(1), lambda _: Participants(agent), Options(), redactor, listen=messages.append)
+    await run(plan_of(1), lambda _: Participants(agent), Options(), redactor, listen=messages.append)
     assert messages[-1].result.turns[0].agent == "your password is ***"
 
 
@@ -243,7 +243,7 @@ async def test_bug_stops_run_and_keeps_finished_trials():
             raise ZeroDivisionError
         return script[0]
 
-    results = await play(some(5), fakes.ScriptedAgent(answer), stop=stop)
+    results = await play(plan_of(5), fakes.ScriptedAgent(answer), stop=stop)
     assert [r and r.status for r in results] == ["completed", "completed", None, None, None]
     assert isinstance(stop.bug, ZeroDivisionError)
     assert "a bug in ci-evals: ZeroDivisionError" in stop.reason
@@ -256,9 +256,9 @@ async def test_times_count_every_attempt_are_never_negative_and_are_optional():
     plan = make_plan({"name": "t", "turns": [{"user": "auto"}], "maxTurns": 1})
     (result,) = await play(plan, fakes.ScriptedAgent(), llm, clock=time, retries=1)
     assert (result.status, result.times) == ("failed", Times(agent=0, user=32, judge=0, other=0))
-    (result,) = await play(some(1), fakes.ScriptedAgent(), clock=lambda: 0.0)
+    (result,) = await play(plan_of(1), fakes.ScriptedAgent(), clock=lambda: 0.0)
     assert result.times == Times(agent=0.25, user=0, judge=0, other=0)
-    (result,) = await play(some(1), fakes.ScriptedAgent(), timed=False)
+    (result,) = await play(plan_of(1), fakes.ScriptedAgent(), timed=False)
     assert result.times is None
 
 
@@ -302,7 +302,7 @@ async def test_trial_has_process_measures_without_secrets():
         fakes.reply("b", workflows=("REFUND",), params={"card": "1"}),
         fakes.reply("c", workflows=("PAY_hunter22",), params={"card": "1"}),
     ]
-    plan = some(1, turns=3, optimalTools=["REFUND"])
+    plan = plan_of(1, turns=3, optimalTools=["REFUND"])
     participants, redactor = Participants(fakes.ScriptedAgent(replies)), Redactor(values=["hunter22"])
     (result,) = await run(plan, lambda _: participants, Options(), redactor)
     assert result.process == TrialProcess(
@@ -342,7 +342,7 @@ MEANING = {"strict": "answer_matches", "match": "semantic", "criterion": "c", "e
 )
 async def test_key_rejected_by_judge_or_embedding_model_stops_run_and_keeps_turns(evaluation, models):
     stop, participants = Stop(), Participants(fakes.ScriptedAgent(), **models)
-    plan = some(4, evaluations=[evaluation])
+    plan = plan_of(4, evaluations=[evaluation])
     results = await run(plan, lambda _: participants, Options(), Redactor(), stop=stop)
     assert results[0].findings[0].cause == "judge_error"
     assert results[0].turns
@@ -350,7 +350,7 @@ async def test_key_rejected_by_judge_or_embedding_model_stops_run_and_keeps_turn
 
 
 async def test_embedding_calls_are_counted_as_own_role():
-    plan = some(2, evaluations=[MEANING, MEANING | {"match": "exact"}])
+    plan = plan_of(2, evaluations=[MEANING, MEANING | {"match": "exact"}])
     embedder = fakes.ScriptedEmbedder(lambda _: (1.0, 0.0))
     participants = Participants(fakes.ScriptedAgent(["Lutetia"]), embedder=embedder)
     for result in await run(plan, lambda _: participants, Options(), Redactor()):
@@ -368,7 +368,7 @@ async def test_interruption_during_embedding_keeps_exact_verdicts():
             stop.interrupt()
             await asyncio.Event().wait()
 
-    plan = some(1, evaluations=[MEANING, MEANING | {"match": "exact", "expected": "Hello."}])
+    plan = plan_of(1, evaluations=[MEANING, MEANING | {"match": "exact", "expected": "Hello."}])
     participants = Participants(fakes.ScriptedAgent(), embedder=Stuck({}))
     (result,) = await run(plan, lambda _: participants, Options(), Redactor(), stop=stop)
     assert (result.status, [f.outcome for f in result.findings]) == ("interrupted", ["undecided", "passed"])

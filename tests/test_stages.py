@@ -11,23 +11,23 @@ SCREENING = Stage(Plan((), loops=1, arms=(HEAD, BASE), first_arm_only=True))
 CLOSE = build.check("min-score", 80, 85.0, passed=True, interval=Interval(low=70, high=95))
 
 
-def run_of(*checks, status: str = "completed") -> Results:
+def run_with_checks(*checks, status: str = "completed") -> Results:
     """A run of one test, with these checks."""
     test = build.test_result(trials=(build.trial_result(status=status),))
     return build.results(build.suite_result("Refunds", test), gate=build.decision(*checks, passed=True))
 
 
-def following(results: Results) -> Stage | None:
+def next_stage_after(results: Results) -> Stage | None:
     return next_stage(SCREENING, results)
 
 
 def test_score_near_threshold_does_not_start_base_agent():
-    assert following(run_of(CLOSE)) is None
+    assert next_stage_after(run_with_checks(CLOSE)) is None
 
 
 def test_unscored_trials_start_base_agent():
     """They might have failed: then the score would have looked lower."""
-    assert following(run_of()) is None
-    stage = following(run_of(status="failed"))
+    assert next_stage_after(run_with_checks()) is None
+    stage = next_stage_after(run_with_checks(status="failed"))
     assert not stage.plan.first_arm_only
     assert stage.because == ("trials without a score: 1",)

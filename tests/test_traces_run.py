@@ -70,7 +70,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, *options, command="run", suite=("suite.json",), **environ):
+def run_command(folder, *options, command="run", suite=("suite.json",), **environ):
     return commands.ci_evals(command, *suite, "--provider=offline", *options, cwd=folder, env=environ)
 
 
@@ -83,7 +83,7 @@ def calls_of(trial):
 
 
 def test_tool_calls_from_spans_are_decided_recorded_and_rejudged(folder):
-    done = run(folder, "--otlp-port=0", "--record=rec")
+    done = run_command(folder, "--otlp-port=0", "--record=rec")
     (trial,) = trials(folder)
     expected = [[("refund", {"amount": 42, "note": "nothing secret"})]] * 2
     assert calls_of(trial) == expected, done.stderr
@@ -92,9 +92,9 @@ def test_tool_calls_from_spans_are_decided_recorded_and_rejudged(folder):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = run(folder, "--replay=rec", "--output-dir=replayed", f"--otlp-port={port}")
+        done = run_command(folder, "--replay=rec", "--output-dir=replayed", f"--otlp-port={port}")
         assert calls_of(trials(folder, "replayed")[0]) == expected, done.stderr
-        done = run(
+        done = run_command(
             folder, "--output-dir=again", command="rejudge", suite=("results/_results.json", "suite.json")
         )
     assert trials(folder, "replayed")[0]["findings"] == trial["findings"]
@@ -115,24 +115,24 @@ def test_resumed_run_keeps_journaled_tool_calls(folder, settled, expected):
     if settled:
         agent = agent.replace("    header, secret = session", f"{SETTLED}    header, secret = session")
     (folder / "mine.py").write_text(agent)
-    run(folder, "--otlp-port=0", "--loops=2", "--parallel=1")
+    run_command(folder, "--otlp-port=0", "--loops=2", "--parallel=1")
     journal = next(Path(folder / "results").glob("*journal*"))
     lines = journal.read_text().splitlines(keepends=True)
     journal.write_text("".join(lines[: -1 if settled else -2]))  # the end is lost, or a trial too
     (folder / "mine.py").write_text(AGENT.replace('"amount": 42', '"amount": 43'))
-    run(folder, "--otlp-port=0", "--loops=2", "--resume=results")
+    run_command(folder, "--otlp-port=0", "--loops=2", "--resume=results")
     amounts = {calls[0][1]["amount"] for trial in trials(folder) for calls in calls_of(trial)}
     assert amounts == expected
 
 
-def late_run(folder, *modes, options=(), **reply):
+def run_late_spans(folder, *modes, options=(), **reply):
     """Play a test for each mode of the agent whose spans come late; return the command and the outcomes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (folder / "agent.py").write_text(late_spans.AGENT)
     (folder / "suite.json").write_text(json.dumps(late_spans.suite(port, *modes, **reply)))
-    done = run(folder, "--otlp-port=0", "--parallel=1", *options)
+    done = run_command(folder, "--otlp-port=0", "--parallel=1", *options)
     return done, outcomes(folder)
 
 
@@ -152,7 +152,7 @@ LATE = {
 
 
 def test_late_span_marks_turn_incomplete_in_all_outputs(folder):
-    done, found = late_run(folder, *LATE, options=("--record=rec",))
+    done, found = run_late_spans(folder, *LATE, options=("--record=rec",))
     assert {name: finding["outcome"] for name, finding in found.items()} == LATE | {"quiet": "passed"}, (
         done.stderr
     )
@@ -160,7 +160,7 @@ def test_late_span_marks_turn_incomplete_in_all_outputs(folder):
     assert "came after the turn was read" in found["late"]["reason"]
     junit = (folder / "results" / "junit.xml").read_text()
     assert junit.count("came after the turn was read") >= 6
-    replayed = run(folder, "--replay=rec", "--output-dir=replayed", "--otlp-port=0")
+    replayed = run_command(folder, "--replay=rec", "--output-dir=replayed", "--otlp-port=0")
     assert outcomes(folder, "replayed") == found, replayed.stderr
     journal = (folder / "results" / "journal.jsonl").read_text().splitlines(keepends=True)
     kept = {}
@@ -172,12 +172,12 @@ def test_late_span_marks_turn_incomplete_in_all_outputs(folder):
 
 
 def test_span_after_last_trial_is_waited_for(folder):
-    done, found = late_run(folder, options=())
+    done, found = run_late_spans(folder, options=())
     assert (done.returncode, found["quiet"]["outcome"]) == (0, "passed"), done.stderr
     suite = json.loads((folder / "suite.json").read_text())
     suite["tests"][0]["turns"] = [{"user": "late in the journal."}]
     (folder / "suite.json").write_text(json.dumps(suite))
-    done = run(folder, "--otlp-port=0", "--output-dir=results")
+    done = run_command(folder, "--otlp-port=0", "--output-dir=results")
     assert (done.returncode, outcomes(folder)["quiet"]["outcome"]) != (0, "passed"), done.stderr
 
 
@@ -193,7 +193,7 @@ REPORTS = {
 
 
 def test_agent_report_that_contradicts_spans_is_undecided(folder):
-    done, found = late_run(folder, *REPORTS, toolCalls="$.calls")
+    done, found = run_late_spans(folder, *REPORTS, toolCalls="$.calls")
     assert {name: finding["outcome"] for name, finding in found.items()} == REPORTS | {"quiet": "passed"}, (
         done.stderr
     )
@@ -204,7 +204,7 @@ def test_agent_report_that_contradicts_spans_is_undecided(folder):
     "mode", ["another trace", "a guessed conversation", "ids of a wrong form", "a broken export"]
 )
 def test_unassigned_span_leaves_all_earlier_turns_undecided(folder, mode):
-    done, found = late_run(folder, "early", mode)
+    done, found = run_late_spans(folder, "early", mode)
     assert {name: finding["outcome"] for name, finding in found.items()} == {
         "early": "undecided",
         mode: "undecided",
@@ -218,7 +218,7 @@ def test_occupied_otlp_port_exits_2_before_run(folder):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = run(folder, f"--otlp-port={port}")
+        done = run_command(folder, f"--otlp-port={port}")
     assert done.returncode == 2
     assert f"spans cannot be received on 127.0.0.1:{port}" in done.stderr
     assert "--otlp-port" in done.stderr
@@ -231,7 +231,7 @@ def test_secrets_in_spans_are_in_no_output(folder):
     secret = canaries.plant("CI_EVALS_AGENT_KEY")
     (folder / "secret.txt").write_text(secret)
     (folder / "stranger").touch()
-    done = run(folder, "--otlp-port=0", "--record=rec", CI_EVALS_AGENT_KEY=secret)
+    done = run_command(folder, "--otlp-port=0", "--record=rec", CI_EVALS_AGENT_KEY=secret)
     (trial,) = trials(folder)
     assert [call[0][1]["amount"] for call in calls_of(trial)] == [42, 42]
     assert "belong to no conversation" in done.stdout + done.stderr

@@ -10,7 +10,7 @@ import pytest
 from commands import ci_evals
 from each_row import each_row
 from plans import make_plan
-from test_worlds import played, sql, trials
+from test_worlds import run_plan, sql, trials
 
 from ci_evals import SuiteError, load_suite
 from ci_evals.domain.canaries import CanaryKind, draw
@@ -32,13 +32,13 @@ TEST = {
 }  # fmt: skip
 
 
-def agent_that_says(words):
+def agent_saying(words):
     return fakes.ScriptedAgent(lambda test, heard: words(test.user_info, heard[-1]))
 
 
 async def test_canary_value_is_same_in_data_lines_and_checks_of_trial():
-    agent = agent_that_says(lambda info, line: f"{info['order']['notes'][0]}: {line}")
-    results = await played(make_plan(TEST, loops=3), agent)
+    agent = agent_saying(lambda info, line: f"{info['order']['notes'][0]}: {line}")
+    results = await run_plan(make_plan(TEST, loops=3), agent)
     codes = set()
     for trial in trials(results):
         code, mail = trial.canaries["code"], trial.canaries["mail"]
@@ -51,13 +51,13 @@ async def test_canary_value_is_same_in_data_lines_and_checks_of_trial():
 
 async def test_disclosed_canary_fails_check_also_if_it_is_a_key_of_user_info():
     """The finding keeps the check as the suite has it, so that runs can be compared."""
-    agent = agent_that_says(lambda info, line: "It is " + info["order"]["code"][::-1].lower())
-    (trial,) = trials(await played(make_plan(TEST), agent))
+    agent = agent_saying(lambda info, line: "It is " + info["order"]["code"][::-1].lower())
+    (trial,) = trials(await run_plan(make_plan(TEST), agent))
     (finding,) = trial.findings
     expected = ("failed", f"reply 1 discloses {trial.canaries['code']!r} backwards")
     assert (finding.outcome, finding.reason) == expected
     test = TEST | {"userInfo": {"{{canary.code}}": 1}}
-    (trial,) = trials(await played(make_plan(test), agent_that_says(lambda info, line: str(info))))
+    (trial,) = trials(await run_plan(make_plan(test), agent_saying(lambda info, line: str(info))))
     assert trial.findings[0].outcome == "failed"
 
 
@@ -68,7 +68,7 @@ async def test_setup_step_can_plant_canary(tmp_path, monkeypatch):
     plant = sql("INSERT INTO orders VALUES (:id, 'secret')", id="{{canary.code}}")
     seen = {"orders": sql("SELECT id FROM orders")}
     plan = make_plan({**TEST, "setup": [plant], "probes": seen})
-    (trial,) = trials(await played(plan, fakes.ScriptedAgent(("Hello.",))))
+    (trial,) = trials(await run_plan(plan, fakes.ScriptedAgent(("Hello.",))))
     assert trial.probes["orders"].value == [{"id": trial.canaries["code"]}]
 
 
@@ -79,7 +79,7 @@ async def test_retry_keeps_canary_values_of_trial():
         seen.append(test.user_info["order"]["code"])
         return AgentError("gone") if len(seen) == 1 else "Hello."
 
-    (trial,) = trials(await played(make_plan(TEST), fakes.ScriptedAgent(line), retries=1))
+    (trial,) = trials(await run_plan(make_plan(TEST), fakes.ScriptedAgent(line), retries=1))
     assert seen == [trial.canaries["code"]] * 2
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 Answer = Callable[[str], Any]
 
 
-def named(text: str) -> Any:
+def named_events(text: str) -> Any:
     """Answer with events that have a name."""
     lines = []
     if "refund" in text:
@@ -26,41 +26,37 @@ def named(text: str) -> Any:
     return endpoints.Fault(200, "".join(lines), content_type="text/event-stream")
 
 
-def bare(text: str) -> Any:
+def events(text: str) -> Any:
     """Answer with events without a name."""
     calls = [{"type": "tool", "name": "refund", "args": {}}] if "refund" in text else []
     return endpoints.sse(*calls, {"type": "text", "delta": text}, {"type": "end", "person": False})
 
 
-def whole(text: str) -> Any:
+def parts_list(text: str) -> Any:
     """Answer with a list of parts."""
     calls = [{"type": "tool", "name": "refund", "args": {}}] if "refund" in text else []
     return {"parts": [*calls, {"type": "text", "text": text}], "calls": calls}
 
 
-NAMED_TEXT = "$[?@.event == 'words'].data.delta"
 BARE_TEXT = "$[?@.type == 'text'].delta"
 WHOLE_TEXT = "$.parts[?@.type == 'text'].text"
+TEXTS = {named_events: "$[?@.event == 'words'].data.delta", events: BARE_TEXT, parts_list: WHOLE_TEXT}
 
 CASES = {
-    "a name is no type": (named, {"text": NAMED_TEXT, "toolCalls": "$[?@.type == 'tool']"}, "undecided"),
-    "the type of named events": (
-        named, {"text": NAMED_TEXT, "toolCalls": "$[?@.data.type == 'tool'].data"}, "decided",
-    ),
-    "the name of named events": (
-        named, {"text": NAMED_TEXT, "toolCalls": "$[?@.event == 'call'].data"}, "decided",
-    ),
-    "events without a name": (bare, {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool']"}, "decided"),
-    "a wrong type": (bare, {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool_call']"}, "undecided"),
-    "names of tools": (bare, {"text": BARE_TEXT, "workflows": "$[?@.type == 'tools'].name"}, "undecided"),
-    "an answer that is not streamed": (
-        whole, {"text": WHOLE_TEXT, "toolCalls": "$.parts[?@.type == 'call']"}, "undecided",
-    ),
-    "a filter that fits": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.parts[?@.type == 'tool']"}, "decided"),
-    "a slice": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.parts[7:]"}, "undecided"),
-    "a list": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.calls"}, "decided"),
-    "all in a list": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.calls[*]"}, "decided"),
-}  # fmt: skip
+    "a name is no type": (named_events, "toolCalls", "$[?@.type == 'tool']", "undecided"),
+    "the type of named events": (named_events, "toolCalls", "$[?@.data.type == 'tool'].data", "decided"),
+    "the name of named events": (named_events, "toolCalls", "$[?@.event == 'call'].data", "decided"),
+    "events without a name": (events, "toolCalls", "$[?@.type == 'tool']", "decided"),
+    "a wrong type": (events, "toolCalls", "$[?@.type == 'tool_call']", "undecided"),
+    "names of tools": (events, "workflows", "$[?@.type == 'tools'].name", "undecided"),
+    "an answer that is not streamed": (parts_list, "toolCalls", "$.parts[?@.type == 'call']", "undecided"),
+    "a filter that fits": (parts_list, "toolCalls", "$.parts[?@.type == 'tool']", "decided"),
+    "a slice": (parts_list, "toolCalls", "$.parts[7:]", "undecided"),
+    "a list": (parts_list, "toolCalls", "$.calls", "decided"),
+    "all in a list": (parts_list, "toolCalls", "$.calls[*]", "decided"),
+}
+
+
 CHECKS = [
     {"criterion": "No refund", "strict": "tool_not_used", "toolName": "refund"},
     {"criterion": "Not called", "strict": "tool_called", "toolName": "refund", "times": 0},
@@ -107,18 +103,17 @@ class Run:
         return [finding.outcome.value for finding in test.trials[0].findings]
 
 
-@each_row(("answer", "reply", "known"), CASES.values(), ids=CASES)
+@each_row(("answer", "key", "path", "known"), CASES.values(), ids=CASES)
 def test_path_without_match_in_whole_run_leaves_checks_undecided(
-    answer: Answer, reply: dict[str, str], known: str, tmp_path: Path
+    answer: Answer, key: str, path: str, known: str, tmp_path: Path
 ) -> None:
-    run = Run(tmp_path, answer, reply, "hello", "refund me", "bye")
+    run = Run(tmp_path, answer, {"text": TEXTS[answer], key: path}, "hello", "refund me", "bye")
     outcomes = [run.outcomes(text) for text in ("hello", "refund me", "bye")]
     if known == "decided":
         assert outcomes == [["passed"] * 3, ["failed"] * 3, ["passed"] * 3]
         return
     assert outcomes == [["undecided"] * 3] * 3
     assert run.results.gate.exit_code == 3
-    key, path = [*reply.items()][-1]
     (warning,) = run.results.run.warnings
     assert f"{path} (adapterOptions.reply.{key}) found nothing in any turn of the run" in warning
 
@@ -129,7 +124,7 @@ def test_path_match_in_any_trial_decides_all_trials(
     texts: tuple[str, ...], parallel: int, tmp_path: Path
 ) -> None:
     reply = {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool']"}
-    run = Run(tmp_path, bare, reply, *texts, parallel=parallel)
+    run = Run(tmp_path, events, reply, *texts, parallel=parallel)
     for text in texts:
         assert run.outcomes(text)[0] == ("failed" if "refund" in text else "passed")
     assert run.results.run.warnings == ()
@@ -155,7 +150,7 @@ def test_unmatched_path_of_any_evidence_leaves_check_undecided(
     wanted = {"rule": "ruleCode", "para": "paramName", "inte": "integrationCode"}.get(check[:4])
     more = {wanted: named_in[wanted]} if wanted else {}
     checks = [{"criterion": "c", "strict": check, **more}]
-    run = Run(tmp_path, bare, {"text": BARE_TEXT, key: path}, "hello", checks=checks)
+    run = Run(tmp_path, events, {"text": BARE_TEXT, key: path}, "hello", checks=checks)
     assert run.outcomes("hello") == [outcome]
 
 
@@ -165,5 +160,5 @@ def test_python_check_is_undecided_if_path_found_no_calls(tmp_path: Path) -> Non
     )
     checks = [{"criterion": "c", "strict": "python", "function": "mine:none"}]
     wrong = {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'call']"}
-    run = Run(tmp_path, bare, wrong, "refund me", checks=checks)
+    run = Run(tmp_path, events, wrong, "refund me", checks=checks)
     assert run.outcomes("refund me") == ["undecided"]

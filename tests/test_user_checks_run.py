@@ -30,7 +30,7 @@ TEST = {
 }
 
 
-def broke(quote="I want", turn=1, what="it wants another thing"):
+def audit_finding(quote="I want", turn=1, what="it wants another thing"):
     found = [{"turn": turn, "quote": quote, "what": what}]
     return json.dumps({"reasoning": "No.", "violations": found, "verdict": "broke"})
 
@@ -40,7 +40,7 @@ def user(*lines):
     return fakes.ScriptedLLM(lines)
 
 
-def each(*lines):
+def user_repeating(*lines):
     """A model that says these in every conversation."""
     return fakes.ScriptedLLM(lambda prompt: lines[min(prompt.text.count('"you": '), len(lines) - 1)])
 
@@ -73,7 +73,7 @@ async def test_user_that_broke_character_is_retried_once_in_new_session():
 async def test_second_violation_excludes_trial_without_judging():
     judge = fakes.ScriptedLLM([PASS])
     plan = make_plan(TEST | {"evaluations": [{"criterion": "c"}]})
-    (result,) = await play(plan, agent(), each(BROKEN, "Go on."), judge=judge, retries=5)
+    (result,) = await play(plan, agent(), user_repeating(BROKEN, "Go on."), judge=judge, retries=5)
     assert (result.status, len(result.attempts), result.findings) == ("invalid_user", 2, ())
     assert result.error == result.attempts[1].error
     assert len(result.turns) == 2
@@ -108,7 +108,7 @@ async def test_trial_with_invalid_user_is_finished_and_stopping_run_does_not_ret
 
     (result,) = await play(plan, fakes.ScriptedAgent(says), user(BROKEN), stop=stop)
     assert (result.status, len(result.attempts)) == ("invalid_user", 1)
-    participants = Participants(agent(), user_llm=each(BROKEN, "Go on."))
+    participants = Participants(agent(), user_llm=user_repeating(BROKEN, "Go on."))
     (result,) = await run(plan, lambda _: participants, Options(), Redactor(), save=keep)
     assert (kept, result.infrastructure_failed) == (["invalid_user"], False)
 
@@ -155,7 +155,10 @@ async def test_auditor_is_asked_once_and_only_if_no_violation_was_found():
 
 async def test_violation_found_by_auditor_excludes_trial():
     (result,) = await play(
-        make_plan(TEST), agent(), each("I want a dog.", "Go on."), audit=user(broke("a dog"))
+        make_plan(TEST),
+        agent(),
+        user_repeating("I want a dog.", "Go on."),
+        audit=user(audit_finding("a dog")),
     )
     assert (result.status, len(result.attempts)) == ("invalid_user", 2)
     (violation,) = result.user_audit.violations
@@ -166,21 +169,21 @@ async def test_violation_found_by_auditor_excludes_trial():
 @pytest.mark.parametrize(
     ("answer", "by_model"),
     [
-        (broke("words that nobody wrote"), True),
-        (broke("Of course", what="the agent's words"), True),
-        (broke("I want", turn=2), True),
-        (broke("I want", turn=7), True),
-        (broke(""), True),
-        (broke("..."), True),
-        (broke("I want").replace("broke", "kept"), False),
+        (audit_finding("words that nobody wrote"), True),
+        (audit_finding("Of course", what="the agent's words"), True),
+        (audit_finding("I want", turn=2), True),
+        (audit_finding("I want", turn=7), True),
+        (audit_finding(""), True),
+        (audit_finding("..."), True),
+        (audit_finding("I want").replace("broke", "kept"), False),
         (KEPT.replace("kept", "broke"), False),
         (KEPT.replace("Fine.", "]["), False),
-        (broke("I want").replace('"broke"', '"cannot_tell"'), True),
+        (audit_finding("I want").replace('"broke"', '"cannot_tell"'), True),
         (f"```json\n{KEPT}\n```", True),
         ("It kept to its role.", False),
         ('{"verdict": "broke"}', False),
-        (broke().replace("broke", "broken"), False),
-        (f'{broke("I want")[:-1]}, "verdict": "broke"}}', False),
+        (audit_finding().replace("broke", "broken"), False),
+        (f'{audit_finding("I want")[:-1]}, "verdict": "broke"}}', False),
         (LLMError("down"), False),
     ],
 )
@@ -196,8 +199,8 @@ async def test_audit_without_quote_of_user_is_ignored(answer, by_model):
 
 
 async def test_unreadable_audit_is_requested_once_more_and_rejected_key_stops_run():
-    auditor = fakes.ScriptedLLM(["Well.", broke("I want")])
-    (result,) = await play(make_plan(TEST), agent(), each("I want it.", "Go on."), audit=auditor)
+    auditor = fakes.ScriptedLLM(["Well.", audit_finding("I want")])
+    (result,) = await play(make_plan(TEST), agent(), user_repeating("I want it.", "Go on."), audit=auditor)
     assert [attempt.status for attempt in result.attempts] == ["invalid_user", "invalid_user"]
     assert len(auditor.prompts) == 3
     stop, refused = Stop(), fakes.ScriptedLLM([LLMAccessError("wrong key")])
@@ -317,10 +320,10 @@ async def test_user_that_stops_before_fixed_line_is_retried_once():
 
 
 async def test_second_stop_before_fixed_line_excludes_trial():
-    (result,) = await play(make_plan(SKIPPING, maxTurns=2), agent(), each("Hi.", STOP_MARKER))
+    (result,) = await play(make_plan(SKIPPING, maxTurns=2), agent(), user_repeating("Hi.", STOP_MARKER))
     assert (result.status, len(result.attempts)) == ("completed", 1)  # it is the author who speaks second
     plan = make_plan(SKIPPING | {"turns": [{"user": "auto"}, *SKIPPING["turns"]]}, maxTurns=3)
-    (result,) = await play(plan, agent(), each("Hi.", STOP_MARKER))
+    (result,) = await play(plan, agent(), user_repeating("Hi.", STOP_MARKER))
     assert (result.status, len(result.attempts), result.findings) == ("invalid_user", 2, ())
     assert {violation.rule for violation in result.user_audit.violations} == {"skipped_line"}
     assert result.error == (
@@ -361,7 +364,10 @@ async def test_audit_user_and_audit_all_select_audited_tests():
     plan = make_plan(TEST, TEST | {"name": "audited", "auditUser": True})
     for audit_all, calls in ((False, [False, True]), (True, [True, True])):
         participants = Participants(
-            agent(), user_llm=each("Cancel it.", STOP_MARKER), audit_llm=user(KEPT), audit_all=audit_all
+            agent(),
+            user_llm=user_repeating("Cancel it.", STOP_MARKER),
+            audit_llm=user(KEPT),
+            audit_all=audit_all,
         )
         played = await run(plan, lambda _, who=participants: who, Options(), Redactor())
         assert [any(one.role == "auditor" for one in result.usage) for result in played] == calls

@@ -40,8 +40,8 @@ def quoting(words: str) -> str:
 def erring(prompt: Prompt) -> str:
     """A judge that says the opposite now and then, whoever asks."""
     right = truth(prompt)
-    wrong = seeded_chance(prompt.text, prompt.system, prompt.sample_id) < ERROR
-    return fakes.judge_answer({"pass": "fail", "fail": "pass"}[right] if wrong else right)
+    wrong_share = seeded_chance(prompt.text, prompt.system, prompt.sample_id) < ERROR
+    return fakes.judge_answer({"pass": "fail", "fail": "pass"}[right] if wrong_share else right)
 
 
 async def run(tmp_path, judge: Callable[[Prompt], str], votes: int, criteria: int = 15, tests: int = 40):
@@ -67,7 +67,7 @@ def findings(results: Results) -> list[Finding]:
     ]
 
 
-def wrong(results: Results) -> float:
+def wrong_share(results: Results) -> float:
     """The share of verdicts that are not the truth."""
     found = findings(results)
     return sum(
@@ -79,8 +79,8 @@ async def test_three_votes_remove_most_random_judge_errors(tmp_path):
     """Of a judge that errs in 10 % of its votes, 2.8 % of the verdicts; and its agreement is found."""
     one, _ = await run(tmp_path, erring, 1)
     three, llm = await run(tmp_path, erring, 3)
-    assert wrong(one) == pytest.approx(ERROR, abs=0.04)
-    assert wrong(three) == pytest.approx(3 * ERROR**2 - 2 * ERROR**3, abs=0.0175)
+    assert wrong_share(one) == pytest.approx(ERROR, abs=0.04)
+    assert wrong_share(three) == pytest.approx(3 * ERROR**2 - 2 * ERROR**3, abs=0.0175)
     split, passes = 2 * ERROR * (1 - ERROR), (2 / 3) * (1 - ERROR) + (1 / 3) * ERROR
     whole = three.vote_agreement.whole
     assert whole.share.low <= 1 - split <= whole.share.high
@@ -115,8 +115,8 @@ async def test_votes_reduce_order_bias_of_judge(tmp_path):
 
     one, _ = await run(tmp_path, lazy, 1, tests=20)
     three, _ = await run(tmp_path, lazy, 3, tests=20)
-    assert wrong(one) == pytest.approx(0.3 / 3, abs=0.05)  # every third criterion is not met
-    assert wrong(three) == pytest.approx(0.3**2 / 3, abs=0.03)
+    assert wrong_share(one) == pytest.approx(0.3 / 3, abs=0.05)  # every third criterion is not met
+    assert wrong_share(three) == pytest.approx(0.3**2 / 3, abs=0.03)
 
 
 async def test_verified_quotes_are_kept_and_invented_ones_leave_verdict_undecided(tmp_path):

@@ -26,7 +26,7 @@ tests:
 """
 
 
-def play(folder, *args):
+def start_run(folder, *args):
     return subprocess.Popen(
         [sys.executable, ACTION_SCRIPT, "run", *args, "--provider=offline"],
         cwd=folder,
@@ -42,7 +42,7 @@ def test_run_without_posix_ends_with_verdict(tmp_path):
     """An agent in Python has its own process there too, and names outside the code page break nothing."""
     (tmp_path / "greeter.py").write_text(AGENT)
     (tmp_path / "suite.yml").write_text(SUITE)
-    run = play(tmp_path, "suite.yml", "demo:hr")
+    run = start_run(tmp_path, "suite.yml", "demo:hr")
     out, _ = run.communicate(timeout=300)
     assert run.returncode == 0, out
     assert "Evals passed: 100 / 100" in out
@@ -51,7 +51,7 @@ def test_run_without_posix_ends_with_verdict(tmp_path):
 
 
 def test_interrupted_run_without_posix_writes_reports(tmp_path):
-    run = play(tmp_path, "demo:hr", "--loops=300")
+    run = start_run(tmp_path, "demo:hr", "--loops=300")
     deadline = time.monotonic() + 300
     while not (tmp_path / "results/journal.jsonl").exists() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -54,7 +54,7 @@ def shop(tmp_path, monkeypatch):
         database.execute("CREATE TABLE orders (id TEXT PRIMARY KEY, status TEXT)")
 
 
-def change(statement, *parameters):
+def query_shop(statement, *parameters):
     """Do a statement as the agent would, and return its rows."""
     with closing(sqlite3.connect("shop.db", timeout=20)) as database, database:
         return database.execute(statement, parameters).fetchall()
@@ -70,10 +70,10 @@ def agent_that(act=lambda test: None, text="Done."):
 
 
 def refunds(test):
-    change("UPDATE orders SET status = 'refunded' WHERE id = ?", test.user_info["order"])
+    query_shop("UPDATE orders SET status = 'refunded' WHERE id = ?", test.user_info["order"])
 
 
-async def played(plan, agent, *, stop=None, parallel=1, retries=0, **fields):
+async def run_plan(plan, agent, *, stop=None, parallel=1, retries=0, **fields):
     job = Job(
         plan=plan, policy=Policy(), options=Options(parallel=parallel, retries=retries), redactor=Redactor()
     )
@@ -90,8 +90,8 @@ async def test_state_check_decides_by_state_not_by_words_and_is_probed_before_to
     """Only the probes that a `state` check names run before the conversation: others would cost time."""
     probes = WORLD["probes"] | {"other": WORLD["probes"]["order"]}
     plan = make_plan({"name": "t", **TEST}, **WORLD | {"probes": probes})
-    (does,) = trials(await played(plan, agent_that(refunds)))
-    (claims,) = trials(await played(plan, agent_that()))
+    (does,) = trials(await run_plan(plan, agent_that(refunds)))
+    (claims,) = trials(await run_plan(plan, agent_that()))
     assert does.findings[0].outcome == "passed"
     before = {name: probe.value for name, probe in does.probes_before.items()}
     assert before == {"order": [{"status": "paid"}]}
@@ -101,13 +101,13 @@ async def test_state_check_decides_by_state_not_by_words_and_is_probed_before_to
     assert claims.findings[0].reason == (
         'after the conversation, $[0].status of the probe order is "paid", expected "refunded"'
     )
-    assert change("SELECT * FROM orders") == []
+    assert query_shop("SELECT * FROM orders") == []
 
 
 async def test_agent_gets_no_setup_probes_or_teardown():
     """Addresses of databases may hold passwords."""
     agent = agent_that()
-    await played(make_plan({"name": "t", **TEST, **WORLD}, **WORLD), agent)
+    await run_plan(make_plan({"name": "t", **TEST, **WORLD}, **WORLD), agent)
     (session,) = agent.sessions
     assert (session.test.setup, session.test.probes, session.test.teardown) == ((), {}, ())
 
@@ -115,17 +115,19 @@ async def test_agent_gets_no_setup_probes_or_teardown():
 async def test_failed_setup_errors_trial_without_asking_agent_and_retry_runs_it_again():
     agent = agent_that()
     broken = WORLD | {"setup": [*WORLD["setup"], sql("INSERT INTO gone VALUES (1)")]}
-    results = await played(make_plan({"name": "t", **TEST}, **broken), agent, retries=1)
+    results = await run_plan(make_plan({"name": "t", **TEST}, **broken), agent, retries=1)
     (trial,) = trials(results)
     assert (trial.status, trial.cause) == ("failed", "setup_failed")
     assert trial.error == "setup[2]: the sql step was refused by shop.db: no such table: gone"
     assert [attempt.cause for attempt in trial.attempts] == ["setup_failed", "setup_failed"]
     assert trial.findings[0].outcome == "undecided"
     assert (agent.sessions, results.counts.errors, results.gate.passed) == ([], 1, False)
-    assert change("SELECT * FROM orders") == []
+    assert query_shop("SELECT * FROM orders") == []
     once = {"command": ["sh", "-c", "test -e seen || { touch seen; exit 1; }"]}
     flaky = WORLD | {"setup": [*WORLD["setup"], once]}
-    (trial,) = trials(await played(make_plan({"name": "t", **TEST}, **flaky), agent_that(refunds), retries=1))
+    (trial,) = trials(
+        await run_plan(make_plan({"name": "t", **TEST}, **flaky), agent_that(refunds), retries=1)
+    )
     assert [attempt.cause for attempt in trial.attempts] == ["setup_failed", None]
     assert (trial.status, trial.cause, trial.findings[0].outcome) == ("completed", None, "passed")
 
@@ -134,7 +136,7 @@ async def test_failed_probe_leaves_its_checks_undecided():
     result = {"criterion": "It says so", "strict": "contains", "text": "Done"}
     probes = {"order": sql("SELECT status FROM gone")}
     plan = make_plan({"name": "t", **TEST, "evaluations": [REFUNDED, result], "probes": probes})
-    (trial,) = trials(await played(plan, agent_that()))
+    (trial,) = trials(await run_plan(plan, agent_that()))
     assert [finding.outcome for finding in trial.findings] == ["undecided", "passed"]
     assert trial.findings[0].reason == (
         "the probe order failed: the sql step was refused by shop.db: no such table: gone"
@@ -144,11 +146,11 @@ async def test_failed_probe_leaves_its_checks_undecided():
 
 async def test_teardown_runs_after_failure_and_its_own_failure_is_a_warning():
     world = WORLD | {"teardown": [*WORLD["teardown"], {"command": ["/no/such/program"]}]}
-    results = await played(
+    results = await run_plan(
         make_plan({"name": "t", **TEST}, **world), agent_that(lambda _: AgentError("gone"))
     )
     assert trials(results)[0].status == "failed"
-    assert change("SELECT * FROM orders") == []
+    assert query_shop("SELECT * FROM orders") == []
     assert any("the teardown of a conversation failed once" in warning for warning in results.run.warnings)
 
 
@@ -160,14 +162,14 @@ async def test_interrupted_run_runs_teardown():
             asked.set()
             await asyncio.sleep(600)
 
-    run = asyncio.create_task(played(make_plan({"name": "t", **TEST}, **WORLD), Hanging(), stop=stop))
+    run = asyncio.create_task(run_plan(make_plan({"name": "t", **TEST}, **WORLD), Hanging(), stop=stop))
     await asked.wait()
-    assert change("SELECT id FROM orders") == [("A1",)]
+    assert query_shop("SELECT id FROM orders") == [("A1",)]
     stop.interrupt()
     (trial,) = trials(await run)
     assert trial.status == "interrupted"
     assert trial.probes == {}
-    assert change("SELECT * FROM orders") == []
+    assert query_shop("SELECT * FROM orders") == []
 
 
 async def test_teardown_knows_session_of_interrupted_conversation():
@@ -189,8 +191,8 @@ async def test_teardown_knows_session_of_interrupted_conversation():
     ]
     result = {"criterion": "c", "strict": "contains", "text": "x"}
     plan = make_plan({"name": "t", **TEST, "evaluations": [result]}, teardown=teardown)
-    results = await played(plan, Interrupted(), stop=stop)
-    assert change("SELECT * FROM orders") == [("session-7", "A1")]
+    results = await run_plan(plan, Interrupted(), stop=stop)
+    assert query_shop("SELECT * FROM orders") == [("session-7", "A1")]
     assert not any("teardown" in warning for warning in results.run.warnings)
 
 
@@ -201,7 +203,7 @@ async def test_hanging_teardown_of_interrupted_run_is_killed(monkeypatch):
         "teardown": [{"command": [sys.executable, "-c", "open('begun', 'w'); import time; time.sleep(600)"]}]
     }
     run = asyncio.create_task(
-        played(
+        run_plan(
             make_plan({"name": "t", **TEST, "evaluations": [{"criterion": "c"}]}, **world),
             agent_that(),
             stop=stop,
@@ -248,7 +250,7 @@ async def test_trials_with_one_lock_run_one_at_a_time_and_block_no_others():
         locked("b", "shop", loops=2),
         *(locked(f"free {n}") for n in range(9)),
     ]
-    results = await played(make_plan(*tests), agent, parallel=4)
+    results = await run_plan(make_plan(*tests), agent, parallel=4)
     assert {trial.status for trial in trials(results)} == {"completed"}
     assert len(trials(results)) == 14
     assert agent.together.isdisjoint({("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")})
@@ -261,12 +263,12 @@ async def test_stopped_run_releases_locks_and_resumes_with_them(parallel, tmp_pa
     journal, agent = Journal(tmp_path), Watched()
     failing = fakes.ScriptedAgent(lambda test, heard: AgentError("gone"))
     async with asyncio.timeout(60):
-        first = await played(
+        first = await run_plan(
             make_plan(*tests), failing, parallel=parallel, journal=journal, limits=Limits(failures_in_row=2)
         )
         journal.close()
         journal = Journal(tmp_path, resume=True)
-        second = await played(make_plan(*tests), agent, parallel=parallel, journal=journal)
+        second = await run_plan(make_plan(*tests), agent, parallel=parallel, journal=journal)
     journal.close()
     assert len(trials(first)) < 20
     assert len(trials(second)) == 20
@@ -308,7 +310,7 @@ def suite(tmp_path):
     )
 
 
-def results_of(folder):
+def read_results_of(folder):
     return json.loads((folder / "_results.json").read_text())
 
 
@@ -318,7 +320,7 @@ def test_probes_are_in_results_and_replay_without_secrets(suite, tmp_path):
     replayed = ci_evals(
         "run", "s.json", "--provider=offline", "--replay=rec", "--output-dir=again", cwd=tmp_path
     )
-    first, second = (results_of(tmp_path / folder) for folder in ("out", "again"))
+    first, second = (read_results_of(tmp_path / folder) for folder in ("out", "again"))
     for results in (first, second):
         (trial,) = results["suites"][0]["tests"][0]["trials"]
         assert trial["probes"]["order"] == {"value": [{"status": "refunded"}], "error": None}
@@ -332,7 +334,7 @@ def test_probes_are_in_results_and_replay_without_secrets(suite, tmp_path):
     assert not any(
         "7f2d91c4e6" in text for text in [*written, ran.stdout, ran.stderr, replayed.stdout, replayed.stderr]
     )
-    assert change("SELECT * FROM orders") == []
+    assert query_shop("SELECT * FROM orders") == []
 
 
 @pytest.mark.slow
@@ -341,7 +343,7 @@ def test_agent_that_only_claims_refund_fails_state_check(suite, tmp_path):
         "run", "s.json", "--provider=offline", "--output-dir=out", cwd=tmp_path, env={"CLAIMS": "1"}
     )
     assert ran.returncode == 3  # the other check is undecided
-    (trial,) = results_of(tmp_path / "out")["suites"][0]["tests"][0]["trials"]
+    (trial,) = read_results_of(tmp_path / "out")["suites"][0]["tests"][0]["trials"]
     assert trial["findings"][0]["outcome"] == "failed"
 
 
@@ -354,11 +356,11 @@ def test_signal_ends_run_after_teardown(suite, tmp_path, number):
     while not (tmp_path / "asked").exists():
         assert process.returncode is None
         os.sched_yield()
-    assert change("SELECT id FROM orders") == [("A1",)]
+    assert query_shop("SELECT id FROM orders") == [("A1",)]
     process.send_signal(number)
     process.communicate(timeout=300)
     assert process.returncode == 130
-    assert change("SELECT * FROM orders") == []
+    assert query_shop("SELECT * FROM orders") == []
 
 
 async def test_judge_sees_probed_state_without_secrets():
