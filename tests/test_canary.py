@@ -94,7 +94,7 @@ def neighbours(canaries, keys):
         faults = {
             "fail": Fault(500, json.dumps({"error": {"message": echo}}), {"x-request": quote(echo)[:900]}),
             "page": Fault(200, f"<html><title>{canaries.echo()}</title>", content_type="text/html"),
-            "move": Fault(302, echo, {"Location": f"/elsewhere?key={quote(canaries.of['AUI_KEY'])}"}),
+            "move": Fault(302, echo, {"Location": f"/elsewhere?key={quote(canaries.secrets['AUI_KEY'])}"}),
         }
         trace = {
             "response": {"type": "error", "error": echo},
@@ -219,7 +219,7 @@ def test_run_outputs_contain_no_secret(tmp_path):
             "judge-cache": "cache",
             "audit-user": "true",
         }
-        played = Actions(api, tmp_path, files).of_pull_request(
+        played = Actions(api, tmp_path, files).pull_request_step(
             7,
             workflow_replay.HEAD,
             workflow_replay.MERGE,
@@ -253,9 +253,9 @@ def test_run_outputs_contain_no_secret(tmp_path):
     for name, text in outputs.items():
         assert not canaries.leaks(text), name
     for asked in models.asked:
-        secret = canaries.of if asked.wants_json else set(canaries.of) - values.keys()
+        secret = canaries.secrets if asked.wants_json else set(canaries.secrets) - values.keys()
         assert not canaries.leaks(f"{asked.system}\n{asked.text}", *secret)
-    known = set(canaries.of) - values.keys()
+    known = set(canaries.secrets) - values.keys()
     for body in (*aui.tasks, *(vars(heard) for heard in aui.heard), *(asked.body for asked in chat.asked)):
         assert not canaries.leaks(json.dumps(body, ensure_ascii=False), *known)
 
@@ -346,7 +346,7 @@ def test_suite_problems_contain_no_secret():
     assert not canaries.leaks(str(caught.value))
     options = {"headers": {"Authorization": f"{canaries.plant('OPTION')} {{{{nobody}}}}"}, "send": "${VALUE}"}
     with pytest.raises(SuiteError) as caught:
-        read_options(json.dumps(options), "o.json", {"VALUE": canaries.of["VALUE"]}).checked("http")
+        read_options(json.dumps(options), "o.json", {"VALUE": canaries.secrets["VALUE"]}).checked("http")
     assert not canaries.leaks(str(caught.value))
 
 

@@ -158,13 +158,13 @@ def test_image_comments_on_pull_request_and_updates_comment(image, tmp_path):
     with repository_with_pull_request(tmp_path, InContainer) as actions:
         record_baseline(actions)
         with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
-            step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
+            step = actions.pull_request_step(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
         assert step.done.returncode == 1, step.done.stderr
         (comment,) = actions.api.comments[7]
         assert PRESSURE_TEST in comment["body"]
         assert float(step.outputs["delta"]) < -5
         with demo_agent() as inputs:
-            step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs)
+            step = actions.pull_request_step(7, NEXT, NEXT_MERGE, inputs=inputs)
         assert step.done.returncode == 0, step.done.stderr
         assert [one["id"] for one in actions.api.comments[7]] == [comment["id"]]
 
@@ -182,7 +182,7 @@ def test_image_runs_command_of_step_args(image, tmp_path):
             "results",
             sha=HEAD,
             run=run,
-            bring=results,
+            downloads=results,
         )
         assert result.done.returncode == 0, result.done.stderr
         assert len(actions.api.comments[7]) == 1

@@ -18,7 +18,7 @@ import pytest
 from commands import ci_evals, read_files, start
 from doc_pages import ROOT, code, table
 from each_row import each_row
-from faults import AGENT, HARMLESS, MODELS, Fault, FaultyServer, Place
+from faults import AGENT, HARMLESS, MODELS, Fault, FaultyServer, RequestKind
 
 from ci_evals import load_suite
 from ci_evals.adapters.journal.journal import Journal
@@ -67,7 +67,7 @@ def plan_of_turns(second: str, *evaluations: dict, seconds: float = SECONDS) -> 
 JUDGED = ({"criterion": "Kind"}, {"criterion": "Brief"})
 TESTS = {AGENT: ("Goodbye",), MODELS: ("auto", *JUDGED)}
 """What `planned` plans where a server of these places has faults."""
-REQUESTS = {Place.OPENING: 1, Place.MESSAGE: 2, Place.USER: 1, Place.JUDGE: 2}
+REQUESTS = {RequestKind.OPENING: 1, RequestKind.MESSAGE: 2, RequestKind.USER: 1, RequestKind.JUDGE: 2}
 """Of a trial that meets no fault."""
 
 
@@ -93,7 +93,7 @@ class FaultOutcome:
 
     trial: TrialResult
     stop: Stop
-    place: Place
+    place: RequestKind
     server: FaultyServer
     agent: FaultyServer
 
@@ -108,7 +108,7 @@ class FaultOutcome:
             return "undecided"
         if len(self.trial.attempts) > 1:
             return "retried"
-        again = len(self.server.at(self.place)) > REQUESTS[self.place] or self.server.deaths
+        again = len(self.server.at(self.place)) > REQUESTS[self.place] or self.server.crashes
         return "sent again" if again else "no harm"
 
     @property
@@ -121,7 +121,7 @@ class FaultOutcome:
         return [found.reason for found in self.trial.findings if found.outcome is Outcome.UNDECIDED]
 
 
-async def run_with_fault(place: Place, fault: Fault, *, lasts: bool) -> FaultOutcome:
+async def run_with_fault(place: RequestKind, fault: Fault, *, lasts: bool) -> FaultOutcome:
     """What a run of one trial comes to where a fault is met at the first request of a place, or at all."""
     draw = (faults.always if lasts else faults.once)(place, fault)
     draws = (draw, faults.none) if place in AGENT else (faults.none, draw)
@@ -130,7 +130,7 @@ async def run_with_fault(place: Place, fault: Fault, *, lasts: bool) -> FaultOut
         server = agent if place in AGENT else models
         astray = {Fault.NO_NAME: "http://agent.invalid", Fault.NO_TLS: server.url.replace("http:", "https:")}
 
-        def at(here: Place) -> str:
+        def at(here: RequestKind) -> str:
             return (
                 astray.get(fault, server.url) if here is place else (agent if here in AGENT else models).url
             )
@@ -138,18 +138,21 @@ async def run_with_fault(place: Place, fault: Fault, *, lasts: bool) -> FaultOut
         async def sleep(_seconds: float) -> None:
             await asyncio.sleep(0)
             if not lasts:
-                await server.rise()
+                await server.start_listening()
 
         if fault is Fault.NOBODY:
-            server.dies_after = {Place.MESSAGE: Place.OPENING, Place.JUDGE: Place.USER}.get(place)
-            if server.dies_after is None:
-                server.die()
+            server.crashes_after = {
+                RequestKind.MESSAGE: RequestKind.OPENING,
+                RequestKind.JUDGE: RequestKind.USER,
+            }.get(place)
+            if server.crashes_after is None:
+                server.crash()
         async with AsyncExitStack() as stack:
-            participants, stop = Participants(agent_at(at(Place.OPENING), sleep, seconds)), Stop()
+            participants, stop = Participants(agent_at(at(RequestKind.OPENING), sleep, seconds)), Stop()
             if place in MODELS:
-                user = judge = model_at(at(Place.USER), sleep, seconds=seconds)
-                if at(Place.JUDGE) != at(Place.USER):
-                    judge = model_at(at(Place.JUDGE), sleep, seconds=seconds)
+                user = judge = model_at(at(RequestKind.USER), sleep, seconds=seconds)
+                if at(RequestKind.JUDGE) != at(RequestKind.USER):
+                    judge = model_at(at(RequestKind.JUDGE), sleep, seconds=seconds)
                 for llm in {user, judge}:
                     stack.push_async_callback(llm.aclose)
                 participants = replace(participants, user_llm=user, judge_llm=judge)
@@ -164,17 +167,17 @@ async def run_with_fault(place: Place, fault: Fault, *, lasts: bool) -> FaultOut
         return FaultOutcome(trial, stop, place, server, agent)
 
 
-async def measure_all() -> dict[tuple[Place, Fault, bool], FaultOutcome]:
+async def measure_all() -> dict[tuple[RequestKind, Fault, bool], FaultOutcome]:
     """Every fault at every place where it can be, once and lasting."""
     at_a_time = asyncio.Semaphore(8)  # so that those that wait do so together
     found = {}
 
-    async def measure(place: Place, fault: Fault, lasts: bool) -> None:
+    async def measure(place: RequestKind, fault: Fault, lasts: bool) -> None:
         async with at_a_time:
             found[place, fault, lasts] = await run_with_fault(place, fault, lasts=lasts)
 
     async with asyncio.TaskGroup() as group:
-        for place in Place:
+        for place in RequestKind:
             for fault in Fault:
                 for lasts in (True, False):
                     if possible(place, fault, lasts=lasts):
@@ -182,11 +185,11 @@ async def measure_all() -> dict[tuple[Place, Fault, bool], FaultOutcome]:
     return found
 
 
-def possible(place: Place, fault: Fault, *, lasts: bool) -> bool:
+def possible(place: RequestKind, fault: Fault, *, lasts: bool) -> bool:
     """A name that is not known is so from the first request on; only agents have conversations."""
     if fault in {Fault.NO_NAME, Fault.NO_TLS}:
-        return lasts and place is not Place.MESSAGE
-    return fault is not Fault.FOREIGN or place is Place.MESSAGE
+        return lasts and place is not RequestKind.MESSAGE
+    return fault is not Fault.FOREIGN or place is RequestKind.MESSAGE
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +221,7 @@ def test_reliability_page_lists_every_fault(places):
 
 
 @each_row("fault", Fault)
-@each_row("place", Place)
+@each_row("place", RequestKind)
 def test_fault_has_outcome_and_message_of_reliability_page(runs, place, fault):
     if not possible(place, fault, lasts=True):
         return
@@ -230,12 +233,12 @@ def test_fault_has_outcome_and_message_of_reliability_page(runs, place, fault):
 
 
 @each_row("fault", Fault)
-@each_row("place", Place)
+@each_row("place", RequestKind)
 def test_fault_sends_no_message_twice_and_opens_no_gate(runs, place, fault):
     for lasts in (False, True):
         if not (one := runs.get((place, fault, lasts))):
             continue
-        assert faults.books_agree([one.trial], one.agent) == []
+        assert faults.contradictions([one.trial], one.agent) == []
         sound = one.came_to in {"sent again", "retried", "no harm"}
         assert (validity(one.trial, ScoreRule(offline=False)) is Validity.VALID) is sound
         assert sound or lasts or fault in {Fault.REFUSED, Fault.QUOTA}
@@ -265,7 +268,7 @@ class RunInTrouble:
         async def sleep(_seconds: float) -> None:
             await asyncio.sleep(0)
             if revives:
-                await self.agent.rise()
+                await self.agent.start_listening()
 
         journal = Journal(self.folder, resume=resume)
         job = Job(
@@ -287,7 +290,7 @@ class RunInTrouble:
         """How many trials were played; each of the plan is in the results once, or counted as not run."""
         (test,) = results.suites[0].tests
         assert len({trial.index for trial in test.trials}) == len(test.trials) == 40 - test.not_run
-        assert faults.books_agree(test.trials, self.agent) == []
+        assert faults.contradictions(test.trials, self.agent) == []
         return len(test.trials)
 
 
@@ -304,43 +307,43 @@ async def run_troubled(
             assert played == 40
             return broken_off.gate.exit_code
         assert 10 <= played < 40
-        assert len(agent.at(Place.MESSAGE)) <= 2 * played + 8
+        assert len(agent.at(RequestKind.MESSAGE)) <= 2 * played + 8
         assert sum(asked.fault is Fault.REFUSED for asked in agent.asked) <= 4
         agent.draw = models.draw = faults.none
-        await agent.rise()
+        await agent.start_listening()
         kept = sum(not trial.needs_rerun for trial in broken_off.suites[0].tests[0].trials)
-        before = len(agent.at(Place.OPENING))
+        before = len(agent.at(RequestKind.OPENING))
         whole = await run.played(resume=True)
         assert run.account(whole) == 40
         assert whole.gate.exit_code == 0
-        assert len(agent.at(Place.OPENING)) - before == 40 - kept, "what had finished is rerun"
+        assert len(agent.at(RequestKind.OPENING)) - before == 40 - kept, "what had finished is rerun"
     return broken_off.gate.exit_code
 
 
 async def dies_for_good(folder: Path) -> int:
     def trouble(run: RunInTrouble) -> None:
-        run.agent.dies_at = (Place.MESSAGE, 41)
+        run.agent.crashes_at = (RequestKind.MESSAGE, 41)
 
     return await run_troubled(folder, trouble)
 
 
 async def dies_and_comes_back(folder: Path) -> int:
     def trouble(run: RunInTrouble) -> None:
-        run.agent.dies_at = (Place.MESSAGE, 41)
+        run.agent.crashes_at = (RequestKind.MESSAGE, 41)
 
     return await run_troubled(folder, trouble, revives=True)
 
 
 async def key_is_refused(folder: Path) -> int:
     def trouble(run: RunInTrouble) -> None:
-        run.agent.draw = faults.always(Place.OPENING, Fault.REFUSED, since=21)
+        run.agent.draw = faults.always(RequestKind.OPENING, Fault.REFUSED, since=21)
 
     return await run_troubled(folder, trouble)
 
 
 async def quota_is_used_up(folder: Path) -> int:
     def trouble(run: RunInTrouble) -> None:
-        run.models.draw = faults.always(Place.JUDGE, Fault.QUOTA, since=42)
+        run.models.draw = faults.always(RequestKind.JUDGE, Fault.QUOTA, since=42)
 
     return await run_troubled(folder, trouble)
 
@@ -429,9 +432,9 @@ async def test_every_trial_is_accounted_for_if_a_tenth_of_requests_fail(trials, 
 
         async def sleep(_seconds: float) -> None:
             await asyncio.sleep(0)
-            await agent.rise()
+            await agent.start_listening()
 
-        agent.dies_at = (Place.MESSAGE, trials)  # in the middle of it
+        agent.crashes_at = (RequestKind.MESSAGE, trials)  # in the middle of it
         plan = replace(plan_of_turns("auto", *JUDGED, seconds=PATIENCE), loops=trials)
         llm = model_at(models.url, sleep, wire, PATIENCE)
         participants = Participants(agent_at(agent.url, sleep, PATIENCE), llm, llm)
@@ -443,7 +446,7 @@ async def test_every_trial_is_accounted_for_if_a_tenth_of_requests_fail(trials, 
     (test,) = results.suites[0].tests
     assert [trial.index for trial in test.trials] == list(range(1, trials + 1))
     assert results.counts.trials == trials
-    assert faults.books_agree(test.trials, agent) == []
+    assert faults.contradictions(test.trials, agent) == []
     for trial in test.trials:
         assert trial.status in {"completed", "failed"}
         assert trial.status == trial.attempts[-1].status

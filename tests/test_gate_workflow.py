@@ -80,7 +80,7 @@ def run_main_then_pull_request(jobs, inputs, before, after):
     assert main.done.returncode in {0, 1}, main.done.stderr  # it is kept if the gate failed too
     jobs.upload(main, run, jobs.kept)
     after()
-    head = jobs.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+    head = jobs.pull_request_step(7, HEAD, MERGE, inputs=inputs)
     assert (head.done.returncode, head.outputs["result"]) == (1, "failed"), head.done.stderr
     (comment,) = jobs.api.comments[7]
     # Trials may prove that it broke; a single one proves nothing.

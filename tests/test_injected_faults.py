@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from injected_faults import KINDS, Injected, library, problems, resumes, scene
+from injected_faults import KINDS, Injected, library, prepared_runs, problems, resume_problems
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ def play(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faults")
     if not library(folder):
         pytest.skip("needs Linux and a C compiler")
-    with scene(folder) as play:
+    with prepared_runs(folder) as play:
         yield play
 
 
@@ -58,10 +58,10 @@ def test_failing_system_calls_make_no_run_pass_and_lose_no_trial(play, whole, mo
     """Calls of each kind fail once, or for good. Resumed without faults, the run ends as it should."""
     wrong, met = [], 0
     for fault in _faults(whole.counts, most):
-        hurt = play(fault)
-        met += hurt.failed > 0
-        found = [*problems(hurt), *resumes(play, hurt)]
-        wrong += [f"{fault} at {hurt.about!r}, exit code {hurt.code}: {one}" for one in found]
-        shutil.rmtree(hurt.folder, ignore_errors=True)
+        faulty = play(fault)
+        met += faulty.failed > 0
+        found = [*problems(faulty), *resume_problems(play, faulty)]
+        wrong += [f"{fault} at {faulty.about!r}, exit code {faulty.code}: {one}" for one in found]
+        shutil.rmtree(faulty.folder, ignore_errors=True)
     assert wrong == []
     assert met >= (300 if most is None else 9)

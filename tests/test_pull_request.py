@@ -69,7 +69,7 @@ def test_run_of_main_looks_for_no_baseline_and_posts_no_comment(actions):
 def test_pull_request_gets_comment_that_next_push_updates(with_baseline):
     actions, api = with_baseline, with_baseline.api
     with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
-        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
+        step = actions.pull_request_step(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
     assert step.done.returncode == 1, step.done.stderr
     (comment,) = api.comments[7]
     assert comment["body"].startswith("<!-- ci-evals comment: default -->\n")
@@ -91,7 +91,7 @@ def test_pull_request_gets_comment_that_next_push_updates(with_baseline):
     assert "the base commit" in results["run"]["baselineNote"]
     assert_token_is_nowhere(step, api)
     with demo_agent() as inputs:
-        step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs | {"max-drop": "5"})
+        step = actions.pull_request_step(7, NEXT, NEXT_MERGE, inputs=inputs | {"max-drop": "5"})
     assert step.done.returncode == 0, step.done.stderr
     (again,) = api.comments[7]
     assert again["id"] == comment["id"]
@@ -104,7 +104,7 @@ def test_rerun_failed_command_plays_failed_tests_and_updates_comment(with_baseli
     options = {"pr-number": "7", "comment": "always", "baseline": "auto", "baseline-branch": "main"}
     options |= {"regression": "significant", "weakened": "fail"}
     with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
-        failed = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+        failed = actions.pull_request_step(7, HEAD, MERGE, inputs=inputs)
     (comment,) = api.comments[7]
     run = api.add_run(HEAD, event="workflow_dispatch", head_branch="topic")
     payload = push_payload() | {"inputs": {"command": "rerun failed"}}
@@ -116,7 +116,7 @@ def test_rerun_failed_command_plays_failed_tests_and_updates_comment(with_baseli
             run=run,
             ref="refs/heads/topic",
             inputs=inputs | options | {"only-failed": "earlier"},
-            bring={"earlier": failed.results_file},
+            downloads={"earlier": failed.results_file},
         )
     assert step.done.returncode == 0, step.done.stderr
     (again,) = api.comments[7]
@@ -134,9 +134,9 @@ def test_rerun_of_job_pools_trials_of_first_attempt(with_baseline):
     run = api.add_run(HEAD, event="pull_request", head_branch="topic")
     with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
         inputs |= {"max-drop": "5"}
-        first = actions.of_pull_request(7, HEAD, MERGE, run=run, inputs=inputs)
+        first = actions.pull_request_step(7, HEAD, MERGE, run=run, inputs=inputs)
         actions.upload(first, run, "ci-evals-attempt-default-1")
-        second = actions.of_pull_request(7, HEAD, MERGE, run=run, inputs=inputs, GITHUB_RUN_ATTEMPT="2")
+        second = actions.pull_request_step(7, HEAD, MERGE, run=run, inputs=inputs, GITHUB_RUN_ATTEMPT="2")
     assert (first.done.returncode, second.done.returncode) == (1, 1), second.done.stderr
     alone, together = (json.loads(step.results_file.read_text()) for step in (first, second))
     assert together["counts"]["trials"] == 2 * alone["counts"]["trials"]
@@ -150,9 +150,9 @@ def test_stale_run_leaves_newer_comment_alone(with_baseline):
     actions, api = with_baseline, with_baseline.api
     early = api.add_run(HEAD, event="pull_request", head_branch="topic")
     with demo_agent() as inputs:
-        actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs)
+        actions.pull_request_step(7, NEXT, NEXT_MERGE, inputs=inputs)
         (before,) = [comment["body"] for comment in api.comments[7]]
-        step = actions.of_pull_request(7, HEAD, MERGE, run=early, inputs=inputs)
+        step = actions.pull_request_step(7, HEAD, MERGE, run=early, inputs=inputs)
     assert step.done.returncode == 0
     assert [comment["body"] for comment in api.comments[7]] == [before]
     assert "stale" in step.done.stderr
@@ -164,7 +164,7 @@ def test_fork_without_secrets_is_skipped_and_second_stage_comments(with_baseline
     api.add_pull(8, FORKED, repository=FORK, branch="main")
     with demo_agent() as inputs:
         run = api.add_run(FORKED, event="pull_request", head_branch="main")
-        step = actions.of_pull_request(
+        step = actions.pull_request_step(
             8, FORKED, FORKED, run=run, repository=FORK, branch="main", inputs=inputs | {"agent-key": ""}
         )
     assert step.done.returncode == 0, step.done.stderr
@@ -192,7 +192,7 @@ def test_fork_without_secrets_is_skipped_and_second_stage_comments(with_baseline
         "results",
         sha=BASE,
         run=api.add_run(BASE),
-        bring={"results": step.results_file},
+        downloads={"results": step.results_file},
     )
     assert second.done.returncode == 0, second.done.stderr
     (comment,) = api.comments[8]
@@ -209,7 +209,7 @@ def test_fork_that_weakens_gate_fails_without_a_key(with_baseline):
     def result(**more):
         with demo_agent() as inputs:
             given = inputs | {"agent-key": "", "weakened": "fail"} | more
-            return actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=given)
+            return actions.pull_request_step(8, FORKED, FORKED, repository=FORK, inputs=given)
 
     same = result()
     assert (same.done.returncode, same.outputs["result"]) == (0, "skipped"), same.done.stderr
@@ -250,7 +250,7 @@ def test_baseline_file_blames_pull_request_only_if_it_is_of_its_base(tmp_path, c
                 run=run,
                 ref="refs/pull/7/merge",
                 inputs=inputs | given,
-                bring={"main": base.results_file},
+                downloads={"main": base.results_file},
                 checkout=checkout,
             )
         assert step.done.returncode == 1, step.done.stderr
@@ -262,12 +262,12 @@ def test_fork_that_needs_no_secret_is_tested_and_posts_nothing(with_baseline):
     actions, api = with_baseline, with_baseline.api
     api.add_pull(8, FORKED, repository=FORK)
     with demo_agent() as inputs:
-        step = actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=inputs | NO_KEY)
+        step = actions.pull_request_step(8, FORKED, FORKED, repository=FORK, inputs=inputs | NO_KEY)
     assert (step.done.returncode, step.outputs["result"]) == (0, "passed"), step.done.stderr
-    payload, bring = pull_request_payload(8, FORKED, repository=FORK), {"results": step.results_file}
+    payload, downloads = pull_request_payload(8, FORKED, repository=FORK), {"results": step.results_file}
     run = api.add_run(FORKED)
     comment = actions.step(
-        "pull_request", payload, "comment", "results", sha=FORKED, run=run, bring=bring
+        "pull_request", payload, "comment", "results", sha=FORKED, run=run, downloads=downloads
     ).done
     assert comment.returncode == 0
     assert "::warning" not in comment.stdout + comment.stderr
@@ -281,7 +281,7 @@ def test_shards_are_merged_into_one_gate_and_one_comment(with_baseline):
     alone = {"baseline": "none", "no-gate": "true", "comment": "never"}
     with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
         shards = {
-            f"shards/{name}": actions.of_pull_request(
+            f"shards/{name}": actions.pull_request_step(
                 7, HEAD, MERGE, run=run, inputs=inputs | alone | {"suites": suite}
             ).results_file
             for name, suite in (("retail", SUITE), ("hr", "demo:hr"))
@@ -289,17 +289,17 @@ def test_shards_are_merged_into_one_gate_and_one_comment(with_baseline):
     assert not api.requests_to("comments")
     last = {"sha": MERGE, "run": run, "ref": "refs/pull/7/merge"}
     payload = pull_request_payload(7, HEAD)
-    merged = actions.step("pull_request", payload, "merge", "shards", "--shards=2", bring=shards, **last)
+    merged = actions.step("pull_request", payload, "merge", "shards", "--shards=2", downloads=shards, **last)
     assert merged.done.returncode == 1, merged.done.stderr
     assert merged.outputs["result"] == "failed"
     assert float(merged.outputs["delta"]) < -5
     assert PRESSURE_TEST in merged.step.summary
-    short = actions.step("pull_request", payload, "merge", "shards", "--shards=3", bring=shards, **last)
+    short = actions.step("pull_request", payload, "merge", "shards", "--shards=3", downloads=shards, **last)
     assert (short.done.returncode, short.outputs["result"]) == (3, "invalid")
     assert "1 of 3 shards is missing" in short.step.summary
     for results in (merged, short):
         result = actions.step(
-            "pull_request", payload, "comment", "results", bring={"results": results.results_file}, **last
+            "pull_request", payload, "comment", "results", downloads={"results": results.results_file}, **last
         )
         assert result.done.returncode == 0, result.done.stderr
     (comment,) = api.comments[7]
@@ -319,9 +319,9 @@ def test_missing_secrets_fail_own_pull_request_and_fork_on_request(with_baseline
     with demo_agent() as inputs:
         empty = inputs | {"agent-key": ""}
         strict = empty | {"on-missing-secrets": "fail"}
-        forked = with_baseline.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=strict)
-        own = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=empty)
-        bot = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=empty, GITHUB_ACTOR="dependabot[bot]")
+        forked = with_baseline.pull_request_step(8, FORKED, FORKED, repository=FORK, inputs=strict)
+        own = with_baseline.pull_request_step(7, HEAD, MERGE, inputs=empty)
+        bot = with_baseline.pull_request_step(7, HEAD, MERGE, inputs=empty, GITHUB_ACTOR="dependabot[bot]")
     for step in (forked, own):
         assert (step.done.returncode, step.outputs["result"]) == (2, "invalid")
         assert "apiKey: is empty" in step.done.stderr
@@ -348,7 +348,7 @@ def test_no_page_or_message_puts_key_on_command_line():
 def test_forbidden_comment_and_check_run_are_warnings_that_name_permissions(with_baseline):
     with_baseline.api.permissions -= {"pull-requests: write", "checks: write"}
     with demo_agent() as inputs:
-        step = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"check": "true"})
+        step = with_baseline.pull_request_step(7, HEAD, MERGE, inputs=inputs | {"check": "true"})
     assert (step.done.returncode, step.outputs["result"]) == (0, "passed")
     warnings = [line for line in step.done.stderr.splitlines() if line.startswith("::warning")]
     assert len(warnings) == 2, warnings
@@ -364,12 +364,12 @@ def test_invalid_run_replaces_older_verdict_in_comment(with_baseline):
     actions, api = with_baseline, with_baseline.api
     with demo_agent() as inputs:
         wrong = inputs | {"thresholds": "tag:nothing=1"}
-        refused = actions.of_pull_request(7, HEAD, MERGE, inputs=wrong)
+        refused = actions.pull_request_step(7, HEAD, MERGE, inputs=wrong)
         assert refused.done.returncode == 2
         assert 7 not in api.comments
-        actions.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+        actions.pull_request_step(7, HEAD, MERGE, inputs=inputs)
         assert "Evals passed" in api.comments[7][0]["body"]
-        refused = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=wrong)
+        refused = actions.pull_request_step(7, NEXT, NEXT_MERGE, inputs=wrong)
     assert refused.done.returncode == 2
     (comment,) = api.comments[7]
     assert "Evals passed" not in comment["body"]
@@ -380,7 +380,7 @@ def test_invalid_run_replaces_older_verdict_in_comment(with_baseline):
 def test_unreadable_baseline_is_reported_and_run_passes(actions):
     actions.api.permissions.discard("actions: read")
     with demo_agent() as inputs:
-        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
+        step = actions.pull_request_step(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
     assert step.done.returncode == 0, step.done.stderr
     assert "actions: read" in step.done.stderr
     (comment,) = actions.api.comments[7]
@@ -401,15 +401,15 @@ def test_check_run_on_every_push_and_comment_on_failure_only(with_baseline):
     actions, api = with_baseline, with_baseline.api
     wanted = {"check": "true", "comment-on": "failure", "max-drop": "5"}
     with demo_agent() as inputs:
-        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | wanted)
+        step = actions.pull_request_step(7, HEAD, MERGE, inputs=inputs | wanted)
     assert step.done.returncode == 0, step.done.stderr
     assert api.comments.get(7, []) == []
     with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
-        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | wanted)
+        step = actions.pull_request_step(7, HEAD, MERGE, inputs=inputs | wanted)
     assert step.done.returncode == 1
     (red,) = [comment["body"] for comment in api.comments[7]]
     with demo_agent() as inputs:
-        step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs | wanted)
+        step = actions.pull_request_step(7, NEXT, NEXT_MERGE, inputs=inputs | wanted)
     (green,) = [comment["body"] for comment in api.comments[7]]
     assert ("❌" in red, "✅ Evals passed" in green) == (True, True)
     conclusions = [(check["head_sha"], check["conclusion"]) for check in api.check_runs]
@@ -426,7 +426,7 @@ def test_weakened_gate_fails_until_writer_approves_it(with_baseline):
 
     def result(head=HEAD, merge=MERGE, **inputs):
         with demo_agent() as given:
-            step = actions.of_pull_request(7, head, merge, inputs=given | {"weakened": "fail"} | inputs)
+            step = actions.pull_request_step(7, head, merge, inputs=given | {"weakened": "fail"} | inputs)
         return step, step.done.returncode
 
     lower = {"min-score": "70"}
@@ -458,7 +458,7 @@ def test_weakened_gate_stays_closed_if_comments_or_baseline_cannot_be_read(with_
 
     def result(**more):
         with demo_agent() as inputs:
-            step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"weakened": "fail"} | more)
+            step = actions.pull_request_step(7, HEAD, MERGE, inputs=inputs | {"weakened": "fail"} | more)
         return (step.done.returncode, step.outputs["result"]), step.done.stderr
 
     api.fail("GET .*/issues/7/comments", *forbidden)

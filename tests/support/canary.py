@@ -65,7 +65,7 @@ class Canaries:
     """All secrets of a test."""
 
     def __init__(self) -> None:
-        self.of: dict[str, str] = {}
+        self.secrets: dict[str, str] = {}
         """The secrets by the names of their sources."""
         self._pieces: dict[str, list[str]] = {}
         self._turn = 0
@@ -74,14 +74,14 @@ class Canaries:
         """A new secret: random letters, what is hard to write `between` them, and `more`."""
         pieces = [_piece() for _ in range(len(between) + 1)]
         text = pieces[0] + "".join(hard + piece for hard, piece in zip(between, pieces[1:], strict=True))
-        self.of[name], self._pieces[name] = text + more, pieces
+        self.secrets[name], self._pieces[name] = text + more, pieces
         return text + more
 
     def echo(self) -> str:
         """All secrets, each in some of its forms; each time in others, and another secret first."""
         self._turn += 1
         messages = []
-        for number, secret in enumerate(self.of.values()):
+        for number, secret in enumerate(self.secrets.values()):
             written = encodings(secret.strip())
             messages += [
                 written[(self._turn * _AT_ONCE + number + more) % len(written)] for more in range(_AT_ONCE)
@@ -93,7 +93,7 @@ class Canaries:
         """Which secrets (of those) a text tells, and in what words."""
         squeezed = "".join(text.replace("\\n", "").replace("\u200b", "").split())
         found = []
-        for name in names or self.of:
+        for name in names or self.secrets:
             for piece in self._pieces[name]:
                 for form in _traces(piece):
                     at = squeezed.find(form)

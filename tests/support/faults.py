@@ -1,9 +1,9 @@
 """Servers on loopback, of an agent and of models, that do what no server should where that is wanted.
 
-    async with faults.serving(faults.once(Place.MESSAGE, Fault.RESET)) as server:
+    async with faults.serving(faults.once(RequestKind.MESSAGE, Fault.RESET)) as server:
         ...an agent at server.url, models at server.url + "/v1"; what was asked is in server.asked
 
-Nothing that a server says fits another question: `books_agree` finds out who took it for the answer to one.
+Nothing that a server says fits another question: `contradictions` finds who took it for an answer to one.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _TLS = b"\x16"
 _TASK = re.compile(r"task-\d+")
 
 
-class Place(StrEnum):
+class RequestKind(StrEnum):
     """What a request is for."""
 
     OPENING = "opening"
@@ -42,7 +42,7 @@ class Place(StrEnum):
     JUDGE = "judge"
 
 
-AGENT, MODELS = (Place.OPENING, Place.MESSAGE), (Place.USER, Place.JUDGE)
+AGENT, MODELS = (RequestKind.OPENING, RequestKind.MESSAGE), (RequestKind.USER, RequestKind.JUDGE)
 
 
 class Fault(StrEnum):
@@ -63,10 +63,10 @@ class Fault(StrEnum):
     SHORT = "announces less than it sends"
     TWICE = "answers twice"
     LIMITED = "429"
-    LIMITED_TOLD = "429 with Retry-After"
-    AWAY = "503"
-    AWAY_TOLD = "503 with Retry-After"
-    BROKEN = "500"
+    LIMITED_RETRY_AFTER = "429 with Retry-After"
+    UNAVAILABLE = "503"
+    UNAVAILABLE_RETRY_AFTER = "503 with Retry-After"
+    SERVER_ERROR = "500"
     REFUSED = "401"
     QUOTA = "402"
     EMPTY = "an empty body"
@@ -77,17 +77,23 @@ class Fault(StrEnum):
 
 UNDELIVERED = {Fault.NOBODY, Fault.NO_NAME, Fault.NO_TLS}
 """Nothing that the server would see."""
-REFUSALS = {Fault.LIMITED, Fault.LIMITED_TOLD, Fault.AWAY_TOLD, Fault.REFUSED, Fault.QUOTA}
+REFUSALS = {
+    Fault.LIMITED,
+    Fault.LIMITED_RETRY_AFTER,
+    Fault.UNAVAILABLE_RETRY_AFTER,
+    Fault.REFUSED,
+    Fault.QUOTA,
+}
 """With these the server says that it took nothing."""
 HARMLESS = {Fault.CLOSED_AFTER, Fault.TWICE}
 """With these the answer is there."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     """A request that a server has read."""
 
-    place: Place
+    place: RequestKind
     number: int
     """Counted from 1 at its place."""
     task: str | None
@@ -104,24 +110,24 @@ class Asked:
         return self.fault not in REFUSALS
 
 
-Draw = Callable[[Place, int], Fault | None]
+FaultPlan = Callable[[RequestKind, int], Fault | None]
 
 
-def none(_place: Place, _number: int) -> None:
+def none(_place: RequestKind, _number: int) -> None:
     """No fault at all."""
 
 
-def once(place: Place, fault: Fault, at: int = 1) -> Draw:
+def once(place: RequestKind, fault: Fault, at: int = 1) -> FaultPlan:
     """The fault at one request of its place."""
     return lambda here, number: fault if (here, number) == (place, at) else None
 
 
-def always(place: Place, fault: Fault, since: int = 1) -> Draw:
+def always(place: RequestKind, fault: Fault, since: int = 1) -> FaultPlan:
     """The fault at every request of its place from one on."""
     return lambda here, number: fault if here is place and number >= since else None
 
 
-def mixed(seed: int, share: float, kinds: Sequence[Fault]) -> Draw:
+def mixed(seed: int, share: float, kinds: Sequence[Fault]) -> FaultPlan:
     """Any of the faults at this share of requests."""
     dice = Random(seed)
     return lambda _place, _number: dice.choice(kinds) if dice.random() < share else None
@@ -135,15 +141,15 @@ _STEPS_TO_LET_IN = 10
 class FaultyServer:
     """An agent on the AUI wire, and models on those of OpenAI and Anthropic."""
 
-    draw: Draw = none
+    draw: FaultPlan = none
     port: int = 0
-    asked: list[Asked] = field(default_factory=list)
-    deaths: int = 0
-    dies_at: tuple[Place, int] | None = None
+    asked: list[ReceivedRequest] = field(default_factory=list)
+    crashes: int = 0
+    crashes_at: tuple[RequestKind, int] | None = None
     """At which request it dies: it reads that one, and answers it no more."""
-    dies_after: Place | None = None
+    crashes_after: RequestKind | None = None
     """It dies once it has answered the next request there."""
-    _numbers: Counter[Place] = field(default_factory=Counter)
+    _numbers: Counter[RequestKind] = field(default_factory=Counter)
     _tasks: int = 0
     _open: set[asyncio.StreamWriter] = field(default_factory=set)
     _serving: set[asyncio.Task[None]] = field(default_factory=set)
@@ -157,11 +163,11 @@ class FaultyServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def at(self, place: Place) -> list[Asked]:
+    def at(self, place: RequestKind) -> list[ReceivedRequest]:
         """What was asked there, in order."""
         return [asked for asked in self.asked if asked.place is place]
 
-    async def rise(self) -> None:
+    async def start_listening(self) -> None:
         """Begins to listen, again at the same port; knows every conversation that it had."""
         async with self._rising:
             if self._listening is None:
@@ -170,10 +176,10 @@ class FaultyServer:
                 self.port = self._listening.getsockname()[1]
                 asyncio.get_running_loop().add_reader(self._listening, self._let_in)
 
-    def die(self) -> None:
+    def crash(self) -> None:
         """Listens no more, and breaks off what is under way."""
-        self.deaths += 1
-        self.dies_after = self.dies_at = None
+        self.crashes += 1
+        self.crashes_after = self.crashes_at = None
         self._close()
 
     async def end(self) -> None:
@@ -219,12 +225,12 @@ class FaultyServer:
                 body = json.loads(await reader.readexactly(length) or b"null")
                 asked, answer = self._answered(head.split(b" ")[1].decode(), body)
                 self.asked.append(asked)
-                if (asked.place, asked.number) == self.dies_at:
-                    self.die()
+                if (asked.place, asked.number) == self.crashes_at:
+                    self.crash()
                     break
                 usable = await _misbehave(reader, writer, asked, _http(answer))
-                if asked.place is self.dies_after:
-                    self.die()
+                if asked.place is self.crashes_after:
+                    self.crash()
                 if not usable:
                     break
         except (asyncio.IncompleteReadError, OSError):
@@ -235,35 +241,37 @@ class FaultyServer:
             with suppress(OSError):
                 await writer.wait_closed()
 
-    def _answered(self, path: str, body: Any) -> tuple[Asked, Any]:
+    def _answered(self, path: str, body: Any) -> tuple[ReceivedRequest, Any]:
         """The request as the books have it, and the JSON that answers it."""
         if path.endswith("/tasks"):
             self._tasks += 1
-            return self._book(Place.OPENING, f"task-{self._tasks}", "", lambda asked: {"id": asked.task})
+            return self._book(
+                RequestKind.OPENING, f"task-{self._tasks}", "", lambda asked: {"id": asked.task}
+            )
         if "/message?" in path:
-            return self._book(Place.MESSAGE, body["task_id"], body["text"], _reply)
+            return self._book(RequestKind.MESSAGE, body["task_id"], body["text"], _reply)
         text = body["messages"][-1]["content"]
         task = found[0] if (found := _TASK.search(text)) else None
         judges = "response_format" in body or "output_config" in body
         wire = _openai if path.endswith("/completions") else _anthropic
-        return self._book(Place.JUDGE if judges else Place.USER, task, text, wire)
+        return self._book(RequestKind.JUDGE if judges else RequestKind.USER, task, text, wire)
 
     def _book(
-        self, place: Place, task: str | None, text: str, written: Callable[[Asked], Any]
-    ) -> tuple[Asked, Any]:
+        self, place: RequestKind, task: str | None, text: str, written: Callable[[ReceivedRequest], Any]
+    ) -> tuple[ReceivedRequest, Any]:
         self._numbers[place] += 1
         number = self._numbers[place]
         output = f"{task} heard {text!r} as number {number}"
-        if place is Place.USER:
+        if place is RequestKind.USER:
             output = f"Line {number} to {task}"
-        if place is Place.JUDGE:
+        if place is RequestKind.JUDGE:
             output = fill_looked_at(fakes.judge_answer("pass", f"{task} was judged"), text)
         fault = self.draw(place, number)
-        asked = Asked(place, number, task, text, output, None if fault in UNDELIVERED else fault)
+        asked = ReceivedRequest(place, number, task, text, output, None if fault in UNDELIVERED else fault)
         return asked, written(asked)
 
 
-def _reply(asked: Asked) -> Any:
+def _reply(asked: ReceivedRequest) -> Any:
     foreign = asked.fault is Fault.FOREIGN
     return {
         "id": f"message-{asked.number}",
@@ -274,12 +282,12 @@ def _reply(asked: Asked) -> Any:
     }
 
 
-def _openai(asked: Asked) -> Any:
+def _openai(asked: ReceivedRequest) -> Any:
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": asked.answer}}
     return {"choices": [choice], "usage": {"prompt_tokens": 20, "completion_tokens": 5}}
 
 
-def _anthropic(asked: Asked) -> Any:
+def _anthropic(asked: ReceivedRequest) -> Any:
     return {
         "stop_reason": "end_turn",
         "content": [{"type": "text", "text": asked.answer}],
@@ -297,15 +305,15 @@ def _http(body: Any, status: int = 200, *headers: str, length: int = 0) -> bytes
 
 
 _STATUSES = {
-    Fault.LIMITED: 429, Fault.LIMITED_TOLD: 429, Fault.AWAY: 503, Fault.AWAY_TOLD: 503, Fault.BROKEN: 500,
-    Fault.REFUSED: 401, Fault.QUOTA: 402,
+    Fault.LIMITED: 429, Fault.LIMITED_RETRY_AFTER: 429, Fault.UNAVAILABLE: 503,
+    Fault.UNAVAILABLE_RETRY_AFTER: 503, Fault.SERVER_ERROR: 500, Fault.REFUSED: 401, Fault.QUOTA: 402,
 }  # fmt: skip
-_TOLD = (Fault.LIMITED_TOLD, Fault.AWAY_TOLD)
+_WITH_RETRY_AFTER = (Fault.LIMITED_RETRY_AFTER, Fault.UNAVAILABLE_RETRY_AFTER)
 _BODIES = {Fault.EMPTY: "", Fault.HTML: "<html><title>Wrong door</title></html>", Fault.STRANGE: {"ok": True}}
 
 
 async def _misbehave(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: Asked, answer: bytes
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: ReceivedRequest, answer: bytes
 ) -> bool:
     """Sends the answer, or what stands for it; whether the connection can be used after that."""
     half = answer.index(b"\r\n\r\n") + 4 + (len(answer) - answer.index(b"\r\n\r\n") - 4) // 2
@@ -353,16 +361,16 @@ async def _misbehave(
         case Fault.EMPTY | Fault.HTML | Fault.STRANGE:
             writer.write(_http(_BODIES[asked.fault]))
         case _:
-            texts = (f"Retry-After: {RETRY_AFTER}",) if asked.fault in _TOLD else ()
+            texts = (f"Retry-After: {RETRY_AFTER}",) if asked.fault in _WITH_RETRY_AFTER else ()
             writer.write(_http({"error": {"message": "no"}}, _STATUSES[asked.fault], *texts))
     await writer.drain()
     return not writer.is_closing()
 
 
-def _poisoned(asked: Asked) -> Any:
+def _poisoned(asked: ReceivedRequest) -> Any:
     """A second answer: whole, and of no use to anybody."""
     verdict = fakes.judge_answer("fail", POISON)
-    text = verdict if asked.place is Place.JUDGE else POISON
+    text = verdict if asked.place is RequestKind.JUDGE else POISON
     return {
         "id": "task-of-nobody",
         "text": text,
@@ -390,20 +398,20 @@ async def _head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> b
 
 
 @asynccontextmanager
-async def serving(draw: Draw = none) -> AsyncIterator[FaultyServer]:
+async def serving(draw: FaultPlan = none) -> AsyncIterator[FaultyServer]:
     """A server until the block ends."""
     server = FaultyServer(draw)
-    await server.rise()
+    await server.start_listening()
     try:
         yield server
     finally:
         await server.end()
 
 
-def books_agree(trials: Iterable[TrialResult], agent: FaultyServer) -> list[str]:
+def contradictions(trials: Iterable[TrialResult], agent: FaultyServer) -> list[str]:
     """What does not agree between trials and what was really said; empty if all does."""
-    result: dict[str, list[Asked]] = {}
-    for asked in agent.at(Place.MESSAGE):
+    result: dict[str, list[ReceivedRequest]] = {}
+    for asked in agent.at(RequestKind.MESSAGE):
         result.setdefault(str(asked.task), []).append(asked)
     wrong = [f"{task} was told {text!r} twice" for task, text in _twice(result)]
     held: Counter[str] = Counter()
@@ -413,7 +421,7 @@ def books_agree(trials: Iterable[TrialResult], agent: FaultyServer) -> list[str]
     return wrong + [f"{task} is in {times} trials" for task, times in held.items() if times > 1]
 
 
-def _twice(fields: dict[str, list[Asked]]) -> list[tuple[str, str]]:
+def _twice(fields: dict[str, list[ReceivedRequest]]) -> list[tuple[str, str]]:
     """Messages that a conversation was given again though the server may have taken them."""
     found = []
     for task, messages in fields.items():
@@ -430,7 +438,7 @@ def _tasks_of(trial: TrialResult) -> set[str]:
     return {found[0] for turn in trial.turns if (found := _TASK.search(turn.agent))}
 
 
-def _untrue(trial: TrialResult, items: dict[str, list[Asked]]) -> list[str]:
+def _untrue(trial: TrialResult, items: dict[str, list[ReceivedRequest]]) -> list[str]:
     """What a trial tells that was not so."""
     if not trial.turns:
         return []

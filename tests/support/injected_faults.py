@@ -1,9 +1,9 @@
 """A run whose system calls fail, one at a time, and what must be true of it whichever it was.
 
-    with scene(folder) as play:
+    with prepared_runs(folder) as play:
         writes = play().counts["write"]
-        hurt = play(Injected("write", writes // 2))
-        assert not problems(hurt)
+        faulty = play(Injected("write", writes // 2))
+        assert not problems(faulty)
 
 The calls fail in the C library (`system_faults.c`, preloaded): for Python, for its libraries and for ours.
 """
@@ -62,7 +62,7 @@ class Injected:
 
 
 @dataclass
-class Played:
+class FinishedRun:
     """What a run left behind."""
 
     folder: Path
@@ -75,7 +75,7 @@ class Played:
     """Calls that were made to fail."""
     about: str
     """The file of the first of them."""
-    again: "Played | None" = None
+    again: "FinishedRun | None" = None
     """The same run, resumed without a fault."""
     conversations: int = 0
     """Conversations that the agents were asked for."""
@@ -85,7 +85,7 @@ class Played:
         return self.folder / "results"
 
     @property
-    def broken_off(self) -> bool:
+    def has_invalid_trial(self) -> bool:
         """Whether a trial in the journal suffered from a fault of others; no resumed run plays it again."""
         results = [one["result"] for one in self._entries()]
         undecided = any(found["outcome"] == "undecided" for one in results for found in one["findings"])
@@ -154,14 +154,14 @@ def write_suites(folder: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def scene(root: Path) -> Iterator[Callable[..., Played]]:
+def prepared_runs(root: Path) -> Iterator[Callable[..., FinishedRun]]:
     """Gives what plays the run in a folder of its own, with or without a fault."""
     preload = library(root)
     assert preload, "there is no C compiler"
     with world.llm(_verdict) as models, world.agent(_answer) as agent:
         number = 0
 
-        def play(fault: Injected | None = None, *, resumed: Path | None = None) -> Played:
+        def play(fault: Injected | None = None, *, resumed: Path | None = None) -> FinishedRun:
             nonlocal number
             number += 1
             folder = resumed or root / f"run-{number}"
@@ -190,11 +190,11 @@ def scene(root: Path) -> Iterator[Callable[..., Played]]:
                 environment |= {"FAULTS_BOOK": str(folder / "book")} | (fault.environment if fault else {})
                 ended = _started([*suites, *options], folder, environment)
             counts, failed, about = _read_book(folder / "book")
-            played = Played(
+            run = FinishedRun(
                 folder, ended.returncode, ended.stdout, ended.stderr, fault, counts, failed, about
             )
-            played.conversations = len(agent.tasks) - before
-            return played
+            run.conversations = len(agent.tasks) - before
+            return run
 
         yield play
 
@@ -222,18 +222,18 @@ def _read_book(path: Path) -> tuple[Counter[str], int, str]:
     return Counter(dict(zip(KINDS, counts, strict=True))), failed, about
 
 
-def problems(played: Played) -> list[str]:
+def problems(run: FinishedRun) -> list[str]:
     """Everything that is wrong with a run one of whose tests must fail."""
-    return [*_of_code(played), *_of_trials(played), *_of_files(played), *_of_secrets(played)]
+    return [*_exit_code_problems(run), *_trial_problems(run), *_file_problems(run), *_secret_problems(run)]
 
 
-def _of_code(played: Played) -> Iterator[str]:
-    refused = played.code == 2 and not played.journal() and not played.conversations
-    if played.code not in (1, 3) and not refused:
-        yield f"exit code {played.code}"
-    if "Traceback" in played.err:
+def _exit_code_problems(run: FinishedRun) -> Iterator[str]:
+    refused = run.code == 2 and not run.journal() and not run.conversations
+    if run.code not in (1, 3) and not refused:
+        yield f"exit code {run.code}"
+    if "Traceback" in run.err:
         yield "a traceback"
-    outputs = played.folder / "outputs.txt"
+    outputs = run.folder / "outputs.txt"
     written = outputs.read_text() if outputs.is_file() else ""
     if re.search(r"^passed=true$|^result=(passed|skipped)$", written, re.MULTILINE):
         yield "the outputs say that it passed"
@@ -241,18 +241,18 @@ def _of_code(played: Played) -> Iterator[str]:
         yield "the outputs say that it passed"
 
 
-def _of_trials(played: Played) -> Iterator[str]:
-    twice = [trial for trial, number in Counter(played.journal()).items() if number > 1]
+def _trial_problems(run: FinishedRun) -> Iterator[str]:
+    twice = [trial for trial, number in Counter(run.journal()).items() if number > 1]
     if twice:
         yield f"in the journal twice: {twice}"
-    report = played.results / "_results.json"
-    reports = [report] if report.is_file() else list(played.folder.glob("ci-evals-*/_results.json"))
+    report = run.results / "_results.json"
+    reports = [report] if report.is_file() else list(run.folder.glob("ci-evals-*/_results.json"))
     for path in reports:
         results = _json(path)
         if results is None:
-            continue  # told by _of_files
+            continue  # told by _file_problems
         if results["run"]["status"] == "unfinished":
-            if played.code == 1:
+            if run.code == 1:
                 yield "exit code 1, and the report says that the run is unfinished"
             continue
         tests = [test for suite in results["suites"] for test in suite["tests"]]
@@ -261,23 +261,23 @@ def _of_trials(played: Played) -> Iterator[str]:
             yield f"{counted} of {TESTS} trials in the results"
         if results["gate"]["passed"] or results["gate"]["exitCode"] == 0:
             yield "the results say that the gate passed"
-        if results["gate"]["exitCode"] == 1 != played.code and played.code != 3:
+        if results["gate"]["exitCode"] == 1 != run.code and run.code != 3:
             yield "another exit code than in the results"
         finished = [t for test in tests for t in test["trials"] if t["status"] != "interrupted"]
-        kept = len({*played.journal()})
+        kept = len({*run.journal()})
         if len(finished) < kept:
             yield f"{kept} trials in the journal, {len(finished)} in the results"
-    if not reports and played.code == 1:
+    if not reports and run.code == 1:
         yield "exit code 1 without results"
 
 
-def _of_files(played: Played) -> Iterator[str]:
-    for path in sorted(played.folder.rglob("*")):
+def _file_problems(run: FinishedRun) -> Iterator[str]:
+    for path in sorted(run.folder.rglob("*")):
         if not path.is_file() or "cache" in path.parts or path.name in {"book", "agent.py"}:
             continue
-        name = path.relative_to(played.folder).as_posix()
+        name = path.relative_to(run.folder).as_posix()
         match path.suffix:
-            case ".tmp" if not (played.fault and played.fault.kind == "unlink"):
+            case ".tmp" if not (run.fault and run.fault.kind == "unlink"):
                 yield f"{name} is left"
             case ".json":
                 if _json(path) is None:
@@ -293,11 +293,11 @@ def _of_files(played: Played) -> Iterator[str]:
                 yield f"{name} is partial"
 
 
-def _of_secrets(played: Played) -> Iterator[str]:
-    texts = {"stdout": played.out, "stderr": played.err}
-    for path in played.folder.rglob("*"):
+def _secret_problems(run: FinishedRun) -> Iterator[str]:
+    texts = {"stdout": run.out, "stderr": run.err}
+    for path in run.folder.rglob("*"):
         if path.is_file() and path.name != "book":
-            texts[path.relative_to(played.folder).as_posix()] = path.read_text(errors="replace")
+            texts[path.relative_to(run.folder).as_posix()] = path.read_text(errors="replace")
     for name, text in texts.items():
         for secret in (world.AGENT_KEY, world.LLM_KEY):
             if secret in text:
@@ -311,14 +311,14 @@ def _json(path: Path) -> dict | None:
         return None
 
 
-def resumes(play: Callable[..., Played], hurt: Played) -> list[str]:
+def resume_problems(play: Callable[..., FinishedRun], faulty: FinishedRun) -> list[str]:
     """What is wrong when the run is resumed where it stopped, with nothing that fails any more."""
-    kept = len(hurt.journal())
-    again = play(resumed=hurt.folder)
+    kept = len(faulty.journal())
+    again = play(resumed=faulty.folder)
     if again.code == 2 and "resume" in again.err:  # it had come to its end, or nothing was kept
-        return [] if hurt.code == 1 or "journal" in again.err else [f"cannot be resumed: {again.err}"]
+        return [] if faulty.code == 1 or "journal" in again.err else [f"cannot be resumed: {again.err}"]
     wrong = [f"resumed: {one}" for one in problems(again)]
-    if again.code != (3 if hurt.broken_off else 1):
+    if again.code != (3 if faulty.has_invalid_trial else 1):
         wrong.append(f"resumed: exit code {again.code}: {again.err[-600:]}")
     if kept and again.conversations > TESTS - kept:
         wrong.append(f"{kept} trials were kept, and {again.conversations} conversations were opened")

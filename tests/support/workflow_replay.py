@@ -38,9 +38,9 @@ def push_payload(before="0" * 40):
 
 
 @contextmanager
-def demo_agent(**temper):
+def demo_agent(**faults):
     """The embedded agent at an address of its own."""
-    with DemoServer(**temper) as server:
+    with DemoServer(**faults) as server:
         yield {"base-url": server.base_url, "agent-key": "a-key-of-the-agent"}
 
 
@@ -75,13 +75,13 @@ class Actions:
         run,
         ref="refs/heads/main",
         inputs=None,
-        bring=None,
+        downloads=None,
         checkout=None,
         **variables,
     ):
         """One step of a job: what the action is given, and what it did.
 
-        `bring`: results files of other steps, by the folders of the workspace that they are downloaded to.
+        `downloads`: results files of other steps, by the folders of the workspace where they are put.
         `checkout`: the commit that git's files name; without it there are none.
         """
         self.steps += 1
@@ -92,7 +92,7 @@ class Actions:
         (step.workspace / "evals").mkdir()
         suite = json.loads((ROOT / "suites/demo/retail.json").read_text())
         (step.workspace / SUITE).write_text(json.dumps(suite | {"apiKey": ""}, indent=2))
-        for folder, file in (bring or {}).items():
+        for folder, file in (downloads or {}).items():
             (step.workspace / folder).mkdir(parents=True)
             shutil.copy(file, step.workspace / folder / "_results.json")
         if checkout:
@@ -121,7 +121,7 @@ class Actions:
         """GitHub's own upload step."""
         self.api.add_artifact(run, zip_of({"_results.json": step.results_file.read_bytes()}), name=name)
 
-    def of_pull_request(self, number, head, merge, *, run=None, inputs=None, **fields):
+    def pull_request_step(self, number, head, merge, *, run=None, inputs=None, **fields):
         variables = {name: fields.pop(name) for name in list(fields) if name.isupper()}
         payload = pull_request_payload(number, head, **fields)
         run = run or self.api.add_run(head, event="pull_request", head_branch="topic")
