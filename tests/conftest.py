@@ -61,4 +61,4 @@ def pytest_collection_finish():
 def fork_server_is_ready():
     """No test's own clock runs while the commands are prepared that any of them may start."""
     if commands := sys.modules.get("commands"):
-        commands.ready()
+        commands.fork_server_socket()

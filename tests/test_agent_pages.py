@@ -2,13 +2,13 @@
 
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 
 import pytest
 from commands import CLEAN_ENV, ci_evals, write_suite
 from doc_pages import ROOT, blocks, code, table, without_times
+from programs import run_captured
 
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.python.agent import Conversation
@@ -150,7 +150,7 @@ def test_plugin_of_adapter_page_packages_its_module_and_passes_contract(acme):
     (command,) = [words for words in commands(ADAPTER) if words[0] == "pytest"]
     plain_pytest = ["-p", "no:asyncio", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "error"]
     command = [sys.executable, "-m", *command, *plain_pytest]
-    done = subprocess.run(command, cwd=acme, env=CLEAN_ENV, capture_output=True, text=True, check=False)
+    done = run_captured(command, cwd=acme, env=CLEAN_ENV)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\b\d\d passed in", done.stdout), done.stdout
 

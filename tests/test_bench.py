@@ -1,11 +1,11 @@
 """The bench still works, and its page tells of what it measures. No time is asserted: machines are shared."""
 
 import re
-import subprocess
 import sys
 
 import pytest
 from doc_pages import ROOT
+from programs import run_captured
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ def smoke(request: pytest.FixtureRequest) -> tuple[Table, int]:
     """Return what a smoke run prints, and how many rows it has at least."""
     measures, minimum = request.param
     command = [sys.executable, "-m", "bench", "--smoke", *measures]
-    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    completed = run_captured(command, cwd=ROOT)
     assert completed.returncode == 0, completed.stderr
     return rows(completed.stdout), minimum
 
@@ -58,6 +58,6 @@ def test_benchmark_page_lists_every_measure(smoke: tuple[Table, int]) -> None:
 
 def test_unknown_measure_is_rejected_by_name() -> None:
     command = [sys.executable, "-m", "bench", "speed"]
-    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    completed = run_captured(command, cwd=ROOT)
     assert completed.returncode == 2
     assert "no such measure: speed" in completed.stderr

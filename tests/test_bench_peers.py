@@ -1,11 +1,11 @@
 """The bench's scripts for other tools, without these tools: they are installed by who measures them."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 from doc_pages import ROOT
+from programs import run_captured
 
 from bench.peers.beside import Peer, play_peer
 from bench.processes import Field, server
@@ -14,7 +14,7 @@ from bench.processes import Field, server
 @pytest.mark.parametrize("peer", ["inspect_ai", "promptfoo"])
 def test_peer_script_help_says_what_is_measured(peer):
     command = [sys.executable, "-m", f"bench.peers.{peer}", "--help"]
-    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    completed = run_captured(command, cwd=ROOT)
     assert completed.returncode == 0, completed.stderr
     assert "Measured are" in completed.stdout
     assert "Not measured are" in completed.stdout

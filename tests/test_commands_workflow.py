@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import github_api
@@ -10,6 +9,7 @@ import pytest
 import yaml
 from doc_pages import ROOT
 from github_api import FORK, HANG_UP, REPOSITORY, TOKEN, Answer
+from programs import run_captured
 
 pytestmark = pytest.mark.slow
 
@@ -40,9 +40,7 @@ class CommentedPullRequest:
         env |= names | {"GITHUB_API_URL": self.api.url}
         script = self.folder / "script.py"
         script.write_text(STEP["run"])
-        done = subprocess.run(
-            [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=300, check=False
-        )
+        done = run_captured([sys.executable, str(script)], env=env, timeout=300)
         assert done.stderr == ""
         assert TOKEN not in done.stdout
         return done.returncode, done.stdout

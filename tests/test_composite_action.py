@@ -5,7 +5,6 @@ import os
 import runpy
 import shutil
 import socket
-import subprocess
 import sys
 
 import pytest
@@ -13,6 +12,7 @@ import test_get_started
 import yaml
 from doc_pages import ROOT
 from github_runner import Step
+from programs import run_captured
 from test_endpoint_pages import write_files
 
 from docsite import action
@@ -26,13 +26,8 @@ ACTION = yaml.safe_load(action.COMPOSITE.read_text())
 def start(folder, step, inputs, **variables):
     """`start.py` as the last step of `run/action.yml` calls it."""
     environ = os.environ | step.variables(step.folder, {}) | {"RUNNER_TEMP": str(folder)} | variables
-    return subprocess.run(
-        [sys.executable, START],
-        cwd=step.workspace,
-        env=environ | {"CI_EVALS_INPUTS": json.dumps(inputs)},
-        capture_output=True,
-        text=True,
-        check=False,
+    return run_captured(
+        [sys.executable, START], cwd=step.workspace, env=environ | {"CI_EVALS_INPUTS": json.dumps(inputs)}
     )
 
 
@@ -138,9 +133,7 @@ def find_python(tmp_path, named="", path=""):
         "RUNNER_TOOL_CACHE": str(tmp_path / "tools"),
     }
     shell = shutil.which("bash")
-    run = subprocess.run(
-        [shell, "-eo", "pipefail", "-c", script], env=environ, capture_output=True, text=True, check=False
-    )
+    run = run_captured([shell, "-eo", "pipefail", "-c", script], env=environ)
     return run, dict(
         line.split("=", 1) for line in output.read_text().splitlines()
     ) if output.exists() else {}

@@ -11,6 +11,7 @@ import world
 import yaml
 from doc_pages import ROOT
 from github_runner import Step
+from programs import run_captured
 from workflow_replay import (
     BASE,
     HEAD,
@@ -43,7 +44,7 @@ PASS = fakes.judge_answer("pass", "It greets.")
 
 
 def docker(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
+    return run_captured(["docker", *arguments])
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
 """Mypy checks the fields that a copy of a value changes, and refuses copies whose changes it cannot see."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from programs import run_captured
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -28,6 +28,6 @@ def test_mypy_rejects_unknown_or_mistyped_field_in_copy(tmp_path):
     source = tmp_path / "copies.py"
     source.write_text(LINES)
     command = [sys.executable, "-m", "mypy", "--no-error-summary", str(source)]  # by the cache of `make lint`
-    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    checked = run_captured(command, cwd=ROOT, timeout=300)
     errors = [line for line in checked.stdout.splitlines() if ": error: " in line]
     assert {int(line.removeprefix(str(source)).split(":")[1]) for line in errors} == REFUSED, checked

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -16,6 +15,7 @@ import yaml
 from commands import CLEAN_ENV
 from doc_pages import README, ROOT, blocks, code, page, table
 from each_row import each_row
+from programs import run_captured
 from pydantic import TypeAdapter
 
 import ci_evals
@@ -44,7 +44,7 @@ WORKFLOWS = [
 
 
 def succeeds(*command: str | Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_captured(command)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -138,7 +138,7 @@ def test_demo_prints_what_readme_shows_and_report_page_lists_its_files(tmp_path)
     makefile = (ROOT / "Makefile").read_text()
     (command,) = re.findall(r"^\t\$\(DEMO\)/bin/python (-m ci_evals run .+)$", makefile, flags=re.MULTILINE)
     command = [sys.executable, *command.split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_captured(command, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (excerpt,) = blocks("text")
     assert excerpt in done.stdout
@@ -153,7 +153,7 @@ def test_demo_prints_what_readme_shows_and_report_page_lists_its_files(tmp_path)
 def test_make_demo_passes_in_new_environment(tmp_path):
     environment = CLEAN_ENV | {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     command = ["make", f"--directory={ROOT}", "demo", f"DEMO={tmp_path / 'demo'}"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = run_captured(command, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Evals passed: 100 / 100" in done.stdout
 

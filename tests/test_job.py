@@ -361,11 +361,8 @@ async def test_trial_that_exceeds_max_cost_is_finished_and_fails_gate():
     assert results.run.stopped_because.startswith("$40.0000 of $5 spent; ")
     assert ("max-cost", False) in [(check.name, check.passed) for check in results.gate.checks]
     results = await run_at_cost(plan_of(1, evaluations=JUDGED * 20), 5)
-    assert (trial_statuses(results), results.run.status, results.gate.exit_code) == (
-        ["completed"],
-        "completed",
-        1,
-    )
+    actual = (trial_statuses(results), results.run.status, results.gate.exit_code)
+    assert actual == (["completed"], "completed", 1)
     results = await run_at_cost(plan_of(10, evaluations=JUDGED), 20)
     assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 10, 0)
 

@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import subprocess
 import sys
 
 import fakes
@@ -12,6 +11,7 @@ import report_page
 import world
 from commands import write_suite
 from doc_pages import ROOT, blocks
+from programs import run_captured
 
 import ci_evals
 from ci_evals.domain.choices import Regression
@@ -310,7 +310,7 @@ def test_mypy_strict_accepts_user_code_without_plugin(tmp_path):
     (tmp_path / "mine.py").write_text(TYPED)
     cache = f"--cache-dir={tmp_path}"
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", cache, "mine.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_captured(command, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -325,7 +325,7 @@ def test_library_page_examples_print_their_comments(example, tmp_path):
     """All but the one that needs keys."""
     assert len(EXAMPLES) == len(blocks("python", (ROOT / "docs/library.md").read_text())) - 1
     command = [sys.executable, "-c", example]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_captured(command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for text in re.findall(r"\)  # (.+)$", example, flags=re.MULTILINE):
         assert text in done.stdout

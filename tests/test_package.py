@@ -11,6 +11,7 @@ import pytest
 from doc_pages import ROOT, code, table
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from programs import run_captured
 
 import ci_evals
 
@@ -40,7 +41,7 @@ def locked(name: str) -> dict[str, str]:
 def test_wheel_contains_every_file(tmp_path):
     """Modules, templates, prompts, data, suites, and the mark without which annotations are ignored."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_captured(command, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     (file,) = tmp_path.iterdir()
     with ZipFile(file) as archive:

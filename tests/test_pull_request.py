@@ -56,11 +56,8 @@ def test_run_of_main_looks_for_no_baseline_and_posts_no_comment(actions):
     with demo_agent() as inputs:
         step = actions.step("push", push_payload(), sha=BASE, run=run, inputs=inputs)
     assert step.done.returncode == 0, step.done.stderr
-    assert (step.outputs["result"], step.outputs["delta"], step.outputs["baseline-score"]) == (
-        "passed",
-        "",
-        "",
-    )
+    actual = (step.outputs["result"], step.outputs["delta"], step.outputs["baseline-score"])
+    assert actual == ("passed", "", "")
     runs = f"GET /repos/{REPOSITORY}/actions/"
     assert [request for request in actions.api.requests if not str(request).startswith(runs)] == []
 

@@ -99,11 +99,8 @@ async def test_rejudging_asks_same_rubric_without_secrets():
     first, other = judge(3), judge(1)
     results = await run_rubric(suite_with(BRIEF, WORK), first)
     (rubric,) = results.suites[0].tests[0].rubrics.items()
-    assert (rubric[0], rubric[1].pass_at, [one.name for one in rubric[1].dimensions]) == (
-        2,
-        0.5,
-        ["clarity", "tact"],
-    )
+    actual = (rubric[0], rubric[1].pass_at, [one.name for one in rubric[1].dimensions])
+    assert actual == (2, 0.5, ["clarity", "tact"])
     assert "Kind to ***?" in repr(rubric)
     work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
     again = (await rejudge(work, fakes.Judges(other))).results
@@ -111,10 +108,8 @@ async def test_rejudging_asks_same_rubric_without_secrets():
     assert SECRET not in repr(other.prompts) + report_texts.results_json_text(results)
     (test,) = again.suites[0].tests
     assert [finding.outcome for finding in test.trials[0].findings] == ["passed", "failed"]
-    assert (test.trials[0].findings[1].grade.score, test.rubrics) == (
-        0.25,
-        results.suites[0].tests[0].rubrics,
-    )
+    actual = (test.trials[0].findings[1].grade.score, test.rubrics)
+    assert actual == (0.25, results.suites[0].tests[0].rubrics)
 
 
 async def test_reasoning_grade_without_trace_is_undecided_and_fails_gate():
@@ -195,15 +190,9 @@ def test_median_vote_of_panel_grades_rubric(tmp_path):
         )
     assert ran.returncode == 1, ran.stderr
     (finding,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
-    assert (finding["outcome"], finding["grade"]["score"], read_results(tmp_path)["score"]) == (
-        "passed",
-        0.5,
-        50,
-    )
-    assert [(vote["model"], vote["grade"]["score"]) for vote in finding["votes"]] == [
-        ("high", 1),
-        ("low", 0.25),
-        ("mid", 0.5),
-    ]
+    actual = (finding["outcome"], finding["grade"]["score"], read_results(tmp_path)["score"])
+    assert actual == ("passed", 0.5, 50)
+    actual = [(vote["model"], vote["grade"]["score"]) for vote in finding["votes"]]
+    assert actual == [("high", 1), ("low", 0.25), ("mid", 0.5)]
     kept = "".join(path.read_text() for path in (tmp_path / "results").rglob("*.*") if path.suffix != ".html")
     assert not re.search(SECRET, kept)

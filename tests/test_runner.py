@@ -181,10 +181,8 @@ async def test_calls_and_tokens_are_counted_by_role():
 
     plan = make_plan({"name": "t0", "maxTurns": 3})
     (result,) = await play(plan, fakes.ScriptedAgent(), fakes.ScriptedLLM(answers))
-    assert [(u.role, u.calls, u.input_tokens, u.output_tokens) for u in result.usage] == [
-        ("user", 2, 200, 20),
-        ("judge", 1, 100, 10),
-    ]
+    actual = [(u.role, u.calls, u.input_tokens, u.output_tokens) for u in result.usage]
+    assert actual == [("user", 2, 200, 20), ("judge", 1, 100, 10)]
 
 
 async def test_simulated_user_error_fails_trial():

@@ -1,13 +1,13 @@
 """Nobody waits for what is imported later or not at all: neither for help nor for a run's first request."""
 
 import json
-import subprocess
 import sys
 
 import endpoints
 import pytest
 import world
 from commands import CLEAN_ENV, ci_evals
+from programs import run_captured
 
 from ci_evals.extension_registry import installed
 
@@ -81,14 +81,7 @@ LATE = {
 
 def printed(code: str, *args: str, **env: str) -> list[str]:
     """The lines that the code prints."""
-    ran = subprocess.run(
-        [sys.executable, "-c", code, *args],
-        env=CLEAN_ENV | env,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    ran = run_captured([sys.executable, "-c", code, *args], env=CLEAN_ENV | env, timeout=300)
     assert ran.stdout, ran.stderr
     assert "error: " not in ran.stderr
     return ran.stdout.splitlines()

@@ -96,10 +96,8 @@ def test_check_with_unknown_canary_is_undecided():
     check = NotContains(criterion="c", strict="not_contains", text="{{canary.code}}", turn="any")
     transcript = Transcript(turns=(build.turn(1, agent="Hello"),), status=EndState.COMPLETED)
     verdict = check.decide(transcript)
-    assert (str(verdict.outcome), verdict.reason) == (
-        "undecided",
-        "the trial has no value for the canary 'code'",
-    )
+    actual = (str(verdict.outcome), verdict.reason)
+    assert actual == ("undecided", "the trial has no value for the canary 'code'")
 
 
 @pytest.mark.parametrize(

@@ -191,11 +191,8 @@ async def test_audit_without_quote_of_user_is_ignored(answer, by_model):
     """A missing or unreadable audit excludes nothing, and is counted as none."""
     auditor = fakes.ScriptedLLM([answer])
     (result,) = await play(make_plan(TEST), agent(), user("I want it.", "Go on."), audit=auditor)
-    assert (result.status, result.user_audit.by_model, result.user_audit.violations) == (
-        "completed",
-        by_model,
-        (),
-    )
+    actual = (result.status, result.user_audit.by_model, result.user_audit.violations)
+    assert actual == ("completed", by_model, ())
 
 
 async def test_unreadable_audit_is_requested_once_more_and_rejected_key_stops_run():

@@ -89,11 +89,8 @@ async def test_three_votes_remove_most_random_judge_errors(tmp_path):
     assert sum(asked) == len(llm.prompts)
     assert sum(asked) / len(asked) == pytest.approx(2 + split, abs=0.06)  # a third vote where two disagree
     assert (one.vote_agreement, findings(one)[0].votes, findings(one)[0].agreement) == (None, None, None)
-    assert (three.suites[0].judge_model, three.suites[0].judge_panel, three.suites[0].judge_votes) == (
-        "m",
-        (),
-        3,
-    )
+    actual = (three.suites[0].judge_model, three.suites[0].judge_panel, three.suites[0].judge_votes)
+    assert actual == ("m", (), 3)
     assert one.run.digests.models == of_models(None, [("m", None, None)])  # as in earlier runs
     assert three.run.digests.models != one.run.digests.models
     compared = RunComparer(three, one).comparison()
@@ -208,18 +205,13 @@ def test_panel_votes_are_same_in_run_replay_and_rejudge(tmp_path):
     assert (brief["outcome"], brief["reason"], brief["agreement"]) == ("failed", "By small.", 2 / 3)
     assert (asked.count("small"), asked.count("large")) == (6, 4)
     used = results["suites"][0]["tests"][0]["trials"][0]["usage"]
-    assert [(one["role"], one["model"], one["calls"]) for one in used] == [
-        ("judge", "small", 3),
-        ("judge", "large", 2),
-    ]
+    actual = [(one["role"], one["model"], one["calls"]) for one in used]
+    assert actual == [("judge", "small", 3), ("judge", "large", 2)]
     suite_told = results["suites"][0]
     assert (suite_told["judgePanel"], suite_told["judgeVotes"]) == (["small", "large"], 3)
     fields = results["voteAgreement"]
-    assert (fields["votes"], fields["models"], fields["whole"]["share"]["value"]) == (
-        3,
-        ["large", "small"],
-        0.5,
-    )
+    actual = (fields["votes"], fields["models"], fields["whole"]["share"]["value"])
+    assert actual == (3, ["large", "small"], 0.5)
     assert not fields["whole"]["low"]  # 2 of 4 verdicts say too little
     replayed = ci_evals(
         "run", suite, "--replay=tape", "--output-dir=replayed/results", *PANEL[1:], cwd=tmp_path

@@ -13,6 +13,7 @@ import pytest
 import typer
 import yaml
 from doc_pages import ROOT, blocks, page
+from programs import run_captured
 
 from ci_evals.cli.app import app
 from ci_evals.reports.names import PAGE
@@ -233,12 +234,9 @@ def set_variables(folder, text):
     ]
     variables = folder / "variables"
     variables.touch()
-    done = subprocess.run(
+    done = run_captured(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
         env={"PATH": os.environ["PATH"], "VARIABLES": text, "GITHUB_ENV": str(variables)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     return done, variables.read_text()
 
@@ -411,9 +409,7 @@ def play(name, folder, **variables):
         "GIT_CONFIG_NOSYSTEM": "1",
         "GITHUB_REF": "refs/heads/main",
     }
-    return subprocess.run(
-        script(name), cwd=folder, env=environ | variables, capture_output=True, text=True, check=False
-    )
+    return run_captured(script(name), cwd=folder, env=environ | variables)
 
 
 def git(folder, *arguments):

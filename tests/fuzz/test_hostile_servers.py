@@ -6,7 +6,6 @@ passes on what was never said.
 
 import asyncio
 import os
-import subprocess
 import sys
 import time
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import hostile_server as hostile
 import pytest
 from agent_cases import server_agent
+from programs import run_captured
 
 from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.settings import AgentSettings
@@ -117,13 +117,8 @@ async def test_odd_but_readable_response_is_read(name: str) -> None:
 @pytest.mark.slow
 def test_memory_does_not_grow_with_response_size() -> None:
     """All of the above in one process."""
-    run = subprocess.run(
-        [sys.executable, __file__],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    run = run_captured(
+        [sys.executable, __file__], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, timeout=300
     )
     assert run.returncode == 0, run.stderr[-2000:]
     assert float(run.stdout) < MOST_MB
