@@ -372,3 +372,28 @@ def strings(value):
         case list():
             for item in value:
                 yield from strings(item)
+
+
+INSTALLATION_TOKEN = "ghs_" + ".".join(("eyJhbGciOiJSUzI1NiJ9", "aB3-_x9Q" * 30, "Zk7_-pL2" * 32))
+
+
+@each_row(
+    "written",
+    [
+        INSTALLATION_TOKEN,
+        f"https://x-access-token:{INSTALLATION_TOKEN}@github.com/acme/shop.git",
+        json.dumps({"authorization": f"Bearer {INSTALLATION_TOKEN}"}),
+        quote(INSTALLATION_TOKEN, safe=""),
+        "\n".join(INSTALLATION_TOKEN[start : start + 76] for start in range(0, len(INSTALLATION_TOKEN), 76)),
+        b64encode(INSTALLATION_TOKEN.encode()).decode(),
+        INSTALLATION_TOKEN.encode().hex(),
+    ],
+    ids=["itself", "address", "JSON", "form", "wrapped", "base64", "hexadecimal"],
+)
+def test_installation_token_of_520_characters_is_redacted(written):
+    assert len(INSTALLATION_TOKEN) > 510
+    shown = Redactor(keys=[INSTALLATION_TOKEN]).text(f"before {written} after")
+    assert MASK in shown
+    assert not [
+        part for part in (INSTALLATION_TOKEN[:40], INSTALLATION_TOKEN[-40:], written[-40:-8]) if part in shown
+    ]
