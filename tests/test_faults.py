@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -320,32 +321,16 @@ async def run_troubled(
     return broken_off.gate.exit_code
 
 
-async def dies_for_good(folder: Path) -> int:
-    def trouble(run: RunInTrouble) -> None:
-        run.agent.crashes_at = (RequestKind.MESSAGE, 41)
-
-    return await run_troubled(folder, trouble)
+def crash(run: RunInTrouble) -> None:
+    run.agent.crashes_at = (RequestKind.MESSAGE, 41)
 
 
-async def dies_and_comes_back(folder: Path) -> int:
-    def trouble(run: RunInTrouble) -> None:
-        run.agent.crashes_at = (RequestKind.MESSAGE, 41)
-
-    return await run_troubled(folder, trouble, revives=True)
+def reject_agent_key(run: RunInTrouble) -> None:
+    run.agent.draw = faults.always(RequestKind.OPENING, Fault.REFUSED, since=21)
 
 
-async def key_is_refused(folder: Path) -> int:
-    def trouble(run: RunInTrouble) -> None:
-        run.agent.draw = faults.always(RequestKind.OPENING, Fault.REFUSED, since=21)
-
-    return await run_troubled(folder, trouble)
-
-
-async def quota_is_used_up(folder: Path) -> int:
-    def trouble(run: RunInTrouble) -> None:
-        run.models.draw = faults.always(RequestKind.JUDGE, Fault.QUOTA, since=42)
-
-    return await run_troubled(folder, trouble)
+def exhaust_quota(run: RunInTrouble) -> None:
+    run.models.draw = faults.always(RequestKind.JUDGE, Fault.QUOTA, since=42)
 
 
 async def disk_is_full(folder: Path) -> int:
@@ -389,10 +374,10 @@ async def nobody_reads(folder: Path) -> int:
 
 
 TROUBLES = {
-    "nobody listens any more": dies_for_good,
-    "the agent's server dies and comes back": dies_and_comes_back,
-    "the agent's key is refused in mid-run": key_is_refused,
-    "the model's quota is used up in mid-run": quota_is_used_up,
+    "nobody listens any more": partial(run_troubled, trouble=crash),
+    "the agent's server dies and comes back": partial(run_troubled, trouble=crash, revives=True),
+    "the agent's key is refused in mid-run": partial(run_troubled, trouble=reject_agent_key),
+    "the model's quota is used up in mid-run": partial(run_troubled, trouble=exhaust_quota),
     "the disk is full": disk_is_full,
     "the output folder is removed": folder_is_removed,
     "standard output and standard error are closed": nobody_reads,

@@ -77,14 +77,25 @@ def assert_stopped_at_once(results: Results, agent: world.StubAgent, turns: int)
     )
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_wrong_llm_key_stops_run_at_first_messages(models, provider):
+@pytest.mark.parametrize(
+    ("provider", "key", "listing"),
+    [
+        ("openai", "wrong-llm-key", None),
+        ("anthropic", "wrong-llm-key", None),
+        ("openai", world.LLM_KEY, world.NO_QUOTA),
+    ],
+)
+async def test_wrong_llm_key_or_exhausted_quota_stops_run_at_first_messages(models, provider, key, listing):
+    """Messages to the agent may cost money too; each call of a model is made once."""
+    models.listing = listing
+    lines = ["Hello", "Hello" if listing else "auto"]
     with world.agent() as agent:
-        adapter = create_adapter(provider=provider, llm_key="wrong-llm-key", agent_key=agent.key)
-        results = await run_suite(adapter, suite("aui", ["Hello", "auto"], agent.url), parallel=PARALLEL)
-        assert_stopped_at_once(results, agent, turns=1)
-    assert "refused the key (401)" in (results.run.stopped_because or "")
-    assert len(models.asked) <= PARALLEL
+        adapter = create_adapter(provider=provider, llm_key=key, agent_key=agent.key)
+        results = await run_suite(adapter, suite("aui", lines, agent.url), parallel=PARALLEL)
+        assert_stopped_at_once(results, agent, turns=2 if listing else 1)
+    if not listing:
+        assert "refused the key (401)" in (results.run.stopped_because or "")
+        assert len(models.asked) <= PARALLEL
     assert models.listed <= 1
 
 
@@ -95,14 +106,6 @@ async def test_wrong_llm_key_interrupts_conversations_under_way(models):
         assert_stopped_at_once(results, agent, turns=20)
     assert {trial.status for trial in trials_of(results)} == {EndState.INTERRUPTED}
     assert models.asked == []
-
-
-async def test_exhausted_quota_stops_run_at_first_messages(models):
-    models.listing = world.NO_QUOTA
-    with world.agent() as agent:
-        adapter = create_adapter(llm_key=models.key, agent_key=agent.key)
-        results = await run_suite(adapter, suite("aui", ["Hello", "Hello"], agent.url), parallel=PARALLEL)
-        assert_stopped_at_once(results, agent, turns=2)
 
 
 async def test_llm_key_is_not_checked_if_no_model_is_needed(models):

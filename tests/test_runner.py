@@ -192,23 +192,17 @@ async def test_simulated_user_error_fails_trial():
     assert result.findings[0].outcome == "passed"
 
 
-async def test_keys_in_user_data_and_lines_are_not_sent_to_agent():
-    agent = fakes.ScriptedAgent()
-    lines = [{"user": "is it agent-key-99?"}]
-    plan = make_plan(
-        {"name": "t0", "maxTurns": 1, "turns": lines, "userInfo": {"note": "the key is agent-key-99"}}
-    )
-    messages = []
-    (result,) = await run(
-        plan,
-        lambda _: Participants(agent),
-        Options(),
-        Redactor(keys=["agent-key-99"]),
-        listen=messages.append,
-    )
+async def test_keys_are_not_sent_to_agent_and_listener_gets_no_secret():
+    """Not even those that a suite's author put into the user's data or lines."""
+    agent, messages = fakes.ScriptedAgent(["your password is hunter-two"]), []
+    fields = {"turns": [{"user": "is it agent-key-99?"}], "userInfo": {"note": "the key is agent-key-99"}}
+    plan = make_plan({"name": "t0", "maxTurns": 1} | fields)
+    redactor = Redactor(keys=["agent-key-99"], values=["hunter-two"])
+    (result,) = await run(plan, lambda _: Participants(agent), Options(), redactor, listen=messages.append)
     assert agent.sessions[0].test.user_info == {"note": "the key is ***"}
     assert agent.sessions[0].heard == ["is it ***?"]
     assert result.status == "completed"
+    assert messages[-1].result.turns[0].agent == "your password is ***"
 
 
 async def test_agent_that_changes_user_data_affects_its_trial_only():
@@ -222,14 +216,6 @@ async def test_agent_that_changes_user_data_affects_its_trial_only():
 
     plan = make_plan({"name": "t", "userInfo": {"cart": ["tea"]}, "loops": 2})
     assert [result.error for result in await play(plan, Careless())] == [None, None]
-
-
-async def test_listener_gets_no_secret():
-    messages = []
-    agent = fakes.ScriptedAgent(["your password is hunter-two"])
-    redactor = Redactor(values=["hunter-two"])
-    await run(plan_of(1), lambda _: Participants(agent), Options(), redactor, listen=messages.append)
-    assert messages[-1].result.turns[0].agent == "your password is ***"
 
 
 async def test_bug_stops_run_and_keeps_finished_trials():

@@ -154,28 +154,11 @@ async def test_teardown_runs_after_failure_and_its_own_failure_is_a_warning():
     assert any("the teardown of a conversation failed once" in warning for warning in results.run.warnings)
 
 
-async def test_interrupted_run_runs_teardown():
+async def test_interrupted_run_runs_teardown_which_knows_session_and_user_data():
+    """What the agent did in the conversation can be found and removed."""
     stop, asked = Stop(), asyncio.Event()
 
     class Hanging(fakes.ScriptedAgent):
-        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # as the port has it
-            asked.set()
-            await asyncio.sleep(600)
-
-    run = asyncio.create_task(run_plan(make_plan({"name": "t", **TEST}, **WORLD), Hanging(), stop=stop))
-    await asked.wait()
-    assert query_shop("SELECT id FROM orders") == [("A1",)]
-    stop.interrupt()
-    (trial,) = trials(await run)
-    assert trial.status == "interrupted"
-    assert trial.probes == {}
-    assert query_shop("SELECT * FROM orders") == []
-
-
-async def test_teardown_knows_session_of_interrupted_conversation():
-    stop = Stop()
-
-    class Interrupted(fakes.ScriptedAgent):
         async def open_session(self, test):
             session = await super().open_session(test)
             session.id = "session-7"
@@ -183,15 +166,18 @@ async def test_teardown_knows_session_of_interrupted_conversation():
             return session
 
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # as the port has it
-            stop.interrupt()
+            asked.set()
             await asyncio.sleep(600)
 
-    teardown = [
-        sql("INSERT INTO orders VALUES (:id, :order)", id="{{session.id}}", order="{{userInfo.order}}")
-    ]
-    result = {"criterion": "c", "strict": "contains", "text": "x"}
-    plan = make_plan({"name": "t", **TEST, "evaluations": [result]}, teardown=teardown)
-    results = await run_plan(plan, Interrupted(), stop=stop)
+    insert = sql("INSERT INTO orders VALUES (:id, :o)", id="{{session.id}}", o="{{userInfo.order}}")
+    world = WORLD | {"teardown": [*WORLD["teardown"], insert]}
+    run = asyncio.create_task(run_plan(make_plan({"name": "t", **TEST}, **world), Hanging(), stop=stop))
+    await asked.wait()
+    assert query_shop("SELECT id FROM orders") == [("A1",)]
+    stop.interrupt()
+    results = await run
+    (trial,) = trials(results)
+    assert (trial.status, trial.probes) == ("interrupted", {})
     assert query_shop("SELECT * FROM orders") == [("session-7", "A1")]
     assert not any("teardown" in warning for warning in results.run.warnings)
 
@@ -315,36 +301,28 @@ def read_results_of(folder):
 
 
 @pytest.mark.slow
-def test_probes_are_in_results_and_replay_without_secrets(suite, tmp_path):
-    ran = ci_evals("run", "s.json", "--provider=offline", "--record=rec", "--output-dir=out", cwd=tmp_path)
-    replayed = ci_evals(
-        "run", "s.json", "--provider=offline", "--replay=rec", "--output-dir=again", cwd=tmp_path
-    )
-    first, second = (read_results_of(tmp_path / folder) for folder in ("out", "again"))
-    for results in (first, second):
-        (trial,) = results["suites"][0]["tests"][0]["trials"]
+def test_probes_are_in_results_and_replay_without_secrets_and_a_mere_claim_fails(suite, tmp_path):
+    def play(*options, **env):
+        return ci_evals("run", "s.json", "--provider=offline", *options, cwd=tmp_path, env=env)
+
+    runs = [play("--record=rec", "--output-dir=out"), play("--replay=rec", "--output-dir=again")]
+    for folder in ("out", "again"):
+        (trial,) = read_results_of(tmp_path / folder)["suites"][0]["tests"][0]["trials"]
         assert trial["probes"]["order"] == {"value": [{"status": "refunded"}], "error": None}
         assert "refused" in trial["probes"]["lost"]["error"]
         assert [finding["outcome"] for finding in trial["findings"]] == ["passed", "undecided"]
+    runs.append(play("--output-dir=claims", CLAIMS="1"))
+    assert runs[-1].returncode == 3  # the other check is undecided
+    (trial,) = read_results_of(tmp_path / "claims")["suites"][0]["tests"][0]["trials"]
+    assert trial["findings"][0]["outcome"] == "failed"
     written = [
         path.read_text()
         for path in tmp_path.rglob("*")
         if path.is_file() and path.name not in {"shop.db", "s.json", "bot.py"} and path.suffix != ".pyc"
     ]
-    assert not any(
-        "7f2d91c4e6" in text for text in [*written, ran.stdout, ran.stderr, replayed.stdout, replayed.stderr]
-    )
+    printed = [text for run in runs for text in (run.stdout, run.stderr)]
+    assert not any("7f2d91c4e6" in text for text in [*written, *printed])
     assert query_shop("SELECT * FROM orders") == []
-
-
-@pytest.mark.slow
-def test_agent_that_only_claims_refund_fails_state_check(suite, tmp_path):
-    ran = ci_evals(
-        "run", "s.json", "--provider=offline", "--output-dir=out", cwd=tmp_path, env={"CLAIMS": "1"}
-    )
-    assert ran.returncode == 3  # the other check is undecided
-    (trial,) = read_results_of(tmp_path / "out")["suites"][0]["tests"][0]["trials"]
-    assert trial["findings"][0]["outcome"] == "failed"
 
 
 @pytest.mark.slow
