@@ -23,8 +23,6 @@ TEST = {"name": "t", "turns": [{"user": "Refund it"}], "maxTurns": 1, "evaluatio
 
 
 class Stateful(fakes.ScriptedAgent):
-    """An agent with a state."""
-
     def __init__(self, state=None, script=("Done.",)):
         super().__init__(script)
         self.state, self.reads = state, 0

@@ -21,8 +21,6 @@ SHA = "a" * 40
 
 
 class CommentedPullRequest:
-    """A pull request with a comment on it."""
-
     def __init__(self, api, folder):
         self.api, self.folder = api, folder
         self.pull = api.add_pull(7, SHA)

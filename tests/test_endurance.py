@@ -81,7 +81,6 @@ class Run:
         return process.wait()
 
     def kept(self) -> Counter[tuple[int, int, int]]:
-        """The trials in the journal."""
         lines = (self.folder / "results" / NAME).read_bytes().splitlines(keepends=True)
         records = [json.loads(line) for line in lines[1:] if line.endswith(b"\n")]
         return Counter((one["suite"], one["test"], one["index"]) for one in records if "result" in one)
@@ -132,8 +131,6 @@ def _same(text: str) -> str:
 
 @dataclass(frozen=True)
 class Survived:
-    """What came of it."""
-
     codes: list[int]
     torn: int
 

@@ -114,7 +114,6 @@ class FaultOutcome:
 
     @property
     def reason(self) -> str:
-        """Why it is not sound."""
         return self.trial.error or next(iter(self._undecided), "")
 
     @property

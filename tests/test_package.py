@@ -32,7 +32,6 @@ RUNTIME = [Requirement(entry) for entry in PYPROJECT["project"]["dependencies"]]
 
 
 def locked(name: str) -> dict[str, str]:
-    """Names and versions in a lock."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text()
     return dict(re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", text, flags=re.MULTILINE))
 

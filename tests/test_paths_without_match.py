@@ -33,7 +33,6 @@ def events(text: str) -> Any:
 
 
 def parts_list(text: str) -> Any:
-    """Answer with a list of parts."""
     calls = [{"type": "tool", "name": "refund", "args": {}}] if "refund" in text else []
     return {"parts": [*calls, {"type": "text", "text": text}], "calls": calls}
 

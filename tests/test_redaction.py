@@ -251,8 +251,6 @@ def test_secret_equal_to_enum_value_leaves_results_readable():
 
 
 class Holder(Record):
-    """Any JSON."""
-
     value: JsonValue
 
 

@@ -24,8 +24,7 @@ run_suite = partial(run_any_suite, judge_check="off")
 VERDICT = fakes.judge_answer("pass", "It greets.")
 
 
-def test_with_turns(turns: list[str], evaluation: object) -> dict[str, object]:
-    """A test of just these turns."""
+def one_test(turns: list[str], evaluation: object) -> dict[str, object]:
     return {
         "name": "T",
         "guidelines": "You say hello.",
@@ -37,7 +36,7 @@ def test_with_turns(turns: list[str], evaluation: object) -> dict[str, object]:
 
 def suite(adapter: str, turns: list[str], base_url: str, tests: int = 50, criterion: object = None) -> object:
     """Many tests, which want a judge if nothing else is said."""
-    test = test_with_turns(turns, criterion or {"criterion": "Kind"})
+    test = one_test(turns, criterion or {"criterion": "Kind"})
     return load_suite(
         {
             "name": "S",

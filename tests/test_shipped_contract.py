@@ -61,8 +61,6 @@ class Hasty(Good):
 
 
 class Apologetic(Good):
-    """It answers with its error."""
-
     async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
         if text != "fail":
             return await super().send_message(session, text, timeout=timeout)
@@ -105,7 +103,6 @@ def contract(kind, **given):
 
 
 def broken(mine) -> set[str]:
-    """The tests that fail."""
     names = [name for name in dir(mine) if name.startswith("test_")]
     assert len(names) > 10
     failed = set()

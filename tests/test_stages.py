@@ -12,7 +12,6 @@ CLOSE = build.check("min-score", 80, 85.0, passed=True, interval=Interval(low=70
 
 
 def run_with_checks(*checks, status: str = "completed") -> Results:
-    """A run of one test, with these checks."""
     test = build.test_result(trials=(build.trial_result(status=status),))
     return build.results(build.suite_result("Refunds", test), gate=build.decision(*checks, passed=True))
 

@@ -80,7 +80,6 @@ LATE = {
 
 
 def printed(code: str, *args: str, **env: str) -> list[str]:
-    """The lines that the code prints."""
     ran = run_captured([sys.executable, "-c", code, *args], env=CLEAN_ENV | env, timeout=300)
     assert ran.stdout, ran.stderr
     assert "error: " not in ran.stderr

@@ -19,7 +19,6 @@ Answer = Callable[[], Iterator[bytes]]
 
 
 def body(data: bytes, *headers: bytes) -> Answer:
-    """A whole answer."""
     lines = b"".join(line + b"\r\n" for line in headers)
     return lambda: iter([HEAD + b"Content-Length: %d\r\n" % len(data) + lines + b"\r\n" + data])
 

@@ -151,19 +151,16 @@ def _has_places(error: SuiteError) -> None:
 
 @_target(samples.SUITES)
 def suite_json(data: bytes) -> None:
-    """A suite in JSON."""
     _suite(_text(data), "s.json")
 
 
 @_target([samples.SUITE_YAML, samples.SUITES[0]])
 def suite_yaml(data: bytes) -> None:
-    """A suite in YAML."""
     _suite(_text(data), "s.yaml")
 
 
 @_target(samples.OPTIONS)
 def options_file(data: bytes) -> None:
-    """Options of an adapter."""
     if (text := _text(data)) is None:
         return
     for file in ("o.yaml", "o.json"):
@@ -176,7 +173,6 @@ def options_file(data: bytes) -> None:
 
 @_target(samples.PRICES)
 def price_table(data: bytes) -> None:
-    """A table of prices."""
     for name in ("p.yaml", "p.json"):
         file = _FOLDER / name
         file.write_bytes(data)
@@ -212,7 +208,6 @@ def action_inputs(data: bytes) -> None:
 
 @_target(samples.EVENTS)
 def event_payload(data: bytes) -> None:
-    """The payload of an event."""
     try:
         message = json.loads(data)
     except (ValueError, RecursionError):
@@ -636,7 +631,6 @@ _HEADER = JournalHeader.model_validate_json(samples.JOURNAL[0].split(b"\n")[0])
 
 @_target(samples.RECORDING)
 def recording(data: bytes) -> None:
-    """What `--replay` plays."""
     file = _FOLDER / "recording.jsonl"
     file.write_bytes(data)
     with _foreseen(UsageError):
@@ -662,7 +656,6 @@ _OTHER = report_files.load(samples.RESULTS[0], "other")
 
 @_target(samples.ZIPS)
 def artifact(data: bytes) -> None:
-    """The artifact of a baseline."""
     with suppress(archive.ArchiveError):
         content = archive.read(BytesIO(data), "_results.json")
         with suppress(UsageError):
@@ -741,7 +734,6 @@ def promptfoo(data: bytes) -> None:
 
 @_target(samples.DEEPEVAL)
 def deepeval(data: bytes) -> None:
-    """Conversations of DeepEval."""
     _imported("deepeval", {"g.json": "s.yaml", "g.jsonl": "s.json", "g.csv": "s.json"}, data)
 
 
@@ -777,7 +769,6 @@ def gaia(data: bytes) -> None:
 
 @_target(samples.TABLE)
 def table(data: bytes) -> None:
-    """A table of tests."""
     _imported("csv", {"t.csv": "s.yaml"}, data)
 
 

@@ -229,7 +229,6 @@ def check(name: str, required: float | None = 80, seen: float | None = None, **f
 
 
 def check_odds(name: str, share: float) -> CheckOdds:
-    """The odds of such a check."""
     return from_fields(CheckOdds, **_identity(name), share=share)
 
 

@@ -62,8 +62,6 @@ def encodings(secret: str) -> list[str]:
 
 
 class Canaries:
-    """All secrets of a test."""
-
     def __init__(self) -> None:
         self.secrets: dict[str, str] = {}
         """The secrets by the names of their sources."""

@@ -65,7 +65,6 @@ def count_version_requests(folder: Path) -> int:
 
 
 def play(reply: Callable[[dict[str, Any]], str], version: str) -> None:
-    """One run of the program."""
     home = Path(sys.argv[0]).parent
     if sys.argv[1:] == ["--version"]:
         _note(home / "versions", version)
@@ -88,7 +87,6 @@ def say(**event: Any) -> None:
 
 
 def result(text: str | None, **changes: Any) -> None:
-    """The last event."""
     usage = {"input_tokens": 3, "cache_creation_input_tokens": 8, "cache_read_input_tokens": 10}
     event = {"subtype": "success", "is_error": False, "api_error_status": None, "result": text}
     event |= {"num_turns": 1, "usage": usage | {"output_tokens": 5}, "total_cost_usd": 0.25}

@@ -92,7 +92,6 @@ class RunningCommand:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Ends it at once."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -217,7 +216,6 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def open_descriptors(file: Path) -> list[Path]:
-    """Return the descriptors of processes that have the file open."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -44,7 +44,6 @@ def install(folder: Path, reply: str = 'return "Hello"', version: str = VERSION)
 
 
 def play(reply: Callable[[dict[str, Any]], str], version: str) -> None:
-    """One run of the program."""
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"{version}\nRun 'copilot update' to check for updates.\n")
         return

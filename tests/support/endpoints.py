@@ -165,7 +165,6 @@ def ag_ui_call(name: str, arguments: Any, result: Any = None, call_id: str = "ca
 
 
 def adk_event(*parts: Any, **more: Any) -> dict[str, Any]:
-    """An event of ADK with these parts."""
     role = "user" if any("functionResponse" in part for part in parts) else "model"
     return {"content": {"parts": [*parts], "role": role}, "author": "desk", "invocationId": "e-1", **more}
 

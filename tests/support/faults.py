@@ -34,8 +34,6 @@ _TASK = re.compile(r"task-\d+")
 
 
 class RequestKind(StrEnum):
-    """What a request is for."""
-
     OPENING = "opening"
     MESSAGE = "message"
     USER = "user"
@@ -118,7 +116,6 @@ def none(_place: RequestKind, _number: int) -> None:
 
 
 def once(place: RequestKind, fault: Fault, at: int = 1) -> FaultPlan:
-    """The fault at one request of its place."""
     return lambda here, number: fault if (here, number) == (place, at) else None
 
 

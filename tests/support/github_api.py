@@ -68,7 +68,6 @@ class RefusedError(Exception):
 
 
 def zip_of(files: dict[str, str | bytes]) -> bytes:
-    """A zip file of these."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():

@@ -133,7 +133,6 @@ class GitLabApi:
 
 
 def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """An answer in JSON."""
     return Response(json.dumps(body), status, headers, content_type="application/json")
 
 

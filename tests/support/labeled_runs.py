@@ -22,7 +22,6 @@ FORMULAS = (
 
 
 def is_good(test: int, trial: int, criterion: str) -> bool:
-    """What a verdict should be."""
     return seeded_chance("truth", test, trial, criterion) < 0.8
 
 
@@ -61,7 +60,6 @@ def judged_run(
 
 
 def write_results(results: Results, folder: Path) -> Path:
-    """The file of a run."""
     file = folder / "_results.json"
     file.write_text("".join(results_json.render(results)))
     return file

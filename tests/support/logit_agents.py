@@ -83,7 +83,6 @@ def perfect(tests: int, rng: Random) -> LogitAgent:
 
 
 def binary(tests: int, rng: Random) -> LogitAgent:
-    """One criterion each."""
     chances = [min(0.995, max(0.01, rng.betavariate(4, 1))) for _ in range(tests)]
     return [LogitCase((_logit(chance),), (1,), 0.0) for chance in chances]
 

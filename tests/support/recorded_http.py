@@ -81,7 +81,6 @@ def serve_recorded(exchanges: Sequence[Exchange]) -> Iterator[RecordedServer]:
 
 
 def _without_ids(path: str) -> str:
-    """Return a path or a key without the ids in it."""
     return re.sub(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "*", path)
 
 

@@ -45,12 +45,10 @@ TURNS = (
 
 
 def estimate(value: float, low: float | None = None, high: float | None = None, count: int = 40) -> Estimate:
-    """A number with its interval."""
     return Estimate(value=value, low=low, high=high, count=count)
 
 
 def vote(outcome: str, reason: str, *quotes: tuple[int, str], model: str = MODELS[0], **fields) -> Vote:
-    """One answer of a judge."""
     found = tuple(Quote(turn=number, text=text) for number, text in quotes)
     evidence = tuple(sorted({number for number, _ in quotes}))
     return Vote(

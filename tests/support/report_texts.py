@@ -12,12 +12,10 @@ def files_of_run(results: Results) -> dict[str, str]:
 
 
 def join_parts(files: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return the files with the parts of each joined."""
     return {path: "".join(parts) for path, parts in files.items()}
 
 
 def results_json_text(results: Results) -> str:
-    """Return the text of `_results.json`."""
     return "".join(results_json.render(results))
 
 

@@ -80,7 +80,6 @@ def drifted(whole: Agent, by: float) -> Agent:
 
 
 def unchanged(whole: Agent) -> Agent:
-    """As it was."""
     return whole
 
 

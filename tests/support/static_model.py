@@ -10,7 +10,6 @@ WORDS = {
 
 
 def write_model(folder: Path) -> Path:
-    """Writes the model into `folder`, and gives it back."""
     import numpy as np  # noqa: PLC0415  # these are half a second, and few tests need them
     from model2vec import StaticModel  # noqa: PLC0415
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers  # noqa: PLC0415

@@ -45,7 +45,6 @@ def judged_trial(agent: str, *outcomes: str, criterion: str = "It helps", index:
 
 
 def run_of_tests(*tests, name: str = "Refunds", **fields) -> Results:
-    """A run of one suite with these tests."""
     return build.results(build.suite_result(name, *tests), run=build.run_info(**fields))
 
 

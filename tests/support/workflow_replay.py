@@ -21,7 +21,6 @@ SUITE = "evals/retail.json"
 
 
 def pull_request_payload(number, head, *, repository=REPOSITORY, branch="topic"):
-    """The payload of a pull request's event."""
     return {
         "number": number,
         "repository": {"full_name": REPOSITORY, "id": github_api.REPOSITORY_ID},
@@ -46,8 +45,6 @@ def demo_agent(**faults):
 
 @dataclass(frozen=True)
 class FinishedStep:
-    """A step that is over."""
-
     step: Step
     done: subprocess.CompletedProcess[str]
 

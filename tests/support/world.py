@@ -48,8 +48,6 @@ NO_RETRIES = RetryBudget(broken=0, limited=0)
 
 @dataclass(frozen=True)
 class Fault:
-    """An answer that is no good."""
-
     status: int
     body: str | bytes = ""
     headers: dict[str, str] = field(default_factory=dict)
