@@ -23,7 +23,7 @@ def summary_of(results):
     return comment.render(story_of(results), comment.SummaryContext())
 
 
-def tests_with(*evaluations):
+def planned_tests(*evaluations):
     (suite,) = make_plan(*({"name": f"t{n}", "evaluations": own} for n, own in enumerate(evaluations))).suites
     return suite.tests
 
@@ -41,7 +41,7 @@ def tests_with(*evaluations):
 )
 def test_null_score_counts_strict_criteria_and_words_of_idle_agent(tests, words, score):
     """Criteria that need a judge or a probe are left out."""
-    assert null_score(tests_with(*tests), words) == score
+    assert null_score(planned_tests(*tests), words) == score
 
 
 def test_minimum_score_within_null_score_is_warned_about():
