@@ -280,7 +280,7 @@ def test_conversation_ends_with_status_its_test_expects(suite, test, user):
         assert status is EndState.STOPPED
 
 
-def test_every_demo_suite_names_optimal_workflows_and_demo_agent_runs_only_these():
+def test_demo_agent_runs_only_optimal_workflows_named_by_every_demo_suite():
     """Some of more than one workflow."""
     named = [one.values for one in TESTS if one.values[1].optimal_tools]
     demos = {suite.name for name, suite in SUITES.items() if name.startswith("demo/")}

@@ -220,7 +220,7 @@ async def test_time_limit_that_is_not_reached_changes_nothing():
     assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 2, 0)
 
 
-async def test_fail_fast_finishes_trials_under_way_and_exits_1_or_3_if_trial_is_invalid():
+async def test_fail_fast_finishes_running_trials_and_exits_1_or_3_if_invalid():
     """Whoever asks for the first failure does not ask for a score."""
     fast = Limits(fail_fast=True)
     one = job(plan_of(6), limits=fast, options=Options(parallel=2))

@@ -42,7 +42,7 @@ def test_azure_examples_select_their_api(number):
     assert (OpenAILLM.for_environment(environ) is AzureOpenAILLM) is bool(number)
 
 
-def test_providers_page_names_existing_options_program_versions_and_model_families():
+def test_providers_page_names_existing_options_versions_and_families():
     named = set(re.findall(r"`?--([a-z][a-z-]+)", PAGE)) - {"safe-mode", "json-schema", "global"}
     assert named <= {name.replace("_", "-") for name in RunSettings.__dataclass_fields__}
     for minimum in (claude_code_llm.MIN_VERSION, copilot_llm.MIN_VERSION):

@@ -73,7 +73,7 @@ def coding() -> Graded:
     return graded
 
 
-def test_documented_rubric_has_weights_and_levels_of_lecture_and_every_key_is_listed():
+def test_suite_page_rubric_has_values_of_lecture_and_lists_every_key():
     dimensions = coding().whole_rubric.dimensions
     found = {one.name: (one.weight, [level.score for level in one.levels]) for one in dimensions}
     assert found == CODING

@@ -386,7 +386,7 @@ def test_gate_examples_start_tool_and_continue_on_failure():
         assert step["run"].strip().endswith("|| true")
 
 
-def test_nightly_example_keeps_journal_of_unfinished_run_and_write_token_sees_no_fork():
+def test_nightly_keeps_unfinished_journal_and_write_token_sees_no_fork():
     """What the workflow with a writing token checked out could be run."""
     steps = read(ROOT / "examples/nightly.yml")["jobs"]["evals"]["steps"]
     (keep,) = [step for step in steps if step.get("with", {}).get("path") == "results/journal.jsonl"]

@@ -301,7 +301,7 @@ def read_results_of(folder):
 
 
 @pytest.mark.slow
-def test_probes_are_in_results_and_replay_without_secrets_and_a_mere_claim_fails(suite, tmp_path):
+def test_probes_are_in_results_and_replay_without_secrets_and_claim_fails(suite, tmp_path):
     def play(*options, **env):
         return ci_evals("run", "s.json", "--provider=offline", *options, cwd=tmp_path, env=env)
 
