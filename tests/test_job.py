@@ -30,6 +30,7 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 
 STRICT = [{"criterion": "says yes", "strict": "contains", "text": "yes"}]
+JUDGED = [{"criterion": "c"}, {"criterion": "d"}]
 PASS = fakes.judge_answer("pass", "Yes.")
 PRICES = PriceTable.model_validate({"models": {"scripted": {"input": 1_000_000, "output": 1_000_000}}})
 """A dollar for each token."""
@@ -238,24 +239,26 @@ async def test_fail_fast_finishes_running_trials_and_exits_1_or_3_if_invalid():
     assert "a trial is invalid: gone (fail-fast)" in results.gate.reasons[0]
 
 
-async def test_fail_fast_resumes_after_invalid_trial(tmp_path):
+def lost_after(*answers: Completion) -> fakes.ScriptedLLM:
+    return fakes.ScriptedLLM([*answers, *[LLMError("down")] * 20])
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "first"),
+    [
+        (STRICT, lambda: Participants(agent_by_test({"t1": AgentError("gone")}))),
+        (JUDGED, lambda: Participants(says(), judge_llm=lost_after(Completion(PASS)))),
+    ],
+    ids=["failed", "judged in part"],
+)
+async def test_fail_fast_resumes_after_invalid_trial(tmp_path, evaluations, first):
     """The same command with `--resume` would else end at the same trial forever."""
+    plan = plan_of(3, evaluations=evaluations)
     fields = {"limits": Limits(fail_fast=True), "options": Options(retries=0)}
-    for agent, ended in ((agent_by_test({"t1": AgentError("gone")}), 3), (says(), 0)):
+    second = Participants(says(), judge_llm=fakes.ScriptedLLM([PASS]))
+    for participants, ended in ((first(), 3), (second, 0)):
         journal = Journal(tmp_path, resume=True)
-        results = await evaluate(job(plan_of(3), journal=journal, **fields), Participants(agent))
-        journal.close()
-        assert results.gate.exit_code == ended
-    assert trial_statuses(results) == ["completed"] * 3
-
-
-async def test_fail_fast_resumes_after_partly_judged_trial(tmp_path):
-    plan = plan_of(3, evaluations=JUDGED)
-    lost = fakes.ScriptedLLM([Completion(PASS), *[LLMError("down")] * 20])
-    for judge, ended in ((lost, 3), (fakes.ScriptedLLM([PASS]), 0)):
-        journal = Journal(tmp_path, resume=True)
-        one = job(plan, journal=journal, limits=Limits(fail_fast=True))
-        results = await evaluate(one, Participants(says(), judge_llm=judge))
+        results = await evaluate(job(plan, journal=journal, **fields), participants)
         journal.close()
         assert results.gate.exit_code == ended
     assert trial_statuses(results) == ["completed"] * 3
@@ -305,19 +308,18 @@ async def test_run_stops_if_judge_is_down():
     assert "down" in results.run.stopped_because
 
 
-async def test_failures_between_successes_do_not_stop_run():
-    answers = {f"t{index}": AgentError("flaky") for index in range(0, 20, 2)}
-    one = job(plan_of(20), limits=Limits(failures_in_row=2), options=Options(retries=0))
-    assert None not in trial_statuses(await evaluate(one, Participants(agent_by_test(answers))))
+async def test_alternating_and_simultaneous_failures_are_not_failures_in_a_row():
+    """As many as play at a time may fail together."""
 
+    async def statuses(failing, trials, parallel):
+        options, agent = Options(parallel=parallel, retries=0), agent_by_test(dict.fromkeys(failing, gone))
+        one = job(plan_of(trials), limits=Limits(failures_in_row=2), options=options)
+        return trial_statuses(await evaluate(one, Participants(agent)))
 
-async def test_simultaneous_failures_of_parallel_trials_count_once():
-    answers = {f"t{index}": AgentError("blip") for index in range(8)}
-    options = Options(parallel=8, retries=0)
-    one = job(plan_of(30), limits=Limits(failures_in_row=2), options=options)
-    assert Counter(trial_statuses(await evaluate(one, Participants(agent_by_test(answers)))))[None] > 0
-    answers.popitem()
-    assert None not in trial_statuses(await evaluate(one, Participants(agent_by_test(answers))))
+    gone = AgentError("flaky")
+    assert None not in await statuses([f"t{index}" for index in range(0, 20, 2)], 20, 1)
+    assert None in await statuses([f"t{index}" for index in range(8)], 30, 8)
+    assert None not in await statuses([f"t{index}" for index in range(7)], 30, 8)
 
 
 class Costly:
@@ -336,9 +338,6 @@ class Costly:
 async def run_at_cost(plan: Plan, most: float, tokens: int = 1, **fields) -> Results:
     one = job(plan, policy=Policy(max_cost=most), prices=lambda: PRICES, **fields)
     return await evaluate(one, Participants(says(), judge_llm=Costly(tokens)))
-
-
-JUDGED = [{"criterion": "c"}, {"criterion": "d"}]
 
 
 @pytest.mark.parametrize("parallel", [1, 4, 25])

@@ -307,17 +307,15 @@ SKIPPING = TEST | {
 }
 
 
-async def test_user_that_stops_before_fixed_line_is_retried_once():
-    lines = user(STOP_MARKER, "Cancel it, please.")
-    (result,) = await play(make_plan(SKIPPING, maxTurns=2), agent(), lines)
+async def test_stop_before_fixed_line_is_retried_once_then_excludes_trial():
+    """What the author wanted asked is asked in the second conversation, or nothing is decided on it."""
+    plan = make_plan(SKIPPING, maxTurns=2)
+    (result,) = await play(plan, agent(), user(STOP_MARKER, "Cancel it, please."))
     assert (result.status, result.score) == ("completed", 100)
     first, _ = result.attempts
     assert first.status == "invalid_user"
     assert [violation.rule for violation in first.user_audit.violations] == ["skipped_line"]
-
-
-async def test_second_stop_before_fixed_line_excludes_trial():
-    (result,) = await play(make_plan(SKIPPING, maxTurns=2), agent(), user_repeating("Hi.", STOP_MARKER))
+    (result,) = await play(plan, agent(), user_repeating("Hi.", STOP_MARKER))
     assert (result.status, len(result.attempts)) == ("completed", 1)  # it is the author who speaks second
     plan = make_plan(SKIPPING | {"turns": [{"user": "auto"}, *SKIPPING["turns"]]}, maxTurns=3)
     (result,) = await play(plan, agent(), user_repeating("Hi.", STOP_MARKER))
