@@ -239,25 +239,24 @@ async def test_fail_fast_finishes_running_trials_and_exits_1_or_3_if_invalid():
     assert "a trial is invalid: gone (fail-fast)" in results.gate.reasons[0]
 
 
-def lost_after(*answers: Completion) -> fakes.ScriptedLLM:
-    return fakes.ScriptedLLM([*answers, *[LLMError("down")] * 20])
+LOST_JUDGE = [Completion(PASS), *[LLMError("down")] * 20]
 
 
 @pytest.mark.parametrize(
-    ("evaluations", "first"),
+    ("evaluations", "agent", "judges"),
     [
-        (STRICT, lambda: Participants(agent_by_test({"t1": AgentError("gone")}))),
-        (JUDGED, lambda: Participants(says(), judge_llm=lost_after(Completion(PASS)))),
+        (STRICT, agent_by_test({"t1": AgentError("gone")}), (None, None)),
+        (JUDGED, says(), (fakes.ScriptedLLM(LOST_JUDGE), fakes.ScriptedLLM([PASS]))),
     ],
     ids=["failed", "judged in part"],
 )
-async def test_fail_fast_resumes_after_invalid_trial(tmp_path, evaluations, first):
+async def test_fail_fast_resumes_after_invalid_trial(tmp_path, evaluations, agent, judges):
     """The same command with `--resume` would else end at the same trial forever."""
     plan = plan_of(3, evaluations=evaluations)
     fields = {"limits": Limits(fail_fast=True), "options": Options(retries=0)}
-    second = Participants(says(), judge_llm=fakes.ScriptedLLM([PASS]))
-    for participants, ended in ((first(), 3), (second, 0)):
+    for speaking, judge, ended in zip((agent, says()), judges, (3, 0), strict=True):
         journal = Journal(tmp_path, resume=True)
+        participants = Participants(speaking, judge_llm=judge)
         results = await evaluate(job(plan, journal=journal, **fields), participants)
         journal.close()
         assert results.gate.exit_code == ended
