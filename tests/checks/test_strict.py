@@ -89,28 +89,17 @@ def test_missing_state_is_proven_only_by_a_probe_that_returned_an_object(value, 
     assert outcome(evaluation.decide(transcript)) == expected
 
 
-NOT_FOUND = {
-    key: f"$.{key} finds nothing"
-    for key in ("toolCalls", "workflows", "params", "rules", "integrations", "escalated", "error")
+KINDS_OF_PATH = {
+    "workflows": ("tool_used", "tool_not_used"),
+    "params": ("param_equals", "param_exists", "param_not_exists"),
+    "rules": ("rule_triggered", "rule_not_triggered"),
+    "integrations": ("integration_called",),
+    "escalated": ("escalated", "not_escalated"),
+    "error": ("escalated_due_to_error", "not_escalated_due_to_error"),
+    "toolCalls": ("tool_called", "tool_sequence", "max_tool_calls", "not_in_tool_calls"),
 }
-PATH_OF = {
-    "tool_used": "workflows",
-    "tool_not_used": "workflows",
-    "param_equals": "params",
-    "param_exists": "params",
-    "param_not_exists": "params",
-    "rule_triggered": "rules",
-    "rule_not_triggered": "rules",
-    "integration_called": "integrations",
-    "escalated": "escalated",
-    "not_escalated": "escalated",
-    "escalated_due_to_error": "error",
-    "not_escalated_due_to_error": "error",
-    "tool_called": "toolCalls",
-    "tool_sequence": "toolCalls",
-    "max_tool_calls": "toolCalls",
-    "not_in_tool_calls": "toolCalls",
-}
+PATH_OF = {kind: path for path, kinds in KINDS_OF_PATH.items() for kind in kinds}
+NOT_FOUND = {path: f"$.{path} finds nothing" for path in KINDS_OF_PATH}
 
 
 @each_row("kind", ON_TRACE)

@@ -8,113 +8,80 @@ from test_strict import decide, outcome
 from ci_evals.domain.transcript import ToolCall
 
 NFD = unicodedata.normalize("NFD", "Das Menü enthält Allergène.")
-EQUIVALENT = [
-    (NFD, "Menü"),
-    ("arrive on\u00a0Friday", "arrive on Friday"),
-    ("arrive on\nFriday", "arrive on Friday"),
-    ("arrive on\r\n\r\n  Friday", "arrive on Friday"),
-    ("arrive  on\tFriday", "arrive on Friday"),
-    ("arrive\u2009on Friday", "arrive on Friday"),
-    ("arrive\u2800on\u3164Friday", "arrive on Friday"),
-    ("arrive\u3000on\u2028Friday", "arrive on Friday"),
-    ("arrive&nbsp;on Friday", "arrive on Friday"),
-    ("50\u202f% off", "50 %"),
-    ("a 30\u2011day refund", "30-day"),
-    ("a 30\u201330 split", "30-30"),
-    ("it is \u22125 °C", "-5 °C"),
-    ("We don\u2019t refund.", "don't refund"),
-    ("We don't refund.", "don’t refund"),
-    ("We don&#x27;t refund.", "don't refund"),
-    ("We don\u00b4t refund.", "don't refund"),
-    ("\u201eNo\u201c, he said", '"No"'),
-    ("\u00abNo\u00bb, he said", '"No"'),
-    ("\uff48\uff55\uff4e\uff54\uff45\uff52\uff12", "hunter2"),
-    ("\U0001d421\U0001d42e\U0001d427\U0001d42d\U0001d41e\U0001d42b2", "hunter2"),
-    ("\u24d7\u24e4\u24dd\u24e3\u24d4\u24e12", "hunter2"),
-    ("the o\ufb03ce re\ufb01ll", "office refill"),
-    ("Please wait\u2026", "Please wait..."),
-    ("Please wait...", "Please wait…"),
-    ("hun\u00adter2", "hunter2"),
-    ("hun\u200b\u200dter2", "hunter2"),
-    ("hun\u200cter2", "hunter2"),
-    ("hun\u034fter2", "hunter2"),
-    ("hun\u180eter2", "hunter2"),
-    ("hun\u2062ter2", "hunter2"),
-    ("hun\ufe0fter2", "hunter2"),
-    ("hun\U000e0101ter2", "hunter2"),
-    ("hun\U000e0074ter2", "hunter2"),
-    ("hun\u2066ter\u20692", "hunter2"),
-    ("hun\u200eter2", "hunter2"),
-    ("hunt**er2**", "hunter2"),
-    ("`hunt`**er**2", "hunter2"),
-    ("the ***hunter*** 2", "hunter 2"),
-    ("__No__ refund, *ever*", "No refund, ever"),
-    (r"user\_id", "user_id"),
-    ("h&#117;nter2", "hunter2"),
-    ("h&#x75;nter2", "hunter2"),
-    ("Fish &amp; Chips", "Fish & Chips"),
-    ("hun\u3164ter2", "hunter2"),
-    ("3\ufe0f\u20e3 days", "3 days"),
-    ("x\u00b2 + y\u00b2", "x2 + y2"),
-]
+EQUIVALENT = {
+    "Menü": [NFD],
+    "arrive on Friday": [
+        *("arrive on\u00a0Friday", "arrive on\nFriday", "arrive on\r\n\r\n  Friday", "arrive  on\tFriday"),
+        *("arrive\u2009on Friday", "arrive\u2800on\u3164Friday", "arrive\u3000on\u2028Friday"),
+        *("arrive&nbsp;on Friday",),
+    ],
+    "50 %": ["50\u202f% off"],
+    "30-day": ["a 30\u2011day refund"],
+    "30-30": ["a 30\u201330 split"],
+    "-5 °C": ["it is \u22125 °C"],
+    "don't refund": ["We don\u2019t refund.", "We don&#x27;t refund.", "We don\u00b4t refund."],
+    "don’t refund": ["We don't refund."],
+    '"No"': ["\u201eNo\u201c, he said", "\u00abNo\u00bb, he said"],
+    "hunter2": [
+        "\uff48\uff55\uff4e\uff54\uff45\uff52\uff12",
+        "\U0001d421\U0001d42e\U0001d427\U0001d42d\U0001d41e\U0001d42b2",
+        *("\u24d7\u24e4\u24dd\u24e3\u24d4\u24e12", "hun\u00adter2", "hun\u200b\u200dter2", "hun\u200cter2"),
+        *("hun\u034fter2", "hun\u180eter2", "hun\u2062ter2", "hun\ufe0fter2", "hun\U000e0101ter2"),
+        *("hun\U000e0074ter2", "hun\u2066ter\u20692", "hun\u200eter2", "hunt**er2**", "`hunt`**er**2"),
+        *("h&#117;nter2", "h&#x75;nter2", "hun\u3164ter2"),
+    ],
+    "office refill": ["the o\ufb03ce re\ufb01ll"],
+    "Please wait...": ["Please wait\u2026"],
+    "Please wait…": ["Please wait..."],
+    "hunter 2": ["the ***hunter*** 2"],
+    "No refund, ever": ["__No__ refund, *ever*"],
+    "user_id": [r"user\_id"],
+    "Fish & Chips": ["Fish &amp; Chips"],
+    "3 days": ["3\ufe0f\u20e3 days"],
+    "x2 + y2": ["x\u00b2 + y\u00b2"],
+}
 """Texts that readers take for the other: positive and negative checks find it."""
 
-DISGUISED = [
-    ("hunt\u0435r2", "hunter2"),
-    ("hυnt\u0435r2", "hunter2"),
-    ("\u04bbunter2", "hunter2"),
-    ("hunтer2", "hunter2"),
-    ("\u029cᴜɴᴛᴇʀ2", "hunter2"),
-    ("\U0001f177unter2", "Hunter2"),
-    ("\U0001f157unter2", "Hunter2"),
-    ("\U0001f1ed\U0001f1fa\U0001f1f3\U0001f1f9", "HUNT"),
-    ("hunter\u0662", "hunter2"),
-    ("pass\u0406", "passI"),
-    ("pass\u0406", "passl"),
-    ("pass\u0406", "pass1"),
-    ("pass\u041e", "pass0"),
-    ("passw\u043erd", "password"),
-    ("p\u0131n", "pin"),
-    ("пароль", "пapoль"),
-    ("h\u0336u\u0336n\u0336t\u0336e\u0336r\u03362\u0336", "hunter2"),
-    ("h\u0337\u030du\u0334n\u0316t\u033fe\u0338r\u0301\u0302\u0303\u03162", "hunter2"),
-    ("~~hunt~~er2", "hunter2"),
-    ("hunt*er*2", "hunter2"),
-    ("hunt**er2", "hunter2"),
-    ("\u202e2retnuh\u202c", "hunter2"),
-    ("the password: \u202e2retnuh", "hunter2"),
-    ("hun\u2800ter2", "hunter2"),
-    ("hun\u200ater2", "hunter2"),
-    ("hun\u202fter2", "hunter2"),
-    ("h&amp;#117;nter2", "hunter2"),
-    ("hunt<b>er2</b>", "hunter2"),
-    ("hunt<!-- x -->er2", "hunter2"),
-    ("arrive on<br>Friday", "arrive on Friday"),
-    ("hunt[er2](https://example.com)", "hunter2"),
-    ("arrive on\n> Friday", "arrive on Friday"),
-    ("".join(chr(0xE0000 + ord(letter)) for letter in "hunter2"), "hunter2"),
-    ("hunt\u0435**r2**", "hunter2"),
-    ("hunt&#1077;r2", "hunter2"),
-]
+DISGUISED = {
+    "hunter2": [
+        *("hunt\u0435r2", "hυnt\u0435r2", "\u04bbunter2", "hunтer2", "\u029cᴜɴᴛᴇʀ2", "hunter\u0662"),
+        "h\u0336u\u0336n\u0336t\u0336e\u0336r\u03362\u0336",
+        *("h\u0337\u030du\u0334n\u0316t\u033fe\u0338r\u0301\u0302\u0303\u03162", "~~hunt~~er2"),
+        *("hunt*er*2", "hunt**er2", "\u202e2retnuh\u202c", "the password: \u202e2retnuh", "hun\u2800ter2"),
+        *("hun\u200ater2", "hun\u202fter2", "h&amp;#117;nter2", "hunt<b>er2</b>", "hunt<!-- x -->er2"),
+        *("hunt[er2](https://example.com)", "".join(chr(0xE0000 + ord(letter)) for letter in "hunter2")),
+        *("hunt\u0435**r2**", "hunt&#1077;r2"),
+    ],
+    "Hunter2": ["\U0001f177unter2", "\U0001f157unter2"],
+    "HUNT": ["\U0001f1ed\U0001f1fa\U0001f1f3\U0001f1f9"],
+    "passI": ["pass\u0406"],
+    "passl": ["pass\u0406"],
+    "pass1": ["pass\u0406"],
+    "pass0": ["pass\u041e"],
+    "password": ["passw\u043erd"],
+    "pin": ["p\u0131n"],
+    "пapoль": ["пароль"],
+    "arrive on Friday": ["arrive on<br>Friday", "arrive on\n> Friday"],
+}
 """Texts that could be read so, which is enough for a negative check, and not for a positive one."""
 
-DIFFERENT = [
-    ("costs $51", "costs $5¹"),
-    ("costs $5¹", "costs $51"),
-    ("5\u2460 items", "51"),
-    ("2½ hours", "21/2"),
-    ("2 * 3 * 4", "2  3"),
-    ("2*3", "23"),
-    ("user_id", "userid"),
-    ("Strasse", "Straße"),
-    ("resume", "resumé"),
-    ("schön", "schon"),
-    ("før", "for"),
-    ("modem", "modern"),
-    ("loo", "100"),
-    ("Refund", "refund"),
-    ("a \u2260 b", "a = b"),
-]
+DIFFERENT = {
+    "costs $5¹": ["costs $51"],
+    "costs $51": ["costs $5¹"],
+    "51": ["5\u2460 items"],
+    "21/2": ["2½ hours"],
+    "2  3": ["2 * 3 * 4"],
+    "23": ["2*3"],
+    "userid": ["user_id"],
+    "Straße": ["Strasse"],
+    "resumé": ["resume"],
+    "schon": ["schön"],
+    "for": ["før"],
+    "modern": ["modem"],
+    "100": ["loo"],
+    "refund": ["Refund"],
+    "a = b": ["a \u2260 b"],
+}
 """Texts that are not the same to a reader: neither kind of check finds the other."""
 
 KEPT = [
@@ -132,6 +99,11 @@ KEPT = [
 ]
 
 
+def pairs(replies: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """Each reply with the text that is looked for in it."""
+    return [(reply, text) for text, written in replies.items() for reply in written]
+
+
 def outcomes_of_text_and_pattern(kind: str, value: str, text: str, **fields) -> set[str]:
     """The outcomes of a check as text and as a pattern."""
     pattern = "".join(f"\\{sign}" if sign in "*.?+$()[]{}|^\\" else sign for sign in text)
@@ -141,20 +113,20 @@ def outcomes_of_text_and_pattern(kind: str, value: str, text: str, **fields) -> 
     return {outcome(decide(name, {"agent": value}, **each, **fields)) for name, each in checks}
 
 
-@each_row(("reply", "text"), EQUIVALENT, ids=ascii)
+@each_row(("reply", "text"), pairs(EQUIVALENT), ids=ascii)
 def test_typographic_variants_are_found_by_text_and_pattern(reply, text):
     assert outcomes_of_text_and_pattern("positive", reply, text) == {"passed"}
     assert outcomes_of_text_and_pattern("negative", reply, text) == {"failed"}
 
 
-@each_row(("reply", "text"), DISGUISED, ids=ascii)
+@each_row(("reply", "text"), pairs(DISGUISED), ids=ascii)
 def test_disguised_text_fails_negative_and_positive_checks_unless_raw(reply, text):
     assert outcomes_of_text_and_pattern("negative", reply, text) == {"failed"}
     assert outcomes_of_text_and_pattern("positive", reply, text) == {"failed"}
     assert outcomes_of_text_and_pattern("negative", reply, text, raw=True) == {"passed"}
 
 
-@each_row(("reply", "text"), DIFFERENT, ids=ascii)
+@each_row(("reply", "text"), pairs(DIFFERENT), ids=ascii)
 def test_different_text_is_not_found(reply, text):
     assert outcomes_of_text_and_pattern("positive", reply, text) == {"failed"}
     if not set("¹½①") & set(reply + text):

@@ -169,38 +169,6 @@ def test_suite_summary_links_to_test_reports():
     assert "A [test] (1)" in page.text
 
 
-def test_summary_sections_are_in_order_of_importance():
-    assert section_names(cases.proven()) == [
-        "the verdict",
-        "what to do",
-        "the suites' scores",
-        "the tests that broke",
-        "the tests that were not judged",
-        "the fixed tests",
-        "how sure this is",
-        "the exact score",
-        "the suites' exact scores",
-        "the baseline",
-        "the proven drops of tests",
-        "the flaky tests",
-        "the end of a fold",
-        "the details",
-        "all tests of Refunds",
-        "all tests of Exchanges",
-        "the meaning of a score",
-        "the checks",
-        "errors and undecided",
-        "cost and latency",
-        "more on the suites",
-        "the process",
-        "the tests not compared",
-        "the numbers of: Tokens and cost by role and model, prices of 2026-11-01",
-        "the run's facts",
-        "the end of a fold",
-        "the commits",
-    ]
-
-
 def test_summary_without_enough_verdicts_has_no_score_heading():
     undecided = [build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")] * 9
     trial = build.trial_result(findings=(build.finding("passed"), *undecided))
