@@ -48,19 +48,19 @@ def test_answer_check_survives_the_round_trip():
 
 
 @each_row("mode", ["gaia", "bidirectional", "exact", "contains"])
-def test_documented_examples_of_plain_matches(mode):
+def test_plain_matches_agree_with_the_documented_examples(mode):
     for expected, answer, result in rows(mode):
         assert matches(code(expected), code(answer), mode) == (result == "yes"), (expected, answer)
 
 
-def test_documented_examples_of_fuzzy_matches():
+def test_fuzzy_matches_agree_with_the_documented_examples():
     for expected, answer, threshold, alike, result in rows("fuzzy"):
         texts = code(expected), code(answer)
         assert matches(*texts, "fuzzy", threshold=float(code(threshold))) == (result == "yes"), texts
         assert expected_answers.shown(answer_matching.similarity(*texts)) == code(alike)
 
 
-def test_documented_examples_of_numeric_matches():
+def test_numeric_matches_agree_with_the_documented_examples():
     for expected, answer, options, result in rows("numeric"):
         fields = json.loads(f"{{{code(options)}}}")
         matched = matches(code(expected), code(answer), "numeric", **fields)

@@ -260,7 +260,7 @@ def test_false_and_zero_parameters_exist(value):
         ("NaN", 1.5, False),
     ],
 )
-def test_parameters_equal_numbers_and_booleans_as_json_or_text_and_others_exactly(found, wanted, same):
+def test_parameters_equal_numbers_and_booleans_as_text_and_others_exactly(found, wanted, same):
     verdict = decide("param_equals", {"params": {"p": found}}, paramName="p", paramValue=wanted)
     assert outcome(verdict) == ("passed" if same else "failed")
 

@@ -13,7 +13,7 @@ EQUIVALENT = {
     "arrive on Friday": [
         *("arrive on\u00a0Friday", "arrive on\nFriday", "arrive on\r\n\r\n  Friday", "arrive  on\tFriday"),
         *("arrive\u2009on Friday", "arrive\u2800on\u3164Friday", "arrive\u3000on\u2028Friday"),
-        *("arrive&nbsp;on Friday",),
+        "arrive&nbsp;on Friday",
     ],
     "50 %": ["50\u202f% off"],
     "30-day": ["a 30\u2011day refund"],

@@ -439,7 +439,7 @@ def test_control_questions_on_claims_are_balanced_and_multilingual():
     assert any("\u0600" <= char <= "\u06ff" for char in text)
 
 
-def test_documented_chances_to_pass_the_control_questions_on_claims():
+def test_chances_to_pass_the_questions_on_claims_agree_with_the_docs():
     """docs/judge-statistics.md has these."""
 
     def chance(passing: float, failing: float) -> float:

@@ -168,7 +168,7 @@ async def test_only_the_worst_grade_needs_no_evidence():
     assert (verdict.outcome, verdict.rests_on, verdict.evidence) == (Outcome.PASSED, "absence", (1, 2))
 
 
-async def test_undecidable_dimension_or_unreachable_judge_leaves_the_criterion_undecided():
+async def test_undecidable_dimension_or_unreachable_judge_leaves_grade_undecided():
     unsure = answer(entry("correctness", "good"), entry("tact", "Cannot_Tell", reason="No tone at all."))
     verdict, llm = await decide(unsure)
     assert verdict == replace(Verdict.undecided(Cause.CANNOT_TELL, "tact: No tone at all."), evidence=(1, 2))

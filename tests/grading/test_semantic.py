@@ -96,7 +96,7 @@ async def test_wrong_number_of_vectors_is_a_judge_error():
     assert verdict.reason.endswith("it gave 1 vectors for 2 texts")
 
 
-async def test_documented_outcome_of_each_case():
+async def test_outcomes_of_semantic_matches_agree_with_the_docs():
     evaluation = check("Paris")
 
     async def verdict_of(text: str, **fields) -> Verdict:

@@ -137,7 +137,7 @@ def label(case):
 
 
 @each_row("check", FALLIBLE_LATER, ids=label)
-async def test_check_that_a_later_reply_could_fail_is_undecided_unless_hand_over_is_allowed(check):
+async def test_check_that_a_later_reply_could_fail_needs_an_allowed_hand_over(check):
     names = "line 2 was" if check.get("beforeTurn") else "lines 2 and 3 were"
     handed_over = f"{names} never sent: the agent handed over to a person in turn 1"
     (finding,) = await findings(check)

@@ -101,7 +101,9 @@ def count_of_class(figure: Figure, kind: str) -> int:
     return sum(found)
 
 
-def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **fields) -> ComparisonRun:
+def comparison_run(
+    number: int, score: float | None = 90.0, cost: float | None = 0.5, **fields
+) -> ComparisonRun:
     """A run of so many days before."""
     return ComparisonRun(
         **{
@@ -196,36 +198,44 @@ def test_latency_chart_counts_replies_and_marks_median_and_p95():
 def test_cost_chart_names_the_pareto_frontier_of_runs_with_known_cost():
     spent = Usage(cost_usd=0.4)
     head = run({"a": (score_trial(85),)}, usage=spent)
-    comparison_runs = (other(1, 95, 1.5), other(2, 70, 0.9), other(3, None, 0.9), other(4, 70, None))
+    comparison_runs = (
+        comparison_run(1, 95, 1.5),
+        comparison_run(2, 70, 0.9),
+        comparison_run(3, None, 0.9),
+        comparison_run(4, 70, None),
+    )
     figure = charts_of(head, others=comparison_runs)["cost"]
     assert [row[0] for row in figure.rows] == ["this run", "run-2", "run-1"]
     assert figure.rows[1][4] == "this run"
     assert figure.says == "2 of 3 runs on the Pareto frontier: this run; run-1."
     dearer = run({"a": (score_trial(60),)}, usage=spent)
-    beaten = charts_of(dearer, others=(other(1, 70, 0.1, models=("m",)),))["cost"]
+    beaten = charts_of(dearer, others=(comparison_run(1, 70, 0.1, models=("m",)),))["cost"]
     assert beaten.says == "1 of 2 runs on the Pareto frontier: run-1. This run is beaten by run-1."
     assert "cost" not in charts_of(run({"a": (score_trial(85),)}), others=comparison_runs)
 
 
 def test_cost_chart_needs_a_third_run_or_other_models():
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
-    assert "cost" not in charts_of(head, others=(other(1),))
-    assert "cost" in charts_of(head, others=(other(1, models=("another",)),))
-    assert "cost" in charts_of(head, others=(other(1), other(2)))
+    assert "cost" not in charts_of(head, others=(comparison_run(1),))
+    assert "cost" in charts_of(head, others=(comparison_run(1, models=("another",)),))
+    assert "cost" in charts_of(head, others=(comparison_run(1), comparison_run(2)))
 
 
 def test_runs_are_named_by_the_distinguishing_end_of_their_path():
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
     paths = ("past/large", "past/small/", "a/x", "b/x")
-    figure = charts_of(head, others=tuple(other(n, label=path) for n, path in enumerate(paths, start=1)))[
-        "cost"
-    ]
+    figure = charts_of(
+        head, others=tuple(comparison_run(n, label=path) for n, path in enumerate(paths, start=1))
+    )["cost"]
     assert {row[0] for row in figure.rows} == {"this run", "large", "small", "a/x", "b/x"}
 
 
 def test_trend_needs_three_runs_and_is_in_order_of_time():
     head = run({"a": (score_trial(85),)})
-    two = (other(1, 70, run_outcome=RunOutcome.FAILED), other(2, 90, interval=Interval(low=80, high=95)))
+    two = (
+        comparison_run(1, 70, run_outcome=RunOutcome.FAILED),
+        comparison_run(2, 90, interval=Interval(low=80, high=95)),
+    )
     figure = charts_of(head, others=two)["trend"]
     assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
     assert figure.says == "3 runs, 2026-11-19 to 2026-11-21: scores 70.0 to 90.0; 2 passed, 1 failed."
@@ -235,9 +245,9 @@ def test_trend_needs_three_runs_and_is_in_order_of_time():
 def test_runs_without_verdict_or_trials_are_left_out_of_cost_and_trend():
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
     comparison_runs = (
-        other(1, 99, 0.01, run_outcome=RunOutcome.NO_VERDICT),
-        other(2, 70, models=("another",)),
-        other(3, None, run_outcome=RunOutcome.SKIPPED),
+        comparison_run(1, 99, 0.01, run_outcome=RunOutcome.NO_VERDICT),
+        comparison_run(2, 70, models=("another",)),
+        comparison_run(3, None, run_outcome=RunOutcome.SKIPPED),
     )
     figures = charts_of(head, others=comparison_runs)
     assert [row[0] for row in figures["cost"].rows] == ["this run", "run-2"]
@@ -254,7 +264,7 @@ def test_hostile_names_do_not_break_charts(text):
     role = RoleUsage(role="judge", model=name, calls=2, input_tokens=900, output_tokens=100)
     head = run({name: (score_trial(10),)}, suite=name, usage=Usage(cost_usd=1, by_role=(role,)))
     base = run({name: (score_trial(100),)}, "base", name)
-    others = tuple(other(n, label=name, commit=name, cost=n) for n in range(1, 5))
+    others = tuple(comparison_run(n, label=name, commit=name, cost=n) for n in range(1, 5))
     assert {"scores", "changes", "cost", "trend"} <= set(charts_of(head, base, others))
 
 
@@ -265,8 +275,10 @@ def test_run_without_trials_has_no_charts():
 def test_extreme_and_contradictory_numbers_do_not_break_charts():
     least = 5e-324
     head = run({"a": (score_trial(60, seconds=(least, least)),)}, usage=Usage(cost_usd=least))
-    assert charts_of(head, others=(other(1, cost=least),))["latency"].rows == [("0 to 1", "2")]
-    assert {"cost", "latency"} <= set(charts_of(head, others=(other(1, cost=1.0), other(2, cost=least))))
+    assert charts_of(head, others=(comparison_run(1, cost=least),))["latency"].rows == [("0 to 1", "2")]
+    assert {"cost", "latency"} <= set(
+        charts_of(head, others=(comparison_run(1, cost=1.0), comparison_run(2, cost=least)))
+    )
     unscored = build.suite_result("S", build.test_result(trials=(build.trial_result(status="failed"),)))
     minimum = build.decision(build.check(name="min-score", required=1e300, seen=None, passed=False))
     assert "scores" not in charts_of(build.results(unscored, unscored, score=50, gate=minimum))
@@ -286,7 +298,7 @@ trials = st.builds(
 runs = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(trials, max_size=3).map(tuple), max_size=6)
 others = st.lists(
     st.builds(
-        lambda number, score, cost, interval, run_outcome: other(
+        lambda number, score, cost, interval, run_outcome: comparison_run(
             number, score, cost, interval=interval, run_outcome=run_outcome
         ),
         st.integers(0, 400),

@@ -91,7 +91,7 @@ def test_check_title_has_score_and_change():
         (run("passed", "passed", "passed", "judge_error", base=PASSED), True, True),
     ],
 )
-def test_comment_on_change_or_failure_also_covers_missing_comparison_and_verdict(results, change, failure):
+def test_comment_on_change_or_failure_covers_missing_comparison_and_verdict(results, change, failure):
     assert worth_a_comment(results, CommentOn.CHANGE) is change
     assert worth_a_comment(results, CommentOn.FAILURE) is failure
     assert worth_a_comment(results, CommentOn.ALWAYS)

@@ -201,14 +201,14 @@ def test_addresses_are_encoded_as_encodeuricomponent_does():
 
 @each_row("text", [text for text in hostile_text.CORPUS if len(text) > 5])
 def test_hostile_names_add_no_markup(text):
-    tame, wild = page_of(named("tame")), "".join(page.render(story_of(named(text))))
+    tame, wild = page_of(run_with_text("tame")), "".join(page.render(story_of(run_with_text(text))))
     wild.encode()
     assert Page(wild).tags == tame.tags
     assert "\u202e" not in wild
     assert "\x1b" not in wild
 
 
-def named(text):
+def run_with_text(text):
     """A run in which all that is shown is this text."""
     finding = build.finding("failed", criterion=text, reason=text, category=text)
     turn = build.turn(user=text, agent=text)

@@ -22,7 +22,7 @@ def names(found) -> str:
     return "".join(one.name for one in found)
 
 
-def test_frontier_of_five_agents():
+def test_frontier_of_five_agents_excludes_the_dominated_one():
     """The exercise of the lecture on evaluation: E costs more than B, C and D, and is worse than all."""
     assert names(frontier([A, B, C, D, E])) == "DCBA"
     assert [one.name for one in (A, B, C, D) if one.dominates(E)] == ["B", "C", "D"]

@@ -25,12 +25,12 @@ from ci_evals.support import dataclass_json
 STAMP = "2026-11-21T09-30-00Z"
 
 
-def of_trial(trial, name: str = "Refund", **fields) -> Results:
+def run_of_trial(trial, name: str = "Refund", **fields) -> Results:
     """A run of one test of one trial."""
     return build.results(build.suite_result("Refunds", build.test_result(name, trials=(trial,), **fields)))
 
 
-def test_report_files_of_a_run():
+def test_run_writes_a_folder_per_suite_and_shared_reports():
     assert sorted(report_texts.files_of_run(cases.bad())) == [
         f"Exchanges/{STAMP}/Exchange-for-another-size.md",
         f"Exchanges/{STAMP}/_results.json",
@@ -99,7 +99,9 @@ NASTY = st.recursive(
 @given(NASTY, hostile_text.any_text, st.floats(0, 100), st.floats(0, 1e9))
 def test_results_file_survives_the_round_trip(value, text, score, seconds):
     turn = build.turn(agent=text, trace={"a": value}, raw=value, latency_seconds=seconds)
-    written = report_texts.results_json_text(of_trial(build.trial_result(turns=(turn,)), text, score=score))
+    written = report_texts.results_json_text(
+        run_of_trial(build.trial_result(turns=(turn,)), text, score=score)
+    )
     written.encode()
     assert report_texts.results_json_text(report_files.load(written, "x")) == written
 
@@ -108,7 +110,9 @@ def test_deeply_nested_trace_survives_the_round_trip():
     trace = []
     for _ in range(240):
         trace = [trace]
-    written = report_texts.results_json_text(of_trial(build.trial_result(turns=(build.turn(trace=trace),))))
+    written = report_texts.results_json_text(
+        run_of_trial(build.trial_result(turns=(build.turn(trace=trace),)))
+    )
     assert report_texts.results_json_text(report_files.load(written, "x")) == written
 
 

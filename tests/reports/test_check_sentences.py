@@ -1,4 +1,4 @@
-"""Why the gate does not hold, for somebody who has never seen its options."""
+"""The sentences on failed checks, for somebody who has never seen their options."""
 
 import html
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Tests that count otherwise than the rest, in every report."""
+"""Tests in quarantine, in every report."""
 
 from dataclasses import replace
 
