@@ -1,4 +1,4 @@
-"""Since when a test fails, from the runs that stand beside one."""
+"""Since when a test fails, by earlier runs."""
 
 from dataclasses import replace
 from datetime import timedelta
