@@ -1,8 +1,6 @@
 """How HTTP clients are made: proxies, hosts, headers."""
 
-import asyncio
 import zlib
-from contextlib import suppress
 
 import httpx2
 import pytest
@@ -148,28 +146,15 @@ async def test_charset_of_the_server_is_ignored(charset):
     assert response.text == "caf\xe9"
 
 
-async def test_timeout_covers_the_whole_answer_of_a_dripping_server():
+async def test_timeout_covers_the_whole_answer_of_a_dripping_server(dripping_server):
     """Every single step of a drip is in time."""
-
-    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n")
-        with suppress(ConnectionError):
-            for _ in range(200):
-                writer.write(b" ")
-                await writer.drain()
-                await asyncio.sleep(0.01)
-        writer.close()
-        dried.set()
-
-    dried = asyncio.Event()
-    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
-        host, port = server.sockets[0].getsockname()
-        client = http_client.new_client(timeout=0.06)
-        with pytest.raises(httpx2.ReadTimeout):
-            await client.get(f"http://{host}:{port}/")
-        assert not dried.is_set()
-        await client.aclose()
-        await dried.wait()
+    url, _, finished = dripping_server
+    client = http_client.new_client(timeout=0.06)
+    with pytest.raises(httpx2.ReadTimeout):
+        await client.get(url)
+    assert not finished.is_set()
+    await client.aclose()
+    await finished.wait()
 
 
 def test_models_and_agents_share_the_limit_of_open_files():

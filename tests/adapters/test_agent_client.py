@@ -7,8 +7,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
-from shutil import which
 
 import github_api
 import pytest
@@ -96,7 +94,7 @@ async def test_each_message_has_its_own_connection():
     assert b"\r\nConnection: close\r\n" in heard[0]
 
 
-async def test_cookies_are_kept_per_client():
+async def test_cookies_are_kept_per_client_unless_they_cannot_be_sent():
     """Two conversations are two customers."""
     answers = [world.http_response("", "200 OK", "Set-Cookie: who=first"), OK, OK]
     async with world.raw_server(*answers) as (url, heard), new_client() as first:
@@ -104,10 +102,7 @@ async def test_cookies_are_kept_per_client():
         await get(url)
         await send(first, url)
     assert [b"who=first" in asked for asked in heard] == [False, False, True]
-
-
-async def test_unsendable_cookie_is_dropped():
-    """The next request would break on it; others come along, as a server that spreads its load may want."""
+    # The next request would break on it; others come along, as a server that spreads its load may want.
     first = world.http_response("", "200 OK", "Set-Cookie: a=\xe9", "Set-Cookie: b=1")
     async with world.raw_server(first, world.http_response("")) as (url, heard), new_client() as client:
         for _ in range(2):
@@ -187,23 +182,17 @@ async def test_request_is_sent_with_exactly_its_headers_and_address(body):
     assert rest == (body or b"")
 
 
-async def test_large_body_is_sent_whole():
+async def test_body_is_sent_whole_without_waiting_and_unsafe_headers_are_rejected():
     """With megabytes of replies for a judge, say; aiohttp would warn of them."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await send(client, url, "POST", b"x" * 2_000_000)
     assert heard[0].endswith(b"\r\n\r\n" + b"x" * 2_000_000)
     assert b"\r\nContent-Length: 2000000\r\n" in heard[0]
-
-
-async def test_body_is_sent_without_waiting_for_continue():
-    """Few servers know the header that asks for it, and the others wait as well."""
+    # Few servers know the header that asks for it, and the others wait as well.
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await client.send(Message("POST", URL(url), b"all", {"Expect": "100-continue"}))
     assert heard[0].endswith(b"\r\n\r\nall")
-
-
-async def test_header_with_a_line_end_is_rejected():
-    """Whoever could put a line end into one could write a request of his own."""
+    # Whoever could put a line end into one could write a request of his own.
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         with pytest.raises(NetworkError):
             await client.send(Message("GET", URL(url), headers={"X-A": "1\r\nX-B: 2"}))
@@ -250,16 +239,13 @@ async def test_unusual_http_answers_are_read_and_malformed_ones_are_errors(answe
             assert (answer_read.status, answer_read.body.decode()) == expected
 
 
-async def test_proxy_gets_its_password_with_an_http_request():
+async def test_proxy_gets_its_password_but_no_path_of_https():
     shown = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".encode()) + b"\r\n"
     async with world.raw_server(OK) as (proxy, heard):
         await get("http://agent.example/hello?a=b", proxy=proxy.replace("//", "//us%C3%A9r:p%40ss@"))
     assert heard[0].startswith(b"GET http://agent.example/hello?a=b HTTP/1.1\r\nHost: agent.example\r\n")
     assert shown in heard[0]
-
-
-async def test_proxy_tunnel_for_https_hides_the_path():
-    """What goes through the tunnel begins with a greeting of TLS."""
+    # What goes through the tunnel begins with a greeting of TLS.
     heard: list[bytes] = []
 
     async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -294,21 +280,6 @@ async def test_ipv6_address_is_reached():
             assert (await get(url)).body == b'"ok"'
     except OSError:
         pytest.skip("this machine has no IPv6")
-
-
-@pytest.fixture
-def key_and_certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """Of `localhost`, and nobody trusts it."""
-    if which("openssl") is None:
-        pytest.skip("needs openssl, to make a certificate")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return key, certificate
 
 
 @pytest.mark.slow

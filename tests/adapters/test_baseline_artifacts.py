@@ -160,10 +160,14 @@ def test_search_takes_five_requests_or_one_if_there_is_no_artifact(api):
     assert (len(api.requests), len(api.blob_requests)) == (1 + 5, 1)
 
 
-def test_key_selects_the_artifact(api):
+def test_artifact_is_selected_by_key_and_read_unzipped(api):
+    """The upload step can upload a file as it is."""
     api.add_run(BASE, artifact("default"))
     api.add_run(BASE, artifact("nightly"), name="ci-evals-results-nightly")
     assert found_run(api, key="nightly") == "nightly"
+    # The upload step can upload a file as it is.
+    api.add_run(BASE, results("plain"))
+    assert found_run(api) == "plain"
 
 
 def test_artifact_of_the_same_run_is_not_its_baseline(api):
@@ -478,12 +482,6 @@ def test_unreadable_artifact_is_reported_with_its_commit(api, data, words):
     api.add_run(LINE[2], artifact("old"))
     api.add_run(BASE, data)
     assert find_baseline(api) == NoBaseline(f"the artifact '{NAME}' of commit {BASE[:7]} {words}")
-
-
-def test_unzipped_artifact_is_read(api):
-    """The upload step can upload a file as it is."""
-    api.add_run(BASE, results("plain"))
-    assert found_run(api) == "plain"
 
 
 def test_event_without_a_base_needs_a_named_branch(api):

@@ -28,12 +28,6 @@ PASSED = Comment("default", "## Passed\n\nAll is well.", WorkflowRun(500, 2), SH
 NOT_FOUND = Answer(404, {"message": "Not Found"})
 
 
-@pytest.fixture
-def api() -> Iterator[GitHubApi]:
-    with github_api.serving() as serving:
-        yield serving
-
-
 async def no_sleep(_seconds: float) -> None:
     pass
 

@@ -59,82 +59,40 @@ def environment(**more: str) -> dict[str, str]:
     } | more
 
 
+PULL = {"of_pull_request": True, "compared": True}
+REFUNDS, FORK_HEAD = Commit(OWN, REPOSITORY, "refunds"), Commit(FOREIGN, FORK, "main")
+ON_MAIN, UPDATE = Commit(MAIN, REPOSITORY, "main"), Commit(OWN, REPOSITORY, "dependabot/pip/httpx-1.0")
+ON_BASE, MERGED = Base("main", BASE), Base("main", BASE, merge=MERGE)
+IN_QUEUE = f"gh-readonly-queue/main/pr-7-{BASE}"
+BOT = {"actor": "dependabot[bot]", "without_secrets": True}
 CASES = [
-    Case(
-        "pull_request", "pull_request", "refs/pull/7/merge", MERGE,
-        head=Commit(OWN, REPOSITORY, "refunds"), base=Base("main", BASE, merge=MERGE),
-        number=7, of_pull_request=True, compared=True,
-    ),
-    Case(
-        "pull_request", "pull_request_review", "refs/pull/7/merge", MERGE,
-        head=Commit(OWN, REPOSITORY, "refunds"), base=Base("main", BASE, merge=MERGE),
-        number=7, of_pull_request=True, compared=True,
-    ),
+    Case("pull_request", "pull_request", "refs/pull/7/merge", MERGE, REFUNDS, MERGED, 7, **PULL),
+    Case("pull_request", "pull_request_review", "refs/pull/7/merge", MERGE, REFUNDS, MERGED, 7, **PULL),
     # What is tested after a merge is the base branch: there is no merge to be undone.
-    Case(
-        "pull_request", "pull_request", "refs/heads/main", MAIN,
-        head=Commit(OWN, REPOSITORY, "refunds"), base=Base("main", BASE),
-        number=7, of_pull_request=True, compared=True,
-    ),
-    Case(
-        "pull_request_fork", "pull_request", "refs/pull/8/merge", MERGE,
-        head=Commit(FOREIGN, FORK, "main"), base=Base("main", BASE, merge=MERGE),
-        number=8, foreign=True, without_secrets=True, of_pull_request=True, compared=True,
-    ),
-    Case(
-        "pull_request_target", "pull_request_target", "refs/heads/main", MAIN,
-        head=Commit(FOREIGN, FORK, "main"), base=Base("main", BASE),
-        number=8, foreign=True, of_pull_request=True, compared=True,
-    ),
-    Case(
-        "pull_request_dependabot", "pull_request", "refs/pull/9/merge", MERGE, actor="dependabot[bot]",
-        head=Commit(OWN, REPOSITORY, "dependabot/pip/httpx-1.0"), base=Base("main", BASE, merge=MERGE),
-        number=9, without_secrets=True, of_pull_request=True, compared=True,
-    ),
+    Case("pull_request", "pull_request", "refs/heads/main", MAIN, REFUNDS, ON_BASE, 7, **PULL),
+    Case("pull_request_fork", "pull_request", "refs/pull/8/merge", MERGE, FORK_HEAD, MERGED, 8,
+         foreign=True, without_secrets=True, **PULL),
+    Case("pull_request_target", "pull_request_target", "refs/heads/main", MAIN, FORK_HEAD, ON_BASE, 8,
+         foreign=True, **PULL),
+    Case("pull_request_dependabot", "pull_request", "refs/pull/9/merge", MERGE, UPDATE, MERGED, 9,
+         **BOT, **PULL),
     # A person who pushes to such a branch, or starts the run anew by a push, brings the secrets along.
-    Case(
-        "pull_request_dependabot", "pull_request", "refs/pull/9/merge", MERGE, actor="octocat",
-        head=Commit(OWN, REPOSITORY, "dependabot/pip/httpx-1.0"), base=Base("main", BASE, merge=MERGE),
-        number=9, of_pull_request=True, compared=True,
-    ),
-    Case(
-        "push", "push", "refs/heads/main", MAIN,
-        head=Commit(MAIN, REPOSITORY, "main"), base=Base("main", BASE),
-    ),
-    Case(
-        "push_new_branch", "push", "refs/heads/topic/#1", OWN,
-        head=Commit(OWN, REPOSITORY, "topic/#1"), base=Base("topic/#1"),
-    ),
-    Case("push_new_branch", "push", "refs/tags/v1", OWN, head=Commit(OWN, REPOSITORY), base=Base()),
-    Case(
-        "merge_group", "merge_group", f"refs/heads/gh-readonly-queue/main/pr-7-{BASE}", MAIN,
-        head=Commit(MAIN, REPOSITORY, f"gh-readonly-queue/main/pr-7-{BASE}"), base=Base("main", BASE),
-        compared=True,
-    ),
-    Case(
-        "workflow_run", "workflow_run", "refs/heads/main", MAIN,
-        head=Commit(OWN, REPOSITORY, "refunds"), base=Base(),
-        of_pull_request=True, run=WorkflowRun(19500000001, 2),
-    ),
-    Case(
-        "workflow_run_fork", "workflow_run", "refs/heads/main", MAIN,
-        head=Commit(FOREIGN, FORK, "main"), base=Base(),
-        foreign=True, of_pull_request=True, run=WorkflowRun(19500000002, 1),
-    ),
-    Case(
-        "workflow_dispatch", "workflow_dispatch", "refs/heads/refunds", OWN,
-        head=Commit(OWN, REPOSITORY, "refunds"), base=Base("refunds", OWN),
-    ),
-    Case(
-        "schedule", "schedule", "refs/heads/main", MAIN,
-        head=Commit(MAIN, REPOSITORY, "main"), base=Base("main", MAIN),
-    ),
+    Case("pull_request_dependabot", "pull_request", "refs/pull/9/merge", MERGE, UPDATE, MERGED, 9, **PULL),
+    Case("push", "push", "refs/heads/main", MAIN, ON_MAIN, ON_BASE),
+    Case("push_new_branch", "push", "refs/heads/topic/#1", OWN, Commit(OWN, REPOSITORY, "topic/#1"),
+         Base("topic/#1")),
+    Case("push_new_branch", "push", "refs/tags/v1", OWN, Commit(OWN, REPOSITORY), Base()),
+    Case("merge_group", "merge_group", f"refs/heads/{IN_QUEUE}", MAIN, Commit(MAIN, REPOSITORY, IN_QUEUE),
+         ON_BASE, compared=True),
+    Case("workflow_run", "workflow_run", "refs/heads/main", MAIN, REFUNDS, Base(),
+         of_pull_request=True, run=WorkflowRun(19500000001, 2)),
+    Case("workflow_run_fork", "workflow_run", "refs/heads/main", MAIN, FORK_HEAD, Base(),
+         foreign=True, of_pull_request=True, run=WorkflowRun(19500000002, 1)),
+    Case("workflow_dispatch", "workflow_dispatch", "refs/heads/refunds", OWN, REFUNDS, Base("refunds", OWN)),
+    Case("schedule", "schedule", "refs/heads/main", MAIN, ON_MAIN, Base("main", MAIN)),
     # Head and base of such a pull request are asked for when they are needed.
-    Case(
-        "issue_comment_pull", "issue_comment", "refs/heads/main", MAIN,
-        head=None, base=Base(), number=7, of_pull_request=True, compared=True,
-    ),
-    Case("issue_comment_issue", "issue_comment", "refs/heads/main", MAIN, head=None, base=Base()),
+    Case("issue_comment_pull", "issue_comment", "refs/heads/main", MAIN, None, Base(), 7, **PULL),
+    Case("issue_comment_issue", "issue_comment", "refs/heads/main", MAIN, None, Base()),
 ]  # fmt: skip
 
 
@@ -166,29 +124,23 @@ def test_all_example_events_are_tested():
     assert {case.file for case in CASES} == {path.stem for path in EVENTS.glob("*.json")}
 
 
-def test_deleted_fork_is_foreign():
+def test_deleted_fork_is_foreign_and_a_ref_names_its_pull_request():
     """GitHub then tells null in place of the repository."""
     payload = json.loads((EVENTS / "pull_request_fork.json").read_text())
     payload["pull_request"]["head"]["repo"] = None
     known = context.read(environment(GITHUB_EVENT_NAME="pull_request"), payload)
     assert (known.head, known.foreign) == (Commit(FOREIGN, None, "main"), True)
     assert known.without_secrets
-
-
-def test_pull_request_is_known_by_its_ref_without_a_payload():
     ref = {"GITHUB_REF": "refs/pull/7/merge", "GITHUB_SHA": MERGE}
     known = context.read(environment(GITHUB_EVENT_NAME="pull_request", **ref), {})
     assert (known.number, known.head, known.base) == (7, None, Base(merge=MERGE))
 
 
-def test_enterprise_server_has_its_own_addresses():
+def test_enterprise_server_has_its_own_addresses_and_no_actions_none():
     urls = {"GITHUB_SERVER_URL": "https://git.example/", "GITHUB_API_URL": "https://git.example/api/v3/"}
     known = context.read(environment(**urls), {})
     assert known.api_url == "https://git.example/api/v3"
     assert known.run_url == f"https://git.example/{REPOSITORY}/actions/runs/{THIS.id}"
-
-
-def test_context_outside_of_actions_is_empty():
     known = context.read({}, None)
     assert known == GitHubEvent(base=Base())
     assert (known.run_url, known.foreign, known.without_secrets) == (None, False, False)

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from each_row import each_row
 
 from ci_evals.adapters.processes import functions
 from ci_evals.adapters.processes.function_process import Probes
@@ -12,43 +13,21 @@ from ci_evals.support.redaction import Redactor
 WITHOUT_ERROR = {"orders": [1]}
 
 
-LOOKS = {
-    "[]": 'probes["refunds"]',
-    "get": 'probes.get("refunds")',
-    "get with a default": 'probes.get("refunds", [])',
-    "in": '"refunds" in probes',
-    "not in": '"refunds" not in probes',
-    "pop": 'probes.pop("refunds", None)',
-    "setdefault": 'probes.setdefault("refunds", [])',
-    "assignment": 'probes.__setitem__("refunds", [])',
-    "iteration": "[name for name in probes]",
-    "keys": "list(probes.keys())",
-    "values": "any(probes.values())",
-    "items": "dict(probes.items())",
-    "reversed": "list(reversed(probes))",
-    "len": "len(probes)",
-    "bool": "not probes",
-    "equality": "probes == {'orders': [1]}",
-    "inequality": "probes != {'orders': [1]}",
-    "repr": "'refund' in repr(probes)",
-    "str": "f'{probes}'",
-    "dict": "dict(probes)",
-    "unpacked": "{**probes}",
-    "unpacked into a call": "dict(**probes)",
-    "copy": "probes.copy()",
-    "copy.copy": "copy.copy(probes)",
-    "copy.deepcopy": "copy.deepcopy(probes)",
-    "pickle": "pickle.dumps(probes)",
-    "union": "probes | {}",
-    "union, the other way": "{} | probes",
-    "update": "{}.update(probes)",
-    "JSON": "json.dumps(probes)",
-    "JSON on lines": "json.dumps(probes, indent=1)",
-    "sorted": "sorted(probes)",
-    "past the methods": 'len(dict.get(probes, "refunds"))',
-    "past the methods, and compared": 'dict.copy(probes)["refunds"] == []',
-    "a pattern": "match(probes)",
-}
+GET, JSON, PAST_THE_METHODS = (
+    'probes.get("refunds")',
+    "json.dumps(probes)",
+    'len(dict.get(probes, "refunds"))',
+)
+LOOKS = [
+    GET, JSON, PAST_THE_METHODS, 'probes["refunds"]', 'probes.get("refunds", [])', '"refunds" in probes',
+    '"refunds" not in probes', 'probes.pop("refunds", None)', 'probes.setdefault("refunds", [])',
+    'probes.__setitem__("refunds", [])', "[name for name in probes]", "list(probes.keys())",
+    "any(probes.values())", "dict(probes.items())", "list(reversed(probes))", "len(probes)", "not probes",
+    "probes == {'orders': [1]}", "probes != {'orders': [1]}", "'refund' in repr(probes)", "f'{probes}'",
+    "dict(probes)", "{**probes}", "dict(**probes)", "probes.copy()", "copy.copy(probes)",
+    "copy.deepcopy(probes)", "pickle.dumps(probes)", "probes | {}", "{} | probes", "{}.update(probes)",
+    "json.dumps(probes, indent=1)", "sorted(probes)", 'dict.copy(probes)["refunds"] == []', "match(probes)",
+]  # fmt: skip
 """Ways to look at the probe `refunds`."""
 
 MODULE = """
@@ -91,7 +70,7 @@ async def decide(name, look, folder, monkeypatch, values=WITHOUT_ERROR):
     return await functions.call(f"checks:{name}", arguments, os.environ, Redactor(), timeout=60)
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@each_row("look", LOOKS)
 def test_any_access_to_a_failed_probe_raises(look):
     """`not probes.get("refunds")` would else pass while the database is down."""
     names = {}
@@ -104,13 +83,13 @@ def test_any_access_to_a_failed_probe_raises(look):
 
 
 @pytest.mark.parametrize("name", ["swallows", "swallows_later", "Checks.swallows", "looks"])
-@pytest.mark.parametrize("look", ["get", "JSON", "past the methods"])
+@pytest.mark.parametrize("look", [GET, JSON, PAST_THE_METHODS])
 async def test_function_that_catches_the_error_of_a_failed_probe_is_undecided(
     tmp_path, monkeypatch, name, look
 ):
     """It went on without what it wanted to know."""
     with pytest.raises(FunctionError, match="the probe refunds failed: no connection"):
-        await decide(name, LOOKS[look], tmp_path, monkeypatch)
+        await decide(name, look, tmp_path, monkeypatch)
 
 
 async def test_function_that_ignores_a_failed_probe_decides(tmp_path, monkeypatch):

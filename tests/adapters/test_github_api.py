@@ -1,13 +1,12 @@
 """The client of GitHub's API, held to a server that behaves as it does."""
 
 import io
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import github_api
 import pytest
 import world
-from github_api import HANG_UP, REPOSITORY, TOKEN, Answer, GitHubApi
+from github_api import HANG_UP, REPOSITORY, TOKEN, Answer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from property_examples import examples
@@ -22,25 +21,7 @@ SERVER_ERROR = Answer(502, {"message": "Server Error"})
 
 
 @pytest.fixture
-def api() -> Iterator[GitHubApi]:
-    with github_api.serving() as serving:
-        yield serving
-
-
-class RecordedSleeps(list[float]):
-    """A `sleep` that only remembers."""
-
-    async def __call__(self, seconds: float) -> None:
-        self.append(seconds)
-
-
-@pytest.fixture
-def sleeps() -> RecordedSleeps:
-    return RecordedSleeps()
-
-
-@pytest.fixture
-def hub(api: GitHubApi, sleeps: RecordedSleeps) -> GitHub:
+def hub(api, sleeps) -> GitHub:
     return GitHub(api.url, TOKEN, sleep=sleeps, now=lambda: NOW)
 
 
@@ -291,8 +272,7 @@ async def test_lasting_server_error_is_reported_after_three_tries(api, hub, meth
     assert len(api.requests) == 3
 
 
-async def test_unreachable_host_is_reported_with_its_kind_of_error():
-    sleeps = RecordedSleeps()
+async def test_unreachable_host_is_reported_with_its_kind_of_error(sleeps):
     error = await request_error(GitHub("http://127.0.0.1:9", TOKEN, sleep=sleeps))
     assert str(error) == "GitHub at 127.0.0.1:9 cannot be reached (ConnectError)"
     assert (error.status, len(sleeps)) == (None, 2)
@@ -364,9 +344,9 @@ async def test_unsupported_proxy_is_reported_without_its_password(monkeypatch):
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(answers=st.lists(world.odd_responses(), max_size=3), method=st.sampled_from(["GET", "POST", "ZIP"]))
-async def test_any_answer_is_read_or_a_github_error(answers, method):
+async def test_any_answer_is_read_or_a_github_error(sleeps, answers, method):
     closing = [part for answer in answers for part in (answer, world.HANG_UP)]
-    async with world.raw_server(*closing) as (url, _), GitHub(url, TOKEN, sleep=RecordedSleeps()) as hub:
+    async with world.raw_server(*closing) as (url, _), GitHub(url, TOKEN, sleep=sleeps) as hub:
         message = "fine"
         try:
             match method:

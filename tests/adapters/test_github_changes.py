@@ -1,6 +1,5 @@
 """The files that changed, as GitHub's comparison of two commits lists them."""
 
-import github_api
 import pytest
 from each_row import each_row
 from github_api import HANG_UP, REPOSITORY, TOKEN, Answer
@@ -8,12 +7,6 @@ from github_api import HANG_UP, REPOSITORY, TOKEN, Answer
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.changes import changed_files
 from ci_evals.domain.errors import GitHubError
-
-
-@pytest.fixture
-def api():
-    with github_api.serving() as served:
-        yield served
 
 
 async def ask(api, base="origin/main"):

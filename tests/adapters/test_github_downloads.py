@@ -4,8 +4,6 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from shutil import which
 
 import github_api
 import pytest
@@ -14,31 +12,12 @@ from github_api import HANG_UP, REPOSITORY, TOKEN, Answer, GitHubApi
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.domain.errors import GitHubError
 
-
-@pytest.fixture
-def api() -> Iterator[GitHubApi]:
-    with github_api.serving() as serving:
-        yield serving
-
-
 PROMISE = {"Content-Length": "20000"}
 GZIPPED = {"Content-Encoding": "gzip"}
 
 
-class RecordedSleeps(list[float]):
-    """A `sleep` that only remembers."""
-
-    async def __call__(self, seconds: float) -> None:
-        self.append(seconds)
-
-
 @pytest.fixture
-def sleeps() -> RecordedSleeps:
-    return RecordedSleeps()
-
-
-@pytest.fixture
-def hub(api: GitHubApi, sleeps: RecordedSleeps) -> GitHub:
+def hub(api, sleeps) -> GitHub:
     return GitHub(api.url, TOKEN, sleep=sleeps)
 
 
@@ -152,16 +131,9 @@ except GitHubError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(which("openssl") is None, reason="needs openssl, to make a certificate")
-def test_redirect_of_a_download_without_tls_is_rejected(tmp_path):
+def test_redirect_of_a_download_without_tls_is_rejected(key_and_certificate):
     """An API that is asked by https does not lead to a store without: anybody could answer there."""
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost"],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    key, certificate = key_and_certificate
     redirect = Answer(302, None, {"Location": "http://store.example/zip?sig=signed"})
     with github_api.serving_tls(redirect, key, certificate) as url:
         completed = subprocess.run(

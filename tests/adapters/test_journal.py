@@ -89,10 +89,7 @@ async def test_trial_of_a_torn_last_line_is_run_again(tmp_path, cut):
     assert "the last line of" in messages[0]
     assert "torn" in messages[0]
     assert resumed(tmp_path) == [at(1), at(2)]
-
-
-async def test_last_line_of_zeros_is_torn(tmp_path):
-    """Some file systems leave those after a crash of the machine."""
+    # Some file systems leave those after a crash of the machine.
     await write_journal(tmp_path, result(1))
     with (tmp_path / NAME).open("ab") as file:
         file.write(bytes(200) + b"\n")

@@ -18,16 +18,13 @@ from ci_evals.support.redaction import Redactor
 TEST = Test(name="t", guidelines="g", turns=({"user": "Hi"},), evaluations=({"criterion": "c"},))
 
 
-def test_text_alone_is_a_reply_without_evidence():
-    """Nothing is known of what the agent did."""
+def test_text_or_all_fields_of_a_reply_are_read():
+    """Of a text alone nothing is known of what the agent did."""
     reply = plain_reply.read("Hello", 0.5)
     assert (reply.agent, reply.latency_seconds, reply.handed_over) == ("Hello", 0.5, None)
     unknown = (reply.workflows, reply.params, reply.rules, reply.integrations, reply.error_response)
     assert unknown == (None,) * 5
-
-
-def test_all_fields_of_a_reply_are_read():
-    """A bare name is an integration without a status."""
+    # A bare name is an integration without a status.
     value = {
         "text": "Done.",
         "workflows": ["REFUND"],
@@ -48,6 +45,10 @@ def test_all_fields_of_a_reply_are_read():
     assert (reply.handed_over, reply.error_response, reply.escalated) == (False, False, False)
     assert (reply.input_tokens, reply.output_tokens, reply.trace) == (12, 3, {"steps": [1]})
     assert reply.raw["text"] == "Done."
+    for error, expected in [("no stock", (True, "no stock")), (True, (True, None)), (False, (False, None))]:
+        reply = plain_reply.read({"text": "x", "error": error}, 0)
+        assert (reply.error_response, reply.error_detail) == expected
+    assert plain_reply.read({"text": "x", "error": ""}, 0).error_response is False
 
 
 @pytest.mark.parametrize(
@@ -69,13 +70,6 @@ def test_tool_calls_count_as_workflows_and_parameters(key, call):
     for unknown in (plain_reply.read({"text": "x", key: None}, 0), plain_reply.read({"text": "x"}, 0)):
         assert (unknown.tool_calls, unknown.workflows) == (None, None)
     assert plain_reply.read({"text": "x", key: []}, 0).workflows == ()
-
-
-def test_error_field_is_a_text_or_a_flag():
-    for error, expected in [("no stock", (True, "no stock")), (True, (True, None)), (False, (False, None))]:
-        reply = plain_reply.read({"text": "x", "error": error}, 0)
-        assert (reply.error_response, reply.error_detail) == expected
-    assert plain_reply.read({"text": "x", "error": ""}, 0).error_response is False
 
 
 UNKNOWN_KEY = "has a key 'workflow', which is none of text, messages, toolCalls, workflows"

@@ -30,7 +30,7 @@ def test_default_models_have_prices_and_local_models_are_free():
     assert prices.bundled().price_of("local:minishlab/potion-base-8M") == Price(input=0, output=0)
 
 
-def test_bundled_prices_are_dated_and_plausible():
+def test_bundled_prices_are_dated_plausible_and_have_a_source():
     """Output costs more than input, and nothing is free."""
     table = prices.bundled()
     assert table.as_of
@@ -42,6 +42,10 @@ def test_bundled_prices_are_dated_and_plausible():
             continue
         assert 0 < price.input < price.output < 200, name
         assert price.output <= 10 * price.input, name
+    # A price that nobody can look up cannot be kept up to date.
+    parts = TABLE.read_text().partition("models:\n")[2].split("\n\n")
+    assert len(parts) == 3
+    assert all(re.search(r"# \w+.*: https://", part.splitlines()[0]) for part in parts)
 
 
 WITHOUT_CACHED_INPUT = {"gpt-6.2-sol", "gemini-3.5-flash-lite"}
@@ -60,13 +64,6 @@ def test_cached_input_is_cheaper_than_other_input():
     assert {judge for judge in judges if judge in table.models} <= kept.keys()
     for name, price in kept.items():
         assert 0.05 * table.models[name].input <= price <= 0.5 * table.models[name].input, name
-
-
-def test_prices_of_each_vendor_have_a_source():
-    """A price that nobody can look up cannot be kept up to date."""
-    parts = TABLE.read_text().partition("models:\n")[2].split("\n\n")
-    assert len(parts) == 3
-    assert all(re.search(r"# \w+.*: https://", part.splitlines()[0]) for part in parts)
 
 
 def test_price_file_replaces_the_bundled_table(tmp_path):
@@ -106,15 +103,11 @@ def test_invalid_price_file_is_rejected_with_the_place_of_the_fault(tmp_path, te
     assert output in str(caught.value)
 
 
-def test_all_faults_of_a_price_file_are_reported_at_once(tmp_path):
-    """And the form that is wanted."""
-    path = write_prices(tmp_path, "models:\n  a: {input: -1, output: 2}\n  b: {inptu: 1, output: 2}\n")
-    with pytest.raises(UsageError, match=r"(?s):2:14: .*:3:7: .*in US dollars per million tokens"):
-        prices.read(path)
-
-
-def test_unreadable_price_file_is_rejected(tmp_path):
+def test_unreadable_price_file_is_rejected_with_all_faults(tmp_path):
     ending = "the name of a price file ends in .json, .yaml, .yml"
     for name, text in {"nowhere.yaml": "cannot be read: No such file", ".": ending, "p.txt": ending}.items():
         with pytest.raises(UsageError, match=re.escape(text)):
             prices.read(tmp_path / name)
+    path = write_prices(tmp_path, "models:\n  a: {input: -1, output: 2}\n  b: {inptu: 1, output: 2}\n")
+    with pytest.raises(UsageError, match=r"(?s):2:14: .*:3:7: .*in US dollars per million tokens"):
+        prices.read(path)

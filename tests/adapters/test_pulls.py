@@ -1,11 +1,9 @@
 """Which pull requests a run belongs to."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import github_api
 import pytest
 from github_api import FORK, REPOSITORY, TOKEN, Answer, GitHubApi
 
@@ -19,12 +17,6 @@ OWN = "c0ffee" + "1" * 34
 FOREIGN = "badcafe" + "2" * 33
 MOVED = "f" * 40
 OURS = {"ref": "main", "sha": "b" * 40, "repo": {"full_name": REPOSITORY}}
-
-
-@pytest.fixture
-def api() -> Iterator[GitHubApi]:
-    with github_api.serving() as serving:
-        yield serving
 
 
 async def pull_numbers(api: GitHubApi, known: GitHubEvent, *, pushed: bool = False) -> tuple[int, ...]:

@@ -103,15 +103,12 @@ async def finish_all(wire: PendingCalls, calls: list["asyncio.Task[Answer]"]) ->
     await asyncio.gather(*calls)
 
 
-async def test_calls_are_not_limited_before_a_refusal():
+async def test_calls_are_limited_only_by_a_maximum_before_a_refusal():
     wire = PendingCalls(world.limiter())
     calls = await start_calls(wire, 26)
     assert len(wire.under_way) == 26
     await finish_all(wire, calls)
     assert (wire.limiter.at_a_time, wire.limiter.note("it")) == (None, None)
-
-
-async def test_maximum_of_concurrent_calls_is_kept_in_order():
     wire = PendingCalls(world.limiter(most=2))
     calls = await start_calls(wire, 4)
     assert wire.under_way == ["a", "b"]
@@ -121,7 +118,7 @@ async def test_maximum_of_concurrent_calls_is_kept_in_order():
     assert wire.sent == ["a", "b", "c", "d"]
 
 
-async def test_rare_refusal_delays_only_its_own_call():
+async def test_rare_refusals_delay_only_their_own_calls():
     """Up to one call in ten is refused: it waits, also for a requested time, and all others go out."""
     time = ManualClock()
     wire = PendingCalls(time.limiter())
@@ -138,10 +135,7 @@ async def test_rare_refusal_delays_only_its_own_call():
     assert wire.sent[28:] == ["b"]
     await finish_all(wire, calls)
     assert wire.limiter.note("it") == "it limited the rate 2 times (429): calls waited 8 s in total"
-
-
-async def test_more_refusals_count_as_rare_after_many_successes():
-    """Even if so few calls are under way that one of them is more than a tenth."""
+    # Even if so few calls are under way that one of them is more than a tenth.
     wire = PendingCalls(world.limiter())
     for _ in range(24):
         await finish_all(wire, await start_calls(wire, 1))
@@ -153,7 +147,7 @@ async def test_more_refusals_count_as_rare_after_many_successes():
     await finish_all(wire, calls)
 
 
-async def test_each_refusal_beyond_a_tenth_lowers_the_limit_by_one():
+async def test_refusals_lower_the_limit_by_one_and_requested_waits_halve_it():
     """But at most by half until calls that were sent later have ended."""
     wire = PendingCalls(world.limiter())
     calls = await start_calls(wire, 8)
@@ -166,9 +160,6 @@ async def test_each_refusal_beyond_a_tenth_lowers_the_limit_by_one():
     await finish_all(wire, calls)
     note = wire.limiter.note("the agent")
     assert note == "the agent limited the rate 8 times (429): calls waited 2 s in total, at least 3 at a time"
-
-
-async def test_requested_wait_halves_the_limit_once():
     wire = PendingCalls(world.limiter())
     calls = await start_calls(wire, 8)
     await wire.ends("a", "b", "c", failure=limited(1))
@@ -178,10 +169,7 @@ async def test_requested_wait_halves_the_limit_once():
     await wire.ends("a", failure=limited(1))
     assert wire.limiter.at_a_time == 2
     await finish_all(wire, calls)
-
-
-async def test_refused_call_that_is_not_repeatable_lowers_the_limit():
-    """An overloaded agent may have received the message; fewer of the next ones go out at once."""
+    # An overloaded agent may have received the message; fewer of the next ones go out at once.
     wire = PendingCalls(world.limiter())
     calls = await start_calls(wire, 8)
     await wire.ends("a", failure=RetryableError(Failed("overloaded"), 529, repeatable=False))
@@ -226,7 +214,7 @@ async def test_waits_double_while_every_call_is_refused():
     await finish_all(wire, calls)
 
 
-async def test_all_calls_wait_as_long_as_requested():
+async def test_all_calls_wait_as_long_as_the_longest_requested_wait():
     """Later ones too; and the refused one goes out first, since it was made first."""
     time = ManualClock()
     wire = PendingCalls(time.limiter())
@@ -244,9 +232,6 @@ async def test_all_calls_wait_as_long_as_requested():
     assert wire.sent == ["a", "b", "a", "c"]
     note = wire.limiter.note("it")
     assert note == "it limited the rate once (429): calls waited 15 s in total, at least 1 at a time"
-
-
-async def test_longest_requested_wait_counts():
     time = ManualClock()
     wire = PendingCalls(time.limiter())
     calls = await start_calls(wire, 3)

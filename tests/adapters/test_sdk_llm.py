@@ -81,7 +81,7 @@ async def failure(llm: LLM, prompt: Prompt = PLAIN) -> LLMError:
     return caught.value
 
 
-async def test_plain_prompt_is_sent_without_temperature_and_tokens_are_counted(make, models):
+async def test_prompt_is_sent_with_its_schema_in_the_providers_form_and_without_temperature(make, models):
     models.answer = lambda asked: "I want a refund."
     assert await ask(make()) == Completion("I want a refund.", input_tokens=21, output_tokens=5)
     (asked,) = models.asked
@@ -90,9 +90,7 @@ async def test_plain_prompt_is_sent_without_temperature_and_tokens_are_counted(m
     assert (
         not {"temperature", "response_format", "output_config", "max_completion_tokens"} & asked.body.keys()
     )
-
-
-async def test_prompt_schema_is_sent_in_the_providers_form(make, models):
+    models.answer, models.asked = (lambda asked: '{"verdict": "pass"}'), []
     assert (await ask(make(), JUDGING)).text == '{"verdict": "pass"}'
     (asked,) = models.asked
     assert asked.text == "Did it help?"
@@ -118,78 +116,60 @@ async def test_refused_response_formats_fall_back_and_are_remembered(make, model
     assert [json.loads(answer.text) for answer in (first, second)] == [{"verdict": "pass"}] * 2
 
 
-@pytest.mark.parametrize("status", [404, 422, 501])
-async def test_status_of_unknown_parameter_falls_back_to_a_plainer_format(make, models, status):
-    """Compatible servers differ in how they say that they do not know a form."""
-    models.faults = [world.fault(status)]
-    assert (await ask(make(), JUDGING)).text == '{"verdict": "pass"}'
-    assert len(models.asked) == 2
-
-
 LLAMA_CPP = (
     "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' "
     "or 'json_object'\", 'input': 'json_schema', 'ctx': {'expected': \"'text' or 'json_object'\"}}]"
 )
 
 
-@pytest.mark.parametrize(
-    ("status", "message"),
+@each_row(
+    ("status", "message", "remembered"),
     [
-        (500, LLAMA_CPP),
-        (500, "Failed to parse grammar"),
-        (502, "guided_json is not enabled"),
-        (503, "structured output backend is not installed"),
-        (405, "JSON mode is not supported"),
-        (415, "no such output_config"),
+        *((status, "scripted fault", False) for status in (404, 422, 501)),
+        (500, LLAMA_CPP, True),
+        (500, "Failed to parse grammar", True),
+        (502, "guided_json is not enabled", True),
+        (503, "structured output backend is not installed", True),
+        (405, "JSON mode is not supported", True),
+        (415, "no such output_config", True),
+        (400, "Unknown parameter: 'response_format'", True),
+        (400, "output_config: Extra inputs are not permitted", True),
+        (400, "This model does not support Structured Outputs", True),
+        (400, "Invalid schema for 'verdict'", True),
+        (400, "The model `schema-9` does not exist for json_schema", True),
+        (400, "bad request", False),
+        (400, "could not parse the JSON body", False),
     ],
 )
-async def test_refused_response_format_is_recognized_whatever_its_status(make, models, status, message):
-    """`llama_cpp.server` answers 500: the next form is asked for at once, and never this one again."""
-    models.faults = [world.fault(status, message)]
+async def test_refused_format_falls_back_at_once_and_is_remembered_if_named(
+    make, models, status, message, remembered
+):
+    """Compatible servers differ in how they say that they do not know a form; `llama_cpp.server` answers 500.
+
+    One odd refusal weakens the judge for that question, not for the rest of the run.
+    """
+    models.faults, models.asked = [world.fault(status, message)], []
     waits: list[float] = []
-    async with closing(make(limiter=world.limiter(waits))) as llm:
+    limiter = world.limiter(waits, None if remembered else world.NO_RETRIES)
+    async with closing(make(limiter=limiter)) as llm:
         assert (await llm.complete(JUDGING)).text == '{"verdict": "pass"}'
         await llm.complete(JUDGING)
     assert waits == []
-    assert [asked.mode == "json_schema" for asked in models.asked] == [True, False, False]
+    assert [asked.mode == "json_schema" for asked in models.asked] == [True, False, not remembered]
 
 
-@pytest.mark.parametrize("status", [500, 502, 503])
-async def test_server_error_is_retried_with_the_same_format(make, models, status):
-    models.faults = [world.fault(status, "The server fell over")]
-    await ask(make(limiter=world.limiter()), JUDGING)
-    assert [asked.mode for asked in models.asked] == ["json_schema"] * 2
+async def test_server_access_and_rate_errors_never_change_the_format(make, models):
+    for status in (500, 502, 503):
+        models.faults, models.asked = [world.fault(status, "The server fell over")], []
+        await ask(make(limiter=world.limiter()), JUDGING)
+        assert [asked.mode for asked in models.asked] == ["json_schema"] * 2
+    for status in (401, 429):
+        models.always, models.asked = world.fault(status, "no structured output for you"), []
+        await failure(make(), JUDGING)
+        assert {asked.mode for asked in models.asked} == {"json_schema"}
 
 
-@pytest.mark.parametrize("status", [401, 429])
-async def test_access_and_rate_errors_never_change_the_format(make, models, status):
-    models.always = world.fault(status, "no structured output for you")
-    await failure(make(), JUDGING)
-    assert {asked.mode for asked in models.asked} == {"json_schema"}
-
-
-@pytest.mark.parametrize(
-    ("message", "remembered"),
-    [
-        ("Unknown parameter: 'response_format'", True),
-        ("output_config: Extra inputs are not permitted", True),
-        ("This model does not support Structured Outputs", True),
-        ("Invalid schema for 'verdict'", True),
-        ("The model `schema-9` does not exist for json_schema", True),
-        ("bad request", False),
-        ("could not parse the JSON body", False),
-    ],
-)
-async def test_only_errors_about_the_format_are_remembered(make, models, message, remembered):
-    """One odd refusal weakens the judge for that question, not for the rest of the run."""
-    models.faults = [world.fault(400, message)]
-    async with closing(make()) as llm:
-        await llm.complete(JUDGING)
-        await llm.complete(JUDGING)
-        assert [asked.mode == "json_schema" for asked in models.asked] == [True, False, not remembered]
-
-
-@pytest.mark.parametrize(
+@each_row(
     "message",
     [
         "The model `gpt-9` does not exist or you do not have access to it",
@@ -201,9 +181,8 @@ async def test_only_errors_about_the_format_are_remembered(make, models, message
 )
 async def test_bad_request_unrelated_to_the_format_is_final(make, models, message):
     """No plainer form would help, and its answer would hide the cause; a prompt without schema has none."""
-    models.faults = [world.fault(400, message)]
+    models.always, models.asked = world.fault(400, message), []
     assert message in str(await failure(make(), JUDGING))
-    models.faults = [world.fault(400, message)]
     assert f"status 400: {message}" in str(await failure(make()))
     assert len(models.asked) == 2
 
@@ -230,7 +209,15 @@ async def test_refused_key_error_names_host_and_variable_but_not_the_key(make, m
     assert models.key not in str(error)
 
 
-@pytest.mark.parametrize(
+def redirect(status: int, location: str) -> Fault:
+    return Fault(status, headers={"Location": location})
+
+
+PAGE = Fault(502, "<html><title>Bad gateway</title>", content_type="text/html")
+YEARS = {"Retry-After": "1 Jan 99999999999999999999 0:0:0 GMT"}
+
+
+@each_row(
     ("fault", "message"),
     [
         (world.SERVER_ERROR, "answered with status 500: The server fell over"),
@@ -240,20 +227,14 @@ async def test_refused_key_error_names_host_and_variable_but_not_the_key(make, m
         (world.EMPTY, "cannot be read (not JSON): an empty body"),
         (Fault(200, "[]"), "gave an answer that is not a JSON object"),
         (Fault(200, '{"error": {"message": "upstream down"}}'), "upstream down"),
-        (
-            Fault(302, headers={"Location": "http://127.0.0.1:9/?k=1"}),
-            "redirects to 127.0.0.1:9 (302), which is",
-        ),
-        (
-            Fault(308, headers={"Location": "/v2"}),
-            "redirects to another path on the same host (308), which is",
-        ),
+        (redirect(302, "http://127.0.0.1:9/?k=1"), "redirects to 127.0.0.1:9 (302), which is"),
+        (redirect(308, "/v2"), "redirects to another path on the same host (308), which is"),
         (Fault(304), "answered with status 304: an empty body"),
         (Fault(400, "x", content_type="text/plain; charset=hex"), "answered with status 400: x"),
-        (Fault(429, "x", {"Retry-After": "1 Jan 99999999999999999999 0:0:0 GMT"}), "limits the rate"),
+        (Fault(429, "x", YEARS), "limits the rate"),
         (Fault(200, BOMB, {"Content-Encoding": "gzip"}), "answered with more than 16 MB"),
         (Fault(500, BOMB, {"Content-Encoding": "gzip"}), "answered with more than 16 MB"),
-        (Fault(502, "<html><title>Bad gateway</title>", content_type="text/html"), "titled 'Bad gateway'"),
+        (PAGE, "titled 'Bad gateway'"),
     ],
 )
 async def test_failed_call_error_names_provider_host_and_cause(make, models, fault, message):
@@ -333,20 +314,17 @@ async def test_rate_limit_is_waited_for_as_requested_up_to_sixteen_times(make, m
     assert len(models.asked) == 9 + 17
 
 
-@pytest.mark.parametrize(
-    ("fault", "times"),
-    [
+async def test_should_retry_header_of_the_vendor_is_obeyed(make, models):
+    for fault, times in [
         (world.fault(500, x_should_retry="false"), 1),
         (world.fault(409, x_should_retry="true"), 3),
         (world.fault(429, x_should_retry="false"), 1),
         (world.fault(429, x_should_retry="perhaps"), 17),
         (world.fault(400), 1),
-    ],
-)
-async def test_should_retry_header_of_the_vendor_is_obeyed(make, models, fault, times):
-    models.always = fault
-    await failure(make(limiter=world.limiter()))
-    assert len(models.asked) == times
+    ]:
+        models.always, models.asked = fault, []
+        await failure(make(limiter=world.limiter()))
+        assert len(models.asked) == times, fault
 
 
 QUOTAS = [
@@ -358,26 +336,23 @@ QUOTAS = [
 ]
 
 
-@pytest.mark.parametrize("fault", [world.NO_QUOTA, *QUOTAS])
+@each_row("fault", [world.NO_QUOTA, *QUOTAS])
 async def test_used_up_quota_is_an_access_error_without_retry(make, models, fault):
-    models.always = fault
+    """No wait brings it back: the run is to end, and the account's owner to be told."""
+    models.always, models.asked = fault, []
     error = await failure(make(limiter=world.limiter()))
     assert isinstance(error, LLMAccessError)
     assert f"has no quota left for this key ({fault.status})" in str(error)
     assert len(models.asked) == 1
 
 
-async def test_request_larger_than_the_limit_is_not_retried(make, models):
-    """No wait makes it smaller; and others would wait with it."""
+async def test_oversized_request_and_quoted_quota_message_are_no_access_errors(make, models):
     text = "Request too large for some-model on tokens per min (TPM): Limit 30000, Requested 45000."
     models.always = world.fault(429, text)
     error = await failure(make(limiter=world.limiter()))
     assert (isinstance(error, LLMAccessError), "Request too large" in str(error)) == (False, True)
     assert len(models.asked) == 1
-
-
-async def test_quoted_conversation_is_not_taken_for_a_quota_error(make, models):
-    """Servers repeat what they cannot read: a customer who speaks of his balance ends no run."""
+    # Servers repeat what they cannot read: a customer who speaks of his balance ends no run.
     models.always = world.fault(400, "cannot read: 'Your credit balance is too low, insufficient_quota'")
     assert not isinstance(await failure(make()), LLMAccessError)
 
@@ -412,7 +387,7 @@ async def test_key_is_checked_by_listing_models(make, models):
     assert models.asked == []
 
 
-async def test_unclear_answer_to_the_key_check_is_ignored(make, models):
+async def test_unclear_or_missing_answer_to_the_key_check_is_ignored(make, models):
     """Keys may be good for models, and not for their list; and not every server has one."""
     scopes = "You have insufficient permissions for this operation. Missing scopes: model.read."
     for listing in [
@@ -426,10 +401,6 @@ async def test_unclear_answer_to_the_key_check_is_ignored(make, models):
         async with closing(make()) as llm:
             await llm.check()
             assert (await llm.complete(PLAIN)).text == '{"verdict": "pass"}'
-
-
-async def test_unreachable_server_passes_the_key_check(make):
-    """The run will tell. aiohttp may ask a second time for the list, which costs nothing."""
     async with world.raw_server() as (url, heard), closing(type(make())("m", "some-key", url)) as llm:
         await llm.check()
     async with closing(type(make())("m", "some-key", "http://127.0.0.1:1")) as llm:
@@ -465,29 +436,13 @@ async def test_timeout_error_counts_the_attempts(make, models):
     assert len(models.asked) == 4
 
 
-async def test_timeout_covers_the_whole_answer(make, models):
+async def test_timeout_covers_the_whole_answer(make, models, dripping_server):
     """A server that drips is as late as a silent one."""
-
-    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n")
-        with suppress(ConnectionError):
-            for _ in range(500):
-                writer.write(b" ")
-                await writer.drain()
-                await asyncio.sleep(0.01)
-        writer.close()
-        dried.set()
-
-    asked: list[bytes] = []
-    dried = asyncio.Event()
-    once = world.limiter(budget=world.NO_RETRIES)
-    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
-        host, port = server.sockets[0].getsockname()
-        llm = type(make())("m", "some-key", f"http://{host}:{port}", limiter=once, timeout=0.05)
-        assert str(await failure(llm)).endswith("did not answer within 0.05 s")
-        await dried.wait()
-    assert len(asked) == 1
+    url, heard, finished = dripping_server
+    llm = type(make())("m", "some-key", url, limiter=world.limiter(budget=world.NO_RETRIES), timeout=0.05)
+    assert str(await failure(llm)).endswith("did not answer within 0.05 s")
+    await finished.wait()
+    assert len(heard) == 1
 
 
 @settings(

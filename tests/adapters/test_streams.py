@@ -105,13 +105,10 @@ def test_broken_events_are_not_joined_to_a_whole_one(stream_format, events):
         events_of("".join(map(form.format, events)).encode(), stream_format)
 
 
-def test_json_lines_are_events():
+def test_json_lines_are_events_until_the_last_event():
     """Blank ones are not, and the last may lack its end."""
     assert events_of(b'{"a": 1}\n\n[2]\r\n"three"', "ndjson") == [("", {"a": 1}), ("", [2]), ("", "three")]
-
-
-def test_done_or_the_last_event_ends_a_stream():
-    """What comes after it is not read, and its time is that of the answer."""
+    # What comes after it is not read, and its time is that of the answer.
     assert events_of(b"data: 1\n\ndata: [DONE]\n\ndata: nonsense\n\n") == [("", 1)]
     reader = StreamReader("sse", lambda event: event.type == "done")
     reader.feed(b"data: 1\n\n", 0.25)
@@ -120,6 +117,9 @@ def test_done_or_the_last_event_ends_a_stream():
     reader.end(9.0)
     assert reader.stream == Stream((streams.Event(1, "", 0.25), streams.Event(2, "done", 0.5)), 0.5)
     assert reader.stream.values == [1, 2]
+    # However well it ended.
+    with pytest.raises(StreamError, match="ended its stream before the answer was complete, after 2 events"):
+        events_of(b"data: 1\n\ndata: 2\n\ndata: [DONE]\n\n", is_last=lambda event: event.value == 3)
 
 
 @each_row(
@@ -150,12 +150,6 @@ def test_brackets_within_texts_do_not_count_as_values():
     text = json.dumps('well, [that] is {it}, \\"so\\" ' * 60)
     assert len(events_of(f"{text}\n".encode() * 900, "ndjson")) == 900
     assert payload.count_values(text.encode()) == 1
-
-
-def test_stream_without_its_last_event_is_an_error():
-    """However well it ended."""
-    with pytest.raises(StreamError, match="ended its stream before the answer was complete, after 2 events"):
-        events_of(b"data: 1\n\ndata: 2\n\ndata: [DONE]\n\n", is_last=lambda event: event.value == 3)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["sse", "ndjson"]))

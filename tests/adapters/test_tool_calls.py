@@ -96,15 +96,12 @@ def test_arguments_that_are_no_object_become_input_or_unknown(written, arguments
     assert (call.not_captured is None) if reason is None else (reason in call.not_captured)
 
 
-def test_bare_name_is_a_call_without_known_arguments():
+def test_calls_without_arguments_or_a_name_are_unknown():
     """As agents report that know no more."""
     (call,) = tool_calls.read_all(["refund"])
     assert (call.name, call.arguments) == ("refund", None)
     assert "name without arguments" in call.not_captured
-
-
-def test_call_without_a_name_leaves_all_calls_unknown():
-    """It may be the one that matters."""
+    # It may be the one that matters.
     for item in (None, 7, "", {}, {"name": " "}, {"function": {}}, {"name": ["refund"]}, []):
         assert tool_calls.read_all([{"name": "refund"}, item]) is None, item
 

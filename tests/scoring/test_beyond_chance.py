@@ -29,18 +29,18 @@ def exact(units) -> Fraction | None:
     return alpha(splits, sum(len(unit) for unit in units if len(unit) > 1))
 
 
-def test_alpha_equals_published_examples():
+def test_alpha_equals_published_examples_and_its_definition():
     """Those of Krippendorff (2011)."""
     assert float(exact(units_of(TWO_WITH_YES_AND_NO))) == pytest.approx(0.095, abs=0.0005)
     assert float(ordinal_alpha(coincidences(units_of(FOUR_WITH_GAPS)))) == pytest.approx(0.815, abs=0.0005)
-
-
-def test_alpha_is_one_for_full_agreement_and_negative_for_constant_disagreement():
-    """And unknown if nothing was rated twice, or nothing was told apart."""
     assert exact([[1, 1], [0, 0], [1, 1, 1]]) == 1
     assert exact([[0, 1], [0, 1]]) == ordinal_alpha(coincidences([[0, 1], [0, 1]])) == Fraction(-1, 2)
     for units in ([], [[]], [[1], [0]], [[1, 1], [1, 1, 1]]):
         assert (exact(units), ordinal_alpha(coincidences(units))) == (None, None)
+    # But for the small sample's sake.
+    weighed = {Split(2, 0): Fraction(3), Split(1, 1): Fraction(1), Split(0, 2): Fraction(2)}
+    repeated = [[True, True]] * 3 + [[True, False]] + [[False, False]] * 2
+    assert alpha(weighed.items(), 12) == exact(repeated)
 
 
 ANSWERS = st.lists(st.none() | st.integers(0, 4), min_size=4, max_size=4)
@@ -82,13 +82,6 @@ def test_nominal_alpha_equals_that_of_the_krippendorff_library(seed):
         data = [[np.nan if outcome is None else outcome for outcome in person] for person in people]
         expected = library.alpha(np.array(data, dtype=float), level_of_measurement="nominal")
         assert float(found) == pytest.approx(expected)
-
-
-def test_weight_of_three_equals_three_units():
-    """But for the small sample's sake."""
-    weighed = {Split(2, 0): Fraction(3), Split(1, 1): Fraction(1), Split(0, 2): Fraction(2)}
-    repeated = [[True, True]] * 3 + [[True, False]] + [[False, False]] * 2
-    assert alpha(weighed.items(), 12) == exact(repeated)
 
 
 def test_kappa_equals_hand_computation():

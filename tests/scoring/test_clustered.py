@@ -16,15 +16,12 @@ def test_share_of_equal_bundles_has_the_interval_of_a_score():
     assert found.count == 20
 
 
-def test_bundle_counts_by_its_size():
+def test_bundle_counts_by_its_size_and_as_one_observation():
     """And an empty one does not count at all."""
     assert share_of([Bundle(9, 9), Bundle(0, 1), Bundle(0, 0)]).value == pytest.approx(0.9)
     assert share_of([Bundle(0, 0)]) is None
     assert share_of([]) is None
-
-
-def test_items_of_one_bundle_are_one_observation():
-    """Ten alike on one subject are no ten proofs."""
+    # Ten alike on one subject are no ten proofs.
     one, many = share_of([Bundle(0, 10)]), share_of([Bundle(0, 1)] * 10)
     assert (one.value, many.value) == (0, 0)
     assert one.high > 0.7 > 0.3 > many.high

@@ -114,7 +114,7 @@ def change(head: dict, base: dict, cluster_of) -> RunComparer:
     return comparer.change(comparer.pairs)
 
 
-def test_personas_of_one_test_prove_no_more_than_the_test():
+def test_drop_counts_by_cluster_unless_the_cluster_is_new():
     """Five users of one task that broke in their only trial are one task that broke."""
     users = [f"a ({user})" for user in "uvwxy"]
     head, base = dict.fromkeys(users, (0,)), dict.fromkeys(users, (100,))
@@ -123,6 +123,14 @@ def test_personas_of_one_test_prove_no_more_than_the_test():
     assert change(head, base, alone).p == pytest.approx(1 / 32)
     head, base = (users_of(dict.fromkeys("abcde", (score,)), "xy") for score in (0, 100))
     assert change(head, base, task_of).p == pytest.approx(1 / 32)
+    # Only what both sides hold for dependent counts as one.
+    names = [f"t{number}" for number in range(8)]
+    base = run("base", dict.fromkeys(names, (100, 100, 100)), alone)
+    head = run("head", dict.fromkeys(names, (0, 0, 0)), lambda _: "all")
+    overall = RunComparer(head, base).overall_change()
+    assert (overall.tests, overall.p < 0.01) == (8, True)
+    once = run("base", dict.fromkeys(names, (100, 100, 100)), lambda _: "all")
+    assert RunComparer(head, once).overall_change().p >= 0.05
 
 
 def test_odds_count_original_tests():
@@ -136,6 +144,14 @@ def test_odds_count_original_tests():
     users = users_of(values, "xy")
     assert noise(run("r", users)) == pytest.approx(noise(run("r", values, alone)), rel=0.1)
     assert noise(run("r", users, alone)) < 0.9 * noise(run("r", users))
+    users = users_of(TOGETHER)
+    assert share_of_misses(run("r", users)) < share_of_misses(run("r", users, alone))
+    apart = {"a (x)": (0, 100, 100), "a (y)": (100, 0, 100), "b (x)": (100, 100, 0), "b (y)": (0, 100, 100)}
+    for scores in (apart, dict.fromkeys(apart, (100, 100, 100))):
+        assert share_of_misses(run("r", scores)) == share_of_misses(run("r", scores, alone))
+    # Over all runs, up to the noise of 2,000 draws: three standard errors are 3.4 points.
+    drawn = [TrialNoise(run("r", users_of(TOGETHER), of)).misses([0]) for of in (task_of, alone)]
+    assert fmean(drawn[0]) == pytest.approx(fmean(drawn[1]), abs=0.034)
 
 
 def share_of_misses(results: Results) -> float:
@@ -144,21 +160,6 @@ def share_of_misses(results: Results) -> float:
 
 
 TOGETHER = {"a": (100, 100, 0), "b": (100, 0, 100), "c": (0, 100, 100), "d": (100, 100, 100)}
-
-
-def test_users_whose_trials_fail_together_are_one_chance_to_fail():
-    """If a trial goes wrong for all users of a task at once; if not, a cluster changes nothing."""
-    users = users_of(TOGETHER)
-    assert share_of_misses(run("r", users)) < share_of_misses(run("r", users, alone))
-    apart = {"a (x)": (0, 100, 100), "a (y)": (100, 0, 100), "b (x)": (100, 100, 0), "b (y)": (0, 100, 100)}
-    for scores in (apart, dict.fromkeys(apart, (100, 100, 100))):
-        assert share_of_misses(run("r", scores)) == share_of_misses(run("r", scores, alone))
-
-
-def test_odds_of_a_single_test_do_not_depend_on_its_cluster():
-    """Over all runs, up to the noise of 2,000 draws: three standard errors are 3.4 points."""
-    drawn = [TrialNoise(run("r", users_of(TOGETHER), of)).misses([0]) for of in (task_of, alone)]
-    assert fmean(drawn[0]) == pytest.approx(fmean(drawn[1]), abs=0.034)
 
 
 HEADING = "tests × users × trials"
@@ -189,31 +190,14 @@ def test_docs_table_of_newly_failing_tests_equals_the_simulation(cells):
     assert [100 * share for share in seen] == pytest.approx(promised, abs=0.15)
 
 
-def test_odds_by_cluster_are_nearer_to_the_simulated_truth():
+def test_simulated_clusters_keep_error_rate_coverage_and_odds():
     """A few of the runs behind that table."""
     failing, by_cluster, by_test = newly_failing(Personas(4, 3, 3, shared=True), 12)
     assert failing < by_test
     assert by_cluster < by_test
-
-
-def test_error_rate_holds_if_trials_of_a_cluster_fail_together():
-    """A few of the comparisons behind that table: three standard errors of 5 % in 60 are 8.4 points."""
+    # A few of the comparisons behind that table: three standard errors of 5 % in 60 are 8.4 points.
     by_cluster, _ = called_worse(Personas(8, 3, 1, shared=True), 60)
     assert by_cluster <= 0.05 + 0.084
-
-
-def test_interval_by_cluster_contains_the_true_score_more_often():
     by_cluster, by_test = covers(Personas(8, 3, 3), 120)
     assert by_cluster >= 0.95 - 0.06
     assert by_test < by_cluster
-
-
-def test_drop_cannot_be_hidden_in_a_new_cluster():
-    """Only what both sides hold for dependent counts as one."""
-    names = [f"t{number}" for number in range(8)]
-    base = run("base", dict.fromkeys(names, (100, 100, 100)), alone)
-    head = run("head", dict.fromkeys(names, (0, 0, 0)), lambda _: "all")
-    change = RunComparer(head, base).overall_change()
-    assert (change.tests, change.p < 0.01) == (8, True)
-    once = run("base", dict.fromkeys(names, (100, 100, 100)), lambda _: "all")
-    assert RunComparer(head, once).overall_change().p >= 0.05

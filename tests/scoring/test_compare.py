@@ -160,13 +160,11 @@ def test_runs_with_another_embedding_model_are_not_compared(here, there, reason)
     assert list(found.reasons) == ([reason] if reason else [])
 
 
-def test_runs_with_other_loops_agents_and_commits_are_compared():
+def test_only_the_suite_with_another_judge_is_excluded_from_the_comparison():
+    """Other loops, agents and commits are what one wants to compare."""
     digests = replace(build.run_info().digests, agents="x", loops="y", suites="z")
     info = {"digests": digests, "git": Git(commit="abc")}
     assert compared({"a": points(50)}, {"a": points(100)}, info=info, agent_id="agent-2").delta == -50
-
-
-def test_suite_with_another_judge_is_excluded_from_the_comparison():
     here = build.results(one_test_suite("S", 0), one_test_suite("T", 50, judge_model="new"))
     there = build.results(one_test_suite("S", 100), one_test_suite("T", 100, judge_model="old"))
     found = RunComparer(here, there).comparison()
@@ -190,16 +188,14 @@ def test_reasons_without_comparison_are_reported_once():
 
 
 def test_newly_failing_and_fixed_tests_carry_evidence_of_the_failing_side():
+    """An undecided test counts as newly failing, an interrupted one does not."""
     found = compared({"a": points(100, 40), "b": PASSED}, {"a": PASSED, "b": points(0, 100)})
     (regressed,), (fixed,) = found.regressed, found.fixed
     assert (regressed.name, regressed.base, regressed.head) == ("a", 100, 70)
     assert (regressed.evidence.trial, regressed.evidence.turn) == (2, 1)
     assert (regressed.evidence.reason, regressed.evidence.agent) == ("because", "I have started the refund.")
     assert (fixed.name, fixed.evidence.trial) == ("b", 1)
-
-
-def test_undecided_test_counts_as_newly_failing_and_interrupted_one_does_not():
-    """Else a broken judge would hide what broke."""
+    # Else a broken judge would hide what broke.
     head = {"a": points("judge_error"), "b": points("failed"), "c": points("no_judge")}
     found = compared(head, dict.fromkeys("abc", points(100)))
     assert names(found.regressed) == ["a", "c"]
@@ -229,7 +225,7 @@ def check(decision, name):
     return found
 
 
-def test_max_drop_is_the_largest_drop_that_passes():
+def test_max_drop_is_the_largest_drop_that_passes_in_the_run_and_its_parts():
     for allowed, passed in [(24.9, False), (25, True), (30, True)]:
         decision = decided({"a": points(75)}, {"a": points(100)}, max_drop=allowed)
         found = check(decision, "max-drop")
@@ -237,15 +233,6 @@ def test_max_drop_is_the_largest_drop_that_passes():
         assert (found.seen_if_undecided_failed, decision.exit_code) == (25, 0 if passed else 1)
     # Binary numbers have no say: 99.9 against 100 is a drop of 0.1.
     assert decided({"a": points(99.9)}, {"a": points(100)}, max_drop=0.1).passed
-
-
-def test_undecided_verdict_counts_as_failed_in_the_run_but_not_in_the_baseline():
-    undecided = {"a": points("judge_error")}
-    found = check(decided(undecided, undecided, max_drop=10, max_errors=5), "max-drop")
-    assert (found.seen, found.seen_if_undecided_failed, found.passed) == (0, 50, False)
-
-
-def test_max_drop_of_suites_tests_and_categories():
     limits = [(SelectorKind.CATEGORY, "tone", 10), (SelectorKind.TEST, "b", 0), (SelectorKind.SUITE, "S", 5)]
     drops = tuple(SelectorLimit(Selector(kind, name), limit) for kind, name, limit in limits)
     head = {"a": points(100, category="facts"), "b": (trial("failed", category="tone"),)}
@@ -256,6 +243,12 @@ def test_max_drop_of_suites_tests_and_categories():
         "max-drop test:b": (100, False),
         "max-drop suite:S": (50, False),
     }
+
+
+def test_undecided_verdict_counts_as_failed_in_the_run_but_not_in_the_baseline():
+    undecided = {"a": points("judge_error")}
+    found = check(decided(undecided, undecided, max_drop=10, max_errors=5), "max-drop")
+    assert (found.seen, found.seen_if_undecided_failed, found.passed) == (0, 50, False)
 
 
 @pytest.mark.parametrize("regression", [ANY, "any"])
@@ -280,11 +273,15 @@ def test_regression_significant_fails_for_a_significant_drop_only():
     assert decided({"a": PASSED}, {"a": FAILED}, regression=SIGNIFICANT).passed
 
 
-def test_baseline_checks_without_a_baseline_are_undecided():
+def test_checks_that_cannot_be_applied_in_full_say_so():
     decision = decided({"a": points(0)}, {}, max_drop=0, regression=ANY)
     checks = [check(decision, name) for name in ("max-drop", "regression")]
     assert [(one.passed, one.note) for one in checks] == [(None, "there is no baseline")] * 2
     assert decision.passed
+    head = {"a": points(50), "b": points(0)}
+    decision = decided(head, {"a": points(50)}, max_drop=1, regression=SIGNIFICANT)
+    assert check(decision, "max-drop").note == "on 1 of 2 tests"
+    assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
 
 
 def test_errored_trials_that_would_decide_leave_no_verdict():
@@ -325,16 +322,12 @@ def near_thresholds(*args, **policy):
     return tuple(near_threshold(check) for check in checks if leaves_drop_possible(check))
 
 
-def test_max_drop_within_the_interval_is_near_its_threshold():
-    """One far above it is not, nor is any floor: it is not about a drop."""
+def test_checks_near_their_threshold_are_named():
     now = {f"t{i}": points(100, 100 if i % 4 else 40) for i in range(12)}
     before = {f"t{i}": points(100, 100) for i in range(12)}
     (reason,) = near_thresholds(now, before, max_drop=10, min_score=90)
     assert reason.startswith("max-drop: 10 lies within ")
     assert near_thresholds(now, before, max_drop=60) == ()
-
-
-def test_regression_with_p_of_a_quarter_or_less_is_near_its_threshold():
     (found,) = near_thresholds(
         dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED), regression=SIGNIFICANT
     )
@@ -378,13 +371,6 @@ def test_suites_and_tests_of_one_name_are_paired_in_their_order():
     made = build.results(build.suite_result("S", *tests))
     found = RunComparer(made, made).comparison()
     assert (found.tests, found.new, found.removed) == (2, (), ())
-
-
-def test_checks_note_the_number_of_compared_tests_if_some_are_not():
-    head = {"a": points(50), "b": points(0)}
-    decision = decided(head, {"a": points(50)}, max_drop=1, regression=SIGNIFICANT)
-    assert check(decision, "max-drop").note == "on 1 of 2 tests"
-    assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
 
 
 @pytest.mark.parametrize("limit", ["max_cost", "max_p95_latency", "min_score", "max_drop"])

@@ -76,12 +76,18 @@ def test_wanted_logic_is_read_from_positive_strict_criteria():
     assert (RULE, "R") in coverage.wanted_parts(plan, str.upper)
 
 
-def test_wanted_call_may_be_that_of_an_integration():
-    """A check of calls names either; what fired shows which it is."""
+def test_wanted_logic_is_marked_by_call_integration_or_aui_logic_id():
+    """A check of calls names either a workflow or an integration; what fired shows which it is."""
     wanted = [(WORKFLOW, "pay"), (WORKFLOW, "W"), (WORKFLOW, "X")]
     found = coverage_of(made_test(fired(integrations="pay", workflows="W")), wanted=wanted)
     expected = [(WORKFLOW, "W", True, 1), (WORKFLOW, "X", True, 0), (INTEGRATION, "pay", True, 1)]
     assert [(reach.kind, reach.name, reach.wanted, reach.trials) for reach in found.logic] == expected
+    # Of whatever kind. Of one that no trace has a name for nothing is said.
+    counts = {"score": 100, "tests": 1, "passed": 1, "failed": 0, "undecided": 0}
+    groups = tuple(ScoreGroup(name=name, **counts) for name in ("r", "A1_terms"))
+    suite = build.suite_result("S", made_test(fired(rules="r s")), aui_logic=groups)
+    found = coverage.coverage_of([suite], frozenset())
+    assert [(reach.name, reach.wanted) for reach in found.logic] == [("r", True), ("s", False)]
 
 
 def test_wanted_logic_that_never_fired_is_listed_if_its_kind_is_traced():
@@ -93,15 +99,6 @@ def test_wanted_logic_that_never_fired_is_listed_if_its_kind_is_traced():
     assert names(coverage.never(found)) == ["r"]
     results = build.results(suite, coverage=found)
     assert coverage.wanted_in(results.coverage, build.results().coverage) == wanted
-
-
-def test_aui_logic_id_marks_logic_of_the_same_name_as_wanted():
-    """Of whatever kind. Of one that no trace has a name for nothing is said."""
-    counts = {"score": 100, "tests": 1, "passed": 1, "failed": 0, "undecided": 0}
-    groups = tuple(ScoreGroup(name=name, **counts) for name in ("r", "A1_terms"))
-    suite = build.suite_result("S", made_test(fired(rules="r s")), aui_logic=groups)
-    found = coverage.coverage_of([suite], frozenset())
-    assert [(reach.name, reach.wanted) for reach in found.logic] == [("r", True), ("s", False)]
 
 
 def test_coverage_of_one_suite_lists_what_fired_there():
@@ -118,7 +115,7 @@ def compared_coverage(head: list[Fired | None], base: list[Fired | None]) -> Cov
     return coverage.compared(coverage_of(*tests), [pair(head, base)])
 
 
-def test_lost_and_gained_logic_is_listed_for_compared_tests():
+def test_lost_and_gained_logic_is_listed_for_the_tests_of_the_last_comparison():
     """What another test fires makes up for nothing."""
     found = compared_coverage(
         [fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")]
@@ -126,6 +123,13 @@ def test_lost_and_gained_logic_is_listed_for_compared_tests():
     assert trials_by_logic(found) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
     assert names(coverage.lost(found)) == ["gone", "new"]
     assert names(coverage.gained(found)) == ["now"]
+    # As of a run that was compared and is compared again.
+    rules = [fired(rules="a")]
+    before = compared_coverage(rules, [fired(rules="b")])
+    assert trials_by_logic(before) == {"a": (1, 1, 0), "b": (0, 0, 1), "new": (1, 0, 0)}
+    again = coverage.compared(before, [pair(rules, rules)])
+    assert trials_by_logic(again) == {"a": (1, 1, 1), "new": (1, 0, 0)}
+    assert trials_by_logic(coverage.compared(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
 
 
 def test_logic_without_a_trace_on_both_sides_is_neither_lost_nor_gained():
@@ -142,8 +146,8 @@ def test_logic_without_a_trace_on_both_sides_is_neither_lost_nor_gained():
     assert trials_by_logic(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
 
 
-def test_partial_trace_loses_no_logic():
-    """What did not fire may have fired in the replies that report nothing; what did fire is counted."""
+def test_partial_trace_or_early_end_loses_no_logic():
+    """What did not fire may have fired unseen; what did fire is counted."""
     part, only_a = Fired(workflows=("A",), in_part=(WORKFLOW,)), Fired(workflows=("A",))
     whole = Fired(workflows=("A", "B"))
     assert coverage.lost(compared_coverage([part, part], [whole, whole])) == ()
@@ -153,10 +157,6 @@ def test_partial_trace_loses_no_logic():
     assert [(reach.name, reach.trials) for reach in found.logic] == [("A", 1)]
     only = coverage_of(made_test(part), wanted=[(WORKFLOW, "B")])
     assert [(reach.name, reach.trials) for reach in only.logic] == [("A", 1), ("B", None)]
-
-
-def test_trial_that_ended_early_loses_no_logic():
-    """What did not fire before an early end might have fired; what fired until then did."""
 
     def lost(head, *statuses):
         ended = enumerate(zip(head, statuses, strict=True), 1)
@@ -186,16 +186,6 @@ def test_loss_within_chance_is_not_listed_as_plainly_lost():
     for base, result in (([gone], ["a"]), ([gone, gone, *[none] * 8], [])):
         wanted = coverage_of(made_test(none), wanted=[(RULE, "a")])
         assert names(coverage.plainly_lost(coverage.compared(wanted, [pair([none], base)]))) == result
-
-
-def test_second_comparison_replaces_the_first():
-    """As of a run that was compared and is compared again."""
-    rules = [fired(rules="a")]
-    before = compared_coverage(rules, [fired(rules="b")])
-    assert trials_by_logic(before) == {"a": (1, 1, 0), "b": (0, 0, 1), "new": (1, 0, 0)}
-    again = coverage.compared(before, [pair(rules, rules)])
-    assert trials_by_logic(again) == {"a": (1, 1, 1), "new": (1, 0, 0)}
-    assert trials_by_logic(coverage.compared(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
 
 
 _names = st.none() | st.lists(st.sampled_from("abc"), unique=True).map(tuple)

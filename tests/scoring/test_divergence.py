@@ -41,18 +41,33 @@ def divergence_of(head: TrialResult, base: TrialResult) -> Divergence:
     return found
 
 
-def test_divergence_is_the_first_turn_with_different_actions():
+def test_first_turn_with_different_actions_is_the_divergence():
     """What comes after it follows from it."""
     found = divergence_of(trial_of(HELLO, {}, REFUND), trial_of(HELLO, REFUND, {}))
     assert (found.turn, found.head, found.base) == (2, (), (workflow("REFUND"),))
     assert (found.only, found.user_differs) == (None, None)
+    # There the other conversation had ended, whatever the agent did.
+    longer, shorter, actions = trial_of(HELLO, REFUND), trial_of(HELLO), (workflow("REFUND"),)
+    found = divergence_of(longer, shorter)
+    assert (found.turn, found.only, found.head, found.base) == (2, "head", actions, ())
+    found = divergence_of(shorter, longer)
+    assert (found.turn, found.only, found.head, found.base) == (2, "base", (), actions)
+    assert divergence_of(trial_of(HELLO, {}), trial_of(HELLO)).turn == 2
 
 
-def test_turn_without_a_trace_on_one_side_is_unknown():
-    """Not the same, and not different either."""
+def test_parts_without_a_trace_are_unknown_and_not_compared():
+    """Not the same, and not different either; one traced reply on each side is enough."""
     assert divergence_of(trial_of(HELLO, {"workflows": None}), trial_of(HELLO, REFUND)).unknown == (2,)
     assert divergence_of(trial_of(HELLO, REFUND), trial_of(HELLO, REFUND)).unknown == ()
     assert divergence_of(trial_of(NO_TRACE, HELLO), trial_of(NO_TRACE, HELLO)).unknown == (1,)
+    untold = {"workflows": None, "rules": ("r1",)}
+    assert divergence_of(trial_of(untold), trial_of(REFUND | {"rules": ("r1",)})).turn is None
+    found = divergence_of(trial_of(untold), trial_of(REFUND))
+    assert (found.head, found.base) == ((RULE_1,), ())
+    assert divergence.between(trial_of(NO_TRACE), trial_of(REFUND)) is None
+    assert divergence.between(trial_of(REFUND), trial_of(NO_TRACE, NO_TRACE)) is None
+    assert divergence.between(trial_of(REFUND), trial_of()) is None
+    assert divergence_of(trial_of(NO_TRACE, REFUND), trial_of(HELLO, REFUND)).turn is None
 
 
 def action(kind: LogicKind, name: str, value=None) -> DivergentAction:
@@ -109,35 +124,24 @@ def test_order_wording_and_speed_are_no_divergence(here, there):
     assert (found.turn, found.head, found.base, found.only) == (None, (), (), None)
 
 
-def test_first_turn_with_another_answer_is_reported_if_actions_are_equal():
+def test_first_turn_with_another_answer_or_user_message_is_reported():
+    """The answer if actions are equal, the user's message up to the divergence."""
     other = {"agent": "Good day."}
     assert divergence_of(trial_of({}, HELLO | other, other), trial_of({}, HELLO, {})).agent_differs == 2
     assert divergence_of(trial_of({}, {"user": "No."}), trial_of({}, {})).agent_differs is None
     assert divergence_of(trial_of(other, REFUND), trial_of({}, HELLO)).agent_differs is None
-
-
-def test_turn_of_one_side_alone_is_a_divergence():
-    """There the other conversation had ended, whatever the agent did."""
-    longer, shorter, actions = trial_of(HELLO, REFUND), trial_of(HELLO), (workflow("REFUND"),)
-    found = divergence_of(longer, shorter)
-    assert (found.turn, found.only, found.head, found.base) == (2, "head", actions, ())
-    found = divergence_of(shorter, longer)
-    assert (found.turn, found.only, found.head, found.base) == (2, "base", (), actions)
-    assert divergence_of(trial_of(HELLO, {}), trial_of(HELLO)).turn == 2
-
-
-def test_missing_part_of_a_trace_is_not_compared():
-    untold = {"workflows": None, "rules": ("r1",)}
-    assert divergence_of(trial_of(untold), trial_of(REFUND | {"rules": ("r1",)})).turn is None
-    found = divergence_of(trial_of(untold), trial_of(REFUND))
-    assert (found.head, found.base) == ((RULE_1,), ())
+    no = {"user": "No."}
+    assert divergence_of(trial_of(no, HELLO, {}), trial_of(HELLO, HELLO, REFUND)).user_differs == 1
+    assert divergence_of(trial_of({}, no), trial_of({}, REFUND)).user_differs == 2
+    assert divergence_of(trial_of({}, no), trial_of(HELLO, REFUND)).user_differs is None
+    assert divergence_of(trial_of({}, no), trial_of({}, {})).user_differs == 2
 
 
 def call(name: str, **arguments) -> ToolCall:
     return ToolCall(name=name, arguments=arguments)
 
 
-def test_arguments_of_tool_calls_are_compared():
+def test_arguments_of_tool_calls_are_compared_if_known_on_both_sides():
     """They are a part of the call; ids and results are not."""
     head, base = views_of([call("refund", amount=24)]), views_of([call("refund", amount=42)])
     found = divergence_of(trial_of(HELLO, head), trial_of(HELLO, base))
@@ -146,10 +150,6 @@ def test_arguments_of_tool_calls_are_compared():
     assert 'ran refund with {"amount": 42}' in divergence_sentence(found)
     other = call("refund", amount=42.0).model_copy(update={"id": "c7", "result": "ok"})
     assert divergence_of(trial_of(views_of([other])), trial_of(base)).turn is None
-
-
-def test_unknown_arguments_of_one_side_are_no_divergence():
-    """Nor is a baseline of names alone."""
     known = trial_of(views_of([call("refund", amount=42)]))
     for unknown in (
         trial_of(views_of([ToolCall(name="refund")])),
@@ -158,22 +158,6 @@ def test_unknown_arguments_of_one_side_are_no_divergence():
         assert divergence_of(known, unknown).turn is None
         assert divergence_of(unknown, known).turn is None
     assert divergence_of(known, trial_of(views_of([ToolCall(name="close")]))).turn == 1
-
-
-def test_divergence_needs_a_trace_on_both_sides():
-    """One traced reply is enough."""
-    assert divergence.between(trial_of(NO_TRACE), trial_of(REFUND)) is None
-    assert divergence.between(trial_of(REFUND), trial_of(NO_TRACE, NO_TRACE)) is None
-    assert divergence.between(trial_of(REFUND), trial_of()) is None
-    assert divergence_of(trial_of(NO_TRACE, REFUND), trial_of(HELLO, REFUND)).turn is None
-
-
-def test_different_user_message_is_reported_up_to_the_divergence():
-    no = {"user": "No."}
-    assert divergence_of(trial_of(no, HELLO, {}), trial_of(HELLO, HELLO, REFUND)).user_differs == 1
-    assert divergence_of(trial_of({}, no), trial_of({}, REFUND)).user_differs == 2
-    assert divergence_of(trial_of({}, no), trial_of(HELLO, REFUND)).user_differs is None
-    assert divergence_of(trial_of({}, no), trial_of({}, {})).user_differs == 2
 
 
 def test_number_of_listed_actions_is_limited():
@@ -190,8 +174,8 @@ def compared(head: list[TrialResult], base: list[TrialResult]) -> RunComparer:
     return RunComparer(run("head", head), run("base", base))
 
 
-def test_regressed_test_shows_its_first_failed_and_first_passed_trial():
-    """Not one that broke off."""
+def test_changed_tests_show_the_trials_of_their_divergence():
+    """The first failed and the first passed one, not one that broke off."""
     broken_off = trial_of({}, index=1, outcome="failed", status="failed")
     head = [broken_off, trial_of(HELLO, index=2), trial_of({}, index=3, outcome="failed")]
     comparison = compared(head, [trial_of(HELLO, index=1), trial_of(HELLO, index=2)]).comparison()
@@ -199,9 +183,6 @@ def test_regressed_test_shows_its_first_failed_and_first_passed_trial():
     assert (found.head_trial, found.base_trial, found.turn) == (3, 1, 1)
     assert found.base == (workflow("GREETING"),)
     assert [one.first_divergence for one in comparison.suspects] == [found]
-
-
-def test_fixed_test_shows_its_first_passed_and_first_failed_trial():
     base = [trial_of(HELLO, index=1), trial_of({}, index=2, outcome="failed")]
     (test,) = compared([trial_of(HELLO, index=1), trial_of(HELLO, index=2)], base).comparison().fixed
     found = test.first_divergence

@@ -46,7 +46,7 @@ def valid_trial(*outcomes: str, index: int = 1):
     return replace(trial(*outcomes, index=index), user_audit=KEPT)
 
 
-def test_excluded_trial_is_counted_separately_and_not_scored():
+def test_excluded_trials_are_counted_separately_and_end_no_run_early():
     counted = scorecard(make_plan(TEST_A, loops=2), valid_trial("passed"), excluded_trial(2))
     assert (counted.counts.invalid_users, counted.counts.errors) == (1, 0)
     assert (counted.counts.trials, counted.counts.scored_trials, counted.score) == (2, 1, 100)
@@ -54,6 +54,13 @@ def test_excluded_trial_is_counted_separately_and_not_scored():
     # What the agent did for such a user is in no rate.
     assert (counted.process.completion_rate, counted.process.success_rate) == (1, 1)
     assert scorecard(make_plan(TEST_A), excluded_trial()).process.completion_rate is None
+    # They are no failure of the agent's, and no outage.
+    stop = Stop()
+    limits, budget = Limits(failures_in_row=1, fail_fast=True), Budget(None, lambda: NO_PRICES)
+    watch = LimitsWatcher(limits, budget, stop, ScoreRule(offline=False), parallel=1)
+    for index in range(1, 4):
+        watch(TrialFinished(Trial(0, 0, index), excluded_trial(index)))
+    assert not stop.requested
 
 
 @each_row(
@@ -97,16 +104,6 @@ def test_more_invalid_users_than_allowed_leave_no_verdict():
     )
     scripted = gate_decision(make_plan(TEST_A), trial("passed"))
     assert "max-invalid-users" not in {check.name for check in scripted.checks}
-
-
-def test_invalid_users_end_no_run_early():
-    """They are no failure of the agent's, and no outage."""
-    stop = Stop()
-    limits, budget = Limits(failures_in_row=1, fail_fast=True), Budget(None, lambda: NO_PRICES)
-    watch = LimitsWatcher(limits, budget, stop, ScoreRule(offline=False), parallel=1)
-    for index in range(1, 4):
-        watch(TrialFinished(Trial(0, 0, index), excluded_trial(index)))
-    assert not stop.requested
 
 
 def test_critical_test_passes_by_its_valid_trials():
@@ -161,7 +158,7 @@ def test_excluded_trials_neither_hide_nor_cause_a_failure(run, floor, critical):
         assert decision.exit_code == 3
 
 
-def test_user_checks_count_each_rule_once_per_conversation():
+def test_user_checks_count_each_rule_once_per_conversation_of_all_shards():
     """Those of retried attempts included."""
     retried = audit("meta", "meta", "length")
     attempts = (
@@ -180,9 +177,6 @@ def test_user_checks_count_each_rule_once_per_conversation():
     assert (rate.value, rate.count, list(checks.by_rule)) == (2 / 3, 3, list(by_rule))
     assert scorecard(make_plan(TEST_A), scripted).user_checks is None
     assert scorecard(make_plan(TEST_A), None).user_checks is None
-
-
-def test_merged_shards_count_user_checks_of_all_trials():
     tests = [
         build.test_result(f"t {name}", trials=(excluded_trial(), valid_trial("passed"))) for name in "ab"
     ]

@@ -36,11 +36,17 @@ def test_run_score_must_reach_the_minimum():
     )
 
 
-def test_undecided_counts_as_failed_for_minimum_scores():
+def test_undecided_and_unreached_verdicts_count_as_failed_for_minimum_scores():
     """The score shown and the one that decides stand side by side."""
     decision = gate_decision(make_plan(TEST_A), trial("passed", "judge_error"), max_errors=9)
     assert check_values(decision)["min-score"] == (80, 100, 50, False)
     assert decision.exit_code == 1
+    # As any undecided verdict, but not against max-errors: the floor alone decides.
+    trials = (trial("passed"), trial("not_reached", status="escalated"))
+    for floor, code in [(80, 1), (51, 1), (50, 0)]:
+        decision = gate_decision(make_plan(TEST_A, TEST_B), *trials, min_score=floor)
+        assert check_values(decision)["min-score"] == (floor, 100, 50, code == 0)
+        assert decision.exit_code == code
 
 
 def test_more_errored_trials_than_allowed_leave_no_verdict():
@@ -79,15 +85,6 @@ def test_unreached_turns_fail_a_critical_test(trials, options, code, errors):
     assert check_values(decision)["max-errors"][1] == errors
 
 
-def test_not_reached_counts_as_failed_for_minimum_scores():
-    """As any undecided verdict, but not against max-errors: the floor alone decides."""
-    trials = (trial("passed"), trial("not_reached", status="escalated"))
-    for floor, code in [(80, 1), (51, 1), (50, 0)]:
-        decision = gate_decision(make_plan(TEST_A, TEST_B), *trials, min_score=floor)
-        assert check_values(decision)["min-score"] == (floor, 100, 50, code == 0)
-        assert decision.exit_code == code
-
-
 def test_run_without_a_score_has_no_verdict():
     """Even with errors allowed and no floor, or if no turn was reached."""
     for one in (trial("not_reached", status="escalated"), trial(status="agent_error")):
@@ -95,7 +92,8 @@ def test_run_without_a_score_has_no_verdict():
         assert (decision.exit_code, decision.reasons) == (3, ("nothing could be scored",))
 
 
-def test_verdicts_that_need_a_model_do_not_fail_minimum_scores_offline():
+def test_verdicts_that_need_a_model_decide_nothing_offline():
+    """The same thresholds serve the wiring run and the real one; the check says so."""
     for outcomes, offline, code in [
         (("passed", "no_judge"), True, 0),
         (("passed", "no_user"), True, 0),
@@ -104,10 +102,6 @@ def test_verdicts_that_need_a_model_do_not_fail_minimum_scores_offline():
         (("passed", "no_evidence"), True, 3),
     ]:
         assert gate_decision(make_plan(TEST_A), trial(*outcomes), offline=offline).exit_code == code
-
-
-def test_threshold_on_judged_criteria_alone_is_undecided_offline():
-    """The same thresholds serve the wiring run and the real one; it says so."""
     plan = make_plan(TEST_A | {"evaluations": [{"criterion": "c", "category": "tone"}]}, TEST_B)
     threshold = SelectorLimit(Selector(SelectorKind.CATEGORY, "tone"), 100)
     trials = (trial("no_judge", category="tone"), trial("passed"))
@@ -137,16 +131,13 @@ def test_critical_test_must_pass_in_every_trial():
     assert (check.seen, check.passed) == (None, False)
 
 
-def test_min_score_of_suite_and_test_are_separate_checks():
+def test_minimum_scores_and_thresholds_are_separate_checks():
+    """Categories and logic ids are those of the evaluations in the suite."""
     plan = make_plan(TEST_A | {"minScore": 60}, TEST_B, minScore=70)
     decision = gate_decision(plan, trial("passed", "failed"), trial("passed"), min_score=0)
     assert check_values(decision)["suite:S"][1:] == (75, 75, True)
     assert check_values(decision)["test:a"] == (60, 50, 50, False)
     assert decision.exit_code == 1
-
-
-def test_threshold_of_each_selector_is_checked():
-    """Categories and logic ids are those of the evaluations in the suite."""
     criterion = {"criterion": "c", "category": "tone", "aui_logic": ["R1"]}
     plan = make_plan(TEST_A | {"tags": ["x"], "difficulty": "easy", "evaluations": [criterion]}, TEST_B)
     text = "suite:S=70,test:b=100\ncategory:tone=50, tag:x=50\nlogic:R1=51\ndifficulty:easy=0"
@@ -157,11 +148,17 @@ def test_threshold_of_each_selector_is_checked():
     assert {name: check[3] for name, check in check_values(decision).items()} == expected
 
 
-def test_threshold_of_an_unselected_test_is_undecided():
+def test_threshold_of_an_unselected_test_is_undecided_and_of_an_unknown_one_rejected():
     """A filtered run is not measured by what it left out."""
     threshold = SelectorLimit(Selector(SelectorKind.TEST, "left out"), 100)
     check = gate_decision(make_plan(TEST_A), trial("passed"), thresholds=(threshold,)).checks[1]
     assert (check.passed, check.note) == (None, "none of its tests was selected for this run")
+    # It would guard nothing.
+    suites = [make_plan(TEST_A).suites[0].suite]
+    with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
+        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TEST, "aa"), 5)], suites)
+    with pytest.raises(UsageError, match="there is no tag 'x'; available: none"):
+        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 
 @each_row(
@@ -184,15 +181,6 @@ def test_thresholds_are_read_one_per_line_or_comma(text, read):
 def test_unreadable_threshold_is_rejected(text):
     with pytest.raises(UsageError, match="KIND:NAME=SCORE"):
         read_thresholds(text)
-
-
-def test_threshold_of_an_unknown_name_is_rejected():
-    """It would guard nothing."""
-    suites = [make_plan(TEST_A).suites[0].suite]
-    with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
-        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TEST, "aa"), 5)], suites)
-    with pytest.raises(UsageError, match="there is no tag 'x'; available: none"):
-        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 
 @each_row(
@@ -308,13 +296,9 @@ def test_unknown_limit_of_a_policy_is_rejected():
             wrong()
 
 
-def test_every_kind_of_check_has_one_rule():
+def test_each_option_and_kind_of_check_belongs_to_one_rule():
     """Whoever words a check, draws it or estimates its noise asks its rule."""
     assert sorted(rule.kind for rule in RULES) == sorted(CheckKind)
-
-
-def test_each_option_belongs_to_one_rule():
-    """Its value reaches the rule, and its text says what it names."""
     options = [option for rule in RULES for option in rule.options]
     assert len({option.name for option in options}) == len(options)
     for option in options:

@@ -42,12 +42,24 @@ def runs_of_tests(draw):
     return draw(run), draw(st.lists(run, min_size=1, max_size=5))
 
 
-def test_students_t_distribution_agrees_with_printed_tables():
+def test_history_statistics_agree_with_printed_tables_and_hand_computation():
     for value, freedom, share in [
         *[(0, 3, 0.5), (2.353, 3, 0.95), (-2.353, 3, 0.05)],
         *[(1.0, 1, 0.75), (2.776, 4, 0.975), (1.960, 10_000, 0.975)],
     ]:
         assert t_share_below(value, freedom) == pytest.approx(share, abs=2e-4)
+    assert history.adjusted([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    # Two tests; the noise of a run's score is that of its trials: the mean of 2,500 / 2 and 2,500 / 4.
+    trials = [0.0, 100.0]  # of variance 5,000; two tests of them 2,500
+    runs = [[trials, trials], [trials * 2, trials * 2]]
+    share = 0.5
+    per_point = 1 / (100 * share * (1 - share))
+    pool = (4 * 5_000 / 2 + 2 * 4 * 2_500) / (2 * 1 + 2 * 3)
+    noise = per_point**2 * pool / 2
+    mean_noise = (noise / 2 + noise / 4) / 2
+    between = max(0.0, (4 * (math.log(0.53 / 0.47) ** 2 + mean_noise)) / 5 - mean_noise)
+    expected = between * 1.5 + noise / 2 + mean_noise / 2
+    assert history.RunSpread.of(runs[0], runs).error == pytest.approx(math.sqrt(expected))
 
 
 @given(runs_of_tests())
@@ -135,11 +147,6 @@ def test_few_named_tests_are_wrong_beside_many_small_drops():
     assert fmean(false_share() for _ in range(60)) < 0.08
 
 
-def test_adjusted_p_values_equal_hand_computed_holm():
-    """Times 3, then 2, then 1, and never falling."""
-    assert history.adjusted([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-
-
 def _decided(head: Results, runs: list[Results]) -> Results:
     card = Scorecard(**{field.name: getattr(head, field.name) for field in fields(Scorecard)})
     policy = Policy(min_score=0, regression=Regression.SIGNIFICANT)
@@ -218,8 +225,8 @@ def test_smaller_run_in_the_history_hides_no_drop(six_broken_tests, older):
         assert with_it.comparison.history == replace(without.comparison.history, smaller=1)
 
 
-def test_smaller_runs_do_not_count_as_history():
-    """With them there would be enough runs to decide; the newest one alone has all tests."""
+def test_only_runs_as_large_as_the_current_one_count_as_history():
+    """With smaller ones there would be enough runs to decide; the newest one alone has all tests."""
     head, newest = (
         build.results_of_verdicts("head", [*[_FINE] * 4, *[_BROKEN] * 4]),
         build.results_of_verdicts("newest", [_FINE] * 8),
@@ -230,10 +237,7 @@ def test_smaller_runs_do_not_count_as_history():
     assert not decided.gate.passed
     history_of = decided.comparison.history
     assert (history_of.runs, history_of.together, history_of.smaller, history_of.tests) == (1, 1, 5, 8)
-
-
-def test_run_with_as_many_trials_as_the_current_one_counts_as_history():
-    """Main is played in rounds too, and its newest run happened to need more."""
+    # Main is played in rounds too, and its newest run happened to need more.
     seven = [[True, True]] * 7
     runs = [
         *[build.results_of_verdicts(f"main {number}", [_FINE] * 4) for number in range(3)],
@@ -262,38 +266,12 @@ def test_smaller_run_in_the_history_never_changes_the_gate(verdicts, small, inde
     assert _decided(build.results_of_verdicts("head", head), mixed).gate == without.gate
 
 
-def test_history_of_perfect_runs_hides_no_drop():
+def test_history_decides_with_the_smallest_drop_of_all_runs():
     """Runs of 100 have no room above: three points less are few logits, not as many as a point there has."""
     head = build.results_of_verdicts("head", [*[_FINE] * 14, *[_BROKEN] * 6])
     decided = _decided(head, [build.results_of_verdicts(str(run), [_FINE] * 20) for run in range(4)])
     assert (decided.comparison.method, decided.gate.passed) == ("history", False)
     assert decided.comparison.history.smallest_drop < 30
-
-
-def test_spread_of_unequal_runs_equals_hand_computation():
-    """Two tests; the noise of a run's score is that of its trials: the mean of 2,500 / 2 and 2,500 / 4."""
-    trials = [0.0, 100.0]  # of variance 5,000; two tests of them 2,500
-    runs = [[trials, trials], [trials * 2, trials * 2]]
-    share = 0.5
-    per_point = 1 / (100 * share * (1 - share))
-    pool = (4 * 5_000 / 2 + 2 * 4 * 2_500) / (2 * 1 + 2 * 3)
-    noise = per_point**2 * pool / 2
-    mean_noise = (noise / 2 + noise / 4) / 2
-    between = max(0.0, (4 * (math.log(0.53 / 0.47) ** 2 + mean_noise)) / 5 - mean_noise)
-    expected = between * 1.5 + noise / 2 + mean_noise / 2
-    assert history.RunSpread.of(runs[0], runs).error == pytest.approx(math.sqrt(expected))
-
-
-@pytest.mark.parametrize("outcome", [True, False, None])
-def test_undecided_verdict_screens_like_a_failed_one(outcome):
-    """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
-    runs = [build.results_of_verdicts(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
-    head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
-    decided = _decided(build.results_of_verdicts("head", head), runs)
-    assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
-
-
-def test_comparison_with_history_shows_the_smallest_drop_of_all_runs():
     fine = [[True, True]] * 3
     runs = [
         build.results_of_verdicts(f"main {number}", [[[True, number % 2 > 0], *fine[1:]], fine, fine, fine])
@@ -303,6 +281,15 @@ def test_comparison_with_history_shows_the_smallest_drop_of_all_runs():
     assert comparison.method == "history"
     assert comparison.detectable == comparison.history.smallest_drop
     assert (comparison.trials_needed, comparison.fewest_broken) == (None, None)
+
+
+@pytest.mark.parametrize("outcome", [True, False, None])
+def test_undecided_verdict_screens_like_a_failed_one(outcome):
+    """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
+    runs = [build.results_of_verdicts(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
+    head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
+    decided = _decided(build.results_of_verdicts("head", head), runs)
+    assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
 
 
 def test_look_is_not_settled_by_excluded_trials():

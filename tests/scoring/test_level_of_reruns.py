@@ -32,21 +32,14 @@ RERUNS = (0, 1, 2, 5, 20)
 UNTIL_GREEN = (0, 1, 2, 5, 10)
 
 
-def test_levels_of_attempts_without_a_drop_add_up_to_the_level():
-    """However many there are: so the chance of any false alarm is at most that."""
+def test_levels_of_attempts_add_up_to_the_level_and_start_anew_after_a_drop():
+    """The chance of any false alarm is at most that; no rerun makes a found drop harder to find."""
     shares = [share_of_level([False] * earlier) for earlier in range(10_000)]
     assert 0.9999 < sum(shares) <= 1
     assert shares == sorted(shares, reverse=True)
-
-
-def test_attempt_after_a_found_drop_has_the_level_of_the_first():
-    """No rerun of a red commit makes a drop harder to find."""
     for drops in ([True], [True] * 20, [False, True], [True, False, False], [False] * 9 + [True]):
         assert share_of_level(drops) == share_of_level([])
         assert level(share_of_level(drops)) == pytest.approx(0.045)
-
-
-def test_found_drop_never_lowers_the_level_of_later_attempts():
     for earlier in range(8):
         for index in range(earlier):
             drops = [False] * earlier

@@ -68,9 +68,18 @@ def test_undecided_checks_have_no_odds_in_a_run():
     assert odds_with(MIXED, check("max-drop", 2)).checks
 
 
-def test_run_without_scores_has_no_odds():
+def test_unscored_trials_give_no_odds_and_undecided_verdicts_count_as_failed():
+    """Without a judge on purpose they are left out."""
     broken = build.test_result("t", trials=(trial("passed", status="failed"),))
     assert odds_of(build.results(build.suite_result("S", broken)), [check("min-score", 80)]) is None
+    broken = build.test_result("broken", trials=(trial("passed", status="failed"),))
+    whole = replace(MIXED, tests=(*MIXED.tests, broken))
+    assert odds(whole, "min-score", 88) == pytest.approx(odds(MIXED, "min-score", 88), abs=0.06)
+    whole = suite(*[[("passed", "passed", "judge_error")] * 3] * 6)
+    assert odds(whole, "min-score", 80) > 0.9
+    offline = suite(*[[("passed", "passed", "no_judge")] * 3] * 6)
+    (found,) = odds_with(offline, check("min-score", 80), offline=True).checks
+    assert found.share < 0.05
 
 
 def test_odds_fall_with_the_distance_of_a_minimum_score_below_the_score():
@@ -89,16 +98,12 @@ def test_proposed_minimum_score_is_missed_in_less_than_one_run_of_twenty():
     assert proposed < MIXED.score
 
 
-def test_odds_of_a_perfect_run_are_not_zero():
+def test_odds_fall_with_more_trials_and_never_reach_zero():
     """The proposed floor is below 100, yet nearer to it the more was played."""
     floors = [odds_with(suite(*[[5] * trials] * 6)).floor for trials in (1, 3, 10)]
     assert floors == sorted(floors)
     assert 60 < floors[0] < floors[-1] < 100
     assert 0.02 < odds(STEADY, "regression", 0) < 0.2
-
-
-def test_more_trials_lower_the_odds_of_a_failure():
-    """What was recorded says more, and the next run has less noise."""
     few, many = suite([4], [5], [3], [5], [4], [5]), suite(*[[4, 5, 3, 5, 4, 5]] * 6)
     assert odds(many, "min-score", 80) < odds(few, "min-score", 80)
     assert (odds_with(few).loops, odds_with(many).loops) == (1, 6)
@@ -140,44 +145,29 @@ def test_odds_of_a_threshold_depend_on_the_noise_of_its_part_alone():
     assert odds_with(whole, check("tag:other", 99)).checks == ()
 
 
-def test_only_passed_tests_can_newly_fail():
+def test_odds_of_newly_failing_and_critical_tests_depend_on_their_trials():
     """A test that passed in one of one trial may well not pass again."""
     failing = suite([4, 4, 4], [3, 3, 3])
     assert odds(failing, "regression", 0) == 0
     alone, among = suite([5], [4], [3], [2]), suite([5, 5, 5], *[[5, 4, 5]] * 5)
     assert odds(alone, "regression", 0) > 0.3
     assert odds(among, "regression", 0) > odds(STEADY, "regression", 0)
-
-
-def test_odds_of_a_critical_test_depend_on_its_own_trials_and_those_of_others():
     whole = suite([5, 5, 5], [5, 4, 4], critical=True)
     steady, shaky = odds(whole, "critical:t0"), odds(whole, "critical:t1")
     assert steady < 0.5 < shaky
     assert odds(suite([5, 5, 5], *[[5, 5, 5]] * 9, critical=True), "critical:t0") < steady
 
 
-def test_checks_that_noise_does_not_fail_have_no_odds():
+def test_odds_of_the_gate_cover_the_checks_that_noise_can_fail():
     """A significant drop is one that noise makes in one run of twenty at most, by what it means."""
     limits = {"regression": 0.05, "max-errors": 0, "max-cost": 1, "max-p95-latency": 3}
     found = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))
     assert (found.checks, found.share) == ((), 0)
-
-
-def test_odds_of_the_gate_lie_between_those_of_each_check_and_their_sum():
     limits = {"min-score": 88, "max-drop": 4, "regression": 0, "test:t3": 60}
     found = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))
     shares = [one.share for one in found.checks]
     assert [one.name for one in found.checks] == list(limits)
     assert max(shares) <= found.share <= sum(shares)
-
-
-def test_undecided_verdicts_count_as_failed_in_odds():
-    """Without a judge on purpose they are left out."""
-    whole = suite(*[[("passed", "passed", "judge_error")] * 3] * 6)
-    assert odds(whole, "min-score", 80) > 0.9
-    offline = suite(*[[("passed", "passed", "no_judge")] * 3] * 6)
-    (found,) = odds_with(offline, check("min-score", 80), offline=True).checks
-    assert found.share < 0.05
 
 
 def test_odds_depend_on_the_seed_and_on_no_other_check():
@@ -200,12 +190,6 @@ def test_odds_of_any_run_are_shares(sizes, floor, seed):
     found = odds_with(suite(*sizes), *checks, seed=str(seed))
     assert all(0 <= one.share <= 1 for one in found.checks)
     assert 0 <= found.floor <= 100
-
-
-def test_test_without_a_scored_trial_is_excluded_from_odds():
-    broken = build.test_result("broken", trials=(trial("passed", status="failed"),))
-    whole = replace(MIXED, tests=(*MIXED.tests, broken))
-    assert odds(whole, "min-score", 88) == pytest.approx(odds(MIXED, "min-score", 88), abs=0.06)
 
 
 @pytest.mark.slow

@@ -45,14 +45,11 @@ def steps(*replies: dict) -> TrialProcess:
     return measures
 
 
-def test_continued_workflow_is_one_step():
-    """Also through replies that ran none."""
+def test_workflow_steps_count_starts_returns_and_repetitions():
+    """A continued workflow is one step, also through replies that ran none."""
     found = steps(ran("RETURN"), ran("RETURN", order="A1"), ran(), ran("RETURN"))
     assert (found.steps, found.tools, found.begun) == (1, 1, ("RETURN",))
     assert (found.repeated, found.backtracks) == (0, 0)
-
-
-def test_return_to_a_workflow_is_a_backtrack_and_may_be_repeated():
     same = steps(ran("RETURN", order="A1"), ran("POLICY", order="A1"), ran("RETURN", order="A1"))
     assert (same.steps, same.tools, same.backtracks, same.repeated) == (3, 2, 1, 1)
     learned = steps(ran("RETURN", order="A1"), ran("POLICY"), ran("RETURN", order="A2"))
@@ -60,15 +57,18 @@ def test_return_to_a_workflow_is_a_backtrack_and_may_be_repeated():
     # Several may continue in parallel: only one that had been left is returned to.
     parallel = steps(ran("A", "B"), ran("A", "B"), ran("B"), ran("B", "A"))
     assert (parallel.begun, parallel.backtracks) == (("A", "B", "A"), 1)
-
-
-def test_workflow_named_twice_in_one_reply_counts_twice():
-    """Which parameters were whose nobody can tell, so that it is no repetition."""
+    # Which parameters were whose nobody can tell, so that it is no repetition.
     found = steps(ran("SEARCH", "SEARCH", city="Rome"), ran("SEARCH", city="Oslo"))
     assert (found.steps, found.tools, found.repeated, found.backtracks) == (2, 1, 0, 0)
+    # They may have been other ones.
+    blind = {"workflows": ("A",), "params": {}, "named_params": ("order",)}
+    other = {"workflows": ("B",), "params": {}, "named_params": ("order",)}
+    assert steps(blind, other, blind).repeated == 0
+    unknown = steps(ran("A"), NO_TRACE | {"workflows": ("B",)}, NO_TRACE | {"workflows": ("A",)})
+    assert unknown.repeated is None
 
 
-def test_calls_with_the_same_parameters_are_repeated():
+def test_calls_count_as_repeated_by_parameters_and_failed_by_status():
     """The last value of each that is not empty counts. In JSON 1 and 1.0 are one number, keys unordered."""
     found = steps(
         called("lookup", order="A1"),
@@ -80,9 +80,6 @@ def test_calls_with_the_same_parameters_are_repeated():
     assert (found.steps, found.tools, found.calls, found.repeated) == (6, 1, 6, 3)
     equal = steps(called("lookup", order={"a": 1, "b": 2}), called("lookup", order={"b": 2.0, "a": 1.0}))
     assert equal.repeated == 1
-
-
-def test_calls_with_an_error_or_a_status_from_400_count_as_failed():
     rag, mcp, x = (
         Integration(code="rag"),
         Integration(code="mcp", error="gone"),
@@ -99,7 +96,7 @@ def tool(name: str, status: str = "ok", **arguments) -> ToolCall:
     return ToolCall(name=name, arguments=arguments, status=status)
 
 
-def test_tool_calls_are_steps_and_repeated_if_their_arguments_are_equal():
+def test_tool_calls_are_steps_that_count_once_beside_workflows():
     error = steps(
         views_of([tool("look_up", order=1)]) | {"integrations": None},
         views_of([tool("look_up", order=1), tool("look_up", order=2)]) | {"integrations": None},
@@ -110,9 +107,6 @@ def test_tool_calls_are_steps_and_repeated_if_their_arguments_are_equal():
     assert process.with_optimal(error, ["look_up", "refund"]).overhead == 1
     unknown = steps(views_of([ToolCall(name="look_up"), tool("refund")]))
     assert (unknown.calls, unknown.repeated) == (2, None)
-
-
-def test_tool_calls_beside_workflows_and_integrations_count_once():
     call = Integration(code="orders", status=503)
     found = steps(views_of([tool("refund", order=1)], ["REFUNDS"]) | {"integrations": (call,)})
     assert (found.steps, found.tools, found.calls, found.failed_calls, found.backtracks) == (3, 3, 2, 1, 0)
@@ -126,27 +120,12 @@ def test_steps_without_a_complete_trace_are_unknown():
     assert measures == process.TraceSummary(None, Fired(parameters=("a",), rules=("r",)))
     in_part = process.of_turns(turns_of(views_of([tool("refund")]) | {"tool_calls_partial": True}))
     assert in_part.process is None
-
-
-def test_each_kind_of_evidence_is_measured_separately():
-    """Who tells of workflows alone says nothing of calls or repetitions."""
+    # Who tells of workflows alone says nothing of calls or repetitions.
     workflows = steps(*(NO_TRACE | {"workflows": (name,)} for name in "ABA"))
     assert workflows == TrialProcess(steps=3, tools=2, begun=("A", "B", "A"), backtracks=1)
     calls = steps(NO_TRACE | {"integrations": (Integration(code="x", status=500),)})
     assert calls == TrialProcess(steps=1, tools=1, calls=1, failed_calls=1)
-
-
-def test_workflow_with_unknown_parameters_is_not_repeated():
-    """They may have been other ones."""
-    blind = {"workflows": ("A",), "params": {}, "named_params": ("order",)}
-    other = {"workflows": ("B",), "params": {}, "named_params": ("order",)}
-    assert steps(blind, other, blind).repeated == 0
-    unknown = steps(ran("A"), NO_TRACE | {"workflows": ("B",)}, NO_TRACE | {"workflows": ("A",)})
-    assert unknown.repeated is None
-
-
-def test_reply_without_a_trace_leaves_the_steps_unknown():
-    """It may have run whatever seems to be missed; what was seen stays seen."""
+    # It may have run whatever seems to be missed; what was seen stays seen.
     ran_a = {"workflows": ("A",), "integrations": (Integration(code="i"),)}
     found = process.of_turns(turns_of(ran_a, {"workflows": None, "integrations": ()}), ["A", "B"])
     assert (found.process.begun, found.process.missed, found.process.overhead) == (None, None, None)
@@ -169,7 +148,7 @@ def test_fired_logic_is_listed_once_in_order():
     )
 
 
-def test_at_most_a_thousand_names_are_kept():
+def test_names_are_limited_and_measures_shared_to_save_memory():
     names = tuple(f"W{number}" for number in range(1_500))
     found = process.of_turns(turns_of(ran(*names)))
     assert (found.process.steps, len(found.process.begun), len(found.fired.workflows)) == (
@@ -177,10 +156,6 @@ def test_at_most_a_thousand_names_are_kept():
         1_000,
         1_000,
     )
-
-
-def test_equal_trials_share_their_measures():
-    """So that thousands take little memory."""
     one, other = (process.of_turns(turns_of(ran("A", order=number))) for number in (1, 2))
     assert (one.process is other.process, one.fired is other.fired) == (True, True)
 
@@ -255,24 +230,18 @@ def test_summary_of_trials_has_rates_of_all_steps_and_means_of_traced_trials():
     }
 
 
-def test_summary_without_trials_or_traces_leaves_rates_unknown():
+def test_summary_leaves_unknown_rates_out_and_errored_trials_lower_no_mean():
     assert numbers_of(process.summary([], 3, ONLINE)) == {"traced_trials": 0}
     untold = process.summary([trial(NO_TRACE)], 1, ONLINE)
     rates = {"completion_rate": 1.0, "success_rate": 1.0}
     assert numbers_of(untold) == rates | {"traced_trials": 0, "first_reply_seconds": 1.25}
-
-
-def test_errored_trial_lowers_no_mean_of_steps():
-    """What it did not do it may not have come to; what it repeated, and what failed, it did."""
+    # What it did not do it may not have come to; what it repeated, and what failed, it did.
     cut = trial(called("x", ("x", 500), a=1), status="failed", optimal=["A"])
     found = process.summary([trial(ran("A"), ran("B"), ran("C"), optimal=["A"]), cut], 2, ONLINE)
     assert (found.steps_per_trial, found.overhead, found.missed) == (3.0, 2.0, 0)
     assert (found.redundancy_rate, found.calls, found.failure_rate) == (1 / 5, 2, 1 / 2)
     alone = process.summary([cut], 1, ONLINE)
     assert (alone.steps_per_trial, alone.backtracks_per_trial, alone.overhead, alone.missed) == (None,) * 4
-
-
-def test_expected_agent_error_counts_as_completed():
     wanted = (build.finding(strict="escalated_due_to_error"),)
     ended = [trial(ran("A"), status="agent_error", findings=wanted), trial(ran("A"), status="agent_error")]
     found = process.summary(ended, 2, ONLINE)

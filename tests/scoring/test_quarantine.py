@@ -41,13 +41,7 @@ def test_quarantined_test_fails_no_check_of_its_own():
     assert "critical:sick" not in seen
 
 
-def test_run_of_quarantined_tests_alone_has_no_verdict():
-    decision = gate_decision(make_plan(SICK), trial("passed"), min_score=0)
-    assert (decision.exit_code, decision.passed) == (3, False)
-    assert decision.reasons == ("nothing could be scored: all tests are in quarantine",)
-
-
-def test_quarantined_tests_are_counted_separately():
+def test_quarantined_test_changes_no_verdict_score_or_odds():
     """The tests that passed are of those that decide; no group of tests has its verdicts."""
     found = results(make_plan(GOOD, SICK | {"tags": ["slow"]}), trial("passed"), trial("failed"))
     counts = found.counts
@@ -55,6 +49,18 @@ def test_quarantined_tests_are_counted_separately():
     assert (counts.passed, counts.failed, counts.errors, counts.trials) == (1, 0, 0, 2)
     assert (found.score, found.suites[0].score, found.suites[0].tags) == (100, 100, ())
     assert found.suites[0].tests[1].quarantine == Quarantine(reason=WHY["reason"], until="2026-12-31")
+    # At its end it would have decided nothing. Without a start the run was not whole.
+    plan, ending = make_plan(GOOD, SICK), RunEnding()
+    decision = gate_decision(plan, trial("passed"), trial(status="interrupted"), ending=ending)
+    assert (decision.exit_code, decision.reasons) == (0, ())
+    assert gate_decision(plan, trial("passed"), None).exit_code == 3
+    decision = gate_decision(make_plan(SICK), trial("passed"), min_score=0)
+    assert (decision.exit_code, decision.passed) == (3, False)
+    assert decision.reasons == ("nothing could be scored: all tests are in quarantine",)
+    with_sick = results(make_plan(GOOD, SICK), trial("passed"), trial("failed"))
+    without = results(make_plan(GOOD), trial("passed"))
+    checks = evaluated_checks(gate_decision(make_plan(GOOD), trial("passed")).checks)
+    assert odds_of(with_sick, checks) == odds_of(without, checks)
 
 
 def test_quarantined_test_is_not_compared():
@@ -68,18 +74,3 @@ def test_quarantined_test_is_not_compared():
     was_sick = results(plan, trial("passed"), trial("passed"))
     comparison = RunComparer(results(make_plan(GOOD, well), *played), was_sick).comparison()
     assert [test.name for test in comparison.regressed] == ["sick"]
-
-
-def test_errored_trial_of_a_quarantined_test_changes_no_verdict():
-    """At its end it would have decided nothing. Without a start the run was not whole."""
-    plan, ending = make_plan(GOOD, SICK), RunEnding()
-    decision = gate_decision(plan, trial("passed"), trial(status="interrupted"), ending=ending)
-    assert (decision.exit_code, decision.reasons) == (0, ())
-    assert gate_decision(plan, trial("passed"), None).exit_code == 3
-
-
-def test_odds_of_the_gate_ignore_quarantined_tests():
-    with_sick = results(make_plan(GOOD, SICK), trial("passed"), trial("failed"))
-    without = results(make_plan(GOOD), trial("passed"))
-    checks = evaluated_checks(gate_decision(make_plan(GOOD), trial("passed")).checks)
-    assert odds_of(with_sick, checks) == odds_of(without, checks)

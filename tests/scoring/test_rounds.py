@@ -75,6 +75,11 @@ def test_score_is_settled_beyond_the_hand_computed_distance():
     assert not first.settles_score(limit - 0.1, tests)
     assert first.settles_score(limit + 0.1, tests)
     assert first.settles_score(-limit - 0.1, tests)
+    # They show no noise.
+    first = looks_at(LOOKS)[0]
+    assert not first.settles_score(50, [[100.0], [0.0]])
+    assert not first.settles_drop(50, [ScorePair((100.0,), (0.0,))])
+    assert looks_at((2,))[0].settles_score(0, [[100.0], [0.0]])
 
 
 @pytest.mark.parametrize(
@@ -92,14 +97,6 @@ def test_score_of_constant_trials_is_settled_beyond_some_distance(tests, doubt):
     assert first.settles_score(-0.1, tests)
     assert not first.settles_score(0.0, tests)
     assert last.settles_score(0.1, tests)
-
-
-def test_single_trials_settle_nothing_before_the_last_look():
-    """They show no noise."""
-    first = looks_at(LOOKS)[0]
-    assert not first.settles_score(50, [[100.0], [0.0]])
-    assert not first.settles_drop(50, [ScorePair((100.0,), (0.0,))])
-    assert looks_at((2,))[0].settles_score(0, [[100.0], [0.0]])
 
 
 METHODS = {
@@ -195,7 +192,7 @@ def test_screen_finds_broken_tests_as_often_as_documented(drop, found):
     assert f"{found} %" in DOCS
 
 
-def test_docs_table_has_all_expected_rows_and_a_bounded_error_rate():
+def test_docs_list_the_round_limits_and_all_expected_methods():
     """And the screen at 8, 20 and 40 tests, however runs differ or main moved: it fails 6.5 % at most."""
     rows = [tuple(row) for row in ROWS]
     assert EXPECTED.keys() <= {row[:3] for row in rows}
@@ -204,6 +201,11 @@ def test_docs_table_has_all_expected_rows_and_a_bounded_error_rate():
         ("20", "3", main) for main in MOVES
     }
     assert all(float(row[4].removesuffix(" %")) <= 6.5 for row in rows)
+    beside = {look.trials: look for look in looks_at(BOTH_SIDES_LOOKS, both_sides=True)}
+    for look in looks_at(LOOKS):
+        passes = f"{beside[look.trials].passes_above:g}" if look.trials in beside else "no look"
+        assert f"| {look.trials} | {look.fails_at:g} | {look.passes_above:g} | {passes} |" in DOCS
+    assert all(look.fails_at == beside[look.trials].fails_at for look in looks_at(LOOKS)[1:])
 
 
 QUICK_ROWS = [
@@ -228,11 +230,3 @@ def test_screen_fails_few_unchanged_pull_requests(main):
     """Not more than chance allows at 6.5 %."""
     fails = share_failed(repeated(screened, 40, 8, session=3.0, main=main))
     assert fails <= 6.5 + 300 * sqrt(0.065 * 0.935 / 40)
-
-
-def test_docs_list_the_round_limits():
-    beside = {look.trials: look for look in looks_at(BOTH_SIDES_LOOKS, both_sides=True)}
-    for look in looks_at(LOOKS):
-        passes = f"{beside[look.trials].passes_above:g}" if look.trials in beside else "no look"
-        assert f"| {look.trials} | {look.fails_at:g} | {look.passes_above:g} | {passes} |" in DOCS
-    assert all(look.fails_at == beside[look.trials].fails_at for look in looks_at(LOOKS)[1:])

@@ -38,16 +38,13 @@ def test_errored_trials_are_counted_and_not_scored(status):
     assert (result.score, first.outcome) == (100, "error")
 
 
-def test_failed_verdict_fails_its_test_even_after_an_agent_error():
-    """But not if the conversation broke off: there the agent may not have come to it."""
+def test_agent_error_is_failed_by_verdicts_or_valid_if_expected():
+    """If the conversation broke off, the agent may not have come to it."""
     broken_off = trial("failed", "passed", status="failed")
     result = scorecard(make_plan(TEST_A, TEST_B), trial("failed", status="agent_error"), broken_off)
     assert [test.outcome for test in result.suites[0].tests] == ["failed", "error"]
     assert (result.counts.failed, result.counts.errors) == (1, 2)
-
-
-def test_expected_agent_error_is_valid_and_can_pass():
-    """If the test has an `escalated_due_to_error` evaluation."""
+    # If the test has an `escalated_due_to_error` evaluation.
     result = scorecard(
         make_plan(TEST_A), trial("passed", status="agent_error", strict="escalated_due_to_error")
     )
@@ -89,14 +86,11 @@ def test_trials_decide_outcome_and_flakiness_of_a_test(trials, rate, passed, out
     assert (test.pass_rate, test.passed, test.outcome, test.flaky) == (rate, passed, outcome, flaky)
 
 
-def test_judged_criteria_are_ignored_offline_and_undecided_online():
+def test_judged_criteria_offline_and_unrun_trials_are_counted_separately():
     offline = scorecard(make_plan(TEST_A), trial("passed", "no_judge"), offline=True)
     online = scorecard(make_plan(TEST_A), trial("passed", "no_judge"))
     for counts, expected in ((offline.counts, (1, 0, 0)), (online.counts, (0, 1, 1))):
         assert (counts.passed, counts.errors, counts.undecided) == expected
-
-
-def test_trials_that_were_not_run_are_counted_separately():
     result = scorecard(make_plan(TEST_A, TEST_B, loops=2), trial("passed"), None, None, None)
     assert [(t.outcome, t.not_run) for t in result.suites[0].tests] == [("error", 1), ("not_run", 2)]
     assert (result.counts.not_run, result.counts.trials) == (3, 1)

@@ -136,13 +136,20 @@ def test_p_equals_exact_permutation_test(pairs):
     assert chance.p >= chance.smallest
 
 
-def test_one_broken_test_of_many_is_proven():
-    """1 of 20, to the digit and whatever the run's id: the others do not vary, and nothing is drawn."""
+def test_p_is_exact_for_many_tests_and_ties():
+    """1 of 20, to the digit and whatever the run's id: what does not vary is not drawn."""
     steady = ScorePair((100,) * 3, (100,) * 3)
     for tests in (1, 5, 24, 300):
         for seed in "abc":
             result = chance_of_drop([ScorePair(*LOST), *[steady] * (tests - 1)], seed)
             assert (result.p, result.test) == (0.05, "enumerated")
+    # Thirty changes by a third and thirty back are no change: p is that of a fair coin's 60 tosses.
+    expected = sum(math.comb(60, ups) for ups in range(31)) / 2**60
+    assert p(*[((100 / 3,), (200 / 3,)), ((200 / 3,), (100 / 3,))] * 30) == pytest.approx(expected, abs=1e-12)
+    broke, fixed = ScorePair((0.0,), (100.0,)), ScorePair((100.0,), (0.0,))
+    chance = chance_of_drop([broke] * 1_560 + [fixed] * 1_440, "seed")
+    ways = sum(math.comb(3_000, fewer) for fewer in range(1_441))
+    assert chance == statistics.Chance(ways / 2**3_000, "enumerated", 1 / 2**3_000)
 
 
 THIRDS = st.sampled_from([Fraction(100 * part, whole) for whole in (1, 3, 7) for part in range(whole + 1)])
@@ -155,12 +162,6 @@ def test_thirds_and_sevenths_tie_exactly(sides):
     exact = [ScorePair(tuple(head), tuple(base)) for head, base in sides]
     rounded = [ScorePair(tuple(map(float, pair.head)), tuple(map(float, pair.base))) for pair in exact]
     assert chance_of_drop(rounded, "seed").p == pytest.approx(float(p_by_definition(exact)), abs=1e-12)
-
-
-def test_sums_of_many_thirds_tie_exactly():
-    """Thirty changes by a third and thirty back are no change: p is that of a fair coin's 60 tosses."""
-    expected = sum(math.comb(60, ups) for ups in range(31)) / 2**60
-    assert p(*[((100 / 3,), (200 / 3,)), ((200 / 3,), (100 / 3,))] * 30) == pytest.approx(expected, abs=1e-12)
 
 
 def test_enumerated_p_agrees_with_ten_thousand_shuffles():
@@ -206,6 +207,13 @@ def test_drawn_p_is_never_zero():
     lost = [ScorePair((0,) * 10, (100,) * 10)] * 5
     assert chance_of_drop(lost, "seed") == statistics.Chance(1 / 10_000, "drawn", 1 / 10_000)
     assert chance_of_drop(lost, "seed", draws=99).p == 1 / 100
+    # 40 trials against 40 have 1e23 arrangements: 9,999 are drawn, unless few different scores occur.
+    head, base = zip(*((trial**1.5 / 10, 99 + trial / 77) for trial in range(40)), strict=True)
+    fell = ScorePair(head, base)
+    assert proven_drops([fell], "seed") == (1 / 10_000,)
+    assert proven_drops([fell] * 3, "seed") == pytest.approx((3 / 10_000,) * 3)
+    alike = ScorePair((0,) * 40, (100,) * 40)
+    assert proven_drops([alike], "seed") == pytest.approx((1 / math.comb(80, 40),))
 
 
 @pytest.mark.parametrize(("worse", "drawn"), [(4, 9_999), (5, 99_990), (6, 9_999)])
@@ -296,7 +304,7 @@ def test_p_lies_between_the_smallest_possible_and_one(pairs):
     assert 0 < chance.smallest <= chance.p <= 1
 
 
-def test_dropped_test_is_proven_if_its_trials_suffice():
+def test_p_of_single_tests_is_adjusted_by_holm_if_their_trials_suffice():
     """Seven trials of 0 against five of 100: 1 of 792. Tests that could never be proven cost it nothing."""
     fell, held = ScorePair((0,) * 7, (100,) * 5), ScorePair((100,) * 6 + (0,), (100,) * 4 + (0,))
     # Two lost trials of twelve are both the head's in 21 of 66 ways, at worst.
@@ -305,26 +313,13 @@ def test_dropped_test_is_proven_if_its_trials_suffice():
     fell, held = ScorePair(*LOST), ScorePair((100, 100, 100), (100, 100, 100))
     assert proven_drops([fell, held, held], "seed") == (1 / 20, None, None)
     assert proven_drops([fell, fell], "seed") == (None, None)
-
-
-def test_p_of_single_tests_is_adjusted_by_holm():
-    """Of two tests that could show something the smaller p is doubled; the other only stays no smaller."""
+    # Of two tests that could show something the smaller p is doubled; the other only stays no smaller.
     fell, further = ScorePair((0,) * 4, (100,) * 4), ScorePair((0,) * 5, (100,) * 5)
     assert proven_drops([fell, fell], "seed") == pytest.approx((2 / 70, 2 / 70))
     assert proven_drops([fell, further], "seed") == pytest.approx((1 / 70, 2 / 252))
     # Three lost trials of eight are all the head's in 5 of 70 ways: 1/14, so that test can never be proven.
     part = ScorePair((0, 0, 0, 100), (100,) * 4)
     assert proven_drops([fell, part], "seed") == (pytest.approx(1 / 70), None)
-
-
-def test_p_of_a_single_test_with_forty_trials_is_never_zero():
-    """40 trials against 40 have 1e23 arrangements: 9,999 are drawn, unless few different scores occur."""
-    head, base = zip(*((trial**1.5 / 10, 99 + trial / 77) for trial in range(40)), strict=True)
-    fell = ScorePair(head, base)
-    assert proven_drops([fell], "seed") == (1 / 10_000,)
-    assert proven_drops([fell] * 3, "seed") == pytest.approx((3 / 10_000,) * 3)
-    alike = ScorePair((0,) * 40, (100,) * 40)
-    assert proven_drops([alike], "seed") == pytest.approx((1 / math.comb(80, 40),))
 
 
 @settings(max_examples=examples(40))
@@ -435,12 +430,21 @@ def test_spread_of_a_change_equals_hand_computation():
     assert (bounds.low, bounds.high) == pytest.approx((-22.5 - half, -22.5 + half), abs=1e-4)
     assert spread.interval(0, 95).high == 5
     assert spread.detectable == pytest.approx((1.644854 + 0.841621) * math.sqrt(expected), abs=1e-4)
-
-
-def test_spread_of_single_trials_equals_the_paired_t():
-    """The paired t of the textbook: changes -10, -20, 0 have variance 100, over three tests."""
+    # The paired t of the textbook: changes -10, -20, 0 have variance 100, over three tests.
     spread = spread_of([ScorePair((score,), (50,)) for score in (40, 30, 50)], criteria=5)
     assert (spread.variance, spread.freedom, spread.trial_variance) == pytest.approx((100 / 3, 2, 50))
+    # A change of one test has the variance of a trial times 1/3 + 1: of -10, -20 and 0 that is 75.
+    changes = [ScorePair((40,) * 3, (50,)), ScorePair((30,) * 3, (50,)), ScorePair((50,) * 3, (50,))]
+    spread = spread_of(changes, criteria=5)
+    assert (spread.variance, spread.freedom, spread.trial_variance) == pytest.approx((100 / 3, 2, 75))
+    # Nothing seen to vary: of 12 + 2 trials one lost one of five criteria, and three trials share it.
+    alike = spread_of([ScorePair((50,) * 3, (50,))] * 3, criteria=5)
+    assert alike.trial_variance == pytest.approx(10_000 * 1 / 14 * 13 / 14 / 5)
+    assert alike.variance == pytest.approx(alike.trial_variance * (1 / 3 + 1) / 3)
+    # Variances 200 and 0, their mean 100: (200 + 2 * 100) / 3 and 2 * 100 / 3; of single trials, theirs.
+    assert noise_of([(60, 80), (100, 100)], 5) == pytest.approx((400 / 3, 200 / 3))
+    assert noise_of([(60,), (80,)], 5) == pytest.approx((200, 200))
+    assert noise_of([(50,)], 5)[0] > 0
 
 
 @pytest.mark.parametrize("score", [0, 100])
@@ -453,13 +457,6 @@ def test_spread_of_constant_scores_is_never_zero(score, trials):
     assert spread.trial_variance == pytest.approx(10_000 * share * (1 - share) / 5)
     assert spread.detectable > 0
     assert noise_of([(score,) * trials] * 5, 5)[0] > 0
-
-
-def test_one_pair_of_single_trials_has_no_spread():
-    """With more trials there is one."""
-    assert spread_of([ScorePair((50,), (100,))], 5) is None
-    assert spread_of([ScorePair((50, 50, 50), (100,))], 5) is None
-    assert spread_of([ScorePair((50, 60), (100, 100))], 5).freedom == 2
 
 
 def test_trials_needed_equal_hand_computation_up_to_a_thousand():
@@ -502,10 +499,10 @@ def test_spread_is_estimated_from_trials_or_else_tests():
         assert spread_of(pairs, 5).estimated_from == "trials"
     for pairs in ([one, one, several], [one, one], [uneven, one], [one, one, one, one, many]):
         assert spread_of(pairs, 5).estimated_from == "tests"
-
-
-def test_one_test_with_two_trials_does_not_set_the_spread_of_all():
-    """It happens not to vary, and the others fell by 0 to 56 points: their mean is not sure."""
+    assert spread_of([ScorePair((50,), (100,))], 5) is None
+    assert spread_of([ScorePair((50, 50, 50), (100,))], 5) is None
+    assert spread_of([ScorePair((50, 60), (100, 100))], 5).freedom == 2
+    # It happens not to vary, and the others fell by 0 to 56 points: their mean is not sure.
     fell = [ScorePair((100.0 - 2 * place,), (100.0,)) for place in range(29)]
     spread = spread_of([ScorePair((100, 100), (100, 100)), *fell], criteria=5)
     changes = [0.0, *(-2.0 * place for place in range(29))]
@@ -513,24 +510,6 @@ def test_one_test_with_two_trials_does_not_set_the_spread_of_all():
     assert spread.variance == pytest.approx(variance(changes) / 30)
     assert spread.freedom == 29
     assert spread.trial_variance == pytest.approx(variance(changes) / ((29 * 2 + 1) / 30))
-
-
-def test_spread_of_three_trials_against_one_equals_hand_computation():
-    """A change of one test has the variance of a trial times 1/3 + 1: of -10, -20 and 0 that is 75."""
-    changes = [ScorePair((40,) * 3, (50,)), ScorePair((30,) * 3, (50,)), ScorePair((50,) * 3, (50,))]
-    spread = spread_of(changes, criteria=5)
-    assert (spread.variance, spread.freedom, spread.trial_variance) == pytest.approx((100 / 3, 2, 75))
-    # Nothing seen to vary: of 12 + 2 trials one lost one of five criteria, and three trials share it.
-    alike = spread_of([ScorePair((50,) * 3, (50,))] * 3, criteria=5)
-    assert alike.trial_variance == pytest.approx(10_000 * 1 / 14 * 13 / 14 / 5)
-    assert alike.variance == pytest.approx(alike.trial_variance * (1 / 3 + 1) / 3)
-
-
-def test_noise_of_tests_equals_hand_computation():
-    """Variances 200 and 0, their mean 100: (200 + 2 * 100) / 3 and 2 * 100 / 3; of single trials, theirs."""
-    assert noise_of([(60, 80), (100, 100)], 5) == pytest.approx((400 / 3, 200 / 3))
-    assert noise_of([(60,), (80,)], 5) == pytest.approx((200, 200))
-    assert noise_of([(50,)], 5)[0] > 0
 
 
 SIDE = st.lists(POINTS, min_size=1, max_size=4).map(tuple)
@@ -631,10 +610,3 @@ def test_docs_example_shows_the_numbers_of_each_step():
     assert f"{t_quantile(spread.freedom):.3f}" in fields["interval of the change"]
     assert f"{spread.freedom} degrees" in fields["interval of the change"]
     assert f"{spread.detectable / math.sqrt(spread.variance):.3f}" in fields["smallest detectable drop"]
-
-
-def test_p_of_thousands_of_binary_tests_equals_the_sign_test():
-    broke, fixed = ScorePair((0.0,), (100.0,)), ScorePair((100.0,), (0.0,))
-    chance = chance_of_drop([broke] * 1_560 + [fixed] * 1_440, "seed")
-    ways = sum(math.comb(3_000, fewer) for fewer in range(1_441))
-    assert chance == statistics.Chance(ways / 2**3_000, "enumerated", 1 / 2**3_000)

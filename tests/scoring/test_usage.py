@@ -73,16 +73,13 @@ def test_cost_reported_by_the_provider_is_used_if_it_reports_all():
     assert (usage.cost_usd, usage.unpriced) == (None, ("alias",))
 
 
-def test_calls_without_token_counts_have_unknown_cost_unless_the_model_is_free():
+def test_calls_without_token_counts_have_unknown_cost_unless_free_or_none():
     """They were not free; the price is known, so the model is not among the unpriced."""
     usage = usage_of([using(("user", "small", 4, 0, 0), ("judge", "large", 1, 10, 10))], PRICES)
     assert costs(usage) == [pytest.approx(0.00012), None]
     assert (usage.cost_usd, usage.unpriced) == (None, ())
     assert usage_of([using(("user", "own", 4, 0, 0), ("judge", "own", 4, 9, 9))], PRICES).cost_usd == 0
-
-
-def test_no_calls_cost_nothing():
-    """As with `--provider=offline`; whatever prices are known."""
+    # As with `--provider=offline`; whatever prices are known.
     for prices in (PRICES, NO_PRICES):
         usage = usage_of([using(), using(("user", "other", 0, 0, 0))], prices)
         assert (usage.cost_usd, usage.unpriced, usage.by_role) == (0, (), ())
@@ -101,18 +98,15 @@ def test_dated_or_prefixed_model_has_the_price_of_its_model():
         assert unpriced([name, "small", name], PRICES) == ((name,) if dollars is None else ())
 
 
-def test_latency_has_median_nearest_rank_p95_and_slowest_reply():
-    """The nearest rank is a time that occurred."""
+def test_scorecard_has_usage_and_latency():
+    """The nearest rank of the replies is a time that occurred."""
     assert latency_of([]) == latency_of([answering()]) == Latency()
     four = latency_of([answering(3.0), answering(1.0, 2.0), answering(10.0)])
     assert four == Latency(replies=4, median=2.5, p95=10.0, slowest=10.0)
     twenty = [float(n) for n in range(20, 0, -1)]
     assert latency_of([answering(*twenty)]).p95 == 19
     assert latency_of([answering(*twenty, 21.0)]).p95 == 20
-
-
-def test_scorecard_has_usage_and_latency():
-    """Of the trials that were played; without a table nothing has a price."""
+    # Of the trials that were played; without a table nothing has a price.
     plan, facts = make_plan(TEST_A, TEST_B), [SuiteFacts("S/x")]
     played = [using(("user", "small", 1, 1_000, 0)), None]
     card = score(plan, played, facts, ScoreRule(offline=False), prices=PRICES)

@@ -116,17 +116,14 @@ def test_effective_votes_are_no_more_than_by_correlated_mistakes(repeated):
     assert effective_votes(9, estimate).value <= 9 / (1 + 8 * correlation)
 
 
-def test_effective_votes_of_few_tests_or_without_disagreement_are_unknown():
+def test_effective_votes_are_unknown_without_disagreement_or_equal_votes():
     """Votes that disagree more than by chance are worth no more than they are."""
     assert agreement_of(suite_of_votes(1, tests=9)).effective_votes is None
     alike = [build.finding("passed", kind="judged", votes=(vote("passed"),) * 2)]
     assert agreement_of(suite_of([[alike] for _ in range(40)])).effective_votes is None
     assert effective_votes(3, Estimate(value=1.0, count=40)) is None
     assert effective_votes(3, Estimate(value=-0.2, low=-0.5, high=0.0, count=40)).high == 3
-
-
-def test_effective_votes_of_suites_with_unequal_votes_are_unknown():
-    """Suites without several votes do not count."""
+    # Suites without several votes do not count.
     three, five = suite_of_votes(1), suite_of_votes(2, most=5)
     agreement = agreement_of(three, five)
     assert (agreement.votes, agreement.effective_votes) == (5, None)

@@ -129,7 +129,7 @@ def test_renamed_moved_or_split_suite_is_not_listed_as_removed():
     assert weakenings(base, lower) == [("min_score_lowered", "Shop", None, "90", "70")]
 
 
-def test_removed_suite_is_listed_once():
+def test_removed_suite_is_listed_once_and_unselected_tests_are_not():
     """Not all of its tests. Suites of one name are told apart by their files, or else by their order."""
     tax = a_suite(a_test("c"), name="Tax")
     assert weakenings([a_suite(A, B), tax], [a_suite(A, B)]) == [gone("suite_removed", "Tax")]
@@ -138,9 +138,6 @@ def test_removed_suite_is_listed_once():
     assert weakenings([one, two], [one, a_suite(A, file="2.yaml")]) == [gone("test_removed", "b")]
     assert weakenings([one, one], [one, one]) == []
     assert weakenings([one, one], [one]) == [gone("suite_removed", "Shop")]
-
-
-def test_unselected_tests_are_not_listed_as_removed():
     head = run_of(a_suite(A, B), selection=Selection(names=("a",)))
     assert compare(head, run_of(a_suite(A, B)), Policy()).items == ()
 
@@ -219,7 +216,7 @@ def test_test_that_depends_on_fewer_paths_is_listed(before, now, narrowed):
         assert weakenings(*suites) == expected
 
 
-def test_saved_runs_are_compared_by_their_recorded_limits():
+def test_each_run_is_compared_by_its_recorded_limits_and_a_real_baseline():
     """`compare` has a gate of its own, which was neither run's."""
     base, lower = (run_of(a_suite(A), policy=Policy(min_score=score)) for score in (90, 70))
     items = compare(lower, base, Policy(), saved=True).items
@@ -227,10 +224,7 @@ def test_saved_runs_are_compared_by_their_recorded_limits():
     assert compare(base, base, Policy(), saved=True).items == ()
     unknown = replace(lower, run=replace(lower.run, config={}))
     assert "this run does not record its min-score" in compare(unknown, base, Policy(), saved=True).unknown
-
-
-def test_base_agent_of_the_same_run_is_no_baseline_for_weakening():
-    """It plays the suites of this run."""
+    # It plays the suites of this run.
     base, head = run_of(a_suite(A, B)), run_of(a_suite(A))
     arms = (build.arm("base", head), build.arm("head", head, gated=True))
     head = replace(head, suites=base.suites, arms=arms)
@@ -327,7 +321,7 @@ def test_code_depends_on_what_replaces_a_removed_requirement(base, one, other):
     assert first.code != second.code
 
 
-def test_code_depends_on_all_suites_and_limits_of_both_runs():
+def test_code_depends_on_all_requirements_but_not_on_their_order():
     """What was approved may be gone a second time."""
     base, head, default = [a_suite(A, B)], [a_suite(B)], Policy()
     softer = a_test("b", turns=[{"user": "say done"}])
@@ -345,10 +339,7 @@ def test_code_depends_on_all_suites_and_limits_of_both_runs():
     assert None not in codes
     assert len(set(codes)) == len(codes)
     assert {len(code) for code in codes} == {40}
-
-
-def test_code_does_not_depend_on_suite_order_or_serialization():
-    """Shards are merged in another order, and read."""
+    # Shards are merged in another order, and read.
     one, two = a_suite(A, name="One"), a_suite(B, name="Two", minScore=90)
     base, lower = run_of(one, two), a_suite(B, name="Two", minScore=80)
     head = run_of(one, lower)
