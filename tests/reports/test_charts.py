@@ -1,7 +1,9 @@
-"""The charts of the page: what they show, and that no results can break them."""
+"""The charts of the page: what they show, their scales, and that no results can break them."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import builders as build
@@ -18,6 +20,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import ScoreGroup
 from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.reports.page.charts.frame import Figure
+from ci_evals.reports.page.charts.quality import PricedRun, frontier
+from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
 from ci_evals.reports.page.overview import overview
 from ci_evals.reports.story.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.story.outcome_labels import RunOutcome
@@ -329,3 +333,90 @@ def test_charts_of_thousands_of_suites_stay_small():
     figures = charts_of(build.results(*suites))
     assert len(figures["scores"].rows) == 2001
     assert sum(len(figure.svg) for figure in figures.values()) < 40_000
+
+
+def test_scale_maps_values_and_clips_them_at_its_ends():
+    up = Scale(0, 100, 200, 0)
+    assert (up(0), up(50), up(100), up(-3), up(1e9)) == (200, 100, 0, 200, 0)
+    logarithmic = Scale(1, 100, 0, 10, log=True)
+    assert (logarithmic(1), logarithmic(10), logarithmic(1000)) == (0, 5, 10)
+    assert Scale(7, 7, 0, 10)(7) == 5
+
+
+def test_ticks_are_round_numbers():
+    assert ticks(0, 100) == (0, 20, 40, 60, 80, 100)
+    assert ticks(0, 1) == (0, 0.2, 0.4, 0.6, 0.8, 1)
+    assert ticks(70, 100) == (70, 80, 90, 100)
+    assert ticks(0, 3e-7) == (0, 1e-7, 2e-7, 3e-7)
+    assert ticks(5, 5) == (5,)
+    assert decades(0.03, 1.2) == (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
+    assert decades(1e-3, 1e3) == (1e-3, 1e-2, 1e-1, 1, 10, 100, 1000)
+    assert decades(5, 5) == (5, 10)
+
+
+@given(st.floats(1e-12, 1e12))
+def test_axis_ends_at_a_round_number_close_above_the_value(value):
+    high = above(value)
+    assert value * (1 - 1e-6) <= high <= 2.01 * value
+    assert 2 <= len(ticks(0, high)) <= 7
+
+
+@given(st.floats(1e-12, 1e12), st.floats(1, 1e9))
+def test_decades_cover_the_range_in_few_ordered_steps(low, factor):
+    high = low * factor
+    found = decades(low, high)
+    assert 2 <= len(found) <= 9
+    assert found[0] <= low * (1 + 1e-6)
+    assert found[-1] >= high * (1 - 1e-6)
+    assert all(math.log10(b / a) > 0.2 for a, b in pairwise(found))
+
+
+A, B, C, D, E = (
+    PricedRun(name, cost, score)
+    for name, score, cost in (
+        ("A", 95, 1.50),
+        ("B", 90, 0.80),
+        ("C", 85, 0.40),
+        ("D", 80, 0.30),
+        ("E", 70, 0.90),
+    )
+)
+
+
+def names(found) -> str:
+    return "".join(one.name for one in found)
+
+
+def test_frontier_of_five_agents_excludes_the_dominated_one():
+    """The exercise of the lecture on evaluation: E costs more than B, C and D, and is worse than all."""
+    assert names(frontier([A, B, C, D, E])) == "DCBA"
+    assert [one.name for one in (A, B, C, D) if one.dominates(E)] == ["B", "C", "D"]
+
+
+@each_row(
+    ("runs", "best"),
+    [
+        ([], ""),
+        ([("a", 1, 50)], "a"),
+        ([("a", 1, 50), ("b", 1, 50)], "ab"),
+        ([("a", 1, 50), ("b", 1, 60)], "b"),
+        ([("a", 1, 50), ("b", 2, 50)], "a"),
+        ([("a", 0, 0), ("b", 5, 100)], "ab"),
+    ],
+)
+def test_frontier_keeps_equal_runs_and_breaks_ties_by_the_other_value(runs, best):
+    assert names(frontier(PricedRun(*one) for one in runs)) == best
+
+
+candidates = st.lists(
+    st.builds(PricedRun, st.text(max_size=1), st.sampled_from([0.0, 0.1, 0.5, 2.0]), st.integers(0, 4)),
+    max_size=8,
+)
+
+
+@given(candidates)
+def test_frontier_contains_exactly_the_undominated_runs(found):
+    best = frontier(found)
+    for one in found:
+        assert (one in best) is not any(other.dominates(one) for other in found)
+    assert list(map(id, best)) == list(map(id, sorted(best, key=lambda one: (one.cost, -one.score))))
