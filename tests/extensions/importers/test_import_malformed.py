@@ -20,7 +20,7 @@ Path = tuple[str | int, ...]
 
 def imported(kind: str, file: str, text: str) -> tuple[list[dict[str, Any]], list[str]]:
     found = IMPORTERS[kind].read(text, file)
-    tests = yaml.load(suite_text(found, kind, file, "suite.yaml"), yaml.CSafeLoader)["tests"]
+    tests = json.loads(suite_text(found, kind, file, "suite.json"))["tests"]
     return tests, found.notes
 
 
@@ -314,7 +314,7 @@ def test_invalid_test_is_left_out_with_its_position_and_the_others_are_imported(
     kind: str, file: str, text: str, reason: str
 ) -> None:
     suite = IMPORTERS[kind].read(text, file)
-    tests = yaml.load(suite_text(suite, kind, file, "suite.yaml"), yaml.CSafeLoader)["tests"]
+    tests = json.loads(suite_text(suite, kind, file, "suite.json"))["tests"]
     assert [test["turns"][0]["user"] for test in tests] == ["Hi"]
     (note,) = suite.left_out
     assert reason in note
