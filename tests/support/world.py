@@ -313,7 +313,8 @@ def llm(answer: Callable[[ModelRequest], str] = lambda asked: "Fine.") -> Iterat
     """Serves models until the block ends."""
     with serving() as server:
         models = Models(_url(server), answer)
-        server.expect_request("/v1/chat/completions", "POST").respond_with_handler(models._openai)
+        chat = re.compile("/v1(/other)?/chat/completions")  # of one model behind two addresses
+        server.expect_request(chat, "POST").respond_with_handler(models._openai)
         server.expect_request("/v1/models", "GET").respond_with_handler(models._list)
         server.expect_request("/v1/embeddings", "POST").respond_with_handler(models._embeddings)
         server.expect_request("/v1/messages", "POST").respond_with_handler(models._anthropic)
