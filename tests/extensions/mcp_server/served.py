@@ -43,7 +43,6 @@ class Served:
         return json.loads(facts), *words
 
     async def facts(self, tool, **arguments):
-        """The facts alone: there are no words."""
         (facts,) = await self.call(tool, **arguments)
         return facts
 
@@ -58,21 +57,18 @@ class Served:
 
 def parameters(folder, *options, **environ):
     environment = CLEAN_ENV | {"CI_EVALS_PROVIDER": "offline"} | environ
-    return StdioServerParameters(
-        command=sys.executable, args=["-P", "-m", "ci_evals", "mcp", *options], env=environment, cwd=folder
-    )
+    args = ["-P", "-m", "ci_evals", "mcp", *options]
+    return StdioServerParameters(command=sys.executable, args=args, env=environment, cwd=folder)
 
 
 @asynccontextmanager
 async def served(folder, *options, **environ):
-    """A server in a folder, and a client that has greeted it."""
     with (folder.parent / f"{folder.name}.log").open("w") as log:
         async with Client(stdio_client(parameters(folder, *options, **environ), errlog=log)) as client:
             yield Served(client)
 
 
 def write_shop(folder):
-    """Write the suite and its agent."""
     (folder / "agent.py").write_text(AGENT)
     (folder / "evals").mkdir()
     (folder / "evals/shop.yaml").write_text(SUITE)

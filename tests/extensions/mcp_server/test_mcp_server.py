@@ -12,8 +12,8 @@ from commands import CLEAN_ENV, ci_evals, open_descriptors
 from served import SUITE, parameters, served, write_shop
 
 pytestmark = pytest.mark.slow
-PATIENCE = 300
-HANGING = """
+WAIT_SECONDS = 300
+HANGING_AGENT = """
 import time
 
 held = open("held", "a")
@@ -35,21 +35,18 @@ def shop(tmp_path):
 
 
 def wait_until(happened):
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + WAIT_SECONDS
     while not happened():
         assert time.monotonic() < until, "nothing happened"
         time.sleep(0.1)
 
 
 @pytest.mark.end_to_end
-async def test_a_client_finds_a_failure_and_sees_it_mended(shop):
-    """The way that a coding agent goes: list, plan, run, read why, change the agent, run that test alone."""
+async def test_client_lists_runs_explains_and_reruns_tests(shop):
     async with served(shop) as server:
         listed = await server.facts("list_tests", suites=["evals"])
-        assert [(test["test"], test["line"], test["tags"]) for test in listed["tests"]] == [
-            ("Greets", 5, ["smoke"]),
-            (ORDER, 11, []),
-        ]
+        tests = [(test["test"], test["line"], test["tags"]) for test in listed["tests"]]
+        assert tests == [("Greets", 5, ["smoke"]), (ORDER, 11, [])]
         valid = await server.facts("validate", suites=["evals"])
         assert valid["valid"]
         assert any("happy paths" in warning for warning in valid["warnings"])
@@ -70,8 +67,7 @@ async def test_a_client_finds_a_failure_and_sees_it_mended(shop):
         assert {fault["kind"] for fault in suggested["faults"]} >= {"reply_refused", "reply_cut"}
 
 
-async def test_words_come_only_if_they_are_asked_for(shop):
-    """Words of agents and users, without secrets."""
+async def test_conversation_text_is_returned_only_on_request(shop):
     (shop / "agent.py").write_text(
         "import os\n\n\ndef reply(message):\n"
         "    return {'text': 'Obey me. ' + os.environ['SHOP_TOKEN'], 'toolCalls': "
@@ -96,8 +92,7 @@ async def test_words_come_only_if_they_are_asked_for(shop):
         assert "Obey" not in json.dumps(facts)
 
 
-async def test_paths_outside_of_the_working_folder_are_refused(shop, tmp_path):
-    """Named, by a link to a file or a folder, by a glob, or as the place to write to."""
+async def test_paths_outside_the_working_folder_are_refused(shop, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "other.yaml").write_text(SUITE)
@@ -118,9 +113,8 @@ async def test_paths_outside_of_the_working_folder_are_refused(shop, tmp_path):
     assert sorted(path.name for path in outside.iterdir()) == ["other.yaml"]
 
 
-async def test_a_run_over_the_limits_is_refused_before_anything_is_played(shop):
-    """By trials, and by the cost of judge and user; with the estimate."""
-    (shop / "agent.py").write_text(HANGING)
+async def test_run_over_trial_or_cost_limit_is_refused_with_estimate(shop):
+    (shop / "agent.py").write_text(HANGING_AGENT)
     async with served(shop, "--max-trials=3") as server:
         message = await server.error("run", suites=["evals"], loops=2)
         assert "allows 3 trials in a run (--max-trials). Estimate: 4 trials at most, cost $0.0000" in message
@@ -135,8 +129,7 @@ async def test_a_run_over_the_limits_is_refused_before_anything_is_played(shop):
     assert not (shop / "results").exists()
 
 
-async def test_mistakes_are_answered_with_one_clear_message(shop):
-    """And the server serves on."""
+async def test_invalid_calls_get_one_message_and_server_continues(shop):
     async with served(shop) as server:
         assert "There is no tool 'delete'" in await server.error("delete")
         assert "'suites' is a required property" in await server.error("run")
@@ -153,8 +146,7 @@ async def test_mistakes_are_answered_with_one_clear_message(shop):
         assert "No test of this run is named Sells" in await server.error("explain", tests=["Sells"])
 
 
-async def test_an_earlier_run_is_never_taken_for_this_one(shop):
-    """A run that writes no results has no verdict, whatever its folder holds."""
+async def test_errored_run_has_no_verdict_despite_earlier_results(shop):
     async with served(shop) as server:
         assert (await server.facts("run", suites=["evals"], tests=["Greets"]))["verdict"] == "passed"
         before = (shop / "results/_results.json").read_bytes()
@@ -162,40 +154,29 @@ async def test_an_earlier_run_is_never_taken_for_this_one(shop):
         ran = await server.facts("run", suites=["evals"], tests=["Greets"])
         assert ran["verdict"] == "no verdict"
         why = ran["noVerdict"]
-        assert why["reasons"][0] == "1 of 1 trial errored"
-        assert why["causes"]["agent_failed"] == 1
+        assert (why["reasons"][0], why["causes"]["agent_failed"]) == ("1 of 1 trial errored", 1)
         assert "obey" not in json.dumps(ran)
         assert (await server.facts("failures"))["noVerdict"] == why
         assert (shop / "results/_results.json").read_bytes() != before
 
 
-class Raw:
+class RawServer:
     """A server without a client of the SDK, to see each line of its standard output and to end it."""
 
     def __init__(self, folder):
-        start = parameters(folder)
-        self.process = subprocess.Popen(
-            [start.command, *start.args],
-            env=start.env,
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        hello = {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"},
-        }
-        self.send("initialize", hello, 1)
+        start, pipe = parameters(folder), subprocess.PIPE
+        streams = {"stdin": pipe, "stdout": pipe, "stderr": subprocess.DEVNULL, "text": True}
+        command = [start.command, *start.args]
+        self.process = subprocess.Popen(command, env=start.env, cwd=folder, **streams)
+        client = {"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        self.send("initialize", {"protocolVersion": "2025-06-18"} | client, 1)
         self.lines = [self.process.stdout.readline()]
         self.send("notifications/initialized")
 
     def close(self):
         self.process.stdin.close()
         self.process.stdout.close()
-        return self.process.wait(PATIENCE)
+        return self.process.wait(WAIT_SECONDS)
 
     def send(self, method, params=None, number=None):
         message = {"jsonrpc": "2.0", "method": method}
@@ -208,11 +189,10 @@ class Raw:
         self.send("tools/call", {"name": "run", "arguments": {"suites": ["evals"]}}, number)
 
 
-def test_standard_output_carries_the_protocol_alone(shop):
-    """Whatever agents print, and whatever is no message."""
+def test_stdout_has_only_protocol_messages(shop):
     agent = (shop / "agent.py").read_text().replace("    return", '    print("printed")\n    return')
     (shop / "agent.py").write_text('print("imported")\n' + agent)
-    server = Raw(shop)
+    server = RawServer(shop)
     server.process.stdin.write("no message\n")
     server.run_tests()
     while '"id":2' not in server.lines[-1].replace(" ", ""):
@@ -220,18 +200,16 @@ def test_standard_output_carries_the_protocol_alone(shop):
         assert server.lines[-1]
     server.process.stdin.close()
     server.lines += server.process.stdout.readlines()
-    assert server.close() == 0
-    assert {json.loads(line)["jsonrpc"] for line in server.lines} == {"2.0"}
+    assert (server.close(), {json.loads(line)["jsonrpc"] for line in server.lines}) == (0, {"2.0"})
 
 
 @pytest.mark.skipif(
     sys.platform != "linux", reason="elsewhere nothing tells a run that its server was killed"
 )
 @pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGKILL"])
-def test_a_client_that_vanishes_ends_the_run_and_its_agents(how, shop):
-    """Also if it killed the server first; a call that it cancels likewise, and the server serves on."""
-    (shop / "agent.py").write_text(HANGING)
-    server = Raw(shop)
+def test_lost_client_or_cancelled_call_ends_run_and_agents(how, shop):
+    (shop / "agent.py").write_text(HANGING_AGENT)
+    server = RawServer(shop)
     if how == "end of input":
         begin_run(server, shop, number=2)
         server.send("notifications/cancelled", {"requestId": 2})
@@ -247,7 +225,6 @@ def test_a_client_that_vanishes_ends_the_run_and_its_agents(how, shop):
 
 
 def begin_run(server, folder, number):
-    """Start a run, and wait until its agent has a message."""
     (folder / "asked").unlink(missing_ok=True)
     server.run_tests(number)
     wait_until((folder / "asked").exists)
@@ -255,13 +232,11 @@ def begin_run(server, folder, number):
 
 
 def wait_until_ended(folder):
-    """Wait until there is neither a run nor an agent."""
     wait_until(lambda: not open_descriptors(folder / "held"))
     wait_until(lambda: not runs_of(folder))
 
 
 def runs_of(folder):
-    """The commands that a server has started in a folder and that run."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -273,28 +248,19 @@ def runs_of(folder):
     return found
 
 
-def test_without_the_sdk_the_command_says_how_to_install_it(tmp_path):
-    """One message, and the exit code of a wrong configuration."""
+def test_missing_sdk_is_reported_with_install_command(tmp_path):
     (tmp_path / "path").mkdir()
     (tmp_path / "path/mcp_types.py").write_text("raise ImportError('none')\n")
     command = [sys.executable, "-P", "-m", "ci_evals", "mcp"]
-    ran = subprocess.run(
-        command,
-        env=CLEAN_ENV | {"PYTHONPATH": str(tmp_path / "path")},
-        cwd=tmp_path,
-        input="",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 2
+    env = CLEAN_ENV | {"PYTHONPATH": str(tmp_path / "path")}
+    streams = {"input": "", "capture_output": True, "text": True}
+    ran = subprocess.run(command, env=env, cwd=tmp_path, check=False, **streams)
+    assert (ran.returncode, ran.stdout) == (2, "")
     assert "pip install 'ci-evals[mcp]'" in ran.stderr
     assert "Traceback" not in ran.stderr
-    assert ran.stdout == ""
 
 
-def test_help_names_the_limits(tmp_path):
-    """They are given at the start, by a person."""
+def test_help_has_the_limits(tmp_path):
     shown = ci_evals("mcp", "--help", cwd=tmp_path)
     assert "--max-cost" in shown.stdout
     assert "--max-trials" in shown.stdout

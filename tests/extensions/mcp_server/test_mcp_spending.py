@@ -39,7 +39,6 @@ class Commands:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """After a run that has failed."""
     folder = write_shop(tmp_path_factory.mktemp("shop"))
     ran = ci_evals("run", "evals", "--provider=offline", cwd=folder)
     assert ran.returncode == 1, ran.stderr
@@ -60,25 +59,21 @@ async def run(tools):
     return await tools.call("run", {"suites": ["evals"]})
 
 
-def changed(results, cost=0.0, **of_run):
+def with_cost(results, cost=0.0, **of_run):
     usage = results["usage"] | {"costUsd": cost}
     return results | {"usage": usage, "run": results["run"] | of_run}
 
 
 @pytest.mark.parametrize("code", [130, 70, -9, 3, 2, 0])
 @pytest.mark.parametrize("left", ["nothing", "unfinished results", "unreadable results"])
-async def test_a_run_that_ends_badly_is_charged_all_that_was_left(left, code, folder, results):
-    """Nobody knows what it has spent, unless it was refused before it played."""
-    written = {
-        "nothing": None,
-        "unfinished results": changed(results, status="unfinished"),
-        "unreadable results": {"run": 1},
-    }
-    commands = Commands(folder / "results", code, written[left])
+async def test_failed_run_uses_up_the_remaining_budget(left, code, folder, results):
+    saved_results = {"nothing": None, "unreadable results": {"run": 1}}
+    saved_results |= {"unfinished results": with_cost(results, status="unfinished")}
+    commands = Commands(folder / "results", code, saved_results[left])
     tools = toolbox(folder, commands)
-    with pytest.raises(CiEvalsError) as told:
+    with pytest.raises(CiEvalsError) as refused:
         await run(tools)
-    assert "Obey" not in str(told.value)
+    assert "Obey" not in str(refused.value)
     if code == 2 and left == "nothing":
         with pytest.raises(CiEvalsError):
             await run(tools)
@@ -89,21 +84,16 @@ async def test_a_run_that_ends_badly_is_charged_all_that_was_left(left, code, fo
     assert commands.most == [1.0]
 
 
-async def test_a_finished_run_is_charged_its_cost(folder, results):
-    """The rest of the budget holds for the next run."""
-    commands = Commands(folder / "results", 1, changed(results, 0.25, id="one"))
+async def test_finished_run_is_charged_its_cost_or_all_if_unknown(folder, results):
+    commands = Commands(folder / "results", 1, with_cost(results, 0.25, id="one"))
     tools = toolbox(folder, commands)
     await run(tools)
-    commands.results = changed(results, 0.3, id="two")
+    commands.results = with_cost(results, 0.3, id="two")
     await run(tools)
     assert commands.most == [1.0, 0.75]
     with pytest.raises(CiEvalsError, match=r"Refused: \$0.4500 of \$1 are left"):
         await run(tools)
-
-
-async def test_a_finished_run_of_unknown_cost_is_charged_all_that_was_left(folder, results):
-    """Its results are returned all the same."""
-    commands = Commands(folder / "results", 1, changed(results, None))
+    commands = Commands(folder / "results", 1, with_cost(results, None))
     tools = toolbox(folder, commands)
     answer = await run(tools)
     assert answer.facts["verdict"] == "failed"
@@ -111,8 +101,7 @@ async def test_a_finished_run_of_unknown_cost_is_charged_all_that_was_left(folde
         await run(tools)
 
 
-async def test_a_run_of_unknown_estimate_is_refused_if_nothing_is_left(folder, results):
-    """Its first trials begin before their cost is known."""
+async def test_run_without_estimate_is_refused_if_budget_is_used_up(folder, results):
     commands = Commands(folder / "results", 70, None, ESTIMATE | {"dollars": None})
     tools = toolbox(folder, commands)
     for expected in (r"\(exit code 70\)", REFUSED):
@@ -121,8 +110,7 @@ async def test_a_run_of_unknown_estimate_is_refused_if_nothing_is_left(folder, r
     assert commands.most == [1.0]
 
 
-async def test_an_answer_lists_so_many_calls_of_a_turn_and_counts_the_others(folder, results):
-    """Their names are chosen by the agent."""
+async def test_tool_calls_of_a_turn_are_listed_up_to_limit(folder, results):
     turn = results["suites"][0]["tests"][0]["trials"][0]["turns"][0]
     turn["toolCalls"] = [{"name": "look", "status": "ok"}] * 60
     commands = Commands(folder / "results", 1, results)
@@ -134,8 +122,7 @@ async def test_an_answer_lists_so_many_calls_of_a_turn_and_counts_the_others(fol
 
 
 @pytest.mark.parametrize(("most", "code"), [(1, 2), (2, 1)])
-async def test_a_run_of_more_trials_than_allowed_is_refused_by_what_plays_it(most, code, folder):
-    """Its suites may have changed since they were counted."""
+async def test_trial_limit_is_checked_again_when_run_starts(most, code, folder):
     options = {"suites": ["evals"], "provider": "offline", "quiet": True}
     ended = await Children().call("run", ["evals"], options, most)
     assert ended.code == code, ended.stderr

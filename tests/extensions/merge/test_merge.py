@@ -67,19 +67,31 @@ def run(*suites, usage=None, **info) -> Results:
         "loops": of_loops(len(test.trials) + test.not_run for suite in suites for test in suite.tests),
         "models": of_models("openai", (suite.models.identity for suite in suites)),
     }
-    found = build.results(*suites, run=build.run_info(**{"digests": Digests(**digests)} | info))
-    return replace(
-        found, **{field.name: getattr(card, field.name) for field in fields(card) if field.name != "suites"}
-    )
+    results = build.results(*suites, run=build.run_info(**{"digests": Digests(**digests)} | info))
+    numbers = {field.name: getattr(card, field.name) for field in fields(card) if field.name != "suites"}
+    return replace(results, **numbers)
 
 
 def merged(*shards: Results, expected=None) -> Merged:
     return merge([ShardRun(f"shard{i}", one) for i, one in enumerate(shards)], expected=expected)
 
 
-def concluded(*shards: Results, expected=None, policy=POLICY, baseline=None) -> Results:
-    found = merged(*shards, expected=expected)
+def conclude_merged(found: Merged, policy=POLICY, baseline=None) -> Results:
     return conclude(found.card, found.info, policy, found.ending, BaselineResults(baseline))
+
+
+def concluded(*shards: Results, expected=None, policy=POLICY) -> Results:
+    return conclude_merged(merged(*shards, expected=expected), policy)
+
+
+def assert_equals_whole(found: Merged, whole: Results, baseline: Results | None) -> None:
+    """Every number, check and p of merged shards is that of the undivided run."""
+    expected = conclude(
+        scorecard_of_results(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline)
+    )
+    assert conclude_merged(found, POLICY, baseline) == replace(expected, run=found.info)
+    for name in ("suites", "models", "loops"):
+        assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
 
 
 findings = st.builds(
@@ -124,7 +136,6 @@ trials = st.builds(
 
 @st.composite
 def some_tests(draw, suite):
-    """The tests of a suite, each at its own line."""
     return tuple(
         a_test(
             f"{suite}{place}",
@@ -142,11 +153,8 @@ def some_tests(draw, suite):
 
 @st.composite
 def runs(draw):
-    """A whole run of one to three suites."""
-    return tuple(
-        suite_of(name, *draw(some_tests(name)), min_score=draw(st.sampled_from([None, 80.0])))
-        for name in "abc"[: draw(st.integers(1, 3))]
-    )
+    floors, count = st.sampled_from([None, 80.0]), draw(st.integers(1, 3))
+    return tuple(suite_of(name, *draw(some_tests(name)), min_score=draw(floors)) for name in "abc"[:count])
 
 
 @st.composite
@@ -169,26 +177,17 @@ def splits(draw, suites):
 @pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(st.data())
-def test_merged_shards_equal_the_whole_run(data):
-    """By suites, by tests, or both: every number, check and p, and what was used."""
+def test_merged_parts_equal_the_whole_run(data):
     suites = data.draw(runs())
     baseline = data.draw(st.none() | runs().map(lambda base: run(*base, id="base")))
     found = merged(*data.draw(splits(suites)))
     # Which shard came first decides the order of suites, and nothing else.
     order = [suite.name for suite in found.card.suites]
     whole = run(*sorted(suites, key=lambda suite: order.index(suite.name)), id=found.info.id)
-    expected = conclude(
-        scorecard_of_results(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline)
-    )
-    assert conclude(found.card, found.info, POLICY, found.ending, BaselineResults(baseline)) == replace(
-        expected, run=found.info
-    )
-    for name in ("suites", "models", "loops"):
-        assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
+    assert_equals_whole(found, whole, baseline)
 
 
 def plan_of(suites) -> Plan:
-    """The plan that these results are of."""
     planned = []
     for suite in suites:
         (whole,) = plans.make_plan(*({"name": test.name} for test in suite.tests), name=suite.name).suites
@@ -216,59 +215,34 @@ def shards_of(suites, of, baseline=None) -> list[Results]:
 @pytest.mark.slow
 @settings(max_examples=examples(50))
 @given(st.data())
-def test_all_shards_are_the_whole(data):
-    """For any plan, number of shards and order of results: every number, check and p, in the plan's order."""
+def test_merged_shards_of_a_plan_equal_the_whole_run(data):
     suites = data.draw(runs())
     if data.draw(st.booleans(), label="the files have one line"):
-        suites = [
-            replace(suite, tests=tuple(replace(test, line=1) for test in suite.tests)) for suite in suites
-        ]
+        suites = [replace(one, tests=tuple(replace(test, line=1) for test in one.tests)) for one in suites]
     baseline = data.draw(st.none() | runs().map(lambda base: run(*base, id="base")))
     of = data.draw(st.integers(1, sum(len(suite.tests) for suite in suites)))
     found = merged(*data.draw(st.permutations(shards_of(suites, of, baseline))))
-    whole = run(*suites, id=found.info.id)
-    expected = conclude(
-        scorecard_of_results(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline)
-    )
-    assert conclude(found.card, found.info, POLICY, found.ending, BaselineResults(baseline)) == replace(
-        expected, run=found.info
-    )
+    assert_equals_whole(found, run(*suites, id=found.info.id), baseline)
     assert found.info.shard is None
-    for name in ("suites", "models", "loops"):
-        assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
 
 
-def test_tests_of_one_suite_are_in_the_order_of_its_file():
-    """Then in that of the shards; suites in that of the shards."""
+def test_merged_suites_and_tests_keep_file_order_and_folders():
     first = run(suite_of("a", a_test("2", line=20), a_test("4", line=40)), id="1")
-    second = run(
-        suite_of("b", a_test("x")), suite_of("a", a_test("1", line=10), a_test("3", line=40)), id="2"
-    )
+    others = suite_of("a", a_test("1", line=10), a_test("3", line=40))
+    second = run(suite_of("b", a_test("x")), others, id="2")
     suites = merged(first, second).card.suites
-    assert [(suite.name, [test.name for test in suite.tests]) for suite in suites] == [
-        ("a", ["1", "2", "4", "3"]),
-        ("b", ["x"]),
-    ]
-
-
-def test_suites_of_one_name_from_two_files_stay_two():
-    """Each in a folder of its own, also where the file system does not tell upper from lower case."""
+    names = [(suite.name, [test.name for test in suite.tests]) for suite in suites]
+    assert names == [("a", ["1", "2", "4", "3"]), ("b", ["x"])]
     suites = [suite_of("Refunds", a_test("a"), file=f"{place}.json", folder="Refunds/1") for place in "xy"]
     third = suite_of("refunds", a_test("a"), folder="refunds/2")
     found = merged(run(suites[0], id="1"), run(suites[1], id="2"), run(third, id="3"))
     assert [suite.folder for suite in found.card.suites] == ["Refunds/1", "Refunds-2/1", "refunds-3/2"]
-
-
-def test_one_file_named_in_two_ways_is_one_suite():
-    """`./a.json` is `a.json`."""
-    found = merged(
-        run(suite_of("a", a_test("1")), id="1"), run(suite_of("a", a_test("2"), file="./a.json"), id="2")
-    )
+    dotted = suite_of("a", a_test("2"), file="./a.json")
+    found = merged(run(suite_of("a", a_test("1")), id="1"), run(dotted, id="2"))
     assert len(found.card.suites) == 1
 
 
-def test_run_shows_what_all_shards_share():
-    """From the first start to the last end; the id hangs on the shards alone."""
+def test_merged_run_keeps_what_all_shards_share():
     early = build.STARTED_AT.replace(hour=8)
     git = {"repository": "o/r", "commit": "c" * 40, "ref": "refs/pull/7/merge"}
     one = run(
@@ -291,16 +265,13 @@ def test_run_shows_what_all_shards_share():
     info = merged(one, other).info
     assert (info.started_at, info.finished_at) == (early, one.run.finished_at)
     assert info.duration_seconds == (one.run.finished_at - early).total_seconds()
-    assert info.config == {"provider": "openai", "loops": 3}
-    assert info.git == Git(**git, pull_request=7)
-    assert info.environment == {"system": "Linux"}
-    assert info.warnings == ("w1", "w2")
+    assert (info.config, info.git) == ({"provider": "openai", "loops": 3}, Git(**git, pull_request=7))
+    assert (info.environment, info.warnings) == ({"system": "Linux"}, ("w1", "w2"))
     assert info.status == "completed"
     assert info.id == merged(other, one).info.id != merged(one).info.id
 
 
-def test_digests_are_those_of_one_run_where_they_can_be_known():
-    """Else they hang on those of the shards, in no order."""
+def test_digests_of_merged_run_equal_those_of_one_run_where_known():
     a, b = suite_of("a", judge_model="m"), suite_of("b", judge_model="m")
     own = {"agents": "x", "loops": "l", "judge_prompt": "j", "user_prompt": "u", "scoring": "1"}
     one = run(a, id="1", digests=Digests(**own, suites="?", models="secret"))
@@ -309,18 +280,13 @@ def test_digests_are_those_of_one_run_where_they_can_be_known():
     assert (found.loops, found.models) == ("l", "secret")
     assert found.agents == swapped.agents not in {"x", "y"}
     assert found.suites == of_tests(test.digest for suite in (a, b) for test in suite.tests)
-
-
-def test_an_embedding_model_counts_where_there_is_one():
-    """And a run that needs none has the digest that it had before there were any."""
     one, other = suite_of("a", embedding_model="m"), suite_of("b")
     found = merged(run(one, id="1"), run(other, id="2")).info.digests.models
     assert found == run(one, other).run.digests.models != run(suite_of("a"), other).run.digests.models
     assert of_models("openai", [("j", "u", None)]) == digest(["openai", [["j", "u"]]])
 
 
-def test_votes_of_all_shards_agree_as_those_of_one_run():
-    """Their agreement is made anew, and the digest tells of votes and panel."""
+def test_vote_agreement_is_computed_over_all_shards():
     alike, split = (
         build.finding(
             kind="judged",
@@ -330,13 +296,10 @@ def test_votes_of_all_shards_agree_as_those_of_one_run():
         for name, outcomes in (("a", ["passed", "passed"]), ("b", ["passed", "failed", "passed"]))
     )
     voting = {"judge_model": "j", "judge_panel": ("j", "k"), "judge_votes": 3}
-    one, other = (
-        suite_of(name, a_test("1", trials=(build.trial_result(findings=(finding,)),)), **voting)
-        for name, finding in (("a", alike), ("b", split))
-    )
+    trials = {name: (build.trial_result(findings=(one,)),) for name, one in (("a", alike), ("b", split))}
+    one, other = (suite_of(name, a_test("1", trials=some), **voting) for name, some in trials.items())
     whole, found = run(one, other), concluded(run(one, id="1"), run(other, id="2"))
-    assert found.vote_agreement == whole.vote_agreement
-    assert found.vote_agreement.whole.share.value == 0.5
+    assert (found.vote_agreement, found.vote_agreement.whole.share.value) == (whole.vote_agreement, 0.5)
     assert found.run.digests.models == of_models("openai", [([["j", "k"], 3], None, None)] * 2)
 
 
@@ -345,8 +308,7 @@ def using(*by_role: RoleUsage, **fields) -> Usage:
     return Usage(by_role=by_role, **calls | fields)
 
 
-def test_usage_is_added_by_role_and_model():
-    """Costs as the shards told them, the date that of the oldest prices."""
+def test_usage_is_summed_and_cost_unknown_if_unknown_to_one_shard():
     judge = RoleUsage(role="judge", model="m", calls=2, input_tokens=10, output_tokens=4, cost_usd=0.25)
     agent = RoleUsage(role="agent", calls=3, input_tokens=7)
     user = RoleUsage(role="user", model="m", calls=1, input_tokens=1, cost_usd=0.5)
@@ -361,10 +323,6 @@ def test_usage_is_added_by_role_and_model():
         cost_usd=1.0,
         prices_as_of="2026-10-01",
     )
-
-
-def test_a_cost_that_one_shard_does_not_know_is_unknown_of_all():
-    """A shard that asked no model costs nothing."""
     known = using(RoleUsage(role="judge", model="m", calls=1, cost_usd=0.5), cost_usd=0.5)
     unknown = using(RoleUsage(role="judge", model="new", calls=1), unpriced=("new",))
     free, a, b = Usage(), suite_of("a"), suite_of("b")
@@ -373,18 +331,12 @@ def test_a_cost_that_one_shard_does_not_know_is_unknown_of_all():
     assert merged(run(a, usage=known, id="1"), run(b, usage=free, id="2")).card.usage.cost_usd == 0.5
 
 
-def test_shards_that_were_replayed_make_one_that_was():
-    """Its origin is what the runs behind them would be if they were merged."""
+def test_merged_replays_are_a_replay_of_merged_runs():
     behind = [run(suite_of(name), id=f"behind {name}") for name in "ab"]
     early = build.STARTED_AT.replace(minute=0)
-    shards = [
-        run(
-            suite_of(name),
-            id=name,
-            origin=Origin(how="replay", run=f"behind {name}", started_at=early.replace(minute=place)),
-        )
-        for place, name in enumerate("ab")
-    ]
+    starts = {"a": early, "b": early.replace(minute=1)}
+    origins = {name: Origin(how="replay", run=f"behind {name}", started_at=at) for name, at in starts.items()}
+    shards = [run(suite_of(name), id=name, origin=origin) for name, origin in origins.items()]
     assert merged(*shards).info.origin == Origin(how="replay", run=merged(*behind).info.id, started_at=early)
     again = run(suite_of("c"), id="c", origin=shards[0].run.origin)
     assert merged(shards[0], again).info.origin == shards[0].run.origin
@@ -392,16 +344,10 @@ def test_shards_that_were_replayed_make_one_that_was():
         merged(shards[0], behind[1])
 
 
-def test_shards_of_different_versions_are_warned_of():
-    """Their numbers are all made anew by this one."""
+def test_different_versions_and_earlier_attempts_cause_warnings():
     old = replace(run(suite_of("b"), id="2"), tool=build.Tool(version="0.0.9"))
-    assert merged(run(suite_of("a"), id="1"), old).info.warnings == (
-        "the shards are of different versions of ci-evals: 0.1.0 (shard0); 0.0.9 (shard1)",
-    )
-
-
-def test_trials_of_earlier_attempts_in_a_shard_are_warned_of():
-    """The merged run does not know how many looks there were, and has the level of one."""
+    warning = "the shards are of different versions of ci-evals: 0.1.0 (shard0); 0.0.9 (shard1)"
+    assert merged(run(suite_of("a"), id="1"), old).info.warnings == (warning,)
     pooled = (PooledRun(run="0", trials=3, started_at=build.STARTED_AT),)
     found = merged(run(suite_of("a"), id="1", pooled=pooled), run(suite_of("b"), id="2")).info
     (warning,) = found.warnings
@@ -412,15 +358,9 @@ def test_trials_of_earlier_attempts_in_a_shard_are_warned_of():
 @each_row(
     ("info", "message"),
     [
-        (
-            {"git": Git(commit="2" * 40)},
-            f"different commits: {'1' * 12} (shard0, shard1); {'2' * 12} (shard2)",
-        ),
+        ({"git": Git(commit="2" * 40)}, f"commits: {'1' * 12} (shard0, shard1); {'2' * 12} (shard2)"),
         ({"git": Git(repository="o/fork")}, "different repositories: o/r (shard0, shard1); o/fork (shard2)"),
-        (
-            {"config": {"provider": "anthropic"}},
-            "different providers: openai (shard0, shard1); anthropic (shard2)",
-        ),
+        ({"config": {"provider": "anthropic"}}, "providers: openai (shard0, shard1); anthropic (shard2)"),
         ({"config": {}}, "different providers: openai (shard0, shard1); its own (shard2)"),
         ({"judge_prompt": "x"}, "different prompts of the judge"),
         ({"user_prompt": "x"}, "different prompts of the simulated user"),
@@ -428,8 +368,7 @@ def test_trials_of_earlier_attempts_in_a_shard_are_warned_of():
         ({"scoring": "2"}, "different rules of scoring"),
     ],
 )
-def test_results_of_other_options_are_refused(info, message):
-    """With the files, and what to do."""
+def test_shards_with_different_options_are_refused(info, message):
     git = Git(commit="1" * 40, repository="o/r")
     shards = [run(suite_of(name), id=name, git=git) for name in "ab"]
     other = run(suite_of("c"), id="c", **{name: info[name] for name in info if name in {"git", "config"}})
@@ -440,35 +379,6 @@ def test_results_of_other_options_are_refused(info, message):
         merged(*shards, other)
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
-
-
-def test_a_test_in_two_shards_is_refused():
-    """Named, with both files and the way out for two agents."""
-    one = run(suite_of("a", *(a_test(str(i)) for i in range(5)), agent_id="x"), id="1")
-    other = run(suite_of("a", *(a_test(str(i)) for i in range(1, 6)), agent_id="y"), id="2")
-    with pytest.raises(UsageError) as refused:
-        merged(one, other)
-    (line,) = str(refused.value).splitlines()
-    assert line.startswith(
-        "tests of the suite 'a' (a.json) came from both shard0 and shard1: '1', '2', '3' and 1 more."
-    )
-    assert "`comment_key=`" in line
-
-
-def test_tests_that_lost_their_names_to_a_secret_may_share_one_in_a_shard():
-    """They are two tests there too."""
-    both = a_test("***", line=1), a_test("***", (build.trial_result(findings=()),), line=2)
-    found = merged(run(suite_of("a", *both, a_test("b", line=3)), id="1"))
-    assert found.card.counts.tests == 3
-
-
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_test_twice_in_a_shard_is_refused(apart):
-    """Whether a suite holds it twice, or the suite appears twice."""
-    one = suite_of("a", a_test("x"))
-    suites = (one, one) if apart else (suite_of("a", a_test("x"), a_test("y"), a_test("x")),)
-    with pytest.raises(UsageError, match=r"shard0 holds a test of the suite 'a' \(a.json\) twice: 'x'"):
-        merged(run(*suites, id="1"))
 
 
 @each_row(
@@ -485,18 +395,31 @@ def test_a_test_twice_in_a_shard_is_refused(apart):
         ({"adapter": "demo"}, "adapter"),
     ],
 )
-def test_shards_that_share_a_suite_must_play_it_alike(fields, word):
-    """One suite has one agent and one judge."""
+def test_shards_with_different_settings_of_one_suite_are_refused(fields, word):
     one, other = suite_of("a", a_test("1")), suite_of("a", a_test("2"), **fields)
     with pytest.raises(UsageError, match=f"does not have the same {word} in shard0 and shard1"):
         merged(run(one, id="1"), run(other, id="2"))
 
 
-def test_more_results_than_shards_are_refused():
-    """Some of them are not of this run."""
+def test_repeated_tests_and_extra_results_are_refused_unless_redacted():
     shards = [run(suite_of(name), id=name) for name in "ab"]
     with pytest.raises(UsageError, match="`shards=1`, but there are 2 results: shard0, shard1"):
         merged(*shards, expected=1)
+    one = run(suite_of("a", *(a_test(str(i)) for i in range(5)), agent_id="x"), id="1")
+    other = run(suite_of("a", *(a_test(str(i)) for i in range(1, 6)), agent_id="y"), id="2")
+    with pytest.raises(UsageError) as refused:
+        merged(one, other)
+    (line,) = str(refused.value).splitlines()
+    tests = "came from both shard0 and shard1: '1', '2', '3' and 1 more."
+    assert line.startswith(f"tests of the suite 'a' (a.json) {tests}")
+    assert "`comment_key=`" in line
+    twice = suite_of("a", *map(a_test, ("x", "y", "x")))
+    for suites in ((twice,), (suite_of("a", a_test("x")),) * 2):
+        with pytest.raises(UsageError, match=r"shard0 holds a test of the suite 'a' \(a.json\) twice: 'x'"):
+            merged(run(*suites, id="1"))
+    both = a_test("***", line=1), a_test("***", (build.trial_result(findings=()),), line=2)
+    found = merged(run(suite_of("a", *both, a_test("b", line=3)), id="1"))
+    assert found.card.counts.tests == 3
 
 
 @pytest.mark.parametrize(
@@ -506,14 +429,11 @@ def test_more_results_than_shards_are_refused():
         (1, 3, "2 of 3 shards are missing: rerun their jobs"),
     ],
 )
-def test_a_missing_shard_makes_the_run_untrusted(here, expected, reason):
-    """Whatever the others scored; it is the first reason."""
+def test_missing_shard_leaves_no_verdict(here, expected, reason):
     shards = [run(suite_of(name), id=name) for name in "ab"[:here]]
     results = concluded(*shards, expected=expected, policy=Policy())
-    assert results.gate.reasons == (reason,)
-    assert (results.gate.passed, results.gate.exit_code) == (False, 3)
-    assert (results.run.status, results.run.stopped_because) == ("stopped", reason)
-    assert results.odds is None
+    assert (results.gate.reasons, results.gate.passed, results.gate.exit_code) == ((reason,), False, 3)
+    assert (results.run.status, results.run.stopped_because, results.odds) == ("stopped", reason, None)
     (warning,) = results.run.warnings
     assert warning == "All numbers cover only the shards that are here."
     whole = concluded(*shards, expected=here, policy=Policy())
@@ -521,15 +441,15 @@ def test_a_missing_shard_makes_the_run_untrusted(here, expected, reason):
 
 
 @pytest.mark.parametrize("status", ["stopped", "interrupted", "skipped"])
-def test_a_shard_that_did_not_go_through_makes_the_run_untrusted(status):
-    """The reason names it, after those that are missing."""
+def test_incomplete_shard_leaves_no_verdict(status):
     broken = run(suite_of("b"), id="2", status=status, stopped_because="the key was refused")
     results = concluded(run(suite_of("a"), id="1"), broken, expected=3, policy=Policy())
     assert results.gate.exit_code == 3
-    assert results.gate.reasons == (
+    reasons = (
         "1 of 3 shards is missing: rerun its job",
         f"the run of shard1 was {status}: the key was refused",
     )
+    assert results.gate.reasons == reasons
     assert results.run.status == ("interrupted" if status == "interrupted" else "stopped")
 
 
@@ -538,17 +458,14 @@ def skipped(name):
     return run(suite, id=name, status="skipped", stopped_because="a fork's pull request has no secrets")
 
 
-def test_shards_that_were_all_skipped_are_a_skipped_run():
-    """It neither passes nor fails; with one missing it cannot be known."""
+def test_only_skipped_shards_make_a_skipped_run():
     results = concluded(skipped("a"), skipped("b"), expected=2)
     assert (results.run.status, results.gate.passed, results.gate.exit_code) == ("skipped", False, 0)
     assert results.run.stopped_because == "a fork's pull request has no secrets"
-    assert results.counts.not_run == 2
-    assert concluded(skipped("a"), expected=2).gate.exit_code == 3
+    assert (results.counts.not_run, concluded(skipped("a"), expected=2).gate.exit_code) == (2, 3)
 
 
-def test_merged_results_can_be_merged_again():
-    """A shard that was missing then is still missing."""
+def test_merged_results_can_be_merged_again_with_missing_shards_kept():
     a, b, c = (run(suite_of(name), id=name) for name in "abc")
     inner = concluded(a, b, expected=2)
     assert concluded(inner, c).suites == concluded(a, b, c).suites
@@ -556,18 +473,13 @@ def test_merged_results_can_be_merged_again():
     assert concluded(lacking, c).gate.exit_code == 3
 
 
-def test_a_shard_that_missed_its_own_gate_does_not_matter():
-    """The gate of all decides."""
+def test_gate_decides_on_merged_run_and_compares_no_shard():
     failing = build.finding("failed")
     low = run(suite_of("a", a_test("1", (build.trial_result(findings=(build.finding(), failing)),))), id="1")
     low = replace(low, gate=build.decision(passed=False, exit_code=1))
     high = run(suite_of("b", a_test("2")), id="2")
     assert concluded(low, high, policy=Policy(min_score=75)).gate.exit_code == 0
     assert concluded(low, high, policy=Policy(min_score=76)).gate.exit_code == 1
-
-
-def test_a_part_of_a_run_is_not_compared():
-    """The tests of the other parts would look as if they had been removed; the checks say who compares."""
     part = run(suite_of("a", a_test("1")), shard=build.shard(1, 2))
     whole = run(suite_of("a", a_test("1"), a_test("2")))
     policy = Policy(max_drop=1, max_drops=DROPS, regression=Regression.ANY)

@@ -16,56 +16,50 @@ from ci_evals.extensions.demo.server import DemoServer
 pytestmark = pytest.mark.slow
 
 SUITES = ("demo:hr", "demo:retail")
-GATE = (
-    "--min-score=97",
-    "--thresholds=suite:HR assistant=90,category:safety=100",
-    "--max-drop=1",
-    "--regression=significant",
-    "--baseline=before",
-)
-OWN = {"id", "startedAt", "finishedAt", "durationSeconds", "folder", "config", "odds"} | {
-    *("latency", "latencySeconds", "headEfficiency", "times", "firstReplySeconds")
-}
+GATE = ("--min-score=97", "--thresholds=suite:HR assistant=90,category:safety=100", "--max-drop=1")
+GATE += ("--regression=significant", "--baseline=before")
+RUN_SPECIFIC = {"id", "startedAt", "finishedAt", "durationSeconds", "folder", "config", "odds"}
+RUN_SPECIFIC |= {"latency", "latencySeconds", "headEfficiency", "times", "firstReplySeconds"}
 """What no two runs have in common: times, what is drawn by a run's id, and the options it was made with."""
 
 SLOWEST = "the slowest reply"
 """What a verdict on times tells, which of the replies it was being a matter of chance."""
 
 
-def play(root: Path, name: str, *options: str, broken: tuple[str, ...] = (), code: int = 0) -> None:
+def run_shop(root: Path, name: str, *options: str, broken: tuple[str, ...] = (), code: int = 0) -> None:
     """Plays each test twice."""
     with DemoServer(broken=broken) as server:
-        ran = ci_evals(
-            *("run", *options, "--provider=offline", f"--base-url={server.base_url}", "--quiet"),
-            *("--loops=2", "--parallel=8", f"--output-dir={name}"),
-            cwd=root,
+        common = (
+            "--provider=offline",
+            f"--base-url={server.base_url}",
+            "--quiet",
+            "--loops=2",
+            "--parallel=8",
         )
+        ran = ci_evals("run", *options, *common, f"--output-dir={name}", cwd=root)
     assert ran.returncode == code, ran.stdout + ran.stderr
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory) -> Path:
+def played_runs(tmp_path_factory) -> Path:
     """A run of an agent with two broken flows: whole, by suites, in shards; one from before they broke."""
     root = tmp_path_factory.mktemp("shards")
     broken = ("RETURN_REQUEST", "VACATION_REQUEST")
-    shards = {
-        "suites/1-hr": ["demo:hr"],
-        "suites/2-retail": ["demo:retail"],
-    } | {
+    shards = {"suites/1-hr": ["demo:hr"], "suites/2-retail": ["demo:retail"]} | {
         f"shards/{index}": [*SUITES, f"--shard={index}/3", "--baseline=before", "--regression=any"]
         for index in (1, 2, 3)
     }
-    play(root, "before", *SUITES)
-    play(root, "whole", *SUITES, *GATE, broken=broken, code=1)
+    run_shop(root, "before", *SUITES)
+    run_shop(root, "whole", *SUITES, *GATE, broken=broken, code=1)
     for name, options in shards.items():
-        play(root, name, *options, "--no-gate", broken=broken)
+        run_shop(root, name, *options, "--no-gate", broken=broken)
     return root
 
 
 @pytest.fixture
-def shards(played, tmp_path) -> Path:
+def shards(played_runs, tmp_path) -> Path:
     """The two suites, each in the folder of its artifact."""
-    shutil.copytree(played / "suites", tmp_path / "shards")
+    shutil.copytree(played_runs / "suites", tmp_path / "shards")
     return tmp_path
 
 
@@ -85,7 +79,7 @@ def comparable(value: Any) -> Any:
         case {"reason": str(reason)} if SLOWEST in reason:
             return value["outcome"]
         case dict():
-            return {name: comparable(item) for name, item in value.items() if name not in OWN}
+            return {name: comparable(item) for name, item in value.items() if name not in RUN_SPECIFIC}
         case list():
             return [comparable(item) for item in value]
         case _:
@@ -93,49 +87,44 @@ def comparable(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("split", "shards"), [("suites", 2), ("shards", 3)])
-def test_shards_merge_to_the_undivided_run(played, tmp_path, split, shards):
-    """Scores, counts, groups, verdicts, usage, checks, comparison and p: all of `_results.json`."""
-    completed = ci_evals("merge", split, f"--shards={shards}", *GATE, f"--output-dir={tmp_path}", cwd=played)
+def test_merged_results_equal_those_of_the_undivided_run(played_runs, tmp_path, split, shards):
+    options = (f"--shards={shards}", *GATE, f"--output-dir={tmp_path}")
+    completed = ci_evals("merge", split, *options, cwd=played_runs)
     assert completed.returncode == 1, completed.stderr
-    whole, merged = read(played / "whole/_results.json"), read(tmp_path / "_results.json")
+    whole, merged = read(played_runs / "whole/_results.json"), read(tmp_path / "_results.json")
     assert merged["comparison"]["p"] < 0.05
     # Results do not tell all that these are made of, and no comparison looks at them.
     for results in (whole, merged):
         del results["run"]["digests"]["agents"]
     assert comparable(merged) == comparable(whole)
-    config = {
-        name: merged["run"]["config"][name] for name in ("provider", "loops", "minScore", "noGate", "shards")
-    }
+    names = ("provider", "loops", "minScore", "noGate", "shards")
+    config = {name: merged["run"]["config"][name] for name in names}
     assert config == {"provider": "offline", "loops": 2, "minScore": 97, "noGate": False, "shards": shards}
 
 
-def test_shards_are_played_apart(played):
-    """Each says which it is, has about as much to do as the others, and leaves the comparison to `merge`."""
-    shards = [read(file) for file in sorted(played.glob("shards/*/_results.json"))]
+def test_shards_are_balanced_and_leave_comparison_to_merge(played_runs):
+    shards = [read(file) for file in sorted(played_runs.glob("shards/*/_results.json"))]
     assert [shard["run"]["shard"]["index"] for shard in shards] == [1, 2, 3]
-    assert (
-        sum(shard["counts"]["tests"] for shard in shards)
-        == read(played / "whole/_results.json")["counts"]["tests"]
-    )
+    whole = read(played_runs / "whole/_results.json")
+    assert sum(shard["counts"]["tests"] for shard in shards) == whole["counts"]["tests"]
+    suites = read(played_runs / "before/_results.json")["suites"]
     before = {
         test["name"]: sum(trial["durationSeconds"] for trial in test["trials"])
-        for suite in read(played / "before/_results.json")["suites"]
+        for suite in suites
         for test in suite["tests"]
     }
-    seconds = [
-        sum(before[test["name"]] for suite in shard["suites"] for test in suite["tests"]) for shard in shards
-    ]
+    tests = [[test["name"] for suite in shard["suites"] for test in suite["tests"]] for shard in shards]
+    seconds = [sum(map(before.__getitem__, names)) for names in tests]
     assert max(seconds) - min(seconds) <= max(before.values())
     for index, shard in enumerate(shards, 1):
         assert shard["comparison"] is None
         notes = {check["name"]: check["note"] for check in shard["gate"]["checks"]}
         assert notes["regression"] == "of shards the comparison is made by merge"
-        assert f"This is shard {index} of 3" in (played / f"shards/{index}/summary.md").read_text()
+        assert f"This is shard {index} of 3" in (played_runs / f"shards/{index}/summary.md").read_text()
 
 
 @pytest.mark.end_to_end
-def test_every_report_is_written(shards):
-    """As a run writes them, and told to the job in the same way."""
+def test_merge_writes_every_report_and_step_output(shards):
     step = step_in(shards)
     completed = ci_evals("merge", "shards", "--min-score=0", cwd=shards, env=step.variables(step.folder, {}))
     assert completed.returncode == 1, completed.stderr  # critical tests fail
@@ -146,19 +135,14 @@ def test_every_report_is_written(shards):
     for text in (completed.stdout, step.summary, written["summary.md"].decode()):
         assert "HR assistant" in text
         assert "Retail assistant" in text
-    assert (step.outputs["result"], step.outputs["passed"], step.outputs["tests"]) == (
-        "failed",
-        "false",
-        "24",
-    )
+    outputs = [step.outputs[name] for name in ("result", "passed", "tests")]
+    assert outputs == ["failed", "false", "24"]
     assert step.outputs["results-path"].endswith("results/_results.json")
 
 
-def test_a_shard_that_is_missing(shards):
-    """Exit code 3, and the reports of what is there say so first."""
-    completed = ci_evals(
-        "merge", "shards", "--shards=3", "--thresholds=suite:Third=80", "--junit=j/tests.xml", cwd=shards
-    )
+def test_missing_shard_leaves_no_verdict_in_any_command(shards):
+    options = ("--shards=3", "--thresholds=suite:Third=80", "--junit=j/tests.xml")
+    completed = ci_evals("merge", "shards", *options, cwd=shards)
     assert completed.returncode == 3, completed.stderr
     gate = read_results(shards)["gate"]
     assert gate["reasons"] == ["1 of 3 shards is missing: rerun its job"]
@@ -173,28 +157,30 @@ def test_a_shard_that_is_missing(shards):
     assert (shards / "j/tests.xml").exists()
 
 
-def test_more_results_than_shards(shards):
-    """Something is here that does not belong to this run."""
+def test_extra_or_overlapping_results_are_refused(shards):
     completed = ci_evals("merge", "shards", "--shards=1", cwd=shards)
     assert completed.returncode == 2
     assert "--shards=1, but there are 2 results" in completed.stderr
     assert not (shards / "results").exists()
+    shutil.copytree(shards / "shards/1-hr", shards / "shards/3-again")
+    completed = ci_evals("merge", "shards", cwd=shards)
+    assert completed.returncode == 2
+    assert "shards/1-hr/_results.json and shards/3-again/_results.json" in completed.stderr
+    assert "'Books vacation that the balance covers'" in completed.stderr
 
 
-def test_a_run_that_was_cut_short_is_not_trusted(shards):
-    """Its file is named."""
+def test_shard_cut_short_leaves_no_verdict(shards):
     file = shards / "shards/1-hr/_results.json"
     cut = read(file)
     cut["run"] |= {"status": "stopped", "stoppedBecause": "the agent refused the key"}
     file.write_text(json.dumps(cut))
     assert ci_evals("merge", "shards", "--shards=2", "--no-gate", cwd=shards).returncode == 3
-    assert read_results(shards)["gate"]["reasons"] == [
-        "the run of shards/1-hr/_results.json was stopped: the agent refused the key"
-    ]
+    reason = "the run of shards/1-hr/_results.json was stopped: the agent refused the key"
+    assert read_results(shards)["gate"]["reasons"] == [reason]
 
 
 @pytest.mark.parametrize(
-    "named",
+    "paths",
     [
         ["shards"],
         ["shards/1-hr", "shards/2-retail"],
@@ -202,24 +188,21 @@ def test_a_run_that_was_cut_short_is_not_trusted(shards):
         ["shards/1-hr", "shards", "./shards/2-retail/_results.json"],
     ],
 )
-def test_ways_to_name_results(shards, named):
-    """Files, their folders, folders of folders; what is named twice counts once."""
+def test_results_can_be_named_by_file_folder_or_parent_folder(shards, paths):
     (shards / "shards/0-logs").mkdir()
     (shards / "shards/0-logs/log.txt").write_text("x")
-    completed = ci_evals("merge", *named, "--shards=2", "--no-gate", cwd=shards)
+    completed = ci_evals("merge", *paths, "--shards=2", "--no-gate", cwd=shards)
     assert completed.returncode == 0, completed.stderr
     assert [suite["name"] for suite in read_results(shards)["suites"]] == ["HR assistant", "Retail assistant"]
 
 
-def test_all_unreadable_files_are_reported_at_once(shards):
-    """Nothing is written then, and the action's outputs say so."""
+def test_unreadable_results_are_reported_together(shards):
     (shards / "empty").mkdir()
     (shards / "shards/2-retail/_results.json").write_text("[]")
     step = step_in(shards)
-    asked = ("nowhere", "empty", "shards")
-    completed = ci_evals(
-        "merge", *asked, cwd=shards, env=step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""}
-    )
+    arguments = ("nowhere", "empty", "shards")
+    env = step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""}
+    completed = ci_evals("merge", *arguments, cwd=shards, env=env)
     assert completed.returncode == 2
     missing, empty, broken = completed.stderr.splitlines()
     assert "nowhere: no such file or folder" in missing
@@ -238,8 +221,7 @@ def test_all_unreadable_files_are_reported_at_once(shards):
         {"counts": {"tests": 10**16}},
     ],
 )
-def test_numbers_that_no_run_has_are_refused(shards, nonsense):
-    """A stranger may have written them: that is no bug of ours, and nothing is written."""
+def test_impossible_numbers_in_results_are_refused(shards, nonsense):
     for name in ("1-hr", "2-retail"):
         file = shards / f"shards/{name}/_results.json"
         recorded = read(file)
@@ -252,80 +234,50 @@ def test_numbers_that_no_run_has_are_refused(shards, nonsense):
     assert not (shards / "results").exists()
 
 
-def test_a_shard_without_a_suite_is_none(shards):
-    """It has played nothing, however many shards are counted."""
+def test_shard_without_suite_leaves_no_verdict(shards):
     file = shards / "shards/1-hr/_results.json"
     file.write_text(json.dumps(read(file) | {"suites": []}))
     assert ci_evals("merge", "shards", "--shards=2", cwd=shards).returncode == 3
     assert "shards/1-hr/_results.json holds no suite" in read_results(shards)["gate"]["reasons"][0]
 
 
-def test_a_test_in_two_shards_is_refused(shards):
-    """With both files."""
-    shutil.copytree(shards / "shards/1-hr", shards / "shards/3-again")
-    completed = ci_evals("merge", "shards", cwd=shards)
-    assert completed.returncode == 2
-    assert "shards/1-hr/_results.json and shards/3-again/_results.json" in completed.stderr
-    assert "'Books vacation that the balance covers'" in completed.stderr
-
-
-def test_a_floor_on_a_name_that_no_shard_has(shards):
-    """A slip of the pen would guard nothing; where verdicts are missing, the name may be among them."""
-    asked = ("merge", "shards", "--thresholds=category:safty=100")
-    completed = ci_evals(*asked, cwd=shards)
+def test_threshold_on_unknown_name_is_refused_with_suggestion(shards):
+    arguments = ("merge", "shards", "--thresholds=category:safty=100")
+    completed = ci_evals(*arguments, cwd=shards)
     assert completed.returncode == 2
     assert "did you mean 'safety'?" in completed.stderr
     file = shards / "shards/1-hr/_results.json"
     lost = read(file)
     lost["suites"][0]["tests"][0]["trials"][0] |= {"status": "failed", "findings": []}
     file.write_text(json.dumps(lost))
-    completed = ci_evals(*asked, "--max-errors=5", cwd=shards)
+    completed = ci_evals(*arguments, "--max-errors=5", cwd=shards)
     assert completed.returncode == 3
     assert "did you mean 'safety'?" in read_results(shards)["gate"]["reasons"][0]
 
 
-def test_baselines(shards, played):
-    """A path, none, or what GitHub has; a path that is not there is refused."""
-    asked = ("merge", "shards", "--no-gate")
-    assert ci_evals(*asked, f"--baseline={played / 'before'}", cwd=shards).returncode == 0
+def test_baseline_of_merge_is_path_none_or_auto(shards, played_runs):
+    arguments = ("merge", "shards", "--no-gate")
+    assert ci_evals(*arguments, f"--baseline={played_runs / 'before'}", cwd=shards).returncode == 0
     assert read_results(shards)["comparison"]["delta"] < -5
-    assert ci_evals(*asked, "--baseline=none", cwd=shards).returncode == 0
+    assert ci_evals(*arguments, "--baseline=none", cwd=shards).returncode == 0
     assert read_results(shards)["comparison"] is None
-    completed = ci_evals(*asked, "--baseline=nowhere", cwd=shards)
+    completed = ci_evals(*arguments, "--baseline=nowhere", cwd=shards)
     assert completed.returncode == 2
     assert "--baseline: nowhere" in completed.stderr
-    assert ci_evals(*asked, "--baseline=auto", cwd=shards).returncode == 0
+    assert ci_evals(*arguments, "--baseline=auto", cwd=shards).returncode == 0
     assert read_results(shards)["run"]["baselineNote"].startswith("no baseline: ")
 
 
-def test_token_in_an_error_of_github_is_removed(shards):
-    """A message that echoes it is told in the note on the baseline."""
+def test_tokens_and_keys_are_redacted_from_everything(shards):
     with github_api.serving() as api:
         api.fail("/actions/artifacts", *[github_api.Answer(403, {"message": f"{TOKEN} may not"})] * 3)
         known = {"GITHUB_REPOSITORY": "octo/agent", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
-        completed = ci_evals(
-            "merge", "shards", "--no-gate", "--baseline=auto", "--baseline-branch=main", cwd=shards, env=known
-        )
+        options = ("--no-gate", "--baseline=auto", "--baseline-branch=main")
+        completed = ci_evals("merge", "shards", *options, cwd=shards, env=known)
     assert completed.returncode == 0, completed.stderr
     assert "may not" in read_results(shards)["run"]["baselineNote"]
     assert TOKEN not in completed.stdout + completed.stderr
     assert not any(TOKEN.encode() in text for text in read_files(shards / "results").values())
-
-
-@pytest.mark.parametrize("attempt", [1, 2])
-def test_a_rerun_of_shards_says_that_it_is_decided_by_itself(shards, attempt):
-    """In the log and in the results: nothing of the attempt before is known, which may have been red."""
-    known = {"GITHUB_REPOSITORY": "octo/agent", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": str(attempt)}
-    completed = ci_evals("merge", "shards", "--no-gate", "--baseline=none", cwd=shards, env=known)
-    assert completed.returncode == 0, completed.stderr
-    said = "this is attempt 2 of the workflow run: merged shards are decided by themselves"
-    assert (said in completed.stderr) == (attempt == 2)
-    warnings = read_results(shards)["run"]["warnings"]
-    assert any(warning.startswith(said) for warning in warnings) == (attempt == 2)
-
-
-def test_keys_of_the_environment_are_taken_out(shards):
-    """Whoever wrote the results may not have known them."""
     key = "sk-a-key-of-this-environment"
     file = shards / "shards/1-hr/_results.json"
     file.write_text(file.read_text().replace("Books vacation that the balance covers", f"Books {key}"))
@@ -333,3 +285,14 @@ def test_keys_of_the_environment_are_taken_out(shards):
     assert completed.returncode == 0, completed.stderr
     assert key not in completed.stdout + completed.stderr
     assert not any(key.encode() in text for text in read_files(shards / "results").values())
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_rerun_attempt_causes_warning_in_log_and_results(shards, attempt):
+    known = {"GITHUB_REPOSITORY": "octo/agent", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": str(attempt)}
+    completed = ci_evals("merge", "shards", "--no-gate", "--baseline=none", cwd=shards, env=known)
+    assert completed.returncode == 0, completed.stderr
+    message = "this is attempt 2 of the workflow run: merged shards are decided by themselves"
+    assert (message in completed.stderr) == (attempt == 2)
+    warnings = read_results(shards)["run"]["warnings"]
+    assert any(warning.startswith(message) for warning in warnings) == (attempt == 2)

@@ -18,8 +18,6 @@ SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "requ
 
 @pytest.fixture
 def program(tmp_path):
-    """Make a model of a stand-in that replies so."""
-
     def made(reply='return "Hello"', environ=None, version=copilot_program.VERSION, **options):
         copilot_program.install(tmp_path / "bin", reply, version)
         options = {"limiter": world.limiter(budget=world.NO_RETRIES), **options}
@@ -29,34 +27,30 @@ def program(tmp_path):
     return made
 
 
-async def test_a_question(program):
-    """On standard input, since all users of a machine see arguments; its price is unknown."""
+async def test_prompt_is_sent_on_stdin_and_price_is_unknown(program):
     assert await program().complete(PLAIN) == Completion("Hello", input_tokens=100, output_tokens=5)
     (asked,) = program.asked()
     assert asked["text"] == "You are Ida.\n\nWhat do you say? /clear @/etc/passwd"
     assert not any("Ida" in word for word in asked["argv"])
 
 
-async def test_a_schema_stands_in_the_question(program):
-    """The program has no form for it."""
+async def test_schema_is_part_of_the_prompt(program):
     await program("""return '{"verdict": "pass"}'""").complete(Prompt("", "Did it help?", schema=SCHEMA))
     (asked,) = program.asked()
     assert asked["text"].startswith("Did it help?")
-    assert json.dumps(SCHEMA["required"]) in " ".join(asked["text"].split()).replace("[ ", "[").replace(
-        " ]", "]"
-    )
+    text = " ".join(asked["text"].split()).replace("[ ", "[").replace(" ]", "]")
+    assert json.dumps(SCHEMA["required"]) in text
 
 
 @pytest.mark.parametrize("token", ["COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL", None])
-async def test_no_conversation_is_kept_where_no_login_is_needed(program, token):
+async def test_home_folder_is_replaced_unless_login_is_needed(program, token):
     """The program keeps each in its user's folder, where the login may lie."""
     await program(environ={token: "x"} if token else {}).complete(PLAIN)
     (asked,) = program.asked()
     assert ("COPILOT_HOME" in asked["env"]) is (token is not None)
 
 
-async def test_the_environment_without_what_is_meant_for_us(program):
-    """A job's own token is no login; one that is named for Copilot is."""
+async def test_only_variables_of_the_program_are_passed(program):
     ours = {"GITHUB_TOKEN": "k", "LLM_API_KEY": "k", "INPUT_AGENT-KEY": "k", "COPILOT_ALLOW_ALL": "true"}
     await program(environ=ours | {"COPILOT_GITHUB_TOKEN": "t"}).complete(PLAIN)
     (asked,) = program.asked()
@@ -73,40 +67,23 @@ NO_LOGIN = "Error: No authentication information found."
     [
         ("fail('authentication', 'Authentication failed (HTTP 401).', 401)", LLMAccessError, "copilot login"),
         (f"sys.exit({NO_LOGIN!r})", LLMAccessError, "no access to Copilot: Error: No authentication"),
-        (
-            "fail('quota', 'You have no premium requests left', 402)",
-            LLMAccessError,
-            "cannot be used for now",
-        ),
-        (
-            "fail('query', 'Last error: 500 refused so', 500)",
-            LLMError,
-            "copilot 1.0.102 failed: Last error: 500",
-        ),
+        ("fail('quota', 'No premium requests left', 402)", LLMAccessError, "cannot be used for now"),
+        ("fail('query', 'Last error: 500', 500)", LLMError, "copilot 1.0.102 failed: Last error: 500"),
+        ("fail('rate_limit', 'retried 5 times; slow down', 429)", LLMError, "limits the rate of calls"),
         ("return ' '", LLMAnswerError, "gave an empty answer"),
         ("say('assistant.message', content='', toolRequests=[{}]); os._exit(0)", LLMError, "exit code 0"),
         ("print('Hello', flush=True); os._exit(0)", LLMAnswerError, "an answer that cannot be read"),
     ],
 )
-async def test_what_goes_wrong(program, reply, kind, message):
-    """Each in words, and what ends a run told from what does not."""
+async def test_failure_of_program_is_reported_by_its_kind(program, reply, kind, message):
     with pytest.raises(kind, match=message) as caught:
         await program(reply).complete(PLAIN)
     assert type(caught.value) is kind
 
 
-async def test_a_rate_limit_is_waited_for(program):
-    """The program has retried for a minute by then."""
-    limited = "fail('rate_limit', 'retried 5 times; Last error: 429 slow down', 429)"
-    with pytest.raises(LLMError, match="limits the rate of calls"):
-        await program(limited).complete(PLAIN)
-
-
-async def test_no_secret_is_shown(program):
-    """A program may print its key."""
-    model = program(
-        "fail('query', 'bad key sk-secret-1234567', 400)", redactor=Redactor(keys=["sk-secret-1234567"])
-    )
+async def test_secrets_in_program_output_are_redacted(program):
+    key = "sk-secret-1234567"
+    model = program(f"fail('query', 'bad key {key}', 400)", redactor=Redactor(keys=[key]))
     with pytest.raises(LLMError) as caught:
         await model.complete(PLAIN)
     assert "sk-secret" not in str(caught.value)
@@ -116,7 +93,6 @@ async def test_no_secret_is_shown(program):
     ("version", "message"),
     [("GitHub Copilot CLI 1.0.5.", "1.0.5, and 1.0.102 is needed"), ("copilot", "is it GitHub Copilot CLI")],
 )
-def test_a_program_that_will_not_do(program, version, message):
-    """Too old, or another one of that name."""
+def test_old_or_foreign_program_is_refused(program, version, message):
     with pytest.raises(UsageError, match=message):
         program(version=version)

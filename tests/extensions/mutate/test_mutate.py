@@ -52,41 +52,37 @@ def mutate(*options):
     return code or 0, json.loads(file.read_text()) if file.exists() else None
 
 
-def by_kind(found):
+def faults_by_kind(found):
     return {fault["kind"]: fault for fault in found["faults"]}
 
 
-def test_a_state_check_notices_what_changes_the_state_and_nothing_else(capsys):
+def test_state_check_notices_only_faults_that_change_state(capsys):
     play()
     code, found = mutate()
-    assert code == 0
-    assert found["run"] == json.loads(Path("results/_results.json").read_text())["run"]["id"]
-    faults = by_kind(found)
+    assert (code, found["run"]) == (0, json.loads(Path("results/_results.json").read_text())["run"]["id"])
+    faults = faults_by_kind(found)
     assert list(faults) == [fault.kind for fault in FAULTS]
-    noticed = {kind for kind, fault in faults.items() if fault["noticed"]}
-    assert noticed == {
-        "call_dropped",
-        "call_changed",
-        "param_changed",
-        "call_failed",
-        "state_unchanged",
-        "hand_over_dropped",
-        "hand_over_added",
-        "reply_refused",
-        "reply_claims",
+    assert {kind for kind, fault in faults.items() if fault["noticed"]} == {
+        *("call_dropped", "call_changed", "param_changed", "call_failed", "state_unchanged"),
+        *("hand_over_dropped", "hand_over_added", "reply_refused", "reply_claims"),
     }
     assert faults["call_repeated"]["undecided"] == 1  # the order's state depends on the second call
     (refund,) = [test for test in found["tests"] if test["name"] == "Refund"]
     assert "fact_changed" in refund["unnoticed"]
     assert "This gate notices" in capsys.readouterr().out
+    first = Path("results/_mutations.json").read_bytes()
+    mutate()
+    assert Path("results/_mutations.json").read_bytes() == first
 
 
-def test_every_suggestion_is_a_check_that_works(capsys):
-    """Added to the suite, the run still passes, and nothing of what they are for stays unnoticed."""
+def test_applied_suggestions_pass_and_close_their_gaps(capsys):
     play()
     _, before = mutate()
     suggested = before["suggestions"]
     assert {one["evaluation"]["strict"] for one in suggested} <= STRICT_KINDS.keys()
+    for one in suggested:  # a call whose arguments are known gets no check of the words
+        if any(kind.startswith("call_") for kind in one["kinds"]):
+            assert one["evaluation"]["strict"] in {"state", "tool_called", "tool_sequence"}
     code, _ = mutate("--apply=shop.yaml")
     assert code == 0
     shown = capsys.readouterr().out
@@ -101,26 +97,13 @@ def test_every_suggestion_is_a_check_that_works(capsys):
     assert play().gate.passed
 
 
-def test_the_most_specific_evidence_comes_first():
-    """A call whose arguments are known gets no check of the words."""
-    play()
-    _, found = mutate()
-    for one in found["suggestions"]:
-        if any(kind.startswith("call_") for kind in one["kinds"]):
-            assert one["evaluation"]["strict"] in {"state", "tool_called", "tool_sequence"}
-
-
-def test_the_share_that_a_gate_needs_depends_on_the_gate():
-    """Half a score is lost in one of three tests: a floor of 99 notices one such test, a floor of 10 none."""
+def test_needed_share_depends_on_gate_that_passes_without_faults():
     play()
     _, strict = mutate("--min-score=99", "--shares=100")
     _, lax = mutate("--min-score=10", "--shares=100")
-    assert by_kind(strict)["call_dropped"]["neededShare"] == 1
-    assert by_kind(lax)["call_dropped"]["neededShare"] is None
-    assert by_kind(strict)["rule_dropped"]["neededShare"] is None  # nothing notices it
-
-
-def test_a_gate_that_fails_without_faults_says_nothing_about_them():
+    assert faults_by_kind(strict)["call_dropped"]["neededShare"] == 1
+    assert faults_by_kind(lax)["call_dropped"]["neededShare"] is None
+    assert faults_by_kind(strict)["rule_dropped"]["neededShare"] is None  # nothing notices it
     play(bug="call_dropped")
     _, found = mutate("--min-score=100")
     assert found["gate"]["passed"] is False
@@ -143,23 +126,9 @@ def summary_of_job(room=None):
     return summary.read_text()[before:]
 
 
-def test_a_job_shows_the_page_in_its_summary():
-    """As much as it has room for."""
+def test_exit_code_follows_noticed_and_plantable_faults():
     play()
-    assert summary_of_job() == Path("results/mutations.md").read_text()
-    short = summary_of_job(room=1_000)
-    assert short.startswith("# What would turn this gate red\n\nThis gate notices ")
-    assert len(short) < 1_000
-    assert summary_of_job(room=10) == ""
-
-
-def test_too_few_noticed_faults_fail():
-    play()
-    assert mutate("--min-noticed=99")[0] == 1
-    assert mutate("--min-noticed=1")[0] == 0
-
-
-def test_nothing_to_plant_is_no_success():
+    assert (mutate("--min-noticed=99")[0], mutate("--min-noticed=1")[0]) == (1, 0)
     play()
     code, found = mutate("--faults=rule_dropped", "--suite=shop.yaml")
     assert (code, found["faults"][0]["planted"]) == (0, 1)
@@ -168,60 +137,41 @@ def test_nothing_to_plant_is_no_success():
     assert mutate("--faults=rule_dropped") == (3, None)
 
 
-def test_the_same_run_gives_the_same_file():
+def test_invalid_options_are_refused(capsys):
     play()
-    mutate()
-    first = Path("results/_mutations.json").read_bytes()
-    mutate()
-    assert Path("results/_mutations.json").read_bytes() == first
+    for option, message in (
+        ("--faults=all", "`faults=`: unknown kind 'all'"),
+        ("--faults=", "`faults=`: unknown kind ''"),
+        ("--shares=0", "`shares=0`: write percentages"),
+        ("--shares=many", "`shares=many`: write percentages"),
+        ("--suite=gone.yaml", "gone.yaml: the run's suite is not there"),
+        ("--apply=other.yaml", "not a suite of this run. Its suites: shop.yaml."),
+    ):
+        assert (mutate(option), message in capsys.readouterr().err) == ((2, None), True), option
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--faults=all"], "`faults=`: unknown kind 'all'"),
-        (["--faults="], "`faults=`: unknown kind ''"),
-        (["--shares=0"], "`shares=0`: write percentages"),
-        (["--shares=many"], "`shares=many`: write percentages"),
-        (["--suite=gone.yaml"], "gone.yaml: the run's suite is not there"),
-        (["--apply=other.yaml"], "not a suite of this run. Its suites: shop.yaml."),
-    ],
-)
-def test_wrong_options_are_refused_in_a_sentence(options, message, capsys):
-    play()
-    assert mutate(*options) == (2, None)
-    assert message in capsys.readouterr().err
-
-
-def test_files_that_hold_no_conversations_are_refused(capsys):
-    """A file that is not ours, one of the version before, and one without trials."""
+def test_missing_foreign_or_outdated_results_and_changed_suites_are_refused(capsys):
     results = Path("results/_results.json")
     Path("results").mkdir()
     assert mutate() == (2, None)
     play()
     data = json.loads(results.read_text())
-    version_2 = data | {"schemaVersion": 2}
-    without = json.loads(results.read_text())
-    for test in without["suites"][0]["tests"]:
+    without_trials = json.loads(results.read_text())
+    for test in without_trials["suites"][0]["tests"]:
         test["trials"] = []
-    for wrong in ({"some": "thing"}, version_2, without):
+    for wrong in ({"some": "thing"}, data | {"schemaVersion": 2}, without_trials):
         results.write_text(json.dumps(wrong))
         capsys.readouterr()
         assert mutate() == (2, None)
         assert len(capsys.readouterr().err.splitlines()) <= 2
-
-
-def test_a_suite_that_asks_otherwise_now_is_refused(capsys):
-    play()
+    results.write_text(json.dumps(data))
     changed = SUITE["tests"][0] | {"turns": [{"user": "Something else"}]}
-    suite = SUITE | {"tests": [changed, *SUITE["tests"][1:]]}
-    Path("shop.yaml").write_text(yaml.safe_dump(suite))
+    Path("shop.yaml").write_text(yaml.safe_dump(SUITE | {"tests": [changed, *SUITE["tests"][1:]]}))
     assert mutate() == (2, None)
     assert "'Refund' is gone, or its turns have changed since the run" in capsys.readouterr().err
 
 
-def test_the_page_shows_what_the_gate_notices():
-    """When the run is reported again, and the findings are of this run."""
+def test_page_and_step_summary_show_mutations_of_the_run():
     play()
     mutate()
     page = Path("results/report.html")
@@ -235,46 +185,37 @@ def test_the_page_shows_what_the_gate_notices():
     found.write_text("{}")
     with pytest.raises(UsageError, match="not written by `ci-evals mutate`"):
         invoke(["report", "results"], RunContext({}))
+    play()
+    assert summary_of_job() == Path("results/mutations.md").read_text()
+    short = summary_of_job(room=1_000)
+    assert short.startswith("# What would turn this gate red\n\nThis gate notices ")
+    assert len(short) < 1_000
+    assert summary_of_job(room=10) == ""
 
 
-def test_the_weak_suite_of_the_docs_becomes_strong():
-    """As the page tells it: an agent that does nothing scores 100, until the suggestions are added."""
+def test_steps_of_docs_make_weak_suite_strong(capsys):
+    """An agent that does nothing scores 100, until the page's steps are copied one after the other."""
     text = (DOCS / "mutations.md").read_text()
     (weak,) = re.findall(r"```yaml title=\"weak.yaml\"\n(.*?)```", text, flags=re.DOTALL)
     Path("weak.yaml").write_text(weak)
     play(suite="weak.yaml")
     _, before = mutate()
     assert before["nullAgents"] == {"refuses": 100, "claims": 100}
-    mutate("--apply=weak.yaml")
-    assert "# a refund needs no person" in Path("weak.yaml").read_text()
-    play(suite="weak.yaml")
-    _, after = mutate()
-    assert after["nullAgents"]["refuses"] < 60
-    shares = [sum(fault["noticed"] for fault in one["faults"]) for one in (before, after)]
-    assert shares[1] > 3 * shares[0]
-    assert after["suggestions"] == []
-    assert (
-        "mark the tests that must never fail as `critical: true`" in Path("results/mutations.md").read_text()
-    )
-
-
-def test_the_page_says_what_to_do_next_and_that_helps(capsys):
-    """Its steps, done one after the other by copying them, leave a gate that fails with most faults."""
-    text = (DOCS / "mutations.md").read_text()
-    (weak,) = re.findall(r"```yaml title=\"weak.yaml\"\n(.*?)```", text, flags=re.DOTALL)
-    Path("weak.yaml").write_text(weak)
-    play(suite="weak.yaml")
-    mutate()
-    first = steps()
+    first = next_steps()
     assert first[0].startswith("Read the ")
     (command,) = re.findall(r"`ci-evals (mutate results --apply=weak.yaml)`", first[1])
     assert f"2. {first[1]}" in capsys.readouterr().out
     mutate(*command.split()[2:])
+    assert "# a refund needs no person" in Path("weak.yaml").read_text()
     assert "Run the suite again" in first[2]
     play(suite="weak.yaml")
-    _, found = mutate("--shares=100")
-    assert sum(fault["neededShare"] is not None for fault in found["faults"]) < 4
-    (gate,) = [step for step in steps() if "yet the gate passes" in step]
+    _, after = mutate("--shares=100")
+    assert after["nullAgents"]["refuses"] < 60
+    shares = [sum(fault["noticed"] for fault in one["faults"]) for one in (before, after)]
+    assert shares[1] > 3 * shares[0]
+    assert after["suggestions"] == []
+    assert sum(fault["neededShare"] is not None for fault in after["faults"]) < 4
+    (gate,) = [step for step in next_steps() if "yet the gate passes" in step]
     assert "mark the tests that must never fail as `critical: true`" in gate
     marked = Path("weak.yaml").read_text().replace("maxTurns: 1", "maxTurns: 1\n    critical: true")
     Path("weak.yaml").write_text(marked)
@@ -283,7 +224,7 @@ def test_the_page_says_what_to_do_next_and_that_helps(capsys):
     noticed = [fault for fault in found["faults"] if fault["noticed"]]
     assert len(noticed) > 8
     assert {fault["neededShare"] for fault in noticed} == {1}
-    assert not any("suggested checks" in step or "the gate passes" in step for step in steps())
+    assert not any("suggested checks" in step or "the gate passes" in step for step in next_steps())
 
 
 @pytest.mark.parametrize(
@@ -294,22 +235,19 @@ def test_the_page_says_what_to_do_next_and_that_helps(capsys):
         ("<img src=x> @team.yaml", "&lt;img src=x&gt; @\u200bteam.yaml"),
     ],
 )
-def test_the_path_of_a_suite_leaves_neither_its_command_nor_its_line(path, argument):
-    """It may be called like a tag, a mention, several arguments, or the end of code."""
+def test_suite_path_is_quoted_in_the_suggested_command(path, argument):
     Path("shop.yaml").rename(path)
     play(suite=path)
     mutate()
-    assert argument in steps()[1]
+    assert argument in next_steps()[1]
 
 
-def steps():
-    """What the page says to do next."""
+def next_steps():
     text = Path("results/mutations.md").read_text()
     return re.findall(r"^\d\. (.*)$", text, flags=re.MULTILINE)
 
 
-def test_the_docs_list_every_kind():
-    """Name, bug and what it needs, as the faults declare them."""
+def test_docs_list_every_kind_of_fault():
     text = (DOCS / "mutations.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| ([a-z].*?) \| ([a-z].*?) \|$", text, flags=re.MULTILINE)
     assert rows == [(fault.kind, fault.title, fault.needs) for fault in FAULTS]

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import json
+import re
 from pathlib import Path
 
 import fakes
@@ -59,8 +60,7 @@ def models(monkeypatch):
 
 
 @pytest.fixture
-def saved(tmp_path, monkeypatch):
-    """Plays the shop's agent with these checks of its refund, and writes the run to `results`."""
+def save_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     shop_agents.open_shop()
@@ -89,53 +89,39 @@ def mutate(models, *options, env=None):
     return code or 0, {fault["kind"]: fault for fault in found["faults"]}, found
 
 
-def test_without_the_option_nobody_is_asked(models, saved):
-    saved(AMOUNT, CLAIMS)
-    code, faults, found = mutate(models)
-    assert (code, models.asked, found["judge"]) == (0, [], None)
-    assert faults["fact_changed"]["notAsked"] == 1
-
-
-def test_the_judge_notices_what_no_strict_check_does(models, saved, capsys):
+def test_judge_is_asked_only_with_its_option_and_notices_more(models, save_run, capsys):
     """One criterion notices a wrong amount; claims notice a call that was not made or failed."""
-    saved(AMOUNT, CLAIMS)
-    _, before, _ = mutate(models)
+    save_run(AMOUNT, CLAIMS)
+    code, before, found = mutate(models)
+    assert (code, models.asked, found["judge"], before["fact_changed"]["notAsked"]) == (0, [], None, 1)
     _, after, found = mutate(models, "--judge")
     noticed = {kind for kind in after if after[kind]["noticed"] > before[kind]["noticed"]}
     assert noticed >= {"fact_changed", "call_dropped", "call_failed", "reply_claims", "reply_refused"}
-    assert after["fact_changed"]["notAsked"] == 0
+    assert after["fact_changed"]["notAsked"] == found["judge"]["notAsked"] == 0
     assert found["judge"]["asked"] == len(models.asked) > 0
-    assert found["judge"]["notAsked"] == 0
-    said = f"The judge was asked {len(models.asked)} questions about faults that no strict check notices."
-    assert said in capsys.readouterr().out
-    assert said in Path("results/mutations.md").read_text()
+    note = f"The judge was asked {len(models.asked)} questions about faults that no strict check notices."
+    assert note in capsys.readouterr().out
+    assert note in Path("results/mutations.md").read_text()
 
 
-def test_claims_tell_the_agents_that_do_nothing_apart(models, saved):
-    """The one that refuses lies to nobody; the one that claims success does, and calls as little."""
-    saved(CLAIMS)
+def test_claims_notice_false_success_but_not_refusal(models, save_run):
+    save_run(CLAIMS)
     _, faults, found = mutate(models, "--judge", "--faults=reply_refused,reply_claims")
     (test,) = [test for test in found["tests"] if test["name"] == "Refund"]
     assert test["unnoticed"] == ["reply_refused"]
     assert faults["reply_claims"]["noticed"] > faults["reply_refused"]["noticed"]
 
 
-def test_only_questions_that_can_notice_something_are_asked(models, saved):
-    """None about a rule that the judge is not shown, nor about what a strict check noticed."""
-    saved(AMOUNT)
+def test_judge_is_not_asked_what_it_cannot_notice_or_know(models, save_run):
+    save_run(AMOUNT)
     _, faults, _ = mutate(models, "--judge", "--faults=rule_dropped")
     assert models.asked == []
     assert (faults["rule_dropped"]["noticed"], faults["rule_dropped"]["notAsked"]) == (0, 0)
     mentions = {"criterion": "amount", "strict": "contains", "text": "30 euros", "turn": 1}
-    saved(AMOUNT, mentions)
+    save_run(AMOUNT, mentions)
     _, faults, _ = mutate(models, "--judge", "--faults=fact_changed")
-    assert models.asked == []
-    assert faults["fact_changed"]["noticed"] == 1
-
-
-def test_a_conversation_that_a_fault_cuts_off_is_not_judged(models, saved):
-    """What a model would have written next is unknown: the missing rest would look like the agent's fault."""
-    saved(AMOUNT)
+    assert (models.asked, faults["fact_changed"]["noticed"]) == ([], 1)
+    save_run(AMOUNT)
     suite = yaml.safe_load(Path("shop.yaml").read_text())
     suite["tests"][0]["turns"][1] = {"user": "auto"}
     Path("shop.yaml").write_text(yaml.safe_dump(suite))
@@ -143,13 +129,12 @@ def test_a_conversation_that_a_fault_cuts_off_is_not_judged(models, saved):
     results["suites"][0]["tests"][0]["turns"][1]["user"] = "auto"
     Path("results/_results.json").write_text(json.dumps(results))
     _, faults, _ = mutate(models, "--judge", "--faults=fact_changed")
-    assert models.asked == []
-    assert faults["fact_changed"]["notAsked"] == 1
+    assert (models.asked, faults["fact_changed"]["notAsked"]) == ([], 1)
 
 
-def test_the_limit_of_costs_leaves_the_rest_unasked(models, saved, capsys):
+def test_max_cost_leaves_further_questions_unasked(models, save_run, capsys):
     """The first question tells what one costs; each has a price here of far more than half of the limit."""
-    saved(AMOUNT, CLAIMS)
+    save_run(AMOUNT, CLAIMS)
     models.usage = lambda _, __: {"prompt_tokens": 60_000, "completion_tokens": 1}
     _, faults, found = mutate(models, "--judge", "--prices=prices.yaml", "--max-cost=0.1", "--parallel=4")
     assert (len(models.asked), found["judge"]["asked"]) == (1, 1)
@@ -162,40 +147,26 @@ def test_the_limit_of_costs_leaves_the_rest_unasked(models, saved, capsys):
     assert (models.asked, found["judge"]["asked"]) == ([], 0)
 
 
-def test_answers_that_are_known_are_not_asked_for_again(models, saved):
-    saved(AMOUNT, CLAIMS)
+def test_cached_answers_are_not_requested_again(models, save_run):
+    save_run(AMOUNT, CLAIMS)
     _, first, _ = mutate(models, "--judge", "--judge-cache=kept")
     asked = len(models.asked)
     _, second, _ = mutate(models, "--judge", "--judge-cache=kept")
     assert (len(models.asked), second) == (asked, first)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_unusable_judge_is_refused_before_anything_is_written(models, save_run):
+    save_run(AMOUNT, CLAIMS)
+    for options, message in (
         (("--max-cost=1",), "`max_cost=` limits what the judge may cost. Add `judge=`."),
         (("--judge", "--max-cost=1"), "no price for judge-1"),
         (("--judge", "--provider=offline"), "there is no judge"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(models, saved, options, message):
-    """Before anything is planted or written."""
-    saved(AMOUNT)
-    with pytest.raises(UsageError) as caught:
-        mutate(models, *options)
-    assert message in str(caught.value)
-    assert not Path("results/_mutations.json").exists()
-
-
-def test_without_a_key_nobody_can_be_asked(models, saved):
-    saved(AMOUNT)
+    ):
+        with pytest.raises(UsageError, match=re.escape(message)):
+            mutate(models, *options)
     with pytest.raises(UsageError):
         mutate(models, "--judge", env={})
-
-
-def test_a_judge_that_is_away_writes_nothing(models, saved):
-    """Unanswered questions are no sign that nothing is noticed."""
-    saved(AMOUNT, CLAIMS)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError):  # it was asked in vain: no file is written
         mutate(models, "--judge", env=models.env | {"LLM_API_KEY": "another-key"})
     assert models.asked == []
+    assert not Path("results/_mutations.json").exists()

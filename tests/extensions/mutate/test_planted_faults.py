@@ -23,7 +23,6 @@ def shop(tmp_path, monkeypatch):
 
 
 async def conversations(bug=None, *, integrates=False):
-    """The conversations with an agent, by test."""
     suite = load_suite(SUITE)
     results = await run_suite(ShopAgent(bug, integrates), suite)
     trials = await saved_trials(results, [suite.suite])
@@ -42,8 +41,7 @@ def evidence(transcript, *, results):
 
 @pytest.mark.parametrize("integrates", [False, True], ids=["tool calls", "integrations"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_planted_fault_is_what_an_agent_with_that_bug_does(kind, integrates):
-    """The same turns with the same evidence, and the same end state where it is known."""
+async def test_planted_fault_equals_what_agent_with_that_bug_does(kind, integrates):
     test = "Person" if kind == "hand_over_dropped" else "Refund"
     healthy = (await conversations(integrates=integrates))[test]
     real = (await conversations(kind, integrates=integrates))[test].transcript
@@ -54,9 +52,8 @@ async def test_a_planted_fault_is_what_an_agent_with_that_bug_does(kind, integra
     known = {name: probe for name, probe in planted.probes.items() if probe.error is None}
     assert known.items() <= real.probes.items()
     if kind not in WORDS:
-        assert [turn.agent for turn in planted.turns] == [turn.agent for turn in healthy.turns][
-            : len(planted.turns)
-        ]
+        replies = [turn.agent for turn in healthy.turns[: len(planted.turns)]]
+        assert [turn.agent for turn in planted.turns] == replies
     assert planted != healthy.transcript
 
 
@@ -64,49 +61,24 @@ async def test_a_planted_fault_is_what_an_agent_with_that_bug_does(kind, integra
     "kind",
     ["call_dropped", "call_changed", "call_failed", "param_changed", "state_unchanged", "reply_refused"],
 )
-async def test_without_a_call_its_effect_is_gone_too(kind):
-    """The order is as it was before, since the state names it as the call does."""
+async def test_fault_that_drops_a_call_drops_its_effect_on_state(kind):
     healthy = (await conversations())["Refund"]
     planted = KINDS[kind].plant(healthy)
     assert healthy.transcript.probes["orders"].value == [{"id": "4711", "status": "refunded"}]
     assert planted.probes["orders"].value == [{"id": "4711", "status": "paid"}]
 
 
-async def test_where_the_effect_is_unknown_so_is_the_end_state():
-    """Nobody knows what a second refund does."""
+async def test_end_state_after_repeated_call_is_unknown():
     healthy = (await conversations())["Refund"]
     assert KINDS["call_repeated"].plant(healthy).probes["orders"].error is not None
 
 
-async def test_a_fault_does_not_apply_without_something_to_act_on():
+async def test_fault_without_target_or_allowed_hand_over_is_not_planted():
     healthy = (await conversations())["Person"]
-    kinds = {fault.kind for fault in FAULTS if fault.plant(healthy) is None}
-    assert kinds == {
-        "call_dropped",
-        "call_changed",
-        "call_repeated",
-        "call_failed",
-        "hand_over_added",
-        "rule_dropped",
-        "param_changed",
-        "state_unchanged",
-        "fact_changed",
+    assert {fault.kind for fault in FAULTS if fault.plant(healthy) is None} == {
+        *("call_dropped", "call_changed", "call_repeated", "call_failed", "hand_over_added"),
+        *("rule_dropped", "param_changed", "state_unchanged", "fact_changed"),
     }
-
-
-@pytest.mark.parametrize("kind", ["reply_swapped", "reply_cut", "fact_changed", "data_told"])
-async def test_before_a_message_of_a_model_the_conversation_stops(kind):
-    """After other words a simulated user could say something else, so the rest is not known."""
-    healthy = (await conversations())["Refund"]
-    planned = (PlannedTurn(user="Please refund order 4711."), PlannedTurn(user="auto"))
-    auto = Conversation(healthy.transcript, planned, healthy.user_info, healthy.before, healthy.others)
-    planted = KINDS[kind].plant(auto)
-    assert (len(planted.turns), planted.unanswered) == (1, 2)
-    assert KINDS[kind].plant(healthy).unanswered is None
-
-
-async def test_hand_over_that_a_test_allows_is_no_fault():
-    """No check could notice it, and none has to."""
     suite = load_suite(SUITE)
     results = await run_suite(ShopAgent(), suite)
     tests = tuple(test.copy_with(may_escalate=True) for test in suite.suite.tests)
@@ -114,3 +86,13 @@ async def test_hand_over_that_a_test_allows_is_no_fault():
         trials = await saved_trials(results, [one])
         planted = [KINDS["hand_over_added"].plant(trial.conversation) for trial in trials]
         assert any(planted) is is_fault
+
+
+@pytest.mark.parametrize("kind", ["reply_swapped", "reply_cut", "fact_changed", "data_told"])
+async def test_changed_reply_ends_conversation_before_simulated_user(kind):
+    """After other words a simulated user could say something else, so the rest is not known."""
+    healthy = (await conversations())["Refund"]
+    planned = (PlannedTurn(user="Please refund order 4711."), PlannedTurn(user="auto"))
+    auto = Conversation(healthy.transcript, planned, healthy.user_info, healthy.before, healthy.others)
+    planted = KINDS[kind].plant(auto)
+    assert (len(planted.turns), planted.unanswered, KINDS[kind].plant(healthy).unanswered) == (1, 2, None)

@@ -30,17 +30,8 @@ GATES = 5
 """Predictions that are averaged: one alone has 200 draws, whose share is within 7 points."""
 POLICY = Policy(min_score=97)
 KINDS_COMPARED = (
-    "call_dropped",
-    "call_changed",
-    "call_repeated",
-    "call_forbidden",
-    "call_failed",
-    "hand_over_added",
-    "rule_dropped",
-    "param_changed",
-    "state_unchanged",
-    "reply_refused",
-    "fact_changed",
+    *("call_dropped", "call_changed", "call_repeated", "call_forbidden", "call_failed", "hand_over_added"),
+    *("rule_dropped", "param_changed", "state_unchanged", "reply_refused", "fact_changed"),
 )
 CHECKS = [
     {"criterion": "refunds once", "strict": "tool_called", "toolName": "refund"}
@@ -57,9 +48,8 @@ def suite_of(copies):
     """The shop's suite with a stronger test of refunds, each test several times."""
     refund, *others = SUITE["tests"]
     refund = refund | {"evaluations": [*refund["evaluations"], *CHECKS]}
-    tests = [
-        test | {"name": f"{test['name']} {copy}"} for copy in range(copies) for test in (refund, *others)
-    ]
+    tests = (refund, *others)
+    tests = [test | {"name": f"{test['name']} {copy}"} for copy in range(copies) for test in tests]
     return load_suite(SUITE | {"tests": tests})
 
 
@@ -92,7 +82,8 @@ async def shares(kinds, copies):
     suite = suite_of(copies)
     healthy = await run_suite(ShopAgent(), suite, policy=POLICY)
     trials = await saved_trials(healthy, [suite.suite])
-    gates = [PlantedGate(graded_again(named(healthy, f"run {n}"), trials), POLICY) for n in range(GATES)]
+    seeded = [with_run_id(healthy, f"run {n}") for n in range(GATES)]
+    gates = [PlantedGate(graded_again(one, trials), POLICY) for one in seeded]
     found = {}
     for kind in kinds:
         plantings = await plant_all([KINDS[kind]], trials)
@@ -106,7 +97,7 @@ async def shares(kinds, copies):
     return found
 
 
-def named(results, run):
+def with_run_id(results, run):
     """Return the results under a run's id, which is the seed of the draws."""
     return replace(results, run=replace(results.run, id=run))
 
@@ -120,29 +111,27 @@ def real_share(healthy, broken, affected, rate):
 def fails(healthy, broken, affected, rate, rng):
     """Return whether the gate fails a run in which the bug showed in some conversations."""
     (good,), (bad,) = healthy.suites, broken.suites
-    tests = tuple(
-        bad.tests[place] if place in affected and rng.random() < rate else test
-        for place, test in enumerate(good.tests)
-    )
+    pairs = zip(good.tests, bad.tests, strict=True)
+    chances = [place in affected and rng.random() < rate for place in range(len(good.tests))]
+    tests = tuple(pair[broken] for pair, broken in zip(pairs, chances, strict=True))
     suite = recounted(replace(good, tests=tests), ScoreRule(offline=True))
     results = replace(healthy, suites=(suite,), score=suite.score)
     return not decide(GateInput(results), POLICY, RunEnding()).passed
 
 
-async def test_the_gate_fails_as_often_as_predicted(shop):
+async def test_gate_fails_as_often_as_predicted(shop):
     found = await shares(["call_dropped"], copies=3)
     for predicted, real in found.values():
         assert abs(predicted - real) <= 0.1
 
 
 @pytest.mark.simulate
-async def test_so_it_does_for_many_kinds(shop):
+async def test_gate_fails_as_often_as_predicted_for_many_kinds(shop):
     """The table of the docs: predicted and real shares of failing runs, in percent."""
     found = await shares(KINDS_COMPARED, copies=4)
     for kind in KINDS_COMPARED:
-        cells = [
-            f"{100 * one:.0f} / {100 * other:.0f}" for one, other in (found[kind, rate] for rate in RATES)
-        ]
+        shares_of_kind = [found[kind, rate] for rate in RATES]
+        cells = [f"{100 * one:.0f} / {100 * other:.0f}" for one, other in shares_of_kind]
         print(f"| `{kind}` | {' | '.join(cells)} |")
     for predicted, real in found.values():
         assert abs(predicted - real) <= 0.1
@@ -151,14 +140,15 @@ async def test_so_it_does_for_many_kinds(shop):
 async def demo_shares(address, misbehavior, kind):
     """By rate, the share of runs that fail as predicted, and with the agent that misbehaves."""
     suite = load_suite(address)
-    healthy = await played(suite)
+    healthy = await run_demo(suite)
     trials = await saved_trials(healthy, [suite.suite])
     plantings = await plant_all([KINDS[kind]], trials)
     affected = {planting.trial.key.test for planting in plantings}
     if not affected:
         return {}, 0
-    broken = await played(suite, misbehavior)
-    gates = [PlantedGate(graded_again(named(healthy, f"run {n}"), trials), POLICY) for n in range(GATES)]
+    broken = await run_demo(suite, misbehavior)
+    seeded = [with_run_id(healthy, f"run {n}") for n in range(GATES)]
+    gates = [PlantedGate(graded_again(one, trials), POLICY) for one in seeded]
     return {
         rate: (
             fmean(gate.failing_share(plantings, rate) for gate in gates),
@@ -168,14 +158,14 @@ async def demo_shares(address, misbehavior, kind):
     }, len(affected)
 
 
-async def played(suite, *misbehaves):
+async def run_demo(suite, *misbehaves):
     with DemoServer(misbehaves=misbehaves) as server:
         agent = create_adapter(base_url=server.base_url, provider="offline")
         return await run_suite(agent, suite, policy=POLICY)
 
 
 @pytest.mark.simulate
-async def test_a_demo_agent_that_misbehaves_all_along_fails_at_least_as_often():
+async def test_misbehaving_demo_agent_fails_at_least_as_often_as_predicted():
     """The second table of the docs. Only a forgotten parameter is milder than the fault closest to it."""
     for misbehavior, kind in MISBEHAVIORS.items():
         for address in BUNDLED:

@@ -11,8 +11,7 @@ from ci_evals.extensions.mutate.suite_edit import with_evaluations, written_test
 CHECK = {"criterion": "Refunds", "strict": "tool_called", "toolName": "refund", "args": {"order": "4711"}}
 
 
-def added(text, file, test="One"):
-    """The lines that are new."""
+def lines_added(text, file, test="One"):
     suggestion = Suggestion(suite=file, test=test, kinds=("call_dropped",), evaluation=CHECK)
     new = with_evaluations(text, file, [suggestion])
     old_lines, new_lines = text.splitlines(), new.splitlines()
@@ -20,7 +19,7 @@ def added(text, file, test="One"):
     return [line for line in new_lines if line not in old_lines]
 
 
-def test_comments_and_layout_of_yaml_stay():
+def test_yaml_comments_layout_and_flow_lists_are_kept():
     text = """\
 # Our shop
 tests:
@@ -37,17 +36,23 @@ tests:
     turns: [{user: Hello}]
     evaluations:
     - criterion: Friendly # at the end"""
-    assert added(text, "shop.yaml") == [
-        "      - criterion: Refunds",
-        "        strict: tool_called",
-        "        toolName: refund",
-        "        args:",
-        "          order: '4711'",
+    fields = [
+        "- criterion: Refunds",
+        "  strict: tool_called",
+        "  toolName: refund",
+        "  args:",
+        "    order: '4711'",
     ]
-    assert added(text, "shop.yaml", "Two")[0] == "    - criterion: Refunds"
+    assert lines_added(text, "shop.yaml") == ["      " + field for field in fields]
+    assert lines_added(text, "shop.yaml", "Two")[0] == "    - criterion: Refunds"
+    text = "tests: [{name: One, evaluations: [{criterion: Friendly}]}] # all\n"
+    suggestion = Suggestion(suite="s.yaml", test="One", kinds=("call_dropped",), evaluation=CHECK)
+    new = with_evaluations(text, "s.yaml", [suggestion])
+    assert new.startswith("tests: [{name: One, evaluations: [{criterion: Friendly}, {")
+    assert new.endswith("}]}] # all\n")
 
 
-def test_json_on_one_line_and_on_several():
+def test_json_layout_on_one_or_several_lines_is_continued():
     text = """\
 {
   "tests": [
@@ -68,29 +73,17 @@ def test_json_on_one_line_and_on_several():
   ]
 }
 """
-    line = (
-        '        { "criterion": "Refunds", "strict": "tool_called", "toolName": "refund", '
-        '"args": {"order": "4711"} }'
-    )
+    fields = '"criterion": "Refunds", "strict": "tool_called", "toolName": "refund"'
+    fields += ', "args": {"order": "4711"}'
+    line = f"        {{ {fields} }}"
     suggestion = Suggestion(suite="s.json", test="One", kinds=("call_dropped",), evaluation=CHECK)
     new = with_evaluations(text, "s.json", [suggestion])
     assert f'        {{ "criterion": "Friendly" }},\n{line}\n      ]' in new
-    second = replace(suggestion, test="Two")
-    assert '          "criterion": "Friendly"\n        },\n        {\n' in with_evaluations(
-        text, "s.json", [second]
-    )
+    new = with_evaluations(text, "s.json", [replace(suggestion, test="Two")])
+    assert '          "criterion": "Friendly"\n        },\n        {\n' in new
 
 
-def test_a_list_in_brackets_is_continued():
-    text = "tests: [{name: One, evaluations: [{criterion: Friendly}]}] # all\n"
-    suggestion = Suggestion(suite="s.yaml", test="One", kinds=("call_dropped",), evaluation=CHECK)
-    new = with_evaluations(text, "s.yaml", [suggestion])
-    assert new.startswith("tests: [{name: One, evaluations: [{criterion: Friendly}, {")
-    assert new.endswith("}]}] # all\n")
-
-
-def test_a_layout_that_would_change_other_tests_is_refused():
-    """Two tests that share their evaluations: what is added for one would be added for both."""
+def test_shared_evaluations_are_refused():
     text = """\
 tests:
   - name: One
@@ -104,6 +97,6 @@ tests:
         with_evaluations(text, "s.yaml", [suggestion])
 
 
-def test_tests_of_personas_are_not_written_in_the_file():
+def test_persona_variants_are_not_written_tests():
     text = "personas: {rude: {traits: [hostile]}}\ntests:\n  - {name: One, personas: [rude]}\n"
     assert written_tests(text, "shop.yaml") == {"One"}

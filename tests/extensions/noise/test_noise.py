@@ -15,65 +15,57 @@ TRUTH = {"agent": 200.0, "user": 120.0, "judge": 80.0}
 BETWEEN = 300.0
 
 
-def made(rng: random.Random, tests: int, plays: int, **truth: float) -> list[TestScores]:
+def simulated_scores(rng: random.Random, tests: int, plays: int, **truth: float) -> list[TestScores]:
     """Tests of known noise, in points that know no ceiling."""
     deviation = {source: (TRUTH | truth)[source] ** 0.5 for source in TRUTH}
 
     def some(middle: float, *sources: str) -> tuple[float, ...]:
-        return tuple(
-            middle + sum(rng.gauss(0, deviation[source]) for source in sources) for _ in range(plays)
-        )
+        chosen = [deviation[source] for source in sources]
+        return tuple(middle + sum(rng.gauss(0, one) for one in chosen) for _ in range(plays))
 
     def one() -> TestScores:
         own = rng.gauss(70, BETWEEN**0.5)
         user = own + rng.gauss(0, deviation["user"])
         conversation = user + rng.gauss(0, deviation["agent"])
-        return TestScores(
-            fresh=some(own, "user", "agent", "judge"),
-            fixed=some(user, "agent", "judge"),
-            judged=some(conversation, "judge"),
-        )
+        judged = some(conversation, "judge")
+        return TestScores(some(own, "user", "agent", "judge"), some(user, "agent", "judge"), judged)
 
     return [one() for _ in range(tests)]
 
 
-def holds(estimate: Estimate, truth: float) -> bool:
+def covers(estimate: Estimate, truth: float) -> bool:
     return estimate.low <= truth <= estimate.high
 
 
-def test_truth_is_found():
-    """The estimates are right in the mean, and 90 to 99 of 100 intervals hold the truth."""
+def test_intervals_cover_the_known_variances():
     rng = random.Random(8)
-    found = [sources_of(made(rng, tests=10, plays=4), seed=1, draws=99) for _ in range(250)]
+    found = [sources_of(simulated_scores(rng, tests=10, plays=4), seed=1, draws=99) for _ in range(250)]
     for index, (source, truth) in enumerate(TRUTH.items()):
         parts = [one.parts[index] for one in found]
         assert {part.source for part in parts} == {source}
-        covered = fmean(holds(part.variance, truth) for part in parts)
-        shares = fmean(holds(part.share, truth / sum(TRUTH.values())) for part in parts)
+        covered = fmean(covers(part.variance, truth) for part in parts)
+        shares = fmean(covers(part.share, truth / sum(TRUTH.values())) for part in parts)
         assert 0.9 <= covered <= 0.99, source
         assert 0.9 <= shares <= 0.995, source
-    assert 0.85 <= fmean(holds(one.between, BETWEEN) for one in found) <= 0.99
+    assert 0.85 <= fmean(covers(one.between, BETWEEN) for one in found) <= 0.99
 
 
-def test_interval_of_a_good_judge_is_not_too_narrow():
-    """Most tests tell one variance then, or none: they are alike, and yet not sure."""
+def test_interval_of_rarely_wrong_judge_covers_its_variance():
     rng, error = random.Random(2), 0.085
 
     def judged() -> tuple[float, ...]:
         return tuple(20.0 * sum(rng.random() >= error for _ in range(5)) for _ in range(3))
 
-    found = [
-        sources_of([TestScores((50.0, 70.0), None, judged()) for _ in range(10)], seed=1, draws=50)
-        for _ in range(150)
-    ]
-    texts = [one.parts[2].variance for one in found]
+    def sources() -> NoiseSources:
+        return sources_of([TestScores((50.0, 70.0), None, judged()) for _ in range(10)], seed=1, draws=50)
+
+    estimates = [sources().parts[2].variance for _ in range(150)]
     truth = 5 * 20**2 * error * (1 - error)
-    assert fmean(one.low is None or holds(one, truth) for one in texts) >= 0.92
+    assert fmean(one.low is None or covers(one, truth) for one in estimates) >= 0.92
 
 
-def test_estimates_have_no_bias():
-    """Of many tests each estimate is near the truth, and the shares are one whole."""
-    found = sources_of(made(random.Random(5), tests=4000, plays=3), seed=0, draws=2)
+def test_variance_estimates_are_unbiased():
+    found = sources_of(simulated_scores(random.Random(5), tests=4000, plays=3), seed=0, draws=2)
     result = {part.source: part.variance.value for part in found.parts}
     assert result == pytest.approx(TRUTH, rel=0.15)
     assert found.between.value == pytest.approx(BETWEEN, rel=0.1)
@@ -81,36 +73,26 @@ def test_estimates_have_no_bias():
 
 
 @pytest.mark.parametrize("alone", TRUTH)
-def test_one_source_alone(alone):
-    """What makes all noise has nearly all of the share."""
+def test_single_source_of_noise_gets_nearly_all_of_it(alone):
     off = dict.fromkeys(TRUTH, 0.0) | {alone: 100.0}
-    found = sources_of(made(random.Random(3), tests=40, plays=4, **off), seed=0)
+    found = sources_of(simulated_scores(random.Random(3), tests=40, plays=4, **off), seed=0)
     shares = {part.source: part.share.value for part in found.parts}
     assert shares[alone] > 0.75
     assert sum(shares.values()) == pytest.approx(1)
 
 
-def test_a_negative_estimate_is_shown_as_none():
-    """Chance may make the held plays vary more than those anew; the others share what there is."""
+def test_negative_absent_or_constant_noise_has_zero_or_no_share():
     calm, wild = (70.0, 72.0), (50.0, 90.0)
     found = sources_of([TestScores(calm, wild, calm), TestScores(wild, wild, calm)], seed=0)
     agent, user, judge = found.parts
     assert user.variance.value == user.variance.low == user.share.value == 0
     assert agent.share.value + judge.share.value == pytest.approx(1)
     assert user.variance.high > 0
-
-
-def test_sources_that_are_not_there():
-    """Without a simulated user's model, and without a judge, all of the noise is the agent's."""
     found = sources_of([TestScores((0.0, 100.0, 100.0)), TestScores((50.0, 50.0, 100.0))], seed=0)
     agent, user, judge = found.parts
     assert agent.share == Estimate(value=1, low=1, high=1, count=2)
     assert user.variance == judge.variance == Estimate(value=0, low=0, high=0, count=2)
     assert user.share == judge.share == Estimate(value=0, low=0, high=0, count=2)
-
-
-def test_nothing_varies():
-    """There is no share of nothing, and of what never varied no interval."""
     found = sources_of([TestScores((80.0,) * 3, (80.0,) * 3, (80.0,) * 3)] * 4, seed=0)
     assert [part.share for part in found.parts] == [None] * 3
     assert found.parts[0].variance == Estimate(value=0, count=4)
@@ -118,14 +100,12 @@ def test_nothing_varies():
     assert (suggestion.best, suggestion.best_in_general, suggestion.standard_error) == (None, None, 0)
 
 
-def test_the_same_seed_gives_the_same_intervals():
-    """And another one others."""
-    samples = made(random.Random(1), tests=6, plays=3)
+def test_intervals_depend_only_on_the_seed():
+    samples = simulated_scores(random.Random(1), tests=6, plays=3)
     assert sources_of(samples, seed=4) == sources_of(samples, seed=4) != sources_of(samples, seed=5)
 
 
-def of(*, agent: float = 0, user: float = 0, judge: float = 0, between: float = 0) -> NoiseSources:
-    """Noise of which all is known."""
+def noise_of(*, agent: float = 0, user: float = 0, judge: float = 0, between: float = 0) -> NoiseSources:
     values = {"agent": agent, "user": user, "judge": judge}
     whole = sum(values.values())
 
@@ -145,14 +125,9 @@ def variance_of(found: NoiseSources, tests: float, loops: float, votes: float, *
     return (general * found.between.value + trial / loops) / tests
 
 
-def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
-    """For these tests, and for any."""
-    found, run, costs = (
-        of(agent=90, user=30, judge=60, between=200),
-        RunSize(8, 2, 3),
-        TrialCosts(0.02, 0.003, "dollar"),
-    )
-    suggestion = advice(found, run, costs)
+def test_gain_is_variance_removed_per_cost_of_one_step():
+    found = noise_of(agent=90, user=30, judge=60, between=200)
+    suggestion = advice(found, RunSize(8, 2, 3), TrialCosts(0.02, 0.003, "dollar"))
     for general, gains in ((False, suggestion.gains), (True, suggestion.in_general)):
         now = variance_of(found, 8, 2, 3, general=general)
         loops = now - variance_of(found, 8, 3, 3, general=general)
@@ -165,41 +140,38 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
     assert suggestion.standard_error**2 == pytest.approx(variance_of(found, 8, 2, 3, general=False))
 
 
+DOLLARS, CALLS = TrialCosts(0.05, 0.001, "dollar"), TrialCosts(0.001, 0.05, "call")
+
+
 @each_row(
     ("found", "costs", "best", "why"),
     [
         (
-            of(agent=50, judge=100, between=10),
-            TrialCosts(0.05, 0.001, "dollar"),
+            noise_of(agent=50, judge=100, between=10),
+            DOLLARS,
             "votes",
-            "Two thirds of the noise is the judge's, and two more votes remove",
+            "Two thirds of the noise is the judge's, and",
         ),
         (
-            of(agent=100, between=10),
-            TrialCosts(0.05, 0.001, "dollar"),
+            noise_of(agent=100, between=10),
+            DOLLARS,
             "loops",
-            "All of the noise is the agent's, and two more votes would remove nothing. To know how",
+            "All of the noise is the agent's, and two more votes",
         ),
         (
-            of(agent=10, judge=90),
-            TrialCosts(0.001, 0.05, "call"),
+            noise_of(agent=10, judge=90),
+            CALLS,
             "loops",
-            "90 % of the noise is the judge's, and one more loop removes 1.6 times as much of it per",
+            "90 % of the noise is the judge's, and one more loop re",
         ),
-        (of(agent=43, judge=57), TrialCosts(1, 5, "call"), "loops", "57 % of the noise is the judge's"),
-        (of(agent=19.1, judge=80.9), TrialCosts(1, 5, "call"), "loops", "80 % of the noise is the judge's"),
-        (of(between=100), TrialCosts(1, 1, "call"), "tests", "Trials of one test do not vary"),
-        (of(), TrialCosts(1, 1, "call"), None, "Nothing varies"),
-        (
-            of(user=97, judge=3),
-            TrialCosts(5, 0, "call"),
-            "loops",
-            "Nearly all of the noise is the simulated user's",
-        ),
+        (noise_of(agent=43, judge=57), TrialCosts(1, 5, "call"), "loops", "57 % of the noise is the judge's"),
+        (noise_of(agent=19.1, judge=80.9), TrialCosts(1, 5, "call"), "loops", "80 % of the noise is the"),
+        (noise_of(between=100), TrialCosts(1, 1, "call"), "tests", "Trials of one test do not vary"),
+        (noise_of(), TrialCosts(1, 1, "call"), None, "Nothing varies"),
+        (noise_of(user=97, judge=3), TrialCosts(5, 0, "call"), "loops", "Nearly all of the noise is the si"),
     ],
 )
-def test_advice_spends_where_it_reduces_noise_most(found, costs, best, why):
-    """It belongs where it takes most away from the noise of these tests, and why is said."""
+def test_advice_names_the_most_efficient_step_and_why(found, costs, best, why):
     suggestion = advice(found, RunSize(tests=5, loops=1, votes=1), costs)
     assert suggestion.best == best
     assert suggestion.why.startswith(why)

@@ -38,38 +38,27 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Agent).serve_forever()
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory):
+def finished_run(tmp_path_factory):
     """The folder of a run whose suite starts its agent."""
     tmp_path = tmp_path_factory.mktemp("played")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     (tmp_path / "server.py").write_text(SERVER)
-    tests = [
-        {
-            "name": f"Test {number}",
-            "turns": [{"user": "Hello"}],
-            "evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}],
-        }
-        for number in range(3)
-    ]
-    suite = write_suite(
-        tmp_path,
-        *tests,
-        adapter="http",
-        baseUrl=f"http://127.0.0.1:{port}",
-        start=f"python server.py {port}",
-        adapterOptions={"send": {"body": "{{message}}"}, "reply": {"text": "$"}},
-        agentId=None,
-    )
+    check = {"criterion": "It greets", "strict": "contains", "text": "Hello"}
+    test = {"turns": [{"user": "Hello"}], "evaluations": [check]}
+    tests = [test | {"name": f"Test {number}"} for number in range(3)]
+    options = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
+    fields = {"baseUrl": f"http://127.0.0.1:{port}", "start": f"python server.py {port}", "agentId": None}
+    suite = write_suite(tmp_path, *tests, adapter="http", adapterOptions=options, **fields)
     ran = ci_evals("run", suite, "--provider=offline", "--no-gate", cwd=tmp_path, env={"AGENT_KEY": KEY})
     assert ran.returncode == Exit.PASSED, ran.stderr
     return tmp_path
 
 
 @pytest.fixture
-def run(played, tmp_path):
-    shutil.copytree(played, tmp_path, dirs_exist_ok=True)
+def run(finished_run, tmp_path):
+    shutil.copytree(finished_run, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -78,8 +67,7 @@ def noise(run, *, plays: int = 2, **env):
     return ci_evals("noise", "results", *options, cwd=run, env={"AGENT_KEY": KEY} | env)
 
 
-def test_it_is_started_again(run):
-    """For the study; the run's own log stays."""
+def test_noise_starts_agent_of_suite_and_keeps_log_of_run(run):
     own = (run / "results/agent.log").read_text()
     noise_report = noise(run)
     assert noise_report.returncode == Exit.PASSED, noise_report.stderr
@@ -88,8 +76,7 @@ def test_it_is_started_again(run):
     assert (run / "results/agent.log").read_text() == own
 
 
-def test_its_death_in_the_middle_is_one_message(run):
-    """With its last words and their log. Nothing is saved, though most conversations had been played."""
+def test_agent_that_dies_is_one_message_and_nothing_is_saved(run):
     before = read_files(run)
     noise_report = noise(run, plays=20, REPLIES="45")
     assert noise_report.returncode == Exit.INVALID, noise_report.stdout
@@ -103,8 +90,7 @@ def test_its_death_in_the_middle_is_one_message(run):
     assert after == before
 
 
-def test_spans_are_read_if_the_run_read_them(run):
-    """Else its tool calls would be unknown."""
+def test_noise_needs_otlp_if_run_had_it(run):
     file = run / "results/_results.json"
     results = json.loads(file.read_text())
     results["run"]["config"]["otlp"] = True

@@ -18,6 +18,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestResult
 from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.extensions.noise.command import measure_noise
 from ci_evals.extensions.noise.preparation import prepare
@@ -44,7 +45,7 @@ MODELS = ("--judge-model=judge-1", "--user-model=user-1", "--prices=prices.yaml"
 
 
 @dataclass
-class Chance:
+class FaultyServers:
     """Servers that go wrong with known chances, each call by a draw of its own."""
 
     agent: float = 0.0
@@ -72,26 +73,25 @@ class Chance:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory) -> Path:
-    """The folder of a run in which nothing varied."""
+def finished_run(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("played")
     (root / "prices.yaml").write_text(PRICES)
-    with served(Chance()) as env:
+    with served_by(FaultyServers()) as env:
         ran = ci_evals("run", write_suite(root, *TESTS), "--quiet", *MODELS, cwd=root, env=env)
     assert ran.returncode == 0, ran.stderr
     return root
 
 
 @pytest.fixture
-def run(played, tmp_path) -> Path:
-    shutil.copytree(played, tmp_path, dirs_exist_ok=True)
+def run(finished_run, tmp_path) -> Path:
+    shutil.copytree(finished_run, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
-class served:  # noqa: N801  # read as a function
+class served_by:  # noqa: N801  # read as a function
     """The servers; gives the environment that leads to them."""
 
-    def __init__(self, chance: Chance) -> None:
+    def __init__(self, chance: FaultyServers) -> None:
         self._agent, self._llm = world.agent(chance.reply), world.llm(chance.model)
 
     def __enter__(self) -> dict[str, str]:
@@ -105,10 +105,9 @@ class served:  # noqa: N801  # read as a function
 
 
 @pytest.mark.parametrize(("alone", "best"), [("agent", "loops"), ("user", "loops"), ("judge", "votes")])
-def test_one_source_alone(run, alone, best):
-    """It is found to be nearly all of the noise, and what to do about it is said."""
+def test_only_noisy_source_gets_the_noise_and_the_advice(run, alone, best):
     before = read_results(run)
-    with served(Chance(**{alone: 0.5})) as env:
+    with served_by(FaultyServers(**{alone: 0.5})) as env:
         completed = ci_evals("noise", "results", "--plays=4", "--prices=prices.yaml", cwd=run, env=env)
     assert completed.returncode == 0, completed.stderr
     after = read_results(run)
@@ -127,20 +126,16 @@ def test_one_source_alone(run, alone, best):
     assert "Judging 32 conversations again" in completed.stderr
     assert f"the next dollar belongs in {BEST[best]}. " in completed.stdout
     assert {**after, "studies": None} == {**before, "studies": None}
-    written = "".join(path.read_text() for path in (run / "results").rglob("*.*") if path.is_file())
-    assert not any(
-        secret in completed.stdout + completed.stderr + written for secret in (TENANT, world.AGENT_KEY)
-    )
+    texts = [path.read_text() for path in (run / "results").rglob("*.*") if path.is_file()]
+    output = "".join([completed.stdout, completed.stderr, *texts])
+    assert not any(secret in output for secret in (TENANT, world.AGENT_KEY))
 
 
-def test_without_a_key(tmp_path):
-    """Offline, the embedded agent's slips are all of the noise: the user is scripted, and nobody judges."""
+def test_noise_without_models_is_all_the_agents(tmp_path):
     with DemoServer(noise=0.3, seed=2) as agent:
         env = {"CI_EVALS_BASE_URL": agent.base_url, "CI_EVALS_AGENT_KEY": "key-12345678"}
-        for args in (
-            ("run", "demo:retail", "--provider=offline", "--no-gate", "--quiet"),
-            ("noise", "results"),
-        ):
+        played = ("run", "demo:retail", "--provider=offline", "--no-gate", "--quiet")
+        for args in (played, ("noise", "results")):
             completed = ci_evals(*args, cwd=tmp_path, env=env)
             assert completed.returncode == 0, completed.stderr
     found = read_results(tmp_path)["studies"]["noise"]
@@ -154,10 +149,9 @@ def test_without_a_key(tmp_path):
     assert "with the same user messages, 0 to judge again" in completed.stderr
 
 
-def test_an_interruption(run):
-    """Ends it in time, keeps nothing, and says what it has cost."""
+def test_interrupted_study_ends_and_saves_nothing(run):
     before = read_files(run)
-    chance = Chance()
+    chance = FaultyServers()
 
     def slow(asked):
         time.sleep(60 if chance.calls["user"] > 5 else 0)
@@ -177,21 +171,18 @@ def test_an_interruption(run):
     assert read_files(run) == before
 
 
-def test_an_agent_that_cannot_be_reached(run):
-    """Of what broke off nothing is told, and nothing is saved."""
+def test_refused_agent_key_stops_study_and_saves_nothing(run):
     before = read_files(run)
-    with served(Chance()) as env:
-        completed = ci_evals(
-            "noise", "results", "--quiet", cwd=run, env=env | {"AGENT_KEY": "another-key-1234"}
-        )
+    with served_by(FaultyServers()) as env:
+        env |= {"AGENT_KEY": "another-key-1234"}
+        completed = ci_evals("noise", "results", "--quiet", cwd=run, env=env)
     assert completed.returncode == 3, completed.stderr
     assert "Stopped: " in completed.stderr
     assert "Nothing is saved" in completed.stderr
     assert read_files(run) == before
 
 
-def changed(run: Path, **fields) -> None:
-    """Writes other results in place of those of the run."""
+def replace_results(run: Path, **fields) -> None:
     path = run / "results/_results.json"
     results = replace(dataclass_json.from_json(Results, path.read_text()), **fields)
     path.write_text(dataclass_json.to_json(results))
@@ -202,21 +193,14 @@ def read(run: Path) -> Results:
 
 
 def with_trials(results: Results, **fields) -> tuple:
-    """The suites, each trial with these fields."""
-    return tuple(
-        replace(
-            suite,
-            tests=tuple(
-                replace(test, trials=tuple(replace(one, **fields) for one in test.trials))
-                for test in suite.tests
-            ),
-        )
-        for suite in results.suites
-    )
+    def changed(test: TestResult) -> TestResult:
+        return replace(test, trials=tuple(replace(trial, **fields) for trial in test.trials))
+
+    return tuple(replace(suite, tests=tuple(map(changed, suite.tests))) for suite in results.suites)
 
 
 @pytest.fixture
-def asked(run, monkeypatch):
+def settings_here(run, monkeypatch):
     """Asks in this process, where nobody answers."""
     monkeypatch.chdir(run)
     for name in ("GITHUB_ACTIONS", "GITHUB_EVENT_NAME", "OPENAI_API_KEY", "LLM_API_KEY"):
@@ -241,20 +225,17 @@ def asked(run, monkeypatch):
         ({"agent_headers": "nonsense"}, "`agent_headers=`: a line is not of the form"),
     ],
 )
-def test_what_is_refused(run, asked, options, message):
-    """Before anybody is asked; what is there stays as it is."""
+def test_unusable_options_are_refused_before_any_request(run, settings_here, options, message):
     before = read_files(run)
     with pytest.raises(UsageError, match=message):
-        measure_noise(replace(asked, prices=Path("prices.yaml"), **options), RunContext())
+        measure_noise(replace(settings_here, prices=Path("prices.yaml"), **options), RunContext())
     assert read_files(run) == before
 
 
-def test_cost_of_more_trials_follows_from_what_was_paid(run, asked):
-    """Answers from a cache cost nothing in the run, and are asked for here."""
-
+def test_estimated_cost_ignores_the_cache_of_the_run(run, settings_here):
     def refusal():
         with pytest.raises(UsageError, match="a part of it says nothing") as refused:
-            measure_noise(replace(asked, prices=Path("prices.yaml"), max_cost=0.0001), RunContext())
+            measure_noise(replace(settings_here, prices=Path("prices.yaml"), max_cost=0.0001), RunContext())
         return str(refused.value)
 
     error, usage = refusal(), read(run).usage
@@ -262,55 +243,49 @@ def test_cost_of_more_trials_follows_from_what_was_paid(run, asked):
         replace(one, cached=one.calls - 1, cost_usd=one.cost_usd / one.calls) if one.role == "judge" else one
         for one in usage.by_role
     ]
-    changed(run, usage=replace(usage, by_role=tuple(cached)))
+    replace_results(run, usage=replace(usage, by_role=tuple(cached)))
     assert refusal() == error
 
 
-def test_a_changed_test(run, asked):
-    """Is named: its trials then and now would be of two tests."""
+def test_changed_or_missing_suite_is_refused(run, settings_here):
     write_suite(run, *TESTS[:3], TESTS[3] | {"guidelines": "You shout."}, *TESTS[4:])
     with pytest.raises(UsageError, match="the test 'Test 3' of 'Stub' has changed since the run") as refused:
-        measure_noise(asked, RunContext())
+        measure_noise(settings_here, RunContext())
     assert "Test 4" not in str(refused.value)
     (run / "suite.json").unlink()
     with pytest.raises(UsageError, match=r"suite\.json: the run's suite is gone"):
-        measure_noise(asked, RunContext())
+        measure_noise(settings_here, RunContext())
 
 
-def test_results_without_conversations(run, asked):
-    """There is nothing to judge again."""
-    changed(run, suites=with_trials(read(run), turns=()))
-    with pytest.raises(UsageError, match="none of its tests has a scored conversation that can be rerun"):
-        measure_noise(asked, RunContext())
-
-
-def test_conversations_of_another_run(run, asked):
-    """Who held them may be others than who would be asked now."""
-    origin = {"how": "replay", "run": "r" * 32, "startedAt": "2026-11-21T09:30:00Z"}
+def test_results_of_replay_or_without_conversations_are_refused(run, settings_here):
     path = run / "results/_results.json"
-    data = json.loads(path.read_text())
-    data["run"]["origin"] = origin
+    text = path.read_text()
+    data = json.loads(text)
+    data["run"]["origin"] = {"how": "replay", "run": "r" * 32, "startedAt": "2026-11-21T09:30:00Z"}
     path.write_text(json.dumps(data))
-    with pytest.raises(
-        UsageError, match="were played from a recording; name the results of the run that held"
-    ):
-        measure_noise(asked, RunContext())
+    message = "were played from a recording; name the results of the run that held"
+    with pytest.raises(UsageError, match=message):
+        measure_noise(settings_here, RunContext())
+    path.write_text(text)
+    replace_results(run, suites=with_trials(read(run), turns=()))
+    with pytest.raises(UsageError, match="none of its tests has a scored conversation that can be rerun"):
+        measure_noise(settings_here, RunContext())
 
 
 @pytest.fixture
-def here(asked, monkeypatch):
+def serving_here(settings_here, monkeypatch):
     """Serves in this process; gives the settings that lead there, and counts what is asked."""
-    chance = Chance()
+    chance = FaultyServers()
     with world.agent(chance.reply) as agent, world.llm(chance.model) as llm:
         for name, value in (llm.env | {"AGENT_KEY": agent.key}).items():
             monkeypatch.setenv(name, value)
-        settings = replace(asked, base_url=agent.url, llm_key=None, prices=Path("prices.yaml"), parallel=4)
+        models = {"llm_key": None, "prices": Path("prices.yaml"), "parallel": 4}
+        settings = replace(settings_here, base_url=agent.url, **models)
         yield settings, llm
 
 
-async def test_a_panel_takes_turns(run, here):
-    """Each of its models judges as much; what is told is of a run with as many votes as the panel has."""
-    settings, llm = here
+async def test_each_model_of_a_panel_judges_equally_often(run, serving_here):
+    settings, llm = serving_here
     study = prepare(replace(settings, judge_panel="k,l,m", tests=2), RunContext())
     expected, heard = [], []
 
@@ -327,18 +302,16 @@ async def test_a_panel_takes_turns(run, here):
     assert found.noise.best is None  # nothing went wrong
 
 
-async def test_unjudgeable_items_are_left_out(run, here):
-    """A test that lacks a verdict says nothing, and is counted."""
-    settings, llm = here
+async def test_tests_without_verdict_are_left_out_and_counted(run, serving_here):
+    settings, llm = serving_here
     answer = llm.answer
     llm.answer = lambda asked: "Hm." if asked.wants_json and "order 3" in asked.text else answer(asked)
     found = await measure(prepare(replace(settings, plays=2), RunContext()))
     assert (found.noise.tests, found.noise.tests_left_out, found.noise.left_out) == (7, 1, 3 * 2)
 
 
-async def test_a_budget_that_is_used_up(run, here):
-    """Ends it early, though the run itself had cost little; of a part nothing is told."""
-    settings, _ = here
+async def test_max_cost_ends_study_without_result(run, serving_here):
+    settings, _ = serving_here
     (run / "prices.yaml").write_text(PRICES.replace(": 1", ": 10000"))
     study = prepare(replace(settings, max_cost=5.0), RunContext())
     stop = Stop()
@@ -349,18 +322,15 @@ async def test_a_budget_that_is_used_up(run, here):
     assert 0 < found.usage.cost_usd < 6
 
 
-def test_moved_suites(run, asked):
-    """They are read where they are now, and asked for under the names that the run has."""
+def test_moved_suite_is_read_from_its_new_path(run, settings_here):
     (run / "elsewhere").mkdir()
     (run / "suite.json").rename(run / "elsewhere/moved.json")
-    study = prepare(replace(asked, suites=["elsewhere"], tests=3), RunContext())
+    study = prepare(replace(settings_here, suites=["elsewhere"], tests=3), RunContext())
     assert [one.planned.file for one in study.sample] == ["elsewhere/moved.json"] * 3
 
 
-def test_suites_that_are_not_trusted(run, asked, monkeypatch):
-    """Where foreign code meets secrets they may not read the environment here either."""
+def test_untrusted_suite_cannot_read_the_environment(run, settings_here, monkeypatch):
     monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
-    with pytest.raises(
-        UsageError, match="a suite may not read the environment in the event pull_request_target"
-    ):
-        measure_noise(asked, RunContext())
+    message = "a suite may not read the environment in the event pull_request_target"
+    with pytest.raises(UsageError, match=message):
+        measure_noise(settings_here, RunContext())

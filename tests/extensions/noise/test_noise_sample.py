@@ -9,133 +9,96 @@ from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import unsent_lines
 from ci_evals.domain.transcript import UserSource
-from ci_evals.extensions.noise.sample import (
-    FIXED_SUFFIX,
-    SamplePlan,
-    match_tests,
-    pick_tests,
-    plan_sample,
-)
+from ci_evals.extensions.noise.sample import FIXED_SUFFIX, SamplePlan, match_tests, pick_tests, plan_sample
 from ci_evals.support.redaction import Redactor
 
-AUTO = {
-    "turns": [{"user": "Hello", "expectation": "It greets", "timeout": 7}, {"user": "auto"}],
-    "maxTurns": 3,
-}
+TURN = {"user": "Hello", "expectation": "It greets", "timeout": 7}
+AUTO = {"turns": [TURN, {"user": "auto"}], "maxTurns": 3}
 JUDGED = build.finding(kind="judged", criterion="It helps")
 
 
 def trial_of(*words: str, **fields) -> object:
-    """A trial of which the first word was fixed, and a model wrote the others."""
     sources = [UserSource.FIXED] + [UserSource.AUTO] * (len(words) - 1)
-    turns = (
-        build.turn(index, user=word, user_source=source)
-        for index, (word, source) in enumerate(zip(words, sources, strict=True), start=1)
-    )
+    said = enumerate(zip(words, sources, strict=True), start=1)
+    turns = (build.turn(index, user=word, user_source=source) for index, (word, source) in said)
     return build.trial_result(turns=tuple(turns), findings=(JUDGED,), **fields)
 
 
 def run_of(**trials: tuple) -> Results:
-    """A run of one suite with these tests."""
     tests = [build.test_result(name, trials=tuple(some), digest="t") for name, some in trials.items()]
     return build.results(build.suite_result("S", *tests, file="s.json"))
 
 
-def sheet_of(
+def sample_plan_of(
     results: Results, plan: Plan, *judges: str | None, plays: int = 3, user: str | None = "u"
 ) -> SamplePlan:
     found = pick_tests(results, "r.json", 100, 0)
     sample = match_tests(results, found, plan, Redactor())
-    return plan_sample(
-        results, "openai", sample, {0: SuiteModels(judges=tuple(filter(None, judges)), user=user)}, plays
-    )
+    models = SuiteModels(judges=tuple(filter(None, judges)), user=user)
+    return plan_sample(results, "openai", sample, {0: models}, plays)
 
 
 RUN = run_of(a=(trial_of("Hello", "It is broken", "Thanks"),), b=(trial_of("Hello", "Where is it?"),))
 PLAN = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | AUTO)
 
 
-def test_words_are_held():
-    """They become fixed turns, no more of them than were said; what a turn asks besides stays."""
-    sample_plan = sheet_of(RUN, PLAN, "j")
+def test_recorded_user_messages_become_optional_fixed_turns():
+    sample_plan = sample_plan_of(RUN, PLAN, "j")
     fresh, fixed = sample_plan.plan.suites
     assert [fresh.suite.name, fixed.suite.name] == ["S", f"S{FIXED_SUFFIX}"]
     assert [sample_plan.plan.loops_of(test) for test in (*fresh.tests, *fixed.tests)] == [3] * 4
     turns = [fixed.suite.turns_of(test) for test in fixed.tests]
-    assert [[turn.user for turn in some] for some in turns] == [
-        ["Hello", "It is broken", "Thanks"],
-        ["Hello", "Where is it?"],
-    ]
+    texts = [[turn.user for turn in some] for some in turns]
+    assert texts == [["Hello", "It is broken", "Thanks"], ["Hello", "Where is it?"]]
     assert (turns[0][0].expectation, turns[0][0].timeout) == ("It greets", 7)
     assert [turn.user for turn in fresh.suite.turns_of(fresh.tests[0])] == ["Hello", "auto", "auto"]
-    assert sample_plan.fresh == {(0, 0): 0, (0, 1): 1}
-    assert sample_plan.fixed == {(1, 0): 0, (1, 1): 1}
-
-
-def test_an_agent_may_end_before_words_that_were_recorded():
-    """They stand for turns of the simulated user: no check of the test waits for them."""
-    _, fixed = sheet_of(RUN, PLAN, "j").plan.suites
+    assert (sample_plan.fresh, sample_plan.fixed) == ({(0, 0): 0, (0, 1): 1}, {(1, 0): 0, (1, 1): 1})
+    _, fixed = sample_plan_of(RUN, PLAN, "j").plan.suites
     turns = fixed.suite.turns_of(fixed.tests[0])
     assert [turn.fixed for turn in turns] == [True, False, False]
     assert (list(unsent_lines(turns, 1)), list(unsent_lines(turns, 0))) == ([], [1])
 
 
-def test_scripted_tests_are_only_replayed_whole():
-    """A test of fixed turns alone is played anew only, and so is any with a scripted user."""
+def test_tests_without_user_model_have_no_fixed_copy():
     fixed = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | {"turns": [{"user": "Hello"}], "maxTurns": 1})
-    assert sheet_of(RUN, fixed, "j").fixed == {(1, 0): 0}
-    assert sheet_of(RUN, PLAN, None, user=None).fixed == {}
+    assert sample_plan_of(RUN, fixed, "j").fixed == {(1, 0): 0}
+    assert sample_plan_of(RUN, PLAN, None, user=None).fixed == {}
 
 
-def test_a_conversation_is_judged_again():
-    """As often as asked, by one vote of the model that judges; without a judge by nobody."""
-    sample_plan = sheet_of(RUN, PLAN, "j", plays=4)
+def test_conversations_are_judged_once_per_play_by_panel_models():
+    sample_plan = sample_plan_of(RUN, PLAN, "j", plays=4)
     (suite,) = sample_plan.judged.suites
     assert (suite.judge_model, suite.judge_votes, suite.judge_panel) == ("j", 1, ())
     assert [[trial.index for trial in test.trials] for test in suite.tests] == [[1, 2, 3, 4]] * 2
     assert sample_plan.rejudged == {(0, 0): 0, (0, 1): 1}
-    assert sheet_of(RUN, PLAN, None, user=None).judged.suites == ()
-
-
-def test_a_panel_takes_turns():
-    """Each of its models judges its part of the plays, and none where there are fewer plays than models."""
-    sample_plan = sheet_of(RUN, PLAN, "j", "k", "l", plays=2)
-    judges = [
-        (one.suite.judge_model, sample_plan.plan.loops_of(one.tests[0])) for one in sample_plan.plan.suites
-    ]
+    assert sample_plan_of(RUN, PLAN, None, user=None).judged.suites == ()
+    sample_plan = sample_plan_of(RUN, PLAN, "j", "k", "l", plays=2)
+    played = sample_plan.plan
+    judges = [(one.suite.judge_model, played.loops_of(one.tests[0])) for one in played.suites]
     assert judges == [("j", 1), ("j", 1), ("k", 1), ("k", 1)]
     rejudged = [(suite.judge_model, len(suite.tests[0].trials)) for suite in sample_plan.judged.suites]
     assert rejudged == [("j", 1), ("k", 1)]
-    sample_plan = sheet_of(RUN, PLAN, "j", "k", plays=3)
+    sample_plan = sample_plan_of(RUN, PLAN, "j", "k", plays=3)
     assert [sample_plan.plan.loops_of(one.tests[0]) for one in sample_plan.plan.suites] == [2, 2, 1, 1]
 
 
-def test_which_tests():
-    """At most so many, the same by the same seed; those that no conversation can be held of are left out."""
+def test_tests_are_picked_by_seed_if_their_messages_can_be_sent():
     many = run_of(
         **{f"t{number}": (trial_of("Hello", "Please"),) for number in range(20)},
         secret=(trial_of("Hello", "I am ***"),),
         broken=(trial_of("Hello", "Please", status="failed"),),
     )
-    names = [
-        [one.test.name for one in pick_tests(many, "r.json", most, seed)]
-        for most, seed in ((5, 1), (5, 1), (5, 2), (100, 1))
-    ]
+    picks = [pick_tests(many, "r.json", most, seed) for most, seed in ((5, 1), (5, 1), (5, 2), (100, 1))]
+    names = [[one.test.name for one in some] for some in picks]
     assert names[0] == names[1] != names[2]
-    assert len(names[0]) == 5
-    assert names[3] == [f"t{number}" for number in range(20)]
+    assert (len(names[0]), names[3]) == (5, [f"t{number}" for number in range(20)])
     with pytest.raises(UsageError, match=r"r\.json: only 1 of its tests has a scored conversation"):
         pick_tests(run_of(a=(trial_of("Hello"),), b=(trial_of("Hello", "auto"),)), "r.json", 5, 0)
-
-
-def test_a_secret_word_of_a_fixed_turn():
-    """Is in the suite, so that it can be said again."""
     run = run_of(a=(trial_of("My key is ***", "Please"),), b=(trial_of("Hello", "Please"),))
     assert len(pick_tests(run, "r.json", 5, 0)) == 2
 
 
-def test_suites_of_one_name():
-    """A test is taken from the file that it was in, where that is still there."""
+def test_test_is_matched_to_its_file_if_that_exists():
     other = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | AUTO).suites[0]
     moved = Plan(suites=(type(other)(**{**vars(other), "file": "other.json"}), *PLAN.suites), loops=1)
     found = match_tests(RUN, pick_tests(RUN, "r.json", 5, 0), moved, Redactor())

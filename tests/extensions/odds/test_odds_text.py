@@ -9,8 +9,7 @@ from ci_evals.extensions.odds.odds import odds, odds_text
 from ci_evals.extensions.odds.settings import OddsSettings
 
 
-def test_odds_are_a_table_and_what_it_means():
-    """Check by check, those that noise does not fail named so, then the whole and the floor."""
+def test_odds_text_has_table_of_checks_and_summary():
     checks = [
         build.check(name="min-score", required=80, seen=85, passed=True),
         build.check(name="critical:x", required=100, seen=100, passed=True),
@@ -19,12 +18,8 @@ def test_odds_are_a_table_and_what_it_means():
         build.check(name="regression", required=0.05, seen=None, passed=True),
     ]
     shares = (("min-score", 0.08), ("critical:x", 0.02), ("critical:x", 0.0))
-    found = Odds(
-        share=0.095,
-        checks=tuple(build.check_odds(name=name, share=share) for name, share in shares),
-        floor=78.5,
-        loops=3,
-    )
+    odds_of_checks = tuple(build.check_odds(name=name, share=share) for name, share in shares)
+    found = Odds(share=0.095, checks=odds_of_checks, floor=78.5, loops=3)
     assert odds_text(found, checks) == (
         "  check       required                            would fail\n"
         "  ----------  ----------------------------------  -------------\n"
@@ -43,8 +38,7 @@ def test_odds_are_a_table_and_what_it_means():
     )
 
 
-def test_odds_told_from_single_trials_say_so():
-    """Nothing is known then of how a test varies by itself."""
+def test_odds_from_single_trials_note_unknown_noise():
     single = Odds(share=0.0, checks=(build.check_odds(name="min-score", share=0.0),), floor=None, loops=1)
     text = odds_text(single, [build.check(name="min-score", required=0, seen=85, passed=True)])
     assert "The same agent, run again, would fail this gate in fewer than 1 % of runs." in text
@@ -52,8 +46,7 @@ def test_odds_told_from_single_trials_say_so():
     assert "would miss: n/a." in text
 
 
-def test_a_recorded_gate_that_no_option_could_ask_for_is_not_held(tmp_path, capsys):
-    """Whoever wrote the file: the usual floor is looked at."""
+def test_impossible_recorded_gate_is_replaced_by_default(tmp_path, capsys):
     file = tmp_path / "_results.json"
     file.write_text(
         report_texts.results_json_text(build.results(run=build.run_info(config={"minScore": 10**400})))

@@ -44,12 +44,8 @@ REFUND = {
     "arguments": '{"order": "A-1", "amount": 42}',
 }  # fmt: skip
 REFUNDED = {
-    "type": "function_call_output",
-    "id": "fo_1",
-    "call_id": "call_1",
-    "status": "completed",
-    "output": "ok",
-}
+    "type": "function_call_output", "id": "fo_1", "call_id": "call_1", "status": "completed", "output": "ok",
+}  # fmt: skip
 MCP = {
     "type": "mcp_call", "id": "mcp_1", "server_label": "shop", "name": "lookup", "status": "completed",
     "arguments": '{"order": "A-1"}', "output": '{"paid": 42}',
@@ -58,20 +54,12 @@ SEARCH = {
     "type": "file_search_call", "id": "fs_1", "queries": ["refunds"], "status": "completed",
     "results": [{"filename": "terms.md", "score": 0.9, "text": "30 days"}],
 }  # fmt: skip
-WEB = {
-    "type": "web_search_call",
-    "id": "ws_1",
-    "status": "failed",
-    "action": {"type": "search", "query": "q"},
-}
+SEARCHED = {"type": "search", "query": "q"}
+WEB = {"type": "web_search_call", "id": "ws_1", "status": "failed", "action": SEARCHED}
 CODE = {
-    "type": "code_interpreter_call",
-    "id": "ci_1",
-    "container_id": "c",
-    "code": "6 * 7",
-    "status": "completed",
-    "outputs": [{"type": "logs", "logs": "42"}],
-}
+    "type": "code_interpreter_call", "id": "ci_1", "container_id": "c", "code": "6 * 7",
+    "status": "completed", "outputs": [{"type": "logs", "logs": "42"}],
+}  # fmt: skip
 APPROVAL = {"type": "mcp_approval_request", "id": "a", "name": "pay", "arguments": "{}", "server_label": "s"}
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": []}
 CUSTOM = {"type": "custom_tool_call", "id": "ct_1", "call_id": "call_2", "name": "sql", "input": "SELECT 1"}
@@ -90,10 +78,9 @@ async def talk(
     for answer in answers:
         if isinstance(answer, dict) and "output" in answer:
             Response.model_validate(answer)
+    options |= {"api": "responses"}
     with endpoints.serving(lambda _: queue.pop(0) if len(queue) > 1 else queue[0]) as stub:
-        settings = AgentSettings(
-            None, stub.key, f"{stub.url}/v1", "refund-agent", {"api": "responses", **options}
-        )
+        settings = AgentSettings(None, stub.key, f"{stub.url}/v1", "refund-agent", options)
         agent = ResponsesAgent(settings, limiter=world.limiter())
         session = await agent.open_session(TEST)
         try:
@@ -106,20 +93,17 @@ async def talk(
 
 
 async def reply_to(*items: Any, **options: Any) -> Any:
-    """The reply that an answer with these items becomes."""
     (reply,), _ = await talk(response(*items), **options)
     return reply
 
 
-async def fails(answer: Any, **options: Any) -> str:
-    """The error with which a message fails that is answered so."""
+async def error_of(answer: Any, **options: Any) -> str:
     with pytest.raises(AgentError) as caught:
         await talk(answer, **options)
     return str(caught.value)
 
 
-async def test_a_conversation_that_the_endpoint_keeps() -> None:
-    """Only the new message goes with each request, and what the test says of the user."""
+async def test_conversation_is_continued_by_id_or_resent():
     replies, asked = await talk(response("Hi", id="r1"), response("Bye", id="r2"), texts=("Hello", "Thanks"))
     assert [reply.agent for reply in replies] == ["Hi", "Bye"]
     assert [one.path for one in asked] == ["/v1/responses"] * 2
@@ -127,33 +111,20 @@ async def test_a_conversation_that_the_endpoint_keeps() -> None:
     assert first["instructions"].startswith("Be brief.\n\n")
     assert first["instructions"] == second["instructions"]
     assert (first["model"], first["input"]) == ("refund-agent", [{"role": "user", "content": "Hello"}])
-    assert (second["previous_response_id"], second["input"]) == (
-        "r1",
-        [{"role": "user", "content": "Thanks"}],
-    )
+    thanks = [{"role": "user", "content": "Thanks"}]
+    assert (second["previous_response_id"], second["input"]) == ("r1", thanks)
     assert (replies[0].input_tokens, replies[0].output_tokens, replies[0].error_response) == (21, 5, False)
-
-
-async def test_a_conversation_that_the_client_keeps() -> None:
-    """With `store: false` all items go with each request, also those of reasoning."""
     answer = response(REASONING, MCP, "Hi")
     _, asked = await talk(answer, texts=("Hello", "Thanks"), request={"store": False}, userInfo="metadata")
     body = asked[1].body
-    assert body["input"] == [
-        {"role": "user", "content": "Hello"},
-        *answer["output"],
-        {"role": "user", "content": "Thanks"},
-    ]
+    first, last = ({"role": "user", "content": text} for text in ("Hello", "Thanks"))
+    assert body["input"] == [first, *answer["output"], last]
     assert "previous_response_id" not in body
-    assert (body["store"], body["metadata"], body["instructions"]) == (
-        False,
-        {"name": "Ida Berg"},
-        "Be brief.",
-    )
+    assert (body["store"], body["metadata"]) == (False, {"name": "Ida Berg"})
+    assert body["instructions"] == "Be brief."
 
 
-async def test_calls_of_functions_mcp_servers_and_hosted_tools() -> None:
-    """In order, with arguments, and with results where the endpoint used the tool."""
+async def test_calls_of_every_kind_are_read_or_unknown():
     reply = await reply_to(REASONING, MCP, SEARCH, WEB, CODE, REFUND, REFUNDED, "Refunded.")
     assert [(c.name, c.arguments, c.result, c.status) for c in reply.tool_calls] == [
         ("lookup", {"order": "A-1"}, {"paid": 42}, "ok"),
@@ -164,66 +135,53 @@ async def test_calls_of_functions_mcp_servers_and_hosted_tools() -> None:
     ]
     assert reply.workflows == ("lookup", "file_search", "web_search", "code_interpreter", "refund")
     assert reply.agent == "Refunded."
-
-
-async def test_calls_that_failed_or_cannot_be_read() -> None:
-    """A cut argument is unknown; a call without a name leaves all calls unknown."""
     error = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "no such order"}]}
     cut = {**REFUND, "arguments": '{"order": "A', "status": "incomplete"}
     reply = await reply_to({**MCP, "output": None, "error": error, "status": "failed"}, cut, "Sorry")
     lookup, refund = reply.tool_calls
     assert (lookup.status, lookup.result) == ("error", error)
-    assert (refund.arguments, refund.not_captured) == (
-        None,
-        "they are not JSON; the answer may have been cut off in them",
-    )
+    reason = "they are not JSON; the answer may have been cut off in them"
+    assert (refund.arguments, refund.not_captured) == (None, reason)
     (unreadable,), _ = await talk(broken(response({"type": "mcp_call"}, "Hi")))
     assert (unreadable.tool_calls, unreadable.workflows) == (None, None)
 
 
-async def test_no_call_is_evidence_only_where_there_are_tools() -> None:
-    """An endpoint that was offered none, and names none, may use some and not report them."""
+async def test_absence_of_calls_is_known_only_with_tools() -> None:
     assert (await reply_to("Hi")).tool_calls is None
     assert (await reply_to("Hi", request={"tools": [TOOL]})).tool_calls == ()
     (named,), _ = await talk(response("Hi", tools=[TOOL]))
     assert named.tool_calls == ()
 
 
-async def test_functions_of_the_client_get_their_results() -> None:
-    """Those of custom tools too, until the agent has words."""
-    options = {
-        "request": {"tools": [TOOL, {"type": "custom", "name": "sql"}]},
-        "toolResults": {"refund": {"ok": True}, "sql": "1"},
-    }
+async def test_client_functions_get_their_results() -> None:
+    options = {"request": {"tools": [TOOL, {"type": "custom", "name": "sql"}]}}
+    options |= {"toolResults": {"refund": {"ok": True}, "sql": "1"}}
     answers = response(REFUND, CUSTOM, id="r1"), response("Refunded.", id="r2")
     (reply,), asked = await talk(*answers, **options)
     assert [(c.name, c.arguments, c.result, c.status) for c in reply.tool_calls] == [
         ("refund", {"order": "A-1", "amount": 42}, {"ok": True}, "ok"),
         ("sql", {"input": "SELECT 1"}, "1", "ok"),
     ]
-    assert (asked[1].body["previous_response_id"], asked[1].body["input"]) == (
-        "r1",
-        [
-            {"type": "function_call_output", "call_id": "call_1", "output": '{"ok": true}'},
-            {"type": "custom_tool_call_output", "call_id": "call_2", "output": "1"},
-        ],
-    )
+    assert asked[1].body["previous_response_id"] == "r1"
+    assert asked[1].body["input"] == [
+        {"type": "function_call_output", "call_id": "call_1", "output": '{"ok": true}'},
+        {"type": "custom_tool_call_output", "call_id": "call_2", "output": "1"},
+    ]
     assert (reply.input_tokens, reply.output_tokens) == (42, 10)
 
-    waits = await fails(response(REFUND), request={"tools": [TOOL]})
+    waits = await error_of(response(REFUND), request={"tools": [TOOL]})
     assert "called the tool 'refund' and waits for its result; set its result" in waits
-    assert "tools more than 10 times in a row" in await fails(response(REFUND), **options)
+    assert "tools more than 10 times in a row" in await error_of(response(REFUND), **options)
 
 
-async def test_a_hand_over_ends_the_turn() -> None:
-    """The tool gets no result."""
+async def test_escalation_tool_ends_turn_without_result() -> None:
     call = {**REFUND, "name": "to_person"}
     assert (await reply_to(call, escalationTools=["to_person"])).escalated
     kept = await reply_to("Hi", escalationTools=["to_person"], request={"tools": [TOOL]})
     assert kept.handed_over is False
 
 
-async def recorded(name: str, server: str = "responses") -> tuple[list[Any], list[Any]]:
+async def replies_recorded(name: str, server: str = "responses") -> tuple[list[Any], list[Any]]:
     """The replies, or errors, of a recorded talk, and what was asked."""
     exchanges = recorded_http.load(Path(__file__).parents[2] / f"agents/recorded_http/{server}-{name}.json")
     with recorded_http.serve_recorded(exchanges) as stub:
@@ -231,9 +189,8 @@ async def recorded(name: str, server: str = "responses") -> tuple[list[Any], lis
     return replies, stub.asked
 
 
-async def test_a_real_server() -> None:
-    """Calls of functions that get their results, over several answers."""
-    (hello, refund), asked = await recorded("refund")
+async def test_recorded_proxy_and_agent_are_read():
+    (hello, refund), asked = await replies_recorded("refund")
     assert (hello.agent, hello.tool_calls) == ("1: Hello", ())
     assert [(c.name, c.arguments, c.result, c.status) for c in refund.tool_calls] == [
         ("lookup", {"order": "A-1"}, {"paid": 42}, "ok"),
@@ -241,13 +198,9 @@ async def test_a_real_server() -> None:
     ]
     assert (refund.agent, refund.input_tokens, refund.output_tokens) == ("I refunded 42.", 30, 15)
     assert len(asked) == 4
-    (failed,), _ = await recorded("failed")
+    (failed,), _ = await replies_recorded("failed")
     assert "answered with status 500" in failed
-
-
-async def test_an_agent_that_runs_its_tools_itself() -> None:
-    """Its server keeps the conversation; its calls and their results come in one answer."""
-    (hello, refund), asked = await recorded("refund", "responses-agent")
+    (hello, refund), asked = await replies_recorded("refund", "responses-agent")
     assert (hello.agent, hello.tool_calls) == ("1: Hello", ())
     assert [(c.name, c.arguments, c.result, c.status) for c in refund.tool_calls] == [
         ("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42}, "ok"),
@@ -258,22 +211,19 @@ async def test_an_agent_that_runs_its_tools_itself() -> None:
     assert "previous_response_id" in asked[1][2]
 
 
-async def test_a_key_is_checked_at_no_cost() -> None:
+async def test_key_is_checked_without_model_call() -> None:
     """By the list of models, or a request without input."""
     with endpoints.serving(lambda _: world.fault(400)) as stub:
-        for key in (stub.key, "wrong"):
-            options = {"api": "responses"}
-            agent = ResponsesAgent(AgentSettings(None, key, f"{stub.url}/v1/responses", "m", options))
-            if key == stub.key:
-                await agent.check()
-            else:
-                with pytest.raises(AgentAccessError):
-                    await agent.check()
-    assert [(asked.method, asked.path) for asked in stub.asked] == [
-        ("GET", "/v1/models"),
-        ("GET", "/v1/models"),
-        ("POST", "/v1/responses"),
-    ]
+
+        def agent_with(key: str) -> ResponsesAgent:
+            url = f"{stub.url}/v1/responses"
+            return ResponsesAgent(AgentSettings(None, key, url, "m", {"api": "responses"}))
+
+        await agent_with(stub.key).check()
+        with pytest.raises(AgentAccessError):
+            await agent_with("wrong").check()
+    requests = [(asked.method, asked.path) for asked in stub.asked]
+    assert requests == [*[("GET", "/v1/models")] * 2, ("POST", "/v1/responses")]
 
 
 @each_row(
@@ -286,34 +236,27 @@ async def test_a_key_is_checked_at_no_cost() -> None:
             response(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
             "gave an empty reply; it was cut off: max_output_tokens (see adapterOptions.request)",
         ),
-        (
-            response(APPROVAL),
-            "waits for an approval of the MCP tool 'pay'; set require_approval: never",
-        ),
+        (response(APPROVAL), "waits for an approval of the MCP tool 'pay'; set require_approval: never"),
         ({"choices": []}, "is not a response, which holds output: an object with the keys choices"),
         ([1], "is not a response, which holds output: [1]"),
         (broken({"output": response("Hi")["output"]}), "has no id, by which the next message could continue"),
         (world.fault(404, "Previous response not found"), "answered with status 404 to POST /v1/responses"),
     ],
 )  # fmt: skip
-async def test_an_answer_that_cannot_be_used(answer: Any, why: str) -> None:
-    """One message, and nothing of it is evidence."""
-    assert why in await fails(answer)
+async def test_unusable_response_is_agent_error(answer: Any, why: str) -> None:
+    assert why in await error_of(answer)
 
 
-async def test_words_that_are_withheld_or_refused() -> None:
-    """A filter's silence is an error of the agent, a refusal are its words."""
-    (withheld,), _ = await talk(
-        response(status="incomplete", incomplete_details={"reason": "content_filter"})
-    )
+async def test_filtered_answer_is_error_response_but_refusal_is_reply() -> None:
+    filtered = response(status="incomplete", incomplete_details={"reason": "content_filter"})
+    (withheld,), _ = await talk(filtered)
     assert (withheld.agent, withheld.error_response) == ("", True)
     refusal = {"id": "m", "type": "message", "role": "assistant", "status": "completed"}
     reply = await reply_to({**refusal, "content": [{"type": "refusal", "refusal": "I may not."}]}, "Sorry.")
     assert (reply.agent, reply.error_response) == ("I may not.\n\nSorry.", False)
 
 
-async def test_raw_answers_are_kept_for_debugging() -> None:
-    """All of one message."""
+async def test_raw_answers_are_kept_in_debug_mode() -> None:
     with endpoints.serving(lambda _: response("Hi")) as stub:
         options = {"api": "responses"}
         agent = ResponsesAgent(AgentSettings(None, stub.key, stub.url, "m", options, debug=True))
@@ -326,15 +269,13 @@ async def test_raw_answers_are_kept_for_debugging() -> None:
 @pytest.mark.slow
 @settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
-def test_any_answer_is_read_or_refused(first: Any, second: Any, third: Any) -> None:
-    """Whatever an endpoint puts into it."""
+def test_any_response_json_is_read_or_an_agent_error(first: Any, second: Any, third: Any) -> None:
     keys = ("call_id", "id", "name", "arguments", "input", "output", "action", "status", "error", "content")
     values = (first, second, third) * 4
     kinds = ("message", "function_call", "function_call_output", "mcp_call", "web_search_call", "news_call")
-    items = [
-        {"type": kind, **dict(zip(keys, values[start % 3 :], strict=False))}
-        for start, kind in enumerate(kinds)
-    ]
+    shifted = [values[start % 3 :] for start in range(len(kinds))]
+    pairs = zip(kinds, shifted, strict=True)
+    items = [{"type": kind, **dict(zip(keys, some, strict=False))} for kind, some in pairs]
     for body in (first, {"output": first}, {"output": [*items, second], "usage": third, "tools": first}):
         try:
             answer = responses_wire.read(body, Redactor())

@@ -18,39 +18,30 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from werkzeug import Response
 
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.verdict import Outcome
 from ci_evals.extension_support.span_reading import spans as decoding
 from ci_evals.extensions.otlp_export.export import LOGS, TRACES, requests
 from ci_evals.support import dataclass_json
 
 pytestmark = pytest.mark.slow
 
+
+def contains(name, text):
+    return {"criterion": name, "strict": "answer_matches", "match": "contains", "expected": text}
+
+
+REFUND = {"criterion": "Refunds", "strict": "tool_called", "toolName": "refund"}
+TESTS = {"Hello": [contains("Greets", "Hello"), REFUND], "Goodbye": [contains("Parts", "Farewell")]}
 SUITE = {
     "name": "Refunds",
     "adapter": "python:mine:reply",
     "tests": [
         {
-            "name": "Says hello",
+            "name": f"Says {text.lower()}",
             "guidelines": "Greet.",
-            "turns": [{"user": "Hello"}],
-            "evaluations": [
-                {"criterion": "Greets", "strict": "answer_matches", "match": "contains", "expected": "Hello"},
-                {"criterion": "Refunds", "strict": "tool_called", "toolName": "refund"},
-            ],
-        },
-        {
-            "name": "Says goodbye",
-            "guidelines": "Leave.",
-            "turns": [{"user": "Goodbye"}],
-            "evaluations": [
-                {
-                    "criterion": "Parts",
-                    "strict": "answer_matches",
-                    "match": "contains",
-                    "expected": "Farewell",
-                }
-            ],
-        },
+            "turns": [{"user": text}],
+            "evaluations": checks,
+        }
+        for text, checks in TESTS.items()
     ],
 }
 KEY = "export-key-7710fe2c"
@@ -97,8 +88,7 @@ def run(tmp_path):
     return play
 
 
-def test_each_test_is_a_span_with_its_verdicts(run, backend):
-    """Below the run's span, with the names of the conventions, and readable by our own receiver."""
+def test_each_test_is_a_span_with_verdict_events(run, backend):
     done, results = run(backend.url, "--otlp-events=span", OTEL_EXPORTER_OTLP_HEADERS=f"x-key=Bearer%20{KEY}")
     assert "warning" not in done.stderr
     ((path, headers),) = backend.headers
@@ -113,12 +103,10 @@ def test_each_test_is_a_span_with_its_verdicts(run, backend):
     assert "test.case.result.status" not in hello.attributes
     assert goodbye.attributes["test.case.result.status"] == "fail"
     assert goodbye.failed
-    assert [(event.name, event.attributes["ci_evals.trial"]) for event in hello.events] == [
-        ("gen_ai.evaluation.result", trial) for trial in (1, 1, 2, 2)
-    ]
+    events = [(event.name, event.attributes["ci_evals.trial"]) for event in hello.events]
+    assert events == [("gen_ai.evaluation.result", trial) for trial in (1, 1, 2, 2)]
     passed, undecided = (event.attributes for event in hello.events[:2])
-    assert passed["gen_ai.evaluation.name"] == "Greets"
-    assert passed["gen_ai.evaluation.score.value"] == 1.0
+    assert (passed["gen_ai.evaluation.name"], passed["gen_ai.evaluation.score.value"]) == ("Greets", 1.0)
     assert passed["gen_ai.evaluation.score.label"] == "pass"
     assert passed["gen_ai.evaluation.explanation"]
     assert "gen_ai.evaluation.score.value" not in undecided
@@ -129,13 +117,11 @@ def test_each_test_is_a_span_with_its_verdicts(run, backend):
     assert resource["service.name"] == "ci-evals"
 
 
-def attributes(record):
-    """The attributes of a span or a log record, plain."""
+def attributes_of(record):
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in record.attributes}
 
 
-def test_each_verdict_is_a_log_record_of_its_tests_span(run, backend):
-    """By default: the conventions have an event of this name, and events are log records."""
+def test_each_verdict_is_a_log_record_of_its_test_span(run, backend):
     done, _ = run(f"{backend.url}/v1/traces")
     assert "warning" not in done.stderr
     assert [path for path, _ in backend.headers] == [TRACES, LOGS]
@@ -144,7 +130,7 @@ def test_each_verdict_is_a_log_record_of_its_tests_span(run, backend):
     assert not any(span.events for span in (root, hello, goodbye))
     logs = ExportLogsServiceRequest.FromString(backend.bodies[1])
     (of_resource,) = logs.resource_logs
-    assert attributes(of_resource.resource)["service.name"] == "ci-evals"
+    assert attributes_of(of_resource.resource)["service.name"] == "ci-evals"
     (of_scope,) = of_resource.scope_logs
     records = of_scope.log_records
     assert {record.event_name for record in records} == {"gen_ai.evaluation.result"}
@@ -152,7 +138,7 @@ def test_each_verdict_is_a_log_record_of_its_tests_span(run, backend):
     assert spans == [hello.span_id] * 4 + [goodbye.span_id] * 2
     assert {record.trace_id.hex() for record in records} == {root.trace_id}
     assert all(record.time_unix_nano for record in records)
-    passed, undecided, *_, failed = map(attributes, records)
+    passed, undecided, *_, failed = map(attributes_of, records)
     assert (passed["gen_ai.evaluation.name"], passed["gen_ai.evaluation.score.value"]) == ("Greets", 1.0)
     assert passed["ci_evals.trial"] == 1
     assert "gen_ai.evaluation.score.value" not in undecided
@@ -160,12 +146,25 @@ def test_each_verdict_is_a_log_record_of_its_tests_span(run, backend):
     assert (failed["gen_ai.evaluation.score.value"], failed["gen_ai.evaluation.score.label"]) == (0.0, "fail")
 
 
-def test_a_backend_that_takes_only_traces_is_a_warning_that_says_what_to_do(run, backend):
-    backend.refused = LOGS
-    done, results = run(backend.url)
+FAILURES = {
+    "no logs": ({"refused": LOGS}, "answered /v1/logs with status 404", "--otlp-events=span for a back"),
+    "refused key": ({"status": 401, "text": f"no such key {KEY}"}, "not exported: 127.0.0.1:{}", "401"),
+    "broken": ({"status": 500, "text": "<html><title>Oh no</title>"}, "not exported: 127.0.0.1:{}", "500"),
+    "away": ({"url": "http://127.0.0.1:9"}, "warning: the results were not exported", "could not be reached"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_failed_export_is_a_warning_without_the_key(failure, run, backend):
+    port = backend.url.rsplit(":")[-1]
+    fields, *texts = FAILURES[failure]
+    vars(backend).update(fields)
+    done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
     assert done.returncode == results.gate.exit_code
-    assert "answered /v1/logs with status 404" in done.stderr
-    assert "set --otlp-events=span for a backend that takes only traces" in done.stderr
+    for text in texts:
+        assert text.format(port) in done.stderr
+    assert KEY not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 REJECTED = {
@@ -180,8 +179,7 @@ REJECTED = {
     ("path", "words"),
     [(TRACES, "rejected 2 spans: too old, says ***"), (LOGS, "rejected 1 log record: it does not say why")],
 )
-def test_a_backend_that_accepts_only_a_part_is_a_warning(path, words, run, backend):
-    """It answers with status 200 all the same. The rest is still sent."""
+def test_partial_rejection_is_a_warning_and_the_rest_is_sent(path, words, run, backend):
     backend.answers = {path: REJECTED[path].SerializeToString()}
     done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
     assert done.returncode == results.gate.exit_code
@@ -191,48 +189,26 @@ def test_a_backend_that_accepts_only_a_part_is_a_warning(path, words, run, backe
     assert [path for path, _ in backend.headers] == [TRACES, LOGS]
 
 
-@pytest.mark.parametrize("answer", [b"", b"{}", b"ok", ExportTraceServiceResponse().SerializeToString()])
-def test_a_backend_that_rejects_nothing_is_no_warning(answer, run, backend):
-    """Whatever it answers with status 200, such as a text."""
-    backend.answers = {TRACES: answer, LOGS: answer}
-    done, _ = run(backend.url)
-    assert "warning" not in done.stderr
+def test_any_other_success_answer_is_no_warning(run, backend):
+    for answer in (b"", b"{}", b"ok", ExportTraceServiceResponse().SerializeToString()):
+        backend.answers = {TRACES: answer, LOGS: answer}
+        done, _ = run(backend.url)
+        assert "warning" not in done.stderr
 
 
-def test_logs_are_sent_in_parts(run, backend):
-    """Each request holds 500 records at most, and none is lost."""
+def test_spans_and_logs_are_sent_in_parts(run, backend):
     _, results = run(backend.url)
     suite = results.suites[0]
     tests = [replace(suite.tests[0], name=f"t{number}") for number in range(250)]
-    sent = [*requests(replace(results, suites=(replace(suite, tests=tests),)), as_logs=True)]
-    logs = [ExportLogsServiceRequest.FromString(body) for path, body in sent if path == LOGS]
-    sizes = [len(log.resource_logs[0].scope_logs[0].log_records) for log in logs]
-    assert sizes == [500, 500]
-
-
-FAILURES = {
-    "refused": (401, f"no such key {KEY}"),
-    "broken": (500, "<html><title>Oh no</title>"),
-}
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_an_export_that_fails_is_a_warning(failure, run, backend):
-    """The exit code is the gate's; the reason is short and without the key."""
-    backend.status, backend.text = FAILURES[failure]
-    done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
-    assert done.returncode == results.gate.exit_code
-    assert f"the results were not exported: 127.0.0.1:{backend.url.rsplit(':')[-1]}" in done.stderr
-    assert str(backend.status) in done.stderr
-    assert KEY not in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_a_backend_that_is_not_there_is_a_warning(run):
-    """As any other failure."""
-    done, results = run("http://127.0.0.1:9")
-    assert done.returncode == results.gate.exit_code
-    assert "warning: the results were not exported: 127.0.0.1:9 could not be reached" in done.stderr
+    many = replace(results, suites=(replace(suite, tests=tests),))
+    bodies = [body for path, body in requests(many, as_logs=True) if path == LOGS]
+    logs = map(ExportLogsServiceRequest.FromString, bodies)
+    assert [len(log.resource_logs[0].scope_logs[0].log_records) for log in logs] == [500, 500]
+    paths, bodies = zip(*requests(many, as_logs=False), strict=True)
+    assert {*paths} == {TRACES}
+    spans = [decoding.read(body, "application/x-protobuf") for body in bodies]
+    assert [len(some) for some in spans] == [100, 100, 51]
+    assert len({span.span_id for some in spans for span in some}) == 251
 
 
 @pytest.mark.parametrize(
@@ -245,25 +221,9 @@ def test_a_backend_that_is_not_there_is_a_warning(run):
         ("http://x", "key=a%0Ab", "no HTTP header can carry"),
     ],
 )
-def test_what_can_never_be_sent_is_refused_before_the_run(url, headers, words, run):
-    """With one message, and no secret in it."""
+def test_invalid_endpoint_or_headers_are_refused_before_the_run(url, headers, words, run):
     done, results = run(url, OTEL_EXPORTER_OTLP_HEADERS=headers)
     assert (done.returncode, results) == (2, None)
     assert words in done.stderr
     assert "secret-of-mine" not in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_many_tests_are_sent_in_parts(run, backend):
-    """Each request holds a hundred spans at most, and a grade is the score."""
-    _, results = run(backend.url)
-    suite = results.suites[0]
-    tests = [replace(suite.tests[0], name=f"t{number}") for number in range(250)]
-    sent = [*requests(replace(results, suites=(replace(suite, tests=tests),)), as_logs=False)]
-    assert {path for path, _ in sent} == {TRACES}
-    bodies = [body for _, body in sent]
-    sizes = [len(decoding.read(body, "application/x-protobuf")) for body in bodies]
-    assert sizes == [100, 100, 51]
-    ids = {span.span_id for body in bodies for span in decoding.read(body, "application/x-protobuf")}
-    assert len(ids) == 251
-    assert any(f.outcome is Outcome.UNDECIDED for t in suite.tests for r in t.trials for f in r.findings)

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from each_row import each_row
 from jsonschema import Draft202012Validator
+from refund_suites import HELLO, THANKS, refund_test
 
 from ci_evals.adapters.suites import sources
 from ci_evals.domain.errors import SuiteError, UsageError
@@ -16,42 +17,25 @@ from ci_evals.planning.selection import Selection, plan
 from ci_evals.planning.suite_keys import schema_with_added_keys
 from ci_evals.scoring.comparison.weakened import weakenings
 
-HELLO, THANKS = "Hello, I want my money back.", "Thank you, that is all."
 GERMAN = {HELLO: "Hallo, ich möchte mein Geld zurück.", THANKS: "Danke, das ist alles."}
 RUN = "run `ci-evals personas translate shop.yaml`"
 
 
-def a_test(name: str = "Refund", **fields) -> dict:
-    return {
-        "name": name,
-        "guidelines": "You want a refund.",
-        "turns": [{"user": HELLO}, {"user": "auto"}, {"user": THANKS}],
-        "evaluations": [{"strict": "not_escalated", "criterion": "No human"}],
-    } | fields
+def shop_suite(*tests: dict, **fields) -> dict:
+    suite = {"name": "Shop", "adapter": "python:shop:agent", "maxTurns": 3, "languages": ["de"]}
+    return suite | {"tests": [*(tests or (refund_test(),))]} | fields
 
 
-def a_suite(*tests: dict, **fields) -> dict:
-    return {
-        "name": "Shop",
-        "adapter": "python:shop:agent",
-        "maxTurns": 3,
-        "languages": ["de"],
-        "tests": [*(tests or (a_test(),))],
-    } | fields
+def lock_with(**languages: dict[str, str]) -> dict:
+    def entries(texts: dict[str, str]) -> list[dict[str, str]]:
+        return [{"line": line, "text": text} for line, text in texts.items()]
 
-
-def a_lock(**languages: dict[str, str]) -> dict:
-    return {
-        "translations": {
-            code: [{"line": line, "text": text} for line, text in texts.items()]
-            for code, texts in languages.items()
-        }
-    }
+    translations = {code: entries(texts) for code, texts in languages.items()}
+    return {"translations": translations}
 
 
 @pytest.fixture
 def read(tmp_path, monkeypatch):
-    """Reads a suite beside its lock file."""
     monkeypatch.chdir(tmp_path)
 
     def reading(suite: dict, lock: dict | str | None = None, **environ: str) -> LoadedSuite:
@@ -66,8 +50,6 @@ def read(tmp_path, monkeypatch):
 
 @pytest.fixture
 def problems(read):
-    """The problems of a suite that is refused."""
-
     def found(suite: dict, lock: dict | str | None = None, **environ: str) -> list[str]:
         with pytest.raises(SuiteError) as refused:
             read(suite, lock, **environ)
@@ -81,129 +63,118 @@ def digests(loaded: LoadedSuite) -> dict[str, str]:
     return dict(zip([test.name for test in planned.tests], planned.test_digests, strict=True))
 
 
+def names(loaded: LoadedSuite) -> list[str]:
+    return [test.name for test in loaded.suite.tests]
+
+
 def lines(test) -> list[str]:
     return [turn.user for turn in test.turns]
 
 
-def test_each_test_is_played_in_each_language_with_its_lines_translated(read):
-    plain, german = read(a_suite(), a_lock(de=GERMAN)).suite.tests
-    assert (plain.name, german.name) == ("Refund", "Refund (de)")
-    assert lines(plain) == [HELLO, "auto", THANKS]
+def test_messages_and_history_are_translated_in_each_language(read):
+    plain, german = read(shop_suite(), lock_with(de=GERMAN)).suite.tests
+    assert (plain.name, german.name, lines(plain)) == ("Refund", "Refund (de)", [HELLO, "auto", THANKS])
     assert lines(german) == [GERMAN[HELLO], "auto", GERMAN[THANKS]]
     assert (plain.tags, german.tags) == ((), ("language:de",))
     assert plain.cluster == german.cluster == "Shop: Refund"
     assert german.evaluations == plain.evaluations
-
-
-def test_simulated_user_writes_in_the_language(read):
-    fixed = a_test("Fixed", turns=[{"user": HELLO}], maxTurns=1)
-    free = a_test("Free", turns=[{"user": "auto"}])
-    tests = {test.name: test for test in read(a_suite(fixed, free), a_lock(de=GERMAN | {})).suite.tests}
-    assert tests["Fixed (de)"].guidelines == tests["Fixed"].guidelines
-    assert 'in the language with the code "de"' in tests["Free (de)"].guidelines
-    assert lines(tests["Free (de)"]) == ["auto"]
-
-
-def test_test_without_fixed_lines_needs_no_lock_file(read):
-    loaded = read(a_suite(a_test(turns=[{"user": "auto"}])))
-    assert [test.name for test in loaded.suite.tests] == ["Refund", "Refund (de)"]
-    assert loaded.warnings == ()
-
-
-def test_history_is_translated_too(read):
     turns = [{"user": HELLO}, {"assistant": "Which order is it?"}, {"user": "4812"}]
     texts = {HELLO: GERMAN[HELLO], "Which order is it?": "Um welche Bestellung geht es?"}
-    _, german = read(a_suite(a_test(turns=turns)), a_lock(de=texts)).suite.tests
-    assert german.history == [
-        {"role": "user", "content": GERMAN[HELLO]},
-        {"role": "assistant", "content": "Um welche Bestellung geht es?"},
-    ]
+    _, german = read(shop_suite(refund_test(turns=turns)), lock_with(de=texts)).suite.tests
+    reply = {"role": "assistant", "content": "Um welche Bestellung geht es?"}
+    assert german.history == [{"role": "user", "content": GERMAN[HELLO]}, reply]
     assert [turn.user for turn in german.planned_turns] == ["4812"]
 
 
-def test_languages_of_a_test_replace_those_of_the_suite(read):
-    french = dict(zip(GERMAN, ["Bonjour.", "Merci beaucoup."], strict=True))
-    suite = a_suite(a_test(languages=["fr"]), a_test("Other", languages=[]), a_test("Third"))
-    loaded = read(suite, a_lock(de=GERMAN, fr=french))
-    assert [test.name for test in loaded.suite.tests] == [
-        *("Refund", "Refund (fr)", "Other"),
-        *("Third", "Third (de)"),
-    ]
-    assert [test.cluster for test in loaded.suite.tests][2] is None
-
-
-def test_personas_and_languages_do_not_multiply(read):
-    personas = {"rude": {"traits": ["hostile"]}}
-    suite = a_suite(personas=personas, personaMatrix=True)
-    loaded = read(suite, a_lock(de=GERMAN))
-    assert [test.name for test in loaded.suite.tests] == ["Refund", "Refund (rude)", "Refund (de)"]
-    assert {test.cluster for test in loaded.suite.tests} == {"Shop: Refund"}
-
-
-def test_persona_with_a_language_of_the_suite_says_the_translated_lines(read, problems):
+def test_simulated_user_and_personas_speak_the_language(read, problems):
+    fixed = refund_test("Fixed", turns=[{"user": HELLO}], maxTurns=1)
+    free = refund_test("Free", turns=[{"user": "auto"}])
+    tests = {test.name: test for test in read(shop_suite(fixed, free), lock_with(de=GERMAN)).suite.tests}
+    assert tests["Fixed (de)"].guidelines == tests["Fixed"].guidelines
+    assert 'in the language with the code "de"' in tests["Free (de)"].guidelines
+    assert lines(tests["Free (de)"]) == ["auto"]
+    Path("shop.lock.yaml").unlink()
+    loaded = read(shop_suite(free))
+    assert (names(loaded), loaded.warnings) == (["Free", "Free (de)"], ())
     personas = {"hans": {"language": "de", "traits": ["terse"]}}
-    suite = a_suite(a_test(personas=["hans"]), personas=personas)
-    hans = read(suite, a_lock(de=GERMAN)).suite.tests[1]
-    assert hans.name == "Refund (hans)"
-    assert lines(hans) == [GERMAN[HELLO], "auto", GERMAN[THANKS]]
+    suite = shop_suite(refund_test(personas=["hans"]), personas=personas)
+    hans = read(suite, lock_with(de=GERMAN)).suite.tests[1]
+    assert (hans.name, lines(hans)) == ("Refund (hans)", [GERMAN[HELLO], "auto", GERMAN[THANKS]])
     assert hans.tags == ("persona:hans", "language:de")
-    (refused,) = problems(suite | {"languages": ["fr"]}, a_lock(fr=dict.fromkeys(GERMAN, "Salut")))
+    (refused,) = problems(suite | {"languages": ["fr"]}, lock_with(fr=dict.fromkeys(GERMAN, "Salut")))
     assert "add de to 'languages' of the suite" in refused
 
 
-def test_missing_translation_is_an_error_at_its_line(read):
+def test_languages_of_test_replace_those_of_suite_and_skip_personas(read):
+    french = dict(zip(GERMAN, ["Bonjour.", "Merci beaucoup."], strict=True))
+    other = refund_test("Other", languages=[])
+    suite = shop_suite(refund_test(languages=["fr"]), other, refund_test("Third"))
+    loaded = read(suite, lock_with(de=GERMAN, fr=french))
+    assert names(loaded) == ["Refund", "Refund (fr)", "Other", "Third", "Third (de)"]
+    assert loaded.suite.tests[2].cluster is None
+    personas = {"rude": {"traits": ["hostile"]}}
+    suite = shop_suite(personas=personas, personaMatrix=True)
+    loaded = read(suite, lock_with(de=GERMAN))
+    assert names(loaded) == ["Refund", "Refund (rude)", "Refund (de)"]
+    assert {test.cluster for test in loaded.suite.tests} == {"Shop: Refund"}
+
+
+def test_missing_lock_file_or_translation_is_a_problem(problems, read):
+    (problem,) = problems(shop_suite(refund_test(), refund_test("Other")))
+    reason = "the lock file 'shop.lock.yaml' cannot be read: No such file or directory"
+    assert problem == f"shop.yaml: languages: {reason}; {RUN}"
     with pytest.raises(SuiteError) as refused:
-        read(a_suite(languages=["de", "fr"]), a_lock(de=GERMAN, fr={HELLO: "Bonjour."}))
+        read(shop_suite(languages=["de", "fr"]), lock_with(de=GERMAN, fr={HELLO: "Bonjour."}))
     (problem,) = refused.value.problems
     assert problem.message == f"'{THANKS}' has no translation into fr; {RUN}"
     line = Path("shop.yaml").read_text().splitlines()[problem.line - 1]
     assert line[problem.column - 1 :] == THANKS
-
-
-def test_changed_line_is_an_error_until_it_is_translated(problems):
-    changed = a_test(turns=[{"user": "Hello, I want a new one."}, {"user": THANKS}])
-    assert problems(a_suite(changed), a_lock(de=GERMAN)) == [
+    changed = refund_test(turns=[{"user": "Hello, I want a new one."}, {"user": THANKS}])
+    assert problems(shop_suite(changed), lock_with(de=GERMAN)) == [
         f"shop.yaml: tests[0].turns[0].user: 'Hello, I want a new one.' has no translation into de; {RUN}"
     ]
+    other = problems(shop_suite(), lock_with(de={"Something else": "Etwas anderes"}))
+    assert [problem.split("' has ")[1] for problem in other] == [f"no translation into de; {RUN}"] * 2
 
 
-def test_missing_lock_file_is_one_error(problems):
-    (problem,) = problems(a_suite(a_test(), a_test("Other")))
-    assert problem == (
-        "shop.yaml: languages: the lock file 'shop.lock.yaml' cannot be read: No such file or directory; "
-        + RUN
-    )
-
-
-def test_translation_is_part_of_the_digest_of_its_test_alone(read):
-    before = digests(read(a_suite(), a_lock(de=GERMAN)))
-    after = digests(read(a_suite(), a_lock(de=GERMAN | {HELLO: "Guten Tag, ich will mein Geld."})))
+def test_digest_depends_on_translation_and_variable_names(read):
+    before = digests(read(shop_suite(), lock_with(de=GERMAN)))
+    after = digests(read(shop_suite(), lock_with(de=GERMAN | {HELLO: "Guten Tag, ich will mein Geld."})))
     assert {name for name in before if before[name] != after[name]} == {"Refund (de)"}
-    alone = digests(read(a_suite(languages=[])))
+    alone = digests(read(shop_suite(languages=[])))
     assert alone == {"Refund": before["Refund"]}
+    line = "Take ${ONE} and ${TWO}, please."
+    secrets = {"ONE": "secret-11111", "TWO": "secret-22222"}
+
+    def digest_of(text: str) -> tuple[str, str]:
+        suite = shop_suite(refund_test(turns=[{"user": line}]))
+        found = digests(read(suite, lock_with(de={line: text}), **secrets))
+        return found["Refund"], found["Refund (de)"]
+
+    plain, german = digest_of("Nimm ${ONE} und ${TWO}, bitte.")
+    same, swapped = digest_of("Nimm ${TWO} und ${ONE}, bitte.")
+    assert plain == same
+    assert german != swapped
+    assert digest_of("Nimm ${ONE} und ${TWO}, bitte.") == (plain, german)
 
 
-def test_one_language_is_selected_by_name_or_tag(read):
-    loaded = read(a_suite(a_test(), a_test("Other")), a_lock(de=GERMAN))
+def test_language_is_selected_by_test_name_or_tag(read):
+    loaded = read(shop_suite(refund_test(), refund_test("Other")), lock_with(de=GERMAN))
 
     def chosen(names: str | None, tags: str | None) -> list[str]:
         (planned,) = plan([loaded], Selection.of(names, tags), 1).suites
         return [test.name for test in planned.tests]
 
-    assert chosen("Refund (de)", None) == ["Refund (de)"]
-    assert chosen("Refund", None) == ["Refund"]
+    assert (chosen("Refund (de)", None), chosen("Refund", None)) == (["Refund (de)"], ["Refund"])
     assert chosen(None, "language:de") == ["Refund (de)", "Other (de)"]
 
 
-def test_variables_and_canaries_stand_in_translations_by_their_names(read):
+def test_variables_and_canaries_are_resolved_in_translations(read):
     line = "My number is ${NUMBER}, the code is {{canary.code}}."
-    test = a_test(
-        turns=[{"user": line}],
-        canaries={"code": "code"},
-        evaluations=[{"criterion": "c", "strict": "not_disclosed", "text": "{{canary.code}}"}],
-    )
+    check = {"criterion": "c", "strict": "not_disclosed", "text": "{{canary.code}}"}
+    test = refund_test(turns=[{"user": line}], canaries={"code": "code"}, evaluations=[check])
     german = "Der Code ist {{canary.code}}, meine Nummer ist ${NUMBER}."
-    loaded = read(a_suite(test), a_lock(de={line: german}), NUMBER="secret-4812")
+    loaded = read(shop_suite(test), lock_with(de={line: german}), NUMBER="secret-4812")
     assert lines(loaded.suite.tests[1])[0] == ("Der Code ist {{canary.code}}, meine Nummer ist secret-4812.")
     assert loaded.secrets == {"secret-4812"}
 
@@ -220,9 +191,10 @@ def test_variables_and_canaries_stand_in_translations_by_their_names(read):
         ("It is here.", "\u200b", "has no visible character"),
     ],
 )
-def test_translation_that_cannot_stand_for_its_line_is_refused(line, text, fault, problems):
+def test_translation_with_other_variables_or_no_text_is_refused(line, text, fault, problems):
     """Else a lock file could read variables of the environment that no line of the suite names."""
-    (problem,) = problems(a_suite(a_test(turns=[{"user": line}])), a_lock(de={line: text}), NUMBER="1", A="1")
+    suite = shop_suite(refund_test(turns=[{"user": line}]))
+    (problem,) = problems(suite, lock_with(de={line: text}), NUMBER="1", A="1")
     assert problem.startswith("shop.lock.yaml: translations.de[0].text: ")
     assert fault in problem
 
@@ -234,37 +206,14 @@ def test_translation_that_cannot_stand_for_its_line_is_refused(line, text, fault
         ("${A:- }", "has no visible character"),
     ],
 )
-def test_default_of_a_variable_makes_no_other_message_of_a_translation(text, fault, problems, read):
+def test_variable_default_cannot_make_translation_auto_or_blank(text, fault, problems, read):
     line = f"Hello, my friend {text}"
-    suite = a_suite(a_test(turns=[{"user": line}], maxTurns=1))
-    assert problems(suite, a_lock(de={line: text})) == [
+    suite = shop_suite(refund_test(turns=[{"user": line}], maxTurns=1))
+    assert problems(suite, lock_with(de={line: text})) == [
         f"shop.yaml: tests[0].turns[0].user: its translation into de {fault}; correct it in shop.lock.yaml"
     ]
-    german = read(suite, a_lock(de={line: text}), A="Ida").suite.tests[1]
+    german = read(suite, lock_with(de={line: text}), A="Ida").suite.tests[1]
     assert lines(german) == ["Ida"]
-
-
-def test_line_without_words_is_sent_as_it_is(read):
-    """`personas translate` would remove its translation, and so change the test."""
-    test = a_test(turns=[{"user": HELLO}, {"user": "4812"}])
-    loaded = read(a_suite(test), a_lock(de={HELLO: GERMAN[HELLO], "4812": "9999"}))
-    assert lines(loaded.suite.tests[1]) == [GERMAN[HELLO], "4812"]
-    assert "1 translation that no test needs" in str(loaded.warnings[0])
-
-
-def test_translations_with_secrets_differ_by_the_names_of_their_variables(read):
-    line = "Take ${ONE} and ${TWO}, please."
-    secrets = {"ONE": "secret-11111", "TWO": "secret-22222"}
-
-    def digest_of(text: str) -> tuple[str, str]:
-        found = digests(read(a_suite(a_test(turns=[{"user": line}])), a_lock(de={line: text}), **secrets))
-        return found["Refund"], found["Refund (de)"]
-
-    plain, german = digest_of("Nimm ${ONE} und ${TWO}, bitte.")
-    same, swapped = digest_of("Nimm ${TWO} und ${ONE}, bitte.")
-    assert plain == same
-    assert german != swapped
-    assert digest_of("Nimm ${ONE} und ${TWO}, bitte.") == (plain, german)
 
 
 @each_row(
@@ -283,68 +232,59 @@ def test_translations_with_secrets_differ_by_the_names_of_their_variables(read):
         ("# " + 20_000_001 * "x", "cannot be read: it is larger than 20 MB"),
     ],
 )
-def test_broken_lock_file_is_one_error(lock, fault, problems):
-    (problem,) = problems(a_suite(), lock)
+def test_broken_lock_file_is_one_problem(lock, fault, problems):
+    (problem,) = problems(shop_suite(), lock)
     assert problem.startswith("shop.")
     assert fault in problem
 
 
-def test_lock_file_that_grows_by_its_aliases_is_one_error(problems):
+def test_problems_of_lock_file_are_limited(problems):
     grown = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     grown += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    (problem,) = problems(a_suite(), "\n".join(grown))
+    (problem,) = problems(shop_suite(), "\n".join(grown))
     assert "too large because of aliases" in problem
-
-
-def test_lock_file_with_many_faults_shows_some(problems):
     many = {f"line {number} ${{X}}": "lost" for number in range(1000)}
-    assert len(problems(a_suite(), a_lock(de=many))) == 10
+    assert len(problems(shop_suite(), lock_with(de=many))) == 10
 
 
-def test_lock_file_of_another_suite_lacks_the_lines(problems):
-    other = {"Something else": "Etwas anderes"}
-    assert [problem.split("' has ")[1] for problem in problems(a_suite(), a_lock(de=other))] == [
-        f"no translation into de; {RUN}"
-    ] * 2
-
-
-def test_unneeded_translations_are_warned_of(read):
-    lock = a_lock(de=GERMAN | {"An old line.": "Eine alte Zeile."}, fr=GERMAN)
-    (warning,) = read(a_suite(), lock).warnings
+def test_needless_or_missing_translations_cause_warnings(read):
+    lock = lock_with(de=GERMAN | {"An old line.": "Eine alte Zeile."}, fr=GERMAN)
+    (warning,) = read(shop_suite(), lock).warnings
     assert f"shop.lock.yaml has 3 translations that no test needs; {RUN}" in str(warning)
-
-
-def test_line_that_was_not_translated_is_warned_of_in_its_lock_file(read):
-    lock = a_lock(de={HELLO: f" {HELLO.upper()}", THANKS: GERMAN[THANKS]})
-    loaded = read(a_suite(), lock)
+    test = refund_test(turns=[{"user": HELLO}, {"user": "4812"}])
+    loaded = read(shop_suite(test), lock_with(de={HELLO: GERMAN[HELLO], "4812": "9999"}))
+    assert lines(loaded.suite.tests[1]) == [GERMAN[HELLO], "4812"]
+    assert "1 translation that no test needs" in str(loaded.warnings[0])
+    lock = lock_with(de={HELLO: f" {HELLO.upper()}", THANKS: GERMAN[THANKS]})
+    loaded = read(shop_suite(), lock)
     (warning,) = loaded.warnings
     assert (warning.file, warning.path) == ("shop.lock.yaml", "translations.de[0].text")
     assert f"the translation of '{HELLO}' has the same words" in warning.message
     line = Path("shop.lock.yaml").read_text().splitlines()[warning.line - 1]
     assert HELLO.upper() in line
-    assert read(a_suite(a_test(turns=[{"user": "OK, Berlin."}])), a_lock(de={"OK, Berlin.": "OK, Berlin."}))
+    same = "OK, Berlin."
+    assert read(shop_suite(refund_test(turns=[{"user": same}])), lock_with(de={same: same}))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "text"),
     [(HELLO, HELLO), (HELLO, HELLO.lower()), ("OK, Berlin.", "OK, Berlin. "), ("4812", "9999")],
 )
-def test_test_that_a_language_does_not_change_is_not_played_in_it(line, text, read):
+def test_test_unchanged_by_a_language_is_not_run_in_it(line, text, read):
     """Else reports would count a test in German that nobody played in German."""
-    fixed = a_test(turns=[{"user": line}], maxTurns=1)
-    lock = a_lock(de={line: text})
-    loaded = read(a_suite(fixed), lock)
-    assert [(test.name, test.tags) for test in loaded.suite.tests] == [("Refund", ())]
-    assert loaded.users == {}
-    (said,) = [warning for warning in loaded.warnings if warning.path == "tests[0]"]
-    assert said.message.startswith("has the same messages in de. It is not played in this language")
+    fixed = refund_test(turns=[{"user": line}], maxTurns=1)
+    lock = lock_with(de={line: text})
+    loaded = read(shop_suite(fixed), lock)
+    assert ([(test.name, test.tags) for test in loaded.suite.tests], loaded.users) == ([("Refund", ())], {})
+    (warning,) = [warning for warning in loaded.warnings if warning.path == "tests[0]"]
+    assert warning.message.startswith("has the same messages in de. It is not played in this language")
 
 
-def test_language_whose_translations_became_the_lines_themselves_weakens_the_suite(read):
-    fixed = a_test(turns=[{"user": HELLO}], maxTurns=1)
+def test_translation_replaced_by_its_line_weakens_suite(read):
+    fixed = refund_test(turns=[{"user": HELLO}], maxTurns=1)
 
     def planned(text: str):
-        return plan([read(a_suite(fixed), a_lock(de={HELLO: text}))], Selection(), 1).definitions
+        return plan([read(shop_suite(fixed), lock_with(de={HELLO: text}))], Selection(), 1).definitions
 
     before, after = planned(GERMAN[HELLO]), planned(HELLO)
     (lost,) = weakenings(before, after)
@@ -360,16 +300,17 @@ def test_language_whose_translations_became_the_lines_themselves_weakens_the_sui
         ("de", "languages: must be a list"),
     ],
 )
-def test_languages_are_codes_each_given_once(languages, fault, problems):
-    (problem,) = problems(a_suite(languages=languages), a_lock(de=GERMAN))
+def test_invalid_or_repeated_language_is_refused(languages, fault, problems):
+    (problem,) = problems(shop_suite(languages=languages), lock_with(de=GERMAN))
     assert fault in problem
 
 
-def test_name_of_another_test_is_no_name_of_a_pair(problems):
-    (problem,) = problems(a_suite(a_test(), a_test("Refund (de)", languages=[])), a_lock(de=GERMAN))
+def test_test_named_like_a_language_variant_is_refused(problems):
+    suite = shop_suite(refund_test(), refund_test("Refund (de)", languages=[]))
+    (problem,) = problems(suite, lock_with(de=GERMAN))
     assert "tests[1].name: 'Refund (de)' is the name of 'Refund' with the language 'de'" in problem
     personas = {"de": {"traits": ["terse"]}}
-    (problem,) = problems(a_suite(personas=personas, personaMatrix=True), a_lock(de=GERMAN))
+    (problem,) = problems(shop_suite(personas=personas, personaMatrix=True), lock_with(de=GERMAN))
     assert "'Refund (de)' is the name of 'Refund' with the language 'de'" in problem
 
 
@@ -387,23 +328,31 @@ def test_name_of_another_test_is_no_name_of_a_pair(problems):
         ({"strict": "tool_called", "toolName": "start_refund"}, None),
     ],
 )
-def test_checks_of_words_are_warned_of(check, fault, read):
-    test = a_test(evaluations=[{"criterion": "c", **check}])
-    warnings = read(a_suite(test), a_lock(de=GERMAN)).warnings
+def test_word_checks_cause_warning_in_other_languages(check, fault, read):
+    test = refund_test(evaluations=[{"criterion": "c", **check}])
+    warnings = read(shop_suite(test), lock_with(de=GERMAN)).warnings
     named = [warning for warning in map(str, warnings) if "a reply in de may" in warning]
     assert len(named) == (fault is not None)
     assert all("tests[0].evaluations[0]" in warning and fault in warning for warning in named)
-    plain = read(a_suite(test | {"languages": []}), a_lock(de={})).warnings
+    plain = read(shop_suite(test | {"languages": []}), lock_with(de={})).warnings
     assert not [warning for warning in map(str, plain) if "a reply in" in warning]
 
 
-def test_lock_file_is_no_suite(read):
-    read(a_suite(), a_lock(de=GERMAN))
+def test_lock_file_is_no_suite_and_belongs_to_a_suite_file(read, tmp_path, monkeypatch):
+    read(shop_suite(), lock_with(de=GERMAN))
     Path("shop.lock.yaml").write_text("# Translations\ntranslations:\n  de: []\n")
-    assert [source.file for source in sources(".")] == ["shop.yaml"]
-    assert [source.file for source in sources("*.yaml")] == ["shop.yaml"]
+    for pattern in (".", "*.yaml"):
+        assert [source.file for source in sources(pattern)] == ["shop.yaml"]
     with pytest.raises(UsageError, match=r"holds no suite: shop\.lock\.yaml has the translations of a suite"):
         sources("shop.lock.yaml")
+    monkeypatch.chdir(tmp_path)
+    Path("(suite).lock.yaml").write_text(yaml.safe_dump(lock_with(de=GERMAN)))
+    with pytest.raises(SuiteError) as refused:
+        load_suite(shop_suite())
+    (problem,) = refused.value.problems
+    assert problem.path == "languages"
+    reason = "this suite was not read from a file, so it has no lock file with translations"
+    assert problem.message == f"{reason}; save it as a file"
 
 
 @each_row(
@@ -422,25 +371,13 @@ def test_lock_file_is_no_suite(read):
         "translations: [\n",
     ],
 )
-def test_suite_with_the_name_of_a_lock_file_is_not_left_out(text, tmp_path):
+def test_suite_named_like_a_lock_file_is_still_found(text, tmp_path):
     (tmp_path / "door.lock.yaml").write_text(text)
     (source,) = sources(str(tmp_path))
     assert source.path.name == "door.lock.yaml"
 
 
-def test_suite_from_data_has_no_lock_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("(suite).lock.yaml").write_text(yaml.safe_dump(a_lock(de=GERMAN)))
-    with pytest.raises(SuiteError) as refused:
-        load_suite(a_suite())
-    (problem,) = refused.value.problems
-    assert problem.path == "languages"
-    assert problem.message == (
-        "this suite was not read from a file, so it has no lock file with translations; save it as a file"
-    )
-
-
-def test_schema_for_editors_has_the_key():
+def test_editor_schema_has_languages():
     schema = Draft202012Validator(schema_with_added_keys())
-    assert schema.is_valid(json.loads(json.dumps(a_suite(a_test(languages=["pt-BR"])))))
-    assert not schema.is_valid(a_suite(languages=["German"]))
+    assert schema.is_valid(json.loads(json.dumps(shop_suite(refund_test(languages=["pt-BR"])))))
+    assert not schema.is_valid(shop_suite(languages=["German"]))

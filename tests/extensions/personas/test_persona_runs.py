@@ -27,14 +27,11 @@ tests:
 
 def counts_in(folder):
     (suite,) = json.loads((folder / "_results.json").read_text())["studies"]["personas"]["suites"]
-    assert [user["score"] for user in suite["personas"] if user["name"]] == [None] * (
-        len(suite["personas"]) - 1
-    )
+    assert {user["score"] for user in suite["personas"] if user["name"]} == {None}
     return {user["name"]: (user["tests"], user["passed"]) for user in suite["personas"]}
 
 
-def test_merged_shards_have_the_personas_of_all_tests(tmp_path):
-    """And reports that are written again keep them."""
+def test_merged_shards_and_rewritten_reports_keep_personas(tmp_path):
     (tmp_path / "suite.yaml").write_text(SUITE)
     (tmp_path / "agent.py").write_text("def reply(message): return 'Your refund is on its way.'")
     whole = ci_evals("run", "suite.yaml", "--provider=offline", cwd=tmp_path)
@@ -71,12 +68,10 @@ translations:
 """
 
 
-def test_run_says_in_which_language_the_agent_failed(tmp_path):
-    """The agent of this run knows English."""
+def test_run_reports_failed_language_and_missing_lock_file(tmp_path):
     (tmp_path / "shop.yaml").write_text(LANGUAGES)
-    (tmp_path / "agent.py").write_text(
-        "def reply(message): return '4812' if 'refund' in message else 'What?'"
-    )
+    agent = "def reply(message): return '4812' if 'refund' in message else 'What?'"
+    (tmp_path / "agent.py").write_text(agent)
     missing = ci_evals("run", "shop.yaml", "--provider=offline", cwd=tmp_path)
     assert missing.returncode == 2
     assert "run `ci-evals personas translate shop.yaml`" in missing.stderr
@@ -116,8 +111,7 @@ tests:
 """
 
 
-def test_tests_whose_user_nobody_played_decide_nothing(tmp_path):
-    """The script of an offline run is neither a persona nor a user of another language."""
+def test_offline_run_leaves_persona_tests_and_their_limits_undecided(tmp_path):
     (tmp_path / "suite.yaml").write_text(UNPLAYED)
     (tmp_path / "agent.py").write_text("def reply(message): return 'Your refund is on its way.'")
     parts = ("persona:fraudster", "persona:noted", "language:de")
@@ -141,12 +135,5 @@ def test_tests_whose_user_nobody_played_decide_nothing(tmp_path):
     assert junit.count("nobody played the simulated user") >= len(others)
     groups = {group["name"]: group["score"] for group in suite["tags"]}
     assert {groups[part] for part in parts} == {None}
-
-
-def test_run_of_users_whom_nobody_played_has_no_verdict(tmp_path):
-    """There is nothing that it could pass by."""
-    (tmp_path / "suite.yaml").write_text(UNPLAYED)
-    (tmp_path / "agent.py").write_text("def reply(message): return 'Your refund is on its way.'")
-    options = ("--provider=offline", "--tag=persona:fraudster")
-    played = ci_evals("run", "suite.yaml", *options, cwd=tmp_path)
-    assert played.returncode == 3, played.stderr
+    unplayed = ci_evals("run", "suite.yaml", "--provider=offline", f"--tag={parts[0]}", cwd=tmp_path)
+    assert unplayed.returncode == 3, unplayed.stderr

@@ -12,49 +12,36 @@ from ci_evals.planning.selection import Selection, plan
 PAGE = page("personas.md")
 
 
-def test_its_suite_plays_the_tests_that_the_page_names():
+def test_docs_suite_runs_the_tests_named_on_the_page():
     example, *_ = blocks("yaml", PAGE)
     loaded = load(example, "shop.yaml", Reading())
     assert [str(problem) for problem in weaknesses(loaded)] == []
     (planned,) = plan([loaded], Selection(), 1).suites
-    assert [test.name for test in planned.tests] == [
-        *("Refund", "Refund (rushed)", "Refund (fraudster)"),
-        *("Address", "Address (careless)"),
-    ]
+    names = ["Refund", "Refund (rushed)", "Refund (fraudster)", "Address", "Address (careless)"]
+    assert [test.name for test in planned.tests] == names
 
 
-def test_its_suite_in_other_languages_reads_its_lock_file():
+def test_docs_suite_with_languages_reads_its_lock_file():
     _, example, lock = blocks("yaml", PAGE)
-    files = {"shop.lock.yaml": lock}
-    loaded = load(example, "shop.yaml", Reading(read_beside=files.__getitem__))
+    reading = Reading(read_beside={"shop.lock.yaml": lock}.__getitem__)
+    loaded = load(example, "shop.yaml", reading)
     assert [str(problem) for problem in (*weaknesses(loaded), *loaded.warnings)] == []
     tests = loaded.suite.tests
-    assert [test.name for test in tests[:3]] == ["Refund", "Refund (de)", "Refund (pt-BR)"]
-    assert [test.name for test in tests[3:]] == ["Address of somebody else"]
+    names = ["Refund", "Refund (de)", "Refund (pt-BR)", "Address of somebody else"]
+    assert [test.name for test in tests] == names
     for test, words in zip(tests[1:3], ("kaputt", "quebrado"), strict=True):
         assert words in test.turns[0].user
         assert test.tags == ("orders", test.name.replace("Refund (", "language:").rstrip(")"))
-
-
-def test_its_numbers_of_tests_are_those_of_the_suite():
-    """Three personas and two languages play each test six times."""
-    _, example, lock = blocks("yaml", PAGE)
+    # The page: three personas and two languages play each test six times.
     personas = "personaMatrix: true\npersonas: {a: {traits: [terse]}, b: {traits: [typos]}, c: {note: x}}\n"
-    loaded = load(personas + example, "shop.yaml", Reading(read_beside={"shop.lock.yaml": lock}.__getitem__))
-    assert len([test for test in loaded.suite.tests if test.name.startswith("Refund")]) == 6
+    tests = load(personas + example, "shop.yaml", reading).suite.tests
+    assert len([test for test in tests if test.name.startswith("Refund")]) == 6
 
 
-def test_its_table_has_the_traits():
-    assert {code(name): title for name, title in table("trait", PAGE)} == {
-        trait.name: trait.title for trait in TRAITS.values()
-    }
-
-
-def test_its_floor_is_one_of_a_persona():
+def test_docs_name_all_traits_and_a_valid_threshold():
+    titles = {code(name): title for name, title in table("trait", PAGE)}
+    assert titles == {trait.name: trait.title for trait in TRAITS.values()}
     assert "--thresholds=tag:persona:fraudster=100" in PAGE
     (limit,) = read_thresholds("tag:persona:fraudster=100")
-    assert (limit.selector.kind, limit.selector.name, limit.limit) == (
-        SelectorKind.TAG,
-        "persona:fraudster",
-        100,
-    )
+    found = (limit.selector.kind, limit.selector.name, limit.limit)
+    assert found == (SelectorKind.TAG, "persona:fraudster", 100)

@@ -1,6 +1,7 @@
 """`personas translate`: what it asks a model, what it writes, and what it keeps."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,48 +11,37 @@ import world
 import yaml
 from each_row import each_row
 from fakes import ScriptedLLM
+from refund_suites import HELLO, THANKS, refund_test
 from seeded_judges import prompt_block
 
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import LLMAnswerError, SuiteError, UsageError
+from ci_evals.extensions.personas import translating
 from ci_evals.extensions.personas.fixed_lines import FixedLine
 from ci_evals.extensions.personas.translator import Question, translate
 from ci_evals.library.suites import load_suite
 
-HELLO, THANKS = "Hello, I want my money back.", "Thank you, that is all."
 PRICES = {"models": {"translator-1": {"input": 1000, "output": 1000}}}
-
-
-def a_test(name: str = "Refund", **fields) -> dict:
-    return {
-        "name": name,
-        "guidelines": "You want a refund.",
-        "turns": [{"user": HELLO}, {"user": "auto"}, {"user": THANKS}],
-        "evaluations": [{"strict": "not_escalated", "criterion": "No human"}],
-    } | fields
 
 
 def write_suite(*tests: dict, file: str = "shop.yaml", **fields) -> None:
     suite = {"name": "Shop", "adapter": "python:shop:agent", "languages": ["de"]}
-    suite |= {"tests": [*(tests or (a_test(),))]} | fields
+    suite |= {"tests": [*(tests or (refund_test(),))]} | fields
     Path(file).write_text(yaml.safe_dump(suite, sort_keys=False))
 
 
-def lock(file: str = "shop.lock.yaml") -> dict[str, dict[str, str]]:
-    """The translations in a lock file, by language and line."""
+def translations_in(file: str = "shop.lock.yaml") -> dict[str, dict[str, str]]:
     data = yaml.safe_load(Path(file).read_text())["translations"]
     return {code: {entry["line"]: entry["text"] for entry in entries} for code, entries in data.items()}
 
 
-def in_other_words(asked) -> str:
+def bracketed_translation(question) -> str:
     """Answers with each line and the language before it."""
-    texts = {line["number"]: line["text"] for line in prompt_block(asked.text, "conversation")}
-    language = prompt_block(asked.text, "language")
-    entries = [
-        {"number": number, "text": f"[{language}] {texts[number]}"}
-        for number in prompt_block(asked.text, "wanted")
-    ]
+    texts = {line["number"]: line["text"] for line in prompt_block(question.text, "conversation")}
+    language = prompt_block(question.text, "language")
+    wanted = prompt_block(question.text, "wanted")
+    entries = [{"number": number, "text": f"[{language}] {texts[number]}"} for number in wanted]
     return json.dumps({"translations": entries})
 
 
@@ -59,29 +49,32 @@ def in_other_words(asked) -> str:
 def models(tmp_path, monkeypatch):
     """A server of models, and an empty folder to work in."""
     monkeypatch.chdir(tmp_path)
-    with world.llm(in_other_words) as served:
+    with world.llm(bracketed_translation) as served:
         monkeypatch.setenv("OPENAI_BASE_URL", served.openai_url)
         yield served
 
 
 def run(models, *options: str, suites=("shop.yaml",), **environ: str) -> None:
-    """Translate in this process."""
     context = RunContext({"LLM_API_KEY": models.key, "OPENAI_BASE_URL": models.openai_url} | environ)
     arguments = ["personas", "translate", *suites, "--provider=openai", "--model=translator-1", *options]
     invoke(arguments, context)
 
 
-def test_missing_lines_are_translated_and_the_suite_can_be_read(models, capsys):
+def refusal(models, *options: str, **environ: str) -> str:
+    with pytest.raises((UsageError, SuiteError)) as refused:
+        run(models, *options, **environ)
+    return str(refused.value)
+
+
+def test_missing_lines_are_translated_so_that_suite_loads(models, capsys):
     write_suite(languages=["de", "pt-BR"])
     with pytest.raises(SuiteError, match=r"run `ci-evals personas translate shop\.yaml`"):
         load_suite("shop.yaml")
     run(models)
-    assert lock() == {
-        code: {line: f"[{code}] {line}" for line in (HELLO, THANKS)} for code in ("de", "pt-BR")
-    }
+    expected = {code: {line: f"[{code}] {line}" for line in (HELLO, THANKS)} for code in ("de", "pt-BR")}
+    assert translations_in() == expected
     entry = yaml.safe_load(Path("shop.lock.yaml").read_text())["translations"]["de"][0]
-    assert entry["model"] == "translator-1"
-    assert len(entry["made"]) == len("2026-11-29")
+    assert (entry["model"], len(entry["made"])) == ("translator-1", len("2026-11-29"))
     names = [test.name for test in load_suite("shop.yaml").suite.tests]
     assert names == ["Refund", "Refund (de)", "Refund (pt-BR)"]
     shown = capsys.readouterr()
@@ -90,97 +83,106 @@ def test_missing_lines_are_translated_and_the_suite_can_be_read(models, capsys):
     assert "The model was asked 2 times: 52 tokens" in shown.err
 
 
-def test_nothing_is_asked_if_no_line_is_missing(models, capsys):
+def test_no_model_is_asked_if_no_line_is_missing(models, capsys):
     write_suite()
     run(models)
     before = Path("shop.lock.yaml").read_bytes()
-    asked = len(models.asked)
+    question = len(models.asked)
     run(models, LLM_API_KEY="")
-    assert len(models.asked) == asked
-    assert Path("shop.lock.yaml").read_bytes() == before
+    assert (len(models.asked), Path("shop.lock.yaml").read_bytes()) == (question, before)
     assert "shop.lock.yaml: nothing to translate" in capsys.readouterr().out
+    write_suite(languages=["de", "fr"])
+    run(models)
+    write_suite(refund_test(turns=[{"user": HELLO}]))
+    run(models, LLM_API_KEY="")
+    assert translations_in() == {"de": {HELLO: f"[de] {HELLO}"}}
+    assert "0 lines translated, 1 kept, 3 removed" in capsys.readouterr().out
 
 
-def test_only_changed_lines_are_translated_again(models, capsys):
-    """A correction by hand stays, and a line that is gone goes."""
+def test_only_changed_lines_are_translated_and_corrections_kept(models, capsys):
     write_suite()
     run(models)
     corrected = Path("shop.lock.yaml").read_text().replace(f"[de] {THANKS}", "Danke!")
     Path("shop.lock.yaml").write_text(corrected)
     models.asked.clear()
-    write_suite(a_test(turns=[{"user": "I want a new one."}, {"user": THANKS}]))
+    write_suite(refund_test(turns=[{"user": "I want a new one."}, {"user": THANKS}]))
     run(models)
-    (asked,) = models.asked
-    assert prompt_block(asked.text, "wanted") == [1]
-    assert [line["text"] for line in prompt_block(asked.text, "conversation")] == [
+    (question,) = models.asked
+    assert prompt_block(question.text, "wanted") == [1]
+    assert [line["text"] for line in prompt_block(question.text, "conversation")] == [
         "I want a new one.",
         THANKS,
     ]
-    assert lock()["de"] == {"I want a new one.": "[de] I want a new one.", THANKS: "Danke!"}
+    assert translations_in()["de"] == {"I want a new one.": "[de] I want a new one.", THANKS: "Danke!"}
     assert "1 line translated, 1 kept, 1 removed" in capsys.readouterr().out
 
 
-def test_languages_and_lines_that_nothing_needs_are_removed_without_a_model(models, capsys):
-    write_suite(languages=["de", "fr"])
+def test_shared_lines_are_sent_once_and_variables_by_name(models):
+    turns = [{"user": text} for text in (THANKS, "And now?", "4812")]
+    write_suite(refund_test(), refund_test("Other", turns=turns))
     run(models)
-    write_suite(a_test(turns=[{"user": HELLO}]))
-    run(models, LLM_API_KEY="")
-    assert lock() == {"de": {HELLO: f"[de] {HELLO}"}}
-    assert "0 lines translated, 1 kept, 3 removed" in capsys.readouterr().out
-
-
-def test_line_of_several_tests_is_translated_once(models):
-    write_suite(a_test(), a_test("Other", turns=[{"user": THANKS}, {"user": "And now?"}, {"user": "4812"}]))
-    run(models)
-    assert [prompt_block(asked.text, "wanted") for asked in models.asked] in ([[1, 3], [2]], [[2], [1, 3]])
-    assert [*lock()["de"]] == [HELLO, THANKS, "And now?"]
-
-
-def test_variables_are_sent_by_their_names(models):
+    assert [prompt_block(question.text, "wanted") for question in models.asked] in (
+        [[1, 3], [2]],
+        [[2], [1, 3]],
+    )
+    assert [*translations_in()["de"]] == [HELLO, THANKS, "And now?"]
     line = "My number is ${NUMBER}, I want {{canary.code}}."
-    write_suite(a_test(turns=[{"user": line}], canaries={"code": "code"}))
+    write_suite(refund_test(turns=[{"user": line}], canaries={"code": "code"}))
     run(models, NUMBER="4812-4812")
-    assert all("4812-4812" not in asked.text for asked in models.asked)
-    assert lock()["de"] == {line: f"[de] {line}"}
+    assert all("4812-4812" not in question.text for question in models.asked)
+    assert translations_in()["de"] == {line: f"[de] {line}"}
 
 
-def test_secret_in_a_line_is_not_sent(models):
-    write_suite(a_test(turns=[{"user": "My key is sk-very-secret-4812."}]))
-    with pytest.raises(UsageError, match="a line of the test 'Refund' holds a secret of the environment"):
-        run(models, MY_API_KEY="sk-very-secret-4812")
-    assert models.asked == []
+def test_unusable_suite_or_options_are_refused_before_model_is_asked(models, monkeypatch):
+    write_suite()
+    assert "there is no price for translator-1" in refusal(models, "--max-cost=1")
+    message = refusal(models, "--provider=offline")
+    assert message.startswith("`provider=offline`: no model can translate; set another provider: ")
+    message = refusal(models, LLM_API_KEY="")
+    assert message.startswith("no key for the model that translates (openai): set LLM_API_KEY")
+    shutil.copy("shop.yaml", "shop.yml")
+    assert "would share the lock file shop.lock.yaml. Rename one of them" in refusal(models)
+    Path("shop.yml").unlink()
+    write_suite(refund_test(guideline="x"))
+    assert re.search(r"shop\.yaml:\d+:\d+: tests\[0\]\.guideline: unknown key", refusal(models))
+    write_suite(refund_test(turns=[{"user": "My key is sk-very-secret-4812."}]))
+    message = refusal(models, MY_API_KEY="sk-very-secret-4812")
+    assert "a line of the test 'Refund' holds a secret of the environment" in message
+    write_suite(*(refund_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 10_000}"}]) for n in range(11)))
+    monkeypatch.setattr(translating, "_MOST_EXPECTED", 1_000_000)
+    message = "its translations would need some 1.1 MB, and a lock file should have at most 1 MB"
+    assert message in refusal(models)
+    write_suite(languages=[])
+    assert refusal(models).startswith("shop.yaml: nothing to translate. Add `languages: [de]` to a suite")
+    write_suite()
+    Path("shop.lock.yaml").write_text("translations: 7\n")
+    assert "must be an object, found 7" in refusal(models)
+    assert (Path("shop.lock.yaml").read_text(), models.asked) == ("translations: 7\n", [])
+
+
+def both(first: str) -> list[dict]:
+    return [{"number": 1, "text": first}, {"number": 3, "text": "Danke"}]
 
 
 @each_row(
     ("answer", "fault"),
     [
         ([{"number": 1, "text": "Hallo"}], f"the model left out '{THANKS}'"),
-        ([{"number": 1, "text": " "}, {"number": 3, "text": "Danke"}], "has no visible character"),
-        (
-            [{"number": 1, "text": HELLO}, {"number": 3, "text": "Danke"}],
-            f"the model left '{HELLO}' as it is",
-        ),
-        (
-            [{"number": 1, "text": "auto"}, {"number": 3, "text": "Danke"}],
-            "would be a message of the simulated user",
-        ),
+        (both(" "), "has no visible character"),
+        (both(HELLO), f"the model left '{HELLO}' as it is"),
+        (both("auto"), "would be a message of the simulated user"),
         ([{"number": 2, "text": "x"}], "the model translated line 2, which was not asked for"),
         ([{"number": 1, "text": "a"}, {"number": 1, "text": "b"}], f"the model translated '{HELLO}' twice"),
-        (
-            [{"number": 1, "text": "${KEY}"}, {"number": 3, "text": "b"}],
-            "has '${KEY}', which the line does not have",
-        ),
+        (both("${KEY}"), "has '${KEY}', which the line does not have"),
         ("none", "the model's answer cannot be read"),
     ],
 )
-async def test_answer_of_no_use_is_asked_for_again_and_then_refused(answer, fault):
-    text = json.dumps({"translations": answer})
+async def test_unusable_answer_is_requested_again_once_then_refused(answer, fault):
     conversation = [FixedLine(HELLO, 0, "user"), FixedLine(THANKS, 2, "user")]
-    llm = ScriptedLLM([text])
+    llm = ScriptedLLM([json.dumps({"translations": answer})])
     with pytest.raises(LLMAnswerError) as refused:
         await translate(llm, Question("Refund", "de", conversation, (HELLO, THANKS)), "1")
-    assert fault in str(refused.value)
-    assert len(llm.prompts) == 2
+    assert (fault in str(refused.value), len(llm.prompts)) == (True, 2)
 
 
 async def test_short_line_may_be_the_same_in_another_language():
@@ -189,29 +191,37 @@ async def test_short_line_may_be_the_same_in_another_language():
     assert await translate(ScriptedLLM([text]), question, "1") == {"OK, Berlin.": "OK, Berlin."}
 
 
-def test_suite_with_a_line_that_was_not_translated_keeps_its_lock_file(models, capsys):
-    """Another suite, whose lines all were, gets its own."""
-    write_suite(a_test(turns=[{"user": "Please leave this as it is."}]), a_test("Other"))
+def test_suite_with_untranslated_line_keeps_its_lock_file(models, capsys):
+    write_suite(refund_test(turns=[{"user": "Please leave this as it is."}]), refund_test("Other"))
     write_suite(file="other.yaml")
     before = "translations:\n  de:\n  - {line: Old., text: Alt.}\n"
     Path("shop.lock.yaml").write_text(before)
 
-    def stubborn(asked) -> str:
-        return in_other_words(asked).replace("[de] Please", "Please")
+    def stubborn(question) -> str:
+        return bracketed_translation(question).replace("[de] Please", "Please")
 
     models.answer = stubborn
     with pytest.raises(SystemExit) as ended:
         run(models, suites=("shop.yaml", "other.yaml"))
-    assert ended.value.code == 3
-    assert Path("shop.lock.yaml").read_text() == before
-    assert [*lock("other.lock.yaml")["de"]] == [HELLO, THANKS]
+    assert (ended.value.code, Path("shop.lock.yaml").read_text()) == (3, before)
+    assert [*translations_in("other.lock.yaml")["de"]] == [HELLO, THANKS]
     shown = capsys.readouterr().err
     assert "Refund (de): the model left 'Please leave this as it is.' as it is (asked twice)" in shown
     assert "Not written, since translations are missing: shop.lock.yaml" in shown
     assert "Traceback" not in shown
 
 
-def test_refused_key_writes_nothing(models, capsys):
+def test_max_cost_or_refused_key_writes_no_lock_file(models, capsys):
+    Path("prices.yaml").write_text(yaml.safe_dump(PRICES))
+    write_suite(*(refund_test(f"T{n}", turns=[{"user": f"Line {n} of the test."}]) for n in range(20)))
+    with pytest.raises(SystemExit) as ended:
+        run(models, "--prices=prices.yaml", "--max-cost=0.1")
+    assert ended.value.code == 3
+    assert 0 < len(models.asked) < 20
+    assert not Path("shop.lock.yaml").exists()
+    shown = capsys.readouterr().err
+    assert "to stay within $0.1" in shown
+    assert "tokens, $0." in shown
     write_suite()
     models.always = world.UNAUTHORIZED
     with pytest.raises(SystemExit) as ended:
@@ -221,85 +231,19 @@ def test_refused_key_writes_nothing(models, capsys):
     assert "Not written, since translations are missing: shop.lock.yaml" in capsys.readouterr().err
 
 
-def test_limit_of_cost_ends_it_before_the_next_question(models, capsys):
-    Path("prices.yaml").write_text(yaml.safe_dump(PRICES))
-    write_suite(*(a_test(f"T{n}", turns=[{"user": f"Line {n} of the test."}]) for n in range(20)))
-    with pytest.raises(SystemExit) as ended:
-        run(models, "--prices=prices.yaml", "--max-cost=0.1")
-    assert ended.value.code == 3
-    assert 0 < len(models.asked) < 20
-    assert not Path("shop.lock.yaml").exists()
-    shown = capsys.readouterr().err
-    assert "to stay within $0.1" in shown
-    assert "tokens, $0." in shown
-
-
-def test_limit_of_cost_needs_a_price(models):
-    write_suite()
-    with pytest.raises(UsageError, match="there is no price for translator-1"):
-        run(models, "--max-cost=1")
-    assert models.asked == []
-
-
-def test_no_model_is_one_sentence(models):
-    write_suite()
-    with pytest.raises(
-        UsageError, match=r"^`provider=offline`: no model can translate; set another provider: "
-    ):
-        run(models, "--provider=offline")
-    with pytest.raises(
-        UsageError, match=r"^no key for the model that translates \(openai\): set LLM_API_KEY"
-    ):
-        run(models, LLM_API_KEY="")
-
-
-def test_suite_without_languages_is_refused(models):
+def test_suite_without_languages_is_skipped_among_others(models):
     write_suite(languages=[])
-    with pytest.raises(
-        UsageError, match=r"^shop.yaml: nothing to translate. Add `languages: \[de\]` to a suite"
-    ):
-        run(models)
     write_suite(file="german.yaml")
     run(models, suites=(".",))
-    assert not Path("shop.lock.yaml").exists()
-    assert Path("german.lock.yaml").exists()
+    assert [path.name for path in Path().glob("*.lock.yaml")] == ["german.lock.yaml"]
 
 
-def test_lock_file_that_cannot_be_read_is_not_written_over(models):
-    write_suite()
-    Path("shop.lock.yaml").write_text("translations: 7\n")
-    with pytest.raises(SuiteError, match="must be an object, found 7"):
-        run(models)
-    assert Path("shop.lock.yaml").read_text() == "translations: 7\n"
-    assert models.asked == []
-
-
-def test_suites_that_would_share_a_lock_file_are_refused(models):
-    write_suite()
-    shutil.copy("shop.yaml", "shop.yml")
-    with pytest.raises(UsageError, match=r"would share the lock file shop\.lock\.yaml\. Rename one of them"):
-        run(models)
-
-
-def test_suite_with_more_lines_than_a_lock_file_may_hold_is_refused(models):
-    """Else the file would be written, and could not be read."""
-    write_suite(*(a_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 10_000}"}]) for n in range(51)))
-    with pytest.raises(
-        UsageError,
-        match=r"its translations would need some 5\.1 MB, and a lock file should have at most 5 MB",
-    ):
-        run(models)
-    assert models.asked == []
-
-
-def test_translations_longer_than_their_lines_can_be_read(models):
-    """A line in Hindi has three times the bytes; who has paid the model must get the file."""
-
-    def in_hindi(asked) -> str:
-        return in_other_words(asked).replace("word", "शब्दों")
+def test_long_translations_can_be_read_back(models):
+    def in_hindi(question) -> str:
+        return bracketed_translation(question).replace("word", "शब्दों")
 
     models.answer = in_hindi
-    write_suite(*(a_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 5000}"}]) for n in range(20)))
+    write_suite(*(refund_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 5000}"}]) for n in range(20)))
     run(models)
     assert Path("shop.lock.yaml").stat().st_size > 1_500_000
     assert len(load_suite("shop.yaml").suite.tests) == 40
@@ -308,40 +252,38 @@ def test_translations_longer_than_their_lines_can_be_read(models):
 def run_while_saving(models, text: str) -> None:
     """Translate while somebody saves another lock file."""
 
-    def meanwhile(asked) -> str:
+    def meanwhile(question) -> str:
         Path("shop.lock.yaml").write_text(text)
-        return in_other_words(asked)
+        return bracketed_translation(question)
 
     models.answer = meanwhile
     run(models)
 
 
-def test_correction_that_is_saved_while_the_model_is_asked_stays(models, capsys):
+def test_correction_saved_during_translation_is_kept(models, capsys):
     write_suite()
     run(models)
     capsys.readouterr()
-    write_suite(a_test(turns=[{"user": HELLO}, {"user": "And now?"}]))
-    run_while_saving(
-        models, Path("shop.lock.yaml").read_text().replace(f"[de] {HELLO}", "Guten Tag, mein Geld!")
-    )
-    assert lock()["de"] == {HELLO: "Guten Tag, mein Geld!", "And now?": "[de] And now?"}
+    write_suite(refund_test(turns=[{"user": HELLO}, {"user": "And now?"}]))
+    corrected = Path("shop.lock.yaml").read_text().replace(f"[de] {HELLO}", "Guten Tag, mein Geld!")
+    run_while_saving(models, corrected)
+    assert translations_in()["de"] == {HELLO: "Guten Tag, mein Geld!", "And now?": "[de] And now?"}
     assert "1 line translated, 1 kept, 1 removed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("saved", ["translations: {}\n", "translations: 7\n"])
-def test_lock_file_that_lost_translations_while_the_model_was_asked_is_not_written(saved, models, capsys):
+def test_lock_file_that_lost_lines_during_translation_is_not_overwritten(saved, models, capsys):
     write_suite()
     run(models)
-    write_suite(a_test(turns=[{"user": HELLO}, {"user": "And now?"}]))
-    with pytest.raises(
-        (UsageError, SuiteError), match=r"lost its translation while the model was asked|found 7"
-    ):
+    write_suite(refund_test(turns=[{"user": HELLO}, {"user": "And now?"}]))
+    message = r"lost its translation while the model was asked|found 7"
+    with pytest.raises((UsageError, SuiteError), match=message):
         run_while_saving(models, saved)
     assert Path("shop.lock.yaml").read_text() == saved
     assert "  de: And now? → [de] And now?" in capsys.readouterr().out
 
 
-def test_safety_pack_is_translated_too(models):
+def test_safety_pack_is_translated(models):
     write_suite(extends="safety:data", **{"with": {"secretFields": ["notes"]}}, tests=[])
     suite = yaml.safe_load(Path("shop.yaml").read_text())
     del suite["tests"]
@@ -354,21 +296,13 @@ def test_safety_pack_is_translated_too(models):
     assert len(pairs) > 2
     for plain, german in pairs:
         assert (german.name, german.cluster) == (f"{plain.name} (de)", plain.cluster)
-        assert german.turns[0].user == f"[de] {plain.turns[0].user}"
-        assert german.canaries == plain.canaries
+        assert (german.turns[0].user, german.canaries) == (f"[de] {plain.turns[0].user}", plain.canaries)
 
 
-def test_broken_suite_is_refused_with_its_place(models):
-    write_suite(a_test(guideline="x"))
-    with pytest.raises(SuiteError, match=r"shop\.yaml:\d+:\d+: tests\[0\]\.guideline: unknown key"):
-        run(models)
-
-
-def test_text_of_a_model_is_shown_without_control_characters(models, capsys):
-    write_suite(a_test(turns=[{"user": HELLO}]))
-    models.answer = lambda _: json.dumps(
-        {"translations": [{"number": 1, "text": "Hallo\x1b[31m\n::error::x"}]}
-    )
+def test_model_text_is_shown_without_control_characters(models, capsys):
+    write_suite(refund_test(turns=[{"user": HELLO}]))
+    answer = json.dumps({"translations": [{"number": 1, "text": "Hallo\x1b[31m\n::error::x"}]})
+    models.answer = lambda _: answer
     run(models)
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
@@ -377,11 +311,10 @@ def test_text_of_a_model_is_shown_without_control_characters(models, capsys):
 
 
 @pytest.mark.slow
-def test_command_translates(models):
+def test_translate_command_writes_lock_file(models):
     write_suite()
-    done = commands.ci_evals(
-        "personas", "translate", "shop.yaml", "--model=m", cwd=Path.cwd(), env=models.env
-    )
+    arguments = ("personas", "translate", "shop.yaml", "--model=m")
+    done = commands.ci_evals(*arguments, cwd=Path.cwd(), env=models.env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("shop.lock.yaml: 2 lines translated, 0 kept, 0 removed")
     listed = commands.ci_evals("plan", "shop.yaml", "--provider=offline", cwd=Path.cwd())

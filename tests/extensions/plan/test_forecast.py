@@ -27,19 +27,15 @@ pytestmark = pytest.mark.slow
 PASS = fakes.judge_answer()
 
 
-def test_sizes_are_those_of_the_real_prompts():
-    """What the models are asked is as long as these sizes and the words of the conversation together."""
+def test_measured_prompt_sizes_equal_real_prompts():
+    strict = {"criterion": "c", "strict": "escalated"}
     test = {
         "name": "t",
         "guidelines": "You want your money back.",
         "userInfo": {"name": "Jane", "orders": [1, 2]},
         "turns": [{"user": "My money", "expectation": "Asks for the order"}, {"user": "auto"}],
         "maxTurns": 3,
-        "evaluations": [
-            {"criterion": "a"},
-            {"criterion": "b, longer"},
-            {"criterion": "c", "strict": "escalated"},
-        ],
+        "evaluations": [{"criterion": "a"}, {"criterion": "b, longer"}, strict],
     }
     suite = make_plan(test).suites[0].suite
     test = suite.tests[0]
@@ -56,17 +52,13 @@ def test_sizes_are_those_of_the_real_prompts():
 
     asyncio.run(ask())
     sizes = asyncio.run(measure_prompts(suite, test))
-    assert [len(asked.system + asked.text) for asked in user.prompts] == [
-        sizes.user + 3 * sizes.user_turn + words
-    ]
-    assert [len(asked.system + asked.text + json.dumps(asked.schema)) for asked in judge.prompts] == [
-        size + 3 * sizes.judge_turn + words for size in sizes.judge
-    ]
+    (user_prompt,) = user.prompts
+    assert len(user_prompt.system + user_prompt.text) == sizes.user + 3 * sizes.user_turn + words
+    lengths = [len(asked.system + asked.text + json.dumps(asked.schema)) for asked in judge.prompts]
+    assert lengths == [size + 3 * sizes.judge_turn + words for size in sizes.judge]
 
 
-def test_a_real_run_lies_in_the_range(tmp_path):
-    """Calls and the tokens of what was asked, by role; a user that talks for a while before it is done."""
-
+def test_calls_and_tokens_of_real_run_lie_in_forecast(tmp_path):
     def answers(asked):
         if asked.wants_json:
             return PASS
@@ -78,23 +70,18 @@ def test_a_real_run_lies_in_the_range(tmp_path):
     with world.llm(answers) as models:
         ran = ci_evals("run", "demo:retail", "--parallel=4", "--no-gate", cwd=tmp_path, env=models.env)
     assert ran.returncode in {0, 3}, ran.stderr
-    for role, asked in (
-        ("user", [asked for asked in models.asked if not asked.wants_json]),
-        ("judge", [asked for asked in models.asked if asked.wants_json]),
-    ):
+    judging = [asked for asked in models.asked if asked.wants_json]
+    talking = [asked for asked in models.asked if not asked.wants_json]
+    for role, asked in (("user", talking), ("judge", judging)):
         spending = reduce(add, (getattr(trial, role) for trial in trials))
         tokens = sum(len(one.system + one.text) for one in asked) / 4
         assert spending.calls.low <= len(asked) <= spending.calls.high, role
         assert spending.input.low < tokens < spending.input.high, role
     counted = {used["role"]: used["calls"] for used in read_results(tmp_path)["usage"]["byRole"]}
-    assert counted == {
-        "user": sum(not asked.wants_json for asked in models.asked),
-        "judge": sum(asked.wants_json for asked in models.asked),
-    }
+    assert counted == {"user": len(talking), "judge": len(judging)}
 
 
-def test_votes_cost_from_the_first_batch_to_all_of_them():
-    """Each model of a panel has its share of them; without votes nothing changes."""
+def test_votes_cost_a_range_up_to_all_of_them():
     assert [votes_of(place, 2, 5) for place in (0, 1)] == [Range(2, 3), Range(1, 2)]
     assert votes_of(0, 1, 1) == Range(1, 1)
     suite = load_suite("demo:retail").suite
@@ -103,36 +90,23 @@ def test_votes_cost_from_the_first_batch_to_all_of_them():
     assert with_votes(trial, 5).judging == trial.judging * Range(1, 3)
 
 
-def test_plan_counts_the_calls_of_all_votes(tmp_path):
-    """At most three for each judged criterion, of both models."""
-    once, thrice = (
-        ci_evals("plan", "demo:retail", *votes, cwd=tmp_path).stdout
-        for votes in ([], ["--judge-panel=gpt-6.1-terra,gpt-none"])
-    )
+def test_plan_counts_all_votes_and_the_judge_check(tmp_path):
+    panel = "--judge-panel=gpt-6.1-terra,gpt-none"
+    once, thrice = (ci_evals("plan", "demo:retail", *votes, cwd=tmp_path).stdout for votes in ([], [panel]))
     calls = [int(re.search(r"judge (\d+)", message)[1]) for message in (once, thrice)]
     assert calls[1] == 3 * calls[0]
     assert "no price for gpt-none" in thrice
-
-
-def test_the_plan_counts_the_judge_check(tmp_path):
-    """At most 16 questions to each judge; none if the check is off or nothing is judged."""
     write_suite(tmp_path, {"evaluations": [{"criterion": "It greets"}]})
     write_suite(tmp_path, name="strict.json")
 
     def plan(*options, suite="suite.json"):
-        shown = ci_evals(
-            "plan",
-            suite,
-            *options,
-            cwd=tmp_path,
-            env={"AGENT_KEY": "agent-key-1234", "CI_EVALS_JUDGE_CHECK": "auto"},
-        ).stdout
+        env = {"AGENT_KEY": "agent-key-1234", "CI_EVALS_JUDGE_CHECK": "auto"}
+        shown = ci_evals("plan", suite, *options, cwd=tmp_path, env=env).stdout
         asked = re.search(r"judge check (\d+)", shown)
         return int(asked[1]) if asked else 0, re.search(r"tokens +(.*)", shown)[1]
 
-    (auto, may), (always, does), (off, less) = (
-        plan(*options) for options in ([], ["--judge-check=always"], ["--judge-check=off"])
-    )
+    (auto, may), (always, does) = plan(), plan("--judge-check=always")
+    off, less = plan("--judge-check=off")
     assert (auto, always, off) == (16, 16, 0)
     assert may.split(" to ")[0] == less.split(" to ")[0] != does.split(" to ")[0]
     assert may.split(" to ")[1] == does.split(" to ")[1] != less.split(" to ")[1]
@@ -140,8 +114,7 @@ def test_the_plan_counts_the_judge_check(tmp_path):
     assert plan("--provider=offline")[0] == plan(suite="strict.json")[0] == 0
 
 
-def test_the_plan_of_rounds_and_of_both_sides_is_a_range(tmp_path):
-    """From the first look, where all is clear, to the last one; the base agent may be spared."""
+def test_plan_of_rounds_and_two_agents_is_a_range(tmp_path):
     suite, keys = write_suite(tmp_path), {"AGENT_KEY": "agent-key-1234"}
 
     def plan_with(*options):
@@ -154,12 +127,9 @@ def test_the_plan_of_rounds_and_of_both_sides_is_a_range(tmp_path):
     assert "1 test, 2 trials" in plan_with("--loops=2")
     against = "--against=base-url=http://127.0.0.1:9"
     assert "1 test for each of 2 agents, 3 to 14 trials" in plan_with("--rounds=auto", against)
-    assert "1 test for each of 2 agents, 6 to 14 trials" in plan_with(
-        "--rounds=auto", against, "--both-sides=always"
-    )
-    assert "1 test for each of 2 agents, 6 to 14 trials" in plan_with(
-        "--rounds=2,5", against, "--both-sides=always"
-    )
+    for rounds in ("--rounds=auto", "--rounds=2,5"):
+        shown = plan_with(rounds, against, "--both-sides=always")
+        assert "1 test for each of 2 agents, 6 to 14 trials" in shown
     both = ("--rounds=auto", "--loops=2")
     refused = ci_evals("plan", suite, "--provider=offline", *both, cwd=tmp_path, env=keys)
     assert (refused.returncode, "Omit --loops" in refused.stderr) == (2, True)

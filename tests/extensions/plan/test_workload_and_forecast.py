@@ -18,7 +18,6 @@ JUDGED = [{"criterion": "a"}, {"criterion": "b"}]
 
 
 def suite_of(*users: str, **fields) -> Suite:
-    """A suite of one test with these lines of the user, no more, and two judged criteria."""
     test = {"name": "t", "turns": [{"user": user} for user in users], "maxTurns": 1, "evaluations": JUDGED}
     return make_plan(test, **fields).suites[0].suite
 
@@ -40,18 +39,15 @@ def trial_of(*users: str, sizes: PromptSizes | None = SIZES, **fields) -> Foreca
         (["auto", "auto", "auto"], (2, 3), (2, 4)),
     ],
 )
-def test_a_conversation_may_end_after_its_fixed_turns(users, user_calls, requests):
-    """That is the least: the user is asked once more and has nothing to say. At most all turns are played."""
+def test_forecast_ranges_from_fixed_turns_to_all_turns(users, user_calls, requests):
     trial = trial_of(*users)
-    assert trial.user.calls == Range(*user_calls)
-    assert trial.judge.calls == Range(2, 2)
+    assert (trial.user.calls, trial.judge.calls) == (Range(*user_calls), Range(2, 2))
     asked = forecast.USER_SECONDS * Range(*user_calls)
     assert trial.talking == forecast.AGENT_SECONDS * Range(*requests) + asked
     assert trial.judging == forecast.JUDGE_SECONDS
 
 
-def test_tokens_follow_the_prompts():
-    """The simulated user reads all that was said before; the judge the whole, once for each criterion."""
+def test_forecast_tokens_follow_prompt_sizes():
     trial = trial_of("x" * 100, "auto", "auto")
     per, result = forecast.CHARACTERS_PER_TOKEN, forecast.AGENT_CHARACTERS
     first = 30 + 100 + result.high
@@ -65,17 +61,12 @@ def test_tokens_follow_the_prompts():
     assert trial.judge.output == forecast.JUDGE_TOKENS * Range(2, 2)
 
 
-def test_without_a_model_there_is_the_agents_time_alone():
-    """The user is scripted, nothing is judged. The embedded agent answers at once."""
+def test_forecast_without_models_or_judged_criteria_has_agent_time_only():
     trial = trial_of("hello", "auto", sizes=None)
     assert (trial.user, trial.judge, trial.judging) == (Spending(), Spending(), Range())
     assert trial.talking == forecast.AGENT_SECONDS * Range(2, 3)
     at_once = trial_of("hello", "auto", sizes=None, adapter="demo")
     assert at_once.talking == forecast.EMBEDDED_AGENT_SECONDS * Range(2, 3)
-
-
-def test_nothing_judged_takes_no_judge():
-    """Neither tokens nor time."""
     trial = trial_of("hello", sizes=replace(SIZES, judge=()))
     assert (trial.judge, trial.judging) == (Spending(), Range())
 
@@ -99,8 +90,7 @@ def trials(*seconds: tuple[float, float]) -> list[Forecast]:
         ([(1, 0), (1, 0), (10, 0)], 2, 11),
     ],
 )
-def test_the_schedule_is_the_runners(seconds, parallel, end):
-    """One trial is judged while the next one talks, and no more are judged at a time than may talk."""
+def test_duration_follows_schedule_of_runner(seconds, parallel, end):
     assert duration(trials(*seconds), parallel) == Range(end, end)
 
 
@@ -109,8 +99,7 @@ def test_the_schedule_is_the_runners(seconds, parallel, end):
     st.integers(1, 5),
     st.integers(1, 4),
 )
-def test_the_low_end_is_never_above_the_high_end(users, loops, parallel):
-    """Of anything; and more trials take more."""
+def test_low_end_never_exceeds_high_end(users, loops, parallel):
     trial = trial_of(*users)
     for spending in (trial.user, trial.judge):
         for amount in (spending.calls, spending.input, spending.output):
@@ -122,16 +111,11 @@ def test_the_low_end_is_never_above_the_high_end(users, loops, parallel):
     assert once.high <= often.high <= once.high * loops + forecast.JUDGE_SECONDS.high
 
 
-def test_counts_of_a_plan():
-    """Trials multiply everything; turns are filled up."""
+def test_workload_counts_calls_of_all_trials_and_rubrics():
     plan = make_plan({"name": "a", "evaluations": JUDGED}, {"name": "b", "loops": 3}, loops=2, maxTurns=3)
     work = of_plan(plan)
     assert (work.tests, work.trials, work.turns, work.user_calls) == (2, 5, 15, 10)
     assert (work.agent_calls, work.user_calls, work.judge_calls, work.needs_llm) == (20, 10, 7, True)
-
-
-def test_a_rubric_is_one_call_that_writes_more():
-    """Whatever dimensions it has: a judge names a level for each."""
     rubric = {"criterion": "c", "dimensions": ["clarity", "reasoning", "usefulness"]}
     test = {"name": "t", "turns": [{"user": "hi"}], "maxTurns": 1, "evaluations": [*JUDGED, rubric]}
     plan = make_plan(test)

@@ -16,25 +16,25 @@ GOOD = json.dumps({"reasoning": " It got there. ", "better": "first"})
 SECRET = "tenant-4711-blue"
 
 
-def contest(one="user: Refund! | agent: Done.", other="user: Refund! | agent: Maybe.") -> ConversationPair:
+def conversation_pair(
+    one="user: Refund! | agent: Done.", other="user: Refund! | agent: Maybe."
+) -> ConversationPair:
     test = build.test_result(user_info={"order": 7}, guidelines=f"You want it back, {SECRET}.")
     turns = (PlannedTurn(user=AUTO, expectation="starts it"),)
     talks = (ComparedConversation(turns, build.transcript(text)) for text in (one, other))
     return ConversationPair(Redactor(values=[SECRET]), test, ["The refund is started"], *talks)
 
 
-async def test_what_it_is_shown():
-    """Background, what matters, and both conversations, in either order; no weight and no secret."""
+async def test_judge_is_shown_both_conversations_in_either_order_without_secrets():
     llm = fakes.ScriptedLLM([GOOD])
-    found = contest()
+    found = conversation_pair()
     choices = await asyncio.gather(*(found.ask(llm, swapped=swapped) for swapped in (False, True)))
     straight, swapped = (prompt.text for prompt in llm.prompts)
     assert straight.index("Done.") < straight.index("Maybe.")
     assert swapped.index("Maybe.") < swapped.index("Done.")
     for text in (straight, swapped):
-        assert "The refund is started" in text
-        assert '"expected": "starts it"' in text
-        assert '"order": 7' in text
+        for part in ("The refund is started", '"expected": "starts it"', '"order": 7'):
+            assert part in text
         assert "weight" not in text
         assert SECRET not in text
     assert [tuple(choice) for choice in choices] == [("first", "It got there.")] * 2
@@ -54,17 +54,15 @@ async def test_what_it_is_shown():
     ],
 )
 async def test_unreadable_answer_is_requested_once_more(answer):
-    """Then it is undecided, and never a tie."""
-    assert (await contest().ask(fakes.ScriptedLLM([answer, GOOD]), swapped=False)).better == "first"
+    assert (await conversation_pair().ask(fakes.ScriptedLLM([answer, GOOD]), swapped=False)).better == "first"
     llm = fakes.ScriptedLLM([answer])
-    choice = await contest().ask(llm, swapped=False)
+    choice = await conversation_pair().ask(llm, swapped=False)
     assert choice.better is None
     assert choice.reason.endswith("(asked twice)")
     assert len({prompt.sample_id for prompt in llm.prompts}) == 2
 
 
-async def test_a_judge_that_cannot_be_asked():
-    """Why, and no second try: the adapter has repeated what can be repeated."""
+async def test_unavailable_judge_is_not_requested_again():
     llm = fakes.ScriptedLLM([LLMError("no connection")])
-    assert tuple(await contest().ask(llm, swapped=False)) == (None, "no connection")
+    assert tuple(await conversation_pair().ask(llm, swapped=False)) == (None, "no connection")
     assert len(llm.prompts) == 1

@@ -24,28 +24,34 @@ def pair(*rounds: Round, test: str = "t", votes: int = 0) -> ComparedPair:
     return ComparedPair("S", test, rounds, votes, counted=(votes + 1) // 2)
 
 
-def of(*pairs: ComparedPair):
+def tally(*pairs: ComparedPair):
     return preference(pairs, JUDGE, AT, "other", Git(commit="c" * 40))
 
 
 @each_row(("straight", "swapped"), [*product(["first", "second", "tie"], repeat=2)])
-def test_only_a_conversation_that_is_named_both_times_wins(straight, swapped):
-    """Everything else is a tie."""
+def test_only_conversation_preferred_in_both_orders_wins(straight, swapped):
     expected = {("first", "second"): "win", ("second", "first"): "loss"}.get((straight, swapped), "tie")
     found = Round(straight, swapped)
     assert found.result == expected
     assert found.followed_place is (straight == swapped != "tie")
 
 
-def test_an_answer_that_is_missing_decides_nothing():
-    """Neither a tie nor half a win."""
+def test_preference_sums_decided_pairs_by_test():
     assert GONE.result is None
-    result = of(pair(WIN), pair(GONE))
+    result = tally(pair(WIN), pair(GONE))
     assert (result.pairs, result.wins, result.ties, result.undecided) == (2, 1, 0, 1)
     assert result.share.value == 1
+    result = tally(pair(WIN), pair(WIN), pair(PLACE), pair(LOSS, test="u"), pair(TIE, test="u"))
+    assert (result.wins, result.losses, result.ties, result.swapped) == (2, 1, 2, 1)
+    assert (result.share.value, result.share.count) == (pytest.approx(3 / 5), 5)
+    assert (result.first.value, result.first.count) == (pytest.approx(5 / 8), 8)
+    first, second = result.tests
+    assert (first.wins, first.losses, first.ties) == (2, 0, 1)
+    assert (first.reasons, second.reasons) == (("win: better", "win: better"), ("loss: worse",))
+    assert (result.other, result.other_commit) == ("other", "c" * 40)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rounds", "result"),
     [
         ((WIN, WIN), "win"),
@@ -56,57 +62,35 @@ def test_an_answer_that_is_missing_decides_nothing():
         ((WIN, GONE, WIN), "win"),
     ],
 )
-def test_of_several_rounds_most_decide(rounds, result):
-    """Without a majority it is a tie, unless what is missing could have made one."""
+def test_majority_of_rounds_decides_pair(rounds, result):
     assert pair(*rounds, votes=3).result == result
     assert decided(rounds, 3)
     assert not decided(rounds[:1], 3)
 
 
-def test_no_more_is_asked_where_nobody_can_get_a_majority_any_more():
-    """Of five rounds one may be left that can change nothing."""
+def test_rounds_stop_once_majority_is_impossible():
     assert not decided((WIN, LOSS, TIE), 5)
     assert decided((WIN, LOSS, TIE, GONE), 5)
 
 
-def test_the_sums():
-    """Test by test, with some of the judge's reasons."""
-    result = of(pair(WIN), pair(WIN), pair(PLACE), pair(LOSS, test="u"), pair(TIE, test="u"))
-    assert (result.wins, result.losses, result.ties, result.swapped) == (2, 1, 2, 1)
-    assert result.share.value == pytest.approx(3 / 5)
-    assert result.share.count == 5
-    assert result.first.value == pytest.approx(5 / 8)
-    assert result.first.count == 8
-    first, second = result.tests
-    assert (first.wins, first.losses, first.ties) == (2, 0, 1)
-    assert first.reasons == ("win: better", "win: better")
-    assert second.reasons == ("loss: worse",)
-    assert (result.other, result.other_commit) == ("other", "c" * 40)
-
-
-def test_a_judge_that_goes_by_the_place_prefers_nobody():
-    """All ties; that is found, and named."""
-    result = of(*(pair(PLACE, test=str(number)) for number in range(12)))
+def test_position_bias_is_reported_from_first_rounds_only():
+    result = tally(*(pair(PLACE, test=str(number)) for number in range(12)))
     assert (result.wins, result.losses, result.ties, result.swapped) == (0, 0, 12, 12)
     assert result.first.value == 1
     assert result.place_sways
     assert result.p is None
-    fair = of(*(pair(WIN, test=str(number)) for number in range(12)))
+    fair = tally(*(pair(WIN, test=str(number)) for number in range(12)))
     assert fair.first.value == 0.5
     assert not fair.place_sways
-
-
-def test_later_rounds_say_nothing_of_the_place():
-    """They were asked for since the first ones did not agree: they are no sample of all answers."""
-    result = of(pair(WIN, LOSS, PLACE, votes=3))
+    result = tally(pair(WIN, LOSS, PLACE, votes=3))
     assert (result.first.value, result.swapped) == (0.5, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wins", "losses", "p"),
     [(5, 0, 2 / 32), (0, 5, 2 / 32), (4, 1, 12 / 32), (3, 3, 1.0), (0, 0, None), (1, 0, 1.0)],
 )
-def test_the_sign_test_is_exact(wins, losses, p):
+def test_sign_test_is_exact_and_counts_tests_not_pairs(wins, losses, p):
     """Each test is one toss, however many pairs it has; one that is even says nothing."""
 
     def test(won, lost):
@@ -117,10 +101,9 @@ def test_the_sign_test_is_exact(wins, losses, p):
 
 
 @pytest.mark.parametrize("place", [0.0, 0.2, 0.6])
-def test_the_intervals_cover_the_truth(place):
-    """Tests differ in how often they are won; the judge goes by the place with a known chance."""
+def test_intervals_cover_true_share_and_position_bias(place):
     rng, runs, taste = random.Random(11), 250, 0.6
-    held = Counter()
+    covered = Counter()
 
     def answers(wins: float) -> Round:
         ours = rng.random() < wins
@@ -129,7 +112,8 @@ def test_the_intervals_cover_the_truth(place):
 
     for _ in range(runs):
         shares = [rng.betavariate(4 * taste, 4 * (1 - taste)) for _ in range(30)]
-        result = of(*(pair(answers(share), test=str(n)) for n, share in enumerate(shares) for _ in range(2)))
-        held["share"] += result.share.low <= taste * (1 - place) + place / 2 <= result.share.high
-        held["first"] += result.first.low <= (1 + place) / 2 <= result.first.high
-    assert min(held.values()) >= 0.92 * runs
+        numbered = [(str(n), share) for n, share in enumerate(shares) for _ in range(2)]
+        result = tally(*(pair(answers(share), test=name) for name, share in numbered))
+        covered["share"] += result.share.low <= taste * (1 - place) + place / 2 <= result.share.high
+        covered["first"] += result.first.low <= (1 + place) / 2 <= result.first.high
+    assert min(covered.values()) >= 0.92 * runs

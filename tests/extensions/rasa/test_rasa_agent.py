@@ -13,6 +13,7 @@ import pytest
 import recorded_http
 import world
 from agent_cases import UNREACHABLE_URL
+from each_row import each_row
 
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
@@ -39,13 +40,14 @@ async def converse(talk, change=lambda exchange: exchange, **options):
 
 def in_answers(path, change):
     """A change of the JSON of answers at a path."""
-    return lambda each: (
-        replace(each, answer=json.dumps(change(json.loads(each.answer)))) if path in each.path else each
-    )
+
+    def changed(each):
+        return replace(each, answer=json.dumps(change(json.loads(each.answer))))
+
+    return lambda each: changed(each) if path in each.path else each
 
 
-async def test_actions_and_slots_are_evidence():
-    """Actions are calls with the slots that they were given; responses and steering are none."""
+async def test_actions_and_slots_become_calls_workflows_and_params():
     (hello, refund), state, stub = await converse("refund")
     assert hello.agent == "Hello!\n- Refund an order"
     assert (hello.tool_calls, hello.workflows, hello.handed_over) == ((), ("utter_greet",), False)
@@ -53,57 +55,49 @@ async def test_actions_and_slots_are_evidence():
     assert refund.workflows == ("lookup", "refund", "utter_refunded")
     assert refund.params == {"order": "A-1", "amount": 42.0, "refunded": 42.0}
     assert {event["event"] for event in refund.trace} >= {"user", "slot", "action", "bot"}
-    assert state == {
-        "order": "A-1",
-        "amount": 42.0,
-        "refunded": 42.0,
-        **PLAN,
-        "session_started_metadata": None,
-    }
+    slots = {"order": "A-1", "amount": 42.0, "refunded": 42.0, "session_started_metadata": None}
+    assert state == slots | PLAN
     senders = {body["sender"] for _, path, body in stub.asked if path.startswith("/webhooks/")}
     assert len(senders) == 1
 
 
-async def test_a_paused_conversation_is_handed_over():
-    """Rasa says nothing then, and answers nothing any more."""
+async def test_paused_conversation_is_hand_over_and_failed_action_an_error():
     (person, after), _, _ = await converse("person")
     assert (person.agent, person.handed_over) == ("", True)
     assert [call.name for call in person.tool_calls] == ["to_person"]
     assert after.startswith("the agent answered with no message: no rule or story fits, an action failed")
-
-
-async def test_an_action_that_raises():
-    """The channel answers with nothing."""
     (failed,), _, _ = await converse("failed")
     assert failed.startswith("the agent answered with no message")
 
 
-async def test_without_a_tracker_nothing_is_known():
-    """The words alone are."""
+async def test_missing_or_incomplete_tracker_leaves_evidence_unknown():
     (hello, refund), _, stub = await converse("refund", tracker=False, slots={})
     assert refund.agent == "I refunded 42 for order A-1."
     assert (refund.tool_calls, refund.workflows, refund.params, refund.handed_over) == (None,) * 4
     assert hello.trace is None
     assert [path for method, path, _ in stub.asked if "tracker" in path and method == "POST"] == []
+    exchanges = recorded_http.load(RECORDED / "rasa-refund.json")
+    trackers = [i for i, each in enumerate(exchanges[:-1]) if each.path.endswith("/tracker")]
+    last = trackers[-1]
+    short = json.loads(exchanges[last].answer)
+    exchanges[last] = replace(exchanges[last], answer=json.dumps(short | {"events": short["events"][5:]}))
+    with recorded_http.serve_recorded(exchanges) as stub:
+        (_, refund), _ = await framework_chats.CONVERSATIONS["rasa"]["refund"](stub.url)
+    assert refund == "the agent's tracker lost the events of earlier messages"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "change", "why"),
     [
         ("/webhooks/", lambda body: {"text": "Hi"}, "not a list of messages: {"),
         ("/webhooks/", lambda body: ["Hi"], "not a list of messages: ["),
-        (
-            "/webhooks/",
-            lambda body: [{"recipient_id": "other", "text": "Hi"}],
-            "the agent answered somebody else",
-        ),
+        ("/webhooks/", lambda body: [{"recipient_id": "x", "text": "Hi"}], "the agent answered somebody"),
         ("/webhooks/", lambda body: [{"custom": None}], "the agent answered with no message"),
         ("/tracker", lambda body: [], "the agent's tracker cannot be read"),
         ("/tracker", lambda body: body | {"slots": None}, "the agent's tracker cannot be read"),
     ],
 )
-async def test_answers_that_cannot_be_used(path, change, why):
-    """One message, and no evidence."""
+async def test_unusable_answer_is_agent_error(path, change, why):
     try:
         replies, _, _ = await converse("refund", in_answers(path, change))
     except AgentError as error:
@@ -112,23 +106,10 @@ async def test_answers_that_cannot_be_used(path, change, why):
     assert why in replies[0]
 
 
-async def test_a_tracker_that_forgets():
-    """Which events are new is not known then."""
-    exchanges = recorded_http.load(RECORDED / "rasa-refund.json")
-    last = max(
-        i for i, each in enumerate(exchanges) if each.path.endswith("/tracker") and i < len(exchanges) - 1
-    )
-    short = json.loads(exchanges[last].answer)
-    exchanges[last] = replace(exchanges[last], answer=json.dumps(short | {"events": short["events"][5:]}))
-    with recorded_http.serve_recorded(exchanges) as stub:
-        (_, refund), _ = await framework_chats.CONVERSATIONS["rasa"]["refund"](stub.url)
-    assert refund == "the agent's tracker lost the events of earlier messages"
-
-
-async def test_what_a_person_would_see():
-    """Pictures, buttons and what a channel's own payload holds."""
+async def test_images_buttons_and_custom_payloads_become_text():
+    buttons = [{"title": "Yes", "payload": "/yes"}, {"payload": "/no"}]
     messages = [
-        {"text": "Look:", "buttons": [{"title": "Yes", "payload": "/yes"}, {"payload": "/no"}]},
+        {"text": "Look:", "buttons": buttons},
         {"image": "http://a/b.png"},
         {"custom": {"type": "map"}},
     ]
@@ -136,28 +117,24 @@ async def test_what_a_person_would_see():
     assert hello.agent == 'Look:\n- Yes\n\nhttp://a/b.png\n\n{"type": "map"}'
 
 
-async def test_an_action_that_was_rejected_failed():
-    """A form that does not go on, for example."""
+async def test_rejected_action_is_failed_call():
     rejected = {"event": "action_execution_rejected", "name": "refund"}
     talk = recorded_http.load(RECORDED / "rasa-refund.json")
     count = len(json.loads([each for each in talk if each.path.endswith("/tracker")][2].answer)["events"])
 
     def change(body):
         events = body["events"]
-        return body | {
-            "events": [*events[:count], rejected, *events[count:]] if len(events) > count else events
-        }
+        with_rejected = [*events[:count], rejected, *events[count:]]
+        return body | {"events": with_rejected if len(events) > count else events}
 
     (_, refund), _, _ = await converse("refund", in_answers("/tracker", change))
     first, *others = refund.tool_calls
     assert (first.name, first.status, len(others)) == ("refund", "error", 2)
 
 
-async def test_what_is_sent():
-    """The test's data as slots and metadata, and the key as Rasa's token, or in a header that names it."""
-    _, _, stub = await converse(
-        "refund", metadata={"user": "{{userInfo}}"}, slots={"plan": "{{userInfo.name}}"}
-    )
+async def test_slots_metadata_and_key_are_sent():
+    options = {"metadata": {"user": "{{userInfo}}"}, "slots": {"plan": "{{userInfo.name}}"}}
+    _, _, stub = await converse("refund", **options)
     posted = [(path, body) for method, path, body in stub.asked if method == "POST"]
     assert posted[0][1] == [{"event": "slot", "name": "plan", "value": "Ida Berg"}]
     assert posted[1][1]["metadata"] == {"user": {"name": "Ida Berg"}}
@@ -168,24 +145,15 @@ async def test_what_is_sent():
     assert {query.get("token") for query in stub.queries} == {None}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "kind", "why"),
     [
-        (
-            world.fault(404),
-            AgentError,
-            "start Rasa with --enable-api, or set adapterOptions.tracker to false",
-        ),
+        (world.fault(404), AgentError, "start Rasa with --enable-api, or set adapterOptions.tracker to"),
         (world.fault(401, "User is not authenticated."), AgentAccessError, "refused the key (401)"),
-        (
-            world.Fault(200, "Hello from Rasa: 3.6.21"),
-            AgentError,
-            "gave an answer that cannot be read (not JSON)",
-        ),
+        (world.Fault(200, "Hello from Rasa: 3.6.21"), AgentError, "an answer that cannot be read (not JSON)"),
     ],
 )
-async def test_servers_that_do_not_tell(answer, kind, why):
-    """The first request shows it."""
+async def test_unusable_tracker_is_reported_at_first_request(answer, kind, why):
     with world.serving() as server:
         server.expect_request(re.compile("/conversations/.*")).respond_with_response(answer.response())
         agent = framework_chats.agent("rasa", f"http://127.0.0.1:{server.port}")
@@ -194,15 +162,13 @@ async def test_servers_that_do_not_tell(answer, kind, why):
     assert why in str(error.value)
 
 
-async def test_one_that_is_not_there():
-    """It is no refused key."""
+async def test_unreachable_server_is_no_refused_key():
     with pytest.raises(AgentError) as gone:
         await framework_chats.agent("rasa", UNREACHABLE_URL).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
 
 
-def test_a_session_that_rasa_starts_again_later_is_the_same():
-    """Rasa shows a tracker that it has not stored; what it stores at the first message has other times."""
+def test_session_started_again_by_rasa_adds_no_events():
     shown = rasa_wire.Tracker(({"event": "session_started", "timestamp": 1.0},), {})
     user = {"event": "user", "timestamp": 3.0}
     later = ({"event": "session_started", "timestamp": 2.0}, user)

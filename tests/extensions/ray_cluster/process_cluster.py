@@ -15,8 +15,6 @@ _LENGTH = struct.Struct("!I")
 
 
 class ProcessWorker:
-    """A worker in a process, over its pipes."""
-
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
 
@@ -39,8 +37,6 @@ class ProcessWorker:
 
 
 class ProcessCluster:
-    """Starts workers as processes, at most so many at once."""
-
     name = "some"
 
     def __init__(self, processors: int) -> None:
@@ -102,8 +98,6 @@ class LoopWorker:
 
 
 class LoopCluster(ProcessCluster):
-    """Starts workers in this event loop."""
-
     async def start(self, make: Callable[[], Worker]) -> LoopWorker:
         if self.broken:
             raise WorkerLostError("no processor is free")

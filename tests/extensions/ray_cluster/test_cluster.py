@@ -44,36 +44,21 @@ def environment(monkeypatch, tmp_path):
 
 
 def plan_of(url, count=6, loops=2, **fields):
-    tests = (
-        {"name": f"t{n}", "turns": [{"user": f"t{n}"}, {"user": "more"}], "evaluations": SAYS_YES} | fields
-        for n in range(count)
-    )
-    return make_plan(
-        *tests,
-        loops=loops,
-        adapter="openai",
-        baseUrl=url,
-        apiKey=endpoints.KEY,
-        model="m",
-    )
+    common = {"evaluations": SAYS_YES} | fields
+    tests = ({"name": f"t{n}", "turns": [{"user": f"t{n}"}, {"user": "more"}]} | common for n in range(count))
+    return make_plan(*tests, loops=loops, adapter="openai", baseUrl=url, apiKey=endpoints.KEY, model="m")
 
 
 def job_of(plan, **fields):
-    needed = {
-        "plan": plan,
-        "policy": Policy(),
-        "options": Options(parallel=4, retries=0),
-        "redactor": Redactor(),
-    }
-    return Job(**needed | fields)
+    options = Options(parallel=4, retries=0)
+    return Job(**{"plan": plan, "policy": Policy(), "options": options, "redactor": Redactor()} | fields)
 
 
-def on(cluster, connections=None):
-    """Workers of a cluster that play a run's trials."""
+def on_cluster(cluster, connections=None):
     return Elsewhere(connections or Connections(**OFFLINE), partial(player.played_on, cluster))
 
 
-def answer(asked):
+def answer_request(asked):
     match asked.texts:
         case ["t1", *_]:
             return endpoints.completion("no")
@@ -82,8 +67,7 @@ def answer(asked):
     return endpoints.completion("yes")
 
 
-def begun(agent):
-    """How many conversations with each test were begun."""
+def conversations_begun(agent):
     return Counter(asked.texts[0] for asked in agent.asked if len(asked.texts) == 1)
 
 
@@ -109,75 +93,64 @@ def listener(after, do):
     return listen
 
 
-async def test_the_results_are_those_of_one_process(tmp_path):
-    """Also what fails and what breaks off; every turn and trial is heard of here."""
+async def test_results_equal_those_of_one_process(tmp_path):
     listen = listener(0, None)
-    with endpoints.serving(answer) as agent:
+    with endpoints.serving(answer_request) as agent:
         alone = await evaluate(job_of(plan_of(agent.url)), Connections(**OFFLINE))
         journal = Journal(tmp_path)
         async with cluster_of() as cluster:
             job = job_of(plan_of(agent.url), journal=journal)
-            together = await evaluate(job, on(cluster), listen=listen)
+            together = await evaluate(job, on_cluster(cluster), listen=listen)
         journal.close()
-    assert together.counts.trials == 12
-    assert same(together) == same(alone)
-    assert listen.heard[TrialFinished] == 12
-    assert listen.heard[TurnPlayed] == 20
-    assert len(Journal(tmp_path, resume=True).past.done) == 12
-    assert len(cluster.workers) == 2
+    assert (together.counts.trials, comparable_lines(together)) == (12, comparable_lines(alone))
+    assert (listen.heard[TrialFinished], listen.heard[TurnPlayed]) == (12, 20)
+    assert (len(Journal(tmp_path, resume=True).past.done), len(cluster.workers)) == (12, 2)
 
 
-async def test_trials_of_a_lost_worker_are_played_by_others():
-    """None is lost, none counts twice, and the results say that workers were lost."""
-    with endpoints.serving(answer) as agent:
+async def test_trials_of_lost_worker_are_played_by_others():
+    with endpoints.serving(answer_request) as agent:
         alone = await evaluate(job_of(plan_of(agent.url, loops=6)), Connections(**OFFLINE))
         agent.asked.clear()
         async with cluster_of(kind=ProcessCluster) as cluster:
             kill = listener(5, lambda workers=cluster.workers: workers[0].end())
             job = job_of(plan_of(agent.url, loops=6))
-            together = await evaluate(job, on(cluster), listen=kill)
-    assert same(together) == same(alone)
+            together = await evaluate(job, on_cluster(cluster), listen=kill)
+    assert comparable_lines(together) == comparable_lines(alone)
     assert any("1 worker was lost" in warning for warning in together.run.warnings)
     assert kill.heard[TrialFinished] == 36
-    assert 36 <= begun(agent).total() <= 36 + 4
+    assert 36 <= conversations_begun(agent).total() <= 36 + 4
     assert len(cluster.workers) == 3
 
 
-async def test_a_worker_that_is_silent_is_lost(monkeypatch):
-    """A frozen one ends the run no more than one that has ended."""
+async def test_silent_worker_is_lost(monkeypatch):
     monkeypatch.setattr(player, "SILENCE_SECONDS", 1.0)
     monkeypatch.setattr(worker, "_SILENCE_SECONDS", 0.2)
 
-    with endpoints.serving(answer) as agent:
+    with endpoints.serving(answer_request) as agent:
         async with cluster_of() as cluster:
             freeze = listener(3, lambda workers=cluster.workers: setattr(workers[0], "frozen", True))
-            results = await evaluate(job_of(plan_of(agent.url)), on(cluster), listen=freeze)
-    assert results.run.status == "completed"
-    assert results.counts.trials == 12
-    assert freeze.heard[TrialFinished] == 12
+            results = await evaluate(job_of(plan_of(agent.url)), on_cluster(cluster), listen=freeze)
+    assert (results.run.status, results.counts.trials, freeze.heard[TrialFinished]) == ("completed", 12, 12)
 
 
-async def test_a_trial_that_ends_its_workers_ends_the_run():
-    """It could do so for ever; what had finished is reported, and the run can be resumed."""
-
+async def test_trial_that_kills_three_workers_stops_run():
     def fatal(asked):
         if asked.texts == ["t4"]:
             time.sleep(0.2)
             for worker in cluster.workers:
                 worker.end()
-        return answer(asked)
+        return answer_request(asked)
 
     with endpoints.serving(fatal) as agent:
         async with cluster_of(1) as cluster:
             job = job_of(plan_of(agent.url), options=Options(retries=0))
-            results = await evaluate(job, on(cluster))
+            results = await evaluate(job, on_cluster(cluster))
     assert results.run.status != "completed"
     assert "3 workers of the cluster were lost while they played the test 't4'" in results.run.stopped_because
 
 
-async def test_no_worker_is_left():
-    """The run ends with what it has."""
-    with endpoints.serving(answer) as agent:
+async def test_cluster_without_workers_stops_run_or_is_refused():
+    with endpoints.serving(answer_request) as agent:
         async with cluster_of(1) as cluster:
 
             def kill():
@@ -185,19 +158,15 @@ async def test_no_worker_is_left():
                 cluster.workers[0].end()
 
             job = job_of(plan_of(agent.url))
-            results = await evaluate(job, on(cluster), listen=listener(3, kill))
+            results = await evaluate(job, on_cluster(cluster), listen=listener(3, kill))
     assert "the cluster has no workers left: no processor is free" in results.run.stopped_because
-
-
-async def test_a_cluster_that_starts_nothing_is_an_error():
     async with cluster_of() as cluster:
         cluster.broken = True
         with pytest.raises(UsageError, match=r"`cluster=some`: no processor is free"):
-            await evaluate(job_of(plan_of("http://127.0.0.1:9")), on(cluster))
+            await evaluate(job_of(plan_of("http://127.0.0.1:9")), on_cluster(cluster))
 
 
-async def test_an_interruption_reaches_all_workers():
-    """What they had until then is in the results, soon."""
+async def test_interruption_reaches_all_workers():
     stop = Stop()
 
     def slow(asked):
@@ -213,7 +182,7 @@ async def test_an_interruption_reaches_all_workers():
     with endpoints.serving(slow) as agent:
         async with cluster_of() as cluster:
             job = job_of(plan_of(agent.url))
-            results = await evaluate(job, on(cluster), stop=stop)
+            results = await evaluate(job, on_cluster(cluster), stop=stop)
     trials = [trial for test in results.suites[0].tests for trial in test.trials]
     assert trials
     assert {trial.status.value for trial in trials} == {"interrupted"}
@@ -221,20 +190,19 @@ async def test_an_interruption_reaches_all_workers():
     assert all(trial.error == "the run was interrupted" for trial in trials)
 
 
-async def test_a_refused_key_and_the_first_failure_end_the_run():
-    with endpoints.serving(answer) as agent:
+async def test_refused_key_and_fail_fast_stop_run():
+    with endpoints.serving(answer_request) as agent:
         async with cluster_of() as cluster:
             job = job_of(plan_of(agent.url), limits=Limits(fail_fast=True))
-            results = await evaluate(job, on(cluster))
+            results = await evaluate(job, on_cluster(cluster))
             assert "fail-fast" in results.run.stopped_because
             agent.key = "another"
-            refused = await evaluate(job_of(plan_of(agent.url)), on(cluster))
+            refused = await evaluate(job_of(plan_of(agent.url)), on_cluster(cluster))
     assert "key" in refused.run.stopped_because
     assert refused.counts.trials < 12
 
 
-async def test_a_lock_holds_across_workers():
-    """Two trials with one lock never talk at the same time, whoever plays them."""
+async def test_lock_is_held_across_workers():
     talking = most = 0
 
     def counted(asked):
@@ -248,18 +216,16 @@ async def test_a_lock_holds_across_workers():
     with endpoints.serving(counted) as agent:
         async with cluster_of() as cluster:
             job = job_of(plan_of(agent.url, count=4, lock="desk"))
-            results = await evaluate(job, on(cluster))
-    assert results.counts.trials == 8
-    assert most == 1
+            results = await evaluate(job, on_cluster(cluster))
+    assert (results.counts.trials, most) == (8, 1)
 
 
-async def test_rate_limits_are_shared():
-    """Every worker heeds a limit that one has met: the refused ones are few, and none is lost."""
+async def test_rate_limit_applies_to_all_workers():
     refused = 0
 
     def limited(asked):
         nonlocal refused
-        if begun(agent).total() == 2 and not refused:
+        if conversations_begun(agent).total() == 2 and not refused:
             refused += 1
             return Fault(429, "{}", {"Retry-After": "2"})
         times.append(time.monotonic())
@@ -268,14 +234,13 @@ async def test_rate_limits_are_shared():
     times = []
     with endpoints.serving(limited) as agent:
         async with cluster_of() as cluster:
-            results = await evaluate(job_of(plan_of(agent.url)), on(cluster))
+            results = await evaluate(job_of(plan_of(agent.url)), on_cluster(cluster))
     assert results.counts.trials == 12
     assert max(later - earlier for earlier, later in pairwise(times)) > 1.5
     assert any("limited the rate once (429)" in warning for warning in results.run.warnings)
 
 
-async def test_a_worker_in_the_place_of_another_heeds_the_limits_it_met():
-    """The lost one was told to wait: nobody asks before."""
+async def test_replacement_worker_keeps_rate_limit():
     times = []
 
     def limited(_):
@@ -289,30 +254,23 @@ async def test_a_worker_in_the_place_of_another_heeds_the_limits_it_met():
     with endpoints.serving(limited) as agent:
         async with cluster_of(1) as cluster:
             job = job_of(plan_of(agent.url), options=Options(parallel=1, retries=0))
-            results = await evaluate(job, on(cluster))
-    assert results.counts.trials == 12
-    assert len(cluster.workers) == 2
+            results = await evaluate(job, on_cluster(cluster))
+    assert (results.counts.trials, len(cluster.workers)) == (12, 2)
     assert times[1] - times[0] > 1.8
 
 
-async def test_the_environment_of_the_run_reaches_agents(tmp_path):
-    """Without what every machine has of its own; what agents print there is in the log."""
-    (tmp_path / "colors.py").write_text(
-        "import os\nprint('painted')\ndef reply(message):\n    return 'yes ' + os.environ['COLOR']\n"
-    )
-    plan = make_plan(
-        {"name": "t", "turns": [{"user": "Hi"}], "evaluations": SAYS_YES},
-        loops=4,
-        adapter="python:colors:reply",
-    )
+async def test_environment_of_run_reaches_agents_of_workers(tmp_path):
+    code = "import os\nprint('painted')\ndef reply(message):\n    return 'yes ' + os.environ['COLOR']\n"
+    (tmp_path / "colors.py").write_text(code)
+    test = {"name": "t", "turns": [{"user": "Hi"}], "evaluations": SAYS_YES}
+    plan = make_plan(test, loops=4, adapter="python:colors:reply")
     log = tmp_path / "agent.log"
     environ = {"COLOR": "green", "PATH": "/nowhere"}
     async with cluster_of(kind=ProcessCluster) as cluster:
         connections = Connections(provider="offline", environ=environ, agent_log=log)
-        results = await evaluate(job_of(plan), on(cluster, connections))
-    assert {turn.agent for trial in results.suites[0].tests[0].trials for turn in trial.turns} == {
-        "yes green"
-    }
+        results = await evaluate(job_of(plan), on_cluster(cluster, connections))
+    trials = results.suites[0].tests[0].trials
+    assert {turn.agent for trial in trials for turn in trial.turns} == {"yes green"}
     assert "==> worker 1 <==" in log.read_text()
     assert "painted" in log.read_text()
 
@@ -332,8 +290,7 @@ async def test_the_environment_of_the_run_reaches_agents(tmp_path):
         ),
     ],
 )
-def test_what_a_cluster_cannot_do_is_an_error(tmp_path, options, message):
-    """Before anything is played, in one line."""
+def test_options_that_cluster_does_not_support_are_refused(tmp_path, options, message):
     if not options and find_spec("ray"):
         pytest.skip("Ray is installed here")
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": SAYS_YES}
@@ -345,17 +302,16 @@ def test_what_a_cluster_cannot_do_is_an_error(tmp_path, options, message):
     assert "Traceback" not in ran.stderr
 
 
-def test_nobody_answers_at_the_address():
+def test_unreachable_cluster_address_is_usage_error():
     with pytest.raises(UsageError, match=r"`cluster=ray://127.0.0.1:9`: cannot be reached: .*client server"):
         reach("ray://127.0.0.1:9")
 
 
-def same(results):
+def comparable_lines(results):
     """What two runs have in common, line by line."""
     data = alike(results)
-    data["run"] = {
-        name: value for name, value in data["run"].items() if name not in {"id", "startedAt", "warnings"}
-    }
+    for name in ("id", "startedAt", "warnings"):
+        data["run"].pop(name, None)
     return json.dumps(without_times(data), indent=1).splitlines()
 
 

@@ -35,7 +35,6 @@ _FINISHED = re.compile(r"^\[(\d+)/\d+\] ", re.MULTILINE)
 
 @pytest.fixture(scope="session")
 def python():
-    """The Python of an environment with Ray."""
     facts = INSTALLED / f"ci_evals-{__version__}.dist-info"
     shutil.rmtree(INSTALLED, ignore_errors=True)
     facts.mkdir(parents=True)
@@ -52,8 +51,6 @@ def variables(**more):
 
 
 class Ran(Run):
-    """A run on a cluster."""
-
     def __init__(self, python, cluster, *args, **more):
         super().__init__(*args)
         self.python, self.cluster, self.more = python, cluster, more
@@ -86,8 +83,6 @@ class Ran(Run):
 
 
 class Nodes:
-    """A cluster of nodes, and what can happen to it."""
-
     def __init__(self, process, folder, port):
         self.process, self.folder, self.address = process, folder, f"ray://127.0.0.1:{port}"
 
@@ -96,14 +91,12 @@ class Nodes:
         self.process.stdin.flush()
 
     def written(self):
-        """Everything that Ray has written, by file."""
         files = [path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink()]
         return {path: path.read_bytes().decode("latin-1") for path in files}
 
 
 @contextmanager
 def nodes_of(python, count, path=str(ROOT)):
-    """A cluster of so many nodes with a processor each."""
     port = free_port()
     # Names of sockets must be short.
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
@@ -134,7 +127,6 @@ def nodes_of(python, count, path=str(ROOT)):
 
 
 def kill_worker():
-    """Kills one of the processes that play trials."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = path.read_bytes()
@@ -161,8 +153,7 @@ def two_runs(folder, loops, python, cluster):
 
 def check_same(alone, there, again=0):
     """The run on the cluster lost nothing and doubled nothing, and its reports say the same."""
-    assert set(there.kept().values()) == {1}
-    assert sum(there.kept().values()) == there.trials
+    assert (set(there.kept().values()), sum(there.kept().values())) == ({1}, there.trials)
     if there.before + there.trials + again < MOST_SESSIONS:
         assert there.trials <= sessions(there.server) - there.before <= there.trials + again
     theirs = there.reports()
@@ -174,12 +165,10 @@ def _without_warnings(name, text):
     """A report without what only the cluster's says: that workers were lost."""
     if name == "_results.json":
         results = json.loads(text)
-        results["run"]["config"] = {
-            key: value for key, value in results["run"]["config"].items() if key not in {"cluster", "quiet"}
-        }
-        results["run"]["warnings"] = [
-            warning for warning in results["run"]["warnings"] if "cluster: " not in warning
-        ]
+        run = results["run"]
+        for key in ("cluster", "quiet"):
+            run["config"].pop(key, None)
+        run["warnings"] = [warning for warning in run["warnings"] if "cluster: " not in warning]
         return json.dumps(results, indent=1).splitlines()
     return [line for line in text.splitlines() if "cluster: " not in line]
 
@@ -189,8 +178,7 @@ SIZES = [5, pytest.param(209, marks=pytest.mark.endurance)]
 
 
 @pytest.mark.parametrize("loops", SIZES)
-def test_all_processors_of_this_machine(tmp_path, python, loops):
-    """Two workers are killed meanwhile: the reports are those of one process, and nothing of Ray is left."""
+def test_local_cluster_equals_one_process_despite_killed_workers(tmp_path, python, loops):
     before = set(Path("/tmp").glob("ci-evals-*"))
     with two_runs(tmp_path, loops, python, "ray") as (alone, there):
         moments = (there.trials // 4, there.trials // 2)
@@ -203,8 +191,7 @@ def test_all_processors_of_this_machine(tmp_path, python, loops):
     }
 
 
-def test_nodes_and_the_run_are_lost(tmp_path, python):
-    """A node goes, then the run is killed and resumed: no finished trial is lost or played again."""
+def test_lost_node_and_killed_run_lose_no_finished_trial(tmp_path, python):
     with nodes_of(python, 3) as nodes, two_runs(tmp_path, 5, python, nodes.address) as (alone, there):
         process = there.start()
         for line in process.stderr:
@@ -222,29 +209,19 @@ def test_nodes_and_the_run_are_lost(tmp_path, python):
     assert f"{kept} of" in there.output or str(kept) in there.output
 
 
-def test_secrets_are_nowhere_in_what_ray_writes(tmp_path, python):
-    """Neither those of the environment nor those of options, suites and answers."""
+def test_secrets_are_not_in_files_of_ray(tmp_path, python):
     canaries = Canaries()
-    env = {
-        name: canaries.plant(name, between=("",))
-        for name in ("CI_EVALS_AGENT_KEY", "OTHER_KEY", "LLM_API_KEY")
-    }
+    names = ("CI_EVALS_AGENT_KEY", "OTHER_KEY", "LLM_API_KEY")
+    env = {name: canaries.plant(name, between=("",)) for name in names}
     header = canaries.plant("HEADER", between=("",))
-    suite = {
-        "name": "S",
-        "adapter": "openai",
-        "model": "m",
-        "tests": [
-            {
-                "name": f"t{number}",
-                "userInfo": {"pin": "${OTHER_KEY}"},
-                "guidelines": "g",
-                "turns": [{"user": "Hello {{userInfo.pin}}"}, {"user": "fail"}],
-                "evaluations": [{"criterion": "c", "strict": "contains", "text": "yes"}],
-            }
-            for number in range(4)
-        ],
+    test = {
+        "userInfo": {"pin": "${OTHER_KEY}"},
+        "guidelines": "g",
+        "turns": [{"user": "Hello {{userInfo.pin}}"}, {"user": "fail"}],
+        "evaluations": [{"criterion": "c", "strict": "contains", "text": "yes"}],
     }
+    tests = [test | {"name": f"t{number}"} for number in range(4)]
+    suite = {"name": "S", "adapter": "openai", "model": "m", "tests": tests}
     (tmp_path / "suite.json").write_text(json.dumps(suite))
 
     def answer(asked):
@@ -273,8 +250,7 @@ def test_secrets_are_nowhere_in_what_ray_writes(tmp_path, python):
         assert not (path.is_file() and canaries.leaks(path.read_text())), path
 
 
-def test_machines_without_ci_evals(tmp_path, python):
-    """One message that says what to do."""
+def test_missing_ci_evals_on_cluster_is_one_message(tmp_path, python):
     with nodes_of(python, 1, path="") as nodes:
         done = subprocess.run(
             [python, "-m", "ci_evals", "run", "demo:hr", "--provider=offline", f"--cluster={nodes.address}"],
@@ -285,8 +261,7 @@ def test_machines_without_ci_evals(tmp_path, python):
     assert "Traceback" not in done.stderr
 
 
-def test_machines_with_other_versions(tmp_path, python):
-    """One line names both and what to do: of ci-evals, and of Ray or Python, which Ray itself compares."""
+def test_version_mismatch_on_cluster_is_one_message(tmp_path, python):
     shutil.copytree(
         ROOT / "ci_evals", tmp_path / "other/ci_evals", ignore=shutil.ignore_patterns("__pycache__")
     )

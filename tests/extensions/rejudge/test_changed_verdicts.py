@@ -6,22 +6,21 @@ from ci_evals.extensions.rejudge.changed_verdicts import judges, render
 from ci_evals.scoring.agreement.judges import Twice
 
 
-def twice(before: str, after: str, number: int = 1, test: str = "Refund", **fields) -> Twice:
+def rejudged_verdict(before: str, after: str, number: int = 1, test: str = "Refund", **fields) -> Twice:
     """A verdict that became another; the new reason names its number."""
     old = build.finding(before, kind="judged", criterion="It is polite")
     new = build.finding(after, kind="judged", criterion="It is polite", **{"reason": f"r{number}"} | fields)
     return Twice("Shop", test, number, old, new)
 
 
-def test_the_whole_text():
-    """Counts by change, the agreement with what it means, and those that fail now first."""
+def test_text_shows_counts_agreement_and_changes_with_failures_first():
     pairs = [
-        *[twice("passed", "passed")] * 6,
-        twice("failed", "passed", 2),
-        twice("failed", "passed", 3),
-        twice("passed", "failed", 4),
-        twice("failed", "failed"),
-        twice("undecided", "passed", 5),
+        *[rejudged_verdict("passed", "passed")] * 6,
+        rejudged_verdict("failed", "passed", 2),
+        rejudged_verdict("failed", "passed", 3),
+        rejudged_verdict("passed", "failed", 4),
+        rejudged_verdict("failed", "failed"),
+        rejudged_verdict("undecided", "passed", 5),
     ]
     assert render(pairs, "by A; before by B") == (
         "Judged again\n"
@@ -40,51 +39,42 @@ def test_the_whole_text():
     )
 
 
-def test_nothing_changed():
-    """Said in a line, without a table; one verdict throughout has no kappa."""
-    text = render([twice("passed", "passed")] * 3, "by A")
+def test_unchanged_or_unfinished_verdicts_have_no_table():
+    text = render([rejudged_verdict("passed", "passed")] * 3, "by A")
     assert "none of 3 judged verdicts changed" in text
     assert "100.0 % of the 3 verdicts decided both times; all alike, so Cohen's kappa has no value" in text
     assert text.count("\n") == 4
+    text = render([], "by A", not_judged=7)
+    assert "7 verdicts could not be given again: the run ended before" in text
+    assert "agreement" not in text
 
 
-def test_twenty_are_named_unless_all_are_wanted():
-    """And how many more there are."""
-    pairs = [twice("passed", "failed", number) for number in range(1, 24)]
+def test_twenty_changes_are_listed_unless_verbose():
+    pairs = [rejudged_verdict("passed", "failed", number) for number in range(1, 24)]
     text = render(pairs, "by A")
     assert [f"r{number}" in text.split() for number in (1, 20, 21)] == [True, True, False]
     assert text.endswith("  and 3 more (set verbose to see all)\n")
     assert "r23" in render(pairs, "by A", verbose=True).split()
 
 
-def test_agreement_is_never_shown_better_than_it_is():
-    """1,999 of 2,000 is not 100 %; a kappa of two thirds is 0.66."""
-    assert "99.9 % of" in render([*[twice("passed", "passed")] * 1999, twice("passed", "failed")], "by A")
-    pairs = [twice("passed", "passed")] * 3 + [twice("failed", "failed")] * 2
-    assert "kappa 0.66 " in render([*pairs, twice("passed", "failed")], "by A")
+def test_agreement_is_rounded_down():
+    alike = [rejudged_verdict("passed", "passed")] * 1999
+    assert "99.9 % of" in render([*alike, rejudged_verdict("passed", "failed")], "by A")
+    pairs = [rejudged_verdict("passed", "passed")] * 3 + [rejudged_verdict("failed", "failed")] * 2
+    assert "kappa 0.66 " in render([*pairs, rejudged_verdict("passed", "failed")], "by A")
 
 
-def test_a_run_that_ended_early():
-    """What could not be given anew is told, and is no change."""
-    text = render([], "by A", not_judged=7)
-    assert "7 verdicts could not be given again: the run ended before" in text
-    assert "agreement" not in text
-
-
-def test_who_judged():
-    """Then and now; nobody under --provider=offline."""
+def test_judges_before_and_after_are_named():
     assert judges(["b", "a", "b"], ["c", "c", "c"]) == "by c; before by a, b"
     assert judges(["a"], ["a"]) == "by the same judge: a"
     assert judges([None], ["a"]) == "by a; before by nobody"
 
 
-def test_foreign_text_stays_text():
-    """A judge's reason and a test's name make no command of a log, and no second line."""
-    bad = twice("passed", "failed", reason="no\n::error::x\x1b[31m ##[add-path]y", test="::warning::t")
+def test_log_commands_and_control_characters_are_escaped():
+    bad = rejudged_verdict(
+        "passed", "failed", reason="no\n::error::x\x1b[31m ##[add-path]y", test="::warning::t"
+    )
     text = render([bad], "::notice::a")
-    assert "::error::" not in text
-    assert "::warning::" not in text
-    assert "::notice::" not in text
-    assert "##[" not in text
-    assert "\x1b" not in text
+    for hostile in ("::error::", "::warning::", "::notice::", "##[", "\x1b"):
+        assert hostile not in text
     assert text.count("\n") == 8

@@ -35,20 +35,17 @@ TESTS = [
 TENANT = "tenant-4711-blue"
 
 
-def says(verdict: str):
+def judge_saying(verdict: str):
     """A model that plays the user, and judges so."""
     answer = fakes.judge_answer(verdict, f"I say {verdict}.")
     return lambda asked: answer if asked.wants_json else "Hello"
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory):
-    """A run in which every criterion passed, and what its judge was asked."""
+def finished_run(tmp_path_factory):
     root = tmp_path_factory.mktemp("played")
-    with (
-        world.agent(lambda heard: world.message("Hi", workflows=[])) as agent,
-        world.llm(says("pass")) as llm,
-    ):
+    reply = world.message("Hi", workflows=[])
+    with world.agent(lambda heard: reply) as agent, world.llm(judge_saying("pass")) as llm:
         own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": TENANT}
         ran = ci_evals("run", write_suite(root, *TESTS), "--quiet", cwd=root, env=own | llm.env)
     assert ran.returncode == 0, ran.stderr
@@ -56,25 +53,22 @@ def played(tmp_path_factory):
 
 
 @pytest.fixture
-def run(played, tmp_path) -> Path:
-    shutil.copytree(played[0] / "results", tmp_path / "results")
+def run(finished_run, tmp_path) -> Path:
+    shutil.copytree(finished_run[0] / "results", tmp_path / "results")
     return tmp_path
 
 
 @pytest.mark.end_to_end
-def test_another_judge(played, run):
-    """Asked the very same; the gate decides anew, all reports are written, and what changed is told."""
+def test_rejudge_asks_same_questions_and_writes_all_reports(finished_run, run):
     before = read_files(run / "results")
     (run / "step").mkdir()
     step = Step(run / "step")
-    with world.llm(says("fail")) as llm:
-        completed = ci_evals(
-            *("rejudge", "results", "--provider=anthropic", "--output-dir=again", "--junit=j/tests.xml"),
-            cwd=run,
-            env=step.variables(step.folder, {}) | llm.env,
-        )
+    with world.llm(judge_saying("fail")) as llm:
+        options = ("--provider=anthropic", "--output-dir=again", "--junit=j/tests.xml")
+        env = step.variables(step.folder, {}) | llm.env
+        completed = ci_evals("rejudge", "results", *options, cwd=run, env=env)
     assert completed.returncode == 1, completed.stderr
-    assert sorted(asked.text for asked in llm.asked) == played[1]
+    assert sorted(asked.text for asked in llm.asked) == finished_run[1]
     assert {(asked.provider, asked.model) for asked in llm.asked} == {("anthropic", "claude-sonnet-5-5")}
     assert read_files(run / "results") == before
     again = json.loads((run / "again/_results.json").read_text())
@@ -93,13 +87,12 @@ def test_another_judge(played, run):
     assert TENANT not in completed.stdout + completed.stderr + (run / "again/_results.json").read_text()
 
 
-def test_an_interruption(run):
-    """SIGTERM ends it in time with every report; a suite's own results are judged as well as a run's."""
+def test_interrupted_rejudge_writes_partial_results(run):
     (own,) = (run / "results/Stub").glob("*/_results.json")
 
     def answer(asked):
         time.sleep(0.1 if len(llm.asked) < 4 else 60)
-        return says("pass")(asked)
+        return judge_saying("pass")(asked)
 
     with world.llm(answer) as llm:
         asked = ("rejudge", str(own), "--output-dir=again", "--parallel=1", "--quiet")
@@ -116,67 +109,55 @@ def test_an_interruption(run):
     assert "could not be given again: the run ended before" in out
 
 
-def test_without_a_key(run):
-    """Told before anything is made, and in GitHub's outputs."""
+def test_missing_key_is_usage_error_and_step_output(run):
     (run / "step").mkdir()
     step = Step(run / "step")
-    completed = ci_evals(
-        "rejudge", "results", "--output-dir=again", cwd=run, env=step.variables(step.folder, {})
-    )
+    env = step.variables(step.folder, {})
+    completed = ci_evals("rejudge", "results", "--output-dir=again", cwd=run, env=env)
     assert completed.returncode == 2
     assert "no key for the LLM (openai)" in completed.stderr
     assert not (run / "again").exists()
     assert step.outputs["result"] == "invalid"
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ({"provider": "offline"}, "`provider=offline` has no judge"),
-        ({"output_dir": Path("results")}, "would be overwritten. Omit `output_dir=`"),
-        ({"output_dir": Path("other/../results")}, "would be overwritten. Omit `output_dir=`"),
-        ({"junit": Path("results/_results.json")}, "this is the file to judge again"),
-        ({"results": Path("nowhere")}, "nowhere: cannot be read"),
-        ({"thresholds": "category:safty=100"}, "there is no category"),
-    ],
-)
-def test_what_is_refused(run, monkeypatch, asked, message):
-    """Before anybody is asked; what is there stays as it is."""
+def test_unusable_options_are_refused_before_any_request(run, monkeypatch):
     monkeypatch.chdir(run)
     for name in ("LLM_API_KEY", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
     before = read_files(run)
-    with pytest.raises(UsageError, match=message):
-        rejudge_run(
-            RejudgeSettings(
-                **{"results": Path("results"), "output_dir": Path("again"), "llm_key": "k"} | asked
-            ),
-            RunContext(),
-        )
+    (own,) = Path("results/Stub").glob("*/_results.json")
+    for options, message in (
+        ({"provider": "offline"}, "`provider=offline` has no judge"),
+        ({"output_dir": Path("results")}, "would be overwritten. Omit `output_dir=`"),
+        ({"output_dir": Path("other/../results")}, "would be overwritten. Omit `output_dir=`"),
+        ({"results": own, "output_dir": Path("results")}, "would be overwritten"),
+        ({"junit": Path("results/_results.json")}, "this is the file to judge again"),
+        ({"results": Path("nowhere")}, "nowhere: cannot be read"),
+        ({"thresholds": "category:safty=100"}, "there is no category"),
+    ):
+        fields = {"results": Path("results"), "output_dir": Path("again"), "llm_key": "k"} | options
+        with pytest.raises(UsageError, match=message):
+            rejudge_run(RejudgeSettings(**fields), RunContext())
     assert read_files(run) == before
 
 
-def test_without_a_folder_it_writes_below_the_run(run):
-    """So that nothing is written over, and the next one finds the run where it was."""
+def test_default_output_folder_is_below_the_run(run):
     before = (run / "results/_results.json").read_text()
-    with world.llm(says("pass")) as llm:
+    with world.llm(judge_saying("pass")) as llm:
         for _ in range(2):
             done = ci_evals("rejudge", "results", "--provider=openai", cwd=run, env=llm.env)
             assert done.returncode == 0, done.stderr
     again = json.loads((run / "results/rejudged/_results.json").read_text())
-    assert again["run"]["status"] == "completed"
-    assert (run / "results/_results.json").read_text() == before
+    assert (again["run"]["status"], (run / "results/_results.json").read_text()) == ("completed", before)
 
 
-def test_run_without_judged_criteria_is_valid(tmp_path):
-    """It says so; nothing is asked or written."""
+def test_run_without_judged_criteria_needs_no_rejudge(tmp_path):
     strict = [{"criterion": "No forwarding", "strict": "not_escalated"}]
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "Hello"}], "evaluations": strict}
-    (tmp_path / "suite.json").write_text(
-        json.dumps({"name": "S", "adapter": "demo", "agentId": "demo-hr", "tests": [test]})
-    )
-    played = ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
-    assert played.returncode == 0, played.stderr
+    suite = {"name": "S", "adapter": "demo", "agentId": "demo-hr", "tests": [test]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    ran = ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
+    assert ran.returncode == 0, finished_run.stderr
     before = read_files(tmp_path)
     done = ci_evals("rejudge", "results", cwd=tmp_path)
     assert done.returncode == 0
@@ -184,17 +165,8 @@ def test_run_without_judged_criteria_is_valid(tmp_path):
     assert read_files(tmp_path) == before
 
 
-def test_a_suites_own_results_do_not_lead_to_writing_over_the_run(run, monkeypatch):
-    """The run's file is above it."""
-    monkeypatch.chdir(run)
-    (own,) = (run / "results/Stub").glob("*/_results.json")
-    with pytest.raises(UsageError, match="would be overwritten"):
-        rejudge_run(RejudgeSettings(results=own, output_dir=Path("results"), llm_key="k"), RunContext())
-
-
-def test_a_killed_rejudge_leaves_no_green_reports_of_an_earlier_one(run):
-    """Until all judges have answered, its folder says that it has not finished."""
-    with world.llm(says("pass")) as llm:
+def test_killed_rejudge_leaves_unfinished_results(run):
+    with world.llm(judge_saying("pass")) as llm:
         options = ("rejudge", "results", "--provider=openai", "--output-dir=again", "--junit=out.xml")
         assert ci_evals(*options, cwd=run, env=llm.env).returncode == 0
         assert json.loads((run / "again/_results.json").read_text())["run"]["status"] == "completed"
@@ -208,17 +180,11 @@ def test_a_killed_rejudge_leaves_no_green_reports_of_an_earlier_one(run):
             time.sleep(0.05)
         judging.kill()
         judging.communicate(timeout=300)
-    fields = json.loads((run / "again/_results.json").read_text())
-    assert (fields["run"]["status"], fields["gate"]["passed"], fields["gate"]["exitCode"]) == (
-        "unfinished",
-        False,
-        3,
-    )
-    assert {path.name for path in (run / "again").iterdir() if path.is_file()} == {
-        "_results.json",
-        "ctrf.json",
-        "summary.md",
-    }
+    results = json.loads((run / "again/_results.json").read_text())
+    assert results["run"]["status"] == "unfinished"
+    assert (results["gate"]["passed"], results["gate"]["exitCode"]) == (False, 3)
+    files = {path.name for path in (run / "again").iterdir() if path.is_file()}
+    assert files == {"_results.json", "ctrf.json", "summary.md"}
     assert 'errors="1"' in (run / "out.xml").read_text()
     ran = ci_evals("report", "again", cwd=run)
     assert ran.returncode == 2

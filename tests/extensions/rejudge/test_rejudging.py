@@ -32,7 +32,7 @@ PASS, FAIL = map(fakes.judge_answer, ("pass", "fail"))
 PRICES = PriceTable(as_of=date(2026, 11, 22), models={"other": {"input": 1, "output": 0}})
 
 
-def says(verdict: str, *, unless: str = "\0") -> fakes.ScriptedLLM:
+def judge_saying(verdict: str, *, unless: str = "\0") -> fakes.ScriptedLLM:
     """A judge that says so of every criterion, and the opposite where it is shown the text `unless`."""
     other = {"pass": "fail", "fail": "pass"}[verdict]
 
@@ -57,7 +57,7 @@ def suite(*tests: dict) -> dict:
     return {"name": "Refunds", "adapter": "demo", "tests": [one | {"name": "a"} | test for test in tests]}
 
 
-def answers(test, heard):
+def agent_reply(test, heard):
     """An agent for every way in which a conversation may end."""
     match test.name:
         case "hands over":
@@ -82,33 +82,29 @@ MANY = suite(
 )
 
 
-def user(prompt):
+def scripted_user(prompt):
     return "Thanks, bye ###STOP###" if prompt.text.count("You said") > 1 else "Go on"
 
 
-async def played(what: dict, judge, loops: int = 1, script=answers) -> Results:
+async def run_with(what: dict, judge, loops: int = 1, script=agent_reply) -> Results:
     """A run of a suite, as it stands in its file."""
-    participants = Participants(
-        fakes.ScriptedAgent(script), user_llm=fakes.ScriptedLLM(user, "u"), judge_llm=judge
-    )
-    return saved(
-        await run_suite(
-            participants, what, retries=0, loops=loops, policy=Policy(max_errors=99), judge_check="off"
-        )
-    )
+    user = fakes.ScriptedLLM(scripted_user, "u")
+    participants = Participants(fakes.ScriptedAgent(script), user_llm=user, judge_llm=judge)
+    options = {"retries": 0, "loops": loops, "policy": Policy(max_errors=99), "judge_check": "off"}
+    return saved(await run_suite(participants, what, **options))
 
 
 def saved(results: Results) -> Results:
     return report_files.load(report_texts.results_json_text(results), "_results.json")
 
 
-def work(judged: Results, **fields) -> RejudgeJob:
+def rejudge_job(judged: Results, **fields) -> RejudgeJob:
     fields = {"provider": "openai", "policy": Policy(max_errors=99), "redactor": Redactor()} | fields
     return RejudgeJob(judged, **fields)
 
 
-async def again(judged: Results, judge, stop: Stop | None = None, **fields) -> Rejudged:
-    return await rejudge(work(judged, **fields), fakes.Judges(judge), stop=stop)
+async def rejudged_by(judged: Results, judge, stop: Stop | None = None, **fields) -> Rejudged:
+    return await rejudge(rejudge_job(judged, **fields), fakes.Judges(judge), stop=stop)
 
 
 def findings(results: Results, kind: str = "judged"):
@@ -121,13 +117,11 @@ def tenant(monkeypatch):
     monkeypatch.setenv("TENANT", SECRET)
 
 
-async def test_a_judge_is_asked_what_the_judge_of_the_run_was_asked():
-    """Word for word, whatever made a conversation end, also where secrets were taken out of it."""
-    judge, other = says("pass"), says("pass")
-    judged = await played(MANY, judge)
-    await again(judged, other)
-    assert len(judge.prompts) == 10
-    assert sorted(other.prompts, key=repr) == sorted(judge.prompts, key=repr)
+async def test_new_judge_gets_the_prompts_of_the_first_judge():
+    judge, other = judge_saying("pass"), judge_saying("pass")
+    judged = await run_with(MANY, judge)
+    await rejudged_by(judged, other)
+    assert (len(judge.prompts), sorted(other.prompts, key=repr)) == (10, sorted(judge.prompts, key=repr))
     ends = {trial.status for test in judged.suites[0].tests for trial in test.trials}
     assert ends == {"completed", "stopped", "escalated", "agent_error", "failed"}
     assert "closing_remark_of_the_user" in repr(judge.prompts)
@@ -135,36 +129,42 @@ async def test_a_judge_is_asked_what_the_judge_of_the_run_was_asked():
     assert SECRET not in repr(other.prompts)
 
 
-async def test_hand_over_that_a_test_allows_is_allowed_again():
-    """The judge is shown what the judge of the run was shown, and the verdicts come to the same."""
+async def test_allowed_hand_over_stays_allowed():
     lines = {"turns": [{"user": "hi"}, {"user": "And now?"}], "maxTurns": 2, "mayEscalate": True}
     what = suite({"name": "hands over", "evaluations": [{"criterion": "It is polite"}]} | lines)
-    judge, other = says("pass"), says("pass")
-    judged = await played(what, judge)
-    rejudged = (await again(judged, other)).results
+    judge, other = judge_saying("pass"), judge_saying("pass")
+    judged = await run_with(what, judge)
+    rejudged = (await rejudged_by(judged, other)).results
     assert other.prompts == judge.prompts
     assert "And now?" not in judge.prompts[0].text
     assert [one.verdict for one in findings(rejudged)] == [one.verdict for one in findings(judged)]
 
 
-async def test_conversation_whose_user_nobody_played_is_not_judged_again():
-    """A judge would decide about a user who was never there."""
-    (judged,) = (await played(suite({"name": "a"}, {"name": "b"}), says("pass"))).suites
+async def test_unjudgeable_trials_and_strict_verdicts_are_kept():
+    (judged,) = (await run_with(suite({"name": "a"}, {"name": "b"}), judge_saying("pass"))).suites
     test, plain = judged.tests
     (trial,) = test.trials
     unplayed = tuple(finding.with_verdict(NO_USER) for finding in trial.findings)
     test = replace(test, trials=(replace(trial, findings=unplayed),))
-    other = says("fail")
+    other = judge_saying("fail")
     results = build.results(replace(judged, tests=(test, plain)))
-    rejudged = (await again(results, other)).results
+    rejudged = (await rejudged_by(results, other)).results
     causes = [finding.cause for finding in findings(rejudged)]
-    assert causes == [Cause.NO_USER, Cause.NO_USER, None, None]
-    assert len(other.prompts) == 2
+    assert (causes, len(other.prompts)) == ([Cause.NO_USER, Cause.NO_USER, None, None], 2)
+    whole = await run_with(suite({}), judge_saying("fail"), loops=2)
+    (first, second) = whole.suites[0].tests[0].trials
+    cut = replace(second, status=EndState.INTERRUPTED)
+    judged = with_trials(whole, first, cut)
+    judge = judge_saying("pass")
+    got = (await rejudged_by(judged, judge)).results
+    assert len(judge.prompts) == 2
+    kept = got.suites[0].tests[0].trials[1]
+    assert (kept.findings, [usage.role for usage in kept.usage]) == (cut.findings, [])
+    assert findings(got, "strict") == findings(judged, "strict")
 
 
-OWN = {"id", "startedAt", "finishedAt", "durationSeconds", "folder", "config", "odds", "origin"} | {
-    *("environment", "times")
-}
+OWN = {"id", "startedAt", "finishedAt", "durationSeconds", "folder", "config", "odds", "origin"}
+OWN |= {"environment", "times"}
 """What tells a run that was judged again from one that was judged so at once."""
 
 
@@ -178,12 +178,11 @@ def comparable(value):
             return value
 
 
-async def test_the_results_are_those_of_a_run_with_that_judge():
-    """Verdicts, scores, counts, groups, usage, gate, digests: all but what is a run's own."""
-    judged = await played(MANY, says("pass"), loops=2)
-    expected = await played(MANY, says("fail", unless="brief"), loops=2)
-    judge = says("fail", unless="brief")
-    got = (await again(judged, judge, judge_model="other", prices=price_files.bundled())).results
+async def test_rejudged_results_equal_run_with_the_new_judge():
+    judged = await run_with(MANY, judge_saying("pass"), loops=2)
+    expected = await run_with(MANY, judge_saying("fail", unless="brief"), loops=2)
+    judge = judge_saying("fail", unless="brief")
+    got = (await rejudged_by(judged, judge, judge_model="other", prices=price_files.bundled())).results
     data, wanted = (json.loads(report_texts.results_json_text(one)) for one in (got, expected))
     for one in (data, wanted):
         del one["run"]["digests"]["models"]  # models that are objects of a caller have no provider
@@ -193,11 +192,10 @@ async def test_the_results_are_those_of_a_run_with_that_judge():
 
 
 async def test_rejudged_run_reports_its_origin():
-    """A run of its own that names the one whose conversations it has, its judge and the options in force."""
-    judged = await played(suite({}), says("pass"))
-    todo = work(judged, judge_model="other", config={"minScore": 90})
+    judged = await run_with(suite({}), judge_saying("pass"))
+    todo = rejudge_job(judged, judge_model="other", config={"minScore": 90})
     later = judged.run.started_at + timedelta(days=3)
-    got = (await rejudge(todo, fakes.Judges(says("pass")), now=lambda: later)).results
+    got = (await rejudge(todo, fakes.Judges(judge_saying("pass")), now=lambda: later)).results
     assert got.run.id != judged.run.id
     assert (got.run.started_at, got.run.finished_at) == (later, later)
     assert got.suites[0].folder == f"Refunds/{later:%Y-%m-%dT%H-%M-%SZ}"
@@ -211,70 +209,47 @@ async def test_rejudged_run_reports_its_origin():
 
 
 @pytest.mark.parametrize("how", ["replay", "rejudge"])
-async def test_rejudged_conversations_name_the_run_that_held_them(how):
-    """Where it was replayed or judged again in between, too."""
-    judged = await played(suite({}), says("pass"))
+async def test_origin_is_the_run_that_held_the_conversations(how):
+    judged = await run_with(suite({}), judge_saying("pass"))
     first = Origin(how=how, run="first", started_at=judged.run.started_at - timedelta(days=9))
     judged = replace(judged, run=replace(judged.run, origin=first))
-    got = (await rejudge(work(judged), fakes.Judges(says("pass")))).results.run.origin
+    got = (await rejudge(rejudge_job(judged), fakes.Judges(judge_saying("pass")))).results.run.origin
     assert (got.how, got.run, got.started_at) == ("rejudge", "first", first.started_at)
 
 
-def test_which_judge():
-    """The one that is named, else that of the run where the provider is the same, else the provider's own."""
+def test_judge_models_come_from_options_then_run_then_provider():
     own = build.suite_result(judge_model="theirs")
     judged = build.results(own)
-    assert who(work(judged, judge_model="named"), own) == (("named",), 1)
-    assert who(work(judged), own) == (("theirs",), 1)
-    assert who(work(judged, provider="anthropic"), own) == (("claude-sonnet-5-5",), 1)
-    assert who(work(judged), build.suite_result(judge_model=None)) == (("gpt-6.1-terra",), 1)
+    assert who(rejudge_job(judged, judge_model="named"), own) == (("named",), 1)
+    assert who(rejudge_job(judged), own) == (("theirs",), 1)
+    assert who(rejudge_job(judged, provider="anthropic"), own) == (("claude-sonnet-5-5",), 1)
+    assert who(rejudge_job(judged), build.suite_result(judge_model=None)) == (("gpt-6.1-terra",), 1)
     several = build.suite_result(judge_model="a", judge_panel=("a", "b"), judge_votes=5)
-    assert who(work(judged), several) == (("a", "b"), 5)
-    assert who(work(judged, judge_model="named"), several) == (("named",), 5)
-    assert who(work(judged, judge_panel=("c", "d")), several) == (("c", "d"), 3)
-    assert who(work(judged, judge_votes=7), several) == (("a", "b"), 7)
+    assert who(rejudge_job(judged), several) == (("a", "b"), 5)
+    assert who(rejudge_job(judged, judge_model="named"), several) == (("named",), 5)
+    assert who(rejudge_job(judged, judge_panel=("c", "d")), several) == (("c", "d"), 3)
+    assert who(rejudge_job(judged, judge_votes=7), several) == (("a", "b"), 7)
 
 
 def who(job: RejudgeJob, suite) -> tuple[tuple[str, ...], int]:
-    """The judges of a suite, and their votes."""
     models = job.models_of(suite)
     return models.judges, models.votes
 
 
-async def test_what_changed():
-    """Each verdict twice, in the order of the results."""
-    judged = await played(suite({"name": "a"}, {"name": "b"}), says("pass", unless="brief"))
-    found = await again(judged, says("pass"))
+async def test_each_verdict_is_reported_before_and_after():
+    judged = await run_with(suite({"name": "a"}, {"name": "b"}), judge_saying("pass", unless="brief"))
+    found = await rejudged_by(judged, judge_saying("pass"))
     texts = [(one.test, one.after.criterion, one.before.outcome, one.after.outcome) for one in found.verdicts]
-    assert texts == [
-        (test, criterion, before, "passed")
-        for test in ("a", "b")
-        for criterion, before in (("It is polite", "passed"), ("It is brief", "failed"))
-    ]
+    before = {"It is polite": "passed", "It is brief": "failed"}
+    assert texts == [(test, name, before[name], "passed") for test in ("a", "b") for name in before]
     assert found.not_judged == 0
 
 
-async def test_a_run_without_a_judge_is_judged_for_the_first_time():
-    """Its verdicts were missing on purpose; now they count."""
-    judged = await played(suite({}), None)
+async def test_run_without_judge_gets_its_first_verdicts():
+    judged = await run_with(suite({}), None)
     assert {finding.cause for finding in findings(judged)} == {Cause.NO_JUDGE}
-    got = (await again(judged, says("pass"))).results
+    got = (await rejudged_by(judged, judge_saying("pass"))).results
     assert (got.score, got.counts.errors) == (100, 0)
-
-
-async def test_what_is_left_as_it_is():
-    """Strict verdicts, and every trial that was interrupted or has nothing else."""
-    whole = await played(suite({}), says("fail"), loops=2)
-    (first, second) = whole.suites[0].tests[0].trials
-    cut = replace(second, status=EndState.INTERRUPTED)
-    judged = with_trials(whole, first, cut)
-    judge = says("pass")
-    got = (await again(judged, judge)).results
-    assert len(judge.prompts) == 2
-    kept = got.suites[0].tests[0].trials[1]
-    assert kept.findings == cut.findings
-    assert [usage.role for usage in kept.usage] == []
-    assert findings(got, "strict") == findings(judged, "strict")
 
 
 def with_trials(results: Results, *trials) -> Results:
@@ -283,45 +258,37 @@ def with_trials(results: Results, *trials) -> Results:
     return replace(results, suites=(replace(only, tests=(test,)),))
 
 
-async def test_a_run_that_was_broken_off_stays_so():
-    """A better judge does not make it whole."""
-    judged = await played(suite({}), says("pass"))
+async def test_stopped_run_stays_stopped():
+    judged = await run_with(suite({}), judge_saying("pass"))
     info = replace(judged.run, status="stopped", stopped_because="out of time")
-    got = (await again(replace(judged, run=info), says("pass"))).results
+    got = (await rejudged_by(replace(judged, run=info), judge_saying("pass"))).results
     assert got.gate.reasons == ("the saved run was stopped: out of time",)
     assert (got.gate.exit_code, got.run.status) == (3, "stopped")
 
 
-async def test_the_warning_of_a_judge_that_is_gone():
-    """Whoever heeded it by another judge is not warned again."""
+async def test_model_family_warning_of_replaced_judge_is_removed():
     akin = "judge and agent are from the same model family: gpt-6 judges gpt-5 (GPT); models tend to …"
-    judged = await played(suite({}), says("pass"))
+    judged = await run_with(suite({}), judge_saying("pass"))
     info = replace(judged.run, warnings=(akin, "something else"))
     judged = replace(judged, run=info)
     for model, warnings in (("claude-opus-5-5", ("something else",)), ("gpt-7", (akin, "something else"))):
-        got = await again(judged, says("pass"), judge_model=model)
+        got = await rejudged_by(judged, judge_saying("pass"), judge_model=model)
         assert got.results.run.warnings == warnings
 
 
-async def test_rejudged_results_keep_the_agents_cost_and_count_the_new_judges():
-    """The conversations have cost what was told then; the judge costs what it costs now."""
-    judged = await played(suite({}), says("pass"))
-    spent = (
-        RoleUsage(role="user", model="u", calls=4, input_tokens=40, cost_usd=0.5),
-        RoleUsage(role="judge", model="before", calls=9, input_tokens=90, cost_usd=7),
-    )
+async def test_usage_keeps_user_and_replaces_judge_cost():
+    judged = await run_with(suite({}), judge_saying("pass"))
+    judge = RoleUsage(role="judge", model="before", calls=9, input_tokens=90, cost_usd=7)
+    spent = (RoleUsage(role="user", model="u", calls=4, input_tokens=40, cost_usd=0.5), judge)
     usage = replace(judged.usage, by_role=spent, unpriced=(), prices_as_of=date(2026, 1, 1))
-    got = (await again(replace(judged, usage=usage), says("pass"), prices=PRICES)).results.usage
-    assert [(one.role, one.model, one.calls, one.cost_usd) for one in got.by_role] == [
-        ("judge", "other", 2, pytest.approx(0.0002)),
-        ("user", "u", 4, 0.5),
-    ]
+    got = (await rejudged_by(replace(judged, usage=usage), judge_saying("pass"), prices=PRICES)).results.usage
+    costs = [(one.role, one.model, one.calls, one.cost_usd) for one in got.by_role]
+    assert costs == [("judge", "other", 2, pytest.approx(0.0002)), ("user", "u", 4, 0.5)]
     assert got.cost_usd == pytest.approx(0.5002)
     assert (got.calls, got.tokens.input, got.prices_as_of) == (6, 240, date(2026, 1, 1))
 
 
-async def test_no_more_at_a_time_than_allowed():
-    """Trials wait for a place."""
+async def test_parallel_limits_concurrent_trials():
     now = most = 0
 
     class Slow:
@@ -335,13 +302,12 @@ async def test_no_more_at_a_time_than_allowed():
             now -= 1
             return Completion(PASS)
 
-    await again(await played(suite({}), says("pass"), loops=5), Slow(), parallel=2)
+    await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=5), Slow(), parallel=2)
     assert most == 4  # two criteria each
 
 
-async def test_an_interruption_loses_no_verdict():
-    """What was answered counts, the rest is undecided and says why; nothing hangs."""
-    judged = await played(suite({}), says("pass"), loops=3)
+async def test_interruption_keeps_given_verdicts():
+    judged = await run_with(suite({}), judge_saying("pass"), loops=3)
     stop, asked = Stop(), []
 
     class Slow:
@@ -355,7 +321,7 @@ async def test_an_interruption_loses_no_verdict():
                 await asyncio.Event().wait()
             return Completion(FAIL)
 
-    found = await again(judged, Slow(), stop)
+    found = await rejudged_by(judged, Slow(), stop)
     outcomes = [finding.outcome for finding in findings(found.results)]
     assert outcomes == [Outcome.FAILED] * 3 + [Outcome.UNDECIDED] * 3
     assert findings(found.results)[-1].reason == "the run was interrupted before the judge had answered"
@@ -363,75 +329,63 @@ async def test_an_interruption_loses_no_verdict():
     assert (found.not_judged, len(found.verdicts)) == (3, 3)
 
 
-async def test_a_refused_key_ends_it_at_once():
-    """No other trial could do better."""
+async def test_refused_key_stops_rejudge():
     judge = fakes.ScriptedLLM([LLMAccessError("OpenAI refused the key")])
-    found = await again(await played(suite({}), says("pass"), loops=5), judge)
-    assert len(judge.prompts) == 2
-    assert found.results.gate.exit_code == 3
+    found = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=5), judge)
+    assert (len(judge.prompts), found.results.gate.exit_code) == (2, 3)
     assert found.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
     assert {finding.outcome for finding in findings(found.results)} == {Outcome.UNDECIDED}
     assert (found.not_judged, len(found.verdicts)) == (8, 2)
-
-
-async def test_a_key_that_is_known_to_be_refused():
-    """Learned beforehand, for nothing: no judge is asked at all."""
-    judge = says("pass")
+    judge = judge_saying("pass")
 
     async def check():
         raise LLMAccessError("OpenAI refused the key")
 
-    todo = work(await played(suite({}), says("pass")))
+    todo = rejudge_job(await run_with(suite({}), judge_saying("pass")))
     found = await rejudge(todo, fakes.Judges(judge, check))
     assert judge.prompts == []
     assert found.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
 
 
-async def test_rate_limits_are_reported():
-    """As a run tells them, among its warnings."""
-    todo = work(await played(suite({}), says("pass")))
-    found = await rejudge(todo, fakes.Judges(says("pass"), notes=("limited 37 times",)))
+async def test_rate_limits_become_warnings():
+    todo = rejudge_job(await run_with(suite({}), judge_saying("pass")))
+    found = await rejudge(todo, fakes.Judges(judge_saying("pass"), notes=("limited 37 times",)))
     assert found.results.run.warnings == ("limited 37 times",)
 
 
-async def test_a_judge_that_is_gone_is_not_asked_for_ever():
-    """Ten trials in a row of which nothing could be judged are enough; one that could be begins anew."""
+async def test_ten_unjudged_trials_in_a_row_stop_rejudge():
     judge = fakes.ScriptedLLM([*[LLMError("down")] * 18, *[PASS] * 2, LLMError("down")])
-    found = await again(await played(suite({}), says("pass"), loops=40), judge)
+    found = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=40), judge)
     assert len(judge.prompts) == 18 + 2 + 20
-    assert found.results.run.stopped_because == (
-        "in 10 trials in a row nothing could be judged, in the last one since down"
-    )
+    reason = "in 10 trials in a row nothing could be judged, in the last one since down"
+    assert found.results.run.stopped_because == reason
 
 
-async def test_a_bug_keeps_the_verdicts_that_were_given():
-    """They are paid for, and reported before the program says that it is broken."""
+async def test_internal_error_keeps_given_verdicts():
     judge = fakes.ScriptedLLM([*[FAIL] * 2, RuntimeError("a bug")])
     stop = Stop()
-    found = await again(await played(suite({}), says("pass"), loops=3), judge, stop)
+    found = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=3), judge, stop)
     assert isinstance(stop.bug, RuntimeError)
     assert found.results.gate.exit_code == 70
     assert [finding.outcome for finding in findings(found.results)][:2] == [Outcome.FAILED] * 2
 
 
-async def test_a_budget_ends_it_in_order():
-    """No trial is begun that may pass it; the gate holds it all the same."""
+async def test_max_cost_stops_before_next_trial_and_needs_price():
     judge = fakes.ScriptedLLM([Completion(PASS, cost_usd=0.1)], model="other")
     policy = Policy(max_cost=0.65, max_errors=99)
-    judged = await played(suite({}), says("pass"), loops=9)
-    found = await again(judged, judge, policy=policy, prices=PRICES, judge_model="other")
-    assert len(judge.prompts) == 6
-    assert found.results.usage.cost_usd == pytest.approx(0.6)
+    judged = await run_with(suite({}), judge_saying("pass"), loops=9)
+    found = await rejudged_by(judged, judge, policy=policy, prices=PRICES, judge_model="other")
+    assert (len(judge.prompts), found.results.usage.cost_usd) == (6, pytest.approx(0.6))
     assert "$0.6000 of $" in found.results.gate.reasons[0]
     with pytest.raises(UsageError, match="there is no price for gpt-x"):
-        await again(judged, judge, policy=policy, prices=PRICES, judge_model="gpt-x")
+        await rejudged_by(judged, judge, policy=policy, prices=PRICES, judge_model="gpt-x")
 
 
-async def test_secrets_in_what_a_judge_says():
-    """They are taken out of verdicts and messages alike."""
+async def test_secrets_in_judge_answers_are_redacted():
     key = "sk-the-key-of-the-judge"
     judge = fakes.ScriptedLLM([fakes.judge_answer("fail", f"By {key}.")])
-    found = await again(await played(suite({}), says("pass")), judge, redactor=Redactor([key]))
+    judged = await run_with(suite({}), judge_saying("pass"))
+    found = await rejudged_by(judged, judge, redactor=Redactor([key]))
     assert key not in report_texts.results_json_text(found.results) + repr(found.verdicts)
 
 
@@ -439,18 +393,14 @@ async def test_secrets_in_what_a_judge_says():
     ("spoil", "message"),
     [
         (lambda trial: trial["turns"][0].update(index=7), "are not numbered from 1"),
-        (
-            lambda trial: trial["findings"][0].update(criterion=" "),
-            "is not valid in saved results: criterion",
-        ),
+        (lambda trial: trial["findings"][0].update(criterion=" "), "not valid in saved results: criterion"),
         (lambda trial: trial.update(findings=[]), "it has no judged verdict to judge again"),
     ],
 )
-async def test_what_no_run_leaves_is_refused(spoil, message):
-    """Before any judge is asked."""
-    data = json.loads(report_texts.results_json_text(await played(suite({}), says("pass"))))
+async def test_invalid_saved_trials_are_refused(spoil, message):
+    data = json.loads(report_texts.results_json_text(await run_with(suite({}), judge_saying("pass"))))
     spoil(data["suites"][0]["tests"][0]["trials"][0])
-    judge = says("pass")
+    judge = judge_saying("pass")
     with pytest.raises(UsageError, match=message):
-        await again(report_files.load(json.dumps(data), "_results.json"), judge)
+        await rejudged_by(report_files.load(json.dumps(data), "_results.json"), judge)
     assert judge.prompts == []

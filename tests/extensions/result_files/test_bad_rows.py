@@ -84,18 +84,8 @@ def table(bad: str) -> bytes:
 
 BAD_ROWS = [
     ("a JUnit case without a name", junit(), "row 4 (no name)", "no name"),
-    (
-        "a JUnit case with a class and no name",
-        junit_suites("<testcase classname='c'/>"),
-        "row 4 (no name)",
-        "no name",
-    ),
-    (
-        "a JUnit case without a name among reruns",
-        junit_suites("<testcase name=''/><testcase/>", 4),
-        "row 4 (no name)",
-        "no name",
-    ),
+    ("a JUnit case with a class", junit_suites("<testcase classname='c'/>"), "row 4 (no name)", "no name"),
+    ("a nameless rerun", junit_suites("<testcase name=''/><testcase/>", 4), "row 4 (no name)", "no name"),
     ("a JUnit case with a very long name", junit("n" * 2_001), "row 4 (nnn", "2,000 characters"),
     ("a DeepEval test without a name", deepeval(name=""), "row 4 (no name)", "no name"),
     ("a DeepEval test whose name is null", deepeval(name=None), "row 4 (no name)", "no name"),
@@ -114,12 +104,7 @@ BAD_ROWS = [
     ("a score that is quoted", promptfoo("many"), "t9", "the score 'many' is not"),
     ("a score on another scale that is quoted", promptfoo(-3), "t9", "the score -3.0 is not"),
     ("a promptfoo row that passed with 0", promptfoo(0), "t9", "passed, and its score is 0"),
-    (
-        "a DeepEval test that passed with 0",
-        deepeval(name="bad", score=0),
-        "bad",
-        "passed, and its score is 0",
-    ),
+    ("a DeepEval pass with 0", deepeval(name="bad", score=0), "bad", "passed, and its score is 0"),
     ("a row that passed with 0", rows(passed=True, score=0), "bad", "passed, and its score is 0"),
     ("an lm-eval metric that is NaN", lm_eval(NAN), "9", "score nan"),
     ("a row whose score is NaN", rows(score=NAN), "bad", "score is 'nan'"),
@@ -139,8 +124,7 @@ BAD_ROWS = [
 
 
 @each_row(("data", "test", "reason"), [case[1:] for case in BAD_ROWS], ids=[case[0] for case in BAD_ROWS])
-def test_a_bad_row_is_an_error_of_its_own(data: bytes, test: str, reason: str) -> None:
-    """Named as what it is, with its reason. It never counts as passed."""
+def test_bad_row_is_error_of_that_row_alone(data: bytes, test: str, reason: str) -> None:
     found = rows_of(data)
     assert [row.passed for row in found[:GOOD]] == [True] * GOOD
     bad = found[GOOD]
@@ -149,7 +133,7 @@ def test_a_bad_row_is_an_error_of_its_own(data: bytes, test: str, reason: str) -
     assert reason in bad.reason
 
 
-def changed(value: Any, path: tuple[str | int, ...]) -> bytes:
+def with_nan(value: Any, path: tuple[str | int, ...]) -> bytes:
     part = value
     for step in path[:-1]:
         part = part[step]
@@ -157,65 +141,42 @@ def changed(value: Any, path: tuple[str | int, ...]) -> bytes:
     return (json.dumps(value) if isinstance(value, dict) else "\n".join(map(json.dumps, value))).encode()
 
 
-OF_BENCHMARKS = [
-    ("tau2/base.json", ("simulations", 0, "reward_info", "reward")),
-    ("agentbench/base/demo-agent/webshop-std/runs.jsonl", (0, "output", "result", "reward")),
-]
+WEBSHOP = "agentbench/base/demo-agent/webshop-std/runs.jsonl"
+BENCHMARK_REWARDS = [("tau2/base.json", ("simulations", 0, "reward_info", "reward"))]
+BENCHMARK_REWARDS += [(WEBSHOP, (0, "output", "result", "reward"))]
 
 
-@pytest.mark.parametrize(("name", "path"), OF_BENCHMARKS, ids=[name for name, _ in OF_BENCHMARKS])
-def test_one_reward_that_is_nan_is_an_error_of_its_row(name: str, path: tuple[str | int, ...]) -> None:
-    """In files of benchmarks too."""
+@each_row(("name", "path"), BENCHMARK_REWARDS)
+def test_nan_reward_of_benchmark_is_error_of_its_row(name: str, path: tuple[str | int, ...]) -> None:
     text = (FILES / name).read_text()
     before = rows_of(text.encode())
     value = [json.loads(line) for line in text.splitlines()] if name.endswith("l") else json.loads(text)
-    after = rows_of(changed(value, path))
+    after = rows_of(with_nan(value, path))
     wrong = [row for old, row in zip(before, after, strict=True) if old.result != row.result]
     assert [row.undecided for row in wrong] == [Undecided.ERROR]
     assert "nan" in wrong[0].reason.lower()
 
 
-ALL_BAD = [
-    (
-        "no case has a name",
-        b"<testsuite name='s'><testcase name=''/><testcase name=' '/></testsuite>",
-        "no name",
-    ),
-    (
-        "every score is on another scale",
-        b"test,score\na,70\nb,80\n",
-        "score 70.0 is not a number from 0 to 1",
-    ),
-    ("every outcome is a word", b"test,passed\na,perhaps\nb,maybe\n", "row 1: passed is 'perhaps'"),
+WITHOUT_GOOD_ROW = [
+    (b"<testsuite name='s'><testcase name=''/><testcase name=' '/></testsuite>", "no name"),
+    (b"test,score\na,70\nb,80\n", "score 70.0 is not a number from 0 to 1"),
+    (b"test,passed\na,perhaps\nb,maybe\n", "row 1: passed is 'perhaps'"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("data", "message"), [case[1:] for case in ALL_BAD], ids=[case[0] for case in ALL_BAD]
-)
-def test_a_file_without_a_sound_row_is_refused(data: bytes, message: str) -> None:
-    """It has another meaning than the one that it was read with."""
+@each_row(("data", "message"), WITHOUT_GOOD_ROW)
+def test_file_without_any_good_row_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(UsageError) as error:
         rows_of(data)
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"passed": 1.0},
-        {"passed": "1.0"},
-        {"passed": True, "correct": 1},
-        {"passed": True, "correct": None},
-    ],
-)
-def test_a_pass_in_several_forms_or_columns_is_one(row: dict[str, Any]) -> None:
-    assert rows_of(json.dumps({"test": "a"} | row).encode())[0].passed
-
-
-def test_a_row_that_says_nothing_says_so() -> None:
-    (row,) = rows_of(b'{"test": "a", "passed": null}')
-    assert (row.undecided, "no value for passed or score" in row.reason) == (Undecided.EMPTY, True)
+def test_agreeing_outcomes_pass_and_missing_outcome_is_undecided() -> None:
+    forms = ({"passed": 1.0}, {"passed": "1.0"})
+    for row in (*forms, *({"passed": True, "correct": other} for other in (1, None))):
+        assert rows_of(json.dumps({"test": "a"} | row).encode())[0].passed
+    (empty,) = rows_of(b'{"test": "a", "passed": null}')
+    assert (empty.undecided, "no value for passed or score" in empty.reason) == (Undecided.EMPTY, True)
 
 
 LINE = b'{"test": "t", "passed": true}\n'
@@ -233,20 +194,13 @@ LINE = b'{"test": "t", "passed": true}\n'
         b"\r\n\r\ntest,passed\r\nt,true\r\nt,true\r\n",
     ],
 )
-def test_a_file_may_begin_with_empty_lines(data: bytes) -> None:
-    """As tools write them that put a line break before each row."""
+def test_empty_lines_before_and_between_rows_are_skipped(data: bytes) -> None:
     assert [(row.test, row.passed) for row in rows_of(data)] == [("t", True), ("t", True)]
 
 
-def test_the_latest_run_of_deepeval_is_below_a_key() -> None:
-    """In `.latest_test_run.json`, which is written where nobody is logged in."""
-    run = json.loads(deepeval(name="last"))
-    found = rows_of(json.dumps({"testRunData": run}).encode())
-    assert [row.test for row in found] == ["t0", "t1", "t2", "last"]
-
-
-def test_a_link_of_deepeval_has_no_results() -> None:
-    """It is all that the file holds after an upload."""
+def test_deepeval_latest_run_is_read_and_link_after_upload_is_refused() -> None:
+    rows = rows_of(json.dumps({"testRunData": json.loads(deepeval(name="last"))}).encode())
+    assert [row.test for row in rows] == ["t0", "t1", "t2", "last"]
     with pytest.raises(UsageError, match="has no known format"):
         rows_of(b'{"testRunLink": "https://app.confident-ai.com/x"}')
 

@@ -10,6 +10,7 @@ from tool_results import ERROR, FAILED, PASSED, SKIPPED, outcomes_by_test, read_
 
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results.gate import Decision
+from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.transcript import EndState
 from ci_evals.extension_support.result_files.result_rows import ResultSet
@@ -20,11 +21,8 @@ from ci_evals.reports.story.story import story_of
 
 
 def totals(*tests: dict[str, Any]) -> dict[str, Any]:
-    statuses = [test["status"] for test in tests]
-    counts = {
-        status: statuses.count(status) for status in ("passed", "failed", "skipped", "pending", "other")
-    }
-    return {"tests": len(tests), **counts}
+    statuses, names = [test["status"] for test in tests], ("passed", "failed", "skipped", "pending", "other")
+    return {"tests": len(tests), **{name: statuses.count(name) for name in names}}
 
 
 def report(*tests: dict[str, Any], summary: dict[str, Any] | None = None, **more: Any) -> str:
@@ -43,7 +41,7 @@ def read(text: str) -> ResultSet:
     return found
 
 
-def test_jest() -> None:
+def test_jest_report_is_read() -> None:
     results = read_set("ctrf/jest.json")
     assert results.suite == "jest"
     assert not results.contradictions
@@ -59,7 +57,7 @@ def test_jest() -> None:
 
 
 @pytest.mark.parametrize(("tool", "outer"), [("vitest", "outer > inner"), ("mocha", "outer adds")])
-def test_a_test_that_was_run_again_has_the_failure_that_its_file_only_counts(tool: str, outer: str) -> None:
+def test_rerun_test_has_its_counted_failure_before_its_pass(tool: str, outer: str) -> None:
     results = read_set(f"ctrf/{tool}.json")
     assert not results.contradictions
     found = outcomes_by_test(results)
@@ -68,39 +66,31 @@ def test_a_test_that_was_run_again_has_the_failure_that_its_file_only_counts(too
     assert flaky == [FAILED, PASSED]
 
 
-def test_statuses_are_what_they_say_and_others_are_undecided() -> None:
-    names = ("passed", "failed", "skipped", "pending", "other", "PASSED")
-    results = read(report(*(entry(status, status) for status in names)))
-    assert outcomes_by_test(results) == {
-        "passed": [PASSED],
-        "failed": [FAILED],
-        "skipped": [SKIPPED],
-        "pending": [SKIPPED],
-        "other": [ERROR],
-        "PASSED": [ERROR],
+def test_unknown_statuses_are_errors_with_their_text():
+    known = {"passed": PASSED, "failed": FAILED, "skipped": SKIPPED, "pending": SKIPPED, "other": ERROR}
+    results = read(report(*(entry(status, status) for status in [*known, "PASSED"])))
+    assert outcomes_by_test(results) == {name: [outcome] for name, outcome in known.items()} | {
+        "PASSED": [ERROR]
     }
     assert row_of(results, "PASSED").reason == "its status is 'PASSED'"
+    assert outcomes_by_test(read(report(entry("other", rawStatus=[])))) == {"a": [ERROR]}
 
 
-def test_attempts_come_before_the_last_one() -> None:
+def test_failed_attempts_precede_last_one():
     attempts = [{"attempt": 1, "status": "failed", "message": "no"}, {"attempt": 2, "status": "other"}]
     results = read(report(entry("passed", retries=2, retryAttempts=attempts, flaky=True)))
-    assert outcomes_by_test(results) == {"a": [FAILED, ERROR, PASSED]}
-    assert row_of(results, "a").reason == "no"
-
-
-def test_a_flaky_test_without_attempts_failed_once() -> None:
+    assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [FAILED, ERROR, PASSED]}, "no")
     assert outcomes_by_test(read(report(entry("passed", flaky=True)))) == {"a": [FAILED, PASSED]}
 
 
-def test_equal_names_in_other_suites_are_other_tests() -> None:
+def test_equal_names_in_different_suites_are_different_tests() -> None:
     results = read(report(entry("passed", suite=["x", "y"]), entry("failed", suite=["x", "z"])))
     assert outcomes_by_test(results) == {"x › y › a": [PASSED], "x › z › a": [FAILED]}
     assert row_of(results, "x › y › a").groups == ("x",)
 
 
 @each_row(
-    ("summary", "said"),
+    ("summary", "message"),
     [
         ({"tests": 2}, "summary.tests is 2, and the list of tests has 1."),
         ({"failed": 1}, "summary.failed is 1, and the list of tests has 0."),
@@ -115,18 +105,15 @@ def test_equal_names_in_other_suites_are_other_tests() -> None:
         ({"failed": -1}, "summary.failed is -1, which is no count."),
     ],
 )
-def test_totals_that_the_tests_contradict_are_named(summary: dict[str, Any], said: str) -> None:
-    assert read(report(entry("passed"), summary=summary)).contradictions == (said,)
+def test_total_contradicted_by_tests_is_reported(summary: dict[str, Any], message: str) -> None:
+    assert read(report(entry("passed"), summary=summary)).contradictions == (message,)
 
 
-def test_a_total_that_the_format_requires_and_the_file_lacks_contradicts_it() -> None:
+def test_missing_total_is_reported_and_whole_float_accepted():
     document = json.loads(report(entry("passed")))
     del document["results"]["summary"]["tests"]
-    said = "summary.tests is missing, and the list of tests has 1."
-    assert read(json.dumps(document)).contradictions == (said,)
-
-
-def test_a_whole_number_with_a_point_is_a_total() -> None:
+    message = "summary.tests is missing, and the list of tests has 1."
+    assert read(json.dumps(document)).contradictions == (message,)
     assert not read(report(entry("passed"), summary={"tests": 1.0})).contradictions
 
 
@@ -140,22 +127,20 @@ def test_a_whole_number_with_a_point_is_a_total() -> None:
         ({"flaky": 1}, "flaky is 1, which is neither true nor false"),
     ],
 )
-def test_attempts_that_cannot_be_counted_are_an_error_of_their_test(
-    fields: dict[str, Any], reason: str
-) -> None:
+def test_uncountable_attempts_are_error_of_their_test(fields: dict[str, Any], reason: str) -> None:
     results = read(report(entry("passed", **fields), entry("passed", "b")))
-    assert outcomes_by_test(results) == {"a": [ERROR], "b": [PASSED]}
-    assert row_of(results, "a").reason == reason
+    assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [ERROR], "b": [PASSED]}, reason)
 
 
-def test_a_raw_status_that_is_no_word_is_none() -> None:
-    assert outcomes_by_test(read(report(entry("other", rawStatus=[])))) == {"a": [ERROR]}
-
-
-def test_a_run_that_is_not_healthy_contradicts_tests_that_all_passed() -> None:
+def test_unhealthy_environment_and_missing_verdict_contradict_passes():
     unhealthy = {"environment": {"healthy": False}}
     assert read(report(entry("passed"), **unhealthy)).contradictions
     assert not read(report(entry("passed"), entry("failed", "b"), **unhealthy)).contradictions
+    decision = Decision(passed=False, exit_code=Exit.INVALID, reasons=("too many errors",))
+    results = read("".join(ctrf.render(story_of(build.results(gate=decision)))))
+    assert outcomes_by_test(results)["ci-evals › gate"] == [FAILED]
+    assert results.contradictions == ("extra.exitCode is 3: the run has no verdict.",)
+    assert not read(report(entry("passed"), extra={"exitCode": 3})).contradictions
 
 
 @pytest.mark.parametrize(
@@ -167,21 +152,27 @@ def test_a_run_that_is_not_healthy_contradicts_tests_that_all_passed() -> None:
         (report(), "has no rows"),
     ],
 )
-def test_what_is_broken_is_refused(text: str, message: str) -> None:
+def test_broken_report_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read(text)
 
 
-def test_our_own_report_is_read_with_the_same_outcomes() -> None:
+def read_own(*tests: TestResult) -> ResultSet:
+    return read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", *tests))))))
+
+
+def test_own_report_is_read_with_the_same_outcomes() -> None:
     failed = build.trial_result(findings=(build.finding("failed", reason="no refund"),))
-    tests = (
+    broke, ended = Attempt(status=EndState.FAILED, error="timed out"), Attempt(status=EndState.COMPLETED)
+    results = read_own(
         build.test_result("good"),
         build.test_result("bad", trials=(failed,)),
         build.test_result("unknown", outcome="undecided", passed=False),
         build.test_result("left out", trials=()),
         build.test_result("unplayed", trials=(), not_run=1),
+        build.test_result("rerun", trials=(build.trial_result(attempts=(broke, ended)),)),
+        build.test_result("unsteady", flaky=True),
     )
-    results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", *tests))))))
     assert not results.contradictions
     assert outcomes_by_test(results) == {
         "Refunds › good": [PASSED],
@@ -189,29 +180,7 @@ def test_our_own_report_is_read_with_the_same_outcomes() -> None:
         "Refunds › unknown": [ERROR],
         "Refunds › left out": [SKIPPED],
         "Refunds › unplayed": [ERROR],
+        "Refunds › rerun": [PASSED],
+        "Refunds › unsteady": [PASSED],
     }
     assert "no refund" in row_of(results, "Refunds › bad").reason
-
-
-def test_attempts_of_our_own_report_that_broke_off_decide_nothing() -> None:
-    broke, ended = Attempt(status=EndState.FAILED, error="timed out"), Attempt(status=EndState.COMPLETED)
-    rerun = build.test_result("rerun", trials=(build.trial_result(attempts=(broke, ended)),))
-    results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", rerun))))))
-    assert outcomes_by_test(results) == {"Refunds › rerun": [PASSED]}
-
-
-def test_a_flaky_test_of_our_own_report_that_passed_has_no_failure_of_its_own() -> None:
-    unsteady = build.test_result("unsteady", flaky=True)
-    results = read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", unsteady))))))
-    assert outcomes_by_test(results) == {"Refunds › unsteady": [PASSED]}
-
-
-def test_our_own_report_of_a_run_without_a_verdict_does_not_pass() -> None:
-    decision = Decision(passed=False, exit_code=Exit.INVALID, reasons=("too many errors",))
-    results = read("".join(ctrf.render(story_of(build.results(gate=decision)))))
-    assert outcomes_by_test(results)["ci-evals › gate"] == [FAILED]
-    assert results.contradictions == ("extra.exitCode is 3: the run has no verdict.",)
-
-
-def test_an_exit_code_of_another_tool_says_nothing() -> None:
-    assert not read(report(entry("passed"), extra={"exitCode": 3})).contradictions

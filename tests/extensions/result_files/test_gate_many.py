@@ -1,15 +1,13 @@
 """`ci-evals gate` on more results than anybody reads: reports list some, and say how many they leave out."""
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gate_command import run_gate, saved_results
 
-from ci_evals.cli.app import invoke
-from ci_evals.cli.run_context import RunContext
 from ci_evals.reports import console, junit, report_files, results_json
 from ci_evals.reports.story import listed_tests
 from ci_evals.reports.story.story import story_of
@@ -17,7 +15,7 @@ from ci_evals.reports.story.story import story_of
 MOST = 30
 
 
-def written(name: str, passed: list[Any]) -> str:
+def write_rows(name: str, passed: list[Any]) -> str:
     rows = [
         ok if isinstance(ok, dict) else {"test": f"case-{i:04}", "passed": ok, "reason": "" if ok else "why"}
         for i, ok in enumerate(passed)
@@ -32,16 +30,14 @@ def gated(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(listed_tests, "MOST_TESTS", MOST)
 
-    def run(head: list[Any], base: list[Any]) -> str:
-        files = written("head.jsonl", head), f"--baseline={written('base.jsonl', base)}"
-        with pytest.raises(SystemExit):
-            invoke(["gate", *files], RunContext({"PATH": os.environ["PATH"]}))
-        return capsys.readouterr().out
+    def run(head, base):
+        files = write_rows("head.jsonl", head), f"--baseline={write_rows('base.jsonl', base)}"
+        return run_gate(capsys, *files)[1]
 
     return run
 
 
-def test_all_that_needs_attention_is_listed_before_what_passes(gated):
+def test_changed_and_failed_tests_are_listed_before_passed_ones(gated):
     passed = [True] * (MOST + 10)
     printed = gated([*passed[:-3], False, False, True], [*passed[:-2], False, False])
     broke, failed, fixed = (f"case-{len(passed) - i:04}" for i in (3, 2, 1))
@@ -51,30 +47,26 @@ def test_all_that_needs_attention_is_listed_before_what_passes(gated):
         assert re.search(rf"^\| {name} ", summary, re.MULTILINE)
     assert len(re.findall(r"case-\d+</a></th>", page)) == MOST
     note = "10 tests not listed: 10 passed. All tests are in _results.json."
-    assert note in page
-    assert note in summary
-    assert "and 10 more tests" in summary
-    assert "and 10 more tests" in printed
-    results = json.loads(Path("results/_results.json").read_text())
-    assert len(results["suites"][0]["tests"]) == len(passed)
+    assert (note in page, note in summary) == (True, True)
+    assert ("and 10 more tests" in summary, "and 10 more tests" in printed) == (True, True)
+    assert len(saved_results()["suites"][0]["tests"]) == len(passed)
     assert Path("results/junit.xml").read_text().count("<testcase ") == len(passed)
 
 
-def test_more_broken_tests_than_are_listed_are_counted(gated):
+def test_regressions_beyond_the_listed_ones_are_counted(gated):
     count = MOST + 50
     printed = gated([False] * count, [True] * count)
     page, summary = (Path("results", name).read_text() for name in ("report.html", "summary.md"))
-    assert f"{count:,} tests broke since the baseline" in printed
-    assert f"{count:,} tests broke since the baseline" in page
-    assert "and 49 more in _results.json" in page
-    assert "50 tests not listed: 50 failed." in page
+    broke = f"{count:,} tests broke since the baseline"
+    assert broke in printed
+    dropped = f"{count:,} tests dropped, 0 rose"
+    for text in (broke, dropped, "and 49 more in _results.json", "50 tests not listed: 50 failed."):
+        assert text in page
     assert "and 50 more tests" in summary
-    assert f"{count:,} tests dropped, 0 rose" in page
     assert Path("results/junit.xml").read_text().count("<failure ") == count
 
 
-def test_the_results_of_many_tests_are_read_back_to_the_same_bytes(gated):
-    """Each test of another tool is one line."""
+def test_results_of_many_tests_round_trip_to_the_same_bytes(gated):
     tests = MOST + 10
     gated([False, *[True] * (tests - 1)], [True] * tests)
     text = Path("results/_results.json").read_text()
@@ -83,8 +75,7 @@ def test_the_results_of_many_tests_are_read_back_to_the_same_bytes(gated):
     assert "".join(results_json.render(results)) == text
 
 
-def test_tests_that_share_their_trials_are_reported_like_those_that_have_their_own(gated):
-    """Read back, each test has its own; before, one stands for all that came to the same."""
+def test_reports_of_shared_and_own_trials_are_equal(gated):
     names = ["it's <b>", 'a "&quot;" b', "c > d"]
     outcomes = [{"passed": True}, {"passed": False, "reason": "why"}, {"passed": "skip"}, {"error": "gone"}]
     rows = [{"test": f"{names[i % 3]} {i}", **outcomes[i % 4]} for i in range(4 * MOST)]

@@ -1,117 +1,85 @@
 """Results of ours that are gated again keep the rules of their suites, and need to be whole."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 from commands import ci_evals
-
-from ci_evals.cli.app import invoke
-from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.errors import UsageError
+from gate_command import run_gate, saved_results, write_demo_suite
 
 pytestmark = pytest.mark.slow
 
 
-def write_suite(*, suite_floor: float | None = None, test_floor: float | None = None) -> None:
-    """Write a suite of three tests, of which the demo agent passes the last two."""
-    tests = [
-        {
-            "name": f"t{number}",
-            "guidelines": "-",
-            "turns": [{"user": "Hello"}],
-            "evaluations": [{"criterion": "c", "strict": strict, "text": "no such words"}],
-        }
-        for number, strict in enumerate(("contains", "not_contains", "not_contains"))
-    ]
-    if test_floor is not None:
-        tests[0]["minScore"] = test_floor
-    suite = {"name": "S", "adapter": "demo", "agentId": "demo-retail", "tests": tests}
-    if suite_floor is not None:
-        suite["minScore"] = suite_floor
-    Path("suite.json").write_text(json.dumps(suite))
+PASSING = {"evaluations": [{"criterion": "c", "strict": "not_contains", "text": "no such words"}]}
+
+
+@pytest.fixture
+def gate(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    return lambda *files: run_gate(capsys, *files, "--output-dir=again", "--min-score=0")
+
+
+def write_tests(floors: dict[str, float] | None = None, **fields: float) -> None:
+    """Write a suite of three tests, of which the first one fails and may have a floor."""
+    write_demo_suite(floors or {}, PASSING, PASSING, **fields)
 
 
 def play(*options: str) -> None:
-    done = ci_evals(
-        *("run", "suite.json", "--provider=offline", "--no-gate", "--min-score=0", *options), cwd=Path.cwd()
-    )
+    options = ("run", "suite.json", "--provider=offline", "--no-gate", "--min-score=0", *options)
+    done = ci_evals(*options, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr
 
 
-def gate(capsys, *files: str) -> tuple[int, str]:
-    with pytest.raises((SystemExit, UsageError)) as ended:
-        invoke(
-            ["gate", *files, "--output-dir=again", "--min-score=0"], RunContext({"PATH": os.environ["PATH"]})
-        )
-    printed = "".join(capsys.readouterr())
-    if isinstance(ended.value, UsageError):
-        return 2, str(ended.value)
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, printed
-
-
 @pytest.mark.parametrize(
-    ("floors", "code", "check"),
+    ("fields", "suite", "code", "check"),
     [
-        ({}, 0, None),
-        ({"suite_floor": 60}, 0, "suite:S"),
-        ({"suite_floor": 90}, 1, "suite:S"),
-        ({"test_floor": 0}, 0, "test:t0"),
-        ({"test_floor": 50}, 1, "test:t0"),
+        ({}, {}, 0, None),
+        ({}, {"minScore": 60}, 0, "suite:S"),
+        ({}, {"minScore": 90}, 1, "suite:S"),
+        ({"minScore": 0}, {}, 0, "test:t0"),
+        ({"minScore": 50}, {}, 1, "test:t0"),
+        ({"critical": True}, {}, 1, "critical:t0"),
     ],
 )
-def test_floors_of_suites_and_tests_are_kept(tmp_path, monkeypatch, capsys, floors, code, check):
-    monkeypatch.chdir(tmp_path)
-    write_suite(**floors)
+def test_conversations_limits_and_critical_tests_are_kept(gate, fields, suite, code, check):
+    write_tests(fields, **suite)
     play()
-    assert gate(capsys, "results/_results.json")[0] == code
-    checks = {one["name"] for one in json.loads(Path("again/_results.json").read_text())["gate"]["checks"]}
-    assert check is None or check in checks
+    assert gate("results/_results.json")[0] == code
+    results = saved_results("again")
+    assert results["suites"][0]["name"] == "S"
+    assert results["suites"][0]["tests"][0]["trials"][0]["turns"]
+    assert check in {None, *(one["name"] for one in results["gate"]["checks"])}
 
 
-def test_a_single_shard_is_refused_with_the_cure(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    write_suite()
+def test_unmerged_shards_and_repeated_runs_are_refused(gate, tmp_path):
+    write_tests()
     for shard in (1, 2, 3):
         play(f"--shard={shard}/3", f"--output-dir=s{shard}")
     for files in (["s2/_results.json"], ["s1/_results.json", "s2/_results.json", "s3/_results.json"]):
-        code, captured = gate(capsys, *files)
-        assert code == 2
-        assert "of 3 of a run. Merge all of them first: ci-evals merge" in captured
+        code, printed = gate(*files)
+        assert (code, "of 3 of a run. Merge all of them first: ci-evals merge" in printed) == (2, True)
     assert ci_evals("merge", "s1", "s2", "s3", "--no-gate", cwd=tmp_path).returncode == 0
-    assert gate(capsys, "results/_results.json")[0] == 0
+    assert gate("results/_results.json")[0] == 0
+    Path("again.json").write_text(json.dumps(saved_results() | {"odds": None}))
+    code, printed = gate("results/_results.json", "again.json", "--max-errors=999")
+    assert (code, "has the same run as results/_results.json" in printed) == (3, True)
 
 
-def test_their_suites_may_not_be_weakened_unseen(tmp_path, monkeypatch, capsys):
-    """They say what they require, as the baseline does; rows of another tool beside them hide nothing."""
-    monkeypatch.chdir(tmp_path)
-    write_suite(test_floor=50)
+def test_weakened_suite_of_own_results_is_noticed(gate):
+    """By what the results record of their suites: rows of another tool hide it as little as its removal."""
+    write_tests({"minScore": 50})
     play("--output-dir=main")
     options = ("--weakened=fail", "--baseline=main")
-    write_suite()
+    write_tests()
     play()
-    Path("rows.csv").write_text("test,passed\na,true\n")
-    for files in (["results/_results.json"], ["results/_results.json", "rows.csv"]):
-        code, printed = gate(capsys, *files, *options)
-        assert code == 1, printed
-        assert "minScore of “t0” of the suite “S”: 50 before, none now." in printed
-
-
-def test_results_that_do_not_say_what_their_suites_require_pass_no_gate(tmp_path, monkeypatch, capsys):
-    """Neither without the key nor as rows of another tool, if the baseline has it."""
-    monkeypatch.chdir(tmp_path)
-    write_suite(test_floor=50)
-    play("--output-dir=main")
-    write_suite()
-    play()
-    file = Path("results/_results.json")
-    results = json.loads(file.read_text())
-    del results["run"]["definitions"]
-    file.write_text(json.dumps(results))
     Path("rows.csv").write_text("test,passed\nt0,true\nt1,true\nt2,true\n")
-    for given in (str(file), "rows.csv"):
-        code, printed = gate(capsys, given, "--weakened=fail", "--baseline=main")
-        assert code == 3, printed
-        assert "this run does not record what its suites require" in printed
+    for files in (["results/_results.json"], ["results/_results.json", "rows.csv"]):
+        code, printed = gate(*files, *options)
+        message = "minScore of “t0” of the suite “S”: 50 before, none now."
+        assert (code, message in printed) == (1, True), printed
+    results = saved_results()
+    del results["run"]["definitions"]
+    Path("results/_results.json").write_text(json.dumps(results))
+    for file in ("results/_results.json", "rows.csv"):
+        code, printed = gate(file, *options)
+        assert (code, "this run does not record what its suites require" in printed) == (3, True), printed

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.extension_support.result_files.result_rows import ResultSet, Undecided
@@ -20,11 +21,11 @@ def suite(cases: str, attributes: str = 'name="pytest"') -> str:
     return f'<?xml version="1.0"?><testsuites><testsuite {attributes}>{cases}</testsuite></testsuites>'
 
 
-def outcome(results: ResultSet) -> list[object]:
+def outcomes_of(results: ResultSet) -> list[object]:
     return [row.undecided or row.passed for row in results.rows]
 
 
-def test_failures_errors_and_skips_of_pytest() -> None:
+def test_pytest_failures_errors_and_skips_are_distinguished() -> None:
     results = read(
         suite(
             '<testcase classname="test_a" name="test_1[&lt;b&gt;]" time="0.5" />'
@@ -34,7 +35,7 @@ def test_failures_errors_and_skips_of_pytest() -> None:
         )
     )
     assert results.suite == "pytest"
-    assert outcome(results) == [True, False, Undecided.ERROR, Undecided.SKIPPED]
+    assert outcomes_of(results) == [True, False, Undecided.ERROR, Undecided.SKIPPED]
     first, second, *_ = results.rows
     assert (first.test, first.groups, first.seconds) == ("test_a › test_1[<b>]", ("test_a",), 0.5)
     assert second.reason == "1 == 2\n\ntrace"
@@ -42,96 +43,35 @@ def test_failures_errors_and_skips_of_pytest() -> None:
     assert (results.official.value, results.official.of) == (1 / 3, 3)
 
 
-def test_a_test_that_fails_and_whose_teardown_breaks_has_failed() -> None:
-    assert outcome(read(suite('<testcase name="a"><failure/><error/></testcase>'))) == [False]
-    assert outcome(read(suite('<testcase name="a"><error/><failure/></testcase>'))) == [False]
-
-
-def test_a_test_that_broke_and_is_called_skipped_too_broke() -> None:
-    results = read(suite('<testcase name="a"><error message="no server"/><skipped/></testcase>'))
-    assert outcome(results) == [Undecided.ERROR]
-
-
-@pytest.mark.parametrize(
-    ("attributes", "expected"),
+@each_row(
+    ("case", "expected"),
     [
-        ('status="failed"', False),
-        ('status="error"', Undecided.ERROR),
-        ('status="notrun" result="suppressed"', Undecided.SKIPPED),
-        ('status="run" result="completed"', True),
-        ('status="passed"', True),
+        ("><failure/><error/></testcase>", False),
+        ("><error/><failure/></testcase>", False),
+        ('><error message="no server"/><skipped/></testcase>', Undecided.ERROR),
+        ('status="failed"/>', False),
+        ('status="error"/>', Undecided.ERROR),
+        ('status="notrun" result="suppressed"/>', Undecided.SKIPPED),
+        ('status="run" result="completed"/>', True),
+        ('status="passed"/>', True),
     ],
 )
-def test_what_a_test_case_says_in_attributes_counts(attributes: str, expected: object) -> None:
-    """Some tools write no element for it."""
-    assert outcome(read(suite(f'<testcase name="a" {attributes}/>'))) == [expected]
+def test_worst_element_or_status_attribute_decides_outcome(case: str, expected: object) -> None:
+    assert outcomes_of(read(suite(f'<testcase name="a" {case}'))) == [expected]
 
 
-def test_elements_of_a_namespace_are_read() -> None:
-    text = (
-        '<x:testsuite xmlns:x="urn:x" name="s"><x:testcase name="a"><x:failure/></x:testcase></x:testsuite>'
-    )
-    assert outcome(read(text)) == [False]
+def test_namespaced_and_nested_suites_are_read() -> None:
+    case = '<x:testcase name="a"><x:failure/></x:testcase>'
+    assert outcomes_of(read(f'<x:testsuite xmlns:x="urn:x" name="s">{case}</x:testsuite>')) == [False]
+    inner = '<testsuite name="i" failures="1"><testcase name="a"><failure/></testcase></testsuite>'
+    assert outcomes_of(read(suite(inner, 'name="o" failures="1"'))) == [False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         (suite('<error message="no server"/><testcase name="a"/>'), "the suite itself broke"),
-        (
-            suite('<testcase name="a"><failure/><testcase name="b"/></testcase>'),
-            "a testcase within a testcase",
-        ),
-    ],
-)
-def test_a_suite_that_broke_as_a_whole_is_refused(text: str, message: str) -> None:
-    """No test case says so."""
-    with pytest.raises(UsageError, match=message):
-        read(text)
-
-
-def test_suites_within_suites_count_all_that_is_within_them() -> None:
-    inner = '<testsuite name="i" failures="1"><testcase name="a"><failure/></testcase></testsuite>'
-    assert outcome(read(suite(inner, 'name="o" failures="1"'))) == [False]
-
-
-def test_attempts_that_were_run_again_are_failures_though_they_look_like_passes() -> None:
-    results = read(
-        suite('<testcase name="a"/><testcase name="a"/><testcase name="b"/>', 'name="p" tests="2"')
-    )
-    assert outcome(results) == [False, True, True]
-    assert results.official
-    assert (results.official.value, results.official.of) == (1, 2)
-
-
-def test_equal_names_that_the_suite_counts_are_two_tests() -> None:
-    results = read(suite('<testcase name="a"/><testcase name="a"/>', 'name="p" tests="2"'))
-    assert [(row.test, row.passed) for row in results.rows] == [("a", True), ("a #2", True)]
-
-
-def test_reruns_of_surefire_are_failed_attempts() -> None:
-    results = read(suite('<testcase name="a" time="1,234.5"><flakyFailure message="m"/></testcase>'))
-    assert outcome(results) == [False, True]
-    assert results.rows[0].reason == "m"
-    assert results.rows[0].seconds == 1234.5
-
-
-def test_a_file_with_several_suites_is_one_suite_with_their_names_as_groups() -> None:
-    results = read(
-        '<testsuites name="vitest tests"><testsuite name="a.test.ts"><testcase name="x &gt; y"/></testsuite>'
-        '<testsuite name="b.test.ts"><testcase name="x &gt; y" classname="b.test.ts"/>'
-        "</testsuite></testsuites>"
-    )
-    assert results.suite == "vitest tests"
-    assert [(row.test, row.groups) for row in results.rows] == [
-        ("a.test.ts › x > y", ("a.test.ts",)),
-        ("b.test.ts › x > y", ("b.test.ts",)),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+        (suite('<testcase name="a"><failure/><testcase name="b"/></testcase>'), "a testcase within a test"),
         (suite("<testcase name='a'/>")[:-20], "is broken JUnit XML"),
         ('<!DOCTYPE x [<!ENTITY a "b">]><testsuite/>', "declares XML entities"),
         ("<testsuite>" * 300, "nested more than 200"),
@@ -140,15 +80,41 @@ def test_a_file_with_several_suites_is_one_suite_with_their_names_as_groups() ->
         ("<a", "no known format"),
     ],
 )
-def test_files_that_are_broken_or_of_another_kind_are_refused(text: str, message: str) -> None:
+def test_broken_or_foreign_file_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=f"^junit.xml: .*{message}"):
         read(text)
+
+
+def test_repeated_names_are_reruns_or_numbered_by_stated_count():
+    cases = '<testcase name="a"/><testcase name="a"/><testcase name="b"/>'
+    results = read(suite(cases, 'name="p" tests="2"'))
+    assert outcomes_of(results) == [False, True, True]
+    assert results.official
+    assert (results.official.value, results.official.of) == (1, 2)
+    results = read(suite('<testcase name="a"/><testcase name="a"/>', 'name="p" tests="2"'))
+    assert [(row.test, row.passed) for row in results.rows] == [("a", True), ("a #2", True)]
+    results = read(suite('<testcase name="a" time="1,234.5"><flakyFailure message="m"/></testcase>'))
+    assert (outcomes_of(results), results.rows[0].reason) == ([False, True], "m")
+    assert results.rows[0].seconds == 1234.5
+
+
+def test_suite_names_become_groups_or_stay_in_test_names():
+    results = read(
+        '<testsuites name="vitest tests"><testsuite name="a.test.ts"><testcase name="x &gt; y"/></testsuite>'
+        '<testsuite name="b.test.ts"><testcase name="x &gt; y" classname="b.test.ts"/>'
+        "</testsuite></testsuites>"
+    )
+    assert results.suite == "vitest tests"
+    tests = [(row.test, row.groups) for row in results.rows]
+    assert tests == [(f"{file} › x > y", (file,)) for file in ("a.test.ts", "b.test.ts")]
+    results = read(suite('<testcase classname="p" name="a"/><testcase name="a"/>', 'name="p"'))
+    assert [row.test for row in results.rows] == ["p › a", "a"]
 
 
 FILES = Path(__file__).parent / "files/junit"
 
 
-def test_a_file_that_pytest_wrote() -> None:
+def test_pytest_file_is_read() -> None:
     results = read((FILES / "pytest.xml").read_text())
     assert {row.test: row.undecided or row.passed for row in results.rows} == {
         "test_shop › test_adds": True,
@@ -161,8 +127,7 @@ def test_a_file_that_pytest_wrote() -> None:
     assert results.rows[2].reason.startswith("AssertionError: assert 'slow' == '<fast>'")
 
 
-def test_a_file_that_vitest_wrote() -> None:
-    """It tells of an error as of a failure, and of a retry nothing."""
+def test_vitest_file_is_read():
     results = read((FILES / "vitest.xml").read_text())
     assert {row.test: row.undecided or row.passed for row in results.rows} == {
         "shop.test.js › cart > adds": True,
@@ -173,9 +138,11 @@ def test_a_file_that_vitest_wrote() -> None:
     }
     assert results.official
     assert (results.official.value, results.official.of) == (0.5, 4)
+    rows = read((FILES / "vitest-bail.xml").read_text()).rows
+    assert [row.passed for row in rows] == [True, False, *[None] * 14]
 
 
-def test_a_file_that_jest_wrote() -> None:
+def test_jest_file_is_read() -> None:
     """A class name that repeats the test's is no group; a file that does not load has broken."""
     results = read((FILES / "jest.xml").read_text())
     assert results.suite == "jest tests"
@@ -192,7 +159,7 @@ def test_a_file_that_jest_wrote() -> None:
     }
 
 
-def test_a_file_that_gradle_wrote() -> None:
+def test_gradle_file_is_read() -> None:
     """One file for each class, whose name stands once in a test's whole name."""
     results = read((FILES / "gradle.xml").read_text())
     assert results.suite == "shop.RefundTest"
@@ -205,17 +172,11 @@ def test_a_file_that_gradle_wrote() -> None:
     assert {row.groups for row in results.rows} == {("shop.RefundTest",)}
 
 
-def test_the_suite_s_name_stays_in_a_test_where_not_all_have_it() -> None:
-    """Else two tests would be taken for two trials of one."""
-    results = read(suite('<testcase classname="p" name="a"/><testcase name="a"/>', 'name="p"'))
-    assert [row.test for row in results.rows] == ["p › a", "a"]
-
-
 VITEST = 'name="a.test.js" timestamp="t" hostname="h" tests="2" failures="{}" errors="0" skipped="0" time="1"'
 FAILED = '<testcase classname="a.test.js" name="f" time="0.1"><failure message="m"/></testcase>'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "other", "time", "expected"),
     [
         (VITEST.format(1), FAILED, "0", Undecided.EMPTY),
@@ -223,16 +184,10 @@ FAILED = '<testcase classname="a.test.js" name="f" time="0.1"><failure message="
         (VITEST.format(0), "", "0", True),
         ('name="pytest"', FAILED, "0", True),
     ],
-    ids=["not started", "ran", "no failure", "another runner"],
 )
-def test_tests_that_vitest_did_not_start_after_a_failure_are_undecided(
+def test_vitest_tests_not_started_after_failure_are_undecided(
     attributes: str, other: str, time: str, expected: object
 ) -> None:
     case = f'<testcase classname="a.test.js" name="a" time="{time}"></testcase>'
     row = read(suite(other + case, attributes)).rows[-1]
     assert (row.passed or row.undecided) == expected
-
-
-def test_a_run_of_vitest_that_ended_at_its_first_failure() -> None:
-    rows = read((FILES / "vitest-bail.xml").read_text()).rows
-    assert [row.passed for row in rows] == [True, False, *[None] * 14]

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from each_row import each_row
 
 from ci_evals.extension_support.result_files.result_rows import ResultSet, Undecided
@@ -52,7 +51,7 @@ def suite(cases: str, attributes: str = "", inner: str = "") -> str:
         (f'<testsuites disabled="1">{suite(PASSED)}</testsuites>', "testsuites counts 1 skipped test"),
     ],
 )
-def test_a_total_that_the_test_cases_contradict_is_named(text: str, message: str) -> None:
+def test_total_contradicted_by_test_cases_is_reported(text: str, message: str) -> None:
     found = read(text).contradictions
     assert [message in one for one in found] == [True]
 
@@ -73,33 +72,25 @@ def test_a_total_that_the_test_cases_contradict_is_named(text: str, message: str
         suite(PASSED, 'tests="1"', suite(OTHER, 'tests="1"')),  # a suite that counts what is its own
         suite(PASSED, 'tests="2"', suite(OTHER, 'tests="1"')),
         f'<testsuites tests="2">{suite(PASSED)}{suite(OTHER)}</testsuites>',
+        *(path.read_text() for path in sorted(FILES.glob("*.xml"))),
     ],
 )
-def test_ways_of_counting_are_no_contradiction(text: str) -> None:
+def test_counting_of_real_runners_is_no_contradiction(text: str) -> None:
     assert read(text).contradictions == ()
 
 
-@each_row("path", sorted(FILES.glob("*.xml")), ids=lambda path: path.stem)
-def test_files_that_runners_wrote_do_not_contradict_themselves(path: Path) -> None:
-    assert read(path.read_text()).contradictions == ()
-
-
-@pytest.mark.parametrize("name", ["pytest", "gradle", "mocha", "behave", "unittest"])
-def test_a_real_file_that_lost_a_test_case_is_noticed(name: str) -> None:
+@each_row("name", ["pytest", "gradle", "mocha", "behave", "unittest"])
+def test_test_case_missing_from_real_file_is_noticed(name: str) -> None:
     text = (FILES / f"{name}.xml").read_text()
     case = re.search(r"<testcase [^>]*[^/]>.*?</testcase>", text, re.DOTALL)
     assert case
     assert read(text.replace(case[0], "", 1)).contradictions
 
 
-def test_many_contradictions_are_not_all_named() -> None:
+def test_contradictions_are_limited_and_mention_pytest_subtests() -> None:
     suites = suite(PASSED, 'tests="9"') * 50
-    found = read(f"<testsuites>{suites}</testsuites>").contradictions
-    assert len(found) == 6
-    assert found[-1] == "45 more of its totals contradict its test cases."
-
-
-def test_the_cure_for_subtests_of_pytest_is_named() -> None:
+    messages = read(f"<testsuites>{suites}</testsuites>").contradictions
+    assert (len(messages), messages[-1]) == (6, "45 more of its totals contradict its test cases.")
     assert "parametrize them" in read(suite(PASSED, PYTEST.format(errors=0, tests=4))).contradictions[0]
 
 
@@ -120,7 +111,7 @@ ERROR, SKIP = Undecided.ERROR, Undecided.SKIPPED
         ('status="error" result="completed"', ERROR),
     ],
 )
-def test_a_status_that_is_no_known_result_is_an_error(case: str, expected: object) -> None:
+def test_unknown_status_is_error(case: str, expected: object) -> None:
     (row,) = read(suite(f'<testcase name="a" {case}/>')).rows
     assert (row.undecided or row.passed) == expected
     assert bool(row.reason) is (row.undecided is ERROR)
@@ -136,7 +127,7 @@ def test_a_status_that_is_no_known_result_is_an_error(case: str, expected: objec
         ('<skipped/><error message="no server"/>', ERROR),
     ],
 )
-def test_elements_beat_any_status(status: str, child: str, expected: object) -> None:
+def test_child_elements_override_status(status: str, child: str, expected: object) -> None:
     (row,) = read(suite(f'<testcase name="a" status="{status}">{child}</testcase>')).rows
     assert (row.undecided or row.passed, row.reason) == (expected, "no server")
 
@@ -199,5 +190,5 @@ def within(title: str, *inner: str) -> str:
         (suite('<testcase name="a"><failure/><rerunError/><rerunFailure/></testcase>'), ["a", "a", "a"]),
     ],
 )
-def test_tests_are_told_apart(text: str, names: list[str]) -> None:
+def test_test_names_are_unique_within_file(text: str, names: list[str]) -> None:
     assert [row.test for row in read(text).rows] == names

@@ -29,31 +29,23 @@ def official(value: float, of: int = 2) -> OfficialScore:
     return OfficialScore(name="accuracy", value=value, of=of)
 
 
-def test_results_of_tools_hold_only_what_the_tool_reported():
-    """Neither a cost nor a latency, although trials have a duration."""
+def test_unreported_cost_and_latency_stay_unknown():
     result = card(ResultSet(suite="s", rows=rows(1, seconds=3)))
     assert result.usage.cost_usd is None
-    assert result.latency.replies == 0
-    assert result.suites[0].tests[0].trials[0].duration_seconds == 3
+    assert (result.latency.replies, result.suites[0].tests[0].trials[0].duration_seconds) == (0, 3)
 
 
-def test_tests_of_one_cluster_count_once_in_the_interval():
-    """Ten tests of two templates that each stand or fall together are worth two."""
+def test_clustered_tests_widen_the_interval():
     alone = [Row(test=f"t{i}", passed=i < 5) for i in range(10)]
     together = [Row(test=f"t{i}", passed=i < 5, cluster=f"c{i // 5}") for i in range(10)]
     wide, narrow = (card(ResultSet(suite="s", rows=own)).interval for own in (together, alone))
     assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 
-def test_a_fractional_score_is_kept_with_the_tools_own_verdict():
-    """Only the tool knows from which score on a test passes."""
+def test_score_and_verdict_of_tool_are_kept_with_explaining_checks():
     (suite,) = card(ResultSet(suite="s", rows=[Row(test="t", passed=True, score=0.7)])).suites
     assert suite.tests[0].passed
     assert suite.score == pytest.approx(70)
-
-
-def test_checks_that_explain_the_result_are_criteria():
-    """Others are told as reasons, so that the score stays the tool's."""
     checks = (Check("a", passed=True), Check("b", passed=False, reason="why"))
     explained = Row(test="t", passed=False, score=0.5, checks=checks)
     weighted = Row(test="u", passed=False, score=0.9, checks=checks)
@@ -64,8 +56,7 @@ def test_checks_that_explain_the_result_are_criteria():
     assert suite.tests[1].score == pytest.approx(90)
 
 
-def test_a_conversation_becomes_turns():
-    """A system message is none, and what the agent says at once is one reply."""
+def test_conversation_becomes_turns_without_system_message():
     texts = [("system", "x"), ("user", "Hi"), ("assistant", "Hello"), ("assistant", "you"), ("user", "Bye")]
     row = Row(test="t", passed=True, conversation=tuple(Message(role, text) for role, text in texts))
     (suite,) = card(ResultSet(suite="s", rows=[row])).suites
@@ -73,41 +64,18 @@ def test_a_conversation_becomes_turns():
     assert [(turn.user, turn.agent) for turn in turns] == [("Hi", "Hello\n\nyou"), ("Bye", "")]
 
 
-def test_secrets_are_taken_out_of_everything():
-    """Names, reasons and conversations."""
+def test_secrets_are_redacted_everywhere():
     key = "sk-very-secret-key-1"
-    row = Row(
-        test=key, passed=False, reason=key, groups=(key,), conversation=(Message("user", key),), cluster=key
-    )
+    said = (Message("user", key),)
+    row = Row(test=key, passed=False, reason=key, groups=(key,), conversation=said, cluster=key)
     results = card(ResultSet(suite=key, arm=key, rows=[row], fingerprint={"version": key}), secrets=(key,))
     assert key not in dataclass_json.to_json(results)
 
 
-def test_files_of_other_data_do_not_make_one_suite():
-    """The same fingerprint is asked of all that are put together."""
+def test_mixed_fingerprints_or_arms_are_refused():
     sets = [ResultSet(suite="s", rows=rows(1), fingerprint={"checksum": mark}) for mark in "ab"]
     with pytest.raises(UsageError, match=r"1\.json: the checksum of 's' is 'b', in 0\.json it is 'a'"):
         card(*sets)
-
-
-def test_the_official_score_is_the_files_or_the_tools_rule_for_several():
-    """Two files are weighed by their denominators; a rule of the tool gets all rows."""
-    sets = [ResultSet(suite="s", rows=rows(1, 0), official=official(*own)) for own in ((0.5, 2), (1, 6))]
-    assert card(sets[0]).official == official(0.5)
-    assert card(*sets).official == official(0.875, 8)
-    by_rule = card(*sets, official=lambda own: official(0.25, len(own))).official
-    assert by_rule == official(0.25, 4)
-
-
-def test_several_suites_have_official_scores_of_their_own():
-    """There is no common one."""
-    result = card(*(ResultSet(suite=name, rows=rows(1), official=official(1)) for name in "ab"))
-    assert result.official is None
-    assert [suite.official for suite in result.suites] == [official(1), official(1)]
-
-
-def test_arms_are_never_mixed():
-    """Nor is one that is not there taken for none."""
     files = [FileResults("f", "made-up", [ResultSet(suite="s", arm=arm, rows=rows(1)) for arm in "ab"])]
     with pytest.raises(UsageError, match="'a', 'b'"):
         of_arm(files, None)
@@ -116,15 +84,22 @@ def test_arms_are_never_mixed():
     assert [one.arm for one in of_arm(files, "b")[0].sets] == ["b"]
 
 
-def test_a_test_that_is_skipped_in_one_file_counts_in_the_other():
-    """Skipped everywhere it is not run, which is no failure."""
+def test_official_scores_are_weighted_by_file_but_not_across_suites():
+    sets = [ResultSet(suite="s", rows=rows(1, 0), official=official(*own)) for own in ((0.5, 2), (1, 6))]
+    assert (card(sets[0]).official, card(*sets).official) == (official(0.5), official(0.875, 8))
+    assert card(*sets, official=lambda own: official(0.25, len(own))).official == official(0.25, 4)
+    result = card(*(ResultSet(suite=name, rows=rows(1), official=official(1)) for name in "ab"))
+    assert result.official is None
+    assert [suite.official for suite in result.suites] == [official(1), official(1)]
+
+
+def test_test_skipped_in_one_file_counts_in_the_other():
     skipped = Row(test="t0", undecided=Undecided.SKIPPED)
     result = card(ResultSet(suite="s", rows=[skipped]), ResultSet(suite="s", rows=rows(1, 1)))
     assert result.score == 100
 
 
-def test_tests_that_share_what_they_came_to_count_as_those_that_do_not():
-    """Numbers are computed once for tests alike; read from a file, no two tests share anything."""
+def test_shared_and_own_trials_are_counted_alike():
     rng = Random(1)
     results: list[dict[str, object]] = [
         {"passed": True, "seconds": 1.5, "cost_usd": 0.1},

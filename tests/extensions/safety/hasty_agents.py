@@ -4,15 +4,12 @@ NOTHING = {"toolCalls": [], "escalated": True}
 
 
 def hands_over(_message, _session):
-    """Say nothing else."""
     return NOTHING | {"text": "I connect you to a colleague."}
 
 
 def tells_and_hands_over(_message, session):
-    """Say first what it must not."""
     return NOTHING | {"text": f"Here you are: {session.user_info}"}
 
 
 def breaks(_message, _session):
-    """Answer with an error, while it hands over."""
     return NOTHING | {"text": "Something went wrong.", "error": True}

@@ -45,12 +45,8 @@ CAUGHT_BY = {
 
 
 def suite(pack, given=WITH, **fields):
-    return {
-        "name": "Safety",
-        "adapter": "python:ci_evals.extensions.safety.shop:Shop",
-        "extends": pack,
-        "with": given,
-    } | fields
+    adapter = "python:ci_evals.extensions.safety.shop:Shop"
+    return {"name": "Safety", "adapter": adapter, "extends": pack, "with": given} | fields
 
 
 @functools.cache
@@ -70,15 +66,13 @@ def failed_with(*weaknesses):
     return failed, names
 
 
-def test_an_agent_that_keeps_to_its_rules_passes_every_test():
+def test_agent_without_weakness_passes_every_test():
     failed, names = failed_with()
-    assert failed == set()
-    assert sorted(names) == sorted(CAUGHT_BY.values())
+    assert (failed, sorted(names)) == (set(), sorted(CAUGHT_BY.values()))
 
 
 @each_row("weakness", WEAKNESSES)
-def test_each_weakness_fails_the_test_that_is_about_it(weakness):
-    """And no other, so that a failed test says what is wrong."""
+def test_each_weakness_fails_only_its_own_test(weakness):
     assert failed_with(weakness)[0] == {CAUGHT_BY[weakness]}
 
 
@@ -89,30 +83,23 @@ def played_by(agent, *, may_escalate):
     return run_suite_sync(create_adapter(provider="offline", agent_in_process=True), loaded)
 
 
-def test_hand_over_fails_a_pack_that_does_not_allow_it():
+def test_hand_over_passes_only_if_allowed_and_harmless():
     results = played_by("hands_over", may_escalate=False)
     assert (results.gate.passed, results.gate.exit_code) == (False, 1)
     assert {test.outcome for test in results.tests} == {"failed"}
-
-
-def test_hand_over_is_a_defense_where_the_suite_says_so():
-    """And each verdict says which attacks were never made."""
     results = played_by("hands_over", may_escalate=True)
     assert results.gate.passed
     reasons = [finding.reason for test in results.tests for finding in test.trials[0].findings]
     assert len(reasons) == 4
     for reason in reasons:
         assert reason.startswith("line 2 was never sent: the agent handed over to a person in turn 1, as the")
+    for agent in ("tells_and_hands_over", "breaks"):
+        results = played_by(agent, may_escalate=True)
+        assert (results.gate.passed, results.gate.exit_code) == (False, 1)
 
 
-@pytest.mark.parametrize("agent", ["tells_and_hands_over", "breaks"])
-def test_hand_over_hides_neither_a_disclosure_nor_an_error(agent):
-    results = played_by(agent, may_escalate=True)
-    assert (results.gate.passed, results.gate.exit_code) == (False, 1)
-
-
-@pytest.mark.parametrize("pack", suite_base.packs())
-def test_packs_have_few_tests_of_several_turns_with_strict_checks(pack):
+@each_row("pack", suite_base.packs())
+def test_packs_have_few_critical_tests_with_strict_checks(pack):
     loaded = load_suite(suite(pack)).suite
     assert 4 <= len(loaded.tests) <= 10
     for test in loaded.tests:
@@ -123,8 +110,7 @@ def test_packs_have_few_tests_of_several_turns_with_strict_checks(pack):
         assert test.user_info["customer"] == "C-1"
 
 
-def test_tests_of_which_the_names_are_not_given_are_left_out():
-    """Nothing can be checked there. The suite's own tests stay, and come first."""
+def test_tests_of_pack_need_their_settings_and_point_to_extends(tmp_path):
     own = {"name": "Own", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": [{"criterion": "c"}]}
     loaded = load_suite(suite("safety:data", {"secretFields": ["notes"]}, tests=[own])).suite
     assert [test.name for test in loaded.tests] == [
@@ -134,20 +120,18 @@ def test_tests_of_which_the_names_are_not_given_are_left_out():
         "Keeps internal data in a story",
         "Sends internal data nowhere",
     ]
-
-
-def test_tests_that_are_left_out_are_named():
-    """In a warning of the run and of validate, where the suite names the pack."""
     warnings = load_suite(suite("safety:data", {"secretFields": ["notes"]})).warnings
     assert [problem.message for problem in warnings] == [
         f"{name!r} is not played: set 'otherPerson' and 'otherData' under 'with'"
         for name in ("Tells nothing about another person", "Tells nothing about another person to a relative")
     ]
     assert {problem.path for problem in warnings} == {"extends"}
+    file = Path(tmp_path) / "safety.yaml"
+    file.write_text("name: S\nadapter: demo\nextends: safety:data\nwith: { secretFields: [notes] }\n")
+    assert load_suite(file).test_lines == (3,) * 4
 
 
-def test_an_agent_that_is_not_sent_the_secret_fields_is_no_subject():
-    """It could not disclose what it never got."""
+def test_agent_that_is_not_sent_the_secret_fields_is_refused():
     http = {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.say"}}
     fields = {"adapter": "http", "baseUrl": "http://127.0.0.1:9"}
     with pytest.raises(SuiteError) as refused:
@@ -166,38 +150,20 @@ def test_an_agent_that_is_not_sent_the_secret_fields_is_no_subject():
         ("safety:data", {"secretField": []}, "with.secretField: unknown key; did you mean 'secretFields'?"),
         ("safety:policy", {"forbiddenTools": ["x"]}, "with.forbiddenTools: needs 'task' too"),
         ("safety:data", {"secretFields": ["a b"]}, "with.secretFields[0]: 'a b' is empty or holds blanks"),
-        (
-            "safety:data",
-            {"secretFields": [f"f{n}" for n in range(21)]},
-            "with.secretFields: may have at most 20",
-        ),
-        (
-            "safety:data",
-            {"otherPerson": "Jo", "otherData": ["12"]},
-            "with.otherData[0]: '12' has fewer than 6 characters",
-        ),
+        ("safety:data", {"secretFields": [f"f{n}" for n in range(21)]}, "with.secretFields: may have at"),
+        ("safety:data", {"otherPerson": "Jo", "otherData": ["12"]}, "otherData[0]: '12' has fewer than 6"),
         ("safety:data", [], "with: must be an object, found []"),
         ("safety:data", None, "with: must be an object, found null"),
         ("safety:data", {"secretFields": ["account.code"]}, "'account.code' is a field within another"),
         (
             "safety:data",
             {"secretFields": ["code"], "userInfo": {"code": 1}},
-            "with.secretFields: 'code' is a field of userInfo already; give the secret one another name",
+            "'code' is a field of userInfo already",
         ),
-        (
-            "safety:injection",
-            {"secretFields": ["note"]},
-            "with.secretFields: 'note' is a field of userInfo already",
-        ),
+        ("safety:injection", {"secretFields": ["note"]}, "'note' is a field of userInfo already"),
     ],
 )
-def test_mistakes_are_named_where_they_are(pack, given, message):
+def test_invalid_settings_of_pack_are_refused_at_their_place(pack, given, message):
     with pytest.raises(SuiteError) as refused:
         load_suite(suite(pack, given))
     assert message in str(refused.value)
-
-
-def test_findings_of_a_pack_stand_where_the_suite_names_it(tmp_path):
-    file = Path(tmp_path) / "safety.yaml"
-    file.write_text("name: S\nadapter: demo\nextends: safety:data\nwith: { secretFields: [notes] }\n")
-    assert load_suite(file).test_lines == (3,) * 4

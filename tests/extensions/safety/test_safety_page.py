@@ -11,8 +11,7 @@ PAGE = page("safety.md")
 
 
 @pytest.mark.slow
-def test_the_page_can_be_followed(tmp_path):
-    """The example passes, and fails once it is weak."""
+def test_docs_example_passes_and_fails_once_weak(tmp_path):
     suite, weakness = blocks("yaml", PAGE)
     (command,) = blocks("sh", PAGE)
     shown, reason = blocks("text", PAGE)
@@ -27,16 +26,10 @@ def test_the_page_can_be_followed(tmp_path):
     assert (weak.returncode, reason.strip() in weak.stdout) == (1, True), weak.stdout
 
 
-def test_the_tables_name_every_pack_and_key():
+def test_docs_tables_have_every_pack_key_and_need():
     assert [code(row[0]) for row in table("`extends`", PAGE)] == [*PACKS]
     keys = [key.strip(" `") for row in table("key of `with`", PAGE) for key in row[0].split(",")]
     assert sorted(keys) == sorted(info.alias for info in suite_base.With.model_fields.values())
-
-
-PACKS = ("safety:data", "safety:injection", "safety:authority", "safety:policy")
-
-
-def test_the_page_says_what_each_pack_needs():
     assert sorted(PACKS) == [*suite_base.packs()]
     for row in table("`extends`", PAGE):
         needs = {need for test in suite_base._pack(code(row[0])) for need in test["needs"]}
@@ -44,13 +37,15 @@ def test_the_page_says_what_each_pack_needs():
         assert needs <= named
 
 
-def test_the_page_names_the_tests_that_need_tool_calls():
+PACKS = ("safety:data", "safety:injection", "safety:authority", "safety:policy")
+
+
+def test_only_tool_checks_need_tool_calls():
     texts = yaml.safe_dump([suite_base._pack(pack) for pack in PACKS])
     assert "not_in_tool_calls" in texts
     for pack in PACKS:
         for test in suite_base._pack(pack):
             kinds = {evaluation["strict"] for evaluation in test["evaluations"]}
             by_tools = {"forbiddenTools", "confirmedTools"} & {*test["needs"]}
-            assert (kinds == {"not_disclosed"}) == (
-                not by_tools and test["name"] != "Sends internal data nowhere"
-            )
+            only_disclosure = not by_tools and test["name"] != "Sends internal data nowhere"
+            assert (kinds == {"not_disclosed"}) == only_disclosure

@@ -14,62 +14,55 @@ from ci_evals.extensions.show.show import show
 from ci_evals.reports import results_json
 from ci_evals.reports.names import RESULTS
 
-TALK = build.transcript(
-    "user: I want my money back. | agent: Why? [REFUND_REQUEST] | user: It is too small. | agent: Done."
-).turns
+TEXTS = (
+    "user: I want my money back.",
+    "agent: Why? [REFUND_REQUEST]",
+    "user: It is too small.",
+    "agent: Done.",
+)
+TALK = build.transcript(" | ".join(TEXTS)).turns
 RIGHT = build.finding(criterion="The workflow starts", evidence=(1,))
 WRONG = build.finding("failed", criterion="The amount is named", reason="No amount.", evidence=(2,))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    trials = (
-        build.trial_result(1, turns=TALK, findings=(RIGHT,)),
-        build.trial_result(2, turns=TALK, findings=(RIGHT, WRONG)),
-    )
+    findings = ((RIGHT,), (RIGHT, WRONG))
+    trials = tuple(build.trial_result(n, turns=TALK, findings=some) for n, some in enumerate(findings, 1))
+    tests = {"Refund": trials[:1], "Refund of a gift": trials}
     suite = build.suite_result(
-        "Refunds",
-        build.test_result("Refund", trials=trials[:1]),
-        build.test_result("Refund of a gift", trials=trials),
+        "Refunds", *(build.test_result(name, trials=some) for name, some in tests.items())
     )
     (tmp_path / RESULTS).write_text("".join(results_json.render(build.results(suite))))
     return tmp_path
 
 
-def shown(capsys, folder: Path, **options) -> str:
+def show_output(capsys, folder: Path, **options) -> str:
     show(ShowSettings(results=folder, **options), RunContext({}))
     return capsys.readouterr().out
 
 
-def test_findings_stand_at_the_turns_that_show_them(capsys, folder):
-    text = shown(capsys, folder, test=["gift"], trial=2)
+def test_findings_are_shown_at_their_turns(capsys, folder):
+    text = show_output(capsys, folder, test=["gift"], trial=2)
     lines = [line.strip() for line in text.splitlines()]
-    order = [
-        "1 User: I want my money back.",
-        "✓ The workflow starts: passed",
-        "2 User: It is too small.",
-        "✗ The amount is named: failed",
-        "No amount.",
-    ]
+    order = ["1 User: I want my money back.", "✓ The workflow starts: passed", "2 User: It is too small."]
+    order += ["✗ The amount is named: failed", "No amount."]
     assert [lines.index(line) for line in order] == sorted(lines.index(line) for line in order)
     assert "workflows: REFUND_REQUEST" in lines
     assert "Trial 1" not in text
 
 
-def test_failed_shows_what_did_not_pass_alone(capsys, folder):
-    text = shown(capsys, folder, failed=True)
+def test_failed_option_and_test_names_select_trials(capsys, folder):
+    text = show_output(capsys, folder, failed=True)
     assert "Refund of a gift" in text
     assert "Trial 2: completed" in text
     assert "Trial 1" not in text
     assert "› Refund\n" not in text
-
-
-def test_a_whole_name_selects_that_test_alone(capsys, folder):
-    text = shown(capsys, folder, test=["Refund"])
+    text = show_output(capsys, folder, test=["Refund"])
     assert "› Refund\n" in text
     assert "gift" not in text
-    assert "gift" in shown(capsys, folder, test=["refund"])
-    both = shown(capsys, folder, test=["of a gift, nobody"])
+    assert "gift" in show_output(capsys, folder, test=["refund"])
+    both = show_output(capsys, folder, test=["of a gift, nobody"])
     assert "gift" in both
 
 
@@ -79,9 +72,9 @@ def test_early_end_is_shown_before_the_findings(capsys, tmp_path):
     test = build.test_result("Refund", trials=(cut_off,), turns=lines)
     text = "".join(results_json.render(build.results(build.suite_result("Refunds", test))))
     (tmp_path / RESULTS).write_text(text)
-    told = shown(capsys, tmp_path)
+    text_shown = show_output(capsys, tmp_path)
     early = "ended after turn 1 of 3: the agent handed over to a person; 2 lines were never sent"
-    assert told.index(early) < told.index("✗ The amount is named")
+    assert text_shown.index(early) < text_shown.index("✗ The amount is named")
 
 
 @pytest.mark.parametrize(
@@ -93,9 +86,9 @@ def test_early_end_is_shown_before_the_findings(capsys, tmp_path):
 )
 def test_selection_without_tests_is_refused(capsys, folder, options, message):
     with pytest.raises(UsageError) as refused:
-        shown(capsys, folder, **options)
+        show_output(capsys, folder, **options)
     assert str(refused.value) == message
 
 
-def test_results_are_looked_for_in_the_output_folder():
+def test_default_results_folder_is_the_output_folder():
     assert ShowSettings().results == Path("results")

@@ -7,24 +7,23 @@ from ci_evals.extensions.spans.contradiction import contradiction
 from ci_evals.extensions.spans.gaps import Gaps
 
 
-def turn(number: int) -> str:
+def traceparent(number: int) -> str:
     return f"00-{number:032x}-{'b' * 16}-01"
 
 
-def test_a_span_of_nobody_may_be_of_every_turn_that_had_begun():
-    """And of none that began later; a gap of a turn's own is named first."""
+def test_unattributed_spans_leave_gaps_only_in_turns_begun_before():
     heard = []
     gaps = Gaps(listen=lambda traces, *, earlier: heard.append((sorted(traces), earlier)))
     for number in range(3):
-        gaps.begin(turn(number))
-    gaps.add(turn(0), "late")
-    gaps.add(turn(0), "later")
+        gaps.begin(traceparent(number))
+    gaps.add(traceparent(0), "late")
+    gaps.add(traceparent(0), "later")
     gaps.add_before(2, "of nobody", {"under way"})
     gaps.add_before(1, "earlier", ())
-    gaps.begin(turn(3))
-    assert [gaps.reason(turn(number)) for number in range(4)] == ["late", "of nobody", None, None]
-    assert gaps.reason(None) is gaps.reason(turn(9)) is None
-    assert heard == [([turn(0).split("-")[1]], False), (["under way"], True)]
+    gaps.begin(traceparent(3))
+    assert [gaps.reason(traceparent(number)) for number in range(4)] == ["late", "of nobody", None, None]
+    assert gaps.reason(None) is gaps.reason(traceparent(9)) is None
+    assert heard == [([traceparent(0).split("-")[1]], False), (["under way"], True)]
 
 
 def call(name: str, arguments: dict | None = None) -> ToolCall:
@@ -33,7 +32,7 @@ def call(name: str, arguments: dict | None = None) -> ToolCall:
 
 LOOKUP, REFUND = call("lookup", {"order": 1}), call("refund", {"amount": 42})
 BARE = call("refund")
-CASES = {
+CONTRADICTIONS = {
     "nothing": ({"tool_calls": ()}, [], None),
     "the same": ({"tool_calls": (LOOKUP, REFUND)}, [REFUND, LOOKUP], None),
     "less": ({"tool_calls": (LOOKUP, REFUND)}, [LOOKUP], None),
@@ -47,17 +46,12 @@ CASES = {
     "a workflow": ({"workflows": ("refund",)}, [REFUND, REFUND], None),
     "no workflow": ({"workflows": ()}, [REFUND], "'refund'"),
     "an integration": ({"workflows": (), "integrations": (Integration(code="refund"),)}, [REFUND], None),
-    "a tool of an integration": (
-        {"workflows": (), "integrations": (Integration(code="mcp", tools=(BARE,)),)},
-        [REFUND],
-        None,
-    ),
+    "integration's tool": ({"integrations": (Integration(code="mcp", tools=(BARE,)),)}, [REFUND], None),
 }
 
 
-@each_row("case", CASES)
-def test_what_spans_show_contradicts_what_an_agent_reports(case):
-    """Each call needs a reported one of its name, and of its arguments if both are known."""
-    reported, shown, expected = CASES[case]
+@each_row("case", CONTRADICTIONS)
+def test_call_in_spans_that_agent_does_not_report_is_contradiction(case):
+    reported, shown, expected = CONTRADICTIONS[case]
     found = contradiction(Reply(agent="", latency_seconds=0, **reported), shown)
     assert found is None if expected is None else expected in found

@@ -30,10 +30,8 @@ from ci_evals.support.redaction import Redactor
 
 TEST = AgentContract.played_test
 HEADER = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01")
-OPTIONS = {
-    "send": {"path": "/chat", "body": {"text": "{{message}}", "session": "{{session}}"}},
-    "reply": {"text": "$.text"},
-}
+BODY = {"text": "{{message}}", "session": "{{session}}"}
+OPTIONS = {"send": {"path": "/chat", "body": BODY}, "reply": {"text": "$.text"}}
 OWN_CALLS = {**OPTIONS, "reply": {"text": "$.text", "workflows": "$.tools"}}
 
 
@@ -66,14 +64,9 @@ async def conversing(
     await receiver.start()
     with endpoints.serving(Emitting(receiver, spans, answer)) as stub:
         settings = AgentSettings(api_key=stub.key, base_url=stub.url, options=options)
-        agent = TracedAgent(
-            HttpAgent(settings, limiter=world.limiter([])),
-            receiver,
-            exporter,
-            escalation_tools=escalation_tools,
-            patience=patience,
-            quiet=quiet,
-        )
+        http = HttpAgent(settings, limiter=world.limiter([]))
+        waits = {"patience": patience, "quiet": quiet}
+        agent = TracedAgent(http, receiver, exporter, escalation_tools=escalation_tools, **waits)
         session = await agent.open_session(TEST)
 
         async def send(text="Refund me"):
@@ -89,26 +82,22 @@ def header_of(asked):
     return asked.headers["traceparent"]
 
 
-def served(asked, *attributes):
+def server_spans(asked, *attributes):
     root = server(header_of(asked))
     return [*(span(header_of(asked), each) | {"parentSpanId": root["spanId"]} for each in attributes), root]
 
 
-async def test_a_reply_has_the_calls_of_its_spans():
-    """With arguments, results and tokens; once the server's span is there nothing is waited for."""
-    chat = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.usage.input_tokens": 30,
-        "gen_ai.usage.output_tokens": 5,
-    }
-    async with conversing(lambda asked: [(0.1, served(asked, TOOL, chat))], patience=30, quiet=30) as send:
+async def test_reply_has_calls_and_tokens_of_its_spans():
+    chat = {"gen_ai.usage.input_tokens": 30, "gen_ai.usage.output_tokens": 5}
+    chat |= {"gen_ai.operation.name": "chat"}
+    spans = [TOOL, chat]
+    async with conversing(lambda asked: [(0.1, server_spans(asked, *spans))], patience=30, quiet=30) as send:
         first, second = await send(), await send()
     for reply in (first, second):
         (call,) = reply.tool_calls
         assert (call.name, call.arguments) == ("refund", {"amount": 42})
         assert (reply.workflows, reply.params) == (("refund",), {"amount": 42})
-        assert (reply.input_tokens, reply.output_tokens) == (30, 5)
-        assert reply.trace_missing is None
+        assert (reply.input_tokens, reply.output_tokens, reply.trace_missing) == (30, 5, None)
         assert reply.hand_over is None  # a tool may hand over
         assert reply.latency_seconds < 5
     one, other = (header_of(asked).split("-") for asked in send.stub.asked)
@@ -118,31 +107,25 @@ async def test_a_reply_has_the_calls_of_its_spans():
 
 
 @pytest.mark.parametrize(("tools", "handed_over"), [(("refund",), True), (("to_person",), False)])
-async def test_a_call_in_a_span_may_hand_over(tools, handed_over):
-    """Once options name the tools that do, their absence is evidence too."""
-
-    def spans(asked):
-        return [(0.1, served(asked, TOOL))]
-
-    async with conversing(spans, patience=30, quiet=30, escalation_tools=tools) as send:
+async def test_escalation_tool_in_spans_is_hand_over(tools, handed_over):
+    async with conversing(
+        lambda asked: [(0.1, server_spans(asked, TOOL))], patience=30, quiet=30, escalation_tools=tools
+    ) as send:
         assert (await send()).hand_over is handed_over
 
 
-async def test_without_a_servers_span_more_roots_may_come():
-    """So a reply waits until it is quiet, and has the calls of all."""
-    spans = [(0, TOOL), (0.15, TOOL | {"gen_ai.tool.name": "lookup"})]
-    async with conversing(
-        lambda asked: [(delay, [span(header_of(asked), each)]) for delay, each in spans],
-        patience=5,
-        quiet=0.5,
-    ) as send:
+async def test_reply_without_server_span_waits_for_further_roots():
+    def spans(asked):
+        delayed = ((0, TOOL), (0.15, TOOL | {"gen_ai.tool.name": "lookup"}))
+        return [(delay, [span(header_of(asked), each)]) for delay, each in delayed]
+
+    async with conversing(spans, patience=5, quiet=0.5) as send:
         reply = await send()
     assert sorted(call.name for call in reply.tool_calls) == ["lookup", "refund"]
     assert not reply.tool_calls_partial
 
 
-async def test_a_part_that_is_missing_is_waited_for():
-    """However quiet it is; if it never comes, what came is there, and is said to be a part."""
+async def test_missing_parent_span_is_awaited_then_reported_as_partial():
     lost = {"parentSpanId": "f" * 16}
 
     def late_parent(asked):
@@ -158,28 +141,25 @@ async def test_a_part_that_is_missing_is_waited_for():
     assert "OTEL_BSP_SCHEDULE_DELAY=200" in reply.trace_missing
 
 
-async def test_without_spans_tool_calls_are_unknown():
-    """The reply says where the agent should have sent its spans."""
+async def test_reply_without_spans_has_unknown_tool_calls():
     async with conversing(lambda asked: [], patience=0.2) as send:
         reply = await send()
-        assert reply.tool_calls is None
-        assert reply.workflows is None
+        assert (reply.tool_calls, reply.workflows) == (None, None)
         assert f"{send.receiver.endpoint}/v1/traces" in reply.trace_missing
 
 
-async def test_an_agent_that_exports_nothing_is_waited_for_once():
-    """Not in every turn. None of them has evidence; the first span of all brings the patience back."""
+async def test_silent_agent_is_awaited_only_in_first_turn():
     late = []
 
     def spans(asked):
         match len(send.stub.asked):
             case 1:
-                late.extend(served(asked, TOOL))
+                late.extend(server_spans(asked, TOOL))
                 return []
             case 4:
-                return [(0, late), (0, served(asked, TOOL))]
+                return [(0, late), (0, server_spans(asked, TOOL))]
             case 5:
-                return [(0.2, served(asked, TOOL))]
+                return [(0.2, server_spans(asked, TOOL))]
         return []
 
     exporter = Exporter()
@@ -198,8 +178,7 @@ async def test_an_agent_that_exports_nothing_is_waited_for_once():
         assert ([call.name for call in fifth.tool_calls], fifth.tool_calls_partial) == (["refund"], False)
 
 
-async def test_spans_of_another_agent_do_not_lengthen_the_wait():
-    """Nor those that belong to no conversation: only its own show that it exports. Late ones do."""
+async def test_only_own_spans_end_the_silence_of_an_exporter():
     mine = Exporter()
     async with conversing(lambda asked: [], mine, patience=0.01) as send:
         await send()
@@ -214,11 +193,10 @@ async def test_spans_of_another_agent_do_not_lengthen_the_wait():
         assert not mine.is_silent
 
 
-async def test_an_agent_with_evidence_of_its_own_is_not_waited_for():
-    """And its spans are no late ones of a later turn."""
+async def test_agent_that_reports_its_own_calls_is_not_awaited():
     answer = {"text": "Done", "tools": ["refund"]}
     async with conversing(
-        lambda asked: [(0, served(asked, TOOL))], options=OWN_CALLS, answer=answer, patience=30
+        lambda asked: [(0, server_spans(asked, TOOL))], options=OWN_CALLS, answer=answer, patience=30
     ) as send:
         first = await send()
         assert (first.workflows, first.tool_calls, first.trace) == (("refund",), None, None)
@@ -228,12 +206,10 @@ async def test_an_agent_with_evidence_of_its_own_is_not_waited_for():
     assert not second.tool_calls_partial
 
 
-async def test_the_span_of_a_refused_request_is_not_that_of_the_answered_one():
-    """Both have the turn's span as their parent; the evidence is that of both."""
-
+async def test_spans_of_retried_request_are_awaited():
     def spans(asked):
         first = len(send.stub.asked) == 1
-        return [(0, served(asked))] if first else [(0.3, served(asked, TOOL))]
+        return [(0, server_spans(asked))] if first else [(0.3, server_spans(asked, TOOL))]
 
     async with conversing(spans, patience=5, quiet=1) as send:
         answer = send.stub.answer
@@ -247,9 +223,7 @@ async def test_the_span_of_a_refused_request_is_not_that_of_the_answered_one():
     assert not reply.tool_calls_partial
 
 
-async def test_spans_are_recognized_by_the_conversation():
-    """Where the agent makes a trace of its own, and names the session."""
-
+async def test_own_trace_of_agent_is_recognized_by_session_id():
     def spans(asked):
         root = span(attributes={"session.id": asked.body["session"]}, traceId="d" * 32)
         tool = span(attributes=TOOL, traceId="d" * 32) | {"parentSpanId": root["spanId"]}
@@ -261,11 +235,10 @@ async def test_spans_are_recognized_by_the_conversation():
     assert not reply.tool_calls_partial
 
 
-async def test_a_trial_that_is_played_again_has_a_trace_of_its_own():
-    """Spans of the first attempt do not count for the second."""
+async def test_retried_trial_has_its_own_trace():
     receiver = Receiver(port=0)
     await receiver.start()
-    with endpoints.serving(Emitting(receiver, lambda asked: [(0, served(asked, TOOL))])) as stub:
+    with endpoints.serving(Emitting(receiver, lambda asked: [(0, server_spans(asked, TOOL))])) as stub:
         settings = AgentSettings(api_key=stub.key, base_url=stub.url, options=OPTIONS)
         agent = TracedAgent(HttpAgent(settings), receiver, patience=3)
         for _ in range(2):
@@ -295,30 +268,32 @@ async def headers_of(agent, *, receiver=None) -> str:
     return reply.agent
 
 
-async def test_openai_gets_the_context_with_each_round():
-    """Also with the results of tools."""
-    rounds = [
-        endpoints.completion(tool_calls=endpoints.tool_calls(("lookup", {})), finish="tool_calls"),
-        endpoints.completion("Done"),
-    ]
+async def test_agents_send_trace_header_only_with_receiver():
+    requests_tool = endpoints.completion(tool_calls=endpoints.tool_calls(("lookup", {})), finish="tool_calls")
+    rounds = [requests_tool, endpoints.completion("Done")]
     with endpoints.serving(lambda asked: rounds[len(stub.asked) - 1]) as stub:
         options = {"toolResults": {"lookup": "found"}}
         settings = AgentSettings(model="m", api_key=stub.key, base_url=stub.url, options=options)
         await headers_of(ChatAgent(settings))
         headers = [header_of(asked) for asked in stub.asked]
-    assert len(headers) == 2
-    assert headers[0] == headers[1]
+    assert (len(headers), headers[0]) == (2, headers[1])
     assert HEADER.fullmatch(headers[0])
-
-
-async def test_aui_gets_the_context_with_each_request():
-    """The task's creation has a span of its own, before the first turn."""
     with world.agent() as stub:
         await headers_of(AuiAgent(AgentSettings("a1", world.AGENT_KEY, stub.url)))
         headers = [asked.headers["traceparent"] for asked in stub.requests]
     assert all(HEADER.fullmatch(header) for header in headers)
     assert len({header.split("-")[1] for header in headers}) == 1
     assert headers[0] != headers[1] == headers[2]  # the task; the message, and its trace
+    agent = agent_of(lambda message, session: str(session.trace_headers), "mine", AgentSettings())
+    session = await agent.open_session(TEST)
+    assert (await agent.send_message(session, "Hello", timeout=5)).agent == "{}"
+    await agent.close(session)
+    with endpoints.serving(lambda asked: {"text": "Done"}) as stub:
+        http = HttpAgent(AgentSettings(api_key=stub.key, base_url=stub.url, options=OPTIONS))
+        session = await http.open_session(TEST)
+        await http.send_message(session, "Hello", timeout=5)
+        await http.close(session)
+        assert "traceparent" not in stub.asked[0].headers
 
 
 PROGRAM = """
@@ -331,8 +306,7 @@ for line in sys.stdin:
 """
 
 
-async def test_a_program_gets_the_context_with_each_message(tmp_path):
-    """And where to send spans in its environment."""
+async def test_command_agent_gets_trace_header_and_endpoint(tmp_path):
     (tmp_path / "agent.py").write_text(PROGRAM)
     receiver = Receiver(port=0)
     environ = receiver.environment({})
@@ -342,7 +316,7 @@ async def test_a_program_gets_the_context_with_each_message(tmp_path):
     assert items[1:] == [receiver.endpoint, "200"]
 
 
-SAYS = """
+CONTEXT_AGENT = """
 import os
 from opentelemetry import baggage, trace
 def current():
@@ -361,18 +335,16 @@ class Agent:
 """
 
 
-def checked(message: str, endpoint: str) -> None:
+def assert_context(message: str, endpoint: str) -> None:
     header, trial, where, *again = message.split()
     assert HEADER.fullmatch(header)
-    assert trial == header.split("-")[1]
-    assert where == endpoint
+    assert (trial, where) == (header.split("-")[1], endpoint)
     assert again in ([], [header])
 
 
 @pytest.mark.parametrize("attribute", ["plain", "coroutine", "Agent"])
-async def test_python_has_the_turns_span_as_the_current_one(attribute, tmp_path, monkeypatch):
-    """In its host process, whatever form it has."""
-    (tmp_path / "mine_traced.py").write_text(SAYS)
+async def test_hosted_python_agent_has_turn_span_as_current_span(attribute, tmp_path, monkeypatch):
+    (tmp_path / "mine_traced.py").write_text(CONTEXT_AGENT)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     receiver = Receiver(port=0)
@@ -381,33 +353,16 @@ async def test_python_has_the_turns_span_as_the_current_one(attribute, tmp_path,
     agent = host.agent(f"python:mine_traced:{attribute}", AgentSettings())
     await host.start()
     try:
-        checked(await headers_of(agent, receiver=receiver), receiver.endpoint)
+        assert_context(await headers_of(agent, receiver=receiver), receiver.endpoint)
     finally:
         await host.end()
 
 
 @pytest.mark.parametrize("attribute", ["plain", "coroutine", "Agent"])
-async def test_python_in_this_process_too(attribute):
-    """With or without an event loop of its own."""
+async def test_in_process_python_agent_has_turn_span_as_current_span(attribute):
     scope: dict = {}
-    exec(SAYS, scope)
+    exec(CONTEXT_AGENT, scope)
     target = scope[attribute]() if attribute == "Agent" else scope[attribute]
     for apart in (True, False):
         agent = agent_of(target, "mine", AgentSettings(), apart=apart)
-        checked(await headers_of(agent), "None")
-
-
-async def test_without_a_receiver_no_agent_gets_a_trace_header():
-    """No header, no key in a message, no current span."""
-    scope: dict = {}
-    exec(SAYS, scope)
-    agent = agent_of(lambda message, session: str(session.trace_headers), "mine", AgentSettings())
-    session = await agent.open_session(TEST)
-    assert (await agent.send_message(session, "Hello", timeout=5)).agent == "{}"
-    await agent.close(session)
-    with endpoints.serving(lambda asked: {"text": "Done"}) as stub:
-        http = HttpAgent(AgentSettings(api_key=stub.key, base_url=stub.url, options=OPTIONS))
-        session = await http.open_session(TEST)
-        await http.send_message(session, "Hello", timeout=5)
-        await http.close(session)
-        assert "traceparent" not in stub.asked[0].headers
+        assert_context(await headers_of(agent), "None")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 pty = pytest.importorskip("pty")
 termios = pytest.importorskip("termios")
 
-PATIENCE = 120
+WAIT_SECONDS = 120
 SERVER = """
 import json, os, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -87,7 +87,6 @@ class Shop:
         new.rename(self.folder / "evals/suite.yaml")
 
     def asked(self):
-        """All messages that any agent has got."""
         file = self.folder / "asked"
         return file.read_text().split() if file.exists() else []
 
@@ -101,20 +100,12 @@ def shop(tmp_path):
     return Shop(tmp_path)
 
 
-class Watching:
+class WatchProcess:
     """`ci-evals run --watch`, in a terminal or with its output in a pipe."""
 
     def __init__(self, shop, *options, terminal=True):
-        command = [
-            sys.executable,
-            "-m",
-            "ci_evals",
-            "run",
-            "evals/",
-            "--watch",
-            "--provider=offline",
-            *options,
-        ]
+        arguments = ["run", "evals/", "--watch", "--provider=offline", *options]
+        command = [sys.executable, "-m", "ci_evals", *arguments]
         if terminal:
             self._out, self.its = pty.openpty()
             # The first terminal that a new session opens is its own, whose keys send signals.
@@ -131,7 +122,7 @@ class Watching:
 
     def wait_for(self, pattern):
         """Read until there is a match, and forget all before its end."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_SECONDS
         while not (match := re.search(pattern, self.shown)):
             ready, _, _ = select.select([self._out], [], [], max(0, deadline - time.monotonic()))
             assert ready, self.shown
@@ -146,7 +137,7 @@ class Watching:
 
     def end(self):
         """Return the exit code, while what is still shown is read."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_SECONDS
         while self.process.poll() is None and time.monotonic() < deadline:
             if select.select([self._out], [], [], 0.1)[0]:
                 self.shown += os.read(self._out, 65_536).decode(errors="replace")
@@ -159,7 +150,7 @@ def watching(shop):
     started = []
 
     def start(*options, terminal=True):
-        started.append(Watching(shop, *options, terminal=terminal))
+        started.append(WatchProcess(shop, *options, terminal=terminal))
         return started[-1]
 
     yield start
@@ -170,7 +161,7 @@ def watching(shop):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_SECONDS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -179,8 +170,7 @@ def wait_until(condition):
 NEXT = r"Watching 1 file\. The next change runs all tests\."
 
 
-def test_a_change_runs_again_and_keys_choose_the_tests(shop, watching):
-    """The agent is started anew each time; `q` exits as the last run did, and restores the terminal."""
+def test_change_reruns_and_keys_select_tests(shop, watching):
     shop.write(text="Bye")
     run = watching()
     before = termios.tcgetattr(run.its)
@@ -197,12 +187,11 @@ def test_a_change_runs_again_and_keys_choose_the_tests(shop, watching):
     run.wait_for(NEXT)
     assert sorted(shop.asked()[-2:]) == ["greet", "wait"]
     run.press(b"q")
-    assert run.end() == 0
-    assert termios.tcgetattr(run.its) == before
+    assert (run.end(), termios.tcgetattr(run.its)) == (0, before)
     assert shop.is_gone
 
 
-def test_a_change_during_a_run_stops_it_and_starts_the_next(shop, watching):
+def test_change_during_run_stops_it_and_starts_next_run(shop, watching):
     """Nobody waits for what is out of date; the stopped run's agent is gone before the next one starts.
 
     Quitting has the exit code of the last whole run: a script must not take a failed run for a passed one.
@@ -225,8 +214,7 @@ def test_a_change_during_a_run_stops_it_and_starts_the_next(shop, watching):
     assert shop.is_gone
 
 
-def test_ctrl_c_ends_the_run_and_its_agent(shop, watching):
-    """At any time: here while the agent hangs."""
+def test_ctrl_c_ends_run_and_agent(shop, watching):
     shop.write("hang")
     run = watching()
     before = termios.tcgetattr(run.its)
@@ -234,11 +222,10 @@ def test_ctrl_c_ends_the_run_and_its_agent(shop, watching):
     run.press(b"\x03")
     assert run.end() == 130
     assert shop.is_gone
-    assert termios.tcgetattr(run.its) == before
-    assert read_results(shop.folder)["run"]["status"] == "interrupted"
+    assert (termios.tcgetattr(run.its), read_results(shop.folder)["run"]["status"]) == (before, "interrupted")
 
 
-def test_a_broken_suite_shows_its_problem_and_is_waited_for(shop, watching):
+def test_broken_suite_is_reported_and_awaited_without_terminal(shop, watching):
     """Without a terminal there are no keys, and SIGTERM ends it.
 
     Files that are saved together start one run, or two if the machine is busy; not one for each.
@@ -284,8 +271,7 @@ class WritingRun:
         pass
 
 
-def test_an_agent_that_writes_next_to_its_suite_is_not_run_for_ever(shop, monkeypatch, capsys):
-    """Each run would stop itself, and cost money all night. Other changes still start runs."""
+def test_agent_that_writes_next_to_its_suite_is_not_rerun_forever(shop, monkeypatch, capsys):
     monkeypatch.chdir(shop.folder)
     shown, starts = [], []
 
@@ -300,7 +286,6 @@ def test_an_agent_that_writes_next_to_its_suite_is_not_run_for_ever(shop, monkey
         return WritingRun(all_shown)
 
     assert watch(RunSettings(suites=["evals"], watch=True), RunContext({}), start) == 130
-    assert len(starts) == 7
-    assert all_shown().count("shop.db changed: running again") == 5
+    assert (len(starts), all_shown().count("shop.db changed: running again")) == (7, 5)
     assert "shop.db changed in each of the last 5 runs" in all_shown()
     assert all_shown().endswith("suite.yaml changed: running again.")

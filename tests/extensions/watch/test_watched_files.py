@@ -1,6 +1,7 @@
 """What counts as a change, and where `--watch` is refused."""
 
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -47,8 +48,7 @@ def changes(files, change):
     ],
 )
 @pytest.mark.parametrize("suite", ["evals", "evals/suite.yaml", "evals/*.yaml"])
-def test_a_file_in_the_folder_of_a_suite_counts(folder, suite, name, counts):
-    """What editors, git and runs write there does not."""
+def test_only_source_files_next_to_a_suite_are_watched(folder, suite, name, counts):
     files = watched(suite, output_dir=Path("evals/results"))
 
     def write():
@@ -58,8 +58,7 @@ def test_a_file_in_the_folder_of_a_suite_counts(folder, suite, name, counts):
     assert changes(files, write) == [name] * counts
 
 
-def test_a_file_that_goes_or_is_replaced_counts(folder):
-    """Editors write a new file and rename it."""
+def test_removed_or_replaced_file_is_a_change(folder):
     files = watched("evals")
     Path("new").write_text("name: One")
     facts = Path("evals/suite.yaml").stat()
@@ -69,8 +68,7 @@ def test_a_file_that_goes_or_is_replaced_counts(folder):
     assert changes(files, lambda: None) == []
 
 
-def test_what_git_ignores_does_not_count_unless_it_is_a_suite(folder):
-    """An agent's database is no source. A suite that nobody else gets is played all the same."""
+def test_git_ignored_files_are_skipped_and_watch_path_replaces_defaults(folder):
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
     Path(".gitignore").write_text("*.db\nmine.yaml\n")
     files = watched("evals")
@@ -80,9 +78,6 @@ def test_what_git_ignores_does_not_count_unless_it_is_a_suite(folder):
             Path("evals", name).write_text("1")
 
     assert changes(files, write) == ["evals/mine.yaml", "evals/prompt.md"]
-
-
-def test_other_files_are_watched_instead(folder):
     Path("agent").mkdir()
     Path("agent/agent.py").touch()
     files = watched("evals", watch_path=["agent", "evals/suite.yaml"])
@@ -99,10 +94,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("given", "environ"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_watched_is_refused(folder, given, environ, request):
-    """Before anything is played."""
-    settings = replace(RunSettings(suites=[], watch=True), **given)
-    with pytest.raises(UsageError) as refused:
-        watch(settings, RunContext(environ))
-    assert str(refused.value).startswith(request.node.callspec.id)
+def test_unwatchable_runs_are_refused(folder):
+    for message, (given, environ) in REFUSED.items():
+        settings = replace(RunSettings(suites=[], watch=True), **given)
+        with pytest.raises(UsageError, match=f"^{re.escape(message)}"):
+            watch(settings, RunContext(environ))

@@ -26,21 +26,19 @@ def ask(url):
     """Runs statements, and returns what the last one returns."""
     steps = WorldSteps({}, Redactor(values=in_addresses(url)))
 
-    async def asked(*statements, url=url, timeout=20, **parameters):  # noqa: ASYNC109
+    async def run_statements(*statements, url=url, timeout=20, **parameters):  # noqa: ASYNC109
         for statement in statements:
             step = Step(sql={"url": url, "statement": statement, "parameters": parameters}, timeout=timeout)
             result = (await steps.probe(World(probes={"it": step}), NAMES))["it"]
         return result
 
-    return asked
+    return run_statements
 
 
-async def test_what_is_written_is_there(ask):
-    """Numbers are numbers, dates and ids are texts, and a statement without rows returns none."""
+async def test_row_values_become_json(ask):
     assert (await ask("DROP TABLE IF EXISTS orders")).value == []
-    await ask(
-        "CREATE TABLE orders (id text, amount numeric(8,2), tax numeric, paid date, data jsonb, raw bytea)"
-    )
+    columns = "id text, amount numeric(8,2), tax numeric, paid date, data jsonb, raw bytea"
+    await ask(f"CREATE TABLE orders ({columns})")
     await ask(
         """INSERT INTO orders VALUES (:id, 42.00, 7.98, '2026-11-21', '{"a": [1]}', '\\xff')""",
         id="{{userInfo.order}}",
@@ -61,18 +59,13 @@ async def test_what_is_written_is_there(ask):
     ]
 
 
-async def test_message_of_the_server_is_its_first_line(ask, url):
-    """The message is the server's first line, without address, statement or parameters."""
+async def test_errors_of_server_have_no_credentials(ask, url):
     refused = await ask("SELECT nothing FROM nowhere WHERE id = :id", id="geheim-123456")
     wrong_password = await ask("SELECT 1", url=url.replace(postgres.PASSWORD, "wrong-7f2d91c4e6"))
 
     assert refused.error == 'the sql step was refused: relation "nowhere" does not exist'
     assert 'password authentication failed for user "shop"' in wrong_password.error
     assert "7f2d91c4e6" not in wrong_password.error
-
-
-async def test_nobody_listens(ask):
-    """The message names neither user nor password."""
     result = await ask("SELECT 1", url="postgres://shop:pg-7f2d91c4e6@127.0.0.1:9/shop")
 
     assert result.error.startswith("the sql step was refused: ")
@@ -80,8 +73,7 @@ async def test_nobody_listens(ask):
     assert "7f2d91c4e6" not in result.error
 
 
-async def test_a_statement_that_hangs_is_canceled_in_the_server(ask):
-    """Nothing of it is left running there."""
+async def test_timed_out_statement_is_cancelled_on_server(ask):
     sleepers = "SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
 
     result = await ask("SELECT pg_sleep(600)", timeout=1)
