@@ -33,7 +33,7 @@ def header(context=None, **digests) -> JournalHeader:
     return made.model_copy(update={"context": context}) if context else made
 
 
-async def opened(folder, *results, context=None, **options) -> Journal:
+async def open_journal(folder, *results, context=None, **options) -> Journal:
     """A journal that is open, with these trials of one test."""
     journal = Journal(folder, **options)
     journal.open(header(context))
@@ -42,7 +42,7 @@ async def opened(folder, *results, context=None, **options) -> Journal:
     return journal
 
 
-def resumed(folder, **options) -> list[Trial]:
+def finished_in(folder, **options) -> list[Trial]:
     """The trials that a resumed run finds finished."""
     return list(Journal(folder, resume=True, **options).past.done)
 
@@ -57,7 +57,7 @@ def at(index: int, test: int = 0) -> Trial:
 
 async def write_journal(folder, *results, mark=None, **options) -> None:
     """Leave a journal with these trials of one test, as a killed run does."""
-    journal = await opened(folder, *results, **options)
+    journal = await open_journal(folder, *results, **options)
     if mark:
         journal.mark(JournalMark(mark=mark))
     journal.close()
@@ -88,12 +88,12 @@ async def test_trial_of_a_torn_last_line_is_run_again(tmp_path, cut):
     journal.close()
     assert "the last line of" in messages[0]
     assert "torn" in messages[0]
-    assert resumed(tmp_path) == [at(1), at(2)]
+    assert finished_in(tmp_path) == [at(1), at(2)]
     # Some file systems leave those after a crash of the machine.
     await write_journal(tmp_path, result(1))
     with (tmp_path / NAME).open("ab") as file:
         file.write(bytes(200) + b"\n")
-    assert resumed(tmp_path) == [at(1)]
+    assert finished_in(tmp_path) == [at(1)]
 
 
 @pytest.mark.parametrize("content", [b"", b'{"journalVersion":2,"to'])
@@ -105,7 +105,7 @@ async def test_journal_without_a_complete_header_starts_over(tmp_path, content):
     journal.open(header())
     await journal.keep(at(1), result(1), 1)
     journal.close()
-    assert resumed(tmp_path) == [at(1)]
+    assert finished_in(tmp_path) == [at(1)]
 
 
 DAMAGES = {
@@ -133,7 +133,7 @@ async def test_changed_line_is_dropped_with_all_later_ones(tmp_path, damage):
     journal.close()
     (warning,) = messages
     assert f"line 3 of {path} is not as it was written: that line and all later ones are dropped" in warning
-    assert resumed(tmp_path) == [at(1), at(2)]
+    assert finished_in(tmp_path) == [at(1), at(2)]
 
 
 async def test_changed_header_is_rejected(tmp_path):
@@ -148,7 +148,7 @@ async def test_changed_header_is_rejected(tmp_path):
 async def test_journal_with_a_secret_is_resumed_with_that_secret_alone(tmp_path):
     """Who does not know it can compute no checksum, be it of the whole file."""
     await write_journal(tmp_path, result(1), secret="a-key-of-ours")
-    assert resumed(tmp_path, secret="a-key-of-ours") == [at(1)]
+    assert finished_in(tmp_path, secret="a-key-of-ours") == [at(1)]
     for secret in (None, "another-key"):
         with pytest.raises(UsageError, match="is not as it was written"):
             Journal(tmp_path, resume=True, secret=secret)
@@ -238,7 +238,7 @@ async def test_resume_without_a_journal_starts_over_with_a_warning(tmp_path):
     journal.open(header())
     await journal.keep(at(1), result(1), 1)
     journal.close()
-    assert resumed(folder) == [at(1)]
+    assert finished_in(folder) == [at(1)]
 
 
 async def test_errored_trials_before_an_outage_are_run_again(tmp_path):
@@ -248,9 +248,9 @@ async def test_errored_trials_before_an_outage_are_run_again(tmp_path):
     trials = [result(1), result(2, status="failed"), result(3, findings=(judged,)), result(4)]
     trials.append(result(5, findings=half_judged))
     await write_journal(tmp_path, *trials)
-    assert len(resumed(tmp_path)) == 5
+    assert len(finished_in(tmp_path)) == 5
     await write_journal(tmp_path, *trials, mark="outage")
-    assert resumed(tmp_path) == [at(1), at(4)]
+    assert finished_in(tmp_path) == [at(1), at(4)]
 
 
 async def test_new_run_sets_the_journal_of_an_interrupted_run_aside(tmp_path):
@@ -268,7 +268,7 @@ async def test_new_run_sets_the_journal_of_an_interrupted_run_aside(tmp_path):
 
 async def test_second_run_with_the_same_journal_is_rejected(tmp_path):
     """Before it plays anything, whichever way it begins."""
-    first = await opened(tmp_path, result(1))
+    first = await open_journal(tmp_path, result(1))
     for second in (Journal(tmp_path), Journal(tmp_path, resume=True)):
         with pytest.raises(UsageError, match="another run is writing here"):
             second.open(header())
@@ -278,7 +278,7 @@ async def test_second_run_with_the_same_journal_is_rejected(tmp_path):
 
 async def test_trial_written_after_the_resume_was_read_is_kept(tmp_path):
     """A run that was told to end may still write when its successor starts, and let go a moment later."""
-    first = await opened(tmp_path, result(1))
+    first = await open_journal(tmp_path, result(1))
     second = Journal(tmp_path, resume=True)
     await first.keep(at(2), result(2), 2)
     first.close()
@@ -286,7 +286,7 @@ async def test_trial_written_after_the_resume_was_read_is_kept(tmp_path):
     await second.keep(at(3), result(3), 3)
     second.close()
     assert list(second.past.done) == [at(1), at(2)]
-    assert resumed(tmp_path) == [at(1), at(2), at(3)]
+    assert finished_in(tmp_path) == [at(1), at(2), at(3)]
 
 
 def test_symbolic_link_in_place_of_the_journal_is_rejected(tmp_path):
@@ -306,7 +306,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 async def main():
     messages, file = [], Path(sys.argv[1]) / t.NAME
-    journal = await t.opened(file.parent, t.result(1), say=messages.append)
+    journal = await t.open_journal(file.parent, t.result(1), say=messages.append)
     size = file.stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
@@ -332,13 +332,13 @@ def test_full_disk_is_reported_once_and_loses_no_trial_once_there_is_room(tmp_pa
     assert len(stdout) == 2
     assert "cannot be written (File too large): the run continues" in stdout[0]
     assert "can be written again: nothing is missing in it" in stdout[1]
-    assert len(resumed(tmp_path)) == 4
+    assert len(finished_in(tmp_path)) == 4
 
 
 async def test_disk_that_fills_during_concurrent_writes_is_reported_once(tmp_path):
     """A trial that waits for the disk while another finds it full does not say that all is well."""
     messages = []
-    journal = await opened(tmp_path, result(1), say=messages.append)
+    journal = await open_journal(tmp_path, result(1), say=messages.append)
     size = (tmp_path / NAME).stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size * 2 - 10, hard))  # room for one more
@@ -350,13 +350,13 @@ async def test_disk_that_fills_during_concurrent_writes_is_reported_once(tmp_pat
     assert "cannot be written (File too large)" in warning
     await journal.keep(at(4), result(4), 4)
     assert "can be written again" in messages[1]
-    assert len(resumed(tmp_path)) == 4
+    assert len(finished_in(tmp_path)) == 4
 
 
 async def test_removed_folder_is_reported(tmp_path):
     """The file can still be written to, but nobody will ever read it."""
     messages = []
-    journal = await opened(tmp_path / "results", say=messages.append)
+    journal = await open_journal(tmp_path / "results", say=messages.append)
     shutil.rmtree(tmp_path / "results")
     await journal.keep(at(1), result(1), 1)
     await journal.keep(at(2), result(2), 2)
@@ -366,7 +366,7 @@ async def test_removed_folder_is_reported(tmp_path):
 
 
 async def test_trials_that_end_together_are_all_written(tmp_path):
-    journal = await opened(tmp_path)
+    journal = await open_journal(tmp_path)
     await asyncio.gather(*(journal.keep(at(index), result(index), index) for index in range(1, 101)))
     lines = (tmp_path / NAME).read_text().splitlines()
     assert sorted(json.loads(line)["index"] for line in lines[1:]) == list(range(1, 101))
@@ -395,7 +395,7 @@ async def test_trials_with_late_evidence_are_run_again(tmp_path, late, before):
     fields, expected = LATE[late]
     mark = JournalMark(mark="late_evidence", **fields)
     trials = [traced(1), traced(2, OTHER), traced(3, tool_calls_partial=True), traced(4, None)]
-    journal = await opened(tmp_path)
+    journal = await open_journal(tmp_path)
     if before and not mark.earlier:
         journal.mark(mark)
     for one in trials:
@@ -406,16 +406,16 @@ async def test_trials_with_late_evidence_are_run_again(tmp_path, late, before):
     await journal.keep(at(9), result(9), 60.0)
     journal.close()
     assert (tmp_path / NAME).read_text().count("late_evidence") == 1
-    assert [trial.index for trial in resumed(tmp_path)] == [*expected, 9]
+    assert [trial.index for trial in finished_in(tmp_path)] == [*expected, 9]
 
 
 @pytest.mark.parametrize(("ended", "expected"), [(False, [1, 3]), (True, [1, 2, 3])])
 async def test_trials_whose_spans_may_be_on_their_way_are_run_again(tmp_path, ended, expected):
     """Those that were kept just before the end of a journal, unless its run ended by itself."""
-    journal = await opened(tmp_path)
+    journal = await open_journal(tmp_path)
     for one, elapsed in ((traced(1), 1.0), (traced(2), 9.0), (traced(3, None), 10.0)):
         await journal.keep(at(one.index), one, elapsed)
     if ended:
         journal.mark(JournalMark(mark="ended"))
     journal.close()
-    assert [trial.index for trial in resumed(tmp_path)] == expected
+    assert [trial.index for trial in finished_in(tmp_path)] == expected

@@ -24,7 +24,7 @@ async def pull_numbers(api: GitHubApi, known: GitHubEvent, *, pushed: bool = Fal
         return await pulls.numbers_of(hub, known, pushed=pushed)
 
 
-async def located(api: GitHubApi, known: GitHubEvent) -> GitHubEvent:
+async def locate(api: GitHubApi, known: GitHubEvent) -> GitHubEvent:
     async with GitHub(api.url, TOKEN) as hub:
         return await pulls.located(hub, known)
 
@@ -179,14 +179,14 @@ async def test_pull_request_number_is_completed_with_head_and_base(api):
     base = Base("main", "b" * 40)
     api.add_pull(7, FOREIGN, repository=FORK)
     known = event("issue_comment_pull", "issue_comment", GITHUB_REF="refs/heads/main", GITHUB_SHA="a" * 40)
-    assert await located(api, known) == replace(known, head=Commit(FOREIGN, FORK, "topic"), base=base)
+    assert await locate(api, known) == replace(known, head=Commit(FOREIGN, FORK, "topic"), base=base)
     api.pulls.clear()
     api.add_pull(7, OWN)
     known = replace(pushed_to("main", MOVED, "workflow_dispatch"), number=7, base=Base("main", MOVED))
-    assert await located(api, known) == replace(known, head=Commit(OWN, REPOSITORY, "topic"), base=base)
+    assert await locate(api, known) == replace(known, head=Commit(OWN, REPOSITORY, "topic"), base=base)
     # After another run only the base is completed: another head would make a fork's results ours.
     known = replace(after_run_of(), number=7)
-    assert await located(api, known) == replace(known, base=base)
+    assert await locate(api, known) == replace(known, base=base)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ async def test_pull_request_number_is_completed_with_head_and_base(api):
     ids=lambda known: known.event,
 )
 async def test_commits_of_the_event_are_kept_without_a_request(api, known):
-    assert await located(api, known) is known
+    assert await locate(api, known) is known
     assert api.requests == []
 
 
@@ -212,13 +212,13 @@ async def test_unreadable_pull_request_is_reported(api, answer):
     """It would be compared with nothing, without a word."""
     api.fail("/pulls/7", Answer(200, answer))
     with pytest.raises(GitHubError, match="GitHub does not list the commits of pull request 7"):
-        await located(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7))
+        await locate(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7))
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda api: located(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7)),
+        lambda api: locate(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7)),
         lambda api: pull_numbers(api, after_run_of()),
         lambda api: pull_numbers(api, pushed_to("topic", OWN), pushed=True),
     ],

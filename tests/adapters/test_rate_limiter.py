@@ -89,11 +89,17 @@ async def let_tasks_run() -> None:
         await asyncio.sleep(0)
 
 
-async def start_calls(wire: PendingCalls, count: int) -> list["asyncio.Task[Answer]"]:
+async def start_more(wire: PendingCalls, count: int) -> list["asyncio.Task[Answer]"]:
     """Make calls, named by letters."""
     calls = [wire.call(chr(ord("a") + number)) for number in range(count)]
     await let_tasks_run()
     return calls
+
+
+async def start_calls(limiter: RateLimiter, count: int) -> tuple[PendingCalls, list["asyncio.Task[Answer]"]]:
+    """Make the first calls that go through a limiter."""
+    wire = PendingCalls(limiter)
+    return wire, await start_more(wire, count)
 
 
 async def finish_all(wire: PendingCalls, calls: list["asyncio.Task[Answer]"]) -> None:
@@ -104,13 +110,11 @@ async def finish_all(wire: PendingCalls, calls: list["asyncio.Task[Answer]"]) ->
 
 
 async def test_calls_are_limited_only_by_a_maximum_before_a_refusal():
-    wire = PendingCalls(world.limiter())
-    calls = await start_calls(wire, 26)
+    wire, calls = await start_calls(world.limiter(), 26)
     assert len(wire.under_way) == 26
     await finish_all(wire, calls)
     assert (wire.limiter.at_a_time, wire.limiter.note("it")) == (None, None)
-    wire = PendingCalls(world.limiter(most=2))
-    calls = await start_calls(wire, 4)
+    wire, calls = await start_calls(world.limiter(most=2), 4)
     assert wire.under_way == ["a", "b"]
     await wire.ends("b")
     assert wire.under_way == ["a", "c"]
@@ -121,8 +125,7 @@ async def test_calls_are_limited_only_by_a_maximum_before_a_refusal():
 async def test_rare_refusals_delay_only_their_own_calls():
     """Up to one call in ten is refused: it waits, also for a requested time, and all others go out."""
     time = ManualClock()
-    wire = PendingCalls(time.limiter())
-    calls = await start_calls(wire, 26)
+    wire, calls = await start_calls(time.limiter(), 26)
     await wire.ends("a", failure=limited())
     await wire.ends("b", failure=limited(7))
     assert (wire.limiter.at_a_time, time.sleepers) == (None, [0.25, pytest.approx(7.35)])
@@ -138,8 +141,8 @@ async def test_rare_refusals_delay_only_their_own_calls():
     # Even if so few calls are under way that one of them is more than a tenth.
     wire = PendingCalls(world.limiter())
     for _ in range(24):
-        await finish_all(wire, await start_calls(wire, 1))
-    calls = await start_calls(wire, 3)
+        await finish_all(wire, await start_more(wire, 1))
+    calls = await start_more(wire, 3)
     await wire.ends("a", "b", "c", failure=limited())
     assert wire.limiter.at_a_time is None
     await wire.ends("a", failure=limited())
@@ -149,8 +152,7 @@ async def test_rare_refusals_delay_only_their_own_calls():
 
 async def test_refusals_lower_the_limit_by_one_and_requested_waits_halve_it():
     """But at most by half until calls that were sent later have ended."""
-    wire = PendingCalls(world.limiter())
-    calls = await start_calls(wire, 8)
+    wire, calls = await start_calls(world.limiter(), 8)
     await wire.ends("a", "b", "c", failure=limited())
     assert wire.limiter.at_a_time == 5
     await wire.ends("d", "e", "f", "g", failure=limited())
@@ -160,8 +162,7 @@ async def test_refusals_lower_the_limit_by_one_and_requested_waits_halve_it():
     await finish_all(wire, calls)
     note = wire.limiter.note("the agent")
     assert note == "the agent limited the rate 8 times (429): calls waited 2 s in total, at least 3 at a time"
-    wire = PendingCalls(world.limiter())
-    calls = await start_calls(wire, 8)
+    wire, calls = await start_calls(world.limiter(), 8)
     await wire.ends("a", "b", "c", failure=limited(1))
     assert wire.limiter.at_a_time == 4
     await wire.ends("d", "e", "f", "g", "h")
@@ -170,8 +171,7 @@ async def test_refusals_lower_the_limit_by_one_and_requested_waits_halve_it():
     assert wire.limiter.at_a_time == 2
     await finish_all(wire, calls)
     # An overloaded agent may have received the message; fewer of the next ones go out at once.
-    wire = PendingCalls(world.limiter())
-    calls = await start_calls(wire, 8)
+    wire, calls = await start_calls(world.limiter(), 8)
     await wire.ends("a", failure=RetryableError(Failed("overloaded"), 529, repeatable=False))
     with pytest.raises(Failed, match="overloaded"):
         await calls.pop(0)
@@ -181,8 +181,7 @@ async def test_refusals_lower_the_limit_by_one_and_requested_waits_halve_it():
 
 async def test_every_eight_successes_raise_the_limit_by_one():
     """Until it is where it was, and then there is none."""
-    wire = PendingCalls(world.limiter())
-    calls = await start_calls(wire, 6)
+    wire, calls = await start_calls(world.limiter(), 6)
     await wire.ends("f", failure=limited(1))
     assert wire.limiter.at_a_time == 3
     calls += [wire.call(f"more {number}") for number in range(40)]
@@ -198,8 +197,7 @@ async def test_every_eight_successes_raise_the_limit_by_one():
 
 async def test_waits_double_while_every_call_is_refused():
     time = ManualClock()
-    wire = PendingCalls(time.limiter())
-    calls = await start_calls(wire, 2)
+    wire, calls = await start_calls(time.limiter(), 2)
     await wire.ends("a", "b", failure=limited())
     assert (wire.limiter.at_a_time, time.sleepers) == (1, [0.25, 0.25])
     waits = []
@@ -217,8 +215,7 @@ async def test_waits_double_while_every_call_is_refused():
 async def test_all_calls_wait_as_long_as_the_longest_requested_wait():
     """Later ones too; and the refused one goes out first, since it was made first."""
     time = ManualClock()
-    wire = PendingCalls(time.limiter())
-    calls = await start_calls(wire, 2)
+    wire, calls = await start_calls(time.limiter(), 2)
     await wire.ends("a", failure=limited(7))
     assert time.sleepers == [pytest.approx(7.35)]
     calls.append(wire.call("c"))
@@ -233,8 +230,7 @@ async def test_all_calls_wait_as_long_as_the_longest_requested_wait():
     note = wire.limiter.note("it")
     assert note == "it limited the rate once (429): calls waited 15 s in total, at least 1 at a time"
     time = ManualClock()
-    wire = PendingCalls(time.limiter())
-    calls = await start_calls(wire, 3)
+    wire, calls = await start_calls(time.limiter(), 3)
     await wire.ends("a", failure=limited(10))
     await wire.ends("b", failure=limited(20))
     await wire.ends("c", failure=limited(1))
@@ -248,8 +244,7 @@ async def test_all_calls_wait_as_long_as_the_longest_requested_wait():
 async def test_calls_under_a_lowered_limit_are_spread_evenly():
     """Four at a time that take two seconds each: one every half second, no burst after the wait."""
     time = ManualClock()
-    wire = PendingCalls(time.limiter())
-    calls = await start_calls(wire, 8)
+    wire, calls = await start_calls(time.limiter(), 8)
     await time.passes(2)
     await wire.ends("a", failure=limited(1))
     await wire.ends("b", "c", "d", "e", "f", "g", "h")
@@ -293,8 +288,7 @@ async def test_rate_limits_and_server_errors_have_separate_retry_budgets():
 
 async def test_cancelled_calls_release_the_queue():
     time = ManualClock()
-    wire = PendingCalls(time.limiter(max_concurrent=2))
-    calls = await start_calls(wire, 8)
+    wire, calls = await start_calls(time.limiter(max_concurrent=2), 8)
     for name in "cdb":  # first in line, then the next first, then one under way
         calls[ord(name) - ord("a")].cancel()
         await let_tasks_run()
@@ -317,12 +311,12 @@ def test_limiter_can_be_used_in_several_event_loops():
 
     async def interrupted():
         wire = PendingCalls(limiter)
-        await start_calls(wire, 5)
+        await start_more(wire, 5)
         await wire.ends("a", failure=limited(3))
 
     async def complete():
         wire = PendingCalls(limiter)
-        await finish_all(wire, await start_calls(wire, 5))
+        await finish_all(wire, await start_more(wire, 5))
         return wire.sent
 
     asyncio.run(interrupted())

@@ -81,7 +81,7 @@ async def failure(llm: LLM, prompt: Prompt = PLAIN) -> LLMError:
     return caught.value
 
 
-async def test_prompt_is_sent_with_its_schema_in_the_providers_form_and_without_temperature(make, models):
+async def test_prompt_is_sent_with_its_schema_and_without_temperature(make, models):
     models.answer = lambda asked: "I want a refund."
     assert await ask(make()) == Completion("I want a refund.", input_tokens=21, output_tokens=5)
     (asked,) = models.asked

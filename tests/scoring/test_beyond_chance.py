@@ -23,7 +23,7 @@ def units_of(raters) -> list[list[int]]:
     return [[int(value) for value in unit if value != "."] for unit in zip(*raters, strict=True)]
 
 
-def exact(units) -> Fraction | None:
+def exact_alpha(units) -> Fraction | None:
     """The alpha of units that all weigh the same."""
     splits = [(Split(unit.count(1), unit.count(0)), Fraction(1)) for unit in units]
     return alpha(splits, sum(len(unit) for unit in units if len(unit) > 1))
@@ -31,16 +31,16 @@ def exact(units) -> Fraction | None:
 
 def test_alpha_equals_published_examples_and_its_definition():
     """Those of Krippendorff (2011)."""
-    assert float(exact(units_of(TWO_WITH_YES_AND_NO))) == pytest.approx(0.095, abs=0.0005)
+    assert float(exact_alpha(units_of(TWO_WITH_YES_AND_NO))) == pytest.approx(0.095, abs=0.0005)
     assert float(ordinal_alpha(coincidences(units_of(FOUR_WITH_GAPS)))) == pytest.approx(0.815, abs=0.0005)
-    assert exact([[1, 1], [0, 0], [1, 1, 1]]) == 1
-    assert exact([[0, 1], [0, 1]]) == ordinal_alpha(coincidences([[0, 1], [0, 1]])) == Fraction(-1, 2)
+    assert exact_alpha([[1, 1], [0, 0], [1, 1, 1]]) == 1
+    assert exact_alpha([[0, 1], [0, 1]]) == ordinal_alpha(coincidences([[0, 1], [0, 1]])) == Fraction(-1, 2)
     for units in ([], [[]], [[1], [0]], [[1, 1], [1, 1, 1]]):
-        assert (exact(units), ordinal_alpha(coincidences(units))) == (None, None)
+        assert (exact_alpha(units), ordinal_alpha(coincidences(units))) == (None, None)
     # But for the small sample's sake.
     weighed = {Split(2, 0): Fraction(3), Split(1, 1): Fraction(1), Split(0, 2): Fraction(2)}
     repeated = [[True, True]] * 3 + [[True, False]] + [[False, False]] * 2
-    assert alpha(weighed.items(), 12) == exact(repeated)
+    assert alpha(weighed.items(), 12) == exact_alpha(repeated)
 
 
 ANSWERS = st.lists(st.none() | st.integers(0, 4), min_size=4, max_size=4)
@@ -77,7 +77,7 @@ def test_nominal_alpha_equals_that_of_the_krippendorff_library(seed):
     splits = Counter(Split(unit.count(True), unit.count(False)) for unit in units)
     values = sum(len(unit) for unit in units if len(unit) > 1)
     found = alpha([(split, Fraction(times, 7)) for split, times in splits.items()], values)
-    assert found == exact(units)
+    assert found == exact_alpha(units)
     if found is not None:
         data = [[np.nan if outcome is None else outcome for outcome in person] for person in people]
         expected = library.alpha(np.array(data, dtype=float), level_of_measurement="nominal")

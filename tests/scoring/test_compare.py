@@ -56,7 +56,7 @@ def comparer(head: dict, base: dict, **fields) -> RunComparer:
     return RunComparer(run("head", head, **fields), run("base", base))
 
 
-def compared(head: dict, base: dict, **fields) -> Comparison:
+def comparison_of(head: dict, base: dict, **fields) -> Comparison:
     return comparer(head, base, **fields).comparison()
 
 
@@ -82,15 +82,15 @@ def test_tests_are_paired_by_name_if_their_digests_agree():
 
 def test_change_is_the_mean_over_tests_whatever_their_trials():
     """(100 - 50 + 0) / 2 against (100 + 0) / 2."""
-    found = compared({"a": PASSED, "b": points(50)}, {"a": points(100), "b": points(0, 0)})
+    found = comparison_of({"a": PASSED, "b": points(50)}, {"a": points(100), "b": points(0, 0)})
     assert (found.delta, found.head, found.base) == (25, 75, 50)
 
 
 def test_p_of_a_small_comparison_is_enumerated():
     """Two tests that lost all of three trials: 1 of 20 arrangements each. One trial each proves nothing."""
-    found = compared(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED))
+    found = comparison_of(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED))
     assert (found.delta, found.p, found.test, found.smallest_p) == (-100, 1 / 400, "enumerated", 1 / 400)
-    single = compared(dict.fromkeys("abcd", points(0)), dict.fromkeys("abcd", points(100)))
+    single = comparison_of(dict.fromkeys("abcd", points(0)), dict.fromkeys("abcd", points(100)))
     assert (single.p, single.smallest_p) == (1 / 16, 1 / 16)
     assert single.trials_needed >= 1
 
@@ -98,9 +98,9 @@ def test_p_of_a_small_comparison_is_enumerated():
 def test_comparison_of_the_same_files_gives_the_same_numbers():
     head = {f"t{i}": points(*[(i * 7 + k * 13) % 100 for k in range(3)]) for i in range(30)}
     base = {f"t{i}": points(*[(i * 11 + k * 5) % 100 for k in range(3)]) for i in range(30)}
-    first = compared(head, base)
+    first = comparison_of(head, base)
     assert first.test == "drawn"
-    assert first == compared(head, base)
+    assert first == comparison_of(head, base)
 
 
 OFFLINE = "the provider of judge and simulated user changed from openai to offline"
@@ -164,7 +164,7 @@ def test_only_the_suite_with_another_judge_is_excluded_from_the_comparison():
     """Other loops, agents and commits are what one wants to compare."""
     digests = replace(build.run_info().digests, agents="x", loops="y", suites="z")
     info = {"digests": digests, "git": Git(commit="abc")}
-    assert compared({"a": points(50)}, {"a": points(100)}, info=info, agent_id="agent-2").delta == -50
+    assert comparison_of({"a": points(50)}, {"a": points(100)}, info=info, agent_id="agent-2").delta == -50
     here = build.results(one_test_suite("S", 0), one_test_suite("T", 50, judge_model="new"))
     there = build.results(one_test_suite("S", 100), one_test_suite("T", 100, judge_model="old"))
     found = RunComparer(here, there).comparison()
@@ -177,11 +177,11 @@ def test_reasons_without_comparison_are_reported_once():
     sides = [[one_test_suite(name, 100, judge_model=judge) for name in "ST"] for judge in ("new", "old")]
     judges = RunComparer(*(build.results(*suites) for suites in sides)).comparison()
     assert judges.reasons == ("the judge changed from old to new",)
-    others = compared({"a": points(0)}, {"b": points(100)})
+    others = comparison_of({"a": points(0)}, {"b": points(100)})
     assert (others.comparable, others.delta) == (False, None)
     assert others.reasons == ("no test has the same definition in the baseline",)
     assert (names(others.new), names(others.removed)) == (["a"], ["b"])
-    renamed = compared({"a": points(0)}, {"a": points(100)}, suite="T")
+    renamed = comparison_of({"a": points(0)}, {"a": points(100)}, suite="T")
     assert renamed.reasons == ("the baseline has no suite of this name",)
     pairs = comparer({"a": points(0)}, {"b": points(0)})
     assert pairs.change(pairs.pairs).tests == 0
@@ -189,7 +189,7 @@ def test_reasons_without_comparison_are_reported_once():
 
 def test_newly_failing_and_fixed_tests_carry_evidence_of_the_failing_side():
     """An undecided test counts as newly failing, an interrupted one does not."""
-    found = compared({"a": points(100, 40), "b": PASSED}, {"a": PASSED, "b": points(0, 100)})
+    found = comparison_of({"a": points(100, 40), "b": PASSED}, {"a": PASSED, "b": points(0, 100)})
     (regressed,), (fixed,) = found.regressed, found.fixed
     assert (regressed.name, regressed.base, regressed.head) == ("a", 100, 70)
     assert (regressed.evidence.trial, regressed.evidence.turn) == (2, 1)
@@ -197,7 +197,7 @@ def test_newly_failing_and_fixed_tests_carry_evidence_of_the_failing_side():
     assert (fixed.name, fixed.evidence.trial) == ("b", 1)
     # Else a broken judge would hide what broke.
     head = {"a": points("judge_error"), "b": points("failed"), "c": points("no_judge")}
-    found = compared(head, dict.fromkeys("abc", points(100)))
+    found = comparison_of(head, dict.fromkeys("abc", points(100)))
     assert names(found.regressed) == ["a", "c"]
     assert found.regressed[0].evidence.reason.startswith("undecided: ")
 
@@ -205,16 +205,16 @@ def test_newly_failing_and_fixed_tests_carry_evidence_of_the_failing_side():
 def test_suspects_fell_by_fifteen_points_and_are_confirmed_by_more_trials():
     """Three trials a side, 1 of 20, are no proof if three other tests could have shown as much."""
     noisy = {f"t{i}": points(0, 100, 100) for i in range(3)}, {f"t{i}": points(0, 0, 100) for i in range(3)}
-    (suspect,) = compared({"a": FAILED} | noisy[0], {"a": PASSED} | noisy[1]).suspects
+    (suspect,) = comparison_of({"a": FAILED} | noisy[0], {"a": PASSED} | noisy[1]).suspects
     assert (suspect.name, suspect.delta, suspect.p, suspect.confirmed) == ("a", -100, None, False)
     # Seven of seven against five: 1 of 792.
     steady = {f"t{i}": points(100, 60, 80) for i in range(3)}
-    (suspect,) = compared({"a": points(*[0] * 7)} | steady, {"a": points(*[100] * 5)} | steady).suspects
+    (suspect,) = comparison_of({"a": points(*[0] * 7)} | steady, {"a": points(*[100] * 5)} | steady).suspects
     assert suspect.confirmed
     assert suspect.p <= 0.05
 
 
-def decided(head: dict, base: dict, **policy):
+def gate_of(head: dict, base: dict, **policy):
     made = run("head", head)
     case = GateInput(made, comparer=RunComparer(made, run("base", base)) if base else None)
     return to_record(decide(case, Policy(**({"min_score": 0} | policy)), RunEnding()))
@@ -227,17 +227,17 @@ def check(decision, name):
 
 def test_max_drop_is_the_largest_drop_that_passes_in_the_run_and_its_parts():
     for allowed, passed in [(24.9, False), (25, True), (30, True)]:
-        decision = decided({"a": points(75)}, {"a": points(100)}, max_drop=allowed)
+        decision = gate_of({"a": points(75)}, {"a": points(100)}, max_drop=allowed)
         found = check(decision, "max-drop")
         assert (found.required, found.seen, found.passed) == (allowed, 25, passed)
         assert (found.seen_if_undecided_failed, decision.exit_code) == (25, 0 if passed else 1)
     # Binary numbers have no say: 99.9 against 100 is a drop of 0.1.
-    assert decided({"a": points(99.9)}, {"a": points(100)}, max_drop=0.1).passed
+    assert gate_of({"a": points(99.9)}, {"a": points(100)}, max_drop=0.1).passed
     limits = [(SelectorKind.CATEGORY, "tone", 10), (SelectorKind.TEST, "b", 0), (SelectorKind.SUITE, "S", 5)]
     drops = tuple(SelectorLimit(Selector(kind, name), limit) for kind, name, limit in limits)
     head = {"a": points(100, category="facts"), "b": (trial("failed", category="tone"),)}
     base = {"a": points(100, category="facts"), "b": (trial("passed", category="tone"),)}
-    decision = decided(head, base, max_drops=drops)
+    decision = gate_of(head, base, max_drops=drops)
     assert {c.name: (c.seen, c.passed) for c in decision.checks if c.name.startswith("max-drop")} == {
         "max-drop category:tone": (100, False),
         "max-drop test:b": (100, False),
@@ -247,7 +247,7 @@ def test_max_drop_is_the_largest_drop_that_passes_in_the_run_and_its_parts():
 
 def test_undecided_verdict_counts_as_failed_in_the_run_but_not_in_the_baseline():
     undecided = {"a": points("judge_error")}
-    found = check(decided(undecided, undecided, max_drop=10, max_errors=5), "max-drop")
+    found = check(gate_of(undecided, undecided, max_drop=10, max_errors=5), "max-drop")
     assert (found.seen, found.seen_if_undecided_failed, found.passed) == (0, 50, False)
 
 
@@ -255,31 +255,31 @@ def test_undecided_verdict_counts_as_failed_in_the_run_but_not_in_the_baseline()
 def test_regression_any_fails_for_one_newly_failing_test(regression):
     """Whatever the score; a script may name the mode as text, as on the command line."""
     head, base = {"a": points(99), "b": points(100)}, {"a": points(100), "b": points(0)}
-    decision = decided(head, base, regression=regression)
+    decision = gate_of(head, base, regression=regression)
     found = check(decision, "regression")
     assert (found.required, found.seen, found.passed, decision.exit_code) == (0, 1, False, 1)
     assert "a" in found.note
-    assert decided(base, base, regression=regression).passed
+    assert gate_of(base, base, regression=regression).passed
     with pytest.raises(UsageError, match="`regression=all`: name one of off, any, significant"):
         Policy(regression="all")
 
 
 def test_regression_significant_fails_for_a_significant_drop_only():
-    proven = decided(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED), regression=SIGNIFICANT)
+    proven = gate_of(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED), regression=SIGNIFICANT)
     found = check(proven, "regression")
     assert (found.required, found.seen, found.passed, proven.exit_code) == (0.05, 0.0025, False, 1)
-    noise = decided({"a": points(0, 100, 100)}, {"a": PASSED}, regression=SIGNIFICANT)
+    noise = gate_of({"a": points(0, 100, 100)}, {"a": PASSED}, regression=SIGNIFICANT)
     assert (check(noise, "regression").seen, noise.passed) == (0.5, True)
-    assert decided({"a": PASSED}, {"a": FAILED}, regression=SIGNIFICANT).passed
+    assert gate_of({"a": PASSED}, {"a": FAILED}, regression=SIGNIFICANT).passed
 
 
 def test_checks_that_cannot_be_applied_in_full_say_so():
-    decision = decided({"a": points(0)}, {}, max_drop=0, regression=ANY)
+    decision = gate_of({"a": points(0)}, {}, max_drop=0, regression=ANY)
     checks = [check(decision, name) for name in ("max-drop", "regression")]
     assert [(one.passed, one.note) for one in checks] == [(None, "there is no baseline")] * 2
     assert decision.passed
     head = {"a": points(50), "b": points(0)}
-    decision = decided(head, {"a": points(50)}, max_drop=1, regression=SIGNIFICANT)
+    decision = gate_of(head, {"a": points(50)}, max_drop=1, regression=SIGNIFICANT)
     assert check(decision, "max-drop").note == "on 1 of 2 tests"
     assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
 
@@ -287,8 +287,8 @@ def test_checks_that_cannot_be_applied_in_full_say_so():
 def test_errored_trials_that_would_decide_leave_no_verdict():
     """Between all of them failed and all passed, 50 and 100, lies a floor of 80, and none of 40."""
     for score, floor, code in [(100, 80, 3), (100, 40, 0), (0, 80, 1)]:
-        assert decided({"a": points(score, "failed")}, {}, min_score=floor, max_errors=1).exit_code == code
-    invalid = decided({"a": points(100, "failed")}, {"a": PASSED}, max_drop=10, max_errors=1)
+        assert gate_of({"a": points(score, "failed")}, {}, min_score=floor, max_errors=1).exit_code == code
+    invalid = gate_of({"a": points(100, "failed")}, {"a": PASSED}, max_drop=10, max_errors=1)
     assert invalid.exit_code == 3
     assert "would decide the verdict" in invalid.reasons[0]
     critical = make_plan(TEST_A | {"critical": True}, TEST_B)
@@ -299,8 +299,8 @@ def test_errored_trials_that_would_decide_leave_no_verdict():
     # It passed in the baseline: had it failed, the gate would have failed.
     head = {f"t{i}": points(100) for i in range(9)}
     errored = head | {"t0": points("failed")}
-    assert decided(errored, head, regression=ANY, max_errors=1).exit_code == 3
-    assert decided(head, head, regression=ANY, max_errors=1).exit_code == 0
+    assert gate_of(errored, head, regression=ANY, max_errors=1).exit_code == 3
+    assert gate_of(head, head, regression=ANY, max_errors=1).exit_code == 0
 
 
 def test_agent_error_that_the_test_expects_is_no_error():
@@ -318,7 +318,7 @@ def test_cost_and_latency_limits_include_their_value():
 
 
 def near_thresholds(*args, **policy):
-    checks = decided(*args, **policy).checks
+    checks = gate_of(*args, **policy).checks
     return tuple(near_threshold(check) for check in checks if leaves_drop_possible(check))
 
 
@@ -357,8 +357,8 @@ def test_undecided_verdict_never_makes_a_failed_baseline_check_pass(head, base, 
     findings[which] = replace(findings[which], outcome="undecided", cause="judge_error")
     undecided[index] = replace(old, findings=tuple(findings))
     policy = {"regression": rule, "max_drop": drop, "max_errors": 9}
-    before = decided(here, there, **policy)
-    after = decided(here | {name: tuple(undecided)}, there, **policy)
+    before = gate_of(here, there, **policy)
+    after = gate_of(here | {name: tuple(undecided)}, there, **policy)
     assert before.passed or not after.passed
 
 
@@ -381,8 +381,8 @@ def test_infinite_limit_is_rejected(limit):
 
 def test_interval_of_a_change_stays_within_possible_scores():
     """A perfect baseline cannot be surpassed, and from 0 nothing falls; so for suites and parts."""
-    fell = compared({"a": points(100, 60), "b": points(100, 100)}, dict.fromkeys("ab", points(100, 100)))
-    rose = compared({"a": points(0, 20), "b": points(0, 0)}, dict.fromkeys("ab", points(0, 0)))
+    fell = comparison_of({"a": points(100, 60), "b": points(100, 100)}, dict.fromkeys("ab", points(100, 100)))
+    rose = comparison_of({"a": points(0, 20), "b": points(0, 0)}, dict.fromkeys("ab", points(0, 0)))
     for found in (fell, *fell.suites):
         assert -100 <= found.interval.low < found.delta < found.interval.high == 0
     for found in (rose, *rose.suites):
@@ -393,14 +393,14 @@ def test_required_baseline_that_cannot_be_compared_leaves_no_verdict():
     """Whether in all of it or only in the part that a check is about."""
     passed = dict.fromkeys("ab", points(100))
     policy = {"min_score": 0, "baseline_required": True}
-    assert decided(passed, passed, **policy).exit_code == 0
+    assert gate_of(passed, passed, **policy).exit_code == 0
     judged = run("head", passed, judge_model="other")
     case = GateInput(judged, RunComparer(judged, run("base", passed)))
     decision = to_record(decide(case, Policy(**policy), RunEnding()))
     assert decision.exit_code == 3
     reason = "not compared with the required baseline: the judge changed from none to other"
     assert reason in decision.reasons[0]
-    part = decided(passed, {"a": points(100)}, max_drops=read_drops("test:b=5")[1], **policy)
+    part = gate_of(passed, {"a": points(100)}, max_drops=read_drops("test:b=5")[1], **policy)
     assert (part.exit_code, check(part, "max-drop test:b").passed) == (3, None)
     (reason,) = part.reasons
     assert reason == "max-drop test:b was not checked: none of its tests can be compared with the baseline"
@@ -408,12 +408,12 @@ def test_required_baseline_that_cannot_be_compared_leaves_no_verdict():
 
 def test_drop_that_too_few_trials_could_prove_is_undecided():
     """It is no pass: nothing could have failed it. A drop stays possible."""
-    fell = decided({"a": points(0)}, {"a": points(100)}, regression=SIGNIFICANT)
+    fell = gate_of({"a": points(0)}, {"a": points(100)}, regression=SIGNIFICANT)
     found = check(fell, "regression")
     assert (found.passed, fell.exit_code) == (None, 0)
     assert "the score fell, but there are too few trials to tell a drop from chance" in found.note
     policy = {"regression": SIGNIFICANT, "baseline_required": True}
-    required = decided({"a": points(0, 0)}, {"a": points(100, 100)}, **policy)
+    required = gate_of({"a": points(0, 0)}, {"a": points(100, 100)}, **policy)
     assert required.exit_code == 3
     assert any(map(leaves_drop_possible, required.checks))
 

@@ -166,7 +166,7 @@ def test_number_of_listed_actions_is_limited():
     assert len(found.head) == divergence.MOST_ACTIONS
 
 
-def compared(head: list[TrialResult], base: list[TrialResult]) -> RunComparer:
+def comparer_of(head: list[TrialResult], base: list[TrialResult]) -> RunComparer:
     def run(run_id: str, trials: list[TrialResult]) -> Results:
         test = build.test_result("t", trials=tuple(trials))
         return build.results(build.suite_result("S", test), run=build.run_info(id=run_id))
@@ -178,13 +178,13 @@ def test_changed_tests_show_the_trials_of_their_divergence():
     """The first failed and the first passed one, not one that broke off."""
     broken_off = trial_of({}, index=1, outcome="failed", status="failed")
     head = [broken_off, trial_of(HELLO, index=2), trial_of({}, index=3, outcome="failed")]
-    comparison = compared(head, [trial_of(HELLO, index=1), trial_of(HELLO, index=2)]).comparison()
+    comparison = comparer_of(head, [trial_of(HELLO, index=1), trial_of(HELLO, index=2)]).comparison()
     found = comparison.regressed[0].first_divergence
     assert (found.head_trial, found.base_trial, found.turn) == (3, 1, 1)
     assert found.base == (workflow("GREETING"),)
     assert [one.first_divergence for one in comparison.suspects] == [found]
     base = [trial_of(HELLO, index=1), trial_of({}, index=2, outcome="failed")]
-    (test,) = compared([trial_of(HELLO, index=1), trial_of(HELLO, index=2)], base).comparison().fixed
+    (test,) = comparer_of([trial_of(HELLO, index=1), trial_of(HELLO, index=2)], base).comparison().fixed
     found = test.first_divergence
     assert (found.head_trial, found.base_trial, found.head) == (1, 2, (workflow("GREETING"),))
 
@@ -192,7 +192,7 @@ def test_changed_tests_show_the_trials_of_their_divergence():
 def test_conversation_with_an_agent_error_counts_as_failed():
     """Whatever its verdicts say, the test has not passed with it."""
     head = [trial_of(HELLO, index=1), trial_of({}, index=2, status="agent_error")]
-    (suite,) = compared(head, [trial_of(HELLO)]).suites
+    (suite,) = comparer_of(head, [trial_of(HELLO)]).suites
     found = divergence.of_test(suite.pairs[0], ScoreRule(offline=False), ScoreRule(offline=False))
     assert found is not None
     assert (found.head_trial, found.turn, found.base) == (2, 1, (workflow("GREETING"),))

@@ -148,7 +148,7 @@ def test_minimum_scores_and_thresholds_are_separate_checks():
     assert {name: check[3] for name, check in check_values(decision).items()} == expected
 
 
-def test_threshold_of_an_unselected_test_is_undecided_and_of_an_unknown_one_rejected():
+def test_threshold_of_an_unselected_or_unknown_test_is_not_applied():
     """A filtered run is not measured by what it left out."""
     threshold = SelectorLimit(Selector(SelectorKind.TEST, "left out"), 100)
     check = gate_decision(make_plan(TEST_A), trial("passed"), thresholds=(threshold,)).checks[1]

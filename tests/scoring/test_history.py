@@ -147,7 +147,7 @@ def test_few_named_tests_are_wrong_beside_many_small_drops():
     assert fmean(false_share() for _ in range(60)) < 0.08
 
 
-def _decided(head: Results, runs: list[Results]) -> Results:
+def _decide(head: Results, runs: list[Results]) -> Results:
     card = Scorecard(**{field.name: getattr(head, field.name) for field in fields(Scorecard)})
     policy = Policy(min_score=0, regression=Regression.SIGNIFICANT)
     return conclude(card, head.run, policy, RunEnding(), BaselineResults(runs[-1], history=tuple(runs)))
@@ -166,7 +166,7 @@ def test_decision_with_ten_earlier_runs_takes_bounded_work():
     head, base, *runs = map(run_named, ("head", "base", *map(str, range(10))))
     arms = (build.arm(HEAD, head, gated=True), build.arm(BASE, base))
     profile = cProfile.Profile()
-    decided = profile.runcall(_decided, replace(head, arms=arms), runs)
+    decided = profile.runcall(_decide, replace(head, arms=arms), runs)
     assert (decided.comparison.method, decided.comparison.history.runs) == ("both-sides", 10)
     assert pstats.Stats(profile).total_calls < 3_900_000
 
@@ -185,8 +185,8 @@ def test_worse_verdict_never_passes_a_failed_gate_with_history(verdicts, test, t
     worse = [[[*criteria] for criteria in trials] for trials in head]
     worse[test][trial][criterion] = False
     before, after = (
-        _decided(build.results_of_verdicts("head", head), runs),
-        _decided(build.results_of_verdicts("head", worse), runs),
+        _decide(build.results_of_verdicts("head", head), runs),
+        _decide(build.results_of_verdicts("head", worse), runs),
     )
     assert before.comparison.method == after.comparison.method
     assert before.gate.passed or not after.gate.passed
@@ -201,7 +201,7 @@ def six_broken_tests():
     weak = [[True, False]] * 3
     head = build.results_of_verdicts("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
     runs = [build.results_of_verdicts(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
-    return head, runs, _decided(head, runs)
+    return head, runs, _decide(head, runs)
 
 
 @each_row(
@@ -220,7 +220,7 @@ def test_smaller_run_in_the_history_hides_no_drop(six_broken_tests, older):
     assert not without.gate.passed
     assert len(without.comparison.broken) == 6
     for index in (0, 2, 3):
-        with_it = _decided(head, [*runs[:index], build.results_of_verdicts("small", older), *runs[index:]])
+        with_it = _decide(head, [*runs[:index], build.results_of_verdicts("small", older), *runs[index:]])
         assert with_it.gate == without.gate
         assert with_it.comparison.history == replace(without.comparison.history, smaller=1)
 
@@ -232,7 +232,7 @@ def test_only_runs_as_large_as_the_current_one_count_as_history():
         build.results_of_verdicts("newest", [_FINE] * 8),
     )
     small = [build.results_of_verdicts(f"small {number}", [_FINE] * 4) for number in range(5)]
-    decided = _decided(head, [*small, newest])
+    decided = _decide(head, [*small, newest])
     assert decided.comparison.method == "recorded"
     assert not decided.gate.passed
     history_of = decided.comparison.history
@@ -244,7 +244,7 @@ def test_only_runs_as_large_as_the_current_one_count_as_history():
         build.results_of_verdicts("newest", [seven] * 4),
     ]
     for head, counted in ((_FINE, 4), ([[True, True]] * 5, 1)):
-        history_of = _decided(build.results_of_verdicts("head", [head] * 4), runs).comparison.history
+        history_of = _decide(build.results_of_verdicts("head", [head] * 4), runs).comparison.history
         assert (history_of.runs, history_of.smaller) == (counted, 4 - counted)
 
 
@@ -261,15 +261,15 @@ def test_smaller_run_in_the_history_never_changes_the_gate(verdicts, small, inde
     head, *earlier = verdicts
     runs = [build.results_of_verdicts(f"main {number}", one) for number, one in enumerate(earlier)]
     index = min(index, len(runs) - 1)  # older than the newest
-    without = _decided(build.results_of_verdicts("head", head), runs)
+    without = _decide(build.results_of_verdicts("head", head), runs)
     mixed = [*runs[:index], build.results_of_verdicts("small", small), *runs[index:]]
-    assert _decided(build.results_of_verdicts("head", head), mixed).gate == without.gate
+    assert _decide(build.results_of_verdicts("head", head), mixed).gate == without.gate
 
 
 def test_history_decides_with_the_smallest_drop_of_all_runs():
     """Runs of 100 have no room above: three points less are few logits, not as many as a point there has."""
     head = build.results_of_verdicts("head", [*[_FINE] * 14, *[_BROKEN] * 6])
-    decided = _decided(head, [build.results_of_verdicts(str(run), [_FINE] * 20) for run in range(4)])
+    decided = _decide(head, [build.results_of_verdicts(str(run), [_FINE] * 20) for run in range(4)])
     assert (decided.comparison.method, decided.gate.passed) == ("history", False)
     assert decided.comparison.history.smallest_drop < 30
     fine = [[True, True]] * 3
@@ -277,7 +277,7 @@ def test_history_decides_with_the_smallest_drop_of_all_runs():
         build.results_of_verdicts(f"main {number}", [[[True, number % 2 > 0], *fine[1:]], fine, fine, fine])
         for number in range(5)
     ]
-    comparison = _decided(build.results_of_verdicts("head", [[[True, False]] * 3] * 4), runs).comparison
+    comparison = _decide(build.results_of_verdicts("head", [[[True, False]] * 3] * 4), runs).comparison
     assert comparison.method == "history"
     assert comparison.detectable == comparison.history.smallest_drop
     assert (comparison.trials_needed, comparison.fewest_broken) == (None, None)
@@ -288,7 +288,7 @@ def test_undecided_verdict_screens_like_a_failed_one(outcome):
     """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
     runs = [build.results_of_verdicts(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
     head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
-    decided = _decided(build.results_of_verdicts("head", head), runs)
+    decided = _decide(build.results_of_verdicts("head", head), runs)
     assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
 
 

@@ -40,7 +40,7 @@ def runs_of(trials: int, verdicts=outcomes):
     return st.lists(test, min_size=TESTS, max_size=TESTS)
 
 
-def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Results:
+def final_results(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Results:
     """The results that a run comes to whose agents would answer so."""
     history = tuple(build.results_of_verdicts(f"main {number}", run) for number, run in enumerate(earlier))
     baseline = BaselineResults(history[-1], history=history) if history else BaselineResults()
@@ -67,7 +67,7 @@ def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Re
     return results
 
 
-def changed(run, data, into):
+def with_verdict(run, data, into):
     """The same run with one other verdict."""
     test = data.draw(st.integers(0, TESTS - 1))
     trial = data.draw(st.integers(0, len(run[test]) - 1))
@@ -86,9 +86,9 @@ def test_worse_verdict_never_passes_a_failed_gate_in_any_mode(way, runs, both_si
     """Neither a failed one nor one that could not be reached, in any trial: played in time or not at all."""
     head, base = data.draw(runs_of(MOST)), data.draw(runs_of(MOST))
     earlier = data.draw(st.lists(runs_of(RECORDED, st.booleans()), min_size=runs, max_size=runs))
-    worse = changed(head, data, data.draw(st.sampled_from([False, None])))
-    before = decided(WAYS[way], head, base, earlier, both_sides=both_sides)
-    after = decided(WAYS[way], worse, base, earlier, both_sides=both_sides)
+    worse = with_verdict(head, data, data.draw(st.sampled_from([False, None])))
+    before = final_results(WAYS[way], head, base, earlier, both_sides=both_sides)
+    after = final_results(WAYS[way], worse, base, earlier, both_sides=both_sides)
     assert before.gate.passed or not after.gate.passed
 
 
@@ -96,9 +96,9 @@ def test_worse_verdict_never_passes_a_failed_gate_in_any_mode(way, runs, both_si
 @settings(max_examples=examples(100))
 @given(head=runs_of(MOST), base=runs_of(MOST, st.booleans()), data=st.data())
 def test_better_base_agent_never_passes_a_failed_gate(head, base, data):
-    better = changed(base, data, into=True)
+    better = with_verdict(base, data, into=True)
     before, after = (
-        decided(WAYS["both sides in rounds"], head, other, (), both_sides=BothSides.ALWAYS)
+        final_results(WAYS["both sides in rounds"], head, other, (), both_sides=BothSides.ALWAYS)
         for other in (base, better)
     )
     assert before.gate.passed or not after.gate.passed
@@ -109,7 +109,7 @@ def test_better_base_agent_never_passes_a_failed_gate(head, base, data):
 @given(head=runs_of(3), other=runs_of(3), earlier=runs_of(RECORDED, st.booleans()))
 def test_other_agents_of_a_run_do_not_change_its_gate(head, other, earlier):
     arms = Plan((), loops=3, arms=("today", "cheaper", "third"))
-    gates = [decided(plan, head, other, [earlier]).gate for plan in (arms, WAYS["recorded"])]
+    gates = [final_results(plan, head, other, [earlier]).gate for plan in (arms, WAYS["recorded"])]
     assert gates[0] == gates[1]
 
 
@@ -118,11 +118,11 @@ def test_other_agents_of_a_run_do_not_change_its_gate(head, other, earlier):
 @given(head=runs_of(3), other=runs_of(3), data=st.data())
 def test_worse_agent_never_compares_better(head, other, data):
     """Its change does not rise; the p of several agents is never lower than that of one."""
-    worse = changed(other, data, into=False)
+    worse = with_verdict(other, data, into=False)
     two, three = (Plan((), loops=3, arms=arms) for arms in (("today", "other"), ("today", "other", "more")))
-    before, after = (decided(two, head, run, ()).arms[1] for run in (other, worse))
+    before, after = (final_results(two, head, run, ()).arms[1] for run in (other, worse))
     assert after.delta <= before.delta
-    assert decided(three, head, other, ()).arms[1].p_adjusted >= before.p_adjusted
+    assert final_results(three, head, other, ()).arms[1].p_adjusted >= before.p_adjusted
 
 
 SAVINGS = {
@@ -138,7 +138,7 @@ def test_each_mode_finds_a_drop_and_spares_trials_without_one(way, spared):
     """Else the laws above say little."""
     fine, broken = [[[True, True]] * MOST] * TESTS, [[[False, False]] * MOST] * TESTS
     recorded = [[[[True, True]] * RECORDED] * TESTS] * 4
-    passed, failed = (decided(WAYS[way], head, fine, recorded) for head in (fine, broken))
+    passed, failed = (final_results(WAYS[way], head, fine, recorded) for head in (fine, broken))
     assert (passed.gate.passed, passed.comparison.method) == (True, spared)
     assert not failed.gate.passed
     assert (failed.comparison.method == "both-sides") == (BASE in WAYS[way].arms)
