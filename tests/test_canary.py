@@ -239,7 +239,7 @@ def test_run_outputs_contain_no_secret(tmp_path):
         if name not in given and "__" not in name
     }
     assert {name.partition("/")[0] for name in outputs} >= {"results", "recording", "cache"}
-    outputs |= labelled(workspace, hidden | values, canaries)
+    outputs |= label_and_calibrate(workspace, hidden | values, canaries)
     outputs |= {name: data.decode() for name, data in read_files(tmp_path / "1" / "file_commands").items()}
     outputs["stdout"] = without_masks(played.done.stdout)
     outputs["stderr"] = played.done.stderr
@@ -260,7 +260,7 @@ def test_run_outputs_contain_no_secret(tmp_path):
         assert not canaries.leaks(json.dumps(body, ensure_ascii=False), *known)
 
 
-def labelled(workspace, env, canaries):
+def label_and_calibrate(workspace, env, canaries):
     """What `label` and `calibrate` leave of a run, and say, where a person tells secrets in a note."""
     texts = [ci_evals("label", "results", cwd=workspace, env=env)]
     sheet = workspace / "labels/sheet.csv"

@@ -1,4 +1,4 @@
-"""Limits that neighbours set, as a run meets them: keys that are refused, and rates."""
+"""Limits that servers set, as a run meets them: keys that are refused, and rates."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Neighbours that let a run wait: how long it waits for them in all, and what it says meanwhile."""
+"""Servers that let a run wait: how long it waits for them in total, and what it prints meanwhile."""
 
 import asyncio
 import json
