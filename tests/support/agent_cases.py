@@ -203,13 +203,3 @@ def _serving(
     with endpoints.serving(route) as stub:
         yield stub.url
         over.set()
-
-
-# Names used before
-_BEFORE = {"NOBODY": "UNREACHABLE_URL"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

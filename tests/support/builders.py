@@ -324,16 +324,3 @@ def results_of_verdicts(name: str, verdicts) -> Results:
     ]
     run = with_process(results(suite_result("Refunds", *tests)))
     return replace(run, run=replace(run.run, id=name))
-
-
-# Names used before
-_BEFORE = {
-    "made": "from_fields", "of_card": "results_of_scorecard", "completed": "with_process",
-    "run_of": "results_of_verdicts", "MARKS": "_WORKFLOW_MARKS",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

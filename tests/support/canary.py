@@ -108,13 +108,3 @@ def _traces(piece: str) -> Iterator[str]:
     for offset in range(3):
         first, last = -(-8 * offset // 6), 8 * (offset + len(data)) // 6
         yield b64encode(bytes(offset) + data).decode()[first:last]
-
-
-# Names used before
-_BEFORE = {"forms": "encodings"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

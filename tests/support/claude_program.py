@@ -23,7 +23,6 @@ _PROGRAM = """#!{python} -I
 import os, subprocess, sys, time
 sys.path.insert(0, {tests!r})
 from claude_program import error_result, play, result, say
-refused = error_result
 
 def reply(asked):
 {reply}
@@ -139,13 +138,3 @@ def _options() -> argparse.ArgumentParser:
 def _note(file: Path, value: Any) -> None:
     with file.open("a") as log:
         log.write(json.dumps(value) + "\n")
-
-
-# Names used before
-_BEFORE = {"asked": "read_requests", "versions_asked": "count_version_requests", "refused": "error_result"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

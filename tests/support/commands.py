@@ -229,18 +229,3 @@ def open_descriptors(file: Path) -> list[Path]:
             except OSError:
                 continue
     return found
-
-
-# Names used before
-_BEFORE = {
-    "CLEAN": "CLEAN_ENV", "Started": "RunningCommand", "holders": "open_descriptors",
-    "shows": "comment_and_page_show", "results_in": "read_results", "files_in": "read_files",
-    "write_uncritical": "write_suite_without_critical_tests", "SCRIPT": "ACTION_SCRIPT",
-    "ready": "fork_server_socket",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -192,13 +192,3 @@ def any_json() -> st.SearchStrategy[Any]:
         ),
         max_leaves=25,
     )
-
-
-# Names used before
-_BEFORE = {"Asked": "EndpointRequest", "calls": "tool_calls"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -21,13 +21,3 @@ def fill_looked_at(answer: Any, prompt: str) -> Any:
         one["turn"] for shown in _CONVERSATION.findall(prompt) for one in json.loads(shown) if "turn" in one
     ]
     return json.dumps(json.loads(answer) | {"looked_at": turns})
-
-
-# Names used before
-_BEFORE = {"fitted": "fill_looked_at", "EveryTurn": "EveryTurnAnswer"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

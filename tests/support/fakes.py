@@ -146,13 +146,3 @@ class ScriptedEmbedder:
             raise self._vectors
         look = self._vectors if callable(self._vectors) else self._vectors.__getitem__
         return Embeddings(tuple(tuple(look(text)) for text in texts), input_tokens=10 * len(texts))
-
-
-# Names used before
-_BEFORE = {"judged": "judge_answer"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -154,13 +154,3 @@ CONVERSATIONS: dict[str, dict[str, Any]] = {
 }
 """Conversations by the server and a name of their own; each is called with the server's address."""
 CONVERSATIONS["responses"]["failed"] = _talk("responses", "fail")
-
-
-# Names used before
-_BEFORE = {"TALKS": "CONVERSATIONS", "talk": "converse", "AGENTS": "AGENT_SETTINGS"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -508,21 +508,3 @@ def serving_tls(answer: Answer, key: Path, certificate: Path) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
-
-
-# Names used before
-_BEFORE = {"tls": "serving_tls"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]
-
-
-# Names used before
-GitHubApi.asked = GitHubApi.requests_to
-
-
-def zipped(**files):
-    return zip_of({re.sub("_json$", ".json", name.replace("__", "/")): text for name, text in files.items()})

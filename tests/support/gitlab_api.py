@@ -149,13 +149,3 @@ def serving():
         api = GitLabApi(server.url_for("/api/v4"))
         server.expect_request(re.compile("/api/v4/.*")).respond_with_handler(api.answer)
         yield api
-
-
-# Names used before
-_BEFORE = {"refused": "error_response", "reply": "json_response"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

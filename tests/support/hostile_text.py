@@ -176,15 +176,3 @@ def fill_free_text(value, text: str, *, clean: bool = True):
             return type(value)(fill_free_text(item, text, clean=clean) for item in value)
         case _:
             return value
-
-
-# Names used before
-_BEFORE = {
-    "texts": "any_text", "Page": "RenderedMarkdown", "commands": "log_commands", "poisoned": "fill_free_text",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

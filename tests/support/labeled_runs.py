@@ -86,16 +86,3 @@ def filled_sheet(fields: dict[str, str], **columns: str) -> str:
     return "\n".join(
         [*lines, *(",".join([item, label, *columns.values()]) for item, label in fields.items())]
     )
-
-
-# Names used before
-_BEFORE = {
-    "run": "judged_run", "saved": "write_results", "rows": "read_sheet", "answers": "answers_of_person",
-    "filled": "filled_sheet",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

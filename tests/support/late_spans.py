@@ -167,13 +167,3 @@ def suite(port, *modes, evaluations=(NO_REFUND_CHECK,), **reply):
             for mode in (*modes, "quiet")
         ],
     }
-
-
-# Names used before
-_BEFORE = {"NEVER": "NO_REFUND_CHECK"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -74,16 +74,3 @@ def gate_decision(plan, *trials, offline=False, ending=None, comparer=None, **po
     results = build.results_of_scorecard(scorecard(plan, *trials, offline=offline), config=config)
     case = GateInput(results, comparer)
     return to_record(decide(case, Policy(**policy), ending or RunEnding()))
-
-
-# Names used before
-_BEFORE = {
-    "planned": "make_plan", "card_of": "scorecard_of_results", "card": "scorecard", "A": "TEST_A",
-    "B": "TEST_B", "gate": "gate_decision",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -146,13 +146,3 @@ def _shape(value: Any) -> Any:
             return [_shape(item) for item in value]
         case _:
             return type(value).__name__
-
-
-# Names used before
-_BEFORE = {"Stub": "RecordedServer", "served": "serve_recorded", "recorded": "recording_proxy"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -320,18 +320,3 @@ def results_with_all_studies(**fields) -> Results:
         counts=replace(results.counts, **counts),
         suites=tuple(replace(one, counts=replace(one.counts, **counts)) for one in results.suites),
     )
-
-
-# Names used before
-_BEFORE = {
-    "AT": "STUDY_TIME", "of": "estimate", "left_out": "excluded_trial", "judged": "judged_trial",
-    "trusted": "results_with_all_studies", "USED": "USAGE", "JUDGED": "SUITE_MODELS",
-    "BREACHES": "VIOLATIONS", "GONE": "BROKE_CHARACTER", "TALK": "TURNS", "tests": "sample_tests",
-    "GRADED": "GRADED_FINDING", "KINDLY": "POLITE_VOTE", "RUDELY": "RUDE_VOTE",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -15,13 +15,3 @@ def embedded_data(page: str) -> dict[str, str]:
 def full_text(page: str) -> str:
     """Return the page's text, with all embedded data."""
     return "\n".join([_PACKED.sub("", page), *embedded_data(page).values()])
-
-
-# Names used before
-_BEFORE = {"unpacked": "embedded_data"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

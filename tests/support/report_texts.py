@@ -17,13 +17,3 @@ def join_parts(files: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 def results_json_text(results: Results) -> str:
     return "".join(results_json.render(results))
-
-
-# Names used before
-_BEFORE = {"files": "files_of_run", "joined": "join_parts", "dump": "results_json_text"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

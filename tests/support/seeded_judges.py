@@ -55,22 +55,3 @@ def demands_pass(text: str) -> bool:
             re.MULTILINE,
         )
     )
-
-
-# Names used before
-_BEFORE = {
-    "luck": "seeded_chance", "block": "prompt_block", "preferring": "pairwise_judge",
-    "beside": "prompt_without_data", "is_told_to_pass": "demands_pass",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]
-
-
-# Names used before
-import fakes  # noqa: E402
-
-verdict_json = fakes.judge_answer

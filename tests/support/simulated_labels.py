@@ -60,13 +60,3 @@ def sample_labels(
     chosen = [*rng.sample(sides[0], min(len(sides[0]), labels - fails)), *rng.sample(sides[1], fails)]
     rate = len(sides[0]) / len(population)
     return LabeledGroup("all", "all", chosen, len(sides[0]), len(sides[1]), rate)
-
-
-# Names used before
-_BEFORE = {"World": "LabelingModel", "drawn": "sample_labels"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -264,13 +264,3 @@ def suite_of(whole: Agent, trials: int, rng: Random) -> SuiteResult:
 
 def _p(played: list[ScorePair], rng: Random) -> float:
     return chance_of_drop(played, str(rng.random()), DRAWS).p
-
-
-# Names used before
-_BEFORE = {"Told": "PredictedOdds"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -20,13 +20,3 @@ def write_model(folder: Path) -> Path:
     vectors = np.array([(0.0, 0.0, 0.0), *WORDS.values()], dtype=np.float32)
     StaticModel(vectors, tokenizer).save_pretrained(folder)
     return folder
-
-
-# Names used before
-_BEFORE = {"write": "write_model"}
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -71,16 +71,3 @@ def run_of_agent(who: str, tests: int = TESTS, trials: int = TRIALS, **fields):
         ),
         who,
     )
-
-
-# Names used before
-_BEFORE = {
-    "AT": "STUDY_TIME", "asking": "study_asking", "talk": "judged_trial", "run": "run_of_tests",
-    "saved": "as_saved_run", "side": "run_of_agent",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -66,16 +66,3 @@ def read_error(value: Any) -> str:
 
 def load_json(name: str) -> Any:
     return json.loads((FILES / name).read_text())
-
-
-# Names used before
-_BEFORE = {
-    "answers": "gaia_answers", "sets": "read_sets", "one": "read_set", "official": "official_score",
-    "outcomes": "outcomes_by_test", "row": "row_of", "refusal": "read_error", "loaded": "load_json",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

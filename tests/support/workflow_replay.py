@@ -154,16 +154,3 @@ def upload_baseline(actions, results_file):
     run = actions.api.add_run(BASE)
     artifact = zip_of({"_results.json": results_file.read_bytes()})
     actions.api.add_artifact(run, artifact, name="ci-evals-results-default")
-
-
-# Names used before
-_BEFORE = {
-    "FLOW": "PRESSURE_TEST", "pull_request": "pull_request_payload", "push": "push_payload",
-    "agent": "demo_agent", "Played": "FinishedStep", "repository": "repository_with_pull_request",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -421,16 +421,3 @@ def odd_responses(draw: st.DrawFn) -> bytes:
     lines = "".join(f"{n}: {v}\r\n" for n, v in draw(st.lists(st.tuples(_HEADERS, _VALUES), max_size=3)))
     head = f"HTTP/1.1 {draw(_STATUSES)} X\r\n{lines}Connection: close\r\n\r\n"
     return head.encode("latin-1") + draw(st.sampled_from([b"", b"{}", b'{"id": "t"}']))
-
-
-# Names used before
-_BEFORE = {
-    "Asked": "ModelRequest", "Heard": "AgentMessage", "http": "http_response", "odd_answers": "odd_responses",
-    "ONCE": "NO_RETRIES",
-}  # fmt: skip
-
-
-def __getattr__(name):
-    if name not in _BEFORE:
-        raise AttributeError(name)
-    return globals()[_BEFORE[name]]

@@ -1,7 +1,0 @@
-"""Names used before."""
-
-import study_judges
-
-
-def __getattr__(name):
-    return getattr(study_judges, name)
