@@ -34,6 +34,7 @@ from pydantic import BaseModel
 
 import ci_evals
 from ci_evals import bundled_suites, load_suite
+from ci_evals.adapters.transport import network
 from ci_evals.agents import plugins
 from ci_evals.cli import app
 from ci_evals.domain import transcript
@@ -129,6 +130,8 @@ def _become(start: Start, streams: list[int]) -> None:
     os.chdir(start.cwd)
     os.environ.clear()
     os.environ.update(start.env)
+    if {"SSL_CERT_FILE", "SSL_CERT_DIR"} & start.env.keys():
+        network.certificates.cache_clear()
     time.tzset()
     text = {"encoding": locale.getpreferredencoding(do_setlocale=False), "closefd": False}
     sys.stdin = open(0, **text)  # noqa: SIM115  # the three are open to the end
@@ -183,7 +186,7 @@ def _make_options() -> None:
 
 
 def _warm_up() -> None:
-    """Imports whatever a command may import, and fills what is kept: the compiled templates and patterns."""
+    """Imports whatever a command may import, and fills what is kept: templates, patterns and certificates."""
     modules = [module.name for module in pkgutil.walk_packages(ci_evals.__path__, "ci_evals.")]
     for name in (*modules, *LATE):
         if not name.endswith("__main__"):
@@ -199,6 +202,7 @@ def _warm_up() -> None:
         load_suite(name)
     for name in templates._environment(html=False).list_templates(extensions=["j2"]):
         templates._environment(html=name.endswith(".html.j2")).get_template(name)
+    network.certificates()
     _find_plugins()
     gc.collect()
     gc.freeze()  # so that a child's collections of garbage do not copy what all have in common
