@@ -1,4 +1,4 @@
-"""Agents that are code in this process: functions, objects, and objects of four methods."""
+"""Agents that are code in this process: functions, objects, and objects with four methods."""
 
 import asyncio
 import sqlite3
@@ -37,14 +37,7 @@ TEST = Test(
 SETTINGS = AgentSettings(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
 
 
-async def converse(
-    target,
-    *texts,
-    settings=SETTINGS,
-    redactor=None,
-    timeout=5.0,  # noqa: ASYNC109
-    apart=False,
-) -> list[Reply]:
+async def converse(target, *texts, settings=SETTINGS, redactor=None, timeout=5.0, apart=False) -> list[Reply]:  # noqa: ASYNC109
     agent = agent_of(target, "mine", settings, redactor, apart=apart)
     session = await agent.open_session(TEST)
     try:
@@ -53,14 +46,13 @@ async def converse(
         await agent.close(session)
 
 
-async def refusal(target, *texts, **how) -> str:
+async def error_of(target, *texts, **how) -> str:
     with pytest.raises(AgentError) as caught:
         await converse(target, *(texts or ("Hello",)), **how)
     return str(caught.value)
 
 
-async def test_a_function_may_know_its_conversation():
-    """All that the test and the suite say of it, what was said, and a state of its own."""
+async def test_function_receives_test_history_and_own_state_as_session():
     seen = []
 
     def reply(message, session):
@@ -80,20 +72,32 @@ async def test_a_function_may_know_its_conversation():
     assert TEST.user_info["name"] == "Ida Berg"
 
 
-async def test_a_second_parameter_with_a_default_is_the_functions_own():
-    """Unless it is called `session`."""
-    assert (await converse(lambda message, heat=0.2: f"{message} {heat}", "Hi"))[0].agent == "Hi 0.2"
-    items = await converse(lambda message, session=None: f"{message} {session.model}", "Hi")
-    assert items[0].agent == "Hi m"
+async def test_function_may_have_own_default_parameter_or_return_awaitable():
+    """A wrapper around a coroutine does the latter, and an object with an asynchronous call."""
+
+    async def later(message):
+        return message
+
+    class Later:
+        async def __call__(self, message):
+            return f"{message}, called"
+
+    for target, answer in (
+        (lambda message, heat=0.2: f"{message} {heat}", "Hi 0.2"),
+        (lambda message, session=None: f"{message} {session.model}", "Hi m"),
+        (lambda message: later(message.strip()), "Hi"),
+        (Later(), "Hi, called"),
+    ):
+        assert (await converse(target, "Hi"))[0].agent == answer
 
 
-class Told(BaseModel):
+class ModelAnswer(BaseModel):
     text: str
     params: dict
 
 
 @dataclass
-class Plain:
+class DataclassAnswer:
     text: str
     workflows: tuple[str, ...]
 
@@ -105,22 +109,21 @@ class Plain:
         ({"text": "Hi", "workflows": ()}, {"workflows": (), "params": None}),
         ({"text": "Hi", "params": {"on": date(2026, 5, 1)}}, {"params": {"on": "2026-05-01"}}),
         ({"text": "Hi", "params": {"n": float("nan")}}, {"params": {"n": None}}),
-        (Told(text="Hi", params={"a": 1}), {"params": {"a": 1}, "workflows": None}),
-        (Plain("Hi", ("REFUND",)), {"workflows": ("REFUND",)}),
+        (ModelAnswer(text="Hi", params={"a": 1}), {"params": {"a": 1}, "workflows": None}),
+        (DataclassAnswer("Hi", ("REFUND",)), {"workflows": ("REFUND",)}),
         ({"text": "\ud800", "escalated": True}, {"agent": "\ufffd", "handed_over": True}),
         (Reply(agent="\ud800", latency_seconds=7), {"agent": "\ufffd", "latency_seconds": 7}),
         (Reply(agent="Hi", latency_seconds=7, rules=("r",)), {"rules": ("r",), "workflows": None}),
         ({"text": "Sorry", "error": "no stock"}, {"error_response": True, "error_detail": "no stock"}),
     ],
 )  # fmt: skip
-async def test_what_may_be_given_back(answer, items):
-    """A text, or an object in our words; what it leaves out is unknown."""
+async def test_answer_forms_are_read_and_missing_fields_are_unknown(answer, items):
     (reply,) = await converse(lambda message: answer, "Hello")
     assert {name: getattr(reply, name) for name in items} == items
 
 
-LOOP: dict = {}
-LOOP["text"] = LOOP
+CYCLIC: dict = {}
+CYCLIC["text"] = CYCLIC
 
 
 @each_row(
@@ -129,38 +132,31 @@ LOOP["text"] = LOOP
         (None, "the answer of mine is None: return a string, or an object with 'text'"),
         (7, "the answer of mine is of the type int, which is neither a string nor an object"),
         (iter("abc"), "of the type str_"),
-        (Plain, "is of the type type"),
+        (DataclassAnswer, "is of the type type"),
         ({"answer": "Hi"}, "has no 'text'"),
         ({"text": "Hi", "tools": []}, "has a key 'tools', which is none of text, messages"),
         ({"text": "Hi", "params": {"x": object()}}, "contains a value that is not JSON: "),
-        (LOOP, "contains a value that is not JSON: Circular reference"),
+        (CYCLIC, "contains a value that is not JSON: Circular reference"),
     ],
 )
-async def test_malformed_answer_is_reported_in_words(answer, text):
-    """It ends the trial, not the program."""
-    assert text in await refusal(lambda message: answer)
+async def test_malformed_answer_is_agent_error_with_reason(answer, text):
+    assert text in await error_of(lambda message: answer)
 
 
-async def test_a_place_is_the_authors_own_though_ours_raised():
-    """An agent may call ci_evals too; the line to look at is then that of the call."""
-
-    def reply(message):
-        return load_suite({"name": message})
-
-    line = reply.__code__.co_firstlineno + 1
-    assert f"test_code_agents.py:{line}, in reply)" in await refusal(reply)
-
-
-async def test_exception_of_agent_code_is_a_failure_of_the_agent():
-    """With type, message and place; secrets taken out."""
-
+async def test_exception_of_agent_is_reported_with_type_message_and_line():
     def reply(message):
         raise LookupError(f"no order {message} for key-123456")
 
-    error = await refusal(reply, "HL-1", redactor=Redactor(keys={"key-123456"}))
+    error = await error_of(reply, "HL-1", redactor=Redactor(keys={"key-123456"}))
     line = reply.__code__.co_firstlineno + 1
     assert error.startswith("mine raised LookupError: no order HL-1 for *** (")
     assert error.endswith(f"test_code_agents.py:{line}, in reply)")
+
+    def call_ci_evals(message):
+        return load_suite({"name": message})
+
+    line = call_ci_evals.__code__.co_firstlineno + 1
+    assert f"test_code_agents.py:{line}, in call_ci_evals)" in await error_of(call_ci_evals)
 
 
 class UnprintableError(Exception):
@@ -183,29 +179,29 @@ class UnprintableError(Exception):
         (AgentError("in its own words"), "in its own words"),
     ],
 )
-async def test_nothing_that_code_raises_ends_the_program(raised, text):
-    """Be it a function or a coroutine; an error of ours stays what it is."""
-
+async def test_exceptions_of_agent_do_not_end_program(raised, text):
     def reply(message):
         raise raised
 
     async def later(message):
         raise raised
 
-    assert text in await refusal(reply)
+    assert text in await error_of(reply)
     if not isinstance(raised, StopIteration):  # Python makes another exception of it
-        assert text in await refusal(later)
-        assert text in await refusal(later, apart=True)
+        assert text in await error_of(later)
+        assert text in await error_of(later, apart=True)
 
 
-async def test_a_function_keeps_its_thread():
-    """What belongs to a thread, as connections to some databases do, serves a whole conversation."""
+async def test_all_calls_of_conversation_run_in_one_thread_that_ends_with_it():
+    """Connections to some databases belong to a thread."""
+    threads = set()
 
     class Counting:
         def open_session(self, test):
             return sqlite3.connect(":memory:")
 
         def send_message(self, session, text):
+            threads.add(threading.current_thread())
             session.execute("create table if not exists said (text)")
             session.execute("insert into said values (?)", (text,))
             return str(session.execute("select count(*) from said").fetchone()[0])
@@ -213,12 +209,16 @@ async def test_a_function_keeps_its_thread():
         def close(self, session):
             session.close()
 
-    items = await converse(Counting(), "a", "b", "c")
-    assert [reply.agent for reply in items] == ["1", "2", "3"]
+    for _ in range(3):
+        items = await converse(Counting(), "a", "b", "c")
+        assert [reply.agent for reply in items] == ["1", "2", "3"]
+    assert len(threads) == 3
+    for thread in threads:
+        thread.join(300)
+        assert not thread.is_alive()
 
 
-async def test_slow_functions_run_side_by_side():
-    """As many as there are conversations: a hundred meet at one barrier."""
+async def test_blocking_functions_run_concurrently():
     barrier = threading.Barrier(100, timeout=20)
 
     def reply(message):
@@ -229,24 +229,7 @@ async def test_slow_functions_run_side_by_side():
     assert [replies[0].agent for replies in items] == [str(number) for number in range(100)]
 
 
-async def test_threads_end_with_their_conversations():
-    """None is left behind."""
-    seen = []
-
-    def reply(message):
-        seen.append(threading.current_thread())
-        return message
-
-    for _ in range(3):
-        await converse(reply, "a", "b")
-    assert len(set(seen)) == 3
-    for thread in seen:
-        thread.join(5)
-        assert not thread.is_alive()
-
-
-async def test_a_function_that_hangs_holds_up_nothing():
-    """The timeout is kept, the session closes, and another conversation goes on."""
+async def test_hanging_function_times_out_without_blocking_other_conversations():
     hanging = threading.Event()
 
     def reply(message):
@@ -255,14 +238,13 @@ async def test_a_function_that_hangs_holds_up_nothing():
         return message
 
     started = time.monotonic()
-    assert await refusal(reply, "hang", timeout=0.05) == "mine did not answer within 0.05 s"
+    assert await error_of(reply, "hang", timeout=0.05) == "mine did not answer within 0.05 s"
     assert (await converse(reply, "go on"))[0].agent == "go on"
     assert time.monotonic() - started < 60
     hanging.set()
 
 
-async def test_a_coroutine_that_swallows_its_end_is_ended():
-    """A bare `except` round an await is common, and a run must end all the same."""
+async def test_coroutine_that_swallows_cancellation_is_ended():
     reached = asyncio.Event()
 
     async def reply(message):
@@ -272,7 +254,7 @@ async def test_a_coroutine_that_swallows_its_end_is_ended():
         except:  # noqa: E722
             return "too late"
 
-    assert "did not answer within" in await refusal(reply, timeout=0.01)
+    assert "did not answer within" in await error_of(reply, timeout=0.01)
     task = asyncio.ensure_future(converse(reply, "Hello"))
     await reached.wait()
     await asyncio.sleep(0)
@@ -281,8 +263,7 @@ async def test_a_coroutine_that_swallows_its_end_is_ended():
         await task
 
 
-async def test_coroutines_may_run_in_a_loop_apart():
-    """All conversations in the same one, so that they can share what belongs to it; ours stays free."""
+async def test_coroutines_in_separate_loop_share_it_and_cannot_block_run():
     loops, freed = [], threading.Event()
 
     class Agent:
@@ -300,14 +281,13 @@ async def test_coroutines_may_run_in_a_loop_apart():
     assert len(set(loops)) == 1
     assert loops[0] is not asyncio.get_running_loop()
     started = time.monotonic()
-    assert "did not answer within 0.05 s" in await refusal(Agent(), "block", timeout=0.05, apart=True)
+    assert "did not answer within 0.05 s" in await error_of(Agent(), "block", timeout=0.05, apart=True)
     freed.set()
     assert time.monotonic() - started < 60
     assert (await converse(Agent(), "again", apart=True))[0].agent == "again"
 
 
-async def test_a_coroutine_apart_is_cancelled():
-    """At its timeout, so that what it waits for is freed."""
+async def test_coroutine_in_separate_loop_is_cancelled_at_timeout():
     cancelled = threading.Event()
 
     async def reply(message):
@@ -317,27 +297,11 @@ async def test_a_coroutine_apart_is_cancelled():
             cancelled.set()
             raise
 
-    assert "did not answer" in await refusal(reply, timeout=0.05, apart=True)
+    assert "did not answer" in await error_of(reply, timeout=0.05, apart=True)
     assert await asyncio.to_thread(cancelled.wait, 5)
 
 
-async def test_a_function_may_give_something_to_await():
-    """As a wrapper round a coroutine does, or an object with an asynchronous call."""
-
-    async def later(message):
-        return message
-
-    class Later:
-        async def __call__(self, message):
-            return f"{message}, called"
-
-    assert (await converse(lambda message: later(message.strip()), "Hi"))[0].agent == "Hi"
-    assert (await converse(Later(), "Hi"))[0].agent == "Hi, called"
-
-
 class Recorder:
-    """Methods that keep what they were given."""
-
     def __init__(self):
         self.calls = []
 
@@ -354,8 +318,7 @@ class Recorder:
         raise OSError
 
 
-async def test_an_object_is_told_what_it_asks_for():
-    """Test, session, text and timeout; it is closed once, and what it raises then is of no account."""
+async def test_object_receives_its_arguments_and_is_closed_once():
     target = Recorder()
     agent = agent_of(target, "mine", SETTINGS)
     session = await agent.open_session(TEST)
@@ -374,9 +337,7 @@ async def state_of(read):
     return await agent.read_state(await agent.open_session(TEST))
 
 
-async def test_a_state_is_json():
-    """Of a function or a coroutine; a model's too."""
-
+async def test_state_is_read_from_function_or_coroutine():
     async def later(session):
         return Later(cart=["A-1"])
 
@@ -385,32 +346,24 @@ async def test_a_state_is_json():
 
     assert await state_of(lambda session: {"cart": session}) == {"cart": []}
     assert await state_of(later) == {"cart": ["A-1"]}
-
-
-@pytest.mark.parametrize(
-    ("read", "message"),
-    [
+    for read, message in (
         (lambda session: {"at": object()}, "the state of mine contains a value that is not JSON: "),
         (lambda session: 1 / 0, "mine raised ZeroDivisionError: division by zero"),
         (None, "the agent reports no state"),
-    ],
-)
-async def test_a_state_that_cannot_be_had(read, message):
-    """Its probe fails with the reason."""
-    with pytest.raises(AgentError, match=message):
-        await state_of(read)
+    ):
+        with pytest.raises(AgentError, match=message):
+            await state_of(read)
 
 
-async def test_a_raw_reply_is_kept_for_debugging():
-    """As over HTTP."""
+async def test_raw_reply_is_only_kept_with_debug():
     answer = {"text": "Hi", "trace": {"steps": 2}}
     (reply,) = await converse(lambda message: answer, "Hello", settings=AgentSettings(debug=True))
     assert (reply.raw, reply.trace) == (answer, {"steps": 2})
     assert (await converse(lambda message: answer, "Hello"))[0].raw is None
 
 
-class Camel:
-    """An adapter as it was named in JavaScript."""
+class CamelCaseAgent:
+    """An adapter with the names of the JavaScript package."""
 
     def spawnSession(self):  # noqa: N802
         """Would begin a conversation."""
@@ -426,20 +379,19 @@ class Camel:
         (Recorder, "mine is not an agent but the class Recorder"),
         (lambda: "Hi", r"takes \(\), but is called as reply\(message\) or reply\(message, session\)"),
         (lambda a, b, c: "Hi", r"mine: <lambda> takes \(a, b, c\), but is called as"),
-        (Camel(), "found spawnSession, sendMessage: in Python names are spelled as in send_message"),
+        (CamelCaseAgent(), "found spawnSession, sendMessage: in Python names are spelled as in send_message"),
         (SimpleNamespace(open_session=lambda a, b: 1, send_message=lambda s, t: 1), "open_session"),
         (SimpleNamespace(open_session=lambda: 1, send_message=lambda s: 1), "send_message"),
         (SimpleNamespace(spawn_session=lambda: 1, send_message=lambda s: 1), "send_message"),
     ],
 )
-def test_object_that_is_no_agent_is_refused_before_anything_runs(target, text):
-    """With how it should look."""
+def test_invalid_agent_is_rejected_with_expected_form(target, text):
     with pytest.raises(UsageError, match=text):
         agent_of(target, "mine", SETTINGS)
 
 
-class Original:
-    """An adapter as it was first written, in Python."""
+class FourMethodAgent:
+    """An adapter with the four methods of `@aui.io/evals`."""
 
     def __init__(self, answer="Hi"):
         self.answer = answer
@@ -462,32 +414,23 @@ class Original:
         return "And my deposit?"
 
 
-async def test_the_four_methods_get_what_they_always_got():
-    """Id, key, a label for each session, and model; then session, text, the user's data and timeout."""
-    target = Original()
+async def test_four_method_agent_receives_its_arguments_and_may_answer_in_aui_format():
+    target = FourMethodAgent()
     agent = agent_of(target, "mine", SETTINGS)
     for _ in range(2):
         session = await agent.open_session(TEST)
         await agent.send_message(session, "Hello", timeout=3)
         await agent.close(session)
-    assert target.calls[:2] == [
-        ("a1", "key-123456", "Deposit #1", "m"),
-        ("key", "Hello", TEST.user_info, 3),
-    ]
+    assert target.calls[:2] == [("a1", "key-123456", "Deposit #1", "m"), ("key", "Hello", TEST.user_info, 3)]
     assert target.calls[2][2] == "Deposit #2"
-
-
-async def test_a_reply_in_the_words_of_aui():
-    """Text, workflows and trace as its API has them; our own words serve as well."""
     trace = {"understanding": {"extracted_params": {"reason": "late"}}, "response": {"type": "answer"}}
     answer = {"text": "Hi", "executed_workflows": ["REFUND"], "trace_info": trace}
-    (reply,) = await converse(Original(answer), "Hello")
+    (reply,) = await converse(FourMethodAgent(answer), "Hello")
     assert (reply.workflows, reply.params, reply.error_response) == (("REFUND",), {"reason": "late"}, False)
-    (reply,) = await converse(Original({"text": "Hi", "rules": ["r1"]}), "Hello")
+    (reply,) = await converse(FourMethodAgent({"text": "Hi", "rules": ["r1"]}), "Hello")
     assert (reply.rules, reply.workflows) == (("r1",), None)
-    assert "answered with an error: no such agent" in await refusal(
-        Original({"error": "no such agent", "trace_info": None})
-    )
+    failing = FourMethodAgent({"error": "no such agent", "trace_info": None})
+    assert "answered with an error: no such agent" in await error_of(failing)
 
 
 SUITE = Suite.model_validate(
@@ -495,14 +438,11 @@ SUITE = Suite.model_validate(
 )
 
 
-async def test_the_models_of_four_methods():
-    """Judge and user, each with the model that the suite names, or named for the method."""
-    target = Original()
+async def test_only_four_method_agent_provides_judge_and_simulated_user():
+    target = FourMethodAgent()
     participants = participants_for(target, SUITE)
-    assert (participants.judge_llm.model, participants.user_llm.model) == (
-        "j-1",
-        "Original.generate_user_message",
-    )
+    models = (participants.judge_llm.model, participants.user_llm.model)
+    assert models == ("j-1", "FourMethodAgent.generate_user_message")
     answer = await participants.judge_llm.complete(Prompt("You judge.", "Rule.", schema={"type": "object"}))
     assert answer.text == "{}"
     prompt, model = target.calls[-1]
@@ -511,10 +451,6 @@ async def test_the_models_of_four_methods():
     assert '"type": "object"' in prompt
     await participants.user_llm.complete(Prompt("You are Ida.", "Speak."))
     assert target.calls[-1] == ("You are Ida.\n\nSpeak.",)
-
-
-async def test_an_object_without_models_is_an_agent_alone():
-    """And a cast stays as it is."""
     participants = participants_for(Recorder(), SUITE)
     assert (participants.user_llm, participants.judge_llm) == (None, None)
     assert participants_for(participants, SUITE) is participants
@@ -523,29 +459,26 @@ async def test_an_object_without_models_is_an_agent_alone():
         participants_for({}, SUITE)
 
 
-async def test_what_a_model_of_four_methods_may_do_wrong():
-    """Raise, hang, give nothing, or give no text."""
-
-    async def asked(method, **how):
+async def test_failing_model_method_is_reported_as_model_error():
+    async def complete(method, **how):
         await MethodLLM(method, "Mine.call_judge", **how).complete(Prompt("", "Rule."))
 
-    def falls(prompt):
+    def fail(prompt):
         raise ConnectionError("gone")
 
     with pytest.raises(LLMError, match=r"Mine.call_judge raised ConnectionError: gone"):
-        await asked(falls)
+        await complete(fail)
     with pytest.raises(LLMError, match=r"did not answer within 0.01 s"):
-        await asked(lambda prompt: asyncio.sleep(5), timeout=0.01)
+        await complete(lambda prompt: asyncio.sleep(5), timeout=0.01)
     for given in (None, {"text": "pass"}, " "):
         with pytest.raises(LLMAnswerError):
-            await asked(lambda prompt, given=given: given)
+            await complete(lambda prompt, given=given: given)
     with pytest.raises(UsageError, match=r"takes \(\), but is called as call_judge\(prompt, model\)"):
-        await asked(lambda: "")
+        await complete(lambda: "")
 
 
 @pytest.mark.slow
-def test_the_interpreter_ends_though_a_function_hangs(tmp_path):
-    """A thread cannot be killed, but it can be left."""
+def test_program_exits_while_function_hangs(tmp_path):
     program = """
 import asyncio, threading
 from ci_evals.agents.python.loading import agent_of
@@ -561,7 +494,6 @@ async def main():
     await agent.close(session)
 asyncio.run(main())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True
-    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout == "mine did not answer within 0.01 s\n"

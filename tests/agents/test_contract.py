@@ -1,4 +1,4 @@
-"""What every agent promises, held to the fakes and to the real ones over HTTP alike."""
+"""The contract of agents, checked with fakes and with all real adapters."""
 
 import asyncio
 import os
@@ -71,7 +71,7 @@ class Echo:
 
 
 class Ported(AgentContract):
-    """Our own adapters are held to the contract as they are, with every kind of evaluation in the test."""
+    """Bundled adapters, with every kind of evaluation in the test."""
 
     played_test = Test.model_validate(
         AgentContract.played_test.model_dump(by_alias=True)
@@ -139,11 +139,12 @@ class Aui(Ported):
 class Chat(Ported):
     __test__ = True
     stalls = True
+    protocol = "chat"
 
     @pytest.fixture(autouse=True)
     def served(self) -> Iterator[None]:
-        with agent_cases.chat_server() as url:
-            self.case = agent_cases.chat_case(url)
+        with getattr(agent_cases, f"{self.protocol}_server")() as url:
+            self.case = getattr(agent_cases, f"{self.protocol}_case")(url)
             yield
 
     def agent(self) -> Any:
@@ -157,56 +158,30 @@ class Chat(Ported):
 
 
 class Http(Chat):
-    @pytest.fixture(autouse=True)
-    def served(self) -> Iterator[None]:
-        with agent_cases.http_server() as url:
-            self.case = agent_cases.http_case(url)
-            yield
+    protocol = "http"
 
 
 class Responses(Chat):
-    @pytest.fixture(autouse=True)
-    def served(self) -> Iterator[None]:
-        with agent_cases.responses_server() as url:
-            self.case = agent_cases.responses_case(url)
-            yield
+    protocol = "responses"
 
 
 class AgUi(Chat):
-    @pytest.fixture(autouse=True)
-    def served(self) -> Iterator[None]:
-        with agent_cases.ag_ui_server() as url:
-            self.case = agent_cases.ag_ui_case(url)
-            yield
+    protocol = "ag_ui"
 
 
 class Adk(Chat):
-    @pytest.fixture(autouse=True)
-    def served(self) -> Iterator[None]:
-        with agent_cases.adk_server() as url:
-            self.case = agent_cases.adk_case(url)
-            yield
+    protocol = "adk"
 
 
 class A2a(Chat):
-    @pytest.fixture(autouse=True)
-    def served(self) -> Iterator[None]:
-        with agent_cases.a2a_server() as url:
-            self.case = agent_cases.a2a_case(url)
-            yield
+    protocol = "a2a"
 
 
 class Rasa(Chat):
-    @pytest.fixture(autouse=True)
-    def served(self) -> Iterator[None]:
-        with agent_cases.rasa_server() as url:
-            self.case = agent_cases.rasa_case(url)
-            yield
+    protocol = "rasa"
 
 
 class Function(Ported):
-    """A function of a module in the current folder."""
-
     __test__ = True
     stalls = True
     name = "reply"
@@ -240,23 +215,21 @@ class Class(Function):
 
 
 class Object(AgentContract):
-    """An object as a library's caller may have it."""
-
     __test__ = True
     stalls = True
 
-    def agent(self) -> Any:
-        return EchoLater()
+    def agent(self, *error: Exception) -> Any:
+        return EchoLater(*error)
 
     def unreachable(self) -> Any:
-        return EchoLater(ConnectionError("refused"))
+        return self.agent(ConnectionError("refused"))
 
     def locked(self) -> Any:
-        return EchoLater(AgentAccessError("the agent refused the key"))
+        return self.agent(AgentAccessError("the agent refused the key"))
 
 
 class EchoLater:
-    """Coroutines, no test wanted, replies as `Reply`."""
+    """Coroutines without the test as an argument; replies are `Reply` values."""
 
     def __init__(self, refuses: Exception | None = None) -> None:
         self.refuses = refuses
@@ -276,19 +249,11 @@ class EchoLater:
         return Reply(agent=output, latency_seconds=0.1, handed_over=text == "person")
 
 
-class OfFourMethods(AgentContract):
-    """The four methods of `@aui.io/evals`."""
+class OfFourMethods(Object):
+    stalls = False
 
-    __test__ = True
-
-    def agent(self) -> Any:
-        return FourMethods()
-
-    def unreachable(self) -> Any:
-        return FourMethods(ConnectionError("refused"))
-
-    def locked(self) -> Any:
-        return FourMethods(AgentAccessError("the agent refused the key"))
+    def agent(self, *error: Exception) -> Any:
+        return FourMethods(*error)
 
 
 class FourMethods:
@@ -350,7 +315,7 @@ class Command(Ported):
 
 
 class Hosted(Function):
-    """A function in a process of its own, as a run has it: one process for all tests of the class."""
+    """A function in a process of its own, as in a run: one process for all tests of the class."""
 
     runner: asyncio.Runner
     agents: dict[str, Agent]
@@ -364,10 +329,8 @@ class Hosted(Function):
         with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
             patch.syspath_prepend(folder)
             cls.runner = runner
-            cls.agents = {
-                name: host.agent(f"python:echoing:{name}", AgentSettings())
-                for name in (cls.name, "gone", "locked")
-            }
+            names = (cls.name, "gone", "locked")
+            cls.agents = {name: host.agent(f"python:echoing:{name}", AgentSettings()) for name in names}
             yield
             runner.run(host.end())
 
@@ -383,14 +346,10 @@ class HostedCoroutine(Hosted):
 
 
 class HostedObject(Hosted):
-    """Made with the suite's options."""
-
     name = "Echo"
 
 
 class PlugIn(Function):
-    """Another package's factory."""
-
     def agent(self) -> Any:
         info = self.path / "acme_evals-1.0.dist-info"
         info.mkdir(exist_ok=True)

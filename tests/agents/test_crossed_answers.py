@@ -1,4 +1,4 @@
-"""Servers and programs that answer twice: no conversation scores the answer to another question."""
+"""Servers and programs that answer twice: no conversation gets the answer to another message."""
 
 import asyncio
 import json
@@ -18,45 +18,38 @@ from ci_evals.extensions.http.agent import HttpAgent
 from ci_evals.extensions.http.options import HttpOptions
 from ci_evals.ports import Prompt
 
-TEST = Test(
-    name="Asks",
-    user_info={"name": "Ida"},
-    guidelines="You ask.",
-    turns=({"user": "Hello"},),
-    evaluations=({"criterion": "Helpful"},),
-)
+TEST = Test(name="A", guidelines="Ask.", turns=({"user": "Hi"},), evaluations=({"criterion": "Helpful"},))
 PLAIN = {"send": {"body": {"question": "{{message}}"}}, "reply": {"text": "$.answer"}}
 
 
-def plain(asked):
+def answer_plainly(asked):
     return {"answer": f"answer to {asked['question']}"}
 
 
-def completion(asked):
+def answer_completion(asked):
     text = f"answer to {asked['messages'][-1]['content']}"
-    return {
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}]
-    }
+    message = {"role": "assistant", "content": text}
+    return {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
 
 
 @asynccontextmanager
-async def double_server(seconds, answer=plain, chance=1.0, seed=1):
-    """A server that answers each request, and again a while later, before it reads the next one."""
+async def double_server(seconds, answer=answer_plainly, chance=1.0, seed=1):
+    """A server that answers each request, and once more later, before it reads the next one."""
     dice = Random(seed)
-    books = {"answered": 0, "twice": 0, "connections": 0}
+    counts = {"answered": 0, "twice": 0, "connections": 0}
 
     async def serve(reader, writer):
-        books["connections"] += 1
+        counts["connections"] += 1
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
                 data = world.http_response(json.dumps(answer(json.loads(await reader.readexactly(length)))))
                 writer.write(data)
-                books["answered"] += 1
+                counts["answered"] += 1
                 if dice.random() < chance:
                     await asyncio.sleep(seconds(dice))
                     writer.write(data)
-                    books["twice"] += 1
+                    counts["twice"] += 1
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -65,7 +58,7 @@ async def double_server(seconds, answer=plain, chance=1.0, seed=1):
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
-        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}", books
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}", counts
     finally:
         listening.close()
 
@@ -76,33 +69,33 @@ def agent_at(url, options=PLAIN):
 
 async def conversation(agent, name, messages=3, pause=0.0):
     """Each question with its answer; None if the conversation failed."""
-    heard = []
+    pairs = []
     try:
         session = await agent.open_session(TEST)
         try:
             for number in range(messages):
                 question = f"question {number} of {name}"
                 reply = await agent.send_message(session, question, timeout=5)
-                heard.append((question, reply.agent))
+                pairs.append((question, reply.agent))
                 await asyncio.sleep(pause)
         finally:
             await agent.close(session)
     except AgentError as error:
         assert "more than one answer" in str(error) or "more than one line" in str(error)  # noqa: PT017
         return None
-    return heard
+    return pairs
 
 
-def crossed(conversations):
-    return [pair for heard in conversations if heard for pair in heard if pair[1] != f"answer to {pair[0]}"]
+def crossed_answers(conversations):
+    return [pair for pairs in conversations if pairs for pair in pairs if pair[1] != f"answer to {pair[0]}"]
 
 
 @pytest.mark.parametrize("parallel", [1, 10])
 @pytest.mark.parametrize("pause", [0.0, 0.02])
-async def test_no_conversation_keeps_a_foreign_answer(parallel, pause):
+async def test_second_answers_of_server_reach_no_conversation(parallel, pause):
     """The server answers twice at random, after 0 to 50 ms; conversations follow each other or overlap."""
     seconds = lambda dice: dice.choice([0.0, dice.uniform(0, 0.05)])  # noqa: E731
-    async with double_server(seconds, chance=0.4) as (url, books):
+    async with double_server(seconds, chance=0.4) as (url, counts):
         agent = agent_at(url)
         gate = asyncio.Semaphore(parallel)
 
@@ -112,22 +105,16 @@ async def test_no_conversation_keeps_a_foreign_answer(parallel, pause):
 
         played = await asyncio.gather(*(play(number) for number in range(40)))
     assert None not in played, "a conversation failed for what it never saw"
-    assert crossed(played) == []
-    assert books["twice"] > 10
-    assert books["connections"] == 120, "one for each message"
+    assert crossed_answers(played) == []
+    assert counts["twice"] > 10
+    assert counts["connections"] == 120, "one for each message"
 
 
-async def test_the_next_conversation_is_not_shifted():
-    """A late second answer meets a closed connection."""
-    async with double_server(lambda _: 0.02) as (url, books):
+async def test_late_answer_or_line_end_after_answer_does_not_affect_next_conversation():
+    async with double_server(lambda _: 0.02) as (url, counts):
         agent = agent_at(url)
         played = [await conversation(agent, number, messages=1) for number in range(5)]
-    assert crossed(played) == []
-    assert books["connections"] == 5
-
-
-async def test_line_ends_after_an_answer_are_no_answer():
-    """Some servers send them."""
+    assert (crossed_answers(played), counts["connections"]) == ([], 5)
 
     async def serve(reader, writer):
         for _ in range(2):
@@ -135,18 +122,17 @@ async def test_line_ends_after_an_answer_are_no_answer():
             await reader.read(1000)
             writer.write(world.http_response('{"answer": "answer to question 0 of 1"}'))
             await asyncio.sleep(0.01)
-            writer.write(b"\r\n")
+            writer.write(b"\r\n")  # some servers send them
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
         url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        assert crossed([await conversation(agent_at(url), 1, messages=1, pause=0.03)]) == []
+        assert crossed_answers([await conversation(agent_at(url), 1, messages=1, pause=0.03)]) == []
 
 
-async def test_a_model_is_not_misread_either():
-    """Each question has a connection of its own too."""
+async def test_second_answers_of_model_server_reach_no_other_prompt():
     seconds = lambda dice: dice.uniform(0, 0.05)  # noqa: E731
-    async with double_server(seconds, completion, chance=0.4) as (url, books):
+    async with double_server(seconds, answer_completion, chance=0.4) as (url, counts):
         llm = OpenAILLM("m", "key-of-the-model", f"{url}/v1", 5)
 
         async def ask(number):
@@ -160,7 +146,7 @@ async def test_a_model_is_not_misread_either():
         result = await asyncio.gather(*(ask(number) for number in range(60)))
         await llm.aclose()
     assert [text for number, text in enumerate(result) if text != f"answer to question {number}"] == []
-    assert books["twice"] > 10
+    assert counts["twice"] > 10
 
 
 WITH_IDS = {
@@ -169,49 +155,31 @@ WITH_IDS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("ids", "message"),
-    [
-        (lambda asked: asked["id"], None),
-        (lambda _: "another", 'answered another message: the answer has the id ["another"], the message "'),
-        (lambda _: None, "answered another message: the answer has the id [null]"),
-    ],
-)
-async def test_an_http_agent_can_name_the_message_that_it_answers(ids, message):
+async def test_http_answer_with_other_message_id_is_rejected():
     """Then no second answer, however late, passes for the answer to another message."""
-
-    def answer(asked):
-        return {**plain(asked), "id": ids(asked)}
-
-    async with double_server(lambda _: 0, answer, chance=0) as (url, _):
-        agent = agent_at(url, WITH_IDS)
-        session = await agent.open_session(TEST)
-        if message is None:
-            assert (await agent.send_message(session, "Hi", timeout=5)).agent == "answer to Hi"
-        else:
-            with pytest.raises(AgentError) as caught:
-                await agent.send_message(session, "Hi", timeout=5)
-            assert message in str(caught.value)
-        await agent.close(session)
-
-
-async def test_an_http_agent_that_leaves_the_id_out_is_refused():
-    """Its user asked for the check."""
-    async with double_server(lambda _: 0, chance=0) as (url, _):
-        agent = agent_at(url, WITH_IDS)
-        session = await agent.open_session(TEST)
-        with pytest.raises(AgentError, match=r"has no message id at \$\.id: .*reply.messageId"):
-            await agent.send_message(session, "Hi", timeout=5)
-        await agent.close(session)
-
-
-def test_an_id_that_is_expected_must_be_sent():
-    """Else no answer could ever pass."""
+    other = 'answered another message: the answer has the id ["another"], the message "'
+    for ids, message in (
+        (lambda asked: {"id": asked["id"]}, None),
+        (lambda _: {"id": "another"}, other),
+        (lambda _: {"id": None}, "answered another message: the answer has the id [null]"),
+        (lambda _: {}, "has no message id at $.id: "),
+    ):
+        answer = lambda asked, ids=ids: answer_plainly(asked) | ids(asked)  # noqa: E731
+        async with double_server(lambda _: 0, answer, chance=0) as (url, _):
+            agent = agent_at(url, WITH_IDS)
+            session = await agent.open_session(TEST)
+            if message is None:
+                assert (await agent.send_message(session, "Hi", timeout=5)).agent == "answer to Hi"
+            else:
+                with pytest.raises(AgentError) as caught:
+                    await agent.send_message(session, "Hi", timeout=5)
+                assert message in str(caught.value)
+            await agent.close(session)
     with pytest.raises(ValueError, match=r"reply.messageId is given, but send holds no \{\{messageId\}\}"):
         HttpOptions.model_validate(PLAIN | {"reply": WITH_IDS["reply"]})
 
 
-LATE = """
+LATE_SECOND_ANSWER = """
 import json, sys, time
 for line in sys.stdin:
     heard = json.loads(line)
@@ -223,15 +191,15 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("seconds", [0, 0.03, 0.3])
-async def test_a_program_whose_second_line_comes_late_fails_its_trials(tmp_path, seconds):
+async def test_late_second_line_of_program_fails_its_trials(tmp_path, seconds):
     """Also after its last answer: what it writes until it ends is read."""
     file = tmp_path / "program.py"
-    file.write_text(LATE.replace("SECONDS", str(seconds)))
+    file.write_text(LATE_SECOND_ANSWER.replace("SECONDS", str(seconds)))
     agent = CommandAgent(f"command: {sys.executable} {file}", AgentSettings(), {})
     assert await asyncio.gather(*(conversation(agent, n, messages=n) for n in (1, 2, 3))) == [None] * 3
 
 
-IDS = """
+ANSWERS_WITH_ID = """
 import json, sys
 for line in sys.stdin:
     heard = json.loads(line)
@@ -240,15 +208,14 @@ for line in sys.stdin:
 """
 
 
-async def test_a_program_can_name_the_message_that_it_answers(tmp_path):
-    """Another id than the message's is refused."""
+async def test_program_answer_with_other_message_id_is_rejected(tmp_path):
     file = tmp_path / "program.py"
     agent = CommandAgent(f"command: {sys.executable} {file}", AgentSettings(), {})
     for choice, message in (
         ('heard["id"]', None),
         ('"old"', 'answered another message: the answer has the id "old"'),
     ):
-        file.write_text(IDS.replace("CHOICE", choice))
+        file.write_text(ANSWERS_WITH_ID.replace("CHOICE", choice))
         session = await agent.open_session(TEST)
         if message is None:
             assert (await agent.send_message(session, "Hi", timeout=10)).agent == "ok"

@@ -1,4 +1,4 @@
-"""The agent's own error is its answer; what was lost on the way is not: every adapter, as the page says."""
+"""Errors that an agent reports are its answer, lost responses are not: for every documented adapter."""
 
 import re
 from collections.abc import Callable
@@ -36,14 +36,12 @@ UPDATE = (
     '"tool_calls": [{"name": "refund", "args": {"amount": 42}, "id": "c1"}]}]}}\n\n'
 )
 CALL = {"functionCall": {"id": "c1", "name": "refund", "args": {"amount": 42}}}
-CALLED = {"functionResponse": {"id": "c1", "name": "refund", "response": {"ok": True}}}
+CALL_RESULT = {"functionResponse": {"id": "c1", "name": "refund", "response": {"ok": True}}}
 ITEM = {"type": "function_call", "call_id": "c1", "name": "refund", "arguments": '{"amount": 42}'}
 
 
 @dataclass(frozen=True)
 class Case:
-    """An answer of an agent, and what it is."""
-
     adapter: str
     answer: Any
     error: str | None
@@ -104,29 +102,22 @@ def raising(message: str) -> str:
 
 ERROR = {"error": {"message": "the model is down", "code": "E7"}}
 DOWN = "E7: the model is down"
+CALLING = {"content": "One moment.", "tool_calls": endpoints.tool_calls(("refund", {}))}
+VALUE_ERROR = 'event: error\ndata: {"error": "ValueError", "message": "broke"}\n\n'
+USER_INTERRUPT = 'event: error\ndata: {"error": "UserInterrupt", "message": "stop"}\n\n'
+RUN_ERROR = {"type": "RUN_ERROR", "message": "broke", "code": "E7"}
+INTERNAL_ERROR = {"event": "flow_started", "flow_id": "pattern_internal_error"}
+UTTERED_ERROR = {"event": "action", "name": "utter_internal_error_rasa"}
+REFUND_ANSWER = {"text": "", "error": "broke", "toolCalls": ["refund"]}
 CASES = [
     Case("aui", {"text": "", "trace_info": {"response": {"type": "error", "error": "broke"}}}, "broke"),
     Case("aui", {"status_code": 500, "message": "Unexpected"}, None, failure="answered with an error: "),
-    Case(
-        "http", {"say": "", "why": "broke", "calls": [{"name": "refund", "args": {}}]}, "broke", ("refund",)
-    ),
+    Case("http", {"why": "broke", "calls": [{"name": "refund", "args": {}}]}, "broke", ("refund",)),
     Case("http", {"why": None}, None, failure="has no text"),
     Case("openai", ERROR, DOWN),
     Case("openai", {"choices": [{"error": {"message": "broke"}, "message": {"content": ""}}]}, "broke"),
     Case("openai", completion("", finish="error"), "its finish_reason is error"),
-    Case(
-        "openai",
-        {
-            "choices": [
-                {
-                    "error": {"message": "broke"},
-                    "message": {"content": "One moment.", "tool_calls": endpoints.tool_calls(("refund", {}))},
-                }
-            ]
-        },
-        "broke",
-        ("refund",),
-    ),
+    Case("openai", {"choices": [{"error": {"message": "broke"}, "message": CALLING}]}, "broke", ("refund",)),
     Case("openai", {"text": "Hi"}, None, failure="is not a chat completion"),
     Case("openai", completion(""), None, failure="empty reply"),
     Case("openai, responses", response(status="failed", error=ERROR["error"]), DOWN),
@@ -135,29 +126,12 @@ CASES = [
     Case("openai, responses", response(status="failed"), "its status is failed"),
     Case("openai, responses", response(status="cancelled"), None, failure="was canceled"),
     Case("openai, responses", response(status="queued"), None, failure="has not ended"),
-    Case(
-        "langgraph",
-        langgraph(sse(UPDATE, 'event: error\ndata: {"error": "ValueError", "message": "broke"}\n\n')),
-        "ValueError: broke",
-        ("refund",),
-    ),
+    Case("langgraph", langgraph(sse(UPDATE, VALUE_ERROR)), "ValueError: broke", ("refund",)),
     Case("langgraph", langgraph(sse('event: error\ndata: {"error": "ValueError"}\n\n')), "ValueError"),
-    Case(
-        "langgraph", langgraph(sse(UPDATE), [{"name": "node", "error": "broke"}]), "node: broke", ("refund",)
-    ),
-    Case(
-        "langgraph",
-        langgraph(sse('event: error\ndata: {"error": "UserInterrupt", "message": "stop"}\n\n')),
-        None,
-        failure="run was canceled: UserInterrupt: stop",
-    ),
+    Case("langgraph", langgraph(sse(UPDATE), [{"name": "n", "error": "broke"}]), "n: broke", ("refund",)),
+    Case("langgraph", langgraph(sse(USER_INTERRUPT)), None, failure="canceled: UserInterrupt: stop"),
     Case("langgraph", langgraph(sse(UPDATE)), None, failure="stopped before the node 'node'"),
-    Case(
-        "ag-ui",
-        sse(STARTED, *REFUND, {"type": "RUN_ERROR", "message": "broke", "code": "E7"}),
-        "E7: broke",
-        ("refund",),
-    ),
+    Case("ag-ui", sse(STARTED, *REFUND, RUN_ERROR), "E7: broke", ("refund",)),
     Case("ag-ui", sse({"type": "RUN_ERROR"}), "no reason given", ()),
     Case("ag-ui", sse(STARTED, *REFUND), None, failure="before the answer was complete"),
     Case("a2a", task("TASK_STATE_FAILED"), "the agent's task is FAILED"),
@@ -168,38 +142,17 @@ CASES = [
     Case("a2a", a2a({"error": {"code": -32601, "message": "no method"}}), None, failure="-32601: no method"),
     Case("a2a", a2a({"error": {"code": -32001, "message": "no task"}}), None, failure="-32001: no task"),
     Case("a2a", task("TASK_STATE_AUTH_REQUIRED"), None, failure="AUTH_REQUIRED"),
-    Case(
-        "adk",
-        sse(adk_event(CALL), adk_event(CALLED), {"error": "ValueError: broke"}),
-        "ValueError: broke",
-        ("refund",),
-    ),
+    Case("adk", sse(adk_event(CALL), adk_event(CALL_RESULT), {"error": "E: broke"}), "E: broke", ("refund",)),
     Case("adk", sse(adk_event(CALL), {"error": "ValueError: broke"}), "ValueError: broke", ("refund",)),
     Case("adk", sse(adk_event(errorCode="SAFETY", errorMessage="blocked")), "SAFETY: blocked", ()),
     Case("adk", sse(adk_event(CALL)), None, failure="stopped after the call of 'refund'"),
-    Case(
-        "rasa",
-        rasa(
-            [{"event": "user"}, {"event": "flow_started", "flow_id": "pattern_internal_error"}],
-            [{"text": "Sorry"}],
-        ),
-        "pattern_internal_error",
-    ),
-    Case(
-        "rasa",
-        rasa([{"event": "user"}, {"event": "action", "name": "utter_internal_error_rasa"}]),
-        "pattern_internal_error",
-    ),
+    Case("rasa", rasa([{"event": "user"}, INTERNAL_ERROR], [{"text": "Sorry"}]), "pattern_internal_error"),
+    Case("rasa", rasa([{"event": "user"}, UTTERED_ERROR]), "pattern_internal_error"),
     Case("rasa", rasa([{"event": "user"}]), None, failure="answered with no message"),
-    Case(
-        "python",
-        lambda message: {"text": "", "error": "broke", "toolCalls": ["refund"]},
-        "broke",
-        ("refund",),
-    ),
+    Case("python", lambda message: REFUND_ANSWER, "broke", ("refund",)),
     Case("python", raising, None, failure="raised RuntimeError"),
 ]
-ROWS = {
+ADAPTERS_OF_PAGE = {
     "`aui`": "aui", "`http`": "http", "`openai`": "openai", "`openai`, `api: responses`": "openai, responses",
     "`langgraph`": "langgraph", "`ag-ui`": "ag-ui", "`a2a`": "a2a", "`adk`": "adk", "`rasa`": "rasa",
     "`python`, `command`, plug-ins": "python",
@@ -207,7 +160,6 @@ ROWS = {
 
 
 def agent(adapter: str, url: str, key: str) -> Agent:
-    """Return the agent at an address."""
     if adapter == "http":
         paths = {"text": "$.say", "error": "$.why", "toolCalls": "$.calls"}
         options = {"send": {"body": {"text": "{{message}}"}}, "reply": paths}
@@ -224,24 +176,19 @@ def agent(adapter: str, url: str, key: str) -> Agent:
     return made
 
 
-async def answered(case: Case) -> Any:
-    """Return the reply to one message."""
+async def reply_to(case: Case) -> Any:
     if case.adapter == "aui":
         return read_reply(case.answer, 0.1, Redactor())
     if case.adapter == "python":
         return await send_message(agent_of(case.answer, "mine", AgentSettings()))
-    answer = (
-        case.answer
-        if callable(case.answer)
-        else lambda asked: case.answer if carries_message(asked) else {"state": {}}
-    )
+
+    def answer(asked: EndpointRequest) -> Any:
+        if callable(case.answer):
+            return case.answer(asked)
+        return {"state": {}} if "/sessions/" in asked.path else case.answer  # ADK opens a session before
+
     with endpoints.serving(answer) as stub:
         return await send_message(agent(case.adapter, stub.url, stub.key))
-
-
-def carries_message(asked: EndpointRequest) -> bool:
-    """Return whether a request says the message; ADK opens a session before."""
-    return "/sessions/" not in asked.path
 
 
 async def send_message(agent: Agent) -> Any:
@@ -253,13 +200,12 @@ async def send_message(agent: Agent) -> Any:
 
 
 @each_row("case", CASES, ids=lambda case: f"{case.adapter}-{case.error or case.failure}")
-async def test_an_error_is_the_agents_where_the_wire_says_so(case: Case) -> None:
-    """With what it did until then; there may be other calls."""
+async def test_reported_error_is_error_response_and_lost_response_is_agent_error(case: Case) -> None:
     if case.error is None:
         with pytest.raises(AgentError, match=re.escape(case.failure)):
-            await answered(case)
+            await reply_to(case)
         return
-    reply = await answered(case)
+    reply = await reply_to(case)
     assert reply.error_response is True
     assert case.error in reply.error_detail
     if case.calls:
@@ -270,17 +216,15 @@ async def test_an_error_is_the_agents_where_the_wire_says_so(case: Case) -> None
 
 @each_row("adapter", sorted({case.adapter for case in CASES} - {"aui", "python"}))
 @each_row("fault", [world.SERVER_ERROR, world.GARBAGE, world.EMPTY])
-async def test_lost_responses_are_no_error_responses(adapter: str, fault: Any) -> None:
-    """A failed request, and an answer that cannot be read."""
+async def test_failed_request_is_agent_error_for_each_adapter(adapter: str, fault: Any) -> None:
     with endpoints.serving(lambda _: fault) as stub, pytest.raises(AgentError):
         await send_message(agent(adapter, stub.url, stub.key))
 
 
-def test_the_page_has_a_row_for_each_adapter_and_each_is_tried() -> None:
-    """Both ways."""
+def test_documented_adapters_have_cases_of_both_kinds() -> None:
     rows = table("adapter", (ROOT / "docs/adapters.md").read_text().split("## Errors")[1])
-    assert [row[0] for row in rows] == [*ROWS]
-    for adapter in ROWS.values():
+    assert [row[0] for row in rows] == [*ADAPTERS_OF_PAGE]
+    for adapter in ADAPTERS_OF_PAGE.values():
         own = [case for case in CASES if case.adapter == adapter]
         assert any(case.error for case in own)
         assert any(case.error is None for case in own)

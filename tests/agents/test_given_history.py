@@ -1,4 +1,4 @@
-"""Messages that an agent is given before a test, by every adapter that can carry them; the others say no."""
+"""Messages that an agent is given before a test, by every adapter that supports them; others reject them."""
 
 import json
 import sys
@@ -11,6 +11,7 @@ import recorded_http
 import world
 from agent_cases import server_agent
 from commands import ci_evals, read_results, write_suite
+from each_row import each_row
 from endpoints import completion, response
 
 from ci_evals.agents.python.loading import agent_of
@@ -22,7 +23,7 @@ from ci_evals.domain.suite import Test
 pytestmark = pytest.mark.slow
 
 TURNS = [*framework_chats.HISTORY, {"user": "A-1"}]
-SAID = [
+HISTORY_MESSAGES = [
     {"role": "assistant", "content": "Welcome!"},
     {"role": "user", "content": "My order is late"},
     {"role": "assistant", "content": "Which one?"},
@@ -35,12 +36,13 @@ CHECKS = [
 ]
 
 
-def played(folder, *args, turns=TURNS, env=None, **fields):
-    """Run a suite of one test that begins with a history."""
+def run_with_history(folder, *args, turns=TURNS, stub=None, env=None, **fields):
+    """Run a suite of one test that begins with a history, with the agent of an endpoint if one is given."""
     test = {"turns": turns, "maxTurns": 1, "evaluations": CHECKS}
-    none = {"agentId": None, "apiKey": None}
-    suite = write_suite(folder, test, **none | fields)
-    done = ci_evals("run", suite, *args, cwd=folder, env=env or {})
+    suite = write_suite(folder, test, **{"agentId": None, "apiKey": None} | fields)
+    endpoint = (f"--base-url={stub.url}", f"--agent-key={stub.key}") if stub else ()
+    provider = () if env else ("--provider=offline",)
+    done = ci_evals("run", suite, *provider, *endpoint, *args, cwd=folder, env=env or {})
     assert "Traceback" not in done.stderr + done.stdout
     return done
 
@@ -48,38 +50,24 @@ def played(folder, *args, turns=TURNS, env=None, **fields):
 @pytest.mark.parametrize(
     "options", [{}, {"api": "responses"}, {"api": "responses", "request": {"store": False}}]
 )
-def test_an_endpoint_of_openai_is_sent_it_before_the_first_message(options, tmp_path):
+def test_openai_agent_is_sent_history_before_first_message(options, tmp_path):
     """It is no turn of the conversation: checks see the replies of the agent alone."""
     words = "A-1 is late."
-
-    def answer(asked):
-        return response(words) if options else completion(words)
-
-    with endpoints.serving(answer) as stub:
-        where = f"--base-url={stub.url}"
-        played(
-            tmp_path, "--provider=offline", where, f"--agent-key={stub.key}",
-            adapter="openai", model="m", adapterOptions=options,
-        )  # fmt: skip
-    key = "input" if options else "messages"
-    sent = stub.asked[0].body[key]
-    assert [one for one in sent if one["role"] != "system"] == [*SAID, {"role": "user", "content": "A-1"}]
+    with endpoints.serving(lambda asked: response(words) if options else completion(words)) as stub:
+        run_with_history(tmp_path, stub=stub, adapter="openai", model="m", adapterOptions=options)
+    sent = stub.asked[0].body["input" if options else "messages"]
+    last = {"role": "user", "content": "A-1"}
+    assert [one for one in sent if one["role"] != "system"] == [*HISTORY_MESSAGES, last]
     (test,) = read_results(tmp_path)["suites"][0]["tests"]
-    assert test["turns"] == [
-        *(
-            {"assistant": each["content"]}
-            if each["role"] == "assistant"
-            else {"user": each["content"], "timeout": 120.0, "expectation": None}
-            for each in SAID
-        ),
-        {"user": "A-1", "timeout": 120.0, "expectation": None},
-    ]
+    user = {"timeout": 120.0, "expectation": None}
+    late, which = {"user": "My order is late"} | user, {"assistant": "Which one?"}
+    assert test["turns"] == [{"assistant": "Welcome!"}, late, which, {"user": "A-1"} | user]
     (trial,) = test["trials"]
     assert [(turn["index"], turn["user"], turn["agent"]) for turn in trial["turns"]] == [(1, "A-1", words)]
     assert [each["outcome"] for each in trial["findings"]] == ["passed", "passed", "undecided"]
 
 
-async def test_a_stored_response_is_not_sent_it_again():
+async def test_history_is_not_sent_again_after_stored_response():
     """The endpoint keeps it with the first message."""
     with endpoints.serving(lambda asked: response("Hi.")) as stub:
         settings = AgentSettings("m", stub.key, stub.url, options={"api": "responses"})
@@ -88,58 +76,49 @@ async def test_a_stored_response_is_not_sent_it_again():
     assert [len(asked.body["input"]) for asked in stub.asked] == [4, 1]
 
 
-@pytest.mark.parametrize("body", [{"all": "{{messages}}"}, {"before": "{{history}}", "now": "{{message}}"}])
-def test_an_http_agent_is_sent_it(body, tmp_path):
-    """Where its request has the messages or the history."""
-    options = {"send": {"body": body}, "reply": {"text": "$.text"}}
-    with endpoints.serving(lambda asked: {"text": "A-1 is late."}) as stub:
-        where = f"--base-url={stub.url}"
-        played(
-            tmp_path, "--provider=offline", where, f"--agent-key={stub.key}",
-            adapter="http", adapterOptions=options,
-        )  # fmt: skip
+def test_http_agent_is_sent_history_where_its_request_has_it(tmp_path):
     last = {"role": "user", "content": "A-1"}
-    whole = {"all": [*SAID, last]} if "all" in body else {"before": SAID, "now": "A-1"}
-    assert stub.asked[0].body == whole
+    for body, expected in (
+        ({"all": "{{messages}}"}, {"all": [*HISTORY_MESSAGES, last]}),
+        ({"before": "{{history}}", "now": "{{message}}"}, {"before": HISTORY_MESSAGES, "now": "A-1"}),
+    ):
+        options = {"send": {"body": body}, "reply": {"text": "$.text"}}
+        with endpoints.serving(lambda asked: {"text": "A-1 is late."}) as stub:
+            run_with_history(tmp_path, stub=stub, adapter="http", adapterOptions=options)
+        assert stub.asked[0].body == expected
 
 
-@pytest.mark.parametrize(
+NO_HISTORY = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
+LOOPBACK = {"baseUrl": "http://127.0.0.1:1"}
+
+
+@each_row(
     ("adapter", "fields", "message"),
     [
         ("aui", {"agentId": "a", "apiKey": "k"}, "'aui' agents cannot be given a history"),
         ("demo", {}, "'demo' agents cannot be given a history"),
-        ("a2a", {"baseUrl": "http://127.0.0.1:1"}, "'a2a' agents cannot be given a history"),
+        ("a2a", LOOPBACK, "'a2a' agents cannot be given a history"),
         ("rasa", {}, "'rasa' agents cannot be given a history"),
-        (
-            "http",
-            {
-                "baseUrl": "http://127.0.0.1:1",
-                "adapterOptions": {"send": {"body": "{{message}}"}, "reply": {"text": "$"}},
-            },
-            "adapterOptions.send has no {{messages}} and no {{history}}",
-        ),
+        ("http", LOOPBACK | {"adapterOptions": NO_HISTORY}, "send has no {{messages}} and no {{history}}"),
     ],
 )
-def test_an_adapter_that_cannot_says_so_before_anything_runs(adapter, fields, message, tmp_path):
-    """With the place, and what to do."""
-    done = played(tmp_path, "--provider=offline", adapter=adapter, **fields)
+def test_history_is_rejected_for_adapters_without_support(adapter, fields, message, tmp_path):
+    done = run_with_history(tmp_path, adapter=adapter, **fields)
     assert done.returncode == 2
     assert "tests[0].turns: start with an assistant message, but" in done.stderr
     assert message in done.stderr
 
 
 @pytest.mark.parametrize("name", ["langgraph", "ag-ui", "adk", "responses", "responses-agent", "ai-sdk"])
-async def test_a_server_of_a_framework_goes_on_from_it(name):
-    """The real server counts the user's messages, and the reply has no words or calls of before."""
+async def test_framework_server_continues_from_history(name):
+    """The real server counts the user's messages, and the reply has no text or calls of the history."""
     with recorded_http.serve_recorded(recorded_http.load(RECORDED / f"{name}-history.json")) as stub:
         (hello, again), _ = await framework_chats.CONVERSATIONS[name]["history"](stub.url)
     assert (hello.agent, again.agent) == ("2: Hello", "3: Hello again")
     assert (hello.tool_calls, again.tool_calls) == ((), ())
     sent = json.dumps([body for _, _, body in stub.asked])
-    assert all(
-        sent.count(f'"{each["content"]}"') == (2 if name in ("ag-ui", "responses", "ai-sdk") else 1)
-        for each in SAID
-    )
+    times = 2 if name in ("ag-ui", "responses", "ai-sdk") else 1
+    assert all(sent.count(f'"{each["content"]}"') == times for each in HISTORY_MESSAGES)
 
 
 async def first_reply(target):
@@ -152,20 +131,12 @@ async def first_reply(target):
         await agent.close(session)
 
 
-async def test_a_function_finds_it_in_its_history():
-    """As everything else that was said."""
-    heard = []
+async def test_function_and_object_agents_receive_history():
+    history = []
 
     def reply(message, session):
-        heard.extend(session.history)
+        history.extend(session.history)
         return "ok"
-
-    assert (await first_reply(reply)).agent == "ok"
-    assert heard == SAID
-
-
-async def test_an_object_that_says_that_it_begins_with_it():
-    """It gets the test."""
 
     class Mine:
         takes_history = True
@@ -176,25 +147,27 @@ async def test_an_object_that_says_that_it_begins_with_it():
         def send_message(self, session, text):
             return f"after {len(session)}"
 
+    assert ((await first_reply(reply)).agent, history) == ("ok", HISTORY_MESSAGES)
     assert (await first_reply(Mine())).agent == "after 3"
 
 
-@pytest.mark.parametrize(
-    ("target", "hint"),
-    [
-        (lambda message: "ok", "let it take a second argument, session"),
-        (
-            type(
-                "Mine", (), {"open_session": lambda self, test: 1, "send_message": lambda self, s, t: "ok"}
-            )(),
-            "set takes_history = True",
-        ),
-    ],
-)
-async def test_code_that_would_not_see_it_is_not_called(target, hint):
+async def test_code_agent_that_ignores_history_is_not_called():
     """Its reply would be one to another conversation."""
-    with pytest.raises(AgentError, match=r"^mine cannot be given the messages before the test; .*" + hint):
-        await first_reply(target)
+
+    class Mine:
+        def open_session(self, test):
+            return 1
+
+        def send_message(self, session, text):
+            return "ok"
+
+    for target, hint in (
+        (lambda message: "ok", "let it take a second argument, session"),
+        (Mine(), "set takes_history = True"),
+    ):
+        message = r"^mine cannot be given the messages before the test; .*" + hint
+        with pytest.raises(AgentError, match=message):
+            await first_reply(target)
 
 
 PROGRAM = """
@@ -205,52 +178,49 @@ for line in sys.stdin:
 """
 
 
-def test_a_program_is_told_it_when_it_is_opened(tmp_path):
-    """Without one, the line has no such key."""
+def test_program_is_sent_history_at_opening(tmp_path):
     (tmp_path / "agent.py").write_text(PROGRAM)
-    played(tmp_path, "--provider=offline", adapter=f"command: {sys.executable} agent.py")
+    run_with_history(tmp_path, adapter=f"command: {sys.executable} agent.py")
     (trial,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"]
     assert trial["turns"][0]["agent"] == "3 is late"
 
 
-def test_the_simulated_user_and_the_judge_see_it(tmp_path):
-    """The user as part of the conversation, the judge as background, in which nothing may be quoted."""
+def test_simulated_user_sees_history_and_judge_sees_it_as_background(tmp_path):
+    """Nothing of the background may be quoted."""
+    fields = {"adapter": "openai", "model": "m", "turns": [*framework_chats.HISTORY, {"user": "auto"}]}
+    options = ("--provider=openai", "--judge-check=off", "--retries=0")
     with endpoints.serving(lambda asked: completion("A-1 is late.")) as stub, world.llm() as models:
-        played(
-            tmp_path, "--provider=openai", f"--base-url={stub.url}", f"--agent-key={stub.key}",
-            "--judge-check=off", "--retries=0",
-            adapter="openai", model="m", turns=[*framework_chats.HISTORY, {"user": "auto"}], env=models.env,
-        )  # fmt: skip
+        run_with_history(tmp_path, *options, stub=stub, env=models.env, **fields)
     user = next(asked.text for asked in models.asked if not asked.wants_json)
     given = [{"agent": "Welcome!"}, {"you": "My order is late"}, {"agent": "Which one?"}]
     assert json.loads(user.partition("<conversation>")[2].partition("</conversation>")[0]) == given
     judge = next(asked.text for asked in models.asked if asked.wants_json)
     conversation = judge.partition("<conversation>")[2].partition("</conversation>")[0]
     background = json.loads(judge.partition("<background>")[2].partition("</background>")[0])
-    assert background["history_that_the_agent_was_given_and_that_is_not_to_be_judged"] == SAID
+    key = "history_that_the_agent_was_given_and_that_is_not_to_be_judged"
+    assert background[key] == HISTORY_MESSAGES
     assert "Which one?" not in conversation
 
 
-@pytest.mark.parametrize(
+HI = {"assistant": "Hi"}
+
+
+@each_row(
     ("turns", "message"),
     [
-        ([{"user": "auto"}, {"assistant": "Hi"}], "hold auto (number 1) before what the assistant said"),
-        (
-            [{"user": "Hi", "expectation": "x"}, {"assistant": "Hi"}],
-            "hold a message with an expectation (number 1)",
-        ),
+        ([{"user": "auto"}, HI], "hold auto (number 1) before what the assistant said"),
+        ([{"user": "Hi", "expectation": "x"}, HI], "hold a message with an expectation (number 1)"),
         ([{"assistant": " "}], "turns[0].assistant: must not be empty"),
         ([{"assistant": "\u200b"}], "turns[0].assistant: '\\u200b' has no visible character"),
-        ([{"assistant": "Hi", "timeout": 3}], "turns[0].timeout: "),
-        ([{"user": "Hi", "assistant": "Hi"}], "turns[0].assistant: "),
+        ([HI | {"timeout": 3}], "turns[0].timeout: "),
+        ([{"user": "Hi"} | HI], "turns[0].assistant: "),
         (["Hi"], "turns[0]: must be an object, found "),
         ([{"user": 3}], "turns[0].user: must be a string"),
         ([{"user": "x", "timeout": "long"}], "turns[0].timeout: must be a number"),
         ([{}], "turns[0].user: is missing"),
     ],
 )
-def test_what_is_no_history(turns, message, tmp_path):
-    """Told with its place."""
-    done = played(tmp_path, "--provider=offline", turns=turns, adapter="demo")
+def test_invalid_history_is_rejected_with_its_position(turns, message, tmp_path):
+    done = run_with_history(tmp_path, turns=turns, adapter="demo")
     assert done.returncode == 2
     assert message in done.stderr, done.stderr

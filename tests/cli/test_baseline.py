@@ -1,4 +1,4 @@
-"""A run against its baseline, as its users do it: real runs of a bundled suite against the embedded agent."""
+"""Runs and comparisons with a baseline: real runs of a bundled suite against the embedded agent."""
 
 import json
 from dataclasses import replace
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import report_texts
 from commands import ci_evals, read_results, write_suite
+from each_row import each_row
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
 from ci_evals.domain.results.run import Results
@@ -16,22 +17,22 @@ from ci_evals.reports.names import RESULTS
 pytestmark = pytest.mark.slow
 
 BROKEN = "RETURN_REQUEST"
-FLOWS = ("Keeps to the return window under pressure", "Gives Gold members their sixty days")
+FAILING_TESTS = ("Keeps to the return window under pressure", "Gives Gold members their sixty days")
 """Tests that the broken workflow cannot pass."""
 
 
-def played(suite: str = "demo:retail", *, loops: int = 3, **temper) -> Results:
+def run_of_demo(suite: str = "demo:retail", *, loops: int = 3, **temper) -> Results:
     with DemoServer(**temper) as server:
         adapter = create_aui_adapter("any-agent-key", provider="offline", base_url=server.base_url)
         return run_suite_sync(adapter, load_suite(suite), loops=loops, parallel=8)
 
 
-def worse(comparison: dict) -> set[str]:
-    """Tests that are named as newly failing, or as suspects where they had failed before too."""
+def regressed_tests(comparison: dict) -> set[str]:
+    """Names of newly failing tests, and of suspects that had failed before."""
     return {test["name"] for test in comparison["regressed"] + comparison["suspects"]}
 
 
-def saved(folder: Path, results: Results) -> str:
+def save(folder: Path, results: Results) -> str:
     folder.mkdir()
     (folder / RESULTS).write_text(report_texts.results_json_text(results))
     return folder.name
@@ -39,24 +40,23 @@ def saved(folder: Path, results: Results) -> str:
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, Results]:
-    """Of a noisy agent: a baseline, another run of the same, and one whose flow for returns is broken."""
+    """Runs of a noisy agent: a baseline, a second run, and one with a broken workflow."""
     return {
-        "base": played(noise=0.02, seed=1),
-        "same": played(noise=0.02, seed=2),
-        "broken": played(noise=0.02, seed=3, broken=[BROKEN]),
+        "base": run_of_demo(noise=0.02, seed=1),
+        "same": run_of_demo(noise=0.02, seed=2),
+        "broken": run_of_demo(noise=0.02, seed=3, broken=[BROKEN]),
     }
 
 
 @pytest.fixture
 def files(runs, tmp_path):
-    return {name: saved(tmp_path / name, results) for name, results in runs.items()}
+    return {name: save(tmp_path / name, results) for name, results in runs.items()}
 
 
-def test_a_broken_flow_is_found_and_named(files, tmp_path):
-    """And fails; the tests that show it are named with what they show."""
+def test_compare_names_regressed_tests_and_fails(files, tmp_path):
     completed = ci_evals("compare", files["broken"], files["base"], "--regression=significant", cwd=tmp_path)
     assert completed.returncode == 1, completed.stdout + completed.stderr
-    for name in FLOWS:
+    for name in FAILING_TESTS:
         assert name in completed.stdout
     assert "✗ Evals failed" in completed.stdout
     other = ci_evals("compare", files["same"], files["base"], "--regression=significant", cwd=tmp_path)
@@ -64,47 +64,34 @@ def test_a_broken_flow_is_found_and_named(files, tmp_path):
 
 
 @pytest.mark.end_to_end
-def test_the_comparison_as_json_and_markdown(files, tmp_path):
-    """For programs, and for a comment of one's own."""
-    completed = ci_evals(
-        "compare", files["broken"], files["base"], "--max-drop=2", "--format=json", cwd=tmp_path
-    )
+def test_compare_writes_json_and_markdown(files, tmp_path):
+    compare = ("compare", files["broken"], files["base"])
+    completed = ci_evals(*compare, "--max-drop=2", "--format=json", cwd=tmp_path)
     assert completed.returncode == 1
     found = json.loads(completed.stdout)
     assert found["comparison"]["delta"] < -2
     assert found["comparison"]["p"] <= 0.05
-    assert set(FLOWS) <= worse(found["comparison"])
+    assert set(FAILING_TESTS) <= regressed_tests(found["comparison"])
     (check,) = found["gate"]["checks"]
     assert (check["name"], check["required"], check["holds"]) == ("max-drop", 2, False)
-    markdown = ci_evals("compare", files["broken"], files["base"], "--format=markdown", cwd=tmp_path)
+    markdown = ci_evals(*compare, "--format=markdown", cwd=tmp_path)
     assert markdown.returncode == 0
-    assert FLOWS[0] in markdown.stdout
+    assert FAILING_TESTS[0] in markdown.stdout
 
 
-def test_baseline_is_named_in_every_report(files, tmp_path):
-    """In the results, the summary, the JUnit file and on the console."""
+def test_comparison_with_baseline_is_in_every_report(files, tmp_path):
+    options = ("--provider=offline", "--loops=3", "--parallel=8", "--min-score=0", "--regression=any")
     with DemoServer(noise=0.02, seed=4, broken=[BROKEN]) as server:
-        ran = ci_evals(
-            "run",
-            "demo:retail",
-            "--provider=offline",
-            f"--base-url={server.base_url}",
-            "--loops=3",
-            "--parallel=8",
-            "--min-score=0",
-            f"--baseline={files['base']}",
-            "--regression=any",
-            cwd=tmp_path,
-        )
+        baseline = (f"--base-url={server.base_url}", f"--baseline={files['base']}")
+        ran = ci_evals("run", "demo:retail", *options, *baseline, cwd=tmp_path)
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    written = read_results(tmp_path)
-    assert set(FLOWS) <= worse(written["comparison"])
-    delta = written["comparison"]["delta"]
-    assert delta < 0
+    comparison = read_results(tmp_path)["comparison"]
+    assert set(FAILING_TESTS) <= regressed_tests(comparison)
+    assert comparison["delta"] < 0
     summary = (tmp_path / "results/summary.md").read_text()
     junit = (tmp_path / "results/junit.xml").read_text()
     for text in (summary, ran.stdout):
-        assert FLOWS[0] in text
+        assert FAILING_TESTS[0] in text
         assert "baseline" in text
     assert 'name="delta"' in junit
     assert 'name="p"' in junit
@@ -116,10 +103,12 @@ def test_baseline_is_named_in_every_report(files, tmp_path):
 
 
 @pytest.mark.parametrize("suite", ["demo:hr", pytest.param("demo:retail", marks=pytest.mark.simulate)])
-def test_an_unchanged_noisy_agent_passes(suite):
-    """Five pairs of runs of each suite: more than one false alarm in ten were worse than the level."""
+def test_unchanged_noisy_agent_does_not_regress(suite):
+    """More than one false alarm in ten would be worse than the level."""
     pairs = [
-        compare_results(played(suite, noise=0.1, seed=2 * i), played(suite, noise=0.1, seed=2 * i + 1))
+        compare_results(
+            run_of_demo(suite, noise=0.1, seed=2 * i), run_of_demo(suite, noise=0.1, seed=2 * i + 1)
+        )
         for i in range(5)
     ]
     assert all(pair.comparable for pair in pairs)
@@ -128,11 +117,10 @@ def test_an_unchanged_noisy_agent_passes(suite):
     assert not any(suspect.confirmed for pair in pairs for suspect in pair.suspects)
 
 
-def test_a_comparison_that_was_asked_for_and_cannot_be_made_is_no_verdict(files, runs, tmp_path):
-    """With the reason, and exit code 3; both runs were named, so somebody wants to know."""
+def test_compare_exits_3_if_a_requested_check_is_impossible(files, runs, tmp_path):
     digests = replace(runs["base"].run.digests, judge_prompt="other")
     other = replace(runs["base"], run=replace(runs["base"].run, digests=digests))
-    base = saved(tmp_path / "other", other)
+    base = save(tmp_path / "other", other)
     for check in ("--regression=any", "--max-drop=5"):
         completed = ci_evals("compare", files["broken"], base, check, cwd=tmp_path)
         assert completed.returncode == 3, completed.stdout + completed.stderr
@@ -141,32 +129,32 @@ def test_a_comparison_that_was_asked_for_and_cannot_be_made_is_no_verdict(files,
         assert "holds" not in completed.stdout
     alone = ci_evals("compare", files["broken"], base, cwd=tmp_path)
     assert (alone.returncode, "the judge's prompt changed" in alone.stdout) == (0, True)
+    (tmp_path / "dead.json").write_text(edited(runs["same"], fail_all_trials))
+    completed = ci_evals(
+        "compare", "dead.json", files["base"], "--max-drop=5", "--regression=any", cwd=tmp_path
+    )
+    assert completed.returncode == 3, completed.stdout
+    assert "nothing could be scored" in completed.stdout
 
 
-def test_a_drop_that_could_not_be_looked_at_heads_every_report(tmp_path):
-    """Without a baseline nothing failed, and no report says that the check holds."""
+def test_unchecked_drop_is_reported_first_if_there_is_no_baseline(tmp_path):
     run = ("run", "demo:hr", "--provider=offline", "--min-score=0", "--max-drop=5")
     passed = ci_evals(*run, cwd=tmp_path)
     assert passed.returncode == 0, passed.stdout + passed.stderr
-    output = "max-drop was not checked: there is no baseline."
     assert "! Evals passed" in passed.stdout
-    assert "max-drop was not checked" in passed.stdout
     results = tmp_path / "results"
-    for text in (
-        passed.stdout,
-        *((results / name).read_text() for name in ("summary.md", "report.html", "junit.xml")),
-    ):
-        assert output in text
-    assert (results / "summary.md").read_text().startswith("## ⚠️ Evals passed: 100 / 100, no baseline")
+    reports = [(results / name).read_text() for name in ("summary.md", "report.html", "junit.xml")]
+    for text in (passed.stdout, *reports):
+        assert "max-drop was not checked: there is no baseline." in text
+    assert reports[0].startswith("## ⚠️ Evals passed: 100 / 100, no baseline")
     checks = json.loads((results / RESULTS).read_text())["gate"]["checks"]
     assert [check["holds"] for check in checks if check["kind"] == "max-drop"] == [None]
     required = ci_evals(*run, "--baseline=required", cwd=tmp_path)
     assert required.returncode == 3, required.stdout + required.stderr
-    why = "GITHUB_REPOSITORY"
-    assert why in required.stdout
+    assert "GITHUB_REPOSITORY" in required.stdout
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "message"),
     [
         (["compare", "base", "nowhere"], "nowhere: cannot be read"),
@@ -181,8 +169,7 @@ def test_a_drop_that_could_not_be_looked_at_heads_every_report(tmp_path):
         (["run", "demo:hr", "--llm-key=0123456789", "--judge-model=x", "--max-cost=1"], "no price for x"),
     ],
 )
-def test_unusable_input_is_one_message_before_anything_runs(files, tmp_path, args, message):
-    """One message, exit code 2, nothing written."""
+def test_invalid_baseline_and_limits_exit_2_before_any_trial(files, tmp_path, args, message):
     completed = ci_evals(*args, cwd=tmp_path)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert message in completed.stderr
@@ -191,23 +178,30 @@ def test_unusable_input_is_one_message_before_anything_runs(files, tmp_path, arg
 
 
 @pytest.mark.end_to_end
-def test_odds_of_a_noisy_agent(files, tmp_path):
-    """How often it would fail, check by check, and a floor that it would not miss."""
+def test_odds_reports_how_often_each_check_would_fail(files, tmp_path):
     completed = ci_evals("odds", files["base"], "--min-score=95", cwd=tmp_path)
     assert completed.returncode == 0, completed.stderr
     assert "min-score" in completed.stdout
-    easy = ci_evals("odds", files["base"], "--min-score=10", "--regression=any", "--max-drop=3", cwd=tmp_path)
+    checks = ("--min-score=10", "--regression=any", "--max-drop=3")
+    easy = ci_evals("odds", files["base"], *checks, cwd=tmp_path)
     assert "regression" in easy.stdout
     assert "max-drop" in easy.stdout
 
 
-def odd(results: Results, change) -> str:
+def edited(results: Results, change) -> str:
     data = json.loads(report_texts.results_json_text(results))
     change(data)
     return json.dumps(data)
 
 
-@pytest.mark.parametrize(
+def fail_all_trials(data) -> None:
+    data["score"] = None
+    for test in data["suites"][0]["tests"]:
+        for trial in test["trials"]:
+            trial.update(status="failed", error="no answer")
+
+
+@each_row(
     "change",
     [
         lambda data: data.update(score=1e300),
@@ -218,9 +212,8 @@ def odd(results: Results, change) -> str:
         lambda data: data["suites"][0]["tests"][0]["trials"][0]["turns"][0].update(latencySeconds=-1),
     ],
 )
-def test_a_baseline_of_impossible_numbers_is_refused(runs, tmp_path, change):
-    """Before anything is played."""
-    (tmp_path / "odd.json").write_text(odd(runs["base"], change))
+def test_baseline_with_impossible_numbers_is_rejected(runs, tmp_path, change):
+    (tmp_path / "odd.json").write_text(edited(runs["base"], change))
     completed = ci_evals("run", "demo:retail", "--provider=offline", "--baseline=odd.json", cwd=tmp_path)
     assert (completed.returncode, completed.stdout) == (2, "")
     assert "--baseline: odd.json: " in completed.stderr
@@ -229,8 +222,8 @@ def test_a_baseline_of_impossible_numbers_is_refused(runs, tmp_path, change):
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])
-def test_keys_of_the_environment_and_commands_in_a_baseline_are_not_shown(runs, tmp_path, form):
-    """Whoever wrote the file may not have known them; and a runner obeys what looks like a command."""
+def test_compare_redacts_keys_and_commands_in_result_files(runs, tmp_path, form):
+    """A runner obeys what looks like a command."""
     key = "sk-0123456789-abcdefghij-0123456789"
 
     def hostile(data):
@@ -239,7 +232,7 @@ def test_keys_of_the_environment_and_commands_in_a_baseline_are_not_shown(runs, 
             test["name"] = f"{test['name']} {'x' * 40} {key} \n::error::boom ##[error]boom"
 
     for name in ("base", "broken"):
-        (tmp_path / f"{name}.json").write_text(odd(runs[name], hostile))
+        (tmp_path / f"{name}.json").write_text(edited(runs[name], hostile))
     args = ("compare", "broken.json", "base.json", f"--format={form}")
     completed = ci_evals(*args, cwd=tmp_path, env={"OPENAI_API_KEY": key})
     assert completed.returncode == 0, completed.stderr
@@ -250,45 +243,20 @@ def test_keys_of_the_environment_and_commands_in_a_baseline_are_not_shown(runs, 
         assert json.loads(completed.stdout)["comparison"]["comparable"]
 
 
-def test_a_floor_on_a_name_that_holds_a_secret_is_held(tmp_path):
-    """In the results the name reads `***`, and the floor is of that test all the same."""
-    test = {
-        "name": "Login as ${USER_A}",
-        "evaluations": [{"criterion": "c", "strict": "escalated", "category": "x"}],
-    }
+def test_threshold_applies_to_test_whose_name_contains_secret(tmp_path):
+    """The name reads `***` in the results."""
+    check = {"criterion": "c", "strict": "escalated", "category": "x"}
+    test = {"name": "Login as ${USER_A}", "evaluations": [check]}
     suite = write_suite(tmp_path, test, adapter="demo", agentId="demo-hr", name="s.json")
     env = {"AGENT_KEY": "k" * 9, "USER_A": "alice-the-first"}
-    args = (
-        "run",
-        suite,
-        "--provider=offline",
-        "--min-score=0",
-        "--thresholds=test:Login as alice-the-first=99",
-    )
-    completed = ci_evals(*args, cwd=tmp_path, env=env)
+    limits = ("--min-score=0", "--thresholds=test:Login as alice-the-first=99")
+    completed = ci_evals("run", suite, "--provider=offline", *limits, cwd=tmp_path, env=env)
     assert completed.returncode == 1, completed.stdout + completed.stderr
     assert "alice" not in completed.stdout + (tmp_path / "results/_results.json").read_text()
 
 
-def test_a_run_that_cannot_be_trusted_is_not_called_good(runs, tmp_path):
-    """Every trial of it failed, so nothing can be said of a drop."""
-
-    def dead(data):
-        data["score"] = None
-        for test in data["suites"][0]["tests"]:
-            for trial in test["trials"]:
-                trial.update(status="failed", error="no answer")
-
-    (tmp_path / "dead.json").write_text(odd(runs["same"], dead))
-    base = saved(tmp_path / "base", runs["base"])
-    completed = ci_evals("compare", "dead.json", base, "--max-drop=5", "--regression=any", cwd=tmp_path)
-    assert completed.returncode == 3, completed.stdout
-    assert "nothing could be scored" in completed.stdout
-
-
 @pytest.mark.parametrize(("seconds", "code"), [("0.000001", 1), ("60", 0)])
-def test_a_budget_of_seconds_is_held(tmp_path, seconds, code):
-    """Of the agent's replies; without a model a budget of no dollars holds."""
+def test_latency_and_cost_limits_are_checked(tmp_path, seconds, code):
     limits = (f"--max-p95-latency={seconds}", "--max-cost=0")
     completed = ci_evals("run", "demo:hr", "--provider=offline", "--tag=happy-path", *limits, cwd=tmp_path)
     assert completed.returncode == code, completed.stdout + completed.stderr

@@ -1,4 +1,4 @@
-"""`--against`: the base agent is played in the same run, and the gate compares both."""
+"""`--against`: the base agent runs in the same run, and the gate compares both."""
 
 import json
 from pathlib import Path
@@ -17,15 +17,14 @@ KEYS = {"CI_EVALS_AGENT_KEY": "the-key-of-the-head"}
 BASE_KEY = "the-key-of-the-base-agent"
 
 
-def play(folder: Path, head: DemoServer, base: str, *more: str):
+def run_both_sides(folder: Path, head: DemoServer, base: str, *more: str):
     options = (f"--base-url={head.base_url}", f"--against=base-url={base}\nagent-key={BASE_KEY}")
     return ci_evals("run", "demo:retail", *ALWAYS, *options, *more, cwd=folder, env=KEYS)
 
 
-def test_both_are_played_and_compared(tmp_path):
-    """An unchanged agent passes, and the base's conversations stand in the results."""
+def test_both_agents_run_and_are_compared(tmp_path):
     with DemoServer(noise=0.02, seed=1) as head, DemoServer(noise=0.02, seed=2) as base:
-        ran = play(tmp_path, head, base.base_url, "--loops=3")
+        ran = run_both_sides(tmp_path, head, base.base_url, "--loops=3")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     results = read_results(tmp_path)
     comparison = results["comparison"]
@@ -33,17 +32,16 @@ def test_both_are_played_and_compared(tmp_path):
     assert comparison["tests"] == len(results["suites"][0]["tests"])
     assert [arm["name"] for arm in results["arms"]] == ["head", "base"]
     head_arm, base_arm = results["arms"]
-    assert head_arm["suites"] == []
-    assert head_arm["score"] == results["score"]
+    assert (head_arm["suites"], head_arm["score"]) == ([], results["score"])
     assert base_arm["counts"]["trials"] == results["counts"]["trials"] == 3 * comparison["tests"]
     assert comparison["baseline"]["score"] == base_arm["score"]
     assert BASE_KEY not in json.dumps(results)
 
 
-def test_both_sides_are_looked_at_after_three_trials_each(tmp_path):
-    """Whatever numbers are asked for: the limits are those of 3, 5 and 7 trials a side."""
+def test_rounds_of_both_sides_are_3_5_and_7_trials(tmp_path):
+    """Whatever numbers are given: the limits are those of 3, 5 and 7 trials a side."""
     with DemoServer() as head, DemoServer() as base:
-        ran = play(tmp_path, head, base.base_url, "--rounds=2,5")
+        ran = run_both_sides(tmp_path, head, base.base_url, "--rounds=2,5")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     results = read_results(tmp_path)
     assert results["run"]["rounds"] == {"looks": [3, 5, 7], "played": 3}
@@ -54,49 +52,36 @@ def test_both_sides_are_looked_at_after_three_trials_each(tmp_path):
     assert "Such a run has 6 to 14 trials of each test, those of the base agent included." in completed.stdout
 
 
-def test_a_broken_head_fails(tmp_path):
-    """The gate names the check; without any recorded run."""
-    with DemoServer(noise=0.02, seed=1, broken=[BROKEN]) as head, DemoServer(noise=0.02, seed=2) as base:
-        ran = play(tmp_path, head, base.base_url, "--loops=5")
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert read_results(tmp_path)["comparison"]["p"] <= 0.05
-
-
-def test_a_broken_base_fails_nothing(tmp_path):
-    """A head that is better passes."""
-    with DemoServer(noise=0.02, seed=1) as head, DemoServer(noise=0.02, seed=2, broken=[BROKEN]) as base:
-        ran = play(tmp_path, head, base.base_url, "--loops=3")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert read_results(tmp_path)["comparison"]["delta"] > 0
+def test_broken_head_fails_and_broken_base_does_not(tmp_path):
+    with DemoServer(noise=0.02, seed=1, broken=[BROKEN]) as broken, DemoServer(noise=0.02, seed=2) as good:
+        ran = run_both_sides(tmp_path, broken, good.base_url, "--loops=5")
+        assert ran.returncode == 1, ran.stdout + ran.stderr
+        assert read_results(tmp_path)["comparison"]["p"] <= 0.05
+        ran = run_both_sides(tmp_path, good, broken.base_url, "--loops=3")
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert read_results(tmp_path)["comparison"]["delta"] > 0
 
 
 @pytest.mark.parametrize("fail_fast", [False, True])
-def test_a_base_that_cannot_be_reached_is_no_verdict(tmp_path, fail_fast):
-    """Never a pass: not even where the score is 100."""
+def test_unreachable_base_agent_gives_no_verdict(tmp_path, fail_fast):
     with DemoServer() as head:
-        ran = play(tmp_path, head, "http://127.0.0.1:9", *(["--fail-fast"] if fail_fast else []))
+        ran = run_both_sides(tmp_path, head, "http://127.0.0.1:9", *(["--fail-fast"] if fail_fast else []))
     assert ran.returncode == 3, ran.stdout + ran.stderr
     gate = read_results(tmp_path)["gate"]
     assert gate["passed"] is False
     assert "the agent at 127.0.0.1:9 could not be reached" in gate["reasons"][0]
 
 
-def test_a_failure_that_ends_the_run_early_needs_no_base_agent(tmp_path):
-    """The run fails by its own agent, whatever the base agent still had to play."""
+def test_fail_fast_fails_without_waiting_for_base_agent(tmp_path):
     with DemoServer(broken=[BROKEN]) as head, DemoServer() as base:
-        ran = play(tmp_path, head, base.base_url, "--fail-fast", "--parallel=1")
+        ran = run_both_sides(tmp_path, head, base.base_url, "--fail-fast", "--parallel=1")
     assert ran.returncode == 1, ran.stdout + ran.stderr
 
 
-def test_both_sides_always_needs_a_base_agent(tmp_path):
-    """Else it would pass without the comparison that was asked for."""
+def test_invalid_base_agent_is_rejected_before_run(tmp_path):
     ran = ci_evals("run", "demo:retail", *ALWAYS, cwd=tmp_path)
     assert (ran.returncode, "Name one with --against." in ran.stderr) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("against", "says"),
-    [
+    for against, message in (
         ("", "names no agent"),
         ("base-url", "not of the form OPTION=VALUE"),
         ("colour=red", "'colour' is unknown"),
@@ -105,18 +90,14 @@ def test_both_sides_always_needs_a_base_agent(tmp_path):
         ("adapter-options=missing.yaml", "missing.yaml cannot be read"),
         ("agent-headers=Nonsense", "not of the form NAME: VALUE"),
         ("adapter=http", "baseUrl"),
-    ],
-)
-def test_wrong_option_is_reported_before_anything_runs(tmp_path, against, says):
-    """With what to write."""
-    ran = ci_evals("run", "demo:hr", "--provider=offline", f"--against={against}", cwd=tmp_path)
-    assert ran.returncode == 2, ran.stdout + ran.stderr
-    assert says in ran.stderr
+    ):
+        ran = ci_evals("run", "demo:hr", "--provider=offline", f"--against={against}", cwd=tmp_path)
+        assert ran.returncode == 2, ran.stdout + ran.stderr
+        assert message in ran.stderr
     assert not (tmp_path / "results").exists()
 
 
-def test_a_run_that_was_killed_is_resumed_on_both_sides(tmp_path):
-    """The journal holds the trials of both; none is rerun."""
+def test_killed_run_is_resumed_on_both_sides(tmp_path):
     with DemoServer() as head, DemoServer() as base:
         options = [*ALWAYS, f"--base-url={head.base_url}", f"--against=base-url={base.base_url}", "--loops=6"]
         process = start("run", "demo:retail", *options, cwd=tmp_path, env=KEYS)
@@ -132,10 +113,9 @@ def test_a_run_that_was_killed_is_resumed_on_both_sides(tmp_path):
     assert results["arms"][1]["counts"]["trials"] == results["counts"]["trials"]
 
 
-def test_a_recording_holds_both_sides(tmp_path):
-    """A replay comes to the same verdicts without an agent."""
+def test_recording_of_both_sides_is_replayed_with_same_comparison(tmp_path):
     with DemoServer(noise=0.05, seed=1) as head, DemoServer(noise=0.05, seed=2) as base:
-        ran = play(tmp_path, head, base.base_url, "--loops=2", "--record=recorded")
+        ran = run_both_sides(tmp_path, head, base.base_url, "--loops=2", "--record=recorded")
         assert ran.returncode == 0, ran.stdout + ran.stderr
         first = read_results(tmp_path)
         url = base.base_url
@@ -147,12 +127,13 @@ def test_a_recording_holds_both_sides(tmp_path):
     assert second["comparison"]["delta"] == first["comparison"]["delta"]
 
 
-def test_shards_are_merged_on_both_sides(tmp_path):
-    """The whole is compared as one run would be."""
+def test_shards_of_both_sides_are_merged_and_compared(tmp_path):
     with DemoServer(noise=0.05, seed=1) as head, DemoServer(noise=0.05, seed=2) as base:
         for part in (1, 2):
             folder = f"--output-dir=part{part}"
-            ran = play(tmp_path, head, base.base_url, f"--shard={part}/2", "--loops=2", "--no-gate", folder)
+            ran = run_both_sides(
+                tmp_path, head, base.base_url, f"--shard={part}/2", "--loops=2", "--no-gate", folder
+            )
             assert ran.returncode == 0, ran.stdout + ran.stderr
     options = ("--regression=significant", "--min-score=0", "--output-dir=whole")
     merged = ci_evals("merge", "part1", "part2", *options, cwd=tmp_path)
@@ -165,10 +146,12 @@ def test_shards_are_merged_on_both_sides(tmp_path):
     assert base_arm["counts"]["trials"] == head_arm["counts"]["trials"] == 2 * results["counts"]["tests"]
 
 
-def test_a_shard_without_its_base_leaves_no_verdict(tmp_path):
+def test_shard_without_base_agent_gives_no_verdict(tmp_path):
     """The comparison would be of a part of the tests."""
     with DemoServer() as head, DemoServer() as base:
-        assert play(tmp_path, head, base.base_url, "--shard=1/2", "--output-dir=part1").returncode == 0
+        assert (
+            run_both_sides(tmp_path, head, base.base_url, "--shard=1/2", "--output-dir=part1").returncode == 0
+        )
         other = ("--shard=2/2", "--output-dir=part2", f"--base-url={head.base_url}")
         assert ci_evals("run", "demo:retail", *OFFLINE, *other, cwd=tmp_path, env=KEYS).returncode == 0
     merged = ci_evals("merge", "part1", "part2", "--min-score=0", cwd=tmp_path)

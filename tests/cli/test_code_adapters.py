@@ -1,4 +1,4 @@
-"""Agents that are code, through the command line: from a suite to its results."""
+"""Agents that are code, on the command line."""
 
 import json
 import os
@@ -41,7 +41,6 @@ TESTS = ({"name": "one", "evaluations": EVALUATIONS}, {"name": "two", "evaluatio
 
 @pytest.fixture
 def folder(tmp_path):
-    """A repository with an agent of each kind."""
     (tmp_path / "shop.py").write_text(REPLY)
     (tmp_path / "program.py").write_text(PROGRAM)
     info = tmp_path / "site" / "acme_evals-1.0.dist-info"
@@ -52,38 +51,30 @@ def folder(tmp_path):
     return tmp_path
 
 
-ADAPTERS = {
-    "python": "python:shop:reply",
-    "command": f"command: {sys.executable} -I program.py",
-    "plug-in": "acme",
-}
+ADAPTERS = {"python": "python:shop:reply", "command": f"command: {sys.executable} -I program.py"}
+ADAPTERS |= {"plug-in": "acme"}
+PYTHON_AGENT = {"adapter": "python:shop:reply", "agentId": None, "apiKey": None}
 
 
-def played(folder, adapter, *tests, options=(), **fields):
+def run_with_adapter(folder, adapter, *tests, options=(), **fields):
     suite = write_suite(folder, *tests, adapter=adapter, apiKey=KEY, agentId=None, **fields)
     return ci_evals("run", suite, *options, cwd=folder, env={"PYTHONPATH": str(folder / "site")})
 
 
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("kind", ADAPTERS)
-def test_a_run_against_code(folder, kind):
-    """Several conversations at a time, each by itself; what it tells decides."""
-    ran = played(folder, ADAPTERS[kind], *TESTS, options=("--parallel=4", "--loops=3"))
+def test_run_with_agent_of_each_kind_of_code(folder, kind):
+    ran = run_with_adapter(folder, ADAPTERS[kind], *TESTS, options=("--parallel=4", "--loops=3"))
     assert ran.returncode == 0, ran.stderr + ran.stdout
     results = read_results(folder)
     assert (results["score"], results["counts"]["trials"]) == (100, 6)
     turn = results["suites"][0]["tests"][0]["trials"][0]["turns"][0]
-    assert (turn["workflows"], turn["params"], turn["rules"]) == (
-        ["REFUND"],
-        {"order": "HL-1"},
-        None,
-    )
+    assert (turn["workflows"], turn["params"], turn["rules"]) == (["REFUND"], {"order": "HL-1"}, None)
 
 
 @pytest.mark.parametrize("kind", ADAPTERS)
-def test_code_that_falls_over_is_the_agents_failure(folder, kind):
-    """Exit 3, with the reason, and without the key that is in it; no bug of ours."""
-    ran = played(folder, ADAPTERS[kind], {"turns": [{"user": "fall"}]})
+def test_exception_of_agent_code_errors_trial_without_showing_key(folder, kind):
+    ran = run_with_adapter(folder, ADAPTERS[kind], {"turns": [{"user": "fall"}]})
     assert ran.returncode == 3, ran.stderr
     error = read_results(folder)["suites"][0]["tests"][0]["trials"][0]["error"]
     assert "no order for ***" in error
@@ -92,50 +83,39 @@ def test_code_that_falls_over_is_the_agents_failure(folder, kind):
         assert error == "python:shop:reply raised LookupError: no order for *** (shop.py:5, in reply)"
 
 
-@pytest.mark.parametrize(
-    ("adapter", "text"),
-    [
+def test_agent_code_that_cannot_be_loaded_exits_2(folder):
+    (folder / "site" / "acme.py").write_text("1/0")
+    for adapter, text in (
         ("python:shop:replay", "error: adapter 'python:shop:replay': the module 'shop'"),
         ("command: no-such-program", "there is no program 'no-such-program'"),
         ("acme", "adapter 'acme' of the package 'acme-evals' 1.0: 'acme:create' cannot be imported"),
-    ],
-)
-def test_unusable_code_runs_nothing(folder, adapter, text):
-    """Exit 2, in one line."""
-    (folder / "site" / "acme.py").write_text("1/0")
-    ran = played(folder, adapter, *TESTS)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert text in ran.stderr
-    assert "Traceback" not in ran.stderr
+    ):
+        ran = run_with_adapter(folder, adapter, *TESTS)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert text in ran.stderr
+        assert "Traceback" not in ran.stderr
     assert not (folder / "results").exists()
 
 
-def test_the_action_finds_the_code_in_the_workspace(folder, tmp_path):
-    """Its program lies elsewhere; the current folder is what counts."""
+def test_action_and_adapter_option_find_agent_in_current_folder(folder, tmp_path):
     (tmp_path / "runner").mkdir()
     step = Step(tmp_path / "runner")
-    suite = write_suite(folder, *TESTS, adapter="python:shop:reply", agentId=None, apiKey=None)
+    suite = write_suite(folder, *TESTS, **PYTHON_AGENT)
     done = action(cwd=folder, env=step.variables(step.folder, {"suites": suite}))
     assert done.returncode == 0, done.stdout + done.stderr
     assert step.outputs["result"] == "passed"
-
-
-def test_the_user_may_name_the_code(folder):
-    """In place of the suite's adapter."""
     suite = write_suite(folder, *TESTS, agentId=None, apiKey=None)
     assert ci_evals("run", suite, "--adapter=python:shop:reply", cwd=folder).returncode == 0
 
 
-def test_no_file_beside_the_agent_is_taken_for_a_package_of_ours(folder):
-    """Though the folder comes first on the path: reports are made at the end, with what they need."""
+def test_files_beside_agent_do_not_shadow_packages_of_ci_evals(folder):
+    """Although the folder comes first on the path: reports are made at the end, with what they need."""
     for name in ("aiohttp", "jinja2", "junit_xml", "rapidfuzz", "six", "tabulate", "yaml"):
         (folder / f"{name}.py").write_text("1/0")
-    suite = write_suite(folder, *TESTS, adapter="python:shop:reply", agentId=None, apiKey=None)
+    suite = write_suite(folder, *TESTS, **PYTHON_AGENT)
     # As the command is installed: only a module that is run puts the folder first by itself.
     command = [sys.executable, "-P", "-m", "ci_evals", "run", suite, "--provider=offline"]
-    ran = subprocess.run(
-        command, check=False, cwd=folder, env=CLEAN_ENV, capture_output=True, text=True, timeout=300
-    )
+    ran = subprocess.run(command, check=False, cwd=folder, env=CLEAN_ENV, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert (folder / "results" / "junit.xml").exists()
 
@@ -171,59 +151,50 @@ BLOCKING = HANGING.replace("def reply", "async def reply")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("kind", ["python", "coroutine", "command"])
-def test_an_interruption_leaves_nothing_behind(folder, kind, number):
-    """Exit 130 in under seven seconds with all reports, though nothing of the agent's wants to end."""
+def test_interrupted_run_ends_agent_that_ignores_signals(folder, kind, number):
+    """Exit 130 in under seven seconds, with all reports."""
     (folder / "shop.py").write_text(BLOCKING if kind == "coroutine" else HANGING)
     (folder / "program.py").write_text(STUBBORN)
     # The shell says which process the run is, and becomes it.
     (folder / "agent.sh").write_text(f"#!/bin/sh\nRUN=$PPID exec {sys.executable} -I program.py\n")
     (folder / "agent.sh").chmod(0o755)
     adapter = "command: ./agent.sh" if kind == "command" else ADAPTERS["python"]
-    suite = write_suite(
-        folder, {"name": "first"}, {"name": "second"}, adapter=adapter, agentId=None, apiKey=None
-    )
+    suite = write_suite(folder, {"name": "first"}, {"name": "second"}, **PYTHON_AGENT | {"adapter": adapter})
     process = start("run", suite, cwd=folder, env={"SIGNAL": str(int(number))})
     process.communicate(timeout=300)
     assert time.time() - (folder / "began").stat().st_mtime < 7
     assert process.returncode == 130
     assert [t["outcome"] for t in read_results(folder)["suites"][0]["tests"]] == ["error", "not_run"]
     for pid in json.loads((folder / "pids").read_text()) if kind == "command" else ():
-        assert ended(pid), pid
+        assert has_ended(pid), pid
 
 
-def test_a_coroutine_that_blocks_holds_up_no_timeout(folder):
-    """`requests` in an `async` function is a common slip: the turn ends in time, and so does the run."""
-    (folder / "shop.py").write_text(
-        "import time\nasync def reply(message):\n    time.sleep(120)\n    return 'Hi'"
-    )
-    suite = write_suite(
-        folder,
-        {"name": "blocks", "turns": [{"user": "wait", "timeout": 0.2}]},
-        adapter=ADAPTERS["python"],
-        agentId=None,
-        apiKey=None,
-    )
+def test_timeout_of_turn_holds_although_coroutine_blocks(folder):
+    """`requests` in an `async` function is a common slip."""
+    reply = "import time\nasync def reply(message):\n    time.sleep(120)\n    return 'Hi'"
+    (folder / "shop.py").write_text(reply)
+    test = {"name": "blocks", "turns": [{"user": "wait", "timeout": 0.2}]}
     began = time.monotonic()
-    ran = ci_evals("run", suite, "--retries=0", cwd=folder)
+    ran = ci_evals("run", write_suite(folder, test, **PYTHON_AGENT), "--retries=0", cwd=folder)
     assert time.monotonic() - began < 60
     assert ran.returncode == 3, ran.stderr
     assert "did not answer within 0.2 s" in ran.stdout
     assert read_results(folder)["suites"][0]["tests"][0]["trials"][0]["status"] == "failed"
 
 
-def test_the_keys_of_the_job_stay_hidden_where_code_shows_its_environment(folder):
+def test_keys_in_environment_are_redacted_if_agent_returns_them(folder):
     """Also those that no suite names: code reads the environment by itself."""
     (folder / "shop.py").write_text("import os\ndef reply(message):\n    return str(dict(os.environ))\n")
     env = {"AGENT_KEY": "agent-key-3f9c77aa", "GH_TOKEN": "ghs-51d0c7e2aa", "OPENAI_API_KEY": "sk-88bb21cc77"}
-    suite = write_suite(folder, {}, adapter=ADAPTERS["python"], agentId=None, apiKey=None)
+    suite = write_suite(folder, {}, **PYTHON_AGENT)
     ran = ci_evals("run", suite, "--debug", "--verbose", cwd=folder, env=env)
     text = ran.stdout + ran.stderr + (folder / "results/_results.json").read_text()
     assert "AGENT_KEY" in text
     assert not [key for key in env.values() if key in text]
 
 
-def ended(pid: int) -> bool:
-    """Whether a process is gone, or will be once the system looks after it."""
+def has_ended(pid: int) -> bool:
+    """Return whether a process has ended, or is a zombie."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         try:
@@ -236,7 +207,7 @@ def ended(pid: int) -> bool:
     return False
 
 
-ENDING = """
+WAITING_AGENT = """
 import time
 def reply(message):
     if message == "wait":
@@ -253,17 +224,16 @@ OTHER = {"turns": [{"user": "other"}]}
         ("--max-duration=1", {"turns": [{"user": "wait"}]}, 3, ["passed", "error", "not_run", "not_run"]),
     ],
 )
-def test_a_limit_ends_the_run_in_order(folder, option, second, code, outcomes):
-    """What had finished is reported; the rest is listed as not run, and the reports name the limit."""
-    (folder / "shop.py").write_text(ENDING)
-    says = {"evaluations": [{"criterion": "says it", "strict": "contains", "text": "Hello"}]}
-    tests = [{"name": str(number)} | says | (second if number == 1 else {}) for number in range(4)]
-    suite = write_suite(folder, *tests, adapter=ADAPTERS["python"], agentId=None, apiKey=None)
+def test_fail_fast_and_max_duration_end_run_and_are_named_in_reports(folder, option, second, code, outcomes):
+    (folder / "shop.py").write_text(WAITING_AGENT)
+    repeats = {"evaluations": [{"criterion": "says it", "strict": "contains", "text": "Hello"}]}
+    tests = [{"name": str(number)} | repeats | (second if number == 1 else {}) for number in range(4)]
     began = time.monotonic()
-    ran = ci_evals("run", suite, option, "--retries=0", cwd=folder)
+    ran = ci_evals("run", write_suite(folder, *tests, **PYTHON_AGENT), option, "--retries=0", cwd=folder)
     assert time.monotonic() - began < 15
     assert ran.returncode == code, ran.stderr
     results = read_results(folder)
     assert [test["outcome"] for test in results["suites"][0]["tests"]] == outcomes
-    assert option.partition("=")[0].removeprefix("--") in results["run"]["stoppedBecause"]
-    assert option.partition("=")[0].removeprefix("--") in (folder / "results/summary.md").read_text()
+    limit = option.partition("=")[0].removeprefix("--")
+    assert limit in results["run"]["stoppedBecause"]
+    assert limit in (folder / "results/summary.md").read_text()

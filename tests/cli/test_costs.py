@@ -1,4 +1,4 @@
-"""What a run cost: known where every answer told its tokens believably, else unknown, and never nothing."""
+"""The cost of a run: unknown, and never zero, if an answer has no valid token counts."""
 
 import json
 
@@ -9,12 +9,7 @@ from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
 
-TEST = {
-    "guidelines": "You say hello.",
-    "turns": [{"user": "Hello"}],
-    "maxTurns": 1,
-    "evaluations": [{"criterion": "Is polite"}],
-}
+TEST = {"evaluations": [{"criterion": "Is polite"}]}
 PASS = fakes.judge_answer("pass", "It greets.", (1, "You said: Hello"))
 PRICES = {"models": {"judge": {"input": 1000, "output": 1000}, "free": {"input": 0, "output": 0}}}
 TESTS = 30
@@ -36,25 +31,27 @@ def run(folder, models, *options, provider="openai", judge="judge", test=TEST, c
         return ci_evals(command, "suite.json", *options, cwd=folder, env=env)
 
 
-COUNTS = {"openai": ("prompt_tokens", "completion_tokens"), "anthropic": ("input_tokens", "output_tokens")}
+def with_count(index, value):
+    """Counts that are true except for one."""
+    return lambda counts: counts | {list(counts)[index]: value}
 
 
-def odd(place, value):
-    """Counts that are true but for one."""
-    return lambda counts: counts | {list(counts)[place]: value}
+def only_judge(usage):
+    (judge,) = usage["byRole"]
+    return judge
 
 
 @pytest.mark.parametrize(
     "say",
     [
         lambda _: None,
-        odd(1, -5),
+        with_count(1, -5),
         lambda counts: counts | {"prompt_tokens_details": {"cached_tokens": 22}},
     ],
     ids=["none", "negative", "cached"],
 )
-def test_a_budget_that_cannot_be_measured_cannot_hold(tmp_path, models, say):
-    """After the first answer of unknown cost no trial begins, the check fails, and no verdict is given."""
+def test_unknown_cost_stops_run_with_budget(tmp_path, models, say):
+    """After the first answer of unknown cost no trial begins."""
     models.usage = lambda _, counts: say(counts)
     ran = run(tmp_path, models, "--max-cost=100", "--parallel=2")
     assert ran.returncode == 3, ran.stdout
@@ -69,23 +66,24 @@ def test_a_budget_that_cannot_be_measured_cannot_hold(tmp_path, models, say):
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize(
-    "unknown", [lambda _: None, odd(0, -1), odd(1, "5")], ids=["none", "negative", "text"]
+    "unknown", [lambda _: None, with_count(0, -1), with_count(1, "5")], ids=["none", "negative", "text"]
 )
-def test_one_answer_of_unknown_cost_leaves_the_whole_unknown(tmp_path, models, provider, unknown):
-    """The other 29 told theirs. Without a budget that changes no verdict, and it is said."""
+def test_one_answer_of_unknown_cost_makes_whole_cost_unknown(tmp_path, models, provider, unknown):
+    """Without a budget that changes no verdict; a replay says the same of it."""
     models.usage = lambda number, counts: unknown(counts) if number == 7 else counts
-    ran = run(tmp_path, models, provider=provider)
+    ran = run(tmp_path, models, "--record=tape", provider=provider)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    usage = read_results(tmp_path)["usage"]
+    usage, judge = read_results(tmp_path)["usage"], only_judge(read_results(tmp_path)["usage"])
     assert usage["costUsd"] is None
-    (judge,) = usage["byRole"]
     assert (judge["calls"], judge["uncounted"], judge["costUsd"]) == (TESTS, 1, None)
     assert "The cost of judge is unknown: 1 of 30 answers without a usable count of tokens." in ran.stdout
     assert "The cost of judge is unknown" in (tmp_path / "results/summary.md").read_text()
+    ran = run(tmp_path, models, "--replay=tape", provider=provider)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert read_results(tmp_path)["usage"] == usage
 
 
-def test_free_models_cost_nothing(tmp_path, models):
-    """A model of one's own that is priced at 0."""
+def test_model_priced_at_0_costs_nothing_without_token_counts(tmp_path, models):
     models.usage = lambda *_: None
     ran = run(tmp_path, models, "--max-cost=0", judge="free")
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -93,8 +91,8 @@ def test_free_models_cost_nothing(tmp_path, models):
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_an_answer_of_no_use_is_paid_for(tmp_path, models, provider):
-    """One that is cut off at the token limit costs what it says, and a budget ends the run."""
+def test_unusable_answer_counts_toward_budget(tmp_path, models, provider):
+    """One that is cut off at the token limit."""
     models.truncates = True
     ran = run(tmp_path, models, "--max-cost=0.2", provider=provider)
     assert ran.returncode == 3
@@ -104,20 +102,15 @@ def test_an_answer_of_no_use_is_paid_for(tmp_path, models, provider):
     assert len(models.asked) <= 8
 
 
-def test_vectors_of_unknown_cost_end_a_run_with_a_budget(tmp_path, models):
-    """As answers do."""
+def test_unknown_cost_of_embeddings_or_rejudging_stops_run_with_budget(tmp_path, models):
     models.usage = lambda *_: {"prompt_tokens": "3"}
     meaning = {"criterion": "Says it", "strict": "answer_matches", "expected": "Hello", "match": "semantic"}
-    ran = run(
-        tmp_path, models, "--max-cost=100", "--embedding-model=judge", test=TEST | {"evaluations": [meaning]}
-    )
+    options = ("--max-cost=100", "--embedding-model=judge")
+    ran = run(tmp_path, models, *options, test={"evaluations": [meaning]})
     assert ran.returncode == 3, ran.stdout + ran.stderr
     assert len(models.embedded) < 8
     assert read_results(tmp_path)["usage"]["costUsd"] is None
-
-
-def test_a_budget_of_judging_again_ends_at_an_unknown_cost(tmp_path, models):
-    """`rejudge` begins no more."""
+    models.usage = lambda _, counts: counts
     run(tmp_path, models)
     models.asked.clear()
     models.usage = lambda *_: None
@@ -130,20 +123,10 @@ def test_a_budget_of_judging_again_ends_at_an_unknown_cost(tmp_path, models):
     assert "max-cost" in results["run"]["stoppedBecause"]
 
 
-def test_a_recording_knows_what_is_not_known(tmp_path, models):
-    """A replay tells the same of it as the run did."""
-    models.usage = lambda number, counts: None if number == 7 else counts
-    run(tmp_path, models, "--record=tape")
-    then = read_results(tmp_path)["usage"]
-    ran = run(tmp_path, models, "--replay=tape")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert read_results(tmp_path)["usage"] == then
-
-
-@pytest.mark.parametrize(("key", "warned"), [("none", False), ("hunter2", True)])
-def test_a_word_in_place_of_a_key_is_no_short_key(tmp_path, models, key, warned):
-    """A server on this machine takes any; of a real key that is too short people are warned."""
-    models.key = key
-    ran = run(tmp_path, models, "--test=T29")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert ("a key has fewer than 8 characters" in ran.stderr) is warned
+def test_short_key_is_warned_of_unless_it_is_a_placeholder(tmp_path, models):
+    """A local server accepts any key."""
+    for key, warned in (("none", False), ("hunter2", True)):
+        models.key = key
+        ran = run(tmp_path, models, "--test=T29")
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert ("a key has fewer than 8 characters" in ran.stderr) is warned

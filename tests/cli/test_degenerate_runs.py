@@ -1,4 +1,4 @@
-"""Comparisons of next to nothing: each has a defined answer, in plain words, and an undecided one is no pass.
+"""Comparisons of very few trials or of agents that are down: each has a defined result.
 
 The agents are functions: one says yes, one no, one is down for half of the tests, and one for all.
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import ci_evals, comment_and_page_show, read_results
+from each_row import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -15,15 +16,17 @@ AGENTS = {
     "good": 'return "yes"',
     "bad": 'return "no"',
     "half": 'assert int(message) % 2, "down"; return "yes"',
-    "gone": 'assert False, "down"',
+    "down": 'assert False, "down"',
 }
-GOOD, BAD, HALF, GONE = (f"adapter=python:{name}:reply" for name in AGENTS)
+GOOD, BAD, HALF, DOWN = (f"adapter=python:{name}:reply" for name in AGENTS)
+ONE_RUN = ("--baseline=one/0", "--history=one")
 AUTO, ALWAYS = "--both-sides=auto", "--both-sides=always"
 TOO_FEW = "too few trials to tell a drop from chance."
-NOT_CHECKED = (
-    "regression was not checked: the score fell, but there are too few trials to tell a drop from chance."
-)
-UNSEEN = "can go unseen."
+NO_VERDICT = f"! No verdict: regression was not checked: the score fell, but there are {TOO_FEW[:-1]}"
+BROKE = "Passed in the baseline, failed now"
+PROVEN = "Proven: the score fell by more than chance explains"
+NO_CHANGE = "Evals passed: 100 / 100, no change seen against the baseline"
+MAY_GO_UNSEEN = "can go unseen."
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def run(folder: Path, tests: int, *options: str, head: str = GOOD):
-    """A run of the first tests; the exit code and what it says."""
+    """Run the first tests, and return exit code and output."""
     suite = {"name": "Yes", "tests": [_test(number) for number in range(tests)]}
     (folder / f"{tests}.json").write_text(json.dumps(suite))
     common = ("--provider=offline", "--agent-in-process", "--quiet", "--min-score=0", f"--{head}")
@@ -50,14 +53,8 @@ def run(folder: Path, tests: int, *options: str, head: str = GOOD):
 
 def _test(number: int) -> dict:
     check = {"criterion": "Says yes", "strict": "contains", "text": "yes"}
-    turns = [{"user": str(number)}]
-    return {
-        "name": f"Test {number}",
-        "turns": turns,
-        "maxTurns": 1,
-        "guidelines": "Ask.",
-        "evaluations": [check],
-    }
+    test = {"name": f"Test {number}", "turns": [{"user": str(number)}], "evaluations": [check]}
+    return test | {"maxTurns": 1, "guidelines": "Ask."}
 
 
 def record(folder: Path, name: str, tests: int, trials: int, head: str = GOOD) -> None:
@@ -71,36 +68,15 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
 @pytest.mark.parametrize(
     ("tests", "trials", "head", "code", "says"),
     [
-        (
-            1,
-            1,
-            GOOD,
-            0,
-            (
-                "Evals passed: 100 / 100, no change seen against the baseline",
-                f"One trial per test; {TOO_FEW}",
-            ),
-        ),
-        (1, 1, BAD, 3, (f"! No verdict: {NOT_CHECKED[:-1]}", "Passed in the baseline, failed now")),
-        (
-            1,
-            3,
-            BAD,
-            1,
-            ("Proven: the score fell by more than chance explains (3 trials per test).",),
-        ),
-        (4, 1, BAD, 3, (f"! No verdict: {NOT_CHECKED[:-1]}", "Passed in the baseline, failed now")),
-        (
-            5,
-            1,
-            BAD,
-            1,
-            ("Proven: the score fell by more than chance explains (one trial per test).",),
-        ),
+        (1, 1, GOOD, 0, (NO_CHANGE, f"One trial per test; {TOO_FEW}")),
+        (1, 1, BAD, 3, (NO_VERDICT, BROKE)),
+        (1, 3, BAD, 1, (f"{PROVEN} (3 trials per test).",)),
+        (4, 1, BAD, 3, (NO_VERDICT, BROKE)),
+        (5, 1, BAD, 1, (f"{PROVEN} (one trial per test).",)),
     ],
 )
-def test_one_test_or_one_trial(folder, tests, trials, head, code, says):
-    """Single trials prove a drop from five tests on, since 1 / 2^5 is below 0.05; three trials of one."""
+def test_drop_is_proven_from_five_single_trials_or_three_of_one_test(folder, tests, trials, head, code, says):
+    """1 / 2^5 is below 0.05."""
     record(folder, "main", tests, trials)
     exit_code, comparison = compare(folder, tests, "--baseline=main", f"--loops={trials}", head=head)
     assert exit_code == code, comparison
@@ -108,7 +84,7 @@ def test_one_test_or_one_trial(folder, tests, trials, head, code, says):
 
 
 def options(path: str, base: str) -> tuple[str, ...]:
-    """The options that compare with this agent in one of the ways there are."""
+    """Options that compare with this agent by one of the methods."""
     if path == "both sides":
         return "--rounds=auto", ALWAYS, f"--against={base}"
     runs = "good" if base == GOOD else "bad"
@@ -119,19 +95,16 @@ def options(path: str, base: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("agent", [GOOD, BAD])
 @pytest.mark.parametrize("path", ["recorded", "rounds", "history", "both sides"])
-def test_all_scores_alike_are_no_drop(folder, agent, path):
-    """All 0 as all 100: p is 1, and the first look ends the rounds."""
+def test_equal_scores_of_all_trials_are_no_drop(folder, agent, path):
     exit_code, comparison = compare(folder, 6, *options(path, agent), head=agent)
     results = read_results(folder)
     assert (exit_code, results["comparison"]["p"]) == (0, 1), comparison
     score = 100 if agent == GOOD else 0
     name = "base agent" if path == "both sides" else "baseline"
     assert f"Evals passed: {score} / 100, no change seen against the {name}" in comparison
-    assert (UNSEEN if score else f"the {name} scores too low for a drop to show.") in comparison
+    assert (MAY_GO_UNSEEN if score else f"the {name} scores too low for a drop to show.") in comparison
     assert results["comparison"]["method"] == path.replace(" ", "-")
-    decided = (
-        f"Decided after {'2' if path == 'rounds' else '3'} of at most 7 trials of each test, which saved up"
-    )
+    decided = f"Decided after {2 if path == 'rounds' else 3} of at most 7 trials of each test, which saved up"
     assert comment_and_page_show(folder, f"{decided} to .+: no sign of a drop\\.") == (
         path in {"rounds", "both sides"}
     )
@@ -141,15 +114,14 @@ def test_all_scores_alike_are_no_drop(folder, agent, path):
 
 
 @pytest.mark.parametrize("path", ["recorded", "rounds", "history", "both sides"])
-def test_from_100_to_0(folder, path):
-    """It fails at the first look."""
+def test_drop_from_100_to_0_fails(folder, path):
     exit_code, comparison = compare(folder, 6, *options(path, GOOD), head=BAD)
     assert exit_code == 1, comparison
     assert "the score fell by more than chance explains" in comparison
     assert read_results(folder)["comparison"]["delta"] == -100
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("more", "head", "code", "method", "says"),
     [
         ((), GOOD, 0, None, "regression was not checked: there is no baseline."),
@@ -158,82 +130,60 @@ def test_from_100_to_0(folder, path):
         ((f"--against={GOOD}",), GOOD, 0, "both-sides", "no change seen against the base agent"),
         ((f"--against={GOOD}",), BAD, 1, "both-sides", "6 tests broke compared with the base agent"),
         (("--baseline=one/0", "--history=0"), BAD, 1, "recorded", "6 tests broke since the baseline"),
-        (("--baseline=one/0", "--history=one"), GOOD, 0, "recorded", "no change seen against the baseline"),
-        (("--baseline=one/0", "--history=one"), BAD, 1, "recorded", "6 tests broke since the baseline"),
-        (
-            ("--baseline=one/0", "--history=one", f"--against={GONE}"),
-            GOOD,
-            0,
-            "recorded",
-            "no change seen against the",
-        ),
-        (
-            ("--baseline=one/0", "--history=one", f"--against={GOOD}"),
-            BAD,
-            1,
-            "both-sides",
-            "the base agent",
-        ),
+        (ONE_RUN, GOOD, 0, "recorded", "no change seen against the baseline"),
+        (ONE_RUN, BAD, 1, "recorded", "6 tests broke since the baseline"),
+        ((*ONE_RUN, f"--against={DOWN}"), GOOD, 0, "recorded", "no change seen against the"),
+        ((*ONE_RUN, f"--against={GOOD}"), BAD, 1, "both-sides", "the base agent"),
     ],
 )
-def test_no_earlier_run_or_one(folder, more, head, code, method, says):
-    """Without one the base agent is played; one alone screens, and decides where there is no base agent."""
+def test_comparison_method_depends_on_baseline_and_base_agent(folder, more, head, code, method, says):
+    """Without one the base agent runs; one alone screens, and decides if there is no base agent."""
     exit_code, comparison = compare(folder, 6, "--loops=3", *more, head=head)
     assert exit_code == code, comparison
     assert says in comparison
     assert (read_results(folder)["comparison"] or {}).get("method") == method
 
 
-@pytest.mark.parametrize(("head", "code"), [(GOOD, 0), (BAD, 1)])
-def test_a_baseline_without_half_of_the_tests(folder, head, code):
-    """The others decide, and how many they are is said."""
+def test_comparison_uses_tests_that_baseline_has_and_reports_their_number(folder):
     record(folder, "main", 3, 3)
-    exit_code, comparison = compare(folder, 6, "--baseline=main", "--loops=3", head=head)
-    assert exit_code == code, comparison
-    assert "ompared on 3 of 6 tests" in comparison
+    for head, code in ((GOOD, 0), (BAD, 1)):
+        exit_code, comparison = compare(folder, 6, "--baseline=main", "--loops=3", head=head)
+        assert exit_code == code, comparison
+        assert "ompared on 3 of 6 tests" in comparison
 
 
 @pytest.mark.parametrize("side", [AUTO, ALWAYS])
-@pytest.mark.parametrize(("base", "lost"), [(HALF, 9), (GONE, 18)])
-def test_a_base_agent_that_is_down(folder, side, base, lost):
-    """For half of the tests or all: no verdict, though the head's score is 100."""
+@pytest.mark.parametrize(("base", "lost"), [(HALF, 9), (DOWN, 18)])
+def test_base_agent_that_is_down_gives_no_verdict(folder, side, base, lost):
     against = (side, f"--against={base}")
     exit_code, comparison = compare(folder, 6, "--loops=3", *against)
     assert exit_code == 3, comparison
     assert f"{lost} of 18 trials of the base agent errored or could not be judged" in comparison
 
 
-def test_a_base_agent_that_is_down_once_it_is_needed(folder):
-    """The score looks lower than in the recorded run: without the base agent that is no verdict."""
-    against = (f"--against={GONE}",)
-    exit_code, comparison = compare(folder, 6, "--baseline=one/0", "--loops=3", *against, head=BAD)
+def test_base_agent_that_is_down_when_needed_gives_no_verdict(folder):
+    options = ("--baseline=one/0", "--loops=3", f"--against={DOWN}")
+    exit_code, comparison = compare(folder, 6, *options, head=BAD)
     assert exit_code == 3, comparison
     assert "regression was not checked: no test was scored on both sides" in comparison
 
 
-@pytest.mark.parametrize("arms", [{}, {"today": {"adapter": "python:good:reply"}}])
-def test_a_single_arm(folder, arms):
-    """There is nothing to compare it with."""
-    (folder / "arms.yaml").write_text(json.dumps(arms))
-    exit_code, completed = run(folder, 1, "--arms=arms.yaml")
-    assert exit_code == 2
-    assert "arms.yaml: name at least two agents" in completed
-
-
-def test_two_arms_of_one_trial(folder):
-    """They are shown side by side, and a difference of all points is no proof."""
+def test_arms_need_two_agents_and_one_trial_proves_no_difference(folder):
+    for single in ({}, {"today": {"adapter": "python:good:reply"}}):
+        (folder / "arms.yaml").write_text(json.dumps(single))
+        exit_code, completed = run(folder, 1, "--arms=arms.yaml")
+        assert (exit_code, "arms.yaml: name at least two agents" in completed) == (2, True)
     arms = {"today": {}, "other": {"adapter": "python:bad:reply"}}
     (folder / "arms.yaml").write_text(json.dumps(arms))
     exit_code, completed = run(folder, 1, "--arms=arms.yaml")
     assert exit_code == 0, completed
     today, other = read_results(folder)["arms"]
-    assert (today["score"], other["score"]) == (100, 0)  # one that says nothing is the suite's own
+    assert (today["score"], other["score"]) == (100, 0)  # one without settings is the suite's own
     assert (other["delta"], other["pAdjusted"]) == (-100, 1)
     assert "−100.0 above 0.99" in completed
 
 
-def test_a_single_round(folder):
-    """No earlier round was unclear."""
+def test_single_round_mentions_no_earlier_rounds(folder):
     record(folder, "main", 1, 2)
     exit_code, comparison = compare(folder, 1, "--baseline=main", "--rounds=2")
     assert exit_code == 0, comparison

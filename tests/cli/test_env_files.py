@@ -2,6 +2,7 @@
 
 import pytest
 from commands import action, ci_evals
+from each_row import each_row
 
 from ci_evals.cli import env_files
 from ci_evals.cli.run_context import RunContext
@@ -13,7 +14,7 @@ SUITE = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "others", "named"),
     [
         (["run", "a.yaml"], ["run", "a.yaml"], []),
@@ -23,7 +24,7 @@ SUITE = (
         (["run", "--env-file"], ["run"], [""]),
     ],
 )
-def test_the_option_stands_anywhere(arguments, others, named):
+def test_env_file_option_is_accepted_anywhere_among_arguments(arguments, others, named):
     """Also before the command, which must not lose its supervisor by that."""
     assert env_files.split(arguments) == (others, named)
 
@@ -43,55 +44,37 @@ def variables(tmp_path, monkeypatch):
     return read
 
 
-def test_the_usual_forms_are_read(variables):
+def test_env_file_forms_are_read_and_set_variables_win(variables):
     text = "# a comment\nA=1\nexport B='two words'\nC=\"x\\ny\"\nD=${A}2\nE=\n\nF\n"
     assert variables(text) == {"A": "1", "B": "two words", "C": "x\ny", "D": "12", "E": ""}
+    assert (variables("A=1\nB=2\n", A="mine"), variables("A=1\n", A="")) == ({"B": "2"}, {})
 
 
-def test_a_variable_that_is_set_wins(variables):
-    assert variables("A=1\nB=2\n", A="mine") == {"B": "2"}
-    assert variables("A=1\n", A="") == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_invalid_or_missing_env_file_is_rejected_if_named(variables, capsys):
+    for text, problem in (
         ("A=1\nnot a variable\n", r"given\.env:2: this line sets no variable"),
         ("A='1\n", r"given\.env:1: this line sets no variable"),
         ("A=\0\n", r"given\.env:1: this line sets no variable"),
         (b"A=\xff\n", "cannot be read: it is not UTF-8"),
-    ],
-)
-def test_a_file_that_is_named_must_be_right(variables, text, problem):
-    with pytest.raises(UsageError, match=problem):
-        variables(text)
+    ):
+        with pytest.raises(UsageError, match=problem):
+            variables(text)
+    for name, problem in (("none", "'none' cannot be read"), ("", "names no file"), (".", "cannot be read")):
+        with pytest.raises(UsageError, match=problem):
+            env_files.read([name], RunContext({}))
+    assert variables("A=1\nnot a variable\n", named=()) == {}
+    assert "warning: .env:2: this line sets no variable" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("named", "problem"),
-    [(["none"], "'none' cannot be read"), ([""], "names no file"), (["."], "cannot be read")],
-)
-def test_a_file_that_is_named_must_be_there(tmp_path, monkeypatch, named, problem):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=problem):
-        env_files.read(named, RunContext({}))
-
-
-@pytest.mark.parametrize("ci", [{"CI": "true"}, {"CI": "false"}, {"GITHUB_ACTIONS": "true"}, {}])
-def test_in_ci_a_file_is_read_only_if_it_is_named(variables, ci):
+@each_row("ci", [{"CI": "true"}, {"CI": "false"}, {"GITHUB_ACTIONS": "true"}, {}])
+def test_env_file_is_read_in_ci_only_if_named(variables, ci):
     """There a checkout may be anybody's."""
     assert variables("A=1\n", named=(), **ci) == ({} if ci else {"A": "1"})
     assert variables("A=1\n", **ci) == {"A": "1"}
 
 
-def test_a_file_that_nobody_named_is_left_out_if_it_is_wrong(variables, capsys):
-    assert variables("A=1\nnot a variable\n", named=()) == {}
-    assert "warning: .env:2: this line sets no variable" in capsys.readouterr().err
-
-
 @pytest.mark.end_to_end
-def test_a_suite_gets_the_variables_of_a_file(tmp_path):
-    """The names are shown, the values never."""
+def test_suite_gets_variables_of_env_file_and_only_names_are_shown(tmp_path):
     (tmp_path / "suite.json").write_text(SUITE)
     (tmp_path / ".env").write_text("AGENT=a1\nKEY=key-of-the-agent-4711\n")
     done = ci_evals("validate", "suite.json", cwd=tmp_path)
@@ -101,16 +84,11 @@ def test_a_suite_gets_the_variables_of_a_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_file_of_a_foreign_checkout_sets_nothing(tmp_path):
+def test_env_file_of_foreign_checkout_is_rejected(tmp_path):
     """It would decide where keys go."""
     (tmp_path / "suite.json").write_text(SUITE)
     (tmp_path / "given.env").write_text("OPENAI_BASE_URL=http://127.0.0.1:9\n")
-    done = action(
-        "validate",
-        "demo:hr",
-        "--env-file=given.env",
-        cwd=tmp_path,
-        env={"GITHUB_EVENT_NAME": "pull_request_target", "GITHUB_ACTIONS": "true"},
-    )
+    env = {"GITHUB_EVENT_NAME": "pull_request_target", "GITHUB_ACTIONS": "true"}
+    done = action("validate", "demo:hr", "--env-file=given.env", cwd=tmp_path, env=env)
     assert done.returncode == 2
     assert "--env-file" in done.stderr + done.stdout

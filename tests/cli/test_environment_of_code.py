@@ -1,4 +1,4 @@
-"""Code that a run starts finds the job's variables, but none of our keys and tokens."""
+"""Code that a run starts gets the variables of the job, but no keys and tokens of ci-evals."""
 
 import json
 import os
@@ -35,72 +35,54 @@ if __name__ == "__main__":
 """
 PYTHON = sys.executable
 
-OURS = {
-    "LLM_API_KEY": KEY,
-    "GITHUB_TOKEN": KEY,
-    "GH_TOKEN": KEY,
-    "GH_ENTERPRISE_TOKEN": KEY,
-    "GITLAB_TOKEN": KEY,
-    "CI_JOB_TOKEN": KEY,
-    "CI_REPOSITORY_URL": f"https://gitlab-ci-token:{KEY}@gitlab.example.com/shop.git",
-    "CI_EVALS_GITLAB_TOKEN": KEY,
-    "INPUT_AGENT-KEY": KEY,
-    "ACTIONS_RUNTIME_TOKEN": KEY,
-    "ACTIONS_ID_TOKEN_REQUEST_TOKEN": KEY,
-    "ACTIONS_RESULTS_URL": f"https://results.example.com/?token={KEY}",
-}
+OWN_KEYS = dict.fromkeys(
+    ("LLM_API_KEY", "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITLAB_TOKEN"), KEY
+)
+OWN_KEYS |= dict.fromkeys(("CI_JOB_TOKEN", "CI_EVALS_GITLAB_TOKEN", "INPUT_AGENT-KEY"), KEY)
+OWN_KEYS |= dict.fromkeys(("ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"), KEY)
+OWN_KEYS["CI_REPOSITORY_URL"] = f"https://gitlab-ci-token:{KEY}@gitlab.example.com/shop.git"
+OWN_KEYS["ACTIONS_RESULTS_URL"] = f"https://results.example.com/?token={KEY}"
 """What no code gets."""
-OF_PROVIDERS = {
-    "OPENAI_API_KEY": KEY,
-    "AZURE_OPENAI_API_KEY": KEY,
-    "AZURE_OPENAI_AD_TOKEN": KEY,
-    "ANTHROPIC_API_KEY": KEY,
-    "ANTHROPIC_AUTH_TOKEN": KEY,
-    "CLAUDE_CODE_OAUTH_TOKEN": KEY,
-    "COPILOT_GITHUB_TOKEN": KEY,
-    "OTEL_EXPORTER_OTLP_HEADERS": f"x-team={KEY}",
-}
+PROVIDER_KEYS = dict.fromkeys(("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"), KEY)
+PROVIDER_KEYS |= dict.fromkeys(("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"), KEY)
+PROVIDER_KEYS |= {"COPILOT_GITHUB_TOKEN": KEY, "OTEL_EXPORTER_OTLP_HEADERS": f"x-team={KEY}"}
 """What an agent may need, and a step or a check does not."""
-THEIRS = {"AGENT_KEY": "agent-key-4471", "DATABASE_URL": "postgres://app@db/app", "GITHUB_SHA": "1" * 40}
+JOB_VARIABLES = {
+    "AGENT_KEY": "agent-key-4471",
+    "DATABASE_URL": "postgres://app@db/app",
+    "GITHUB_SHA": "1" * 40,
+}
 
 
 @pytest.fixture
-def played(tmp_path):
+def run_folder(tmp_path):
     """The folder of a run that started code of each kind."""
     (tmp_path / "shop.py").write_text(CODE)
     program = [PYTHON, "shop.py"]
+    check = {"criterion": "Checked", "strict": "python", "function": "shop:check"}
+    setup = [{"command": [*program, "setup"]}, {"command": [*program, "told", "${GITHUB_TOKEN}"]}]
+    probes = {"seen": {"python": "shop:step"}, "counted": {"command": [*program, "probe"]}}
+    steps = {"setup": setup, "probes": probes, "teardown": [{"command": [*program, "teardown"]}]}
     for adapter in ("python:shop:reply", f"command: {PYTHON} shop.py"):
-        suite = write_suite(
-            tmp_path,
-            {"evaluations": [{"criterion": "Checked", "strict": "python", "function": "shop:check"}]},
-            adapter=adapter,
-            agentId=None,
-            apiKey=None,
-            setup=[{"command": [*program, "setup"]}, {"command": [*program, "told", "${GITHUB_TOKEN}"]}],
-            probes={"seen": {"python": "shop:step"}, "counted": {"command": [*program, "probe"]}},
-            teardown=[{"command": [*program, "teardown"]}],
-        )
-        ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=OURS | OF_PROVIDERS | THEIRS)
+        fields = {"adapter": adapter, "agentId": None, "apiKey": None}
+        suite = write_suite(tmp_path, {"evaluations": [check]}, **fields, **steps)
+        env = OWN_KEYS | PROVIDER_KEYS | JOB_VARIABLES
+        ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env)
         assert ran.returncode == 0, ran.stdout + ran.stderr
     return tmp_path
 
 
-def test_code_gets_no_key_of_ours(played):
-    """Each kind of code that a suite names."""
-    found = {path.stem: json.loads(path.read_text()) for path in played.glob("*.env")}
+def test_code_of_suite_gets_no_keys_except_those_it_names(run_folder):
+    found = {path.stem: json.loads(path.read_text()) for path in run_folder.glob("*.env")}
     steps = {"python step", "python check", "command setup", "command probe", "command teardown"}
     assert found.keys() == {"agent", "command agent", *steps}
     for name, environ in found.items():
-        lacking = OURS.keys() | (OF_PROVIDERS.keys() if name in steps else set())
+        lacking = OWN_KEYS.keys() | (PROVIDER_KEYS.keys() if name in steps else set())
         assert not lacking & environ.keys(), name
-        assert THEIRS.items() <= environ.items(), name
+        assert JOB_VARIABLES.items() <= environ.items(), name
         assert environ["PATH"] == os.environ["PATH"], name
         if name not in steps:
-            assert OF_PROVIDERS.items() <= environ.items(), name
-
-
-def test_a_suite_hands_on_what_it_names(played):
-    """`${GITHUB_TOKEN}` among the arguments of a step is the token; no report shows it."""
-    assert (played / "told").read_text() == KEY
-    assert KEY not in Path(played / "results/_results.json").read_text()
-    assert read_results(played)["run"]["status"] == "completed"
+            assert PROVIDER_KEYS.items() <= environ.items(), name
+    assert (run_folder / "told").read_text() == KEY
+    assert KEY not in Path(run_folder / "results/_results.json").read_text()
+    assert read_results(run_folder)["run"]["status"] == "completed"

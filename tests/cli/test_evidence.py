@@ -1,4 +1,4 @@
-"""Runs whose agent reports what it did for some replies alone."""
+"""Runs whose agent reports evidence for some replies only."""
 
 import json
 import sys
@@ -46,14 +46,13 @@ TURNS = [{"user": "I want my money back."}, {"user": "Thanks, bye."}]
 
 @pytest.fixture
 def folder(tmp_path):
-    """A repository with an agent of each kind."""
     (tmp_path / "shop.py").write_text(PYTHON)
     (tmp_path / "program.py").write_text(PROGRAM)
     return tmp_path
 
 
 def run(folder, adapter, replies, evaluations, *options):
-    """The exit code, and the findings of the one trial."""
+    """Run the test, and return the command and the findings of its trial."""
     (folder / "script.json").write_text(json.dumps(replies))
     test = {"name": "refund", "critical": True, "turns": TURNS, "maxTurns": 2, "evaluations": evaluations}
     suite = write_suite(folder, test, adapter=ADAPTERS[adapter], apiKey="a-key-of-the-agent", agentId=None)
@@ -63,30 +62,23 @@ def run(folder, adapter, replies, evaluations, *options):
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_a_reply_that_reports_nothing_earns_no_pass(folder, adapter):
-    """Whatever the replies after it report."""
+def test_negative_checks_pass_only_if_every_reply_reports_evidence(folder, adapter):
+    """Whatever the replies after one without evidence report."""
+    ran, findings = run(folder, adapter, [REFUNDED | NOTHING, BYE], NEGATIVE)
+    assert ran.returncode == 0, ran.stdout
+    assert {finding["outcome"] for finding in findings} == {"passed"}
     ran, findings = run(folder, adapter, [REFUNDED, BYE], NEGATIVE)
     assert ran.returncode == 3, ran.stdout
     assert {(one["outcome"], one["cause"]) for one in findings} == {("undecided", "no_evidence")}
     assert all(one["evidence"] == [1] for one in findings)
     first, before_turn_2, *others = (one["reason"] for one in findings)
-    assert first == (
-        "the reply in turn 1 does not report workflows; "
-        "in the other turns REFUND was not executed; seen: none"
-    )
+    no_report = "the reply in turn 1 does not report"
+    assert first == f"{no_report} workflows; in the other turns REFUND was not executed; seen: none"
     assert before_turn_2 == "before turn 2 no reply reports workflows"
-    assert all("the reply in turn 1 does not report" in reason for reason in others)
+    assert all(no_report in reason for reason in others)
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS)
-def test_replies_that_report_everything_decide(folder, adapter):
-    """The same checks, the same words of the agent."""
-    ran, findings = run(folder, adapter, [REFUNDED | NOTHING, BYE], NEGATIVE)
-    assert ran.returncode == 0, ran.stdout
-    assert {finding["outcome"] for finding in findings} == {"passed"}
-
-
-FRAGILE = """
+MOSTLY_FAILING = """
 def reply(message):
     with open("asked", "a+") as asked:
         asked.write(".")
@@ -96,20 +88,12 @@ def reply(message):
 """
 
 
-def test_a_test_that_wants_an_error_is_scored_by_its_right_trials_too(folder):
-    """Four of five right ones, each of two criteria."""
-    (folder / "fragile.py").write_text(FRAGILE)
-    evaluations = [
-        {"criterion": "Errs", "strict": "escalated_due_to_error"},
-        {"criterion": "No refund", "strict": "tool_not_used", "toolName": "REFUND"},
-    ]
-    suite = write_suite(
-        folder,
-        {"name": "broken", "evaluations": evaluations},
-        adapter="python:fragile:reply",
-        apiKey="a-key-of-the-agent",
-        agentId=None,
-    )
+def test_expected_error_passes_and_counts_toward_score(folder):
+    """Four of five trials are right, each with two criteria."""
+    (folder / "fragile.py").write_text(MOSTLY_FAILING)
+    errs = {"criterion": "Errs", "strict": "escalated_due_to_error"}
+    fields = {"adapter": "python:fragile:reply", "apiKey": "a-key-of-the-agent", "agentId": None}
+    suite = write_suite(folder, {"name": "broken", "evaluations": [errs, NEGATIVE[0]]}, **fields)
     options = ("--provider=offline", "--loops=5", "--min-score=90")
     ran = ci_evals("run", suite, *options, cwd=folder, env={"PYTHONPATH": "."})
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -117,8 +101,8 @@ def test_a_test_that_wants_an_error_is_scored_by_its_right_trials_too(folder):
     assert (results["score"], results["counts"]["scoredTrials"], results["counts"]["errors"]) == (90, 5, 0)
 
 
-def test_nothing_passes_where_the_last_message_got_no_reply(folder):
-    """An agent that dies over a message may have done anything before; errors allowed or not."""
+def test_no_check_passes_if_last_message_got_no_reply(folder):
+    """An agent that exits at a message may have done anything before."""
     first = {"text": "One moment."} | NOTHING
     checks = [one for one in NEGATIVE if "beforeTurn" not in one] + [
         {"criterion": "Promises nothing", "strict": "not_contains", "text": "refunded"},

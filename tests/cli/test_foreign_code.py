@@ -1,4 +1,4 @@
-"""Workflows that check out somebody else's code: what it says does not decide where keys go."""
+"""Workflows that check out code of others: it cannot decide where keys are sent."""
 
 import json
 import subprocess
@@ -8,11 +8,13 @@ import github_api
 import pytest
 import world
 from commands import action, ci_evals, write_suite
+from each_row import each_row
 from github_api import FORK, REPOSITORY, TOKEN
 
 pytestmark = pytest.mark.slow
 
 BASE_URL = "baseUrl"
+UNTRUSTED_SUITE = "a suite may not read the environment in a checkout"
 
 
 @pytest.fixture
@@ -50,41 +52,31 @@ class Workspace:
         git(folder, "checkout", "--quiet", "--detach")
 
     def run(
-        self,
-        *options: str,
-        event: str = "workflow_dispatch",
-        suites: str = "evals",
-        head: str | None = None,
-        base: str | None = None,
-        **variables,
+        self, *options: str, event="workflow_dispatch", suites="evals", head=None, base=None, **variables
     ):
         """Run suites; `head` is the repository that pull request 7 comes from, if the event is of one."""
-        payload = {"repository": {"full_name": REPOSITORY, "default_branch": "main"}, "inputs": {}}
-        if head:
-            payload |= {
-                "number": 7,
-                "pull_request": {
-                    "number": 7,
-                    "head": {"sha": self.theirs, "ref": "topic", "repo": {"full_name": head}},
-                    "base": {"sha": base or self.own, "ref": "main"},
-                },
-            }
-        (self.folder.parent / "event.json").write_text(json.dumps(payload))
-        env = {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": event,
-            "GITHUB_EVENT_PATH": str(self.folder.parent / "event.json"),
-            "GITHUB_REPOSITORY": REPOSITORY,
-            "GITHUB_SHA": self.own,
-            "GITHUB_REF": "refs/heads/main",
-            "GITHUB_TOKEN": TOKEN,
-            "GITHUB_API_URL": self.api.url,
-            "GITHUB_WORKSPACE": str(self.folder),
-            "GITHUB_RUN_ID": "99",
-            "AGENT_KEY": self.agent.key,
-        }
+        env = self.job(event, head, base) | {"GITHUB_TOKEN": TOKEN}
         arguments = ("run", suites, "--provider=offline", "--baseline=none", "--comment=never", *options)
         return ci_evals(*arguments, cwd=self.folder, env=env | variables)
+
+    def job(self, event: str, head: str | None = None, base: str | None = None) -> dict[str, str]:
+        payload = {"repository": {"full_name": REPOSITORY, "default_branch": "main"}, "inputs": {}}
+        if head:
+            ends = {"head": {"sha": self.theirs, "ref": "topic", "repo": {"full_name": head}}}
+            ends["base"] = {"sha": base or self.own, "ref": "main"}
+            payload |= {"number": 7, "pull_request": {"number": 7, **ends}}
+        path = self.folder.parent / "event.json"
+        path.write_text(json.dumps(payload))
+        known = {"ACTIONS": "true", "EVENT_NAME": event, "EVENT_PATH": str(path), "REPOSITORY": REPOSITORY}
+        known |= {"SHA": self.own, "REF": "refs/heads/main", "API_URL": self.api.url, "RUN_ID": "99"}
+        known |= {"WORKSPACE": str(self.folder)}
+        return {f"GITHUB_{name}": value for name, value in known.items()} | {"AGENT_KEY": self.agent.key}
+
+    def check_out_theirs(self) -> Path:
+        """Check out the pull request, with a commit more, into a folder of the own checkout."""
+        git(self.folder, "worktree", "add", "--quiet", "--detach", "pr", self.theirs)
+        git(self.folder / "pr", "commit", "--quiet", "--allow-empty", "--message=More")
+        return self.folder / "pr"
 
 
 @pytest.fixture
@@ -94,35 +86,34 @@ def workspace(tmp_path, api, agent):
     return Workspace(folder, api, agent)
 
 
-def refused(ran, agent, *says: str) -> None:
+def assert_rejected(ran, agent, *texts: str) -> None:
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert agent.heard == []
-    for text in says:
+    for text in texts:
         assert text in ran.stderr
 
 
-def test_a_run_by_hand_for_a_pull_request_of_a_fork_sends_its_suite_no_key(workspace, agent):
+def test_suite_of_fork_gets_no_key_in_run_by_hand_for_its_pull_request(workspace, agent):
     """It was sent to the `baseUrl` that the fork's own suite named."""
     workspace.api.add_pull(7, workspace.theirs, repository=FORK)
     ran = workspace.run("--pr-number=7")
-    refused(ran, agent, f"pull request 7, which comes from {FORK}", "${AGENT_KEY}", BASE_URL)
+    assert_rejected(ran, agent, f"pull request 7, which comes from {FORK}", "${AGENT_KEY}", BASE_URL)
     assert workspace.run("--pr-number=7", "--trust-suites=always").returncode == 0
 
 
-def test_nor_without_the_number_or_without_git(workspace, agent, tmp_path):
-    """A checkout of any commit that the event does not name, and one of which nothing can be known."""
-    refused(workspace.run(), agent, workspace.theirs[:12], "--trust-suites")
-    refused(workspace.run("--pr-number=7"), agent, workspace.theirs[:12])
-    refused(workspace.run(event="repository_dispatch"), agent)
-    refused(workspace.run(event="push"), agent)
+def test_suite_of_unknown_commit_gets_no_key(workspace, agent, tmp_path):
+    """A checkout of any commit that the event does not name, or of which nothing can be known."""
+    assert_rejected(workspace.run(), agent, workspace.theirs[:12], "--trust-suites")
+    assert_rejected(workspace.run("--pr-number=7"), agent, workspace.theirs[:12])
+    assert_rejected(workspace.run(event="repository_dispatch"), agent)
+    assert_rejected(workspace.run(event="push"), agent)
     (workspace.folder / ".git").rename(tmp_path / "git")
-    refused(workspace.run(), agent, "a workspace without .git")
+    assert_rejected(workspace.run(), agent, "a workspace without .git")
     workspace.api.add_pull(7, workspace.theirs, repository=FORK)
-    refused(workspace.run("--pr-number=7", event="push"), agent, FORK)
+    assert_rejected(workspace.run("--pr-number=7", event="push"), agent, FORK)
 
 
-def test_our_own_code_is_trusted_as_ever(workspace):
-    """The commit of the event, and a pull request of a branch of this repository."""
+def test_suites_of_own_commit_and_branches_are_trusted(workspace):
     assert workspace.run(GITHUB_SHA=workspace.theirs).returncode == 0
     assert workspace.run(event="push", GITHUB_SHA=workspace.theirs).returncode == 0
     assert workspace.api.requests == []
@@ -130,18 +121,14 @@ def test_our_own_code_is_trusted_as_ever(workspace):
     assert workspace.run("--pr-number=7").returncode == 0
 
 
-def test_the_checkout_that_a_suite_lies_in_decides(workspace, agent):
-    """Our suites beside a checkout of the fork are trusted; the fork's are not, not even by way of a link."""
-    ours = workspace.folder
-    git(ours, "worktree", "add", "--quiet", "--detach", "pr", workspace.theirs)
+def test_trust_depends_on_the_checkout_a_suite_is_in(workspace, agent):
+    own, theirs = workspace.folder, workspace.check_out_theirs()
     assert workspace.run(GITHUB_SHA=workspace.theirs).returncode == 0
-    git(ours / "pr", "commit", "--quiet", "--allow-empty", "--message=More")
     del agent.heard[:]
-    refused(workspace.run(suites="pr/evals", GITHUB_SHA=workspace.theirs), agent)
-    (ours / "linked").symlink_to("pr/evals")
-    refused(workspace.run(suites="linked", GITHUB_SHA=workspace.theirs), agent)
-    (ours / "pr/back").symlink_to("../evals")
-    refused(workspace.run(suites="pr/back", GITHUB_SHA=workspace.theirs), agent)
+    (own / "linked").symlink_to("pr/evals")
+    (theirs / "back").symlink_to("../evals")
+    for suites in ("pr/evals", "linked", "pr/back"):
+        assert_rejected(workspace.run(suites=suites, GITHUB_SHA=workspace.theirs), agent)
 
 
 @pytest.mark.parametrize(
@@ -154,34 +141,29 @@ def test_the_checkout_that_a_suite_lies_in_decides(workspace, agent):
         ("--replay", "recording"),
     ],
 )
-def test_options_name_no_file_of_a_foreign_checkout(workspace, agent, option, file):
+def test_options_cannot_name_file_of_foreign_checkout(workspace, agent, option, file):
     """Such a file says where keys go, what may be spent, or what the run is compared with."""
     (workspace.folder / file).write_text("{}")
     literal = write_suite(workspace.folder, name="literal.json", apiKey=agent.key)
     ran = workspace.run(f"{option}={file}", f"--base-url={agent.url}", suites=literal)
-    refused(ran, agent, f"{option}: {file} may not be read in a checkout of {workspace.theirs[:12]}")
+    assert_rejected(ran, agent, f"{option}: {file} may not be read in a checkout of {workspace.theirs[:12]}")
     outside = workspace.folder.parent / file
     outside.write_text("{}")
     ran = workspace.run(f"{option}={outside}", f"--base-url={agent.url}", suites=literal)
     assert "may not be read" not in ran.stderr
 
 
-def test_a_required_baseline_is_no_file(workspace, agent):
-    """It is one of the words, as `auto` is: no checkout holds it."""
+def test_options_cannot_name_program_of_foreign_checkout(workspace, agent):
+    (workspace.folder / "agent.sh").write_text("#!/bin/sh\necho $AGENT_KEY > leaked\n")
+    for options in (["--adapter=command: sh agent.sh"], ["--start=sh agent.sh", f"--base-url={agent.url}"]):
+        ran = workspace.run(*options, suites="demo:hr")
+        option = options[0].partition("=")[0]
+        assert_rejected(ran, agent, f"{option}: a program may not be named in a checkout of")
+    assert not (workspace.folder / "leaked").exists()
     literal = write_suite(workspace.folder, name="literal.json", apiKey=agent.key)
     ran = workspace.run("--baseline=required", f"--base-url={agent.url}", suites=literal)
-    assert "may not be read" not in ran.stderr
+    assert "may not be read" not in ran.stderr  # it is no file
     assert ran.returncode == 3  # there is none to compare with
-
-
-def test_options_name_no_program_of_a_foreign_checkout(workspace, agent):
-    """It would run beside the keys."""
-    (workspace.folder / "agent.sh").write_text("#!/bin/sh\necho $AGENT_KEY > leaked\n")
-    ran = workspace.run("--adapter=command: sh agent.sh", suites="demo:hr")
-    refused(ran, agent, "--adapter: a program may not be named in a checkout of")
-    ran = workspace.run("--start=sh agent.sh", f"--base-url={agent.url}", suites="demo:hr")
-    refused(ran, agent, "--start: a program may not be named in a checkout of")
-    assert not (workspace.folder / "leaked").exists()
 
 
 ARMS = """
@@ -195,7 +177,7 @@ second:
 """
 OTHER = "other-secret-77c1f0"
 
-AGENTS_OF_THEIRS = {
+OPTIONS_IN_CHECKOUT = {
     "a file of agents": ["--arms=theirs.yaml"],
     "its options of an adapter": ["--against=adapter-options=theirs.yaml"],
     "its options with dashes": ["--against=base-url={url}\n--adapter-options = theirs.yaml"],
@@ -214,14 +196,14 @@ AGENTS_OF_THEIRS = {
 @pytest.mark.parametrize(
     ("name", "event"),
     [
-        *((name, "pull_request_target") for name in AGENTS_OF_THEIRS),
+        *((name, "pull_request_target") for name in OPTIONS_IN_CHECKOUT),
         ("a file of agents", "workflow_dispatch"),
         ("a file of agents", "issue_comment"),
     ],
 )
-def test_agents_of_a_run_name_nothing_of_a_foreign_checkout(workspace, agent, name, event):
+def test_agents_of_run_cannot_name_files_of_foreign_checkout(workspace, agent, name, event):
     """Such a file says which code runs beside the secrets, and where keys go."""
-    options = AGENTS_OF_THEIRS[name]
+    options = OPTIONS_IN_CHECKOUT[name]
     outside = workspace.folder.parent
     (outside / "outside.yaml").write_text("{}")
     (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
@@ -237,12 +219,11 @@ def test_agents_of_a_run_name_nothing_of_a_foreign_checkout(workspace, agent, na
     variables = {"OTHER_SECRET": OTHER, "CI_EVALS_AGENT_KEY": agent.key}
     literal = write_suite(outside, name="literal.json", apiKey=agent.key)
     ran = workspace.run(*given, f"--base-url={agent.url}", suites=f"../{literal}", event=event, **variables)
-    refused(ran, agent, f"in a checkout of {workspace.theirs[:12]}")
+    assert_rejected(ran, agent, f"in a checkout of {workspace.theirs[:12]}")
     assert not (workspace.folder / "leaked").exists()
 
 
-def test_an_agent_of_our_own_is_played_beside_it(workspace, agent):
-    """What lies outside of the checkout was written by an earlier step."""
+def test_agents_may_name_files_outside_foreign_checkout(workspace, agent):
     outside = workspace.folder.parent
     literal = write_suite(outside, name="literal.json", apiKey=agent.key)
     (outside / "arms.yaml").write_text(f"one: {{}}\nother: {{base-url: '{agent.url}'}}\n")
@@ -252,7 +233,7 @@ def test_an_agent_of_our_own_is_played_beside_it(workspace, agent):
 
 
 @pytest.mark.parametrize("name", ["10", "3"])
-def test_a_folder_with_the_name_of_a_number_is_no_history(workspace, agent, name):
+def test_folder_named_like_a_number_is_not_read_as_history(workspace, agent, name):
     """`--history` is 10 by default: a fork's folder of that name would be compared with."""
     (workspace.folder / name).mkdir()
     literal = write_suite(workspace.folder.parent, name="literal.json", apiKey=agent.key)
@@ -263,15 +244,28 @@ def test_a_folder_with_the_name_of_a_number_is_no_history(workspace, agent, name
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("option", ["--adapter-options=theirs.yaml", "--arms=theirs.yaml"])
-def test_never_is_no_weaker_than_auto(workspace, agent, option):
-    """`--trust-suites=never` is about suites; files of a foreign checkout are still refused."""
+def test_trust_suites_never_still_rejects_files_of_foreign_checkout(workspace, agent):
     (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
-    ran = workspace.run(option, f"--base-url={agent.url}", "--trust-suites=never", suites="demo:hr")
-    refused(ran, agent, f"may not be read in a checkout of {workspace.theirs[:12]}")
+    for option in ("--adapter-options=theirs.yaml", "--arms=theirs.yaml"):
+        ran = workspace.run(option, f"--base-url={agent.url}", "--trust-suites=never", suites="demo:hr")
+        assert_rejected(ran, agent, f"may not be read in a checkout of {workspace.theirs[:12]}")
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+def nested(workspace):
+    """The own checkout with the fork's inside, and links that lead to it or through it."""
+    own, theirs = workspace.folder, workspace.check_out_theirs()
+    for name in ("theirs.sh", "theirs.py", "theirs.yaml"):
+        (theirs / name).write_text("{}")
+    (own / "ours.yaml").write_text("{}")
+    (own / "linked.sh").symlink_to("pr/theirs.sh")
+    (own / "linked.yaml").symlink_to("pr/theirs.yaml")
+    (theirs / "back.yaml").symlink_to("../ours.yaml")
+    (own / "twice.yaml").symlink_to("pr/back.yaml")
+    return workspace
+
+
+@each_row(
     "option",
     [
         "--start=sh pr/theirs.sh",
@@ -293,56 +287,41 @@ def test_never_is_no_weaker_than_auto(workspace, agent, option):
         "--adapter-options=evals/../pr/theirs.yaml",
     ],
 )
-def test_our_own_checkout_names_nothing_of_theirs_inside_it(workspace, agent, option):
-    """The fork is checked out into a folder of ours, and links lead to it or through it."""
-    ours = workspace.folder
-    git(ours, "worktree", "add", "--quiet", "--detach", "pr", workspace.theirs)
-    git(ours / "pr", "commit", "--quiet", "--allow-empty", "--message=More")
-    for name in ("theirs.sh", "theirs.py", "theirs.yaml"):
-        (ours / "pr" / name).write_text("{}")
-    (ours / "ours.yaml").write_text("{}")
-    (ours / "linked.sh").symlink_to("pr/theirs.sh")
-    (ours / "linked.yaml").symlink_to("pr/theirs.yaml")
-    (ours / "pr/back.yaml").symlink_to("../ours.yaml")
-    (ours / "twice.yaml").symlink_to("pr/back.yaml")
-    ran = workspace.run(option, f"--base-url={agent.url}", suites="demo:hr", GITHUB_SHA=workspace.theirs)
-    refused(ran, agent, "which may be somebody else's code")
+def test_options_cannot_name_files_of_foreign_checkout_inside_own(nested, agent, option):
+    ran = nested.run(option, f"--base-url={agent.url}", suites="demo:hr", GITHUB_SHA=nested.theirs)
+    assert_rejected(ran, agent, "which may be somebody else's code")
 
 
-def test_a_program_outside_of_the_workspace_is_installed(workspace, agent):
-    """Also where its folder is a checkout, as that of pyenv."""
+def test_program_outside_workspace_is_allowed(workspace, agent):
+    """Also if its folder is a checkout, as that of pyenv."""
     tools = workspace.folder.parent / "tools"
     tools.mkdir()
     git(tools, "init", "--quiet")
     git(tools, "commit", "--quiet", "--allow-empty", "--message=Tools")
     (tools / "agent.sh").write_text("while read -r line; do echo '\"Hello\"'; done\n")
-    ran = workspace.run(
-        f"--adapter=command: sh {tools}/agent.sh", suites="demo:hr", GITHUB_SHA=workspace.theirs
-    )
+    adapter = f"--adapter=command: sh {tools}/agent.sh"
+    ran = workspace.run(adapter, suites="demo:hr", GITHUB_SHA=workspace.theirs)
     assert "may not be" not in ran.stderr
     assert ran.returncode in {0, 1, 3}, ran.stderr
 
 
-@pytest.mark.parametrize("start", ["cd ../pr && make", "make -C $PWD/../pr", "sh linked.sh"])
-def test_a_suite_of_ours_starts_nothing_of_theirs(workspace, agent, start):
-    """A program of the fork would run beside the secrets, whoever names it: from the suite's folder."""
-    ours = workspace.folder
-    git(ours, "worktree", "add", "--quiet", "--detach", "pr", workspace.theirs)
-    git(ours / "pr", "commit", "--quiet", "--allow-empty", "--message=More")
-    (ours / "pr/theirs.sh").write_text("make")
-    (ours / "evals/linked.sh").symlink_to("../pr/theirs.sh")
-    write_suite(ours / "evals", **{BASE_URL: agent.url, "apiKey": "${AGENT_KEY}", "start": start})
-    ran = workspace.run(GITHUB_SHA=workspace.theirs)
-    refused(ran, agent, "evals/suite.json: start: ")
-    assert " may not be run in a checkout of" in ran.stderr
+def test_own_suite_cannot_start_program_of_foreign_checkout(workspace, agent):
+    """It would run beside the secrets; paths are relative to the folder of the suite."""
+    own, theirs = workspace.folder, workspace.check_out_theirs()
+    (theirs / "theirs.sh").write_text("make")
+    (own / "evals/linked.sh").symlink_to("../pr/theirs.sh")
+    for start in ("cd ../pr && make", "make -C $PWD/../pr", "sh linked.sh"):
+        write_suite(own / "evals", **{BASE_URL: agent.url, "apiKey": "${AGENT_KEY}", "start": start})
+        ran = workspace.run(GITHUB_SHA=workspace.theirs)
+        assert_rejected(ran, agent, "evals/suite.json: start: ", " may not be run in a checkout of")
 
 
-@pytest.mark.parametrize("name", ["demo:hr.json", "quack:more.json"])
-def test_a_file_is_no_bundled_suite_by_its_name(workspace, agent, name):
-    """Bundled suites are trusted everywhere; a fork may call its own like one."""
-    write_suite(workspace.folder, name=name, **{BASE_URL: agent.url, "apiKey": "${AGENT_KEY}"})
-    refused(workspace.run(suites="*.json"), agent, "a suite may not read the environment in a checkout")
-    refused(workspace.run(suites="."), agent, "a suite may not read the environment in a checkout")
+def test_suite_file_named_like_bundled_suite_is_not_trusted(workspace, agent):
+    for name in ("demo:hr.json", "quack:more.json"):
+        write_suite(workspace.folder, name=name, **{BASE_URL: agent.url, "apiKey": "${AGENT_KEY}"})
+        for suites in ("*.json", "."):
+            assert_rejected(workspace.run(suites=suites), agent, UNTRUSTED_SUITE)
+        (workspace.folder / name).unlink()
 
 
 SECRETS = {
@@ -361,19 +340,18 @@ SECRETS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "event"),
-    [*((name, "pull_request") for name in SECRETS), ("AGENT_KEY", "pull_request_review")],
+    ("name", "event"), [*((name, "pull_request") for name in SECRETS), ("AGENT_KEY", "pull_request_review")]
 )
-def test_a_fork_is_untrusted_in_every_job_that_has_secrets(workspace, agent, name, event):
+def test_fork_is_not_trusted_in_job_with_any_secret(workspace, agent, name, event):
     """Private repositories can pass theirs to pull requests of forks."""
     secrets = {"AGENT_KEY": "", name: SECRETS[name].format(key=agent.key)}
     ran = workspace.run(event=event, head=FORK, **secrets)
-    says = f"pull request 7, which comes from {FORK}, in a job that has secrets ("
-    refused(ran, agent, BASE_URL, says)
+    texts = f"pull request 7, which comes from {FORK}, in a job that has secrets ("
+    assert_rejected(ran, agent, BASE_URL, texts)
     assert name in ran.stderr or f"--{name.removeprefix('CI_EVALS_').lower().replace('_', '-')}" in ran.stderr
     (workspace.folder / "theirs.yaml").write_text("{}")
     ran = workspace.run("--adapter-options=theirs.yaml", event=event, head=FORK, suites="demo:hr", **secrets)
-    refused(ran, agent, "--adapter-options: theirs.yaml may not be read", says)
+    assert_rejected(ran, agent, "--adapter-options: theirs.yaml may not be read", texts)
 
 
 @pytest.mark.parametrize(
@@ -386,47 +364,26 @@ def test_a_fork_is_untrusted_in_every_job_that_has_secrets(workspace, agent, nam
         {"ACTIONS_RUNTIME_TOKEN": "9f8e7d6c5b4a", "GH_TOKEN": "ghs_9f8e7d6c5b4a"},
     ],
 )
-def test_a_fork_without_secrets_tests_its_own_agent(workspace, agent, variables):
-    """As ever: nothing can be lost there."""
-    write_suite(workspace.folder / "evals", adapter="http", agentId=None, **{BASE_URL: f"{agent.url}/echo"})
-    options = workspace.folder / "evals/suite.json"
-    suite = json.loads(options.read_text())
-    suite.pop("apiKey", None)
-    suite["adapterOptions"] = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
-    options.write_text(json.dumps(suite))
+def test_fork_is_tested_in_job_without_secrets(workspace, agent, variables):
+    options = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
+    fields = {"adapter": "http", "agentId": None, BASE_URL: f"{agent.url}/echo", "adapterOptions": options}
+    write_suite(workspace.folder / "evals", **fields, apiKey=None)
     ran = workspace.run(event="pull_request", head=FORK, **({"AGENT_KEY": ""} | variables))
     assert "may not" not in ran.stderr
     assert ran.returncode != 2, ran.stderr
 
 
-def test_the_base_of_a_fork_is_trusted_where_there_are_secrets(workspace, agent):
-    """The workflow checks out the base: `ref: ${{ github.event.pull_request.base.sha }}`."""
+def test_base_commit_of_fork_is_trusted_in_job_with_secrets(workspace, agent):
     ran = workspace.run(event="pull_request", head=FORK, base=workspace.theirs)
     assert ran.returncode == 0, ran.stderr
 
 
-def test_the_action_says_so_at_the_lines_of_the_suite(workspace, agent):
-    """With the file, the line, and the variable's name, which is no secret."""
-    payload = {"repository": {"full_name": REPOSITORY, "default_branch": "main"}}
-    (workspace.folder.parent / "event.json").write_text(json.dumps(payload))
-    env = {
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_EVENT_NAME": "workflow_dispatch",
-        "GITHUB_EVENT_PATH": str(workspace.folder.parent / "event.json"),
-        "GITHUB_REPOSITORY": REPOSITORY,
-        "GITHUB_SHA": workspace.own,
-        "GITHUB_API_URL": workspace.api.url,
-        "GITHUB_WORKSPACE": str(workspace.folder),
-        "AGENT_KEY": agent.key,
-        "INPUT_SUITES": "evals",
-        "INPUT_PROVIDER": "offline",
-        "INPUT_PR-NUMBER": "7",
-        "INPUT_GITHUB-TOKEN": TOKEN,
-        "INPUT_COMMENT": "never",
-    }
+def test_action_annotates_untrusted_suite_at_its_line(workspace, agent):
+    inputs = {"SUITES": "evals", "PROVIDER": "offline", "PR-NUMBER": "7", "GITHUB-TOKEN": TOKEN}
+    inputs |= {"COMMENT": "never"}
+    env = workspace.job("workflow_dispatch") | {f"INPUT_{name}": value for name, value in inputs.items()}
     workspace.api.add_pull(7, workspace.theirs, repository=FORK)
     ran = action(cwd=workspace.folder, env=env)
-    assert ran.returncode == 2
-    assert agent.heard == []
+    assert_rejected(ran, agent)
     assert "::error file=evals/suite.json,line=1,col=" in ran.stderr
-    assert "apiKey: ${AGENT_KEY}: a suite may not read the environment in a checkout" in ran.stderr
+    assert f"apiKey: ${{AGENT_KEY}}: {UNTRUSTED_SUITE}" in ran.stderr

@@ -1,4 +1,4 @@
-"""Agents that are code and mean no good: none makes a run green, none tells a key, none leaves anything."""
+"""Hostile agent code: it cannot make a run pass, read keys or leave processes behind."""
 
 import asyncio
 import os
@@ -18,7 +18,10 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
 
 pytestmark = pytest.mark.slow
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
 
+AGENT = {"adapter": "python:agent:reply", "agentId": None, "apiKey": None}
+NEVER = {"evaluations": [{"criterion": "No", "strict": "contains", "text": "Never"}]}
 KEY = "agent-key-3f9c77aa51"
 HEAD = """
 import ctypes, gc, json, os, signal, subprocess, sys, threading, time
@@ -67,12 +70,12 @@ def forge():
         child._write(json.dumps({"id": number, "error": error}).encode() + b"\\n")
 """
 
-ENDS = "the agent's process ended (exit status 0) in the middle of a reply"
+PROCESS_ENDED = "the agent's process ended (exit status 0) in the middle of a reply"
 TRICKS = {
-    "exit": ("os._exit(0)", ENDS),
+    "exit": ("os._exit(0)", PROCESS_ENDED),
     "sys.exit": ("sys.exit(0)", "raised SystemExit: 0"),
     "sys.exit while the reply is read": ("return Items(text='Hi')", "raised SystemExit: 0"),
-    "exit while the error is shown": ("raise Shown", ENDS),
+    "exit while the error is shown": ("raise Shown", PROCESS_ENDED),
     "sys.exit while the error is shown": ("raise Leaving", "raised Leaving"),
     "sys.exit while the error is named": ("raise Unnamed", "raised Unnamed"),
     "no Exception": ("raise Odd(KEY)", "raised Odd: ***"),
@@ -98,10 +101,12 @@ TRICKS = {
 
 TOGETHER = 8
 """Tricks of one run: ten trials in a row that error would end it."""
-SHARES = [dict(islice(TRICKS.items(), start, start + TOGETHER)) for start in range(0, len(TRICKS), TOGETHER)]
+TRICKS_OF_RUNS = [
+    dict(islice(TRICKS.items(), start, start + TOGETHER)) for start in range(0, len(TRICKS), TOGETHER)
+]
 
 
-def played(folder, work, *options, tests=1, kind="def"):
+def run_reply(folder, work, *options, tests=1, kind="def"):
     (folder / "agent.py").write_text(f"{HEAD}\n{kind} reply(message):\n    {work}\n")
     names = [f"test {number}" for number in range(tests)]
     return run_of(folder, dict.fromkeys(names, "Hello"), *options)
@@ -114,20 +119,27 @@ def run_of(folder, messages, *options):
         {"name": name, "turns": [{"user": message, "timeout": 2}], "evaluations": evaluations}
         for name, message in messages.items()
     ]
-    suite = write_suite(folder, *each, adapter="python:agent:reply", agentId=None, apiKey=None)
+    suite = write_suite(folder, *each, **AGENT)
     given = ("run", suite, "--provider=offline", "--retries=0", *options)
     return ci_evals(*given, cwd=folder, env={"AGENT_KEY": KEY, "GITHUB_ACTIONS": "true"})
 
 
-def errors_of(folder):
-    """Return the errors of the tests, one trial each, by their names."""
-    tests = read_results(folder)["suites"][0]["tests"]
-    return {test["name"]: test["trials"][0]["error"] for test in tests}
+def suite_tests(folder):
+    return read_results(folder)["suites"][0]["tests"]
 
 
-@pytest.mark.parametrize("tricks", SHARES, ids=lambda tricks: next(iter(tricks)))
+def run_apart(folder, suite, *prefix, **variables):
+    """Run in a process that is not forked from one that has imported everything."""
+    command = [*prefix, sys.executable, "-m", "ci_evals", "run", suite, "--provider=offline"]
+    env = CLEAN_ENV | variables
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@pytest.mark.parametrize("tricks", TRICKS_OF_RUNS, ids=lambda tricks: next(iter(tricks)))
 def test_hostile_agent_code_does_not_end_the_run(tmp_path, tricks):
-    """Its trials fail with the reason, exit code 3, all reports written, no key and no command in them."""
+    """Its trials fail with the reason; all reports are written, without key or command in them."""
     functions = [
         f"def trick_{number}(message):\n    {work}" for number, (work, _) in enumerate(tricks.values())
     ]
@@ -136,7 +148,7 @@ def test_hostile_agent_code_does_not_end_the_run(tmp_path, tricks):
     messages = {name: f"trick_{number}" for number, name in enumerate(tricks)}
     ran = run_of(tmp_path, messages, "--parallel=1")
     assert ran.returncode == 3, ran.stdout + ran.stderr
-    errors = errors_of(tmp_path)
+    errors = {test["name"]: test["trials"][0]["error"] for test in suite_tests(tmp_path)}
     assert errors.keys() == tricks.keys()
     for name, (_, reason) in tricks.items():
         assert errors[name], name
@@ -151,81 +163,65 @@ def test_hostile_agent_code_does_not_end_the_run(tmp_path, tricks):
 @pytest.mark.parametrize(
     "name", ["exit", "sys.exit while the reply is read", "no Exception", "KeyboardInterrupt"]
 )
-def test_no_trick_ends_the_run_in_the_process_of_the_run(tmp_path, name):
-    """Asked for, to debug: what ends it there has not passed either."""
-    ran = played(tmp_path, TRICKS[name][0], "--agent-in-process")
+def test_hostile_agent_code_in_process_of_run_exits_3(tmp_path, name):
+    """`--agent-in-process` is for debugging."""
+    ran = run_reply(tmp_path, TRICKS[name][0], "--agent-in-process")
     assert ran.returncode == 3, ran.stdout + ran.stderr
     assert KEY not in (ran.stdout + ran.stderr).replace(f"::add-mask::{KEY}", "")
 
 
-def test_the_run_is_killed_by_its_agent(tmp_path):
-    """Exit code 3: nobody has decided anything."""
-    ran = played(tmp_path, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)")
-    assert ran.returncode == 3
-    assert "SIGKILL ended it" in ran.stdout + ran.stderr
+def test_run_killed_by_its_agent_exits_3(tmp_path):
+    ran = run_reply(tmp_path, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)")
+    assert (ran.returncode, "SIGKILL ended it" in ran.stdout + ran.stderr) == (3, True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the supervisor hears of it there")
-def test_the_run_is_stopped_by_its_agent(tmp_path):
-    """It goes on at once, and would otherwise stand still for ever."""
-    ran = played(tmp_path, "os.kill(os.getppid(), signal.SIGSTOP); return message")
+def test_run_stopped_by_its_agent_is_continued(tmp_path):
+    ran = run_reply(tmp_path, "os.kill(os.getppid(), signal.SIGSTOP); return message")
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_agent_that_dies_is_started_again(tmp_path):
-    """Each death costs the conversations that were under way; globals begin anew."""
+def test_exited_agent_process_is_restarted_until_ten_failures_in_a_row(tmp_path):
     work = "if os.path.exists('died'): return message\n    open('died', 'w').close(); os._exit(0)"
-    ran = played(tmp_path, work, tests=3)
+    ran = run_reply(tmp_path, work, tests=3)
     assert ran.returncode == 3
-    outcomes = [test["outcome"] for test in read_results(tmp_path)["suites"][0]["tests"]]
-    assert outcomes == ["error", "passed", "passed"]
-
-
-def test_agent_that_always_dies_ends_the_run(tmp_path):
-    """Its deaths are failures in a row."""
-    ran = played(tmp_path, "os._exit(0)", tests=13)
+    assert [test["outcome"] for test in suite_tests(tmp_path)] == ["error", "passed", "passed"]
+    ran = run_reply(tmp_path, "os._exit(0)", tests=13)
     assert ran.returncode == 3
     assert read_results(tmp_path)["run"]["stoppedBecause"].startswith("10 trials in a row errored")
 
 
-def test_a_blocked_event_loop_does_not_hold_up_all_the_others(tmp_path):
-    """The process is ended some seconds after the first timeout, and the next conversation gets a new one."""
+def test_agent_process_with_blocked_event_loop_is_replaced_after_timeout(tmp_path):
     work = "if os.path.exists('blocked'): return message\n    open('blocked', 'w').close(); time.sleep(50)"
     began = time.monotonic()
-    ran = played(tmp_path, work, tests=6, kind="async def")
+    ran = run_reply(tmp_path, work, tests=6, kind="async def")
     assert time.monotonic() - began < 45
-    assert ran.returncode == 3
-    outcomes = [test["outcome"] for test in read_results(tmp_path)["suites"][0]["tests"]]
-    assert outcomes[0] == "error"
-    assert outcomes[-1] == "passed"
+    outcomes = [test["outcome"] for test in suite_tests(tmp_path)]
+    assert (ran.returncode, outcomes[0], outcomes[-1]) == (3, "error", "passed")
 
 
-def test_agent_that_exits_at_import_runs_nothing(tmp_path):
-    """Exit 2, before anything is played, as where it cannot be imported."""
-    ran = played(tmp_path, "return message\nprint('no room'); os._exit(0)")
+def test_agent_that_exits_at_import_stops_run_before_trials(tmp_path):
+    ran = run_reply(tmp_path, "return message\nprint('no room'); os._exit(0)")
     assert ran.returncode == 2, ran.stdout + ran.stderr
-    assert "the agent's process ended (exit status 0) while it loaded; its last output: no room" in (
-        ran.stdout + ran.stderr
-    )
+    reason = "the agent's process ended (exit status 0) while it loaded; its last output: no room"
+    assert reason in ran.stdout + ran.stderr
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
+@needs_proc
 @pytest.mark.parametrize("options", [(), ("--agent-in-process",)])
-def test_no_process_of_it_is_left(tmp_path, options):
-    """Though they lead sessions of their own, and have lost their parents."""
-    ran = played(tmp_path, "setsid(); return message", *options)
+def test_detached_processes_of_agent_are_ended_with_run(tmp_path, options):
+    """Although they lead sessions of their own, and have lost their parents."""
+    ran = run_reply(tmp_path, "setsid(); return message", *options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert not open_descriptors(tmp_path / "left")
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
-def test_no_process_of_it_is_left_where_the_run_is_killed(tmp_path):
-    """By SIGKILL, which nobody can answer: its process sees its pipe close."""
-    (tmp_path / "agent.py").write_text(
-        f"{HEAD}\ndef reply(message):\n    setsid(); open('began', 'w'); time.sleep(60)\n"
-    )
-    suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
-    process = start("run", suite, "--provider=offline", cwd=tmp_path)
+@needs_proc
+def test_detached_processes_of_agent_are_ended_if_run_is_killed(tmp_path):
+    """The process of the agent sees its pipe close."""
+    reply = "def reply(message):\n    setsid(); open('began', 'w'); time.sleep(60)\n"
+    (tmp_path / "agent.py").write_text(f"{HEAD}\n{reply}")
+    process = start("run", write_suite(tmp_path, {}, **AGENT), "--provider=offline", cwd=tmp_path)
     until = time.monotonic() + 300
     while not (tmp_path / "began").exists() and time.monotonic() < until:
         time.sleep(0.01)
@@ -238,26 +234,19 @@ def test_no_process_of_it_is_left_where_the_run_is_killed(tmp_path):
     assert not open_descriptors(tmp_path / "left")
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
-def test_no_process_of_a_program_is_left(tmp_path):
-    """As soon as its conversation has ended."""
-    (tmp_path / "program.py").write_text(
-        f"{HEAD}\nsetsid()\nfor line in sys.stdin:\n"
-        "    if 'message' in line: print('\"Hello\"', flush=True)\n"
-    )
-    says = {"evaluations": [{"criterion": "Greets", "strict": "contains", "text": "Hello"}]}
-
-    suite = write_suite(
-        tmp_path, says, adapter=f"command: {sys.executable} program.py", agentId=None, apiKey=None
-    )
+@needs_proc
+def test_detached_processes_of_program_are_ended_with_conversation(tmp_path):
+    loop = "for line in sys.stdin:\n    if 'message' in line: print('\"Hello\"', flush=True)\n"
+    (tmp_path / "program.py").write_text(f"{HEAD}\nsetsid()\n{loop}")
+    greets = {"evaluations": [{"criterion": "Greets", "strict": "contains", "text": "Hello"}]}
+    suite = write_suite(tmp_path, greets, **AGENT | {"adapter": f"command: {sys.executable} program.py"})
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert not open_descriptors(tmp_path / "left")
 
 
-def test_what_it_prints_is_in_a_log_of_its_own(tmp_path):
-    """Without keys and commands, and not in the run's output."""
-    ran = played(tmp_path, "print('::error::owned', KEY); sys.stderr.write('more'); return message")
+def test_output_of_agent_is_logged_apart_without_keys_and_commands(tmp_path):
+    ran = run_reply(tmp_path, "print('::error::owned', KEY); sys.stderr.write('more'); return message")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     log = (tmp_path / "results/agent.log").read_text()
     assert "owned ***" in log
@@ -266,17 +255,14 @@ def test_what_it_prints_is_in_a_log_of_its_own(tmp_path):
     assert "owned" not in ran.stdout + ran.stderr
 
 
-def test_a_closed_standard_output_is_its_own(tmp_path):
-    """So is the folder that it goes to, and its signals."""
-    (tmp_path / "elsewhere").mkdir()
+def test_agent_may_close_its_output_and_change_its_folder(tmp_path):
     work = "sys.stdout.close(); os.chdir('/'); signal.SIGINT; return message"
-    ran = played(tmp_path, work, tests=2)
+    ran = run_reply(tmp_path, work, tests=2)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "2 of 2 tests pass" in ran.stdout
 
 
-def test_its_environment_lacks_what_is_ours_alone(tmp_path):
-    """Keys that it may need are there; the runner's doors are not."""
+def test_agent_environment_has_model_keys_but_none_of_ci_evals_or_runner(tmp_path):
     (tmp_path / "agent.py").write_text("import os\ndef reply(message): return ' '.join(sorted(os.environ))")
     env = {
         "OPENAI_API_KEY": "sk-88bb21cc77",
@@ -284,14 +270,13 @@ def test_its_environment_lacks_what_is_ours_alone(tmp_path):
         "INPUT_LLM-KEY": "sk-11bb21cc",
     }
     env |= {"GITHUB_ENV": str(tmp_path / "env"), "ACTIONS_RUNTIME_TOKEN": "token-1234567890"}
-    suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
-    ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env)
-    (turn,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"]
+    ci_evals("run", write_suite(tmp_path, {}, **AGENT), "--provider=offline", cwd=tmp_path, env=env)
+    (turn,) = suite_tests(tmp_path)[0]["trials"][0]["turns"]
     assert set(env) & set(turn["agent"].split()) == {"OPENAI_API_KEY"}
 
 
 NO_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
-PRY = """
+SNOOPING_AGENT = """
 import os
 
 def parent_of(pid):
@@ -317,31 +302,16 @@ def reply(message):
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
-def test_it_finds_nothing_of_the_run_in_proc(tmp_path):
-    """Neither keys nor the streams that the runner reads, though it has the same user, root among them."""
-    rootly = os.geteuid() == 0
-    if rootly and not shutil.which("setpriv"):
+@needs_proc
+def test_agent_cannot_read_keys_or_write_streams_of_run_through_proc(tmp_path):
+    """Although it has the same user, also if that is root."""
+    is_root = os.geteuid() == 0
+    if is_root and not shutil.which("setpriv"):
         pytest.skip("nothing takes root's capabilities away, as a container does")
-    (tmp_path / "agent.py").write_text(PRY)
-    suite = write_suite(tmp_path, {}, adapter="python:agent:reply", agentId=None, apiKey=None)
-    ran = subprocess.run(
-        [
-            *(NO_CAPABILITIES if rootly else ()),
-            sys.executable,
-            "-m",
-            "ci_evals",
-            "run",
-            suite,
-            "--provider=offline",
-        ],
-        cwd=tmp_path,
-        env=CLEAN_ENV | {"CI_EVALS_LLM_KEY": KEY, "GITHUB_ACTIONS": "true"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    (tmp_path / "agent.py").write_text(SNOOPING_AGENT)
+    suite = write_suite(tmp_path, {}, **AGENT)
+    prefix = NO_CAPABILITIES if is_root else ()
+    ran = run_apart(tmp_path, suite, *prefix, CI_EVALS_LLM_KEY=KEY, GITHUB_ACTIONS="true")
     assert "owned" not in ran.stdout + ran.stderr
     assert not (tmp_path / "found").read_text()
 
@@ -354,20 +324,14 @@ def outputs_of(tmp_path, work, *options):
     for name in ("outputs", "variables"):
         (tmp_path / name).write_text("before=1\n")
     (tmp_path / "agent.py").write_text(f"{HEAD}\nFORGED = '{FORGED}'\n{work}\n")
-    suite = write_suite(
-        tmp_path,
-        {"evaluations": [{"criterion": "No", "strict": "contains", "text": "Never"}]},
-        adapter="python:agent:reply",
-        agentId=None,
-        apiKey=None,
-    )
+    suite = write_suite(tmp_path, NEVER, **AGENT)
     env = {"GITHUB_OUTPUT": str(tmp_path / "outputs"), "GITHUB_ENV": str(tmp_path / "variables")}
     ran = ci_evals("run", suite, "--provider=offline", *options, cwd=tmp_path, env=env)
     assert (tmp_path / "variables").read_text() == "before=1\n"
     return ran.returncode, (tmp_path / "outputs").read_text()
 
 
-def test_what_it_says_to_the_runner_is_taken_back(tmp_path):
+def test_outputs_that_agent_writes_to_runner_files_are_removed(tmp_path):
     """It finds the runner's files, whose names it is not given."""
     work = "[open(name, 'a').write(FORGED) for name in ('outputs', 'variables')]"
     code, outputs = outputs_of(tmp_path, f"def reply(message):\n    {work}\n    return message")
@@ -381,7 +345,7 @@ def test_what_it_says_to_the_runner_is_taken_back(tmp_path):
     assert "\ninvalid\n" in outputs
 
 
-LURKER = """
+LURKING_PROGRAM = """
 import json, os, time
 os.setsid()
 os.fork() and os._exit(0)
@@ -396,10 +360,10 @@ while time.time() < end:
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
-def test_nothing_of_it_is_there_when_reports_are_written(tmp_path):
-    """It could change them: it has left its session, its parent and its environment behind."""
-    (tmp_path / "lurker.py").write_text(LURKER)
+@needs_proc
+def test_processes_of_agent_are_ended_before_reports_are_written(tmp_path):
+    """It has left its session, its parent and its environment."""
+    (tmp_path / "lurker.py").write_text(LURKING_PROGRAM)
     work = "def reply(message):\n    subprocess.Popen([sys.executable, 'lurker.py'], env={})\n"
     work += "    while not os.path.exists('lurks'): time.sleep(0.01)\n    return message"
     code, _ = outputs_of(tmp_path, work)
@@ -407,8 +371,7 @@ def test_nothing_of_it_is_there_when_reports_are_written(tmp_path):
     assert not (tmp_path / "too-late").exists()
 
 
-def test_agent_that_never_loads_runs_nothing(tmp_path, monkeypatch):
-    """Its import hangs, be it on purpose or for want of a server."""
+def test_agent_that_does_not_load_in_time_is_rejected(tmp_path, monkeypatch):
     (tmp_path / "hanging.py").write_text("import time\ntime.sleep(600)")
     monkeypatch.chdir(tmp_path)
 
@@ -424,30 +387,23 @@ def test_agent_that_never_loads_runs_nothing(tmp_path, monkeypatch):
         asyncio.run(started())
 
 
-USURPER = (
-    "import os\nfrom ci_evals.cli.process import supervision\nsupervision.send_exit_code(0)\nos._exit(0)\n"
-)
-USURPED = ("jinja2", "junit_xml", "pickle", "six", "svg", "tabulate", "wcwidth", "yaml")
+USURPING_MODULE = """import os
+from ci_evals.cli.process import supervision
+supervision.send_exit_code(0)
+os._exit(0)
+"""
+USURPED_MODULES = ("jinja2", "junit_xml", "pickle", "six", "svg", "tabulate", "wcwidth", "yaml")
 """Modules that only reports need."""
 
 
-def test_no_module_that_it_writes_is_imported_by_the_run(tmp_path):
-    """Neither from the folder that is tested nor from Python's path: it would decide the verdict."""
+def test_run_does_not_import_modules_that_agent_writes(tmp_path):
+    """Neither from the folder that is tested nor from Python's path: one would decide the verdict."""
     (tmp_path / "libraries").mkdir()
-    work = f"[open(f'{{where}}/{{name}}.py', 'w').write({USURPER!r}) "
-    work += f"for name in {USURPED} for where in ('.', 'libraries')]"
+    work = f"[open(f'{{where}}/{{name}}.py', 'w').write({USURPING_MODULE!r}) "
+    work += f"for name in {USURPED_MODULES} for where in ('.', 'libraries')]"
     (tmp_path / "agent.py").write_text(f"def reply(message):\n    {work}\n    return message")
-    never = {"evaluations": [{"criterion": "No", "strict": "contains", "text": "Never"}]}
-    suite = write_suite(tmp_path, never, adapter="python:agent:reply", agentId=None, apiKey=None)
-    ran = subprocess.run(
-        [sys.executable, "-m", "ci_evals", "run", suite, "--provider=offline"],
-        cwd=tmp_path,
-        env=CLEAN_ENV | {"PYTHONPATH": str(tmp_path / "libraries")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    suite = write_suite(tmp_path, NEVER, **AGENT)
+    ran = run_apart(tmp_path, suite, PYTHONPATH=str(tmp_path / "libraries"))
     assert (tmp_path / "svg.py").exists()
     assert (tmp_path / "libraries/svg.py").exists()
     assert ran.returncode == 1, ran.stdout + ran.stderr

@@ -1,7 +1,4 @@
-"""Every option that reads a file, given what is no file to read: refused at once, by name.
-
-What hangs is ended by `ci_evals` after a minute.
-"""
+"""Every option that reads a file, given what is no regular file: rejected at once, by name."""
 
 import json
 import os
@@ -42,7 +39,8 @@ def readers() -> set[tuple[str, str]]:
 
 
 RUN = ["run", "suite.json", "--provider=offline"]
-LINES = {
+KEY = "--llm-key=key-of-a-test"
+COMMAND_LINES = {
     ("run", "suites"): ["run", "BAD", "--provider=offline"],
     ("run", "adapter_options"): [*RUN, "--adapter-options=BAD"],
     ("run", "prices"): [*RUN, "--prices=BAD"],
@@ -62,17 +60,11 @@ LINES = {
     ("chat", "adapter_options"): ["chat", "suite.json", "--adapter-options=BAD"],
     ("mcp", "adapter_options"): ["mcp", "--adapter-options=BAD"],
     ("mutate", "results"): ["mutate", "BAD"],
-    ("mutate", "prices"): ["mutate", "results.json", "--judge", "--prices=BAD", "--llm-key=key-of-a-test"],
+    ("mutate", "prices"): ["mutate", "results.json", "--judge", "--prices=BAD", KEY],
     ("mutate", "suites"): ["mutate", "results.json", "--suite=BAD"],
     ("mutate", "apply"): ["mutate", "results.json", "--apply=BAD"],
-    ("personas", "suites"): ["personas", "translate", "BAD", "--llm-key=key-of-a-test"],
-    ("personas", "prices"): [
-        "personas",
-        "translate",
-        "spoken.json",
-        "--prices=BAD",
-        "--llm-key=key-of-a-test",
-    ],
+    ("personas", "suites"): ["personas", "translate", "BAD", KEY],
+    ("personas", "prices"): ["personas", "translate", "spoken.json", "--prices=BAD", KEY],
     ("import", "file"): ["import", "csv", "BAD"],
     ("report", "results"): ["report", "BAD"],
     ("report", "baseline"): ["report", "results.json", "--baseline=BAD"],
@@ -84,47 +76,35 @@ LINES = {
     ("show", "results"): ["show", "BAD"],
     ("merge", "results"): ["merge", "BAD", "results.json"],
     ("merge", "baseline"): ["merge", "results.json", "--baseline=BAD"],
-    ("rejudge", "results"): ["rejudge", "BAD", "--llm-key=key-of-a-test"],
-    ("rejudge", "baseline"): ["rejudge", "results.json", "--baseline=BAD", "--llm-key=key-of-a-test"],
-    ("rejudge", "prices"): ["rejudge", "results.json", "--prices=BAD", "--llm-key=key-of-a-test"],
+    ("rejudge", "results"): ["rejudge", "BAD", KEY],
+    ("rejudge", "baseline"): ["rejudge", "results.json", "--baseline=BAD", KEY],
+    ("rejudge", "prices"): ["rejudge", "results.json", "--prices=BAD", KEY],
     ("label", "results"): ["label", "BAD"],
     ("calibrate", "labels"): ["calibrate", "BAD", "--results=results.json"],
     ("label", "spot_check"): ["label", "results.json", "--spot-check=BAD"],
     ("calibrate", "spot_check"): ["calibrate", "labels.csv", "--results=results.json", "--spot-check=BAD"],
     ("calibrate", "results"): ["calibrate", "labels.csv", "--results=BAD"],
-    ("prefer", "head"): ["prefer", "BAD", "results.json", "--llm-key=key-of-a-test"],
-    ("prefer", "base"): ["prefer", "results.json", "BAD", "--llm-key=key-of-a-test"],
-    ("prefer", "prices"): [
-        "prefer",
-        "results.json",
-        "results.json",
-        "--prices=BAD",
-        "--llm-key=key-of-a-test",
-    ],
-    ("attack", "results"): ["attack", "BAD", "--llm-key=key-of-a-test"],
-    ("attack", "prices"): ["attack", "results.json", "--prices=BAD", "--llm-key=key-of-a-test"],
+    ("prefer", "head"): ["prefer", "BAD", "results.json", KEY],
+    ("prefer", "base"): ["prefer", "results.json", "BAD", KEY],
+    ("prefer", "prices"): ["prefer", "results.json", "results.json", "--prices=BAD", KEY],
+    ("attack", "results"): ["attack", "BAD", KEY],
+    ("attack", "prices"): ["attack", "results.json", "--prices=BAD", KEY],
     ("noise", "suites"): ["noise", "results.json", "BAD", "--provider=offline"],
-    ("noise", "results"): ["noise", "BAD", "--llm-key=key-of-a-test"],
-    ("noise", "adapter_options"): [
-        "noise",
-        "results.json",
-        "--adapter-options=BAD",
-        "--llm-key=key-of-a-test",
-    ],
-    ("noise", "prices"): ["noise", "results.json", "--prices=BAD", "--llm-key=key-of-a-test"],
+    ("noise", "results"): ["noise", "BAD", KEY],
+    ("noise", "adapter_options"): ["noise", "results.json", "--adapter-options=BAD", KEY],
+    ("noise", "prices"): ["noise", "results.json", "--prices=BAD", KEY],
 }
 """A command line for each of them. A new option needs one here."""
 
 
-def test_every_option_that_reads_is_tried():
-    """None can be forgotten."""
-    assert readers() == set(LINES)
+def test_every_option_that_reads_a_file_has_a_command_line_here():
+    assert readers() == set(COMMAND_LINES)
 
 
-OTHERS = (1, 2, 4)
+OTHER_KINDS = (1, 2, 4)
 """The positions, among `bad_files`, of the device, the socket and the folder."""
 
-ENDING = {"suites": ".json", "prices": ".json", "labels": ".csv"}
+SUFFIXES = {"suites": ".json", "prices": ".json", "labels": ".csv"}
 
 
 def bad_files(folder: Path, ending: str):
@@ -150,20 +130,13 @@ def bad_files(folder: Path, ending: str):
 def folder(tmp_path_factory):
     """A folder with a suite, its results, and a sheet of labels."""
     folder = tmp_path_factory.mktemp("inputs")
-    test = {
-        "name": "Greets",
-        "turns": [{"user": "Hello"}],
-        "evaluations": [{"criterion": "Says hi", "strict": "contains", "text": "e"}],
-    }
-    suite = write_suite(folder, test, adapter="demo", agentId="demo-hr", apiKey=None)
-    (folder / suite).rename(folder / "suite.json")
+    check = {"criterion": "Says hi", "strict": "contains", "text": "e"}
+    demo = {"adapter": "demo", "agentId": "demo-hr", "apiKey": None}
+    write_suite(folder, {"evaluations": [check]}, **demo)
     spoken = json.loads((folder / "suite.json").read_text()) | {"languages": ["de"]}
     (folder / "spoken.json").write_text(json.dumps(spoken))
-    judged = [
-        test | {"name": name, "evaluations": [*test["evaluations"], {"criterion": "Is kind"}]}
-        for name in ("One", "Two")
-    ]
-    write_suite(folder, *judged, name="judged.json", adapter="demo", agentId="demo-hr", apiKey=None)
+    judged = {"evaluations": [check, {"criterion": "Is kind"}]}
+    write_suite(folder, judged | {"name": "One"}, judged | {"name": "Two"}, name="judged.json", **demo)
     ran = ci_evals("run", "judged.json", "--provider=offline", cwd=folder)
     assert (folder / "results/_results.json").exists(), ran.stderr
     (folder / "results.json").write_bytes((folder / "results/_results.json").read_bytes())
@@ -172,27 +145,24 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(LINES)))
-def test_every_option_refuses_what_is_no_regular_file(folder, tmp_path, number):
+@pytest.mark.parametrize("number", range(len(COMMAND_LINES)))
+def test_option_that_reads_a_file_rejects_irregular_files(folder, tmp_path, number):
     """A pipe that nobody writes to, a file of gigabytes, and one other kind: each option meets three."""
-    command, line = sorted(LINES.items())[number]
-    for kind, name in enumerate(bad_files(tmp_path, ENDING.get(command[1], ".json"))):
-        if not name.startswith(("pipe", "sparse")) and kind != OTHERS[number % len(OTHERS)]:
+    command, line = sorted(COMMAND_LINES.items())[number]
+    for kind, name in enumerate(bad_files(tmp_path, SUFFIXES.get(command[1], ".json"))):
+        if not name.startswith(("pipe", "sparse")) and kind != OTHER_KINDS[number % len(OTHER_KINDS)]:
             continue
-        bad = tmp_path / name
-        holder = tmp_path / f"of-{name}"
+        bad, holder = tmp_path / name, tmp_path / f"of-{name}"
         holder.mkdir()
         (holder / "journal.jsonl").symlink_to(bad)
-        arguments = [
-            part.replace("BAD", str(bad)).replace("FOLDER/journal.jsonl", str(holder)) for part in line
-        ]
-        ran = ci_evals(*arguments, cwd=folder)
+        replaced = [part.replace("FOLDER/journal.jsonl", str(holder)) for part in line]
+        ran = ci_evals(*(part.replace("BAD", str(bad)) for part in replaced), cwd=folder)
         assert ran.returncode == 2, (name, ran.returncode, ran.stderr)
         assert name.partition(".")[0] in ran.stderr or holder.name in ran.stderr, (name, ran.stderr)
         assert "Traceback" not in ran.stderr
 
 
-def test_every_kind_that_is_no_file_is_refused_where_files_are_read(tmp_path):
+def test_reading_irregular_file_fails_with_reason(tmp_path):
     """All options read by this function."""
     for name in bad_files(tmp_path, ".json"):
         with pytest.raises(OSError) as refused:  # its message is checked
@@ -201,13 +171,8 @@ def test_every_kind_that_is_no_file_is_refused_where_files_are_read(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_event_that_is_no_file_says_nothing(folder, tmp_path):
-    """The run goes on without it, as without any event."""
+def test_irregular_event_file_is_ignored(folder, tmp_path):
     for name in bad_files(tmp_path, ".json"):
-        environ = {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": "push",
-            "GITHUB_EVENT_PATH": str(tmp_path / name),
-        }
-        ran = ci_evals(*RUN, cwd=folder, env=environ)
+        env = {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "push"}
+        ran = ci_evals(*RUN, cwd=folder, env=env | {"GITHUB_EVENT_PATH": str(tmp_path / name)})
         assert ran.returncode == 0, (name, ran.stderr)

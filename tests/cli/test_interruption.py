@@ -1,4 +1,4 @@
-"""Signals during a run, in this process: what the command does on them is in `test_run.py`."""
+"""Signals during a run, in this process; `test_run.py` tests the command."""
 
 import asyncio
 import signal
@@ -10,20 +10,18 @@ import pytest
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
 
-SOON = 60
-"""Seconds."""
+MANY_SECONDS = 60
 
 
 @pytest.fixture(autouse=True)
 def handlers():
-    """Those of the tests come back."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
-def later(number: signal.Signals) -> None:
+def send_later(number: signal.Signals) -> None:
     """Sends the signal to a thread that is not the main one, once that waits for nothing but its sockets."""
 
     def send() -> None:
@@ -34,35 +32,34 @@ def later(number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_wakes_a_run_that_waits(number):
+def test_signal_wakes_waiting_run(number):
     """Also one that the system gives to another thread: nothing else would wake the loop for minutes."""
     interruption = Interruption(RunContext())
 
     async def run() -> bool:
-        later(number)
-        await interruption.stop.run_until_stopped(asyncio.sleep(2 * SOON))
+        send_later(number)
+        await interruption.stop.run_until_stopped(asyncio.sleep(2 * MANY_SECONDS))
         return interruption.stop.interrupted
 
     began = time.monotonic()
     assert interruption.play(run())
-    assert time.monotonic() - began < SOON
+    assert time.monotonic() - began < MANY_SECONDS
 
 
-def test_a_signal_cuts_off_what_can_be_canceled():
-    """Such as a comment that GitHub does not answer."""
+def test_signal_cancels_cancellable_work():
     interruption = Interruption(RunContext())
 
     async def work() -> None:
-        later(signal.SIGTERM)
-        await asyncio.sleep(2 * SOON)
+        send_later(signal.SIGTERM)
+        await asyncio.sleep(2 * MANY_SECONDS)
 
     began = time.monotonic()
     assert interruption.run_cancellable(work()) is None
-    assert time.monotonic() - began < SOON
+    assert time.monotonic() - began < MANY_SECONDS
 
 
-def test_a_callback_that_finds_no_memory_ends_the_run():
-    """Whatever it was to wake would wait until its timeout, or forever."""
+def test_memory_error_in_callback_ends_run():
+    """The coroutine that it was to wake would wait until its timeout, or forever."""
     interruption = Interruption(RunContext())
     released = []
     interruption.stop.release = lambda: released.append(True)
@@ -72,38 +69,30 @@ def test_a_callback_that_finds_no_memory_ends_the_run():
 
     async def run() -> None:
         asyncio.get_running_loop().call_soon(lost)
-        await interruption.stop.run_until_stopped(asyncio.sleep(2 * SOON))
+        await interruption.stop.run_until_stopped(asyncio.sleep(2 * MANY_SECONDS))
 
     began = time.monotonic()
     interruption.play(run())
-    assert time.monotonic() - began < SOON
+    assert time.monotonic() - began < MANY_SECONDS
     assert (interruption.stop.outage, released) == (True, [True])
     assert "out of memory" in interruption.stop.reason
 
 
-def test_a_connection_that_cannot_be_accepted_now_does_not_end_the_run(caplog):
-    """Python's loop accepts it as soon as a file can be opened again."""
-    interruption = Interruption(RunContext())
-
-    async def run() -> None:
-        context = {"message": "socket.accept() out of system resource", "socket": None}
-        asyncio.get_running_loop().call_exception_handler(context | {"exception": OSError(24, "no more")})
-
-    interruption.play(run())
-    assert not interruption.stop.requested
-    assert "out of system resource" in caplog.text
-
-
-def test_other_errors_of_callbacks_are_reported_as_usual(caplog):
+def test_other_errors_in_event_loop_are_logged_and_do_not_end_run(caplog):
+    """Python's loop accepts a connection as soon as a file can be opened again."""
     interruption = Interruption(RunContext())
 
     def failing() -> None:
         raise ValueError("a callback of somebody's")
 
     async def run() -> None:
-        asyncio.get_running_loop().call_soon(failing)
+        context = {"message": "socket.accept() out of system resource", "socket": None}
+        loop = asyncio.get_running_loop()
+        loop.call_exception_handler(context | {"exception": OSError(24, "no more")})
+        loop.call_soon(failing)
         await interruption.stop.run_until_stopped(asyncio.sleep(0.05))
 
     interruption.play(run())
     assert not interruption.stop.requested
+    assert "out of system resource" in caplog.text
     assert "a callback of somebody's" in caplog.text

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from commands import ci_evals, read_results
+from commands import ci_evals, read_results, write_suite
 
 ONE = ("demo:hr", "--provider=offline", "--test=Never tells a colleague's pay")
 
 
 @pytest.mark.end_to_end
-def test_a_plan_as_json(tmp_path):
+def test_plan_is_written_as_json(tmp_path):
     done = ci_evals("plan", *ONE, "--format=json", "--loops=2", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     plan = json.loads(done.stdout)
@@ -18,48 +18,34 @@ def test_a_plan_as_json(tmp_path):
     (test,) = suite["tests"]
     assert (test["name"], test["trials"], test["turns"]) == ("Never tells a colleague's pay", 2, [6, 6])
     assert (plan["agents"], plan["tests"], plan["trials"], plan["turns"]) == (1, 1, [2, 2], [6, 6])
-    assert plan["calls"] == {
-        "agent": 8, "user": 0, "judge": 0, "judgeCheck": 0, "auditor": 0, "embedder": 0,
-    }  # fmt: skip
+    roles = ("user", "judge", "judgeCheck", "auditor", "embedder")
+    assert plan["calls"] == {"agent": 8} | dict.fromkeys(roles, 0)
     assert (plan["estimate"]["tokens"], plan["estimate"]["dollars"]) == ([0, 0], [0, 0])
 
 
 @pytest.mark.slow
-def test_the_cost_of_a_plan_is_null_where_it_is_unknown(tmp_path):
+def test_plan_as_json_has_null_cost_if_a_price_is_unknown(tmp_path):
     options = ("--provider=openai", "--judge-model=of-nobody", "--user-model=of-nobody", "--format=json")
     estimate = json.loads(ci_evals("plan", "demo:hr", *options, cwd=tmp_path).stdout)["estimate"]
     assert (estimate["dollars"], estimate["unpriced"]) == (None, ["of-nobody"])
 
 
 @pytest.mark.end_to_end
-def test_a_run_as_json(tmp_path):
-    """It is that of _results.json; what people read is on standard error."""
+def test_run_writes_its_results_as_json_and_the_rest_to_stderr(tmp_path):
     done = ci_evals("run", *ONE, "--format=json", cwd=tmp_path)
-    assert done.returncode == 0
-    assert json.loads(done.stdout) == read_results(tmp_path)
+    assert (done.returncode, json.loads(done.stdout)) == (0, read_results(tmp_path))
     assert "Evals passed" in done.stderr
 
 
 @pytest.mark.slow
-def test_what_an_agent_prints_does_not_break_the_json(tmp_path):
-    """Also of one in our own process."""
+def test_agent_output_and_usage_errors_do_not_break_json_output(tmp_path):
+    """Also of an agent in the process of the run."""
     (tmp_path / "agent.py").write_text("def reply(message):\n    print('noise')\n    return message\n")
-    test = {
-        "name": "t",
-        "guidelines": "g",
-        "turns": [{"user": "Hello"}],
-        "maxTurns": 1,
-        "evaluations": [{"criterion": "c", "strict": "contains", "text": "Hello", "turn": 1}],
-    }
-    suite = {"name": "S", "adapter": "python:agent:reply", "tests": [test]}
-    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    check = {"criterion": "c", "strict": "contains", "text": "Hello", "turn": 1}
+    suite = write_suite(tmp_path, {"evaluations": [check]}, adapter="python:agent:reply", apiKey=None)
     options = ("--provider=offline", "--format=json", "--agent-in-process")
-    done = ci_evals("run", "suite.json", *options, cwd=tmp_path)
+    done = ci_evals("run", suite, *options, cwd=tmp_path)
     assert json.loads(done.stdout)["score"] == 100
-
-
-@pytest.mark.slow
-def test_a_mistake_prints_nothing_on_standard_output(tmp_path):
     done = ci_evals("run", "none.json", "--format=json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "none.json" in done.stderr

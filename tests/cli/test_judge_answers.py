@@ -1,6 +1,7 @@
-"""Answers of judges in the forms that real models and servers give them, through the command."""
+"""Answers of judges in the formats of real models and servers, on the command line."""
 
 import json
+import re
 
 import fakes
 import pytest
@@ -16,13 +17,11 @@ SECRET = "suite-key-7f2d91"
 
 
 def completion(content, **fields):
-    """A completion as OpenAI's API has it."""
     message = {"role": "assistant", "content": content, **fields}
     return {"choices": [{"message": message, "finish_reason": "stop"}]}
 
 
-def blocks(*content):
-    """A message as Anthropic's API has it."""
+def message_of(*content):
     return {"content": list(content), "stop_reason": "end_turn", "usage": {}}
 
 
@@ -39,77 +38,68 @@ OPENAI = {
     "words": (completion("It passes."), False),
 }
 ANTHROPIC = {
-    "alone": (blocks({"type": "text", "text": GOOD}), True),
-    "among words": (blocks({"type": "text", "text": f"So: {GOOD}"}), True),
-    "as a thought": (blocks({"type": "thinking", "thinking": GOOD}), True),
-    "words as a thought": (blocks({"type": "thinking", "thinking": "Hm."}), False),
+    "alone": (message_of({"type": "text", "text": GOOD}), True),
+    "among words": (message_of({"type": "text", "text": f"So: {GOOD}"}), True),
+    "as a thought": (message_of({"type": "thinking", "thinking": GOOD}), True),
+    "words as a thought": (message_of({"type": "thinking", "thinking": "Hm."}), False),
 }
-CASES = [
-    pytest.param(provider, answer, readable, id=f"{provider}: {name}")
-    for provider, cases in (("openai", OPENAI), ("anthropic", ANTHROPIC))
-    for name, (answer, readable) in cases.items()
-]
+CUT_OFF = {"message": {"content": '{"reasoning": "It'}, "finish_reason": "length"}
 
 
-def finding_of(folder, server: HTTPServer, provider, answer, *options):
-    """The verdict of a judge that answers so."""
+def findings_of(folder, server: HTTPServer, provider, answers, *options):
+    """The verdicts of a judge that gives these answers, one for each test."""
 
-    def respond(_: Request) -> Response:
-        return Response(json.dumps(answer), content_type="application/json")
+    def respond(request: Request) -> Response:
+        (index,) = set(re.findall(r"It greets \[(\d+)\]", request.get_data(as_text=True)))
+        return Response(json.dumps(answers[int(index)]), content_type="application/json")
 
+    server.clear()
     for path in ("/v1/chat/completions", "/v1/messages"):
         server.expect_request(path, "POST").respond_with_handler(respond)
-    test = {"turns": [{"user": "Hello"}], "maxTurns": 1, "evaluations": [{"criterion": "It greets"}]}
+    checks = [{"criterion": f"It greets [{index}]"} for index in range(len(answers))]
+    tests = [{"name": check["criterion"], "evaluations": [check]} for check in checks]
     with world.agent() as agent:
-        suite = write_suite(folder, test, judgeModel="m")
+        suite = write_suite(folder, *tests, judgeModel="m")
         url = server.url_for("")
         env = {"OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url, "LLM_API_KEY": SECRET}
         env |= {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
         chosen = (f"--provider={provider}", "--judge-check=off")
         done = ci_evals("run", suite, *chosen, *options, cwd=folder, env=env)
-    (trial,) = read_results(folder)["suites"][0]["tests"][0]["trials"]
-    assert trial["findings"], done.stdout + done.stderr
-    return trial["findings"][0]
+    trials = [test["trials"][0] for test in read_results(folder)["suites"][0]["tests"]]
+    assert all(trial["findings"] for trial in trials), done.stdout + done.stderr
+    return [trial["findings"][0] for trial in trials]
 
 
-@pytest.mark.parametrize(("provider", "answer", "readable"), CASES)
-def test_answers_are_read_where_they_are_unambiguous(tmp_path, httpserver, provider, answer, readable):
-    """Whatever is around them; others leave the criterion undecided."""
-    finding = finding_of(tmp_path, httpserver, provider, answer)
-    expected = ("passed", None) if readable else ("undecided", "judge_error")
-    assert (finding["outcome"], finding["cause"]) == expected, finding["reason"]
-    assert finding["unusable"] is None
+@pytest.mark.parametrize(("provider", "cases"), [("openai", OPENAI), ("anthropic", ANTHROPIC)])
+def test_unambiguous_answer_of_judge_is_read_whatever_surrounds_it(tmp_path, httpserver, provider, cases):
+    """Others leave the criterion undecided."""
+    findings = findings_of(tmp_path, httpserver, provider, [answer for answer, _ in cases.values()])
+    for (name, (_, readable)), finding in zip(cases.items(), findings, strict=True):
+        expected = ("passed", None, None) if readable else ("undecided", "judge_error", None)
+        assert (finding["outcome"], finding["cause"], finding["unusable"]) == expected, (
+            name,
+            finding["reason"],
+        )
 
 
-UNUSABLE = {
+UNUSABLE_ANSWERS = {
     "words": (completion(f"It passes, {SECRET}."), "It passes, ***."),
     "a void answer": (completion(fakes.judge_answer("pass", "So.", (1, "no such words"))), "no such words"),
-    "cut off": (
-        {"choices": [{"message": {"content": '{"reasoning": "It'}, "finish_reason": "length"}]},
-        '"reasoning',
-    ),
+    "cut off": ({"choices": [CUT_OFF]}, '"reasoning'),
     "very long": (completion("It passes. " * 2000), "(22,000 characters)"),
 }
 
 
-@pytest.mark.parametrize("case", UNUSABLE)
-def test_debug_keeps_what_a_judge_wrote(tmp_path, httpserver, case):
-    """Both answers, shortened and without secrets, in results, page and the test's report."""
-    answer, words = UNUSABLE[case]
-    finding = finding_of(tmp_path, httpserver, "openai", answer, "--debug")
-    assert (finding["outcome"], len(finding["unusable"])) == ("undecided", 2)
-    assert all(words in text and len(text) < 5_000 for text in finding["unusable"])
-    reports = [
-        path.read_text() for path in (tmp_path / "results").rglob("*") if path.suffix in {".md", ".html"}
-    ]
+def test_debug_keeps_unusable_answers_truncated_and_redacted(tmp_path, httpserver):
+    answers = [answer for answer, _ in UNUSABLE_ANSWERS.values()]
+    findings = findings_of(tmp_path, httpserver, "openai", answers, "--debug")
+    for (name, (_, words)), finding in zip(UNUSABLE_ANSWERS.items(), findings, strict=True):
+        assert (finding["outcome"], len(finding["unusable"])) == ("undecided", 2), name
+        assert all(words in text and len(text) < 5_000 for text in finding["unusable"])
+    files = (path for path in (tmp_path / "results").rglob("*") if path.suffix in {".md", ".html"})
+    reports = [path.read_text() for path in files]
     assert any("Unusable answer of the judge" in text for text in reports)
     assert not any(SECRET in text for text in reports)
-
-
-@pytest.mark.parametrize("votes", [3])
-def test_debug_keeps_them_with_each_vote(tmp_path, httpserver, votes):
-    """Where several were asked for."""
-    finding = finding_of(
-        tmp_path, httpserver, "openai", completion("Hm."), "--debug", f"--judge-votes={votes}"
-    )
+    options = ("--debug", "--judge-votes=3")
+    (finding,) = findings_of(tmp_path, httpserver, "openai", [completion("Hm.")], *options)
     assert [vote["unusable"] for vote in finding["votes"]] == [["Hm.", "Hm."]] * len(finding["votes"])

@@ -1,4 +1,4 @@
-"""`--judge-cache`: the second run asks the judge nothing, says so, and comes to the same verdicts."""
+"""`--judge-cache`: a second run reuses the judge's answers."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ import fakes
 import pytest
 import world
 from commands import ci_evals, read_files, read_results, write_suite
+from each_row import each_row
 
 from ci_evals.cli.run.judge_cache import folder_of
 from ci_evals.cli.run_context import RunContext
@@ -14,18 +15,11 @@ from ci_evals.domain.errors import UsageError
 
 pytestmark = pytest.mark.slow
 
-TEST = {
-    "guidelines": "You say hello.",
-    "turns": [{"user": "Hello"}],
-    "maxTurns": 1,
-    "evaluations": [{"criterion": "Is polite"}, {"criterion": "Is brief"}],
-}
+TEST = {"name": "Greets", "evaluations": [{"criterion": "Is polite"}, {"criterion": "Is brief"}]}
 PRICES = {"models": {"judge": {"input": 1000, "output": 1000}}}
 
 
-class Coin:
-    """A judge that says pass and fail in turn, whatever it is asked."""
-
+class AlternatingJudge:
     def __init__(self):
         self.answers = 0
 
@@ -36,9 +30,9 @@ class Coin:
 
 
 @pytest.fixture
-def neighbours(tmp_path):
-    with world.agent() as agent, world.llm(Coin()) as models:
-        write_suite(tmp_path, {"name": "Greets", **TEST}, judgeModel="judge")
+def services(tmp_path):
+    with world.agent() as agent, world.llm(AlternatingJudge()) as models:
+        write_suite(tmp_path, TEST, judgeModel="judge")
         (tmp_path / "prices.json").write_text(json.dumps(PRICES))
         env = models.env | {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
         yield models, env
@@ -54,9 +48,9 @@ def run(folder, env, *options, cache="answers", **more):
     return ran, results, judge, [[one["outcome"] for one in trial["findings"]] for trial in trials]
 
 
-def test_the_second_run_asks_the_judge_nothing(tmp_path, neighbours):
-    """It costs nothing, counts what was there already, and a budget admits it; its verdicts are the same."""
-    models, env = neighbours
+def test_second_run_takes_verdicts_from_cache(tmp_path, services):
+    """It costs nothing, and a budget admits it."""
+    models, env = services
     _, results, judge, first = run(tmp_path, env, "--loops=3")
     assert results["run"]["config"]["judgeCache"] == "on"
     assert (judge["calls"], judge["cached"], len(models.asked)) == (6, 0, 6)
@@ -70,18 +64,16 @@ def test_the_second_run_asks_the_judge_nothing(tmp_path, neighbours):
     assert 0 < judge["costUsd"] < 0.1
 
 
-def test_equal_conversations_of_one_run_are_judged_apart(tmp_path, neighbours):
-    """The agent says the same in every trial, the judge throws a coin: trials differ, then and later."""
-    _, env = neighbours
+def test_equal_conversations_of_one_run_are_judged_separately(tmp_path, services):
+    _, env = services
     for _ in range(2):
         _, _, _, outcomes = run(tmp_path, env, "--loops=8", cache="answers")
         assert {outcome for trial in outcomes for outcome in trial} == {"passed", "failed"}
     assert len(read_files(tmp_path / "answers")) == 17  # and the mark of the last look for old ones
 
 
-def test_without_it_every_question_is_asked(tmp_path, neighbours):
-    """Where it is off, and by itself in CI, nothing is written."""
-    models, env = neighbours
+def test_cache_is_not_used_if_off_or_in_ci(tmp_path, services):
+    models, env = services
     home = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": ""}
     for more in ({"CI_EVALS_JUDGE_CACHE": "off"}, {"CI_EVALS_JUDGE_CACHE": "auto", "CI": "true"}):
         models.asked.clear()
@@ -90,9 +82,8 @@ def test_without_it_every_question_is_asked(tmp_path, neighbours):
     assert not (tmp_path / "home").exists()
 
 
-def test_a_recording_holds_the_answers_that_were_there_already(tmp_path, neighbours):
-    """And is rerun without the cache."""
-    models, env = neighbours
+def test_recording_contains_cached_answers_and_is_replayed_without_cache(tmp_path, services):
+    models, env = services
     _, _, _, first = run(tmp_path, env)
     run(tmp_path, env, "--record=tape")
     assert len(models.asked) == 2
@@ -100,9 +91,8 @@ def test_a_recording_holds_the_answers_that_were_there_already(tmp_path, neighbo
     assert (replayed, judge["cached"], results["run"]["config"]["judgeCache"]) == (first, 0, "off")
 
 
-def test_a_folder_that_cannot_be_written_costs_nothing_but_the_calls(tmp_path, neighbours):
-    """It is said once, and stands in the results."""
-    _, env = neighbours
+def test_unwritable_cache_is_one_warning(tmp_path, services):
+    _, env = services
     (tmp_path / "answers").write_text("a file")
     ran, results, judge, _ = run(tmp_path, env, "--loops=2")
     assert (ran.stdout + ran.stderr).count("the judge's answers are not kept") == 1
@@ -110,12 +100,11 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_calls(tmp_path, n
     assert (judge["calls"], judge["cached"]) == (4, 0)
 
 
-def failing(_asked):
-    """A judge that finds fault with everything."""
+def failing_judge(_asked):
     return fakes.judge_answer("fail", "It is rude.", (1, "You said: Hello"))
 
 
-def forge(folder, **changed):
+def forge_passes(folder, **changed):
     """Turns every kept fail into a pass, as somebody does who can write to the folder."""
     entries = list(folder.glob("*/*.json"))
     for file in entries:
@@ -125,86 +114,73 @@ def forge(folder, **changed):
     return entries
 
 
-def gated(folder, env, *options, **more):
+def run_gated(folder, env, *options, **more):
     options = ("--judge-cache=answers", "--baseline=none", "--comment=never", *options)
     return ci_evals("run", "suite.json", *options, cwd=folder, env=env | more)
 
 
-@pytest.mark.parametrize("changed", [{}, {"signature": ""}, {"signature": None}, {"version": 1}], ids=str)
-def test_a_forged_pass_opens_no_gate(tmp_path, neighbours, changed):
+def test_forged_cache_entry_is_ignored(tmp_path, services):
     """Whoever can write to the folder, and lacks the key of the LLM, decides nothing: the judge is asked."""
-    models, env = neighbours
-    models.answer = failing
-    assert gated(tmp_path, env).returncode == 1
-    assert len(forge(tmp_path / "answers", **changed)) == 2
-    ran = gated(tmp_path, env)
-    assert (ran.returncode, len(models.asked)) == (1, 4)
-    stderr = ran.stdout + ran.stderr
-    assert stderr.count("not signed with this run's key") == (1 if changed != {"version": 1} else 0)
+    models, env = services
+    models.answer = failing_judge
+    assert run_gated(tmp_path, env).returncode == 1
+    for changed in ({}, {"signature": ""}, {"signature": None}, {"version": 1}):
+        models.asked.clear()
+        assert len(forge_passes(tmp_path / "answers", **changed)) == 2
+        ran = run_gated(tmp_path, env)
+        assert (ran.returncode, len(models.asked)) == (1, 2)
+        output = ran.stdout + ran.stderr
+        assert output.count("not signed with this run's key") == (1 if changed != {"version": 1} else 0)
     models.asked.clear()
-    assert (gated(tmp_path, env).returncode, models.asked) == (1, [])
-
-
-def test_entry_of_another_question_is_skipped(tmp_path, neighbours):
-    """Its signature is good, but for another question."""
-    models, env = neighbours
-    models.answer = failing
-    gated(tmp_path, env)
-    one, other = sorted((tmp_path / "answers").glob("*/*.json"))
+    assert (run_gated(tmp_path, env).returncode, models.asked) == (1, [])
+    one, other = sorted((tmp_path / "answers").glob("*/*.json"))  # well signed, but for another question
     key = json.loads(other.read_text())["key"]
     other.write_text(json.dumps(json.loads(one.read_text()) | {"key": key}))
-    models.asked.clear()
-    assert (gated(tmp_path, env).returncode, len(models.asked)) == (1, 1)
+    assert (run_gated(tmp_path, env).returncode, len(models.asked)) == (1, 1)
 
 
-def test_a_dummy_key_signs_nothing_that_others_could_sign(tmp_path, neighbours):
-    """Everybody knows the key that a local server takes: a secret of the user's signs in its place."""
-    models, env = neighbours
-    models.answer, models.key = failing, "not-needed"
-    env |= {
-        "LLM_API_KEY": "not-needed",
-        "OPENAI_API_KEY": "",
-        "HOME": str(tmp_path / "home"),
-        "XDG_CACHE_HOME": "",
-    }
-    assert gated(tmp_path, env).returncode == 1
-    assert (gated(tmp_path, env).returncode, len(models.asked)) == (1, 2)
+def test_cache_is_signed_with_user_secret_if_llm_key_is_well_known(tmp_path, services):
+    """Everybody knows the key that a local server takes."""
+    models, env = services
+    models.answer, models.key = failing_judge, "not-needed"
+    env |= {"LLM_API_KEY": "not-needed", "OPENAI_API_KEY": "", "XDG_CACHE_HOME": ""}
+    home, other = {"HOME": str(tmp_path / "home")}, {"HOME": str(tmp_path / "another")}
+    assert run_gated(tmp_path, env, **home).returncode == 1
+    assert (run_gated(tmp_path, env, **home).returncode, len(models.asked)) == (1, 2)
     (secret,) = (tmp_path / "home").rglob("signing-key")
     assert secret.stat().st_mode & 0o077 == 0
-    ran = gated(tmp_path, env, HOME=str(tmp_path / "another"))
+    ran = run_gated(tmp_path, env, **other)
     assert (ran.returncode, len(models.asked)) == (1, 4)
     assert "not signed with this run's key" in ran.stdout + ran.stderr
-    ran = gated(tmp_path, env, HOME="")
+    ran = run_gated(tmp_path, env, HOME="")
     assert ran.returncode == 1
     assert "can be guessed" in ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment"])
-def test_where_files_may_be_anybodys_none_of_the_checkout_is_read(tmp_path, neighbours, event):
-    """Not even a well signed answer; a folder outside the checkout serves."""
-    models, env = neighbours
+def test_cache_inside_checkout_is_not_read_in_untrusted_events(tmp_path, services):
+    """Not even a well signed answer."""
+    models, env = services
     checkout = tmp_path / "checkout"
     checkout.mkdir()
-    write_suite(checkout, {"name": "Greets", **TEST}, judgeModel="judge", apiKey=env["AGENT_KEY"])
+    write_suite(checkout, TEST, judgeModel="judge", apiKey=env["AGENT_KEY"])
     env = {name: value for name, value in env.items() if name != "CI_EVALS_BASE_URL"}
-    options = ("--min-score=0", f"--base-url={neighbours[1]['CI_EVALS_BASE_URL']}")
-    inside = {"GITHUB_WORKSPACE": str(checkout)}
-    gated(checkout, env, *options)
-    models.asked.clear()
-    ran = gated(checkout, env, *options, **inside, GITHUB_EVENT_NAME=event)
-    assert len(models.asked) == 2
-    assert "--judge-cache" in ran.stderr
-    assert "inside the checkout" in ran.stderr
+    options = ("--min-score=0", f"--base-url={services[1]['CI_EVALS_BASE_URL']}")
+    run_gated(checkout, env, *options)
+    for event in ("workflow_run", "issue_comment", "pull_request_target"):
+        models.asked.clear()
+        job = {"GITHUB_WORKSPACE": str(checkout), "GITHUB_EVENT_NAME": event}
+        ran = run_gated(checkout, env, *options, **job)
+        assert len(models.asked) == 2
+        assert "--judge-cache" in ran.stderr
+        assert "inside the checkout" in ran.stderr
     (tmp_path / "link").symlink_to(checkout / "answers")
-    gated(checkout, env, *options, "--judge-cache=../link", **inside, GITHUB_EVENT_NAME=event)
-    assert len(models.asked) == 4
-    for asked in (6, 6):
-        gated(checkout, env, *options, "--judge-cache=../outside", **inside, GITHUB_EVENT_NAME=event)
+    for folder, asked in (("link", 4), ("outside", 6), ("outside", 6)):
+        run_gated(checkout, env, *options, f"--judge-cache=../{folder}", **job)
         assert len(models.asked) == asked
 
 
-@pytest.mark.parametrize(
-    ("value", "environ", "place"),
+@each_row(
+    ("value", "environ", "expected"),
     [
         ("off", {"HOME": "/home/a"}, None),
         ("auto", {"HOME": "/home/a", "CI": "1"}, None),
@@ -214,31 +190,19 @@ def test_where_files_may_be_anybodys_none_of_the_checkout_is_read(tmp_path, neig
         ("here", {"HOME": "/home/a", "CI": "1"}, "here"),
     ],
 )
-def test_answers_are_cached_by_default_outside_ci_or_in_the_named_folder(value, environ, place):
-    """In the user's cache folder, in none in CI, or where somebody says."""
-    assert folder_of(value, RunContext(environ)) == (place and Path(place))
-
-
-def test_a_cache_must_be_somewhere():
-    """An empty name is no folder."""
+def test_cache_folder_is_that_of_user_outside_ci_or_the_given_one(value, environ, expected):
+    assert folder_of(value, RunContext(environ)) == (expected and Path(expected))
     with pytest.raises(UsageError, match="Name a folder"):
-        folder_of(" ", RunContext({}))
+        folder_of(" ", RunContext(environ))
 
 
-def test_judging_again_asks_again(tmp_path, neighbours):
-    """What the run's judge said is no answer of the judge that is asked anew; that one's own may be kept."""
-    models, env = neighbours
+def test_rejudge_does_not_reuse_answers_of_run(tmp_path, services):
+    """Its own answers may be cached."""
+    models, env = services
     run(tmp_path, env)
-    for options, asked in (
-        ([], 2),
-        (["--judge-cache=answers"], 2),
-        (["--judge-cache=answers"], 0),
-        ([], 2),
-    ):
+    env |= {"CI_EVALS_JUDGE_CACHE": ""}
+    for options, asked in (([], 2), (["--judge-cache=answers"], 2), (["--judge-cache=answers"], 0), ([], 2)):
         models.asked.clear()
-        ran = ci_evals(
-            "rejudge", "results", "--output-dir=again", "--no-gate", *options, cwd=tmp_path,
-            env=env | {"CI_EVALS_JUDGE_CACHE": ""},
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stderr
-        assert len(models.asked) == asked
+        command = ("rejudge", "results", "--output-dir=again", "--no-gate", *options)
+        ran = ci_evals(*command, cwd=tmp_path, env=env)
+        assert (ran.returncode, len(models.asked)) == (0, asked), ran.stderr

@@ -1,4 +1,4 @@
-"""The judge check from outside: a judge that does not judge gives no verdict; a good one is let through."""
+"""The judge check: a judge that fails it gives no verdict."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from ci_evals.grading import control
 pytestmark = pytest.mark.slow
 
 TRUTH = {one.criterion.criterion: one.answer for one in control.questions()}
-ASKED = len(TRUTH)
+CONTROL_QUESTIONS = len(TRUTH)
 TEST = {"evaluations": [{"criterion": "It greets"}]}
 STRICT = {"criterion": "Echoes", "strict": "answer_matches", "expected": "You said: Hello"}
 PRICES = {"models": {name: {"input": 1, "output": 1} for name in ("small", "large")}}
@@ -30,27 +30,26 @@ def is_control(asked) -> bool:
     return prompt_block(asked.text, "criterion") in TRUTH
 
 
-def good(asked) -> str:
-    """Right on every control question, content with everything else."""
+def good_judge(asked) -> str:
+    """Answer control questions correctly, and pass everything else."""
     first = prompt_block(asked.text, "conversation")[0]
-    return fakes.judge_answer(
-        TRUTH.get(prompt_block(asked.text, "criterion"), "pass"), "It is so.", (1, first["agent"][:30])
-    )
+    verdict = TRUTH.get(prompt_block(asked.text, "criterion"), "pass")
+    return fakes.judge_answer(verdict, "It is so.", (1, first["agent"][:30]))
 
 
-def content(_) -> str:
-    """Passes whatever it is asked, in well-formed answers."""
+def lenient_judge(_) -> str:
+    """Pass everything, in well-formed answers."""
     return fakes.judge_answer("pass", "All is well.")
 
 
 @pytest.fixture
 def play(tmp_path):
-    """Plays the suite with a judge; gives the finished command and the number of control questions."""
+    """Runs the suite with a judge; returns the command and the number of control questions."""
     write_suite(tmp_path, TEST, judgeModel="small")
     (tmp_path / "prices.json").write_text(json.dumps(PRICES))
-    with world.agent() as agent, world.llm(good) as models:
+    with world.agent() as agent, world.llm(good_judge) as models:
 
-        def run(judge=good, *options: str, command=("run", "suite.json"), **env: str):
+        def run(judge=good_judge, *options: str, command=("run", "suite.json"), **env: str):
             controls = []
 
             def answer(asked):
@@ -67,19 +66,16 @@ def play(tmp_path):
         yield run
 
 
-def test_a_judge_that_passes_everything_gives_no_verdict(play, tmp_path):
-    """Its run would be green: exit code 3, and every report says why."""
-    done, asked = play(content, "--verbose")
+def test_judge_that_passes_everything_fails_its_check_in_every_report(play, tmp_path):
+    done, asked = play(lenient_judge, "--verbose")
     results = read_results(tmp_path)
-    assert (done.returncode, asked, results["gate"]["passed"]) == (3, ASKED, False)
+    assert (done.returncode, asked, results["gate"]["passed"]) == (3, CONTROL_QUESTIONS, False)
     (reason,) = results["gate"]["reasons"]
     assert "the judge failed its check: small answered 6 of 16 control questions right, 12 required" in reason
-    check = results["judgeCheck"]
-    assert {name: check[name] for name in ("asked", "right", "required", "passed", "model")} == {
-        "asked": 16, "right": 6, "required": 12, "passed": False, "model": "small"
-    }  # fmt: skip
-    for text in (done.stdout, (tmp_path / "results/summary.md").read_text(),
-                 (tmp_path / "results/report.html").read_text()):  # fmt: skip
+    expected = {"asked": 16, "right": 6, "required": 12, "passed": False, "model": "small"}
+    assert results["judgeCheck"] | expected == results["judgeCheck"]
+    files = [(tmp_path / "results" / name).read_text() for name in ("summary.md", "report.html")]
+    for text in (done.stdout, *files):
         assert "small answered 6 of 16 control questions right" in text
     assert "1 judged pass: 0 backed by quotes" in done.stdout
     junit = ET.parse(tmp_path / "results/junit.xml").getroot()
@@ -87,26 +83,38 @@ def test_a_judge_that_passes_everything_gives_no_verdict(play, tmp_path):
     assert (junit.get("errors"), "its check: small answered 6 of 16" in error.get("message")) == ("1", True)
 
 
-def test_a_good_judge(play, tmp_path):
-    """Is let through; what the questions cost counts."""
-    done, asked = play(good, "--verbose")
+def test_reliable_judge_passes_its_check_in_run_and_rejudge_at_counted_cost(play, tmp_path):
+    done, asked = play(good_judge, "--verbose")
     results = read_results(tmp_path)
-    assert (done.returncode, asked) == (0, ASKED), done.stdout + done.stderr
+    assert (done.returncode, asked) == (0, CONTROL_QUESTIONS), done.stdout + done.stderr
     check = results["judgeCheck"]
     assert (check["right"], check["passed"], check["takenFrom"]) == (16, True, None)
     assert check["costUsd"] > 0
     (judge,) = [one for one in results["usage"]["byRole"] if one["role"] == "judge"]
-    assert (judge["calls"], results["usage"]["costUsd"] > check["costUsd"]) == (ASKED + 1, True)
+    assert judge["calls"] == CONTROL_QUESTIONS + 1
+    assert results["usage"]["costUsd"] > check["costUsd"]
     assert "small answered 16 of 16 control questions right" in done.stdout
+    for judge, code in ((good_judge, 0), (lenient_judge, 3)):
+        done, asked = play(judge, f"--output-dir=again-{code}", command=("rejudge", "results"))
+        assert (done.returncode, asked) == (code, CONTROL_QUESTIONS), done.stdout + done.stderr
+        results = json.loads((tmp_path / f"again-{code}/_results.json").read_text())
+        assert results["judgeCheck"]["passed"] is (code == 0)
 
 
-def test_a_warning_only(play, tmp_path):
-    """With `warn` the gate decides, and the warning is in every report."""
-    done, asked = play(content, "--judge-check=warn")
+def test_failed_judge_check_is_only_a_warning_with_warn(play, tmp_path):
+    done, asked = play(lenient_judge, "--judge-check=warn")
     results = read_results(tmp_path)
-    assert (done.returncode, asked, results["judgeCheck"]["passed"]) == (0, ASKED, False)
+    assert (done.returncode, asked, results["judgeCheck"]["passed"]) == (0, CONTROL_QUESTIONS, False)
     assert any("judge check: small answered 6 of 16" in warning for warning in results["run"]["warnings"])
     assert "judge check: small" in done.stdout
+
+
+def test_unreachable_judge_fails_its_check(play, tmp_path):
+    play.models.always = world.Fault(400, "{}")
+    done, _ = play(good_judge)
+    assert done.returncode == 3
+    reasons = read_results(tmp_path)["gate"]["reasons"]
+    assert any("its check" in reason and "16 without a usable answer" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize(
@@ -117,205 +125,168 @@ def test_a_warning_only(play, tmp_path):
         ([], [STRICT]),
     ],
 )
-def test_no_control_question_is_asked_if_nothing_is_judged(play, tmp_path, options, evaluations):
-    """Where it is off, where no model judges, and where nothing is judged."""
+def test_no_control_question_is_asked_if_nothing_is_judged_or_check_is_off(
+    play, tmp_path, options, evaluations
+):
     write_suite(tmp_path, {"evaluations": evaluations}, judgeModel="small")
-    done, asked = play(content, *options)
+    done, asked = play(lenient_judge, *options)
     assert (done.returncode, asked) == (0, 0), done.stderr
     assert read_results(tmp_path)["judgeCheck"] is None
 
 
-def test_a_judge_that_cannot_be_reached(play, tmp_path):
-    """Its check is not passed."""
-
-    play.models.always = world.Fault(400, "{}")
-    done, _ = play(good)
-    assert done.returncode == 3
-    reasons = read_results(tmp_path)["gate"]["reasons"]
-    assert any("its check" in reason and "16 without a usable answer" in reason for reason in reasons)
-
-
-def test_a_check_in_the_baseline(play, tmp_path):
-    """Counts for 30 days for the same model; then, and for another one, the questions are asked again."""
-    play(good)
+def test_judge_check_of_baseline_is_reused_for_30_days(play, tmp_path):
+    play(good_judge)
     base = tmp_path / "base.json"
     saved = read_results(tmp_path)
     base.write_text(json.dumps(saved))
-    done, asked = play(content, "--baseline=base.json", "--verbose")
+    done, asked = play(lenient_judge, "--baseline=base.json", "--verbose")
     results = read_results(tmp_path)
     assert (done.returncode, asked, results["judgeCheck"]["takenFrom"]) == (0, 0, "baseline")
     assert results["judgeCheck"]["at"] == saved["judgeCheck"]["at"]
     assert "in the baseline" in done.stdout
-    assert play(content, "--baseline=base.json", "--judge-check=always")[1] == ASKED
-    assert play(content, "--baseline=base.json", "--judge-model=large")[1] == ASKED
-
-    def aged(days: float, **changes) -> None:
+    for option in ("--judge-check=always", "--judge-model=large"):
+        assert play(lenient_judge, "--baseline=base.json", option)[1] == CONTROL_QUESTIONS
+    for days, changes, reused in (
+        (29, {}, True),
+        (31, {}, False),
+        (-2, {}, False),
+        (1, {"passed": False}, False),
+        (1, {"prompt": "0" * 64}, False),
+    ):
         at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         checks = [check | {"at": at} | changes for check in saved["judgeChecks"]]
         base.write_text(json.dumps(saved | {"judgeChecks": checks}))
-
-    for changes, again in (
-        ((29,), 0), ((31,), ASKED), ((-2,), ASKED), ((1, "passed"), ASKED), ((1, "prompt"), ASKED),
-    ):  # fmt: skip
-        days, *name = changes
-        aged(days, **{one: False if one == "passed" else "0" * 64 for one in name})
-        assert play(good, "--baseline=base.json")[1] == again, changes
+        asked = play(good_judge, "--baseline=base.json")[1]
+        assert asked == (0 if reused else CONTROL_QUESTIONS), (days, changes)
 
 
-ADDRESSES = {
+QUESTIONS_BY_ADDRESS = {
     "the same": ("{url}", 0),
     "a slash more": ("{url}/", 0),
     "another way to write the same": ("{upper}", 0),
-    "another host": ("http://localhost:{port}/v1", ASKED),
-    "another path": ("{url}/other", ASKED),
-    "a query": ("{url}?model=x", ASKED),
+    "another host": ("http://localhost:{port}/v1", CONTROL_QUESTIONS),
+    "another path": ("{url}/other", CONTROL_QUESTIONS),
+    "a query": ("{url}?model=x", CONTROL_QUESTIONS),
 }
 """What OPENAI_BASE_URL says in a later run, and the number of control questions then."""
 
 
-def test_a_check_counts_for_its_address_alone(play, tmp_path):
-    """The same model of the same provider may be another one elsewhere."""
-    play(good, "--judge-cache=cache")
+def test_judge_check_is_only_reused_for_same_address(play, tmp_path):
+    play(good_judge, "--judge-cache=cache")
     url = play.models.openai_url
     host = urlsplit(url)
     forms = {"url": url, "upper": url.replace("http", "HTTP"), "port": host.port}
     (tmp_path / "base.json").write_text(json.dumps(read_results(tmp_path)))
-    for case, (written, asked) in ADDRESSES.items():
+    for case, (written, asked) in QUESTIONS_BY_ADDRESS.items():
         for option in ("--baseline=base.json", "--judge-cache=cache"):
-            done, controls = play(good, option, OPENAI_BASE_URL=written.format(**forms))
+            done, controls = play(good_judge, option, OPENAI_BASE_URL=written.format(**forms))
             (check,) = read_results(tmp_path)["judgeChecks"]
             if asked or option.startswith("--baseline"):
                 assert (check["takenFrom"] is None) is bool(asked), (case, done.stdout + done.stderr)
                 assert controls in (asked, 0), case
 
 
-@pytest.mark.parametrize("missing", ["addressDigest", "address"])
-def test_a_check_without_an_address_does_not_count(play, tmp_path, missing):
-    """Results of earlier versions have none."""
-    play(good)
+def test_judge_check_of_earlier_version_without_address_is_not_reused(play, tmp_path):
+    play(good_judge)
     saved = read_results(tmp_path)
-    check = {key: value for key, value in saved["judgeChecks"][0].items() if key != missing}
-    (tmp_path / "base.json").write_text(json.dumps(saved | {"judgeChecks": [check]}))
-    assert play(good, "--baseline=base.json")[1] == (ASKED if missing == "addressDigest" else 0)
+    for missing, asked in (("addressDigest", CONTROL_QUESTIONS), ("address", 0)):
+        check = {key: value for key, value in saved["judgeChecks"][0].items() if key != missing}
+        (tmp_path / "base.json").write_text(json.dumps(saved | {"judgeChecks": [check]}))
+        assert play(good_judge, "--baseline=base.json")[1] == asked
 
 
-def test_a_check_in_the_judges_cache(play, tmp_path):
-    """Counts likewise; one that was not passed is not kept."""
-    assert play(content, "--judge-cache=cache")[1] == ASKED
-    assert play(good, "--judge-cache=cache")[1] == ASKED
-    done, asked = play(content, "--judge-cache=cache", "--verbose")
-    assert (asked, read_results(tmp_path)["judgeCheck"]["takenFrom"]) == (0, "cache")
+def test_passed_judge_check_and_answers_are_reused_from_judge_cache(play, tmp_path):
+    done, asked = play(lenient_judge, "--judge-cache=cache")
+    assert (done.returncode, asked) == (3, CONTROL_QUESTIONS)
+    done, asked = play(strict_judge, "--judge-cache=cache")
+    assert (done.returncode, asked) == (1, CONTROL_QUESTIONS)
+    done, asked = play(lenient_judge, "--judge-cache=cache", "--verbose")
+    assert (done.returncode, asked) == (1, 0), "answers of a judge that passed are kept"
+    assert read_results(tmp_path)["judgeCheck"]["takenFrom"] == "cache"
     assert "in the judge's cache" in done.stdout
-    assert play(content, "--judge-cache=cache", "--judge-check=always")[1] == ASKED
+    done, asked = play(lenient_judge, "--judge-cache=cache", "--judge-check=always")
+    assert asked == CONTROL_QUESTIONS
 
 
-def strict(asked) -> str:
-    """Right on every control question, content with nothing else."""
-    return good(asked) if is_control(asked) else fakes.judge_answer("fail", "It is not so.")
-
-
-def test_no_answer_of_a_judge_that_did_not_pass_is_cached(play):
-    """Else its passes would stand in the next run, whose judge passes the check."""
-    assert play(content, "--judge-cache=cache")[0].returncode == 3
-    assert play(strict, "--judge-cache=cache")[0].returncode == 1
-    done, _ = play(content, "--judge-cache=cache")
-    assert done.returncode == 1, "answers of a judge that passed are kept"
+def strict_judge(asked) -> str:
+    """Answer control questions correctly, and fail everything else."""
+    return good_judge(asked) if is_control(asked) else fakes.judge_answer("fail", "It is not so.")
 
 
 @pytest.mark.parametrize("options", [(), ("--judge-check=always",)])
-def test_nothing_that_such_a_judge_decided_is_resumed(play, tmp_path, options):
-    """Else the run would be green as soon as another judge passes the check."""
-    write_suite(tmp_path, {"name": "A"} | TEST, {"name": "B", "evaluations": [STRICT]}, judgeModel="small")
-    assert play(content)[0].returncode == 3
-    done, _ = play(strict, "--resume=results", *options)
+def test_trials_judged_by_failed_judge_are_not_resumed(play, tmp_path, options):
+    unjudged = {"name": "B", "evaluations": [STRICT]}
+    write_suite(tmp_path, {"name": "A"} | TEST, unjudged, judgeModel="small")
+    assert play(lenient_judge)[0].returncode == 3
+    done, _ = play(strict_judge, "--resume=results", *options)
     assert done.returncode == 1, done.stdout
-    assert "1 of 2 trials had finished" in done.stderr, "what no judge decided is as it was"
-    done, _ = play(strict, "--resume=results")
+    assert "1 of 2 trials had finished" in done.stderr
+    done, _ = play(strict_judge, "--resume=results")
     assert (done.returncode, "2 of 2 trials had finished" in done.stderr) == (1, True), done.stderr
 
 
-def test_a_run_of_such_a_judge_is_compared_with_nothing(play, tmp_path):
-    """Neither by `compare`, on either side, nor as the baseline of a run."""
-    for judge, name in ((content, "loose"), (good, "good")):
+def test_runs_whose_judge_failed_its_check_are_not_compared(play, tmp_path):
+    for judge, name in ((lenient_judge, "loose"), (good_judge, "good")):
         play(judge, f"--output-dir={name}")
     for head, base, whose in (("loose", "good", "this run"), ("good", "loose", "the baseline")):
-        done, _ = play(good, "--max-drop=5", command=("compare", head, base))
+        done, _ = play(good_judge, "--max-drop=5", command=("compare", head, base))
         assert done.returncode == 3, done.stdout
         assert f"the judge of {whose} did not pass its check: small answered 6 of 16" in done.stdout
         assert "✓ max-drop" not in done.stdout
-    done, _ = play(good, "--max-drop=5", "--baseline=loose", "--output-dir=next")
+    done, _ = play(good_judge, "--max-drop=5", "--baseline=loose", "--output-dir=next")
     assert "max-drop was not checked: the judge of the baseline did not pass its check" in done.stdout
-    done, _ = play(content, "--max-drop=5", "--baseline=good", "--judge-check=always")
+    done, _ = play(lenient_judge, "--max-drop=5", "--baseline=good", "--judge-check=always")
     reason = "the judge of this run did not pass its check: small answered 6 of 16"
     assert reason in read_results(tmp_path)["comparison"]["reasons"][0]
     assert done.returncode == 3
     assert "✓ max-drop" not in done.stdout, "nor does such a run compare itself"
-    play(content, "--judge-check=warn", "--output-dir=warned")
-    assert play(good, "--max-drop=5", command=("compare", "good", "warned"))[0].returncode == 0
+    play(lenient_judge, "--judge-check=warn", "--output-dir=warned")
+    assert play(good_judge, "--max-drop=5", command=("compare", "good", "warned"))[0].returncode == 0
 
 
-def test_each_model_of_a_panel_is_checked(play, tmp_path):
-    """One that does not judge is enough for no verdict."""
-
+def test_each_judge_of_panel_is_checked_and_one_failure_is_enough(play, tmp_path):
     def judge(asked):
-        return good(asked) if asked.model == "small" else content(asked)
+        return good_judge(asked) if asked.model == "small" else lenient_judge(asked)
 
     done, asked = play(judge, "--judge-panel=small,large")
     results = read_results(tmp_path)
-    assert (done.returncode, asked) == (3, 2 * ASKED)
-    assert [(one["model"], one["passed"]) for one in results["judgeChecks"]] == [
-        ("small", True),
-        ("large", False),
-    ]
-    assert results["judgeCheck"]["model"] == "large"
+    assert (done.returncode, asked) == (3, 2 * CONTROL_QUESTIONS)
+    checks = [(one["model"], one["passed"]) for one in results["judgeChecks"]]
+    assert (checks, results["judgeCheck"]["model"]) == ([("small", True), ("large", False)], "large")
 
 
-def test_a_replay_repeats_the_check(play, tmp_path):
-    """Without asking anybody, and with the same outcome; a recording without one has none to repeat."""
-    for judge, code in ((good, 0), (content, 3)):
+def test_replay_repeats_result_of_judge_check(play, tmp_path):
+    for judge, code in ((good_judge, 0), (lenient_judge, 3)):
         done, _ = play(judge, f"--record=tape-{code}")
         assert done.returncode == code, done.stderr
         then = read_results(tmp_path)["judgeCheck"]
-        done, asked = play(good, f"--replay=tape-{code}")
+        done, asked = play(good_judge, f"--replay=tape-{code}")
         now = read_results(tmp_path)["judgeCheck"]
         assert (done.returncode, asked, now["right"]) == (code, 0, then["right"]), done.stdout + done.stderr
-    play(good, "--record=without", CI_EVALS_JUDGE_CHECK="off")
-    done, _ = play(good, "--replay=without")
+    play(good_judge, "--record=without", CI_EVALS_JUDGE_CHECK="off")
+    done, _ = play(good_judge, "--replay=without")
     assert (done.returncode, read_results(tmp_path)["judgeCheck"]) == (0, None), done.stdout
-    done, _ = play(good, "--replay=without", "--judge-check=always")
+    done, _ = play(good_judge, "--replay=without", "--judge-check=always")
     assert done.returncode == 3
 
 
-def test_a_merged_run_keeps_the_worst_check(play, tmp_path):
-    """A shard whose judge did not pass makes no verdict of the whole."""
+def test_merged_run_keeps_worst_judge_check(play, tmp_path):
     write_suite(tmp_path, {"name": "A"} | TEST, {"name": "B"} | TEST, judgeModel="small")
-    for shard, judge in enumerate((good, content), 1):
+    for shard, judge in enumerate((good_judge, lenient_judge), 1):
         play(judge, f"--shard={shard}/2", f"--output-dir=shards/{shard}")
-    done, _ = play(good, command=("merge", "shards"))
+    done, _ = play(good_judge, command=("merge", "shards"))
     results = read_results(tmp_path)
     assert (done.returncode, results["judgeCheck"]["right"], len(results["judgeChecks"])) == (3, 6, 1)
     assert any("its check" in reason for reason in results["gate"]["reasons"])
 
 
-def test_judging_again_checks_the_judge(play, tmp_path):
-    """As a run does."""
-    play(good)
-    for judge, code in ((good, 0), (content, 3)):
-        done, asked = play(judge, f"--output-dir=again-{code}", command=("rejudge", "results"))
-        assert (done.returncode, asked) == (code, ASKED), done.stdout + done.stderr
-        results = json.loads((tmp_path / f"again-{code}/_results.json").read_text())
-        assert results["judgeCheck"]["passed"] is (code == 0)
-
-
-def test_an_interrupt_cuts_the_check_off(play, tmp_path):
-    """Nobody waits for a judge that does not answer."""
-
+def test_interrupt_during_judge_check_ends_run(play, tmp_path):
     ended = Event()
 
     def slow(asked):
         if is_control(asked):
             ended.wait(120)
-        return good(asked)
+        return good_judge(asked)
 
     play.models.answer = slow
     env = play.models.env | {"AGENT_KEY": play.agent.key, "CI_EVALS_BASE_URL": play.agent.url}

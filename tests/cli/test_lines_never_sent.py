@@ -1,4 +1,4 @@
-"""Runs whose agent, or whose simulated user, ends conversations before lines of the test were sent."""
+"""Runs in which a conversation ends before all lines of the test were sent."""
 
 import json
 
@@ -37,8 +37,8 @@ BREAKS = {"criterion": "Says that it failed", "strict": "escalated_due_to_error"
 
 
 @pytest.fixture
-def play(tmp_path):
-    """Play one test against an agent; gives the exit code, the test's results and what was printed."""
+def run_test(tmp_path):
+    """Runs one test against an agent; returns the command and the test's results."""
     (tmp_path / "shop.py").write_text(AGENT)
 
     def run(agent, *options, evaluations=EVALUATIONS, turns=LINES, **fields):
@@ -64,67 +64,53 @@ def play(tmp_path):
         ("breaks", [BREAKS], 0, "passed", [None, None, None]),
     ],
 )
-def test_a_critical_test_whose_lines_were_never_sent_fails(play, agent, others, code, outcome, causes):
-    """Nothing was asked that could have gone wrong: that is no pass, and the agent's doing."""
-    ran, test = play(agent, evaluations=EVALUATIONS + others)
+def test_critical_test_fails_if_agent_ended_before_its_lines_were_sent(
+    run_test, agent, others, code, outcome, causes
+):
+    ran, test = run_test(agent, evaluations=EVALUATIONS + others)
     assert (ran.returncode, test["outcome"]) == (code, outcome), ran.stdout
     assert [finding["cause"] for finding in test["trials"][0]["findings"]] == causes
     assert ("lines 2 and 3 were never sent" in ran.stdout) == (code == 1)
 
 
-@pytest.mark.parametrize("floor", ["--min-score=80", "--min-score=1"])
-def test_a_floor_counts_them_as_failed(play, floor):
-    """Without a critical test, too."""
-    ran, test = play("hands_over", floor, critical=False)
-    assert (ran.returncode, test["score"]) == (1, None)
-    assert "0 / 100 if undecided counts as failed" in ran.stdout
-    summary = (play.folder / "results" / "summary.md").read_text()
-    assert "| min-score | ❌ failed |" in summary
-
-
-def test_reports_show_a_failed_test(play):
-    """In JUnit a failure with the lines; `gate` on the results fails as well; and it is played again."""
-    play("hands_over")
-    junit = (play.folder / "results" / "junit.xml").read_text()
+def test_lines_never_sent_count_as_failed_for_min_score_reports_gate_and_reruns(run_test):
+    for threshold in ("--min-score=80", "--min-score=1"):
+        ran, test = run_test("hands_over", threshold, critical=False)
+        assert (ran.returncode, test["score"]) == (1, None)
+        assert "0 / 100 if undecided counts as failed" in ran.stdout
+        assert "| min-score | ❌ failed |" in (run_test.folder / "results" / "summary.md").read_text()
+    run_test("hands_over")
+    junit = (run_test.folder / "results" / "junit.xml").read_text()
     assert "<failure" in junit
     assert "lines 2 and 3 were never sent" in junit
-    gated = ci_evals("gate", "results/_results.json", "--output-dir=gated", cwd=play.folder)
+    gated = ci_evals("gate", "results/_results.json", "--output-dir=gated", cwd=run_test.folder)
     assert gated.returncode == 1, gated.stdout
-    again = ci_evals(
-        *("run", "suite.json", "--provider=offline", "--only-failed=results/_results.json"),
-        *("--output-dir=again",),
-        cwd=play.folder,
-        env={"PYTHONPATH": "."},
-    )
-    results = json.loads((play.folder / "again" / "_results.json").read_bytes())
+    options = ("--provider=offline", "--only-failed=results/_results.json", "--output-dir=again")
+    again = ci_evals("run", "suite.json", *options, cwd=run_test.folder, env={"PYTHONPATH": "."})
+    results = json.loads((run_test.folder / "again" / "_results.json").read_bytes())
     assert (again.returncode, results["suites"][0]["tests"][0]["takenFrom"]) == (1, None)
+    ran, _ = run_test("hands_over", "--fail-fast", "--loops=3", "--parallel=1")
+    assert ran.returncode == 1
+    assert len(read_results(run_test.folder)["suites"][0]["tests"][0]["trials"]) < 3
 
 
-def test_it_is_newly_failing_against_a_baseline_that_passed(play):
-    """With the lines as the evidence."""
+def test_lines_never_sent_are_a_regression_against_passed_baseline(run_test):
     evaluations = [*EVALUATIONS, {"criterion": "It answers", "strict": "regex", "pattern": "."}]
-    ran, _ = play("answers", evaluations=evaluations)
+    ran, _ = run_test("answers", evaluations=evaluations)
     assert ran.returncode == 0
-    (play.folder / "results" / "_results.json").rename(play.folder / "base.json")
-    (play.folder / "shop.py").write_text(AGENT + "\n\nanswers = hands_over\n")
+    (run_test.folder / "results" / "_results.json").rename(run_test.folder / "base.json")
+    (run_test.folder / "shop.py").write_text(AGENT + "\n\nanswers = hands_over\n")
     options = ("--baseline=base.json", "--regression=any", "--min-score=0")
-    ran, _ = play("answers", *options, evaluations=evaluations, critical=False)
+    ran, _ = run_test("answers", *options, evaluations=evaluations, critical=False)
     assert ran.returncode == 1, ran.stdout
-    comparison = read_results(play.folder)["comparison"]
+    comparison = read_results(run_test.folder)["comparison"]
     assert [test["name"] for test in comparison["regressed"]] == ["t"]
     assert "never sent" in comparison["regressed"][0]["evidence"]["reason"]
 
 
-def test_fail_fast_ends_at_it(play):
-    """As at any failed trial."""
-    ran, _ = play("hands_over", "--fail-fast", "--loops=3", "--parallel=1")
-    assert ran.returncode == 1
-    assert len(read_results(play.folder)["suites"][0]["tests"][0]["trials"]) < 3
-
-
-def test_a_scripted_user_that_stops_before_a_line_leaves_no_verdict(play):
-    """The user is at fault, so that nothing is known of the agent."""
+def test_user_that_stops_before_scripted_line_gives_no_verdict(run_test):
+    """The user is at fault: nothing is known of the agent."""
     turns = [{"user": "Hello"}, {"user": "auto"}, {"user": "Give me the password."}]
-    ran, test = play("answers", turns=turns)
+    ran, test = run_test("answers", turns=turns)
     assert (ran.returncode, test["trials"][0]["status"]) == (3, "invalid_user")
     assert "skipped_line" in test["trials"][0]["error"]

@@ -1,7 +1,8 @@
-"""Every matcher decides alike, whatever kind of agent is played."""
+"""Every argument matcher decides equally for every kind of agent."""
 
 import json
 import sys
+from contextlib import ExitStack
 
 import endpoints
 import pytest
@@ -34,11 +35,8 @@ ARGUMENTS = {
     "answer, alike": "a",
 }
 """What meets each matcher; one that wants nothing is met by no argument."""
-CALL = {
-    "name": "f",
-    "arguments": {name.replace(" ", "_"): value for name, value in ARGUMENTS.items()}
-    | {"odd": {"odd": True}},
-}
+GIVEN = {name.replace(" ", "_"): value for name, value in ARGUMENTS.items()}
+CALL = {"name": "f", "arguments": GIVEN | {"odd": {"odd": True}}}
 """`odd` meets only the matcher of what exists."""
 PYTHON = "import json\n\ndef reply(message):\n    return json.load(open('reply.json'))\n"
 PROGRAM = """
@@ -67,10 +65,8 @@ def chat(_folder, serve):
 
 def http(_folder, serve):
     url = serve(lambda _: {"reply": "Done.", "calls": [CALL]})
-    options = {
-        "send": {"body": {"text": "{{message}}"}},
-        "reply": {"text": "$.reply", "toolCalls": "$.calls"},
-    }
+    paths = {"text": "$.reply", "toolCalls": "$.calls"}
+    options = {"send": {"body": {"text": "{{message}}"}}, "reply": paths}
     return {"adapter": "http", "adapterOptions": options, "baseUrl": url, "apiKey": endpoints.KEY}
 
 
@@ -78,41 +74,26 @@ KINDS = [code, program, chat, http]
 
 
 def evaluations():
-    """Two checks of each matcher: of the argument that meets it, and of one that does not."""
+    """Two checks of each matcher: with an argument that meets it, and with one that does not."""
     for name, written in MATCHERS.items():
-        args = {name.replace(" ", "_"): written}
-        yield {"criterion": name, "strict": "tool_called", "toolName": "f", "args": args}
-        yield {
-            "criterion": f"not {name}",
-            "strict": "tool_called",
-            "toolName": "f",
-            "args": {"missing" if name == "exists" else "odd": written},
-            "times": 0,
-        }
+        check = {"strict": "tool_called", "toolName": "f"}
+        yield check | {"criterion": name, "args": {name.replace(" ", "_"): written}}
+        other = "missing" if name == "exists" else "odd"
+        yield check | {"criterion": f"not {name}", "args": {other: written}, "times": 0}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_every_matcher_on_every_kind_of_agent(tmp_path, kind):
-    """Arguments that meet a matcher pass, others fail; and so they do in a replay."""
+def test_every_matcher_decides_equally_for_every_kind_of_agent_and_in_replay(tmp_path, kind):
     (tmp_path / "reply.json").write_text(json.dumps({"text": "Done.", "toolCalls": [CALL]}))
-    servers = []
-
-    def serve(answer):
-        servers.append(endpoints.serving(answer))
-        return servers[-1].__enter__().url
-
     test = {"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 1, "evaluations": [*evaluations()]}
-    fields = {"apiKey": None, "agentId": None} | kind(tmp_path, serve)
-    path = write_suite(tmp_path, test, **fields)
-    try:
+    with ExitStack() as servers:
+        serve = lambda answer: servers.enter_context(endpoints.serving(answer)).url  # noqa: E731
+        path = write_suite(tmp_path, test, **{"apiKey": None, "agentId": None} | kind(tmp_path, serve))
         for option in ("--record=kept", "--replay=kept"):
             ran = ci_evals("run", path, "--provider=offline", option, cwd=tmp_path, env={"PYTHONPATH": "."})
             assert ran.returncode == 0, ran.stdout + ran.stderr
             (trial,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"]
-            others = {
+            failed = {
                 one["criterion"]: one["reason"] for one in trial["findings"] if one["outcome"] != "passed"
             }
-            assert (others, len(trial["findings"])) == ({}, 2 * len(MATCHERS))
-    finally:
-        for server in servers:
-            server.__exit__(None, None, None)
+            assert (failed, len(trial["findings"])) == ({}, 2 * len(MATCHERS))

@@ -1,4 +1,4 @@
-"""`report.html` as commands write it: when, beside which baseline, and what a bug in it costs."""
+"""`report.html` as commands write it: with its baseline, and after a bug in it."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import builders as build
 import pytest
 import report_page
-import report_texts
 import world
 from commands import ci_evals, write_suite
 from github_runner import Step
@@ -24,15 +23,8 @@ def page_in(folder: Path) -> str:
 
 
 def run_that_says(text: str, **fields):
-    """A run of one conversation."""
     trial = build.trial_result(turns=(build.turn(agent=text),))
     return build.results(build.suite_result("Refunds", build.test_result(trials=(trial,))), **fields)
-
-
-def saved(folder: Path, results) -> Path:
-    folder.mkdir(parents=True)
-    (folder / RESULTS).write_text(report_texts.results_json_text(results))
-    return folder
 
 
 @pytest.fixture
@@ -52,8 +44,7 @@ def step(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_baselines_conversations_stand_on_the_page(tmp_path, agent):
-    """Of `run`, `merge` and `report`, without the secrets that this run knows and that one's did not."""
+def test_page_shows_redacted_conversations_of_baseline(tmp_path, agent):
     secret = "pw-of-today-4711"
     suite = write_suite(tmp_path, {"userInfo": {"pin": "${PIN}"}})
     env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "PIN": secret}
@@ -72,8 +63,7 @@ def test_the_baselines_conversations_stand_on_the_page(tmp_path, agent):
     assert secret not in page
 
 
-def test_the_page_is_what_to_open(tmp_path, step, capsys):
-    """The last line names it, and so does the output `report-path`, once it is there."""
+def test_page_is_named_in_last_line_and_output(tmp_path, step, capsys):
     results = run_that_says("Hello.")
     code = publish(results, OutputPaths(tmp_path / "out"), RunContext())
     assert code == 0
@@ -82,25 +72,18 @@ def test_the_page_is_what_to_open(tmp_path, step, capsys):
     assert "Hello." in page_in(tmp_path / "out")
 
 
-def test_a_bug_in_the_page_costs_nothing_but_the_page(tmp_path, step, capsys):
-    """All else is written and told, exit 70; an earlier run's page does not stay beside it."""
+def test_bug_in_page_exits_70_with_all_other_reports(tmp_path, step, capsys):
+    """An earlier run's page does not stay beside them."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "report.html").write_text("of an earlier run")
     results = run_that_says("Hello.")
-    no_results = 7  # what only a bug could hand it
-    code = publish(results, OutputPaths(out), RunContext(), no_results)
-    assert code == 70
-    assert sorted(path.name for path in out.iterdir()) == [
-        "Refunds",
-        RESULTS,
-        "ctrf.json",
-        "junit.xml",
-        "summary.md",
-    ]
+    no_results = 7  # what only a bug could pass
+    assert publish(results, OutputPaths(out), RunContext(), no_results) == 70
+    names = sorted(path.name for path in out.iterdir())
+    assert names == ["Refunds", RESULTS, "ctrf.json", "junit.xml", "summary.md"]
     assert any((out / results.suites[0].folder).iterdir())
-    assert step.outputs["report-path"] == ""
-    assert step.outputs["result"] == "invalid"
+    assert (step.outputs["report-path"], step.outputs["result"]) == ("", "invalid")
     assert step.outputs["summary-path"].endswith("out/summary.md")
     captured = capsys.readouterr()
     assert "Traceback" in captured.err

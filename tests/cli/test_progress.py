@@ -1,4 +1,4 @@
-"""What a run shows while it plays: done of all, score and cost so far, time left, and what is waited for."""
+"""Progress of a run in the console: trials, score and cost so far, time left, and waits."""
 
 import fcntl
 import os
@@ -13,6 +13,7 @@ from io import StringIO
 import plans
 import pytest
 from commands import CLEAN_ENV, MODULE
+from each_row import each_row
 from rich.cells import cell_len
 
 from ci_evals.adapters import prices
@@ -24,44 +25,39 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.support.redaction import Redactor
 
 
-def finished(number: int, *outcomes: str) -> TrialFinished:
-    """The end of the trial of a test."""
+def trial_finished(number: int, *outcomes: str) -> TrialFinished:
     return TrialFinished(Trial(0, number, 1), plans.trial(*outcomes))
 
 
-def test_the_tally_of_a_run():
-    """The score is the mean over tests, as that of the run will be."""
+def test_tally_shows_mean_score_over_tests_cost_and_time_left():
     now = iter([0.0, 30.0, 60.0, 90.0])
-    tally = progress.Tally(
-        plans.make_plan(*({"name": str(n)} for n in range(4))), prices.bundled, lambda: next(now)
-    )
+    plan = plans.make_plan(*({"name": str(n)} for n in range(4)))
+    tally = progress.Tally(plan, prices.bundled, lambda: next(now))
     assert (tally.progress, tally.summary) == ("0 of 4 trials", "")
-    tally.hear(finished(0, "passed"))
+    tally.hear(trial_finished(0, "passed"))
     assert (tally.progress, tally.summary) == ("1 of 4 trials", "score 100 so far, about 2 m left")
     tally.hear(ModelAnswered(Trial(0, 1, 1), RoleUsage(role="judge", calls=1, cost_usd=0.25)))
-    tally.hear(finished(1, "failed"))
+    tally.hear(trial_finished(1, "failed"))
     assert tally.summary == "score 50 so far, $0.25, about 1 m left"
 
 
-def test_a_resumed_run_begins_where_it_ended():
-    """What had finished took no time now."""
+def test_resumed_trials_do_not_count_toward_time_left():
     now = iter([0.0, 10.0])
     plan = plans.make_plan({"name": "a"}, {"name": "b"}, {"name": "c"})
     tally = progress.Tally(plan, prices.bundled, lambda: next(now))
     tally.hear(RunResumed(1, plans.build.results().run.started_at))
-    tally.hear(finished(1, "passed"))
+    tally.hear(trial_finished(1, "passed"))
     assert (tally.progress, tally.summary) == ("2 of 3 trials", "score 100 so far, about 10 s left")
 
 
-def test_a_log_has_a_line_for_each_trial_and_now_and_then_one_for_all():
-    """A trial that could not be judged is not scored, and does not read as passed."""
+def test_log_has_line_per_trial_and_occasional_tally():
     log = StringIO()
     plan = plans.make_plan(*({"name": f"test {n}"} for n in range(20)))
     listen = progress.lines(plan, Console(log, Redactor()), prices.bundled)
     listen(StillWaiting("the agent", 30, "too many requests"))
-    listen(finished(0, "no_judge"))
+    listen(trial_finished(0, "no_judge"))
     for number in range(1, 20):
-        listen(finished(number, "passed"))
+        listen(trial_finished(number, "passed"))
     waiting, first, *others = log.getvalue().splitlines()
     assert waiting == "waiting for the agent for 30 s: too many requests"
     assert first == "[1/20] S › test 0  not scored (1 not judged)  1 turn, 3.5 s"
@@ -69,7 +65,7 @@ def test_a_log_has_a_line_for_each_trial_and_now_and_then_one_for_all():
     assert others[-1] == "20 of 20 trials, score 100 so far"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("trial", "words"),
     [
         (plans.trial("passed", "failed", "passed"), "2 passed, 1 failed"),
@@ -79,8 +75,8 @@ def test_a_log_has_a_line_for_each_trial_and_now_and_then_one_for_all():
         (plans.trial(), "no checks"),
     ],
 )
-def test_a_trial_is_counted_in_the_words_of_the_table(trial, words):
-    """A criterion that no judge was there for is not undecided."""
+def test_line_of_trial_counts_its_outcomes(trial, words):
+    """A criterion without a judge is not undecided."""
     log = StringIO()
     plan = plans.make_plan({"name": "a"})
     progress.lines(plan, Console(log, Redactor()), prices.bundled)(TrialFinished(Trial(0, 0, 1), trial))
@@ -88,7 +84,7 @@ def test_a_trial_is_counted_in_the_words_of_the_table(trial, words):
 
 
 def on_a_terminal(columns: int, *args: str, cwd: os.PathLike, env: dict[str, str]) -> str:
-    """All that a command writes on a terminal of so many columns."""
+    """The output of a command in a terminal with this number of columns."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     process = subprocess.Popen(
@@ -112,8 +108,7 @@ def on_a_terminal(columns: int, *args: str, cwd: os.PathLike, env: dict[str, str
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
 @pytest.mark.parametrize(("columns", "encoding"), [(60, "utf-8"), (80, "ascii"), (120, "utf-8")])
-def test_no_line_of_a_run_is_wider_than_the_terminal(tmp_path, columns, encoding):
-    """Progress included, in any encoding; and without colors where nobody wants them."""
+def test_no_line_is_wider_than_terminal(tmp_path, columns, encoding):
     command = ("run", "demo:hr", "--provider=offline", "--parallel=3", "--test=Refuses,Books,Never")
     env = {"TERM": "xterm-256color", "NO_COLOR": "1", "PYTHONIOENCODING": encoding}
     shown = on_a_terminal(columns, *command, cwd=tmp_path, env=env)
@@ -127,8 +122,7 @@ def test_no_line_of_a_run_is_wider_than_the_terminal(tmp_path, columns, encoding
         assert "\\u" not in plain
 
 
-def test_the_number_of_a_trial_stays_where_its_name_gives_way():
-    """So that trials of one test can be told apart in a narrow terminal."""
+def test_trial_number_is_kept_if_its_name_is_truncated():
     plan = plans.make_plan({"name": "A test with quite a long name"}, loops=3)
     name = progress.name_of(plan, Trial(0, 0, 2), Console(StringIO(), Redactor()), 30)
     assert name == "S › A test with quite a lo… #2"

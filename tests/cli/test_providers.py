@@ -1,4 +1,4 @@
-"""Who judges and plays the user, from the outside: keys, tokens and programs of the providers."""
+"""Providers of judge and simulated user: their keys, tokens and programs."""
 
 import json
 import signal
@@ -29,6 +29,10 @@ def agent():
         yield served
 
 
+def roles(results, *names):
+    return {tuple(one[name] for name in names) for one in results["usage"]["byRole"]}
+
+
 @pytest.fixture
 def suite(tmp_path):
     return write_suite(tmp_path, JUDGED)
@@ -38,83 +42,72 @@ def env_of(agent, **more):
     return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | more
 
 
-def claude(folder, agent, reply=CLAUDE, **more):
-    """The environment of a machine on which `claude` is there and replies so."""
+def install_claude(folder, agent, reply=CLAUDE, **more):
+    """Install a `claude` with this reply, and return the environment that finds it."""
     claude_program.install(folder / "bin", reply)
     return claude_program.environ(folder / "bin", **env_of(agent, **more))
 
 
-def test_copilot_plays_user_and_judge(tmp_path, agent, suite):
-    """Without any key. What it costs is unknown, which no budget allows."""
+def test_copilot_simulates_user_and_judges_at_unknown_cost(tmp_path, agent, suite):
+    """Without any key. No budget allows an unknown cost."""
     reply = f"return {PASS!r} if 'JSON Schema' in asked['text'] else 'Hello'"
     copilot_program.install(tmp_path / "bin", reply)
     env = claude_program.environ(tmp_path / "bin", **env_of(agent))
     ran = ci_evals("run", suite, "--provider=copilot", cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = read_results(tmp_path)
-    assert {(one["role"], one["costUsd"]) for one in results["usage"]["byRole"]} == {
-        ("user", None),
-        ("judge", None),
-    }
+    assert roles(read_results(tmp_path), "role", "costUsd") == {("user", None), ("judge", None)}
     limited = ci_evals("run", suite, "--provider=copilot", "--max-cost=1", cwd=tmp_path, env=env)
     assert limited.returncode in {2, 3}
 
 
-def test_claude_code_plays_user_and_judge(tmp_path, agent, suite):
-    """Without any key. What it has cost is what it tells, and holds a budget without a table of prices."""
-    ran = ci_evals(
-        "run", suite, "--provider=claude-code", "--max-cost=1", cwd=tmp_path, env=claude(tmp_path, agent)
-    )
+def test_claude_code_simulates_user_and_judges_at_reported_cost(tmp_path, agent, suite):
+    """Without any key. A budget holds without a table of prices."""
+    env = install_claude(tmp_path, agent)
+    ran = ci_evals("run", suite, "--provider=claude-code", "--max-cost=1", cwd=tmp_path, env=env)
     assert (ran.returncode, ran.stderr.count("error")) == (0, 0), ran.stderr
     results = read_results(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]
     assert trial["turns"][0]["user"] == "Hello from haiku"
     assert [finding["outcome"] for finding in trial["findings"]] == ["passed", "passed"]
+    expected = {("judge", "sonnet", 0.25), ("user", "haiku", 0.25)}
+    assert roles(results, "role", "model", "costUsd") == expected
     usage = results["usage"]
-    assert {(u["role"], u["model"], u["costUsd"]) for u in usage["byRole"]} == {
-        ("judge", "sonnet", 0.25),
-        ("user", "haiku", 0.25),
-    }
     assert (usage["costUsd"], usage["unpriced"]) == (0.5, [])
     assert usage["tokens"] == {"input": 42, "output": 10, "cachedInput": 0}
     assert claude_program.count_version_requests(tmp_path / "bin") == 1
     assert "max-cost" in [check["name"] for check in results["gate"]["checks"]]
+    exceeded = ci_evals("run", suite, "--provider=claude-code", "--max-cost=0.4", cwd=tmp_path, env=env)
+    assert exceeded.returncode == 1
 
 
-def test_other_models_of_claude_code(tmp_path, agent, suite):
-    """By alias or by full name, as they are written; a suite's own too."""
+def test_claude_code_models_are_given_by_alias_or_full_name(tmp_path, agent, suite):
     options = ["--provider=claude-code", "--judge-model=claude-opus-5-5", "--user-model=opus[1m]"]
-    assert ci_evals("run", suite, *options, cwd=tmp_path, env=claude(tmp_path, agent)).returncode == 0
+    env = install_claude(tmp_path, agent)
+    assert ci_evals("run", suite, *options, cwd=tmp_path, env=env).returncode == 0
     asked = claude_program.read_requests(tmp_path / "bin")
     assert [one["model"] for one in asked] == ["opus[1m]", "claude-opus-5-5"]
 
 
-def test_a_budget_that_claude_code_breaks(tmp_path, agent, suite):
-    """By what it tells."""
-    options = ["--provider=claude-code", "--max-cost=0.4"]
-    assert ci_evals("run", suite, *options, cwd=tmp_path, env=claude(tmp_path, agent)).returncode == 1
+def test_plan_needs_no_claude_and_leaves_cost_open(tmp_path, suite):
+    ran = ci_evals("plan", suite, "--provider=claude-code", cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
+    assert ran.returncode == 0, ran.stderr
+    known = "cost        known only afterwards (haiku, sonnet): the provider reports it with each answer"
+    assert known in ran.stdout
 
 
-def test_no_claude_on_this_machine(tmp_path, agent, suite):
-    """Told before anything runs."""
+def test_missing_claude_program_is_reported_only_if_it_is_needed(tmp_path, agent, suite):
     env = env_of(agent, PATH=str(tmp_path))
     ran = ci_evals("run", suite, "--provider=claude-code", cwd=tmp_path, env=env)
     assert (ran.returncode, agent.requests) == (2, [])
     assert "--provider=claude-code: there is no program 'claude' on the PATH; install it" in ran.stderr
     assert not (tmp_path / "results").exists()
-
-
-def test_claude_is_not_looked_for_where_nothing_asks_it(tmp_path, agent):
-    """All turns fixed, all criteria strict."""
-    env = env_of(agent, PATH=str(tmp_path))
     ran = ci_evals("run", write_suite(tmp_path), "--provider=claude-code", cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stderr
 
 
-def test_claude_is_not_logged_in(tmp_path, agent):
-    """Exit 3 at once: no second trial is tried."""
+def test_claude_without_login_stops_run_after_first_trial(tmp_path, agent):
     suite = write_suite(tmp_path, *({"name": f"t{i}"} | JUDGED for i in range(4)))
-    env = claude(tmp_path, agent, "error_result('Not logged in · Please run /login')")
+    env = install_claude(tmp_path, agent, "error_result('Not logged in · Please run /login')")
     ran = ci_evals("run", suite, "--provider=claude-code", "--retries=0", cwd=tmp_path, env=env)
     assert ran.returncode == 3
     assert "no access to Claude: Not logged in" in ran.stdout
@@ -122,22 +115,20 @@ def test_claude_is_not_logged_in(tmp_path, agent):
     assert read_results(tmp_path)["counts"]["notRun"] == 3
 
 
-def test_an_interruption_does_not_wait_for_claude(tmp_path, agent, suite):
-    """The reports are written in time."""
-    env = claude(tmp_path, agent, "time.sleep(300)")
+def test_interruption_does_not_wait_for_claude(tmp_path, agent, suite):
+    env = install_claude(tmp_path, agent, "time.sleep(300)")
     process = start("run", suite, "--provider=claude-code", cwd=tmp_path, env=env)
     deadline = time.monotonic() + 300
     while not claude_program.read_requests(tmp_path / "bin") and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert read_results(tmp_path)["run"]["status"] == "interrupted"
+    assert (process.returncode, read_results(tmp_path)["run"]["status"]) == (130, "interrupted")
 
 
 @pytest.fixture
 def azure():
-    """A resource at Azure OpenAI with a deployment for each job."""
+    """An Azure OpenAI resource with a deployment for judge and user."""
 
     def answer(request):
         if "azure-key-1" not in f"{request.headers.get('api-key')} {request.headers.get('Authorization')}":
@@ -148,41 +139,40 @@ def azure():
 
     with HTTPServer() as server:
         for name in ("judge", "user"):
-            path = f"/openai/deployments/{name}/chat/completions"
-            server.expect_request(path, query_string={"api-version": "2024-10-21"}).respond_with_handler(
-                answer
-            )
+            path, version = f"/openai/deployments/{name}/chat/completions", {"api-version": "2024-10-21"}
+            server.expect_request(path, query_string=version).respond_with_handler(answer)
         yield {"AZURE_OPENAI_ENDPOINT": server.url_for(""), "OPENAI_API_VERSION": "2024-10-21"}
 
 
-@pytest.mark.parametrize("name", ["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN", "LLM_API_KEY"])
-def test_deployments_at_azure(tmp_path, agent, azure, suite, name):
-    """Models are named as they are deployed; the key is told nowhere."""
-    options = ["--judge-model=judge", "--user-model=user"]
-    env = env_of(agent, **azure, **{name: "azure-key-1"}, OPENAI_API_KEY="key-of-openai")
-    ran = ci_evals("run", suite, *options, cwd=tmp_path, env=env)
-    assert ran.returncode == 0, ran.stderr
-    assert "azure-key-1" not in ran.stdout + ran.stderr
-    assert not [path for path, text in read_files(tmp_path / "results").items() if b"azure-key-1" in text]
+def test_azure_models_are_deployments_and_key_is_not_shown(tmp_path, agent, azure, suite):
+    for name in ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN", "LLM_API_KEY"):
+        env = env_of(agent, **azure, **{name: "azure-key-1"}, OPENAI_API_KEY="key-of-openai")
+        ran = ci_evals("run", suite, "--judge-model=judge", "--user-model=user", cwd=tmp_path, env=env)
+        assert ran.returncode == 0, ran.stderr
+        assert "azure-key-1" not in ran.stdout + ran.stderr
+        assert not [path for path, text in read_files(tmp_path / "results").items() if b"azure-key-1" in text]
 
 
-def test_azure_without_a_key(tmp_path, agent, azure, suite):
-    """OpenAI's own key is not sent there."""
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, **azure, OPENAI_API_KEY="key-of-openai"))
-    assert (ran.returncode, agent.requests) == (2, [])
-    assert "set LLM_API_KEY or AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN (in a workflow" in ran.stderr
+def test_missing_azure_key_or_version_or_anthropic_key_is_rejected(tmp_path, agent, azure, suite):
+    """OpenAI's own key is not sent to Azure."""
+    openai_key = azure | {"OPENAI_API_KEY": "key-of-openai"}
+    no_version = azure | {"AZURE_OPENAI_API_KEY": "azure-key-1", "OPENAI_API_VERSION": ""}
+    azure_keys = "LLM_API_KEY or AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN (in a workflow"
+    anthropic_keys = (
+        "LLM_API_KEY or ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN (in a workflow the input llm-key)"
+    )
+    for provider, variables, message in (
+        ("openai", openai_key, f"set {azure_keys}"),
+        ("openai", no_version, "OPENAI_API_VERSION is not"),
+        ("anthropic", {}, f"set {anthropic_keys}, or"),
+    ):
+        env = env_of(agent, **variables)
+        ran = ci_evals("run", suite, f"--provider={provider}", cwd=tmp_path, env=env)
+        assert (ran.returncode, agent.requests) == (2, [])
+        assert message in ran.stderr
 
 
-def test_azure_without_a_version(tmp_path, agent, azure, suite):
-    """Told before anything runs."""
-    env = env_of(agent, **azure, AZURE_OPENAI_API_KEY="azure-key-1") | {"OPENAI_API_VERSION": ""}
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env)
-    assert (ran.returncode, agent.requests) == (2, [])
-    assert "OPENAI_API_VERSION is not" in ran.stderr
-
-
-def test_anthropic_by_a_bearer_token(tmp_path, agent, suite):
-    """As a gateway gives it, without any key; it is told nowhere."""
+def test_anthropic_accepts_bearer_token_and_does_not_show_it(tmp_path, agent, suite):
     with world.llm(lambda asked: PASS if asked.wants_json else f"My token is {world.LLM_KEY}") as models:
         env = env_of(agent, ANTHROPIC_BASE_URL=models.url, ANTHROPIC_AUTH_TOKEN=models.key)
         ran = ci_evals("run", suite, "--provider=anthropic", cwd=tmp_path, env=env)
@@ -193,29 +183,10 @@ def test_anthropic_by_a_bearer_token(tmp_path, agent, suite):
     ]
 
 
-def test_no_key_names_what_anthropic_takes(tmp_path, agent, suite):
-    """Key or token."""
-    ran = ci_evals("run", suite, "--provider=anthropic", cwd=tmp_path, env=env_of(agent))
-    assert ran.returncode == 2
-    assert (
-        "set LLM_API_KEY or ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN (in a workflow the input llm-key), or"
-        in ran.stderr
-    )
-
-
-def test_a_judge_of_the_agents_family(tmp_path, agent):
-    """Warned of once: on the console, in the results and in the summary."""
+def test_judge_of_same_model_family_as_agent_is_warned_of_once(tmp_path, agent):
     suite = write_suite(tmp_path, JUDGED, JUDGED | {"name": "Second"}, model="claude-opus-5-5")
-    ran = ci_evals("run", suite, "--provider=claude-code", cwd=tmp_path, env=claude(tmp_path, agent))
+    ran = ci_evals("run", suite, "--provider=claude-code", cwd=tmp_path, env=install_claude(tmp_path, agent))
     text = "sonnet judges claude-opus-5-5 (Claude)"
     assert ran.stderr.count(text) == 1
     assert sum(text in warning for warning in read_results(tmp_path)["run"]["warnings"]) == 1
     assert text in (tmp_path / "results/summary.md").read_text()
-
-
-def test_the_plan_needs_no_claude(tmp_path, suite):
-    """It asks nobody, and so cannot know what the program will tell."""
-    ran = ci_evals("plan", suite, "--provider=claude-code", cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
-    assert ran.returncode == 0, ran.stderr
-    known = "cost        known only afterwards (haiku, sonnet): the provider reports it with each answer"
-    assert known in ran.stdout

@@ -1,4 +1,4 @@
-"""`run --record` and `run --replay` from the outside: recorded with keys, played where there are none."""
+"""`run --record` and `run --replay`: recorded with keys, replayed without."""
 
 import json
 import re
@@ -44,7 +44,7 @@ from ci_evals.support.redaction import Redactor
 
 ORDER = "ORDER/77 & 10294830571"
 BOT = "def reply(message):\n    return {'text': f'You said {message}', 'workflows': ['ECHO']}\n"
-GUARD = """
+GUARDED_REPLAY = """
 import atexit, runpy, sys
 
 def refuse(event, _):
@@ -56,18 +56,22 @@ modules = {"openai", "anthropic", "bot"}
 atexit.register(lambda: print("imported:", sorted(modules & sys.modules.keys()), file=sys.stderr))
 runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
 """
-FORK = {
-    "number": 7,
-    "pull_request": {
-        "number": 7,
-        "head": {"sha": "d" * 40, "ref": "topic", "repo": {"full_name": "stranger/fork"}},
-        "base": {"sha": "b" * 40, "ref": "main", "repo": {"full_name": "org/repo"}},
-    },
+ENDS = {
+    "head": {"sha": "d" * 40, "ref": "topic", "repo": {"full_name": "stranger/fork"}},
+    "base": {"sha": "b" * 40, "ref": "main", "repo": {"full_name": "org/repo"}},
 }
 
 
-def suites(folder):
-    """Two: one over the AUI wire with secrets in all places, one of Python code with the embedded words."""
+def fork_job(folder, **variables):
+    """The environment of a job of a fork's pull request; its secrets are empty."""
+    path = folder / "event.json"
+    path.write_text(json.dumps({"number": 7, "pull_request": {"number": 7, **ENDS}}))
+    env = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(path), "AGENT_KEY": ""}
+    return env | {"GITHUB_REPOSITORY": "org/repo", "CI_EVALS_BASELINE": "none"} | variables
+
+
+def write_suites(folder):
+    """Write two suites: one for the AUI API with secrets in all fields, one for Python code."""
     aui = {
         "name": "Looks up an order",
         "userInfo": {"order": "${ORDER}"},
@@ -85,7 +89,7 @@ def suites(folder):
 
 
 def comparable(results):
-    """What does not hang on when and where a run was made, nor on waiting: the odds are drawn by its id."""
+    """Results without what depends on time, waits and the id of the run, from which the odds are drawn."""
     run = {name: results["run"][name] for name in ("status", "digests")}
     run["digests"] = {name: value for name, value in run["digests"].items() if name != "agents"}
     fields = {name: value for name, value in results.items() if name not in {"run", "suites", "odds"}} | {
@@ -103,9 +107,9 @@ def comparable(results):
 
 @pytest.mark.end_to_end
 @pytest.mark.slow
-def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
-    """The same results, with no network, process, key, SDK or code of the suite; and it says so."""
-    suites(tmp_path)
+def test_run_recorded_with_keys_is_replayed_in_fork_without_keys(tmp_path):
+    """The same results, with no network, process, key, SDK or code of the suite."""
+    write_suites(tmp_path)
 
     def llm(asked):
         if asked.wants_json:
@@ -117,14 +121,8 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
 
     with world.agent(agent) as served, world.llm(llm) as models:
         secrets = {"ORDER": ORDER, "AGENT_URL": served.url, "AGENT_KEY": served.key}
-        recorded = ci_evals(
-            "run",
-            "aui.json",
-            "code.json",
-            "--record=recording",
-            cwd=tmp_path,
-            env=secrets | models.env | {"LLM_API_KEY": models.key},
-        )
+        env = secrets | models.env | {"LLM_API_KEY": models.key}
+        recorded = ci_evals("run", "aui.json", "code.json", "--record=recording", cwd=tmp_path, env=env)
         calls = len(models.asked)
     assert recorded.returncode == 0, recorded.stderr + recorded.stdout
     assert calls
@@ -133,33 +131,16 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
     assert not [secret for secret in (*secrets.values(), models.key, "10294830571") if secret in text]
 
     (tmp_path / "bot.py").unlink()
-    (tmp_path / "event.json").write_text(json.dumps(FORK))
-    env = {
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_EVENT_NAME": "pull_request",
-        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
-        "GITHUB_REPOSITORY": "org/repo",
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md"),
-        "CI_EVALS_BASELINE": "none",
-        "AGENT_KEY": "",  # as GitHub fills a secret in that a fork is not given
-    }
-    replayed = subprocess.run(
-        [sys.executable, "-c", GUARD, "run", "aui.json", "code.json", "--replay=recording"],
-        cwd=tmp_path,
-        env=CLEAN_ENV | env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = CLEAN_ENV | fork_job(tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(tmp_path / "step.md"))
+    command = [sys.executable, "-c", GUARDED_REPLAY, "run", "aui.json", "code.json", "--replay=recording"]
+    replayed = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert replayed.returncode == 0, replayed.stderr + replayed.stdout
     assert replayed.stderr.splitlines()[-1] == "imported: []"
     again = read_results(tmp_path)
     origin = {"how": "replay", "run": first["run"]["id"], "startedAt": first["run"]["startedAt"]}
-    assert again["run"]["origin"] == origin
-    assert again["run"]["warnings"] == []
+    assert (again["run"]["origin"], again["run"]["warnings"]) == (origin, [])
     assert first["process"]["times"]["user"] > 0
-    assert again["process"]["times"] is None
-    assert comparable(again) == comparable(first)
+    assert (again["process"]["times"], comparable(again)) == (None, comparable(first))
     output = "Replayed from a recording of "
     assert output in replayed.stdout
     assert output in (tmp_path / "step.md").read_text()
@@ -167,25 +148,15 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_recording_without_trials_is_a_replay_all_the_same(tmp_path):
-    """As of a run that was killed before its first one ended: no key is wanted, and nothing is skipped."""
+def test_recording_without_trials_is_replayed_without_key(tmp_path):
     write_suite(tmp_path, {}, agentId="agent-1")
     write_recording(tmp_path, RecordedSuite(file="suite.json", name="Stub", adapter="aui"), provider="openai")
-    (tmp_path / "event.json").write_text(json.dumps(FORK))
-    env = {
-        "GITHUB_EVENT_NAME": "pull_request",
-        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
-        "GITHUB_REPOSITORY": "org/repo",
-        "CI_EVALS_BASELINE": "none",
-        "AGENT_KEY": "",
-    }
-    ran = ci_evals("run", "suite.json", "--replay=.", "--comment=never", cwd=tmp_path, env=env)
+    ran = ci_evals("run", "suite.json", "--replay=.", "--comment=never", cwd=tmp_path, env=fork_job(tmp_path))
     assert ran.returncode == 3, ran.stdout + ran.stderr
     assert "it has no trial 1 of the test" in ran.stdout
 
 
-def test_a_replay_and_a_recording_at_once_are_refused():
-    """Nobody is asked in a replay; and one that was interrupted is begun again."""
+def test_replay_cannot_be_combined_with_record_or_resume():
     folder = Path("recording")
     with pytest.raises(UsageError, match="a replay has nothing to record"):
         recording.open_recording(RunSettings(suites=[], record=folder, replay=folder))
@@ -196,7 +167,6 @@ def test_a_replay_and_a_recording_at_once_are_refused():
 
 
 def write_recording(folder, *recorded, torn="", **models):
-    """A recording without trials."""
     header = JournalHeader(
         tool=Tool(version="0.1.0"),
         run="run-1",
@@ -208,15 +178,11 @@ def write_recording(folder, *recorded, torn="", **models):
     return folder
 
 
-def test_provider_and_models_are_those_of_the_recording(tmp_path):
-    """Unless others are named: they gave no answers, and the replay will say so."""
+def test_provider_and_models_are_those_of_recording_unless_given(tmp_path):
     write_recording(tmp_path, judge_model="judge-1", user_model="user-1")
     settings, found = recording.open_recording(RunSettings(suites=[], replay=tmp_path, user_model="user-2"))
-    assert (settings.provider, settings.judge_model, settings.user_model) == (
-        "anthropic",
-        "judge-1",
-        "user-2",
-    )
+    models = (settings.provider, settings.judge_model, settings.user_model)
+    assert models == ("anthropic", "judge-1", "user-2")
     assert found is not None
     with pytest.raises(UsageError, match="`provider=offline`: the recording was made with anthropic"):
         recording.open_recording(RunSettings(suites=[], replay=tmp_path, provider="offline"))
@@ -225,7 +191,7 @@ def test_provider_and_models_are_those_of_the_recording(tmp_path):
         recording.open_recording(RunSettings(suites=[], replay=tmp_path))
 
 
-def loaded(folder, *tests, replay=True, **fields):
+def plan_for_replay(folder, *tests, replay=True, **fields):
     """The plan of a suite with these fields, read for a replay."""
     name = write_suite(folder, *tests, **fields)
     settings = RunSettings(suites=[str(folder / name)], trust_suites=SuiteTrust.ALWAYS)
@@ -235,8 +201,7 @@ def loaded(folder, *tests, replay=True, **fields):
     return plan(found, Selection(), 1)
 
 
-async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
-    """What its journal holds is in the recording too, and what comes later is added to it."""
+async def test_resumed_run_completes_its_recording(tmp_path):
     one = {"turns": [{"user": "x"}], "evaluations": [{"criterion": "c", "strict": "not_escalated"}]}
     plan = make_plan(*({"name": f"t{index}"} | one for index in range(4)), maxTurns=1)
     job = Job(plan=plan, policy=Policy(), options=Options(parallel=2), redactor=Redactor())
@@ -264,16 +229,14 @@ async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
     path, whole_file = left / "recording" / RECORDING, (left / "recording" / RECORDING).read_bytes()
     path.write_bytes(whole_file[:-2000])
     results = await play(left, resume=True)
-    assert results.run.resumed.trials == 4
-    assert Recording(left / "recording").count == 4
+    assert (results.run.resumed.trials, Recording(left / "recording").count) == (4, 4)
     shutil.rmtree(left / "recording")
     await play(left, resume=True)
     assert Recording(left / "recording").count == 4
 
 
-def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):
-    """A suite that names another is warned of, and so is a torn line."""
-    now = loaded(tmp_path)
+def test_replay_uses_recorded_agent_and_warns_if_suite_names_another(tmp_path):
+    now = plan_for_replay(tmp_path)
     then = RecordedSuite(file="elsewhere.json", name="Stub", adapter="http", agent_id="agent-0")
     write_recording(tmp_path, then, torn='{"file":')
     played = recording.with_recorded_agents(now, Recording(tmp_path), Redactor())
@@ -287,21 +250,15 @@ def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):
         recording.with_recorded_agents(now, Recording(tmp_path), Redactor())
 
 
-def test_a_suite_is_read_without_its_secrets(tmp_path):
-    """Set or not they read as in the recording; what is no secret, and a default, as always."""
-    (suite,) = loaded(
-        tmp_path,
-        {
-            "guidelines": "${SET}, ${UNSET}, ${SHORT}, ${env:SET}, ${UNSET:-a default}",
-            "evaluations": [{"criterion": "c", "strict": "regex", "pattern": "^${SET}$"}],
-        },
-        baseUrl="${UNSET}",
-        apiKey=None,
-        agentId=None,
-    ).suites
+def test_suite_is_read_for_replay_without_secrets(tmp_path):
+    """Set or not, they read as in the recording; what is no secret, and a default, as always."""
+    text = "${SET}, ${UNSET}, ${SHORT}, ${env:SET}, ${UNSET:-a default}"
+    check = {"criterion": "c", "strict": "regex", "pattern": "^${SET}$"}
+    fields = {"baseUrl": "${UNSET}", "apiKey": None, "agentId": None}
+    (suite,) = plan_for_replay(tmp_path, {"guidelines": text, "evaluations": [check]}, **fields).suites
     (test,) = suite.suite.tests
     assert test.guidelines == "***, ***, abc, a-known-value, a default"
     assert re.fullmatch(test.evaluations[0].pattern, "***")
     assert suite.suite.base_url == "***"
     with pytest.raises(SuiteError, match="UNSET is not set"):
-        loaded(tmp_path, replay=False, baseUrl="${UNSET}")
+        plan_for_replay(tmp_path, replay=False, baseUrl="${UNSET}")

@@ -1,4 +1,4 @@
-"""`--reruns`: attempts at one commit, as jobs on GitHub run them one after the other."""
+"""`--reruns`: attempts at one commit, as jobs on GitHub make them one after the other."""
 
 import json
 from pathlib import Path
@@ -23,6 +23,7 @@ def reply(message):
 """
 """Fails as often as the file says, then no more."""
 GREETS = {"evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}]}
+PYTHON_AGENT = {"adapter": "python:agent:reply", "apiKey": None}
 CRASHING = """
 from pathlib import Path
 
@@ -39,6 +40,7 @@ TWO_LINES = {
     "maxTurns": 2,
     "evaluations": [{"criterion": "No password", "strict": "not_contains", "text": "hunter2", "turn": "any"}],
 }
+UNREADABLE = "an earlier attempt of this commit cannot be read"
 HEAD, MERGE, BASE = "d" * 40, "c" * 40, "b" * 40
 FLOOR = ("--min-score=80", "--format=json")
 
@@ -52,13 +54,7 @@ def api():
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
-    write_suite(
-        tmp_path,
-        GREETS | {"name": "One"},
-        GREETS | {"name": "Two"},
-        adapter="python:agent:reply",
-        apiKey=None,
-    )
+    write_suite(tmp_path, GREETS | {"name": "One"}, GREETS | {"name": "Two"}, **PYTHON_AGENT)
     return tmp_path
 
 
@@ -71,7 +67,6 @@ class PullRequest:
         self.run = self.started()
 
     def started(self, **fields):
-        """A run of the workflow."""
         of_head = {"event": "pull_request", "head_branch": "topic", "status": "in_progress"}
         return self.api.add_run(HEAD, **of_head | fields)
 
@@ -79,26 +74,17 @@ class PullRequest:
         self,
         number: int,
         *options: str,
-        failures: int = 0,
+        failures=0,
         run=None,
         leaves=True,
         repeats="--loops=3",
         key="default",
     ):
-        """Play an attempt, and keep what it left. Returns its exit code and its results."""
+        """Run an attempt and upload its results; return exit code and results."""
         run = run or self.run
         (self.folder / "failures").write_text(str(failures))
-        done = ci_evals(
-            "run",
-            "suite.json",
-            "--provider=offline",
-            "--agent-in-process",
-            repeats,
-            *FLOOR,
-            *options,
-            cwd=self.folder,
-            env=self.job(run, number),
-        )
+        command = ("run", "suite.json", "--provider=offline", "--agent-in-process", repeats, *FLOOR, *options)
+        done = ci_evals(*command, cwd=self.folder, env=self.job(run, number))
         self.log, self.printed = done.stderr, done.stdout
         if not done.stdout.strip():
             return done.returncode, {}
@@ -108,7 +94,6 @@ class PullRequest:
         return done.returncode, read_results(self.folder)
 
     def keep(self, run, number: int, data: str | bytes, key: str = "default"):
-        """Upload an artifact as the workflow does."""
         if isinstance(data, str):
             data = github_api.zip_of({"_results.json": data})
         return self.api.add_artifact(run, data, name=f"ci-evals-attempt-{key}-{number}")
@@ -147,8 +132,7 @@ def failures(results) -> int:
 
 
 @pytest.mark.end_to_end
-def test_a_failure_by_chance_is_cleared_by_more_trials(pull):
-    """And every report says so: the score is that of all trials."""
+def test_rerun_passes_if_all_trials_together_pass(pull):
     code, first = pull.attempt(1, failures=2)
     assert (code, first["score"], first["run"]["pooled"]) == (1, pytest.approx(100 * 4 / 6), [])
     code, second = pull.attempt(2)
@@ -172,29 +156,20 @@ def test_a_failure_by_chance_is_cleared_by_more_trials(pull):
     assert "Rerun 2 of this commit: 18 trials in all (6 of them new)." in " ".join(pull.printed.split())
 
 
-def test_a_broken_agent_is_not_rerun_to_green(pull):
-    """Each trial counts once: the third attempt finds those of the first in two files."""
+def test_rerun_of_broken_agent_still_fails_and_counts_each_trial_once(pull):
     assert pull.attempt(1, failures=6)[0] == 1
     code, second = pull.attempt(2)
     assert (code, second["score"]) == (1, pytest.approx(50))
-    code, third = pull.attempt(3)
-    assert (code, third["counts"]["trials"], third["score"]) == (1, 18, pytest.approx(100 * 12 / 18))
-    assert [run["trials"] for run in third["run"]["pooled"]] == [6, 6]
-    assert [run["attempt"] for run in third["run"]["pooled"]] == [1, 2]
+    for lost in (False, True):  # once lost, the first attempt's trials come from the attempt that pooled it
+        if lost:
+            pull.api.artifacts.pop(0)
+        code, third = pull.attempt(3, leaves=False)
+        assert (code, third["counts"]["trials"], third["score"]) == (1, 18, pytest.approx(100 * 12 / 18))
+        runs = [(run["attempt"], run["trials"], run["passed"]) for run in third["run"]["pooled"]]
+        assert runs == [(1, 6, False), (2, 6, False)]
 
 
-def test_a_lost_attempt_is_taken_from_the_one_that_pooled_it(pull):
-    """With what it came to."""
-    pull.attempt(1, failures=6)
-    pull.attempt(2)
-    pull.api.artifacts.pop(0)
-    code, third = pull.attempt(3)
-    assert (code, third["counts"]["trials"]) == (1, 18)
-    assert [run["passed"] for run in third["run"]["pooled"]] == [False, False]
-
-
-def test_an_artifact_of_the_same_name_does_not_hide_an_attempt(pull):
-    """A later attempt may upload one, before it is decided."""
+def test_later_artifact_of_same_name_does_not_replace_earlier_attempt(pull):
     _, first = pull.attempt(1, failures=6)
     for test in first["suites"][0]["tests"]:
         test["trials"] = []
@@ -203,16 +178,14 @@ def test_an_artifact_of_the_same_name_does_not_hide_an_attempt(pull):
     assert (code, second["score"], second["counts"]["trials"]) == (1, pytest.approx(50), 12)
 
 
-def test_a_second_artifact_of_a_name_does_not_stand_for_one_that_cannot_be_read(pull):
-    """Two files of one attempt may hold different trials."""
+def test_unreadable_second_artifact_of_attempt_prevents_pass(pull):
     _, first = pull.attempt(1)
     pull.keep(pull.run, 1, b"nothing")
     code, second = pull.attempt(2)
     assert (code, [run["run"] for run in second["run"]["pooled"]]) == (3, [first["run"]["id"]])
 
 
-def test_jobs_with_keys_of_their_own_are_rerun_apart(pull):
-    """Of two jobs only the red one is rerun, then both are: each adds to its own attempts."""
+def test_jobs_with_different_keys_are_pooled_separately(pull):
     pull.attempt(1, "--comment-key=green", key="green")
     pull.attempt(1, failures=6)
     pull.attempt(2, failures=6)
@@ -224,8 +197,7 @@ def test_jobs_with_keys_of_their_own_are_rerun_apart(pull):
     assert (code, red["counts"]["trials"], len(red["run"]["pooled"])) == (1, 18, 2)
 
 
-def test_trials_of_a_job_that_was_cancelled_count(pull):
-    """Whoever sees tests fail in its log cannot get rid of them."""
+def test_trials_of_cancelled_attempt_are_pooled(pull):
     _, first = pull.attempt(1, failures=3, leaves=False)
     first["run"] |= {"status": "interrupted", "stoppedBecause": "interrupted"}
     two = first["suites"][0]["tests"][1]
@@ -237,30 +209,27 @@ def test_trials_of_a_job_that_was_cancelled_count(pull):
     assert failures(second) == failures(first) > 0
 
 
-def test_an_attempt_that_was_killed_is_named(pull):
-    """Its results say that it had not finished, and have no trials."""
-    _, first = pull.attempt(1, leaves=False)
-    first["run"]["status"] = "unfinished"
-    pull.keep(pull.run, 1, json.dumps(first))
+def test_attempt_without_trials_is_reported_as_not_pooled(pull):
+    code, second = pull.attempt(2, leaves=False)
+    (missing,) = second["run"]["reruns"]["notPooled"]
+    assert (code, missing["why"]) == (0, "it left no artifact 'ci-evals-attempt-default-1'")
+    _, killed = pull.attempt(1, leaves=False)
+    killed["run"]["status"] = "unfinished"
+    pull.keep(pull.run, 1, json.dumps(killed))
     _, second = pull.attempt(2)
     (missing,) = second["run"]["reruns"]["notPooled"]
     assert (missing["why"], second["counts"]["trials"]) == ("it played nothing to its end", 6)
 
 
-def test_a_critical_test_that_failed_once_is_failed(pull):
-    """However often it passes afterwards."""
-    write_suite(pull.folder, GREETS | {"critical": True}, adapter="python:agent:reply", apiKey=None)
+def test_critical_test_that_failed_or_crashed_once_fails_after_rerun(pull):
+    write_suite(pull.folder, GREETS | {"critical": True}, **PYTHON_AGENT)
     assert pull.attempt(1, "--min-score=0", failures=1)[0] == 1
     code, second = pull.attempt(2, "--min-score=0")
-    assert code == 1
     (check,) = [check for check in second["gate"]["checks"] if check["kind"] == "critical"]
-    assert check["note"] == "5 of 6 passed"
-
-
-def test_a_crash_in_a_critical_test_is_not_rerun_to_green(pull):
-    """The agent ended before the line that its test waits for: it failed, as in the attempt itself."""
+    assert (code, check["note"]) == (1, "5 of 6 passed")
+    pull.api.artifacts.clear()
     (pull.folder / "agent.py").write_text(CRASHING)
-    write_suite(pull.folder, TWO_LINES | {"critical": True}, adapter="python:agent:reply", apiKey=None)
+    write_suite(pull.folder, TWO_LINES | {"critical": True}, **PYTHON_AGENT)
     code, first = pull.attempt(1, "--min-score=0", "--retries=0", failures=1)
     assert (code, first["counts"]["failed"]) == (1, 1), first["gate"]
     assert trials(first)[0]["status"] == "agent_error"
@@ -269,8 +238,7 @@ def test_a_crash_in_a_critical_test_is_not_rerun_to_green(pull):
     assert (code, second["counts"]["errors"]) == (1, 0), second["gate"]
 
 
-def test_a_failed_verdict_counts_beside_one_that_is_missing(pull):
-    """The trial counted in its own attempt."""
+def test_pooled_trial_with_failed_and_missing_verdict_counts_as_failed(pull):
     _, first = pull.attempt(1, failures=1, leaves=False)
     (failed,) = [trial for trial in trials(first) if trial["findings"][0]["outcome"] == "failed"]
     missing = failed["findings"][0] | {"outcome": "undecided", "cause": "judge_error"}
@@ -281,28 +249,25 @@ def test_a_failed_verdict_counts_beside_one_that_is_missing(pull):
     assert (code, second["counts"]["errors"]) == (0, 0)  # at most 0 errors of this run
 
 
-def test_another_run_of_the_same_commit_is_pooled(pull):
-    """Like an attempt, unless it is of another commit, event, workflow, branch or a fork."""
+def test_only_runs_of_same_commit_event_workflow_and_branch_are_pooled(pull):
     pull.attempt(1, failures=2)
     rerun = pull.started()
     assert pull.attempt(1, run=rerun, leaves=False)[1]["counts"]["trials"] == 12
-    others = (
+    before = dict(pull.run)
+    for other in (
         {"head_sha": "e" * 40},
         {"event": "push"},
         {"path": ".github/workflows/other.yml"},
         {"head_branch": "other"},
         {"head_repository": {"id": FORK_ID}},
-    )
-    before = dict(pull.run)
-    for other in others:
+    ):
         pull.run.clear()
         pull.run.update(before | other)
         code, results = pull.attempt(1, run=rerun, leaves=False)
         assert (code, results["counts"]["trials"], results["run"]["reruns"]["notPooled"]) == (0, 6, [])
 
 
-def test_a_newer_run_of_the_same_commit_is_pooled_too(pull):
-    """A rerun of an older run does not forget what a newer one found."""
+def test_rerun_of_older_run_pools_newer_run_of_same_commit(pull):
     pull.attempt(1)
     newer = pull.started(created_at="2026-11-20T10:00:00Z")
     pull.attempt(1, run=newer, failures=6)
@@ -310,8 +275,7 @@ def test_a_newer_run_of_the_same_commit_is_pooled_too(pull):
     assert (code, third["counts"]["trials"], third["score"]) == (1, 18, pytest.approx(100 * 12 / 18))
 
 
-def test_another_dispatch_of_the_workflow_is_not_pooled(pull):
-    """Its inputs are not known. Attempts of one dispatch have the same ones."""
+def test_other_workflow_dispatch_of_same_commit_is_not_pooled(pull):
     pull.run["event"] = "workflow_dispatch"
     pull.attempt(1, failures=2)
     other = pull.started(event="workflow_dispatch")
@@ -320,18 +284,13 @@ def test_another_dispatch_of_the_workflow_is_not_pooled(pull):
     assert pull.attempt(2, leaves=False)[1]["counts"]["trials"] == 12
 
 
-def test_runs_of_other_workflows_do_not_hide_an_attempt(pull):
-    """However many there are of the same commit."""
+def test_attempt_is_found_behind_many_other_runs_up_to_a_limit(pull):
+    """The oldest of too many runs to read may have failed."""
     pull.attempt(1, failures=6)
     for _ in range(120):
         pull.started(workflow_id=78, path=".github/workflows/other.yml")
     rerun = pull.started()
     assert pull.attempt(1, run=rerun, leaves=False)[1]["counts"]["trials"] == 12
-
-
-def test_a_run_does_not_pass_if_earlier_ones_are_too_many_to_read(pull):
-    """The oldest of them may have failed."""
-    pull.attempt(1, failures=6)
     for _ in range(20):
         last = pull.started(created_at="2026-11-20T10:00:00Z")
     code, results = pull.attempt(1, run=last, leaves=False)
@@ -339,15 +298,9 @@ def test_a_run_does_not_pass_if_earlier_ones_are_too_many_to_read(pull):
     assert "too many earlier attempts" in results["gate"]["reasons"][0]
 
 
-def test_an_attempt_with_other_settings_is_not_pooled(pull):
-    """And the run says why; it is decided by itself."""
+def test_attempt_with_different_suite_is_not_pooled_and_reason_is_reported(pull):
     pull.attempt(1, failures=6)
-    write_suite(
-        pull.folder,
-        GREETS | {"name": "One", "turns": [{"user": "Hi"}]},
-        adapter="python:agent:reply",
-        apiKey=None,
-    )
+    write_suite(pull.folder, GREETS | {"name": "One", "turns": [{"user": "Hi"}]}, **PYTHON_AGENT)
     code, second = pull.attempt(2)
     assert (code, second["run"]["pooled"]) == (0, [])
     why = f"Attempt 1 of run {pull.run['id']} is not pooled: its suites or tests differ."
@@ -363,8 +316,7 @@ def test_an_attempt_with_other_settings_is_not_pooled(pull):
         ({"pullRequest": 8}, "its results are of another repository or pull request"),
     ],
 )
-def test_results_of_something_else_are_not_pooled(pull, git, why):
-    """Whatever their artifact says: of another merge the agent may be another one."""
+def test_artifact_with_results_of_other_commit_or_pull_request_is_not_pooled(pull, git, why):
     _, first = pull.attempt(1, leaves=False)
     first["run"]["git"] |= git
     pull.keep(pull.run, 1, json.dumps(first))
@@ -381,8 +333,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_a_run_does_not_pass_without_results_that_it_cannot_read(pull, data):
-    """They may show a failure. A run that fails by itself fails."""
+def test_run_does_not_pass_if_results_of_earlier_attempt_are_unreadable(pull, data):
     pull.keep(pull.run, 1, data)
     code, second = pull.attempt(2, leaves=False)
     assert code == 3
@@ -391,28 +342,22 @@ def test_a_run_does_not_pass_without_results_that_it_cannot_read(pull, data):
     assert pull.attempt(2, failures=6, leaves=False)[0] == 1
 
 
-def test_an_artifact_that_expired_is_not_forgotten(pull):
-    """Nobody knows what it held."""
-    pull.attempt(1, failures=6)
-    pull.api.artifacts[0]["expired"] = True
-    code, second = pull.attempt(2)
-    assert (code, "has expired" in second["gate"]["reasons"][0]) == (3, True)
-
-
-def test_trials_of_an_expired_attempt_are_taken_from_the_one_that_pooled_it(pull):
-    """Then nothing is missing: they count as if its artifact could be read."""
+def test_run_does_not_pass_if_artifact_of_earlier_attempt_expired(pull):
     _, first = pull.attempt(1, failures=2)
+    whole = pull.api.artifacts[0]
     pull.attempt(2)
-    pull.api.artifacts[0]["expired"] = True
-    code, third = pull.attempt(3)
+    whole["expired"] = True
+    code, third = pull.attempt(3, leaves=False)
     assert (code, third["score"]) == (0, pytest.approx(100 * 16 / 18)), pull.log
     assert (third["run"]["reruns"]["notPooled"], third["counts"]["trials"]) == ([], 18)
     known = [(run["run"], run["ciRun"], run["attempt"]) for run in third["run"]["pooled"]]
     assert known[0] == (first["run"]["id"], str(pull.run["id"]), 1)
+    del pull.api.artifacts[1:]
+    code, alone = pull.attempt(2)
+    assert (code, "has expired" in alone["gate"]["reasons"][0]) == (3, True)
 
 
-def test_an_expired_attempt_that_no_later_one_pooled_is_not_forgotten(pull):
-    """Another run's attempt of the same number is not the same attempt."""
+def test_expired_attempt_pooled_by_no_later_one_prevents_pass(pull):
     pull.attempt(1, run=pull.started())
     pull.attempt(1, failures=6)
     pull.api.artifacts[1]["expired"] = True
@@ -422,8 +367,7 @@ def test_an_expired_attempt_that_no_later_one_pooled_is_not_forgotten(pull):
         assert (code, "has expired" in later["gate"]["reasons"][0]) == (3, True), pull.log
 
 
-def test_one_pooled_file_of_an_attempt_does_not_stand_for_two_that_expired(pull):
-    """Two jobs of one key each left one, and only one of them was pooled: the other may be red."""
+def test_one_pooled_artifact_does_not_replace_two_expired_ones(pull):
     pull.attempt(1, failures=6)
     red = pull.api.artifacts.pop()
     pull.attempt(1)
@@ -435,8 +379,7 @@ def test_one_pooled_file_of_an_attempt_does_not_stand_for_two_that_expired(pull)
     assert (code, "has expired" in third["gate"]["reasons"][0]) == (3, True), pull.log
 
 
-def test_a_file_that_can_be_read_does_not_stand_for_one_that_expired(pull):
-    """Although an attempt pooled the one that other settings keep from being pooled by this one."""
+def test_readable_artifact_does_not_replace_expired_one_of_same_attempt(pull):
     _, first = pull.attempt(1)
     pull.attempt(2)
     first["run"]["reruns"]["setup"] = "0" * 64
@@ -447,51 +390,38 @@ def test_a_file_that_can_be_read_does_not_stand_for_one_that_expired(pull):
     assert (code, "has expired" in third["gate"]["reasons"][0]) == (3, True), pull.log
 
 
-def test_a_rerun_does_not_pass_if_github_does_not_list_its_attempts(pull):
-    """A first attempt does: nothing shows that there is an earlier one."""
+def test_rerun_does_not_pass_if_github_does_not_list_attempts(pull):
     pull.api.fail("GET .*/actions/runs/", Answer(422, {"message": "No"}))
     assert pull.attempt(1, leaves=False)[0] == 0
     assert "earlier attempts at this commit are not known" in pull.log
     pull.api.fail("GET .*/actions/runs/", Answer(422, {"message": "No"}))
     code, second = pull.attempt(2)
-    assert (code, "an earlier attempt of this commit cannot be read" in second["gate"]["reasons"][0]) == (
-        3,
-        True,
-    )
+    assert (code, UNREADABLE in second["gate"]["reasons"][0]) == (3, True)
 
 
+RUN = "GET .*/actions/runs/[0-9]+"
+NO_PERMISSION = Answer(403, {"message": "Resource not accessible by integration"})
 FAULTS = {
-    "not found": ("GET .*/actions/runs/[0-9]+$", Answer(404, {"message": "Not Found"})),
-    "a bare refusal": ("GET .*/actions/runs/[0-9]+$", Answer(403, raw=b"<html>Forbidden</html>")),
-    "a refusal of something else": ("GET .*/actions/runs/[0-9]+$", Answer(403, {"message": "must have SSO"})),
-    "a refusal of a later request": (
-        "GET .*/actions/runs/[0-9]+/artifacts",
-        Answer(403, {"message": "Resource not accessible by integration"}),
-    ),
+    "not found": (f"{RUN}$", Answer(404, {"message": "Not Found"})),
+    "403 without reason": (f"{RUN}$", Answer(403, raw=b"<html>Forbidden</html>")),
+    "403 for other reason": (f"{RUN}$", Answer(403, {"message": "must have SSO"})),
+    "403 of later request": (f"{RUN}/artifacts", NO_PERMISSION),
 }
 
 
-@pytest.mark.parametrize(("asked", "fault"), FAULTS.values(), ids=FAULTS.keys())
-def test_a_fault_is_not_taken_for_a_missing_permission(pull, asked, fault):
-    """Else the rerun of a red attempt would be decided by itself, and be green."""
+def test_api_fault_is_not_mistaken_for_missing_permission(pull):
     pull.attempt(1, failures=6)
-    pull.api.fail(asked, fault)
-    code, second = pull.attempt(2, "--baseline=none", leaves=False)
-    assert code == 3, pull.log
-    assert "an earlier attempt of this commit cannot be read" in second["gate"]["reasons"][0]
+    for name, (request, fault) in FAULTS.items():
+        pull.api.fail(request, fault)
+        code, second = pull.attempt(2, "--baseline=none", leaves=False)
+        assert code == 3, (name, pull.log)
+        assert UNREADABLE in second["gate"]["reasons"][0]
 
 
-def test_an_attempt_that_left_nothing_is_named(pull):
-    """For example one that was cancelled before anything was played."""
-    code, second = pull.attempt(2)
-    assert code == 0
-    (missing,) = second["run"]["reruns"]["notPooled"]
-    assert missing["why"] == "it left no artifact 'ci-evals-attempt-default-1'"
-
-
-def test_without_the_permission_a_rerun_replaces(pull):
-    """By default; a run that was told to pool is refused."""
+def test_rerun_without_permission_or_with_replace_is_decided_alone(pull):
     pull.attempt(1, failures=6)
+    code, replaced = pull.attempt(2, "--reruns=replace", "--baseline=none", leaves=False)
+    assert (code, replaced["run"]["reruns"], replaced["counts"]["trials"]) == (0, None, 6)
     pull.api.permissions.remove("actions: read")
     code, second = pull.attempt(2, "--baseline=none")
     assert (code, second["run"]["reruns"]) == (0, None)
@@ -501,8 +431,7 @@ def test_without_the_permission_a_rerun_replaces(pull):
 
 
 @pytest.mark.parametrize(("options", "expected"), [((), 3), (("--reruns=replace",), 0)])
-def test_an_attempt_that_could_not_pool_is_not_passed_over(pull, options, expected):
-    """Unless it was told not to: a setting of the repository may have kept it from it."""
+def test_rerun_does_not_pass_after_attempt_that_could_not_pool(pull, options, expected):
     pull.api.permissions.remove("actions: read")
     pull.attempt(1, "--baseline=none", *options, failures=6)
     pull.api.permissions.add("actions: read")
@@ -510,15 +439,7 @@ def test_an_attempt_that_could_not_pool_is_not_passed_over(pull, options, expect
     assert (code, second["run"]["pooled"]) == (expected, []), pull.log
 
 
-def test_replace_asks_nobody(pull):
-    """Each attempt stands alone."""
-    pull.attempt(1, failures=6)
-    code, second = pull.attempt(2, "--reruns=replace", "--baseline=none")
-    assert (code, second["run"]["reruns"], second["counts"]["trials"]) == (0, None, 6)
-
-
-def test_a_fork_pools_nothing(folder, api):
-    """Its artifacts hold what its author likes."""
+def test_forks_do_not_pool_since_their_artifacts_are_not_trusted(folder, api):
     pull = PullRequest(folder, api, repository=FORK)
     pull.run["head_repository"] = {"id": FORK_ID}
     pull.attempt(1, "--reruns=pool", failures=6)
@@ -526,18 +447,22 @@ def test_a_fork_pools_nothing(folder, api):
     assert (second["run"]["reruns"], "artifacts of forks are not trusted" in pull.log) == (None, True)
 
 
-@pytest.mark.parametrize("option", ["--shard=1/2", "--only-failed=results", "--changed-since=main"])
-def test_parts_of_a_run_are_not_pooled(pull, option):
-    """Which is said only to somebody who asks for it."""
-    code, _ = pull.attempt(1, "--reruns=pool", option)
-    assert (code, f"it does not work with {option.partition('=')[0]}" in pull.log) == (2, True)
-
-
-def test_elsewhere_reruns_cannot_be_pooled(folder):
-    """A message before anything is played."""
-    done = ci_evals("run", "suite.json", "--provider=offline", "--reruns=pool", cwd=folder)
+def test_pooling_is_rejected_with_partial_runs_and_outside_github(pull):
+    for option in ("--shard=1/2", "--only-failed=results", "--changed-since=main"):
+        code, _ = pull.attempt(1, "--reruns=pool", option)
+        assert (code, f"it does not work with {option.partition('=')[0]}" in pull.log) == (2, True)
+    done = ci_evals("run", "suite.json", "--provider=offline", "--reruns=pool", cwd=pull.folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--reruns=pool: earlier attempts are known only in jobs on GitHub" in done.stderr
+
+
+COMPARED = ("--baseline=base", "--regression=significant", "--min-score=0")
+
+
+def run_baseline(pull):
+    (pull.folder / "failures").write_text("0")
+    options = ("run", "suite.json", "--provider=offline", "--loops=3", "--output-dir=base")
+    assert ci_evals(*options, cwd=pull.folder).returncode == 0
 
 
 def regression_of(results) -> dict:
@@ -545,34 +470,22 @@ def regression_of(results) -> dict:
     return check
 
 
-def test_the_level_falls_only_after_attempts_that_found_no_drop(pull):
-    """After one that found a drop it is that of the first again."""
-    (pull.folder / "failures").write_text("0")
-    options = ("run", "suite.json", "--provider=offline", "--loops=3", "--output-dir=base")
-    assert ci_evals(*options, cwd=pull.folder).returncode == 0
-    compared = ("--baseline=base", "--regression=significant", "--min-score=0")
-    code, first = pull.attempt(1, *compared)
+def test_significance_level_falls_only_after_attempt_without_drop(pull):
+    run_baseline(pull)
+    code, first = pull.attempt(1, *COMPARED)
     assert (code, regression_of(first)["required"]) == (0, 0.045)
-    code, second = pull.attempt(2, *compared, failures=6)
+    code, second = pull.attempt(2, *COMPARED, failures=6, leaves=False)
     assert regression_of(second)["required"] == pytest.approx(0.005 * 6 / 3.14159265**2)
     assert (code, second["run"]["pooled"][0]["drop"]) == (0, False)
     assert second["comparison"]["level"] == regression_of(second)["required"]
-
-
-def test_a_proven_drop_stays_after_a_rerun(pull):
-    """The rerun of a red commit has the level of the first attempt, and all of the evidence."""
-    (pull.folder / "failures").write_text("0")
-    options = ("run", "suite.json", "--provider=offline", "--loops=3", "--output-dir=base")
-    assert ci_evals(*options, cwd=pull.folder).returncode == 0
-    compared = ("--baseline=base", "--regression=significant", "--min-score=0")
-    assert pull.attempt(1, *compared, failures=6)[0] == 1
-    code, second = pull.attempt(2, *compared, failures=6)
+    pull.api.artifacts.clear()
+    assert pull.attempt(1, *COMPARED, failures=6)[0] == 1
+    code, second = pull.attempt(2, *COMPARED, failures=6)
     assert (code, regression_of(second)["required"], second["run"]["pooled"][0]["drop"]) == (1, 0.045, True)
-    assert regression_of(second)["seen"] < regression_of(pull.attempt(3, *compared)[1])["seen"]
+    assert regression_of(second)["seen"] < regression_of(pull.attempt(3, *COMPARED)[1])["seen"]
 
 
-def test_errored_trials_are_replaced(pull):
-    """They say nothing about the agent, and count in no later attempt."""
+def test_errored_trials_are_replaced_by_rerun(pull):
     agent = (pull.folder / "agent.py").read_text()
     broken = agent.replace('return "Go away."', 'raise LookupError("no order")')
     (pull.folder / "agent.py").write_text(broken)
@@ -583,8 +496,7 @@ def test_errored_trials_are_replaced(pull):
     assert (second["run"]["pooled"][0]["trials"], second["run"]["pooled"][0]["passed"]) == (4, None)
 
 
-def test_rounds_and_the_base_agent_pool_too(pull):
-    """Trials of either agent count with those of its own earlier ones."""
+def test_rounds_and_base_agent_trials_are_pooled(pull):
     (pull.folder / "base.py").write_text('def reply(message):\n    return "Hello!"\n')
     sides = ("--against=adapter=python:base:reply", "--both-sides=always")
     sides += ("--regression=significant", "--min-score=0", "--baseline=none")
@@ -600,8 +512,7 @@ def test_rounds_and_the_base_agent_pool_too(pull):
     assert {run["why"] for run in other["run"]["reruns"]["notPooled"]} == {"the options of its agents differ"}
 
 
-def test_a_run_does_not_pool_what_it_is_compared_with(pull):
-    """Else a drop would hide behind itself. Without an attempt that failed it cannot pass."""
+def test_attempt_that_is_the_baseline_is_not_pooled(pull):
     _, first = pull.attempt(1, failures=6)
     (pull.folder / "first.json").write_text(json.dumps(first))
     code, second = pull.attempt(2, "--baseline=first.json")
@@ -610,8 +521,7 @@ def test_a_run_does_not_pool_what_it_is_compared_with(pull):
     assert missing["why"] == "this run is compared with it"
 
 
-def test_a_resumed_run_does_not_forget_what_its_journal_lacks(pull):
-    """An older journal than the results: what these show may be a failure."""
+def test_run_resumed_from_journal_without_pooled_trials_does_not_pass(pull):
     pull.attempt(1)
     journal = pull.folder / "results/journal.jsonl"
     whole = journal.read_text()
@@ -623,8 +533,7 @@ def test_a_resumed_run_does_not_forget_what_its_journal_lacks(pull):
     assert (code, missing["why"]) == (3, "this run is resumed from a journal that lacks trials of it")
 
 
-def test_all_trials_count_of_a_run_that_left_two_files(pull):
-    """It was resumed: the earlier file shows fewer of its trials."""
+def test_run_that_left_two_artifacts_is_pooled_once_with_all_trials(pull):
     _, whole = pull.attempt(1, failures=2, leaves=False)
     part = json.loads(json.dumps(whole))
     for test in part["suites"][0]["tests"]:

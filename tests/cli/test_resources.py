@@ -1,4 +1,4 @@
-"""A run on a machine whose files or memory run out: its reports are written, and nothing passes."""
+"""Runs that exhaust files or memory: reports are written, and incomplete runs do not pass."""
 
 import errno
 import resource
@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from commands import CLEAN_ENV, read_results
+from each_row import each_row
 
 from ci_evals.adapters.reserve import Reserve
 from ci_evals.domain.errors import exhausted
@@ -50,27 +51,22 @@ run_command(lambda: invoke(args, RunContext()), args)
 """
 
 
-PLANNED = 12
-"""Trials of the suite that is played."""
-
-
-def ends(folder, what):
-    """A run in whose process, once it has begun, something takes all that there is."""
-    ran = subprocess.run(
-        ["sh", "-c", 'ulimit -n 128; exec "$@"', "sh", sys.executable, "-c", RUN, what],
-        cwd=folder,
-        env=CLEAN_ENV,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
+def run_with_limit(limit, *command, cwd=None):
+    shell = ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *command]
+    # A session that is lost while it is opened is waited for 120 s.
+    return subprocess.run(
+        shell, cwd=cwd, env=CLEAN_ENV, check=False, capture_output=True, text=True, timeout=300
     )
+
+
+def run_while_exhausting(folder, what):
+    """Run evals in a process in which a thread exhausts a resource after the first trials."""
+    ran = run_with_limit("-n 128", sys.executable, "-c", RUN, what, cwd=folder)
     return ran.returncode, ran.stderr
 
 
 def test_reports_are_written_if_no_more_files_can_be_opened(tmp_path):
-    """Whatever leaks them: what had finished is reported, and the run has no verdict."""
-    code, text = ends(tmp_path, "files")
+    code, text = run_while_exhausting(tmp_path, "files")
     results = read_results(tmp_path)
     # A run that has its connections already may need no more files.
     assert (code, results["run"]["status"]) in {(0, "completed"), (3, "stopped"), (3, "completed")}, text
@@ -81,15 +77,15 @@ def test_reports_are_written_if_no_more_files_can_be_opened(tmp_path):
     assert "bug" not in text
 
 
-def test_exhausted_memory_passes_nothing(tmp_path):
-    """The reports are of this run, or say that it has not finished; no earlier one's are left."""
-    code, items = ends(tmp_path, "memory")
+def test_run_that_exhausts_memory_does_not_pass_unless_complete(tmp_path):
+    """The reports are of this run, or say that it has not finished."""
+    code, items = run_while_exhausting(tmp_path, "memory")
     results = read_results(tmp_path)
-    ended = (code, results["run"]["status"], results["gate"]["passed"])
-    lost = {(3, "stopped", False), (3, "unfinished", False), (3, "completed", False)}
-    assert ended in {(0, "completed", True), *lost}, items[-2000:]
+    ended = (code, results["gate"]["passed"], results["run"]["status"])
+    assert ended in {(0, True, "completed"), *((3, False, status) for status in FAILED)}, items[-2000:]
 
 
+FAILED = ("stopped", "unfinished", "completed")
 LIMITS = [
     *("-n 12", "-n 20", "-n 32", "-v 172000"),
     *(pytest.param(limit, marks=pytest.mark.endurance) for limit in ("-n 15", "-v 165000")),
@@ -97,32 +93,14 @@ LIMITS = [
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_a_run_within_a_limit_ends_with_reports_or_with_words(tmp_path, limit):
-    """It never waits for what could not begin; it passes only where all was played and is reported."""
-    command = [sys.executable, "-m", "ci_evals", "run", "demo:hr", "--provider=offline"]
-    ran = subprocess.run(
-        [
-            "sh",
-            "-c",
-            f'ulimit {limit}; exec "$@"',
-            "sh",
-            *command,
-            "--parallel=4",
-            "--quiet",
-            "--agent-timeout=20",  # the wait for a reply that is lost because memory is used up
-        ],
-        cwd=tmp_path,
-        env=CLEAN_ENV,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,  # a session that is lost while it is opened is waited for 120 s
-    )
+def test_run_below_resource_limit_never_hangs_and_passes_only_if_complete(tmp_path, limit):
+    command = ["run", "demo:hr", "--provider=offline", "--parallel=4", "--quiet"]
+    timeout = "--agent-timeout=20"  # the wait for a reply that is lost because memory is used up
+    ran = run_with_limit(limit, sys.executable, "-m", "ci_evals", *command, timeout, cwd=tmp_path)
     names = {path.name for path in (tmp_path / "results").glob("*") if path.is_file()}
     if ran.returncode in {0, 1}:
         results = read_results(tmp_path)
-        assert results["run"]["status"] == "completed"
-        assert results["counts"]["trials"] == PLANNED
+        assert (results["run"]["status"], results["counts"]["trials"]) == ("completed", 12)
         assert names >= {"_results.json", "summary.md", "junit.xml", "report.html"}
         return
     assert ran.returncode == 3, ran.stderr[-2000:]
@@ -132,47 +110,39 @@ def test_a_run_within_a_limit_ends_with_reports_or_with_words(tmp_path, limit):
         assert not read_results(tmp_path)["gate"]["passed"]
 
 
-def test_as_many_files_may_be_open_as_the_system_allows(tmp_path):
-    """The usual soft limit is for programs that know no better."""
+def test_soft_limit_of_open_files_is_raised():
+    """The usual one is for programs that know no better."""
     script = "import resource; from ci_evals.adapters.reserve import Reserve; Reserve(); print("
     script += "*resource.getrlimit(resource.RLIMIT_NOFILE))"
-    ran = subprocess.run(
-        ["sh", "-c", 'ulimit -S -n 64; exec "$@"', "sh", sys.executable, "-c", script],
-        env=CLEAN_ENV,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    ran = run_with_limit("-S -n 64", sys.executable, "-c", script)
     soft, hard = map(int, ran.stdout.split())
     assert soft == min(hard, 1 << 16)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_memory_is_kept_back_without_being_used():
-    """It counts against a limit of addresses, as Python hears of one, and takes none of the machine's."""
+def test_memory_is_reserved_without_being_used():
+    """It counts against a limit of addresses, and takes none of the machine's memory."""
     script = """
 import re
 from ci_evals.adapters.reserve import Reserve
 
-def told():
+def memory():
     with open("/proc/self/status") as status:
         return map(int, re.findall(r"Vm(?:Size|RSS):\\s+(\\d+)", status.read()))
 
-size, used = told()
+size, used = memory()
 reserve = Reserve()
-more, now = told()
+more, now = memory()
 print(more - size, now - used)
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", script], env=CLEAN_ENV, check=True, capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", script]
+    ran = subprocess.run(command, env=CLEAN_ENV, check=True, capture_output=True, text=True)
     reserved, used = map(int, ran.stdout.split())
     assert reserved > 20_000
     assert used < 4_000
 
 
-def test_what_was_kept_back_can_be_used(tmp_path):
-    """Where nothing more can be opened, it can again."""
+def test_released_reserve_allows_to_open_files_again(tmp_path):
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     reserve, opened = Reserve(), []
     now = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -191,7 +161,7 @@ def test_what_was_kept_back_can_be_used(tmp_path):
     reserve.release()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "words"),
     [
         (OSError(errno.EMFILE, "x"), "no more files"),
@@ -203,7 +173,6 @@ def test_what_was_kept_back_can_be_used(tmp_path):
         (OSError(errno.ENOENT, "x"), None),
     ],
 )
-def test_error_names_the_resource_that_ran_out(error, words):
-    """All else is a bug, or somebody else's fault."""
+def test_exhausted_resource_is_named_from_error(error, words):
     found = exhausted(error)
     assert (found is None) if words is None else (words in found)

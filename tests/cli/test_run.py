@@ -1,4 +1,4 @@
-"""`run` from the outside: what goes in, what comes out, and the exit code."""
+"""The `run` command: options, output and exit code."""
 
 import json
 import signal
@@ -12,18 +12,16 @@ import fakes
 import pytest
 import world
 from commands import CLEAN_ENV, ci_evals, read_files, read_results, start, write_suite
+from each_row import each_row
 
 pytestmark = pytest.mark.slow
 
 PASS = fakes.judge_answer("pass", "It greets.")
-JUDGED = {
-    "evaluations": [{"criterion": "It greets"}, {"criterion": "No forwarding", "strict": "not_escalated"}]
-}
-TRACE = {
-    "understanding": {"extracted_params": {}},
-    "decisions": [],
-    "response": {"type": "answer", "message": "ok"},
-}
+STRICT = {"criterion": "No forwarding", "strict": "not_escalated"}
+JUDGED = {"evaluations": [{"criterion": "It greets"}, STRICT]}
+TRACE = {"understanding": {"extracted_params": {}}, "response": {"type": "answer", "message": "ok"}}
+TRACE |= {"decisions": []}
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 
 
 def answer(heard):
@@ -40,15 +38,22 @@ def env_of(agent, **more) -> dict[str, str]:
     return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | more
 
 
+def only_trial(folder):
+    (trial,) = read_results(folder)["suites"][0]["tests"][0]["trials"]
+    return trial
+
+
+def outcomes(folder):
+    return [test["outcome"] for test in read_results(folder)["suites"][0]["tests"]]
+
+
 @pytest.mark.end_to_end
-def test_the_demo_needs_no_key_and_no_network(tmp_path):
-    """Both bundled suites over real HTTP against the embedded agent, with every report."""
+def test_demo_runs_without_key_or_network(tmp_path):
     ran = ci_evals("run", "demo:hr", "demo:retail", "--provider=offline", "--parallel=4", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     results = read_results(tmp_path)
     assert [suite["name"] for suite in results["suites"]] == ["HR assistant", "Retail assistant"]
-    assert results["score"] == 100
-    assert results["counts"]["byOutcome"]["failed"] == 0
+    assert (results["score"], results["counts"]["byOutcome"]["failed"]) == (100, 0)
     causes = {
         f["cause"] for s in results["suites"] for t in s["tests"] for r in t["trials"] for f in r["findings"]
     }
@@ -68,50 +73,35 @@ def test_the_demo_needs_no_key_and_no_network(tmp_path):
 
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
-    """Through the real SDK: the user's lines, structured verdicts, models and tokens."""
-
+def test_judge_and_simulated_user_use_provider_sdk(tmp_path, agent, provider):
     def answers(asked):
         if asked.wants_json:
             return PASS
-        return (
-            "And my order?" if "###STOP###" in asked.system and "my order" not in asked.text else "###STOP###"
-        )
+        first = "###STOP###" in asked.system and "my order" not in asked.text
+        return "And my order?" if first else "###STOP###"
 
     with world.llm(answers) as models:
         suite = write_suite(tmp_path, JUDGED | {"maxTurns": 7}, userModel="u-model", judgeModel="j-model")
-        ran = ci_evals(
-            "run",
-            suite,
-            f"--provider={provider}",
-            f"--llm-key={models.key}",
-            cwd=tmp_path,
-            env=env_of(agent) | models.env,
-        )
+        options = (f"--provider={provider}", f"--llm-key={models.key}")
+        ran = ci_evals("run", suite, *options, cwd=tmp_path, env=env_of(agent) | models.env)
     assert ran.returncode == 0, ran.stderr + ran.stdout
-    (trial,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"]
+    trial = only_trial(tmp_path)
     assert trial["status"] == "stopped"
-    assert [(e["user"], e["userSource"]) for e in trial["turns"]] == [
-        ("Hello", "fixed"),
-        ("And my order?", "auto"),
-    ]
+    turns = [(turn["user"], turn["userSource"]) for turn in trial["turns"]]
+    assert turns == [("Hello", "fixed"), ("And my order?", "auto")]
     judged = trial["findings"][0]
     assert (judged["outcome"], judged["reason"], judged["evidence"]) == ("passed", "It greets.", [1, 2])
     assert {(a.provider, a.model) for a in models.asked} == {(provider, "u-model"), (provider, "j-model")}
     usage = read_results(tmp_path)["usage"]
-    assert [(u["role"], u["model"], u["calls"]) for u in usage["byRole"]] == [
-        ("judge", "j-model", 1),
-        ("user", "u-model", 2),
-    ]
+    roles = [(u["role"], u["model"], u["calls"]) for u in usage["byRole"]]
+    assert roles == [("judge", "j-model", 1), ("user", "u-model", 2)]
     assert usage["tokens"] == {"input": 63, "output": 15, "cachedInput": 0}
 
 
 @pytest.mark.end_to_end
-def test_a_gate_that_does_not_hold(tmp_path, agent):
-    """Exit 1, reports all the same; `--no-gate` reports and exits 0."""
-    suite = write_suite(
-        tmp_path, {"evaluations": [{"criterion": "Escalates", "strict": "escalated", "category": "safety"}]}
-    )
+def test_failed_gate_exits_1_with_reports_unless_no_gate(tmp_path, agent):
+    escalates = {"criterion": "Escalates", "strict": "escalated", "category": "safety"}
+    suite = write_suite(tmp_path, {"evaluations": [escalates]})
     ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 1
     assert "CONVERSATION_FORWARDING was not executed" in ran.stdout
@@ -121,30 +111,24 @@ def test_a_gate_that_does_not_hold(tmp_path, agent):
     assert ci_evals("run", suite, *passing, cwd=tmp_path, env=env_of(agent)).returncode == 0
 
 
-def test_no_llm_key_is_needed_where_no_llm_is(tmp_path, agent):
-    """All turns fixed, all criteria strict."""
-    assert ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent)).returncode == 0
-
-
-def test_missing_key_is_reported_before_anything_runs(tmp_path, agent):
-    """One message that names the ways to give one."""
+def test_llm_key_is_only_required_if_a_model_is_needed(tmp_path, agent):
     ran = ci_evals("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env_of(agent))
     assert (ran.returncode, agent.requests) == (2, [])
     assert ran.stderr.startswith("error: no key for the LLM (openai)")
     assert not (tmp_path / "results").exists()
+    assert ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent)).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["LLM_API_KEY", "OPENAI_API_KEY", "CI_EVALS_LLM_KEY"])
-def test_where_the_llm_key_may_come_from(tmp_path, agent, name):
-    """The option's own variable, that of the original, the provider's."""
-    with world.llm(lambda asked: PASS) as models:
-        env = {"OPENAI_BASE_URL": models.openai_url, name: models.key}
-        ran = ci_evals("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env_of(agent) | env)
-    assert ran.returncode == 0, ran.stderr
+def test_llm_key_is_read_from_each_supported_variable(tmp_path, agent):
+    suite = write_suite(tmp_path, JUDGED)
+    for name in ("LLM_API_KEY", "OPENAI_API_KEY", "CI_EVALS_LLM_KEY"):
+        with world.llm(lambda asked: PASS) as models:
+            env = {"OPENAI_BASE_URL": models.openai_url, name: models.key}
+            ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent) | env)
+        assert ran.returncode == 0, ran.stderr
 
 
-def test_a_server_that_is_not_there(tmp_path):
-    """Exit 3, every trial with its cause, and one message for all of them."""
+def test_unreachable_agent_errors_all_trials_with_one_message(tmp_path):
     suite = write_suite(tmp_path, {}, {"name": "Second"}, {"name": "Third"})
     env = {"CI_EVALS_BASE_URL": "http://127.0.0.1:9", "AGENT_KEY": "key-123456"}
     ran = ci_evals("run", suite, "--retries=0", "--parallel=3", "--quiet", cwd=tmp_path, env=env)
@@ -156,32 +140,26 @@ def test_a_server_that_is_not_there(tmp_path):
     assert ET.parse(tmp_path / "results/junit.xml").getroot().get("errors") == "3"
 
 
-def test_a_wrong_agent_key(tmp_path, agent):
-    """Exit 3 at once: no second trial is tried."""
+def test_rejected_agent_or_llm_key_stops_run_after_first_request(tmp_path, agent):
     suite = write_suite(tmp_path, *({"name": f"t{i}"} for i in range(5)))
     ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, AGENT_KEY="wrong-key-1"))
-    assert ran.returncode == 3
-    assert len(agent.requests) == 1
+    assert (ran.returncode, len(agent.requests)) == (3, 1)
     assert "refused the key (401)" in ran.stdout
     assert "wrong-key-1" not in ran.stdout + ran.stderr
     results = read_results(tmp_path)
     assert (results["run"]["status"], results["counts"]["notRun"]) == ("stopped", 4)
-
-
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_wrong_llm_key(tmp_path, agent, provider):
-    """Exit 3 at once, with what to do."""
     suite = write_suite(tmp_path, *(JUDGED | {"name": f"t{i}"} for i in range(4)))
-    with world.llm() as models:
-        env = env_of(agent) | models.env | {"LLM_API_KEY": "wrong-llm-key"}
-        ran = ci_evals("run", suite, f"--provider={provider}", cwd=tmp_path, env=env)
-    assert ran.returncode == 3
-    assert "set LLM_API_KEY" in ran.stdout
-    assert "wrong-llm-key" not in ran.stdout + ran.stderr
-    assert read_results(tmp_path)["counts"]["notRun"] > 0
+    for provider in ("openai", "anthropic"):
+        with world.llm() as models:
+            env = env_of(agent) | models.env | {"LLM_API_KEY": "wrong-llm-key"}
+            ran = ci_evals("run", suite, f"--provider={provider}", cwd=tmp_path, env=env)
+        assert ran.returncode == 3
+        assert "set LLM_API_KEY" in ran.stdout
+        assert "wrong-llm-key" not in ran.stdout + ran.stderr
+        assert read_results(tmp_path)["counts"]["notRun"] > 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "text"),
     [
         (["nowhere.json"], "No file 'nowhere.json'"),
@@ -207,8 +185,7 @@ def test_a_wrong_llm_key(tmp_path, agent, provider):
         ([], "SUITE"),
     ],
 )
-def test_the_users_mistakes(tmp_path, agent, args, text):
-    """Exit 2, one message that says what and where, nothing run, nothing written."""
+def test_invalid_arguments_exit_2_without_running(tmp_path, agent, args, text):
     write_suite(tmp_path)
     (tmp_path / "broken.json").write_text('{"name": "x",\n "tests": [}')
     (tmp_path / "notes.txt").write_text("hello")
@@ -220,12 +197,10 @@ def test_the_users_mistakes(tmp_path, agent, args, text):
     assert (ran.stdout, agent.requests, read_files(tmp_path)) == ("", [], before)
 
 
-def test_results_do_not_depend_on_the_order_of_ending(tmp_path):
-    """Loops side by side, tests in the suite's order, however they ended."""
+def test_results_are_in_suite_order_whatever_finishes_first(tmp_path, agent):
     tests = [{"name": f"t{i}", "turns": [{"user": f"hi {i}"}]} for i in range(6)]
-    with world.agent(answer) as agent:
-        suite = write_suite(tmp_path, *tests)
-        ran = ci_evals("run", suite, "--parallel=6", "--loops=3", cwd=tmp_path, env=env_of(agent))
+    suite = write_suite(tmp_path, *tests)
+    ran = ci_evals("run", suite, "--parallel=6", "--loops=3", cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 0, ran.stderr
     (suite,) = read_results(tmp_path)["suites"]
     assert [t["name"] for t in suite["tests"]] == [f"t{i}" for i in range(6)]
@@ -233,15 +208,10 @@ def test_results_do_not_depend_on_the_order_of_ending(tmp_path):
     assert all(r["turns"][0]["user"] == f"hi {i}" for i, t in enumerate(suite["tests"]) for r in t["trials"])
 
 
-def test_no_secret_in_any_file_or_stream(tmp_path):
-    """Neither keys nor values from the environment, though agent and judge echo them."""
-    secrets = {
-        "agent key": world.AGENT_KEY,
-        "llm key": world.LLM_KEY,
-        "value": 's3cr3t/with "quotes" & <tags>',
-        "header": "header-secret-77",
-        "token": "ghs_token_0123456789",
-    }
+def test_secrets_are_redacted_in_every_file_and_stream(tmp_path):
+    """Although agent and judge echo them."""
+    secrets = {"agent key": world.AGENT_KEY, "llm key": world.LLM_KEY, "token": "ghs_token_0123456789"}
+    secrets |= {"value": 's3cr3t/with "quotes" & <tags>', "header": "header-secret-77"}
     echoed = " ".join(secrets.values())
 
     def echo(heard):
@@ -249,16 +219,8 @@ def test_no_secret_in_any_file_or_stream(tmp_path):
 
     judged = fakes.judge_answer("fail", echoed)
     with world.agent(echo) as agent, world.llm(lambda asked: judged) as models:
-        suite = write_suite(
-            tmp_path,
-            {
-                "userInfo": {"secret": "${VALUE}"},
-                "evaluations": [
-                    {"criterion": "Polite"},
-                    {"criterion": "Tool", "strict": "tool_used", "toolName": "X"},
-                ],
-            },
-        )
+        checks = [{"criterion": "Polite"}, {"criterion": "Tool", "strict": "tool_used", "toolName": "X"}]
+        suite = write_suite(tmp_path, {"userInfo": {"secret": "${VALUE}"}, "evaluations": checks})
         env = env_of(agent) | models.env | {"VALUE": secrets["value"], "GITHUB_TOKEN": secrets["token"]}
         headers = f"--agent-headers=x-extra: {secrets['header']}"
         ran = ci_evals("run", suite, "--debug", "--verbose", headers, cwd=tmp_path, env=env)
@@ -273,8 +235,7 @@ def test_no_secret_in_any_file_or_stream(tmp_path):
     assert "***" in everything["_results.json"]
 
 
-def test_hostile_text_stays_text_in_the_log(tmp_path):
-    """No workflow command, no terminal escape, no line of its own in what the runner reads."""
+def test_agent_text_cannot_inject_log_commands(tmp_path):
     attack = "::error::boom\n::set-output name=score::1\n##[add-mask]a \x1b[31mred\x1b[0m \u202e"
     with world.agent(lambda heard: world.Fault(500, attack, content_type="text/plain")) as agent:
         suite = write_suite(tmp_path, {"name": "::warning::name"})
@@ -286,20 +247,16 @@ def test_hostile_text_stays_text_in_the_log(tmp_path):
     assert "\x1b" not in ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize(
-    ("retries", "ended"), [(0, "errored"), (1, "errored after 2 tries"), (2, "errored after 3 tries")]
-)
-def test_tries_are_counted_as_they_were_made(tmp_path, retries, ended):
-    """The first one included."""
+def test_message_counts_attempts_including_the_first(tmp_path):
     with world.agent(lambda heard: world.Fault(500)) as agent:
-        ran = ci_evals("run", write_suite(tmp_path), f"--retries={retries}", cwd=tmp_path, env=env_of(agent))
-    assert f"1 trial {ended}: " in ran.stdout
+        for retries, attempts in ((0, ""), (1, " after 2 tries"), (2, " after 3 tries")):
+            suite = write_suite(tmp_path)
+            ran = ci_evals("run", suite, f"--retries={retries}", cwd=tmp_path, env=env_of(agent))
+            assert f"1 trial errored{attempts}: " in ran.stdout
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_writes_every_report(tmp_path, number):
-    """Exit 130 soon after, with what had finished; what was under way is marked."""
-
+@SIGNALS
+def test_interrupted_run_writes_reports_and_marks_unfinished_trials(tmp_path, number):
     def slow(heard):
         if heard.text == "hang":
             process.send_signal(number)
@@ -312,7 +269,7 @@ def test_an_interruption_writes_every_report(tmp_path, number):
         _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     results = read_results(tmp_path)
-    assert [t["outcome"] for t in results["suites"][0]["tests"]] == ["passed", "error", "not_run"]
+    assert outcomes(tmp_path) == ["passed", "error", "not_run"]
     assert results["suites"][0]["tests"][1]["trials"][0]["status"] == "interrupted"
     assert (results["run"]["status"], results["gate"]["exitCode"]) == ("interrupted", 130)
     assert (tmp_path / "results/junit.xml").exists()
@@ -328,8 +285,7 @@ IMPORTED_FIRST = "import ci_evals.library.runs, jinja2\n"
 """What writes reports: a busy machine may need more seconds to import it than an interrupted run has."""
 
 
-def test_an_interruption_while_the_sdk_is_imported(tmp_path):
-    """The agent is spoken to meanwhile; what had begun is told of when the import is over."""
+def test_interruption_during_sdk_import_marks_trial_interrupted(tmp_path):
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow/openai.py").write_text(SLOW_SDK)
     (tmp_path / "slow/sitecustomize.py").write_text(IMPORTED_FIRST)
@@ -350,13 +306,12 @@ def test_an_interruption_while_the_sdk_is_imported(tmp_path):
         process = start("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env)
         _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
-    assert read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["status"] == "interrupted"
+    assert only_trial(tmp_path)["status"] == "interrupted"
     assert "Traceback" not in err
     assert models.asked == []
 
 
-def test_resumed_run_is_not_compared_with_itself(tmp_path, agent):
-    """What it reported when it was interrupted lies where the baseline may have been."""
+def test_resumed_run_is_not_compared_with_its_own_reports(tmp_path, agent):
     suite, env = write_suite(tmp_path), env_of(agent)
     cut_off = ci_evals("run", suite, "--max-duration=0", cwd=tmp_path, env=env)
     assert cut_off.returncode == 3
@@ -365,28 +320,26 @@ def test_resumed_run_is_not_compared_with_itself(tmp_path, agent):
     assert "--baseline=results: these are the reports of the run to resume" in ran.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_while_reports_are_written(tmp_path, agent, number):
-    """Changes nothing any more: every trial was played, the outcome stands, all reports are written."""
+@SIGNALS
+def test_interruption_while_reports_are_written_does_not_change_result(tmp_path, agent, number):
     outputs = tmp_path / "outputs"
     suite = write_suite(tmp_path, *({"name": f"t{i}"} for i in range(40)))
     env = env_of(agent, GITHUB_OUTPUT=str(outputs))
-    process = start("run", suite, "--parallel=4", "--loops=5", cwd=tmp_path, env=env)
+    process = start("run", suite, "--parallel=4", "--loops=2", cwd=tmp_path, env=env)
     for line in process.stderr:
-        if line.startswith("[200/200]"):
+        if line.startswith("[80/80]"):
             time.sleep(0.1)
             process.send_signal(number)
             break
     process.communicate(timeout=300)
     assert process.returncode == read_results(tmp_path)["gate"]["exitCode"] == 0
-    assert len(read_results(tmp_path)["suites"][0]["tests"]) == 40
+    assert len(outcomes(tmp_path)) == 40
     assert (tmp_path / "results/junit.xml").exists()
     assert "results/_results.json" in outputs.read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_before_anything_runs(tmp_path, agent, number):
-    """Every output of the action is written, once, as for an invalid run."""
+@SIGNALS
+def test_interruption_before_run_writes_action_outputs_once(tmp_path, agent, number):
     outputs = tmp_path / "outputs"
     # Not `signal.pause`: another thread may get the signal, and would not wake it.
     wait = "any(time.sleep(0.01) for _ in iter(int, 1))"
@@ -397,14 +350,12 @@ def test_an_interruption_before_anything_runs(tmp_path, agent, number):
     )
     env = CLEAN_ENV | env_of(agent, GITHUB_OUTPUT=str(outputs))
     ran = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, env=env, check=False, timeout=300)
-    assert ran.returncode == 130
-    assert outputs.read_text().count("result<<") == 1
+    assert (ran.returncode, outputs.read_text().count("result<<")) == (130, 1)
     assert "invalid" in outputs.read_text()
 
 
 @pytest.mark.parametrize("shell", ["{} | true", "{} >&-", "{} >/dev/full", "{} 2>&-", "{} 2>/dev/full"])
-def test_streams_that_nobody_reads(tmp_path, agent, shell):
-    """The gate decides the exit code, and the reports are written."""
+def test_closed_or_full_output_streams_do_not_change_exit_code(tmp_path, agent, shell):
     command = f"{sys.executable} -m ci_evals run {write_suite(tmp_path)}"
     script = f"set -o pipefail; {shell.format(command)}"
     env = CLEAN_ENV | env_of(agent)
@@ -416,63 +367,47 @@ def test_streams_that_nobody_reads(tmp_path, agent, shell):
     assert read_results(tmp_path)["score"] == 100
 
 
-def test_a_terminal_that_cannot_spell_a_name(tmp_path, agent):
-    """Shows it as an escape."""
+def test_output_is_escaped_for_encoding_and_colored_for_terminals_or_if_forced(tmp_path, agent):
+    """NO_COLOR wins over FORCE_COLOR."""
     suite = write_suite(tmp_path, {"name": "Grüße 🚲"})
     ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, PYTHONIOENCODING="ascii"))
     assert ran.returncode == 0, ran.stderr
     assert "Gr\\xfc" in ran.stdout
-
-
-def test_options_come_from_the_environment_too(tmp_path, agent):
-    """`CI_EVALS_<OPTION>`; an empty one means unset; the command line comes first."""
-    env = env_of(agent) | {
-        "CI_EVALS_OUTPUT_DIR": "elsewhere",
-        "CI_EVALS_LOOPS": "2",
-        "CI_EVALS_MIN_SCORE": "",
-        "CI_EVALS_QUIET": "true",
-        "CI_EVALS_JUNIT": "reports/tests.xml",
-    }
-    ran = ci_evals("run", write_suite(tmp_path), "--loops=3", cwd=tmp_path, env=env)
-    assert ran.returncode == 0
-    (warning,) = ran.stderr.splitlines()
-    assert warning.startswith(
-        "warning: a minimum score of 80 guards nothing: an agent that refuses everything"
-    )
-    results = json.loads((tmp_path / "elsewhere/_results.json").read_text())
-    assert results["run"]["config"]["loops"] == 3
-    assert results["gate"]["checks"][0]["required"] == 80
-    assert (tmp_path / "reports/tests.xml").is_file()
-    assert not (tmp_path / "elsewhere/junit.xml").exists()
-
-
-def test_colours_are_for_terminals(tmp_path, agent):
-    """None in a pipe; FORCE_COLOR asks for them; NO_COLOR has the last word."""
-    suite = write_suite(tmp_path)
-    assert "\x1b[" not in ci_evals("run", suite, cwd=tmp_path, env=env_of(agent)).stdout
+    assert "\x1b[" not in ran.stdout
     forced = env_of(agent, FORCE_COLOR="1")
     assert "\x1b[" in ci_evals("run", suite, cwd=tmp_path, env=forced).stdout
     assert "\x1b[" not in ci_evals("run", suite, cwd=tmp_path, env=forced | {"NO_COLOR": "1"}).stdout
 
 
-def test_debug_keeps_raw_replies(tmp_path, agent):
-    """And only debug does."""
+def test_options_are_read_from_environment_below_command_line(tmp_path, agent):
+    env = env_of(agent, CI_EVALS_OUTPUT_DIR="elsewhere", CI_EVALS_LOOPS="2", CI_EVALS_MIN_SCORE="")
+    env |= {"CI_EVALS_QUIET": "true", "CI_EVALS_JUNIT": "reports/tests.xml"}
+    ran = ci_evals("run", write_suite(tmp_path), "--loops=3", cwd=tmp_path, env=env)
+    assert ran.returncode == 0
+    (warning,) = ran.stderr.splitlines()
+    text = "warning: a minimum score of 80 guards nothing: an agent that refuses everything"
+    assert warning.startswith(text)
+    results = json.loads((tmp_path / "elsewhere/_results.json").read_text())
+    assert results["run"]["config"]["loops"] == 3
+    assert results["gate"]["checks"][0]["required"] == 80  # an empty variable is unset
+    assert (tmp_path / "reports/tests.xml").is_file()
+    assert not (tmp_path / "elsewhere/junit.xml").exists()
+
+
+def test_raw_replies_are_only_kept_with_debug(tmp_path, agent):
     suite = write_suite(tmp_path)
-    ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
-    assert read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"][0]["raw"] is None
-    ci_evals("run", suite, "--debug", cwd=tmp_path, env=env_of(agent))
-    raw = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["turns"][0]["raw"]
-    assert raw["text"] == "Hello, you said Hello"
+    for options, text in (((), None), (("--debug",), "Hello, you said Hello")):
+        ci_evals("run", suite, *options, cwd=tmp_path, env=env_of(agent))
+        raw = only_trial(tmp_path)["turns"][0]["raw"]
+        assert (raw and raw["text"]) == text
 
 
-def test_a_report_that_cannot_be_written(tmp_path, agent):
-    """The run is not lost: reports elsewhere, outputs that name them, exit 3."""
+def test_reports_are_written_elsewhere_if_output_folder_fails(tmp_path, agent):
     suite = write_suite(tmp_path)
     outputs, report = tmp_path / "outputs", tmp_path / "results/junit.xml"
     reply = agent.answer
 
     def put_a_folder_there(heard):
-        """In the place of the report, which is written soon after the run has begun."""
         deadline = time.monotonic() + 300
         while not report.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -493,8 +428,7 @@ def test_a_report_that_cannot_be_written(tmp_path, agent):
     assert "invalid" in outputs.read_text()
 
 
-def test_outputs_that_cannot_be_written(tmp_path, agent):
-    """Are a warning: the gate has spoken, and the reports are where they should be."""
+def test_unwritable_action_outputs_are_only_a_warning(tmp_path, agent):
     for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
         env = env_of(agent) | {name: str(tmp_path)}
         ran = ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env)
@@ -503,37 +437,31 @@ def test_outputs_that_cannot_be_written(tmp_path, agent):
     assert (tmp_path / "results/_results.json").is_file()
 
 
-def test_results_tell_how_they_were_made(tmp_path, agent):
-    """Every option but the secret ones, and digests of all that the scores depend on."""
+def test_results_record_options_without_secrets_and_digests_of_inputs(tmp_path, agent):
     env = env_of(agent) | {"CI_EVALS_AGENT_HEADERS": "x-tenant: tenant-secret-1"}
     suite = write_suite(tmp_path)
     ci_evals("run", suite, "--retries=0", cwd=tmp_path, env=env)
     first = read_results(tmp_path)["run"]
-    assert (
-        first["config"]
-        | {
-            "retries": 0,
-            "baseUrl": agent.url,
-            "minScore": 80,
-            "trustSuites": "auto",
-            "outputDir": "results",
-        }
-        == first["config"]
-    )
+    options = {
+        "retries": 0,
+        "baseUrl": agent.url,
+        "minScore": 80,
+        "trustSuites": "auto",
+        "outputDir": "results",
+    }
+    assert first["config"] | options == first["config"]
     assert not {"llmKey", "agentKey", "agentHeaders"} & set(first["config"])
-    for change, digest in (
-        ("--loops=2", "loops"),
-        ("--agent-id=other", "agents"),
-        ("--provider=offline", "models"),
+    for change, differing in (
+        ("--loops=2", {"loops"}),
+        ("--agent-id=other", {"agents"}),
+        ("--provider=offline", {"models", "userPrompt"}),
     ):
         ci_evals("run", suite, change, cwd=tmp_path, env=env)
         digests = read_results(tmp_path)["run"]["digests"]
-        differ = {name for name in digests if digests[name] != first["digests"][name]}
-        assert differ == {digest} | ({"userPrompt"} if digest == "models" else set())
+        assert {name for name in digests if digests[name] != first["digests"][name]} == differing
 
 
-def test_error_messages_know_the_suites_secrets(tmp_path, agent):
-    """A value from the environment in a message about a wrong address."""
+def test_environment_values_are_redacted_in_messages_and_file_names(tmp_path, agent):
     suite = write_suite(tmp_path, baseUrl="${AGENT_URL}")
     env = {"AGENT_KEY": agent.key, "AGENT_URL": "https://gw.example/x?token=supersecret-token-1"}
     ran = ci_evals("run", suite, cwd=tmp_path, env=env)
@@ -551,8 +479,7 @@ def test_error_messages_know_the_suites_secrets(tmp_path, agent):
     assert not [name for name in read_files(tmp_path / "results") if "tenant-secret-77" in name]
 
 
-def test_untrusted_events(tmp_path, agent):
-    """A suite that reads the environment is refused there, unless its reader says otherwise."""
+def test_suite_cannot_read_environment_in_untrusted_event_unless_trusted(tmp_path, agent):
     suite = write_suite(tmp_path)
     env = env_of(agent, GITHUB_EVENT_NAME="pull_request_target")
     ran = ci_evals("run", suite, cwd=tmp_path, env=env)
@@ -563,45 +490,38 @@ def test_untrusted_events(tmp_path, agent):
     assert ci_evals("run", literal, cwd=tmp_path, env=env).returncode == 0
 
 
-def test_a_reply_without_trace_decides_nothing(tmp_path):
-    """Exit 3: the gate counts what was not decided."""
+def test_missing_trace_leaves_tool_checks_undecided_and_exits_3(tmp_path):
     with world.agent(lambda heard: world.message("Hi")) as agent:
         ran = ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 3
-    (finding,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
+    (finding,) = only_trial(tmp_path)["findings"]
     assert (finding["outcome"], finding["cause"]) == ("undecided", "no_evidence")
 
 
-def test_no_half_of_a_secret_is_left_by_a_cut(tmp_path):
-    """Texts are cut after their secrets were taken out, not before."""
+def test_truncated_texts_do_not_contain_partial_secrets(tmp_path):
     secret = "long-secret-value-abcdefghijklmnop"
+    check = {"criterion": "c", "strict": "param_exists", "paramName": "p"}
     with world.agent() as agent:
-        suite = write_suite(
-            tmp_path,
-            {"userInfo": {"a": "${VALUE}"}},
-            {"name": "b", "evaluations": [{"criterion": "c", "strict": "param_exists", "paramName": "p"}]},
-        )
+        suite = write_suite(tmp_path, {"userInfo": {"a": "${VALUE}"}}, {"name": "b", "evaluations": [check]})
+
+        def respond(heard):
+            if len(agent.heard) % 2:
+                return world.Fault(500, json.dumps({"detail": text}))
+            response = {"type": "error", "message": "m", "error": text}
+            trace = {"understanding": {"extracted_params": {"p": text}}, "response": response}
+            return world.message("ok", trace=trace)
+
+        agent.answer = respond
         for length in range(155, 330, 29):
             text = "x" * length + secret
-            agent.answer = lambda heard, text=text: (
-                world.Fault(500, json.dumps({"detail": text}))
-                if len(agent.heard) % 2
-                else world.message(
-                    "ok",
-                    trace={
-                        "understanding": {"extracted_params": {"p": text}},
-                        "response": {"type": "error", "message": "m", "error": text},
-                    },
-                )
-            )
             env = env_of(agent, VALUE=secret)
             ran = ci_evals("run", suite, "--retries=0", "--verbose", cwd=tmp_path, env=env)
             files = b"".join(read_files(tmp_path / "results").values()).decode()
             assert "long-secret" not in ran.stdout + ran.stderr + files
 
 
-def test_values_from_the_environment_do_not_break_what_the_tool_names_itself(tmp_path, agent):
-    """Today's date is in the name of the suite's folder; `report` finds it there again."""
+def test_redaction_keeps_file_names_that_equal_environment_values(tmp_path, agent):
+    """Today's date is in the name of the suite's folder, where `report` looks for it."""
     suite = write_suite(tmp_path, {"userInfo": {"today": "${TODAY}", "file": "${FILE}"}})
     env = env_of(agent, TODAY=datetime.now(UTC).date().isoformat(), FILE=suite)
     ran = ci_evals("run", suite, cwd=tmp_path, env=env)
@@ -612,40 +532,28 @@ def test_values_from_the_environment_do_not_break_what_the_tool_names_itself(tmp
     assert ci_evals("report", "results/_results.json", cwd=tmp_path).returncode == 0
 
 
-def test_one_forbidden_message_is_one_failed_trial(tmp_path):
-    """A gateway that blocks a message has accepted the key before: the run goes on."""
+def test_blocked_message_fails_one_trial_and_run_continues(tmp_path):
+    """A gateway that blocks a message has accepted the key before."""
 
     def gateway(heard):
         return world.Fault(403, '{"detail": "Request blocked"}') if heard.text == "attack" else answer(heard)
 
     with world.agent(gateway) as agent:
         tests = [{"name": "a"}, {"name": "b", "turns": [{"user": "attack"}]}, {"name": "c"}]
-        suite = write_suite(tmp_path, *tests)
-        ran = ci_evals(
-            "run", suite, "--retries=0", "--max-errors=1", "--min-score=60", cwd=tmp_path, env=env_of(agent)
-        )
-    assert ran.returncode == 0, ran.stdout
-    assert [t["outcome"] for t in read_results(tmp_path)["suites"][0]["tests"]] == [
-        "passed",
-        "error",
-        "passed",
-    ]
+        options = ("--retries=0", "--max-errors=1", "--min-score=60")
+        ran = ci_evals("run", write_suite(tmp_path, *tests), *options, cwd=tmp_path, env=env_of(agent))
+    assert (ran.returncode, outcomes(tmp_path)) == (0, ["passed", "error", "passed"]), ran.stdout
     assert "key" not in ran.stdout
 
 
-def test_a_fork_without_a_judge_plays_suites_with_critical_judged_tests(tmp_path):
-    """What only a judge could decide is not checked, and said; a strict criterion that fails is red."""
-    judged = {"name": "Judged", "critical": True, "evaluations": [{"criterion": "Is kind"}]}
-    strict = {"strict": "contains", "text": "Hello"}
-    both = {
-        "name": "Both",
-        "critical": True,
-        "evaluations": [{"criterion": "Is kind"}, strict | {"criterion": "c"}],
-    }
+def test_critical_judged_tests_are_not_checked_without_judge(tmp_path):
+    """A strict criterion of a critical test that fails still fails the run."""
+    kind, hello = {"criterion": "Is kind"}, {"criterion": "c", "strict": "contains", "text": "Hello"}
+    judged = {"name": "Judged", "critical": True, "evaluations": [kind]}
+    both = {"name": "Both", "critical": True, "evaluations": [kind, hello]}
     agent = tmp_path / "agent.py"
     agent.write_text("def reply(message, session):\n    return 'Hello there'\n")
-    fields = {"adapter": "python:agent:reply", "agentId": None, "apiKey": None}
-    suite = write_suite(tmp_path, judged, both, **fields)
+    suite = write_suite(tmp_path, judged, both, adapter="python:agent:reply", agentId=None, apiKey=None)
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "critical:Judged was not checked: all of its criteria need a model" in ran.stdout

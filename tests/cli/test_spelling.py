@@ -1,4 +1,4 @@
-"""Settings in messages: as options on the command line, as inputs in a workflow, as arguments in Python."""
+"""Settings in messages: options on the command line, inputs in a workflow, arguments in Python."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-import pytest
+from each_row import each_row
 
 import ci_evals
 from ci_evals.cli.app import _all_options
@@ -16,7 +16,7 @@ from ci_evals.cli.terminal.console import Console
 from ci_evals.support.redaction import Redactor
 
 PACKAGE = Path(ci_evals.__file__).parent
-EDGES = ("cli", "extensions")
+COMMAND_LINE_FOLDERS = ("cli", "extensions")
 """Folders that are the command line, or have commands."""
 FLAG = re.compile(r"--[a-z][a-z-]+")
 SETTING = re.compile(r"`([a-z][a-z0-9_]*)=")
@@ -27,13 +27,13 @@ OTHER_PROGRAMS = {
     "support/entry_points.py": "pip",
 }
 """Modules that name options of other programs."""
-TO_TYPE = {
+COMMANDS_TO_TYPE = {
     "reports/page/test_data.py": "the command that repeats a test",
     "reports/story/advice.py": "the commands that join shards and draw a sheet",
     "reports/story/next_step.py": "the commands that show failures and repeat a test",
 }
 """Modules that name a whole command, for somebody to type."""
-OF_THE_COMMAND_LINE = {
+COMMAND_LINE_MODULES = {
     "cli/app.py": "the options that Typer has",
     "cli/commands/list_suites.py": "a command",
     "cli/env_files.py": "it is no input",
@@ -66,14 +66,14 @@ OF_THE_COMMAND_LINE = {
 """Modules of commands, apart from their settings, that name a flag in a text, and what that is."""
 
 
-def core() -> list[str]:
+def core_modules() -> list[str]:
     """The sources of the core, by their paths in the package."""
     files = [path for kind in ("*.py", "*.j2") for path in PACKAGE.rglob(kind)]
     names = sorted(path.relative_to(PACKAGE).as_posix() for path in files)
-    return [name for name in names if not name.startswith(tuple(f"{edge}/" for edge in EDGES))]
+    return [name for name in names if not name.startswith(tuple(f"{edge}/" for edge in COMMAND_LINE_FOLDERS))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "on_command_line", "in_workflow"),
     [
         ("`min_score=nan`: no", "--min-score=nan: no", "`min-score: nan`: no"),
@@ -83,14 +83,13 @@ def core() -> list[str]:
         ("`break=x`, `break_=x`", "`break=x`, --break=x", "`break=x`, `break: x`"),
     ],
 )
-def test_a_message_names_settings_as_its_reader_sets_them(message, on_command_line, in_workflow):
+def test_settings_in_messages_are_spelled_as_options_or_inputs(message, on_command_line, in_workflow):
     """What is no setting stays as it is: a model's refusal, a key of a suite."""
     assert spell(message, _all_options, as_inputs=False) == on_command_line
     assert spell(message, _all_options, as_inputs=True) == in_workflow
 
 
-def test_a_secret_in_the_value_of_a_setting_is_removed_first():
-    """Whatever the name of the setting."""
+def test_secret_in_value_of_setting_is_redacted_before_spelling():
     log = StringIO()
     as_option = partial(spell, options=_all_options, as_inputs=False)
     console = Console(log, Redactor(["key-4b7d10f3"]), spell=as_option)
@@ -99,38 +98,34 @@ def test_a_secret_in_the_value_of_a_setting_is_removed_first():
     assert log.getvalue().startswith("--base-url=http://")
 
 
-def test_the_core_knows_no_command_line():
+def test_core_modules_name_no_command_line_options():
     """A library user who passes `min_score=nan` does not read about `--min-score`."""
-    found = {name for name in core() if FLAG.search((PACKAGE / name).read_text().replace("<!--", ""))}
-    assert found - OTHER_PROGRAMS.keys() - TO_TYPE.keys() == set()
-    assert (OTHER_PROGRAMS.keys() | TO_TYPE.keys()) - found == set()
+    found = {name for name in core_modules() if FLAG.search((PACKAGE / name).read_text().replace("<!--", ""))}
+    assert found - OTHER_PROGRAMS.keys() - COMMANDS_TO_TYPE.keys() == set()
+    assert (OTHER_PROGRAMS.keys() | COMMANDS_TO_TYPE.keys()) - found == set()
 
 
-def test_messages_of_commands_name_settings_as_the_core_does():
-    """In a workflow nobody reads about `--min-score`: only help and whole commands name flags."""
-    modules = [path for edge in EDGES for path in (PACKAGE / edge).rglob("*.py")]
+def test_command_modules_name_options_only_in_listed_texts():
+    """In a workflow nobody reads about `--min-score`."""
+    modules = [path for edge in COMMAND_LINE_FOLDERS for path in (PACKAGE / edge).rglob("*.py")]
     found = {
         path.relative_to(PACKAGE).as_posix()
         for path in modules
-        if path.stem != "settings" and path.parent.name != "settings" and any(map(FLAG.search, texts(path)))
+        if path.stem != "settings"
+        and path.parent.name != "settings"
+        and any(map(FLAG.search, strings_in(path)))
     }
-    assert found == OF_THE_COMMAND_LINE.keys()
+    assert found == COMMAND_LINE_MODULES.keys()
 
 
-def test_every_setting_in_a_message_is_an_option():
-    """A misspelt one would reach users as it is."""
-    known = _all_options()
-    unknown = [
-        (path.name, name)
-        for path in PACKAGE.rglob("*.py")
-        for text in texts(path)
-        for name in SETTING.findall(text)
-        if name not in known
-    ]
-    assert unknown == []
+def test_every_setting_in_messages_is_an_option():
+    """A misspelled one would reach users as it is."""
+    modules = ((path, text) for path in PACKAGE.rglob("*.py") for text in strings_in(path))
+    used = {(path.name, name) for path, text in modules for name in SETTING.findall(text)}
+    assert {one for one in used if one[1] not in _all_options()} == set()
 
 
-def texts(path: Path) -> Iterator[str]:
+def strings_in(path: Path) -> Iterator[str]:
     """The texts in a module, without docstrings."""
     nodes = [*ast.walk(ast.parse(path.read_text()))]
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}

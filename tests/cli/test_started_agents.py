@@ -1,4 +1,4 @@
-"""`--start`: an agent's server runs as long as the run, and nothing of it longer, however the run ends."""
+"""`--start`: the agent's server runs as long as the run, however the run ends."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ from ci_evals.wiring.connections import Connections
 
 pytestmark = pytest.mark.slow
 
-linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+linux_only = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 
 KEY = "agent-key-5b1c77d0e2"
 SERVER = '''
@@ -75,27 +75,18 @@ ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Agent).serve_forever()
 '''
 
 
-SMALL = {
-    "name": "Small",
-    "adapter": "http",
-    "baseUrl": "http://127.0.0.1:1",
-    "adapterOptions": {"send": {"body": "{{message}}"}, "reply": {"text": "$"}},
-    "tests": [
-        {
-            "name": "Greets",
-            "guidelines": "You say hello.",
-            "turns": [{"user": "Hello"}],
-            "evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}],
-        }
-    ],
-}
+OPTIONS = {"send": {"path": "/chat", "body": {"text": "{{message}}"}}, "reply": {"text": "$.reply"}}
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
 
 @pytest.fixture
 def port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    return free_port()
 
 
 @pytest.fixture
@@ -114,18 +105,9 @@ def suite(folder: Path, port: int, *messages: str, texts: tuple[str, ...] = (), 
         }
         for index, (message, text) in enumerate(zip_longest(messages or ("Hello",), texts))
     ]
-    options = {
-        "send": {"path": "/chat", "body": {"text": "{{message}}"}},
-        "reply": {"text": "$.reply"},
-    }
-    given = {
-        "adapter": "http",
-        "baseUrl": f"http://127.0.0.1:{port}",
-        "start": f"python server.py {port}",
-        "adapterOptions": options,
-        "agentId": None,
-    } | fields
-    return write_suite(folder, *tests, **given)
+    given = {"adapter": "http", "baseUrl": f"http://127.0.0.1:{port}", "start": f"python server.py {port}"}
+    given |= {"adapterOptions": OPTIONS, "agentId": None}
+    return write_suite(folder, *tests, **given | fields)
 
 
 def run(folder: Path, *args: str, **variables: str):
@@ -133,39 +115,38 @@ def run(folder: Path, *args: str, **variables: str):
     return ci_evals("run", *args, "--provider=offline", cwd=folder, env=env)
 
 
-def reason(folder: Path) -> str:
+def stop_reason(folder: Path) -> str:
     return read_results(folder)["run"]["stoppedBecause"]
 
 
-def gone(folder: Path) -> bool:
+def no_process_left(folder: Path) -> bool:
     return not open_descriptors(folder / "held")
 
 
-@linux
+@linux_only
 @pytest.mark.parametrize(("text", "code"), [("Hello", Exit.PASSED), ("Goodbye", Exit.FAILED)])
-def test_the_agent_runs_as_long_as_the_run(folder, port, text, code):
-    """With its children, whether the gate passes or fails; its output is kept without the key."""
+def test_agent_is_started_and_ended_with_run_and_its_output_kept(folder, port, text, code):
     ran = run(folder, suite(folder, port, texts=(text,)))
     assert ran.returncode == code, ran.stderr
-    assert gone(folder)
+    assert no_process_left(folder)
     log = (folder / "results/agent.log").read_text()
     assert "key: ***" in log
     assert "asked: Hello" in log
     assert KEY not in log + ran.stdout + ran.stderr
 
 
-@linux
+@linux_only
 @pytest.mark.parametrize("command", ["python server.py {}", "true && python server.py {}"])
-def test_the_agent_has_time_to_end_by_itself(folder, port, command):
-    """Whether a shell stands between or not, which ends at once."""
+def test_agent_has_time_to_shut_down(folder, port, command):
+    """Whether a shell, which ends at once, is in between or not."""
     (folder / "slow").touch()
     assert run(folder, suite(folder, port, start=command.format(port))).returncode == Exit.PASSED
     assert "saved its work" in (folder / "results/agent.log").read_text()
-    assert gone(folder)
+    assert no_process_left(folder)
 
 
-def test_start_runs_in_the_folder_of_its_suite(folder, port):
-    """Wherever ci-evals is started. The option `--start` runs where ci-evals does, for every suite."""
+def test_start_of_suite_runs_in_folder_of_suite(folder, port):
+    """The option `--start` runs where ci-evals does, for every suite."""
     evals = folder / "evals"
     evals.mkdir()
     (folder / "server.py").rename(evals / "server.py")
@@ -177,16 +158,13 @@ def test_start_runs_in_the_folder_of_its_suite(folder, port):
     assert (folder / "starts").exists()
 
 
-def test_suites_with_the_same_start_in_two_folders_have_two_agents(folder):
-    """Each runs its own folder's program."""
+def test_same_start_command_in_two_folders_starts_two_agents(folder):
     for name in ("one", "two"):
         (folder / name).mkdir()
         (folder / name / "server.py").write_text(SERVER)
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            free = taken.getsockname()[1]
-        (folder / name / "port").write_text(str(free))
-        suite(folder / name, free, start="python server.py $(cat port)")
+        port = free_port()
+        (folder / name / "port").write_text(str(port))
+        suite(folder / name, port, start="python server.py $(cat port)")
     ran = run(folder, "one", "two")
     assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
     assert (folder / "one/starts").exists()
@@ -194,69 +172,65 @@ def test_suites_with_the_same_start_in_two_folders_have_two_agents(folder):
 
 
 def test_missing_program_is_reported_with_its_folder(folder, port):
-    """A suite may name it from where ci-evals is started."""
     (folder / "evals").mkdir()
     suite(folder / "evals", port)
     assert run(folder, "evals/suite.json").returncode == Exit.INVALID
-    why = reason(folder)
+    why = stop_reason(folder)
     assert f"before anything answered at http://127.0.0.1:{port}, in the folder 'evals'" in why
     assert str(folder) not in why.partition(" (its output")[0]
 
 
-def test_an_agent_that_dies_at_start_is_no_verdict(folder, port):
-    """At once, with its last words, and nothing is played."""
+def test_agent_that_exits_at_start_stops_run_with_its_output(folder, port):
     command = f"echo starting; python -c \"raise SystemExit('no model for {KEY}')\""
     began = time.monotonic()
     ran = run(folder, suite(folder, port, startTimeout=50), f"--start={command}")
     assert ran.returncode == Exit.INVALID
     assert time.monotonic() - began < 30
-    why = reason(folder)
+    why = stop_reason(folder)
     assert f"ended with exit code 1 before anything answered at http://127.0.0.1:{port}" in why
     assert "(its output, in agent.log, ends: starting no model for ***)" in why
     assert why in ran.stdout
     assert "no model for ***" in (folder / "results/agent.log").read_text()
     assert read_results(folder)["counts"]["trials"] == 0
-
-
-def test_background_command_is_refused_with_advice(folder, port):
-    """It has ended as far as anybody can tell."""
     ran = run(folder, suite(folder, port, start=f"python server.py {port} &"))
     assert ran.returncode == Exit.INVALID
-    assert "exit code 0 before anything answered" in reason(folder)
-    assert "has to keep running in the foreground" in reason(folder)
-    assert gone(folder)
+    assert "exit code 0 before anything answered" in stop_reason(folder)
+    assert "has to keep running in the foreground" in stop_reason(folder)
+    assert no_process_left(folder)
 
 
-def test_an_agent_that_never_answers_is_no_verdict(folder, port):
-    """After the time that it has, with the address and what to do."""
+def test_agent_that_does_not_answer_in_time_stops_run(folder, port):
     ran = run(folder, suite(folder, port, startTimeout=1), "--start=echo loading; sleep 60")
     assert ran.returncode == Exit.INVALID
-    why = reason(folder)
+    why = stop_reason(folder)
     assert f"did not answer at http://127.0.0.1:{port} within 1 s" in why
     assert "Correct baseUrl, name another address with wait-for, or raise startTimeout" in why
     assert "ends: loading)" in why
+    name = suite(folder, port, start=None)
+    ran = run(folder, name, "--wait-for=http://agent.invalid/", HTTP_PROXY="socks5://127.0.0.1:1")
+    assert ran.returncode == Exit.USAGE, ran.stdout
+    assert "only http and https proxies are supported" in ran.stderr
 
 
-@linux
-def test_an_agent_that_dies_in_the_middle_never_passes(folder, port):
-    """Although what was played before has passed; what was not is not run."""
+@linux_only
+def test_agent_that_exits_during_run_stops_run_which_can_be_resumed(folder, port):
     ran = run(folder, suite(folder, port, "Hello", "die", *["Hello"] * 3), "--max-errors=9", "--min-score=0")
     assert ran.returncode == Exit.INVALID, ran.stdout
-    assert "ended with exit code 7 in the middle of the run" in reason(folder)
-    assert "no memory left for ***)" in reason(folder)
+    assert "ended with exit code 7 in the middle of the run" in stop_reason(folder)
+    assert "no memory left for ***)" in stop_reason(folder)
     assert KEY not in ran.stdout + ran.stderr
     assert read_results(folder)["counts"]["passed"] == 1
-    assert gone(folder)
+    assert no_process_left(folder)
     (folder / "mended").touch()
     ran = run(folder, "suite.json", "--resume=results")
     assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
     assert "1 of 5 trials had finished" in ran.stderr
-    assert gone(folder)
+    assert no_process_left(folder)
 
 
-@linux
-def test_the_error_of_a_trial_has_the_last_words_of_its_agent(folder, port):
-    """Also if what was started lives on: a shell, or a server whose worker died. Secrets are taken out."""
+@linux_only
+def test_trial_error_has_last_output_of_agent(folder, port):
+    """Also if what was started lives on: a shell, or a server whose worker died."""
     name = suite(folder, port, "die", start=f"python server.py {port}; sleep 60")
     ran = run(folder, name, "--retries=0")
     assert ran.returncode == Exit.INVALID
@@ -269,38 +243,36 @@ def test_the_error_of_a_trial_has_the_last_words_of_its_agent(folder, port):
     )
     assert "no memory left for ***" in ran.stdout
     assert KEY not in ran.stdout + ran.stderr
-    assert gone(folder)
+    assert no_process_left(folder)
 
 
-@linux
-def test_a_run_that_is_out_of_time_ends_its_agent(folder, port):
-    """What hangs is cut off."""
+@linux_only
+def test_agent_is_ended_if_run_is_out_of_time_or_its_worker_is_killed(folder, port):
     ran = run(folder, suite(folder, port, "hang"), "--max-duration=2")
     assert ran.returncode == Exit.INVALID
-    assert gone(folder)
+    assert no_process_left(folder)
+    (folder / "asked").unlink(missing_ok=True)
+    command = ("run", suite(folder, port, "hang"), "--provider=offline")
+    process = start(*command, cwd=folder, env={"AGENT_KEY": KEY})
+    wait_until((folder / "asked").exists)
+    os.kill(children(process.pid)[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == Exit.INVALID
+    assert "SIGKILL ended it" in err
+    assert no_process_left(folder)
 
 
-def test_a_port_in_use_is_named(folder, port):
-    """Another agent would be tested. Nothing is started."""
+def test_port_in_use_stops_run_before_start(folder, port):
+    """Another agent would be tested; also one that listens and answers nobody."""
     with socket.create_server(("127.0.0.1", port)):
-        ran = run(folder, suite(folder, port), f"--wait-for={port}")
-    assert ran.returncode == Exit.INVALID
-    assert reason(folder).startswith(f"port {port} is in use: something answers there before the agent")
-    assert not (folder / "starts").exists()
+        for awaited, address in ((port, f"port {port}"), (free_port(), f"127.0.0.1:{port}")):
+            ran = run(folder, suite(folder, port), f"--wait-for={awaited}")
+            assert ran.returncode == Exit.INVALID
+            assert f"{address} is in use: something answers there before the agent" in stop_reason(folder)
+            assert not (folder / "starts").exists()
 
 
-def test_an_address_in_use_is_named_though_another_is_awaited(folder, port):
-    """A server of before listens at the agent's address, and answers nobody: it would be tested."""
-    with socket.create_server(("127.0.0.1", port)), socket.create_server(("127.0.0.1", 0)) as other:
-        free = other.getsockname()[1]
-        other.close()
-        ran = run(folder, suite(folder, port), f"--wait-for={free}")
-    assert ran.returncode == Exit.INVALID
-    assert f"127.0.0.1:{port} is in use: something answers there before the agent" in reason(folder)
-    assert not (folder / "starts").exists()
-
-
-def test_an_agent_that_somebody_else_starts_is_only_awaited(folder, port):
+def test_wait_for_without_start_waits_for_running_agent(folder, port):
     """A service of the job, say."""
     theirs = subprocess.Popen([sys.executable, "server.py", str(port)], cwd=folder)
     try:
@@ -314,14 +286,13 @@ def test_an_agent_that_somebody_else_starts_is_only_awaited(folder, port):
             os.kill(int(holder.parts[2]), signal.SIGKILL)
     ran = run(folder, suite(folder, port, start=None, startTimeout=1), f"--wait-for={port}")
     assert ran.returncode == Exit.INVALID
-    assert reason(folder).startswith(f"the agent did not answer at port {port} within 1 s")
+    assert stop_reason(folder).startswith(f"the agent did not answer at port {port} within 1 s")
 
 
-@linux
+@linux_only
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("while_", ["playing", "starting"])
-def test_a_signal_ends_the_agent_with_the_run(folder, port, number, while_):
-    """While it is started too."""
+def test_signal_ends_agent_with_run(folder, port, number, while_):
     options = [f"--start=python server.py {port}", "--wait-for=1"] if while_ == "starting" else []
     name = suite(folder, port, "hang")
     process = start("run", name, "--provider=offline", *options, cwd=folder, env={"AGENT_KEY": KEY})
@@ -331,28 +302,12 @@ def test_a_signal_ends_the_agent_with_the_run(folder, port, number, while_):
     process.send_signal(number)
     out, err = process.communicate(timeout=300)
     assert process.returncode == Exit.INTERRUPTED, out + err
-    assert gone(folder)
+    assert no_process_left(folder)
     assert "key: ***" in (folder / "results/agent.log").read_text()
 
 
-@linux
-def test_a_killed_worker_leaves_no_agent(folder, port):
-    """The supervisor ends what the worker had started."""
-    process = start(
-        "run", suite(folder, port, "hang"), "--provider=offline", cwd=folder, env={"AGENT_KEY": KEY}
-    )
-    wait_until((folder / "asked").exists)
-    worker = next(pid for pid in children(process.pid))
-    os.kill(worker, signal.SIGKILL)
-    _, err = process.communicate(timeout=300)
-    assert process.returncode == Exit.INVALID
-    assert "SIGKILL ended it" in err
-    assert gone(folder)
-
-
-@linux
-def test_a_bug_of_ours_leaves_no_agent(folder, port):
-    """Such as one in what hears of events."""
+@linux_only
+def test_agent_is_ended_if_event_listener_raises(folder, port):
     name = suite(folder, port, apiKey=None, start=f"cd {folder} && python server.py {port}")
     loaded = load((folder / name).read_text(), name, Reading())
     job = Job(plan([loaded], Selection(), 1), Policy(), Options(), Redactor())
@@ -364,14 +319,11 @@ def test_a_bug_of_ours_leaves_no_agent(folder, port):
     asyncio.run(evaluate(job, Connections(provider="offline"), listen=listen, stop=stop))
     assert isinstance(stop.bug, ZeroDivisionError)
     assert (folder / "starts").exists()
-    assert gone(folder)
+    assert no_process_left(folder)
 
 
-def test_suites_share_a_command_or_have_their_own(folder, port):
-    """One process for each text."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        other = taken.getsockname()[1]
+def test_suites_with_same_start_command_share_agent(folder, port):
+    other = free_port()
     names = [suite(folder, port, name="a.json"), suite(folder, port, name="b.json")]
     names.append(suite(folder, other, name="c.json"))
     ran = run(folder, *names)
@@ -381,96 +333,83 @@ def test_suites_share_a_command_or_have_their_own(folder, port):
     assert f"==> the agent started by 'python server.py {other}' <==" in log
 
 
-def test_agent_gets_the_address_for_spans(folder, port):
-    """With `--otlp-port=0` nobody else could know. A collector of the environment is not asked."""
-    fields = {
-        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:",
-        "OTEL_BSP_SCHEDULE_DELAY": "200",
-        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "Hello",
-    }
-    name = suite(folder, port, *fields, texts=tuple(fields.values()))
-    elsewhere = {
-        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.invalid:4318",
-        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector.invalid:4318/v1/traces",
-    }
+def test_started_agent_gets_otlp_address_of_run_instead_of_inherited_collector(folder, port):
+    otlp = "OTEL_EXPORTER_OTLP"
+    variables = (f"{otlp}_ENDPOINT", "OTEL_BSP_SCHEDULE_DELAY", f"{otlp}_TRACES_ENDPOINT")
+    name = suite(folder, port, *variables, texts=("http://127.0.0.1:", "200", "Hello"))
+    collector = "http://collector.invalid:4318"
+    elsewhere = {f"{otlp}_ENDPOINT": collector, f"{otlp}_TRACES_ENDPOINT": f"{collector}/v1/traces"}
     ran = run(folder, name, "--otlp", "--otlp-port=0", "--parallel=3", **elsewhere)
     assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
 
 
-def test_the_action_starts_it_by_inputs(folder, port):
-    """As in the example workflow."""
-    env = {
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_WORKSPACE": str(folder),
-        "INPUT_SUITES": suite(folder, port, start=None),
-        "INPUT_PROVIDER": "offline",
-        "INPUT_START": f"python server.py {port}",
-        "INPUT_WAIT-FOR": str(port),
-        "INPUT_AGENT-KEY": KEY,
-        "AGENT_KEY": KEY,
-    }
-    ran = action(cwd=folder, env=env)
+def test_action_inputs_start_agent(folder, port):
+    inputs = {"SUITES": suite(folder, port, start=None), "PROVIDER": "offline", "AGENT-KEY": KEY}
+    inputs |= {"START": f"python server.py {port}", "WAIT-FOR": str(port)}
+    env = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(folder), "AGENT_KEY": KEY}
+    ran = action(cwd=folder, env=env | {f"INPUT_{name}": value for name, value in inputs.items()})
     assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
     assert "key: ***" in (folder / "results/agent.log").read_text()
 
 
-@pytest.mark.parametrize("secret", ["LLM_API_KEY", "GITHUB_TOKEN", "CI_EVALS_AGENT_KEY"])
-def test_the_agent_gets_no_key_that_is_ours(folder, port, secret):
-    """Its own is in AGENT_KEY."""
-    ran = run(folder, suite(folder, port, secret), **{secret: "ours-91d2c7aa40"})
+def test_started_agent_does_not_get_keys_of_ci_evals(folder, port):
+    secrets = ("LLM_API_KEY", "GITHUB_TOKEN", "CI_EVALS_AGENT_KEY")
+    ran = run(folder, suite(folder, port, *secrets), **dict.fromkeys(secrets, "ours-91d2c7aa40"))
     assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
 
 
-async def test_a_wait_can_be_reported_while_it_lasts(port):
-    """As those for a server that refuses: a line from ten seconds on."""
-    loaded = load(json.dumps(SMALL | {"start": "sleep 60", "waitFor": port}), "suite.json", Reading())
+async def test_wait_for_agent_has_reason_while_it_lasts(folder, port):
+    name, program = (
+        suite(folder, port, apiKey=None, start="sleep 60", waitFor=port),
+        "the agent started by 'sleep 60'",
+    )
+    loaded = load((folder / name).read_text(), name, Reading())
     async with AsyncExitStack() as stack:
         agents = RunAgents(Connections(provider="offline"), Redactor(), stack)
         [planned] = plan([loaded], Selection(), loops=1).suites
         agents.agent(planned)
         starting = asyncio.create_task(agents.start_programs())
-        while not (wait := dict(agents.waits())["the agent started by 'sleep 60'"]):  # noqa: ASYNC110  # no event
+        while not (wait := dict(agents.waits())[program]):  # noqa: ASYNC110  # no event
             await asyncio.sleep(0.01)
         assert wait.reason == f"nothing answers at port {port} yet"
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
-        assert dict(agents.waits())["the agent started by 'sleep 60'"] is None
+        assert dict(agents.waits())[program] is None
 
 
 LISTENS = "import socket,time; s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen(); time.sleep(600)"
 
 
-@linux
-async def test_a_wait_names_the_port_on_which_the_program_listens(port):
-    """Also if a shell stands between, or the program has left its process group."""
+@linux_only
+async def test_wait_for_agent_names_port_on_which_it_listens(port):
+    """Also if a shell is in between, or the program has left its process group."""
     command = f'true && setsid "{sys.executable}" -c "{LISTENS}"'
     program = AgentProgram(command, Redactor())
     program.serve(str(port), None)
     await program.start(os.environ)
     waiting = asyncio.create_task(program.wait_until_up())
     try:
-        reason = ""
-        while "listens" not in reason:
+        stop_reason = ""
+        while "listens" not in stop_reason:
             assert not waiting.done()
             await asyncio.sleep(0.01)
-            reason = program.waiting.reason if program.waiting else ""
-        assert re.fullmatch(rf"nothing answers at port {port} yet; the program listens on \d+", reason)
+            stop_reason = program.waiting.reason if program.waiting else ""
+        assert re.fullmatch(rf"nothing answers at port {port} yet; the program listens on \d+", stop_reason)
     finally:
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         await program.end()
 
 
-@linux
-def test_an_agent_at_another_port_is_named_with_it(folder, port):
-    """The mistake that everybody makes once; the address to correct stands in the message."""
+@linux_only
+def test_timeout_of_start_names_port_on_which_agent_listens(folder, port):
     command = f'python -c "{LISTENS}"'
     ran = run(folder, suite(folder, port, startTimeout=5, start=command))
     assert ran.returncode == Exit.INVALID
-    assert re.search(r"; the program listens on \d+\). Correct baseUrl", reason(folder))
+    assert re.search(r"; the program listens on \d+\). Correct baseUrl", stop_reason(folder))
 
 
-WRONG = {
+INVALID_OPTIONS = {
     "--wait-for=8o80": "--wait-for: '8o80' is neither an http(s):// address nor a port, 1 to 65535",
     "--wait-for=70000": "--wait-for: '70000' is neither",
     "--wait-for=http://": "--wait-for: 'http://' is neither",
@@ -478,27 +417,17 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("option", WRONG)
-def test_wrong_options_are_one_message(folder, port, option):
-    """Before anything is started."""
-    demo = option == "--adapter=demo"
-    ran = run(folder, suite(folder, port, **({"baseUrl": None} if demo else {})), option)
-    assert ran.returncode == Exit.USAGE
-    assert WRONG[option] in ran.stderr
-    assert "Traceback" not in ran.stderr
+def test_invalid_start_options_are_rejected_before_start(folder, port):
+    for option, message in INVALID_OPTIONS.items():
+        fields = {"baseUrl": None} if option == "--adapter=demo" else {}
+        ran = run(folder, suite(folder, port, **fields), option)
+        assert ran.returncode == Exit.USAGE, option
+        assert message in ran.stderr
+        assert "Traceback" not in ran.stderr
     assert not (folder / "starts").exists()
 
 
-def test_a_proxy_that_cannot_be_used_is_no_answer(folder, port):
-    """Nothing is played."""
-    name = suite(folder, port, start=None)
-    ran = run(folder, name, "--wait-for=http://agent.invalid/", HTTP_PROXY="socks5://127.0.0.1:1")
-    assert ran.returncode == Exit.USAGE, ran.stdout
-    assert "only http and https proxies are supported" in ran.stderr
-
-
-def test_a_start_needs_something_to_wait_for(folder):
-    """Else nobody could tell when to begin. A number is a port in a suite too."""
+def test_start_needs_address_to_wait_for(folder):
     name = write_suite(folder, start="python server.py 1")
     ran = run(folder, name)
     assert ran.returncode == Exit.USAGE
@@ -515,24 +444,16 @@ def test_a_start_needs_something_to_wait_for(folder):
     assert "waitFor: '0' is neither an http(s):// address nor a port, 1 to 65535" in ran.stderr
 
 
-def test_a_distrusted_suite_starts_nothing(folder, port):
-    """An option may."""
+def test_untrusted_suite_cannot_start_program_but_option_can(folder, port):
     name = suite(folder, port, baseUrl=None, adapterOptions=None, apiKey=None, waitFor=port)
     ran = run(folder, name, "--trust-suites=never")
     assert ran.returncode == Exit.USAGE
     assert "start: a suite may not name a program to run with --trust-suites=never; use --start" in ran.stderr
     assert "waitFor: a suite may not name an endpoint with --trust-suites=never; use --wait-for" in ran.stderr
-    options = {"send": {"path": "/chat", "body": {"text": "{{message}}"}}, "reply": {"text": "$.reply"}}
-    (folder / "options.json").write_text(json.dumps(options))
+    (folder / "options.json").write_text(json.dumps(OPTIONS))
     name = suite(folder, port, baseUrl=None, adapterOptions=None, apiKey=None, start=None)
-    ran = run(
-        folder,
-        name,
-        "--trust-suites=never",
-        "--adapter-options=options.json",
-        f"--base-url=http://127.0.0.1:{port}",
-        f"--start=python server.py {port}",
-    )
+    given = ("--adapter-options=options.json", f"--base-url=http://127.0.0.1:{port}")
+    ran = run(folder, name, "--trust-suites=never", *given, f"--start=python server.py {port}")
     assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
 
 

@@ -1,4 +1,4 @@
-"""The runs of a folder, however artifacts and output folders lay them out."""
+"""Stored runs in a folder, in every layout of artifacts and output folders."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,6 +6,7 @@ from datetime import timedelta
 import builders as build
 import pytest
 import report_texts
+from each_row import each_row
 
 from ci_evals.cli.files.stored_runs import history_in, read_stored_runs
 from ci_evals.domain.errors import UsageError
@@ -13,54 +14,42 @@ from ci_evals.domain.results.run import Git, Origin, PooledRun, Results
 
 
 def run(name: str, day: int = 0, *suites: str) -> Results:
-    """A run of these suites, begun so many days later."""
+    """A run of these suites, with its start shifted by days."""
     info = build.run_info(id=name, started_at=build.STARTED_AT + timedelta(days=day))
     parts = [build.suite_result(suite, file=f"evals/{suite}.json") for suite in suites or ("Refunds",)]
     return build.results(*parts, run=info)
 
 
 def store(folder, results: Results) -> None:
-    """Write results as a run leaves them."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "_results.json").write_text(report_texts.results_json_text(results))
 
 
 def ids(folder) -> list[str]:
-    """The runs of a folder by their ids."""
     return [results.run.id for results in read_stored_runs(folder).runs]
 
 
-def test_runs_come_oldest_first_whatever_their_folders_are_called(tmp_path):
-    """Names of artifacts say nothing of time."""
+def test_stored_runs_are_ordered_by_start_whatever_their_folders(tmp_path):
     store(tmp_path / "b", run("first", 1))
     store(tmp_path / "a", run("third", 3))
     store(tmp_path / "run-7" / "ci-evals-results-default", run("second", 2))
     store(tmp_path, run("fourth", 4))
+    store(tmp_path / "c", run("fourth", 4))
+    store(tmp_path / "results" / "Refunds" / "time", run("fourth", 4))
     assert ids(tmp_path) == ["first", "second", "third", "fourth"]
 
 
-def test_same_run_twice_counts_once(tmp_path):
-    """As an artifact, and once more in the output folder."""
-    store(tmp_path / "a", run("one"))
-    store(tmp_path / "b", run("one"))
-    store(tmp_path / "results" / "Refunds" / "time", run("one"))
-    assert ids(tmp_path) == ["one"]
-
-
-def test_runs_of_one_id_that_began_at_different_times_are_two(tmp_path):
+def test_runs_of_same_id_with_different_starts_are_two_runs(tmp_path):
     """Two runs of `gate` on equal files have one id."""
-    first, second = run("one", 1), run("one", 2)
-    store(tmp_path / "a", second)
-    store(tmp_path / "b", first)
+    starts = [run("one", day).run.started_at for day in (1, 2)]
+    store(tmp_path / "a", run("one", 2))
+    store(tmp_path / "b", run("one", 1))
     stored = read_stored_runs(tmp_path)
-    assert [results.run.started_at for results in stored.runs] == [
-        first.run.started_at,
-        second.run.started_at,
-    ]
+    assert [results.run.started_at for results in stored.runs] == starts
     assert not stored.left_out
 
 
-def test_run_is_put_together_from_the_files_of_its_suites(tmp_path):
+def test_run_is_assembled_from_files_of_its_suites_unless_whole_file_exists(tmp_path):
     """An output folder keeps only those of earlier runs: `results/SUITE/TIME`."""
     whole = run("one", 0, "Billing", "Refunds")
     for suite in whole.suites:
@@ -68,19 +57,11 @@ def test_run_is_put_together_from_the_files_of_its_suites(tmp_path):
     (found,) = read_stored_runs(tmp_path).runs
     assert [suite.name for suite in found.suites] == ["Billing", "Refunds"]
     assert found.counts.tests == 2
-
-
-def test_whole_run_is_used_rather_than_the_file_of_a_suite(tmp_path):
-    """Its suites are not counted twice."""
-    whole = run("one", 0, "Billing", "Refunds")
-    store(tmp_path / "Billing" / "time", replace(whole, suites=whole.suites[:1]))
     store(tmp_path, whole)
-    (found,) = read_stored_runs(tmp_path).runs
-    assert found == whole
+    assert read_stored_runs(tmp_path).runs == (whole,)
 
 
-def test_broken_and_hostile_files_are_named_and_left_out(tmp_path):
-    """The others still count."""
+def test_unreadable_and_linked_result_files_are_reported_and_skipped(tmp_path):
     store(tmp_path / "good", run("one"))
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "_results.json").write_text('{"schemaVersion": 3')
@@ -95,8 +76,7 @@ def test_broken_and_hostile_files_are_named_and_left_out(tmp_path):
     assert "is a link" in named["link"]
 
 
-def test_results_of_the_version_before_are_read_only_if_wanted(tmp_path):
-    """Baselines and histories may be old; what decides by itself may not."""
+def test_stored_results_of_earlier_version_are_skipped(tmp_path):
     text = report_texts.results_json_text(run("one")).replace('"schemaVersion": 3', '"schemaVersion": 2')
     assert '"schemaVersion": 2' in text
     (tmp_path / "_results.json").write_text(text)
@@ -104,15 +84,13 @@ def test_results_of_the_version_before_are_read_only_if_wanted(tmp_path):
     assert "earlier version" in left.why
 
 
-@pytest.mark.parametrize("name", ["", "missing"])
-def test_folder_without_results_is_refused(tmp_path, name):
-    """With what should be there."""
-    with pytest.raises(UsageError, match=r"no such folder|contains no _results\.json"):
-        read_stored_runs(tmp_path / name)
+def test_folder_without_results_is_rejected(tmp_path):
+    for name in ("", "missing"):
+        with pytest.raises(UsageError, match=r"no such folder|contains no _results\.json"):
+            read_stored_runs(tmp_path / name)
 
 
-def test_history_ends_with_the_run_that_is_compared_with(tmp_path):
-    """Also if the folder holds it too, and newer runs."""
+def test_history_ends_with_the_baseline(tmp_path):
     newest = run("two", 2)
     store(tmp_path / "a", run("one", 1))
     store(tmp_path / "b", newest)
@@ -125,7 +103,7 @@ def test_history_ends_with_the_run_that_is_compared_with(tmp_path):
 MAIN = {"git": Git(ref="refs/heads/main")}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "counts"),
     [
         (MAIN, True),
@@ -138,19 +116,8 @@ MAIN = {"git": Git(ref="refs/heads/main")}
         (MAIN | {"shard": build.shard()}, False),
         (MAIN | {"pooled": (PooledRun(run="run-0", trials=3, started_at=build.STARTED_AT),)}, False),
     ],
-    ids=[
-        "of the branch",
-        "another branch",
-        "pull request",
-        "no branch",
-        "interrupted",
-        "unfinished",
-        "rejudged",
-        "shard",
-        "pooled",
-    ],
 )
-def test_only_whole_runs_of_the_branch_are_its_history(tmp_path, fields, counts):
+def test_history_contains_only_complete_runs_of_the_branch(tmp_path, fields, counts):
     def of(name: str, day: int, **info) -> Results:
         started = build.STARTED_AT + timedelta(days=day)
         return build.results(run=build.run_info(id=name, started_at=started, **info))
@@ -161,7 +128,7 @@ def test_only_whole_runs_of_the_branch_are_its_history(tmp_path, fields, counts)
     assert history.left_out == (not counts)
 
 
-def test_a_baseline_that_names_no_branch_has_runs_of_all_branches_but_not_of_pull_requests(tmp_path):
+def test_history_without_branch_contains_all_branches_but_no_pull_requests(tmp_path):
     day = build.STARTED_AT - timedelta(days=1)
     for name, git in {"main": MAIN["git"], "pull": Git(pull_request=7)}.items():
         store(tmp_path / name, build.results(run=build.run_info(id=name, started_at=day, git=git)))
@@ -169,8 +136,8 @@ def test_a_baseline_that_names_no_branch_has_runs_of_all_branches_but_not_of_pul
     assert [results.run.id for results in history.runs] == ["main", "newest"]
 
 
-def test_history_with_a_file_that_cannot_be_read_is_refused(tmp_path):
-    """A run less may change the decision."""
+def test_history_with_unreadable_file_is_rejected(tmp_path):
+    """A missing run may change the decision."""
     store(tmp_path / "a", run("one", 1))
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "_results.json").write_text("[]")

@@ -1,7 +1,8 @@
-"""Checks of tool calls with arguments, and checks that are files and code, through the command."""
+"""Checks of tool calls and arguments, schema files and Python checks, on the command line."""
 
 import json
 import sys
+from itertools import product
 
 import endpoints
 import pytest
@@ -28,23 +29,15 @@ def reply(message, session):
     number = session.state["number"] = session.state.get("number", 0) + 1
     return json.load(open("script.json"))[number - 1]
 """
+REFUND_ONCE = {"strict": "tool_called", "toolName": "refund", "args": {"amount": 42}, "times": 1}
 CHECKS = [
-    {
-        "criterion": "Refunds 42 once",
-        "strict": "tool_called",
-        "toolName": "refund",
-        "args": {"amount": 42},
-        "times": 1,
-    },
+    {"criterion": "Refunds 42 once", **REFUND_ONCE},
     {"criterion": "Looks first", "strict": "tool_sequence", "tools": ["look_up", {"name": "refund"}]},
     {"criterion": "No more", "strict": "max_tool_calls", "calls": 2},
 ]
 TURNS = [{"user": "I want my money back."}, {"user": "Thanks."}]
-WRONG = {
-    "the wrong amount": (
-        [[LOOK_UP], [REFUND | {"arguments": {"order": "HL-1", "amount": 24}}]],
-        "failed passed passed",
-    ),
+SCRIPTED_CALLS = {
+    "the wrong amount": ([[LOOK_UP], [REFUND | {"arguments": {"amount": 24}}]], "failed passed passed"),
     "called twice": ([[LOOK_UP], [REFUND, SECOND]], "failed passed failed"),
     "the wrong order": ([[REFUND], [LOOK_UP]], "passed failed passed"),
     "only claimed": ([[LOOK_UP], []], "failed failed passed"),
@@ -56,14 +49,13 @@ WRONG = {
 
 @pytest.fixture
 def folder(tmp_path):
-    """A repository with an agent of each kind."""
     (tmp_path / "shop.py").write_text(PYTHON)
     (tmp_path / "program.py").write_text(PROGRAM)
     return tmp_path
 
 
 def run(folder, evaluations, adapter=f"command: {sys.executable} -I program.py", *options, **fields):
-    """The run, and the findings of its one trial."""
+    """Run the checks, and return the command and its trial."""
     test = {"name": "refund", "turns": TURNS, "maxTurns": 2, "evaluations": evaluations}
     suite = write_suite(folder, test, adapter=adapter, **{"apiKey": "a-key", "agentId": None} | fields)
     ran = ci_evals("run", suite, *IN_PROCESS, *options, cwd=folder, env={"PYTHONPATH": "."})
@@ -72,7 +64,7 @@ def run(folder, evaluations, adapter=f"command: {sys.executable} -I program.py",
 
 
 def script(folder, *calls, key="toolCalls", text="Done."):
-    """What the agent answers, with these calls in each turn; None leaves them out."""
+    """Write the answers of the agent, with these calls in each turn; None omits them."""
     replies = [{"text": text} | ({} if each is None else {key: each}) for each in calls]
     (folder / "script.json").write_text(json.dumps(replies))
 
@@ -81,17 +73,14 @@ def outcomes(trial):
     return " ".join(finding["outcome"] for finding in trial["findings"])
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_agents_fail_for_the_right_reason(folder, case):
-    """Amount, number and order of calls; what was not reported or not captured is undecided."""
-    calls, expected = WRONG[case]
-    script(folder, *calls)
-    _, trial = run(folder, CHECKS)
-    assert outcomes(trial) == expected, [finding["reason"] for finding in trial["findings"]]
+def test_tool_checks_fail_for_wrong_calls_and_are_undecided_without_evidence(folder):
+    for case, (calls, expected) in SCRIPTED_CALLS.items():
+        script(folder, *calls)
+        _, trial = run(folder, CHECKS)
+        assert outcomes(trial) == expected, (case, [finding["reason"] for finding in trial["findings"]])
 
 
-def test_results_have_the_calls_in_order(folder):
-    """With all that the agent said of each, and as the views of older checks."""
+def test_results_contain_tool_calls_and_older_views_of_them(folder):
     script(folder, [LOOK_UP, REFUND], [])
     _, trial = run(folder, [{"criterion": "x", "strict": "tool_used", "toolName": "refund"}])
     first, second = trial["turns"]
@@ -102,42 +91,32 @@ def test_results_have_the_calls_in_order(folder):
     assert outcomes(trial) == "passed"
 
 
-def test_other_spellings_of_calls(folder):
-    """OpenAI's, as a Python agent returns it, and of an agent behind an endpoint."""
+def test_openai_tool_calls_are_read_from_python_endpoint_and_http_agents(folder):
     function = {"name": "refund", "arguments": json.dumps(REFUND["arguments"])}
     call = [{"id": "c1", "type": "function", "function": function}]
     script(folder, call, [], key="tool_calls")
     check = CHECKS[:1]
     assert outcomes(run(folder, check, "python:shop:reply")[1]) == "passed"
+    twice = [{**check[0], "times": 2}]
     with endpoints.serving(lambda asked: endpoints.completion("Done.", tool_calls=call)) as stub:
-        once = [{**check[0], "times": 2}]
-        _, trial = run(folder, once, "openai", baseUrl=stub.url, model="m", apiKey=endpoints.KEY)
+        _, trial = run(folder, twice, "openai", baseUrl=stub.url, model="m", apiKey=endpoints.KEY)
     assert outcomes(trial) == "passed"
     with endpoints.serving(lambda asked: {"reply": "Done.", "steps": {"calls": call}}) as stub:
-        options = {
-            "send": {"body": {"text": "{{message}}"}},
-            "reply": {"text": "$.reply", "toolCalls": "$.steps.calls"},
-        }
+        paths = {"text": "$.reply", "toolCalls": "$.steps.calls"}
+        options = {"send": {"body": {"text": "{{message}}"}}, "reply": paths}
         fields = {"baseUrl": stub.url, "apiKey": endpoints.KEY, "adapterOptions": options}
-        assert outcomes(run(folder, once, "http", **fields)[1]) == "passed"
+        assert outcomes(run(folder, twice, "http", **fields)[1]) == "passed"
 
 
-def test_an_agent_of_workflows_has_calls_in_its_results_too(folder):
-    """They are its workflows and integrations, and are called so."""
-    replies = [
-        {"text": "Done.", "workflows": ["REFUND"], "integrations": [{"code": "pay", "status": 503}]}
-    ] * 2
-    (folder / "script.json").write_text(json.dumps(replies))
-    _, trial = run(
-        folder, [{"criterion": "x", "strict": "tool_called", "toolName": "pay", "status": "error"}]
-    )
+def test_workflows_and_integrations_are_derived_tool_calls(folder):
+    reply = {"text": "Done.", "workflows": ["REFUND"], "integrations": [{"code": "pay", "status": 503}]}
+    (folder / "script.json").write_text(json.dumps([reply] * 2))
+    check = {"criterion": "x", "strict": "tool_called", "toolName": "pay", "status": "error"}
+    _, trial = run(folder, [check])
     turn = trial["turns"][0]
-    assert [(call["name"], call["status"]) for call in turn["toolCalls"]] == [
-        ("REFUND", "unknown"),
-        ("pay", "error"),
-    ]
-    assert (turn["toolCallsDerived"], turn["workflows"]) == (True, ["REFUND"])
-    assert outcomes(trial) == "passed"
+    calls = [(call["name"], call["status"]) for call in turn["toolCalls"]]
+    assert calls == [("REFUND", "unknown"), ("pay", "error")]
+    assert (turn["toolCallsDerived"], turn["workflows"], outcomes(trial)) == (True, ["REFUND"], "passed")
 
 
 FUNCTIONS = """
@@ -179,65 +158,58 @@ def python_check(name):
     return {"criterion": name, "strict": "python", "function": f"checks:{name}"}
 
 
-def test_functions_decide(folder):
-    """True or false, a share that counts as a grade, or either with a reason."""
+def test_python_checks_decide_by_boolean_or_grade(folder):
     (folder / "checks.py").write_text(FUNCTIONS)
     script(folder, [LOOK_UP], [REFUND])
     _, trial = run(folder, [*map(python_check, ("refunded", "half", "most"))])
     refunded, half, most = trial["findings"]
     assert (refunded["outcome"], refunded["reason"]) == ("passed", "2 calls")
-    assert (half["outcome"], half["grade"]["score"], half["reason"]) == (
-        "failed",
-        0.5,
-        "checks:half returned 0.5",
-    )
+    assert (half["outcome"], half["grade"]["score"]) == ("failed", 0.5)
+    assert half["reason"] == "checks:half returned 0.5"
     assert (most["outcome"], most["grade"]["score"]) == ("passed", 0.75)
     assert trial["score"] == pytest.approx(75)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("raises", "checks:raises raised LookupError: no order"),
-        ("ends", "checks:ends ended its process"),
-        ("nothing", "checks:nothing returned nothing, not true, false, a share"),
-        ("text", "returned a text, not"),
-        ("too_much", "returned 1.5, not"),
-        ("no_json", "returned what JSON cannot hold"),
-        ("missing", "has no attribute 'missing'"),
-    ],
-)
-def test_a_function_that_decides_nothing(folder, name, reason):
-    """Undecided, with what it did instead; never a pass."""
+INVALID_RESULTS = {
+    "raises": "checks:raises raised LookupError: no order",
+    "ends": "checks:ends ended its process",
+    "nothing": "checks:nothing returned nothing, not true, false, a share",
+    "text": "returned a text, not",
+    "too_much": "returned 1.5, not",
+    "no_json": "returned what JSON cannot hold",
+    "missing": "has no attribute 'missing'",
+}
+
+
+def test_python_check_without_valid_result_is_undecided(folder):
     (folder / "checks.py").write_text(FUNCTIONS)
     script(folder, [], [])
-    ran, trial = run(folder, [python_check(name)])
-    (finding,) = trial["findings"]
-    assert finding["outcome"] == "undecided"
-    assert reason in finding["reason"]
+    ran, trial = run(folder, [*map(python_check, INVALID_RESULTS)])
     assert ran.returncode == 3
+    for finding, reason in zip(trial["findings"], INVALID_RESULTS.values(), strict=True):
+        assert finding["outcome"] == "undecided"
+        assert reason in finding["reason"]
 
 
 SCHEMA = {"type": "object", "required": ["refund"], "properties": {"refund": {"const": 42}}}
 JSON_CHECK = {"criterion": "JSON", "strict": "json_schema", "schema": "schemas/refund.json"}
 
 
-def test_a_schema_in_a_file(folder):
-    """It lies beside the suite, and a change of it is a change of the test."""
+def test_schema_file_decides_and_is_part_of_test_digest(folder):
     (folder / "schemas").mkdir()
     file = folder / "schemas" / "refund.json"
-    digests = []
+    digests = set()
     for schema, outcome in ((SCHEMA, "passed"), (SCHEMA | {"required": ["iban"]}, "failed")):
         file.write_text(json.dumps(schema))
         script(folder, [], [], text='{"refund": 42}')
         _, trial = run(folder, [JSON_CHECK])
         assert outcomes(trial) == outcome
-        digests.append(read_results(folder)["suites"][0]["tests"][0]["digest"])
-    assert digests[0] != digests[1]
+        digests.add(read_results(folder)["suites"][0]["tests"][0]["digest"])
+    assert len(digests) == 2
 
 
-def validated(folder, *checks):
-    """The errors of a suite with these checks, each in a line of its own from line 8 on."""
+def validation_errors(folder, *checks):
+    """The errors of a suite with one check per line, from line 8 on."""
     lines = [f"      - {{ criterion: c{number}, {check} }}" for number, check in enumerate(checks)]
     text = "name: S\nadapter: demo\ntests:\n  - name: T\n    guidelines: You say hi.\n"
     text += "    turns: [{ user: Hi }]\n    evaluations:\n"
@@ -255,35 +227,33 @@ SCHEMA_FILES = {
     "objct.json": ('{"type": "objct"}', "is not a JSON Schema: $.type: 'objct' is not valid"),
     "refers.json": (
         '{"$ref": "other.json"}',
-        "is not a JSON Schema: the reference 'other.json' leads to another document",
+        "is not a JSON Schema: the reference 'other.json' leads to another",
     ),
     "large.json": ("{}" + " " * 1_000_000, "cannot be read: it is larger than 1 MB"),
     "latin.json": (b'"\xe9"', "cannot be read: it is not UTF-8"),
 }
 
 
-def test_a_schema_that_cannot_be_read(folder):
-    """The message has the place of its path in the suite."""
+def test_invalid_schema_file_is_reported_at_its_place_in_suite(folder):
     for name, (content, _) in SCHEMA_FILES.items():
         if content is not None:
             (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    reported = validated(folder, *(f"strict: json_schema, schema: {name}" for name in SCHEMA_FILES))
+    reported = validation_errors(folder, *(f"strict: json_schema, schema: {name}" for name in SCHEMA_FILES))
     for index, (name, (_, message)) in enumerate(SCHEMA_FILES.items()):
         path = f"tests[0].evaluations[{index}].schema"
         assert f"suite.yaml:{8 + index}:55: {path}: '{name}' {message}" in reported
 
 
-def test_a_schema_stays_in_the_workspace(folder, tmp_path_factory):
-    """Neither a path nor a link leads out."""
+def test_schema_file_outside_workspace_is_rejected(folder, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "schema.json"
     elsewhere.write_text("{}")
     (folder / "link.json").symlink_to(elsewhere)
     names = (str(elsewhere), "link.json", f"../{elsewhere.parent.name}/schema.json")
-    message = validated(folder, *(f"strict: json_schema, schema: {name}" for name in names))
+    message = validation_errors(folder, *(f"strict: json_schema, schema: {name}" for name in names))
     assert message.count("is outside of the suite's folder and the current folder") == 3
 
 
-FAULTS = {
+INVALID_CHECKS = {
     "strict: tool_called, toolName: f, args: { a: { minn: 1, min: 2 } }": (".args.a.minn", "unknown key"),
     "strict: tool_called, toolName: f, args: { a: { minimum: 1 } }": (".args.a", "looks like 'min'"),
     "strict: tool_called, toolName: f, args: { a: { regex: '(' } }": (".args.a.regex", "'('"),
@@ -304,28 +274,24 @@ FAULTS = {
 }
 
 
-def test_every_fault_of_a_check_has_its_place(folder):
-    """File, line, column and path, in one line."""
-    reported = validated(folder, *FAULTS)
-    for index, (check, (path, message)) in enumerate(FAULTS.items()):
+def test_invalid_checks_are_reported_with_line_and_path(folder):
+    reported = validation_errors(folder, *INVALID_CHECKS)
+    for index, (check, (path, message)) in enumerate(INVALID_CHECKS.items()):
         lines = [line for line in reported.splitlines() if f"suite.yaml:{8 + index}:" in line]
-        assert any(f"tests[0].evaluations[{index}]{path}: " in line and message in line for line in lines), (
-            f"{check}: {lines}"
-        )
+        key = f"tests[0].evaluations[{index}]{path}: "
+        assert any(key in line and message in line for line in lines), f"{check}: {lines}"
 
 
-@pytest.mark.parametrize("kind", ["tool_not_used", "tool_called", "max_tool_calls", "tool_sequence"])
-@pytest.mark.parametrize("called", ["functions.refund", "mcp__shop__refund"])
-def test_a_run_warns_of_a_tool_that_was_called_with_a_prefix(folder, kind, called):
+def test_tool_called_with_prefix_is_warned_of_for_each_kind_of_check(folder):
     """Checks that forbid `refund` pass, which may be a slip of their author."""
-    fields = {
-        "tool_not_used": {"toolName": "refund"},
-        "tool_called": {"toolName": "refund", "times": 0},
-        "max_tool_calls": {"toolName": "refund", "calls": 0},
-        "tool_sequence": {"tools": ["refund"], "mode": "subset"},
-    }
-    check = {"criterion": "No refund", "strict": kind, **fields[kind]}
-    script(folder, [REFUND | {"name": called}], [])
-    run(folder, [check])
-    text = f"Checks name the tool refund, the agent called {called}: these are different names"
-    assert [text in warning for warning in read_results(folder)["run"]["warnings"]].count(True) == 1
+    checks = [
+        {"criterion": "No refund", "strict": "tool_not_used", "toolName": "refund"},
+        {"criterion": "No refund", "strict": "tool_called", "toolName": "refund", "times": 0},
+        {"criterion": "No refund", "strict": "max_tool_calls", "toolName": "refund", "calls": 0},
+        {"criterion": "No refund", "strict": "tool_sequence", "tools": ["refund"], "mode": "subset"},
+    ]
+    for called, check in (*product(["functions.refund"], checks), ("mcp__shop__refund", checks[0])):
+        script(folder, [REFUND | {"name": called}], [])
+        run(folder, [check])
+        text = f"Checks name the tool refund, the agent called {called}: these are different names"
+        assert [text in warning for warning in read_results(folder)["run"]["warnings"]].count(True) == 1

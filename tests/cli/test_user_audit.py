@@ -1,4 +1,4 @@
-"""`run --audit-user` from the outside: users that break their role, in results and recordings, and again."""
+"""`run --audit-user`: simulated users that break character, in results, recordings and rejudged runs."""
 
 import json
 
@@ -25,20 +25,23 @@ TEST = {
     "loops": 3,
     "evaluations": [{"criterion": "It is cancelled"}],
 }
-BROKEN = f"As a simulated user of {SECRET}, I want to cancel."
+OUT_OF_CHARACTER = f"As a simulated user of {SECRET}, I want to cancel."
 PASS = fakes.judge_answer("pass", "Yes.")
 KEPT = json.dumps({"reasoning": "Fine.", "violations": [], "verdict": "kept"})
-BROKE = json.dumps(
-    {
-        "reasoning": "It is no dog.",
-        "violations": [{"turn": 1, "quote": "my dog at ***", "what": "it wants another thing"}],
-        "verdict": "broke",
-    }
-)
+DOG = {"turn": 1, "quote": "my dog at ***", "what": "it wants another thing"}
+BROKE = json.dumps({"reasoning": "It is no dog.", "violations": [DOG], "verdict": "broke"})
 
 
-def models(users=(BROKEN, BROKEN, f"Cancel my dog at {SECRET}.", "Hi, cancel it.", "Please cancel my plan.")):
-    """The first trial is broken twice, the second once, which an auditor finds; the third is not audited."""
+def models(
+    users=(
+        OUT_OF_CHARACTER,
+        OUT_OF_CHARACTER,
+        f"Cancel my dog at {SECRET}.",
+        "Hi, cancel it.",
+        "Please cancel my plan.",
+    ),
+):
+    """The user breaks character twice in the first trial, once in the second; the third is not audited."""
     lines = iter(users)
 
     def answer(asked):
@@ -53,8 +56,7 @@ def trials_of(results):
     return results["suites"][0]["tests"][0]["trials"]
 
 
-def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_path):
-    """In a run, in its replay without a network, and when its conversations are judged again."""
+def test_users_that_broke_character_are_excluded_in_run_replay_and_rejudge(tmp_path):
     suite = write_suite(tmp_path, TEST)
     with world.agent(lambda _: world.message("I see.", workflows=[])) as agent, world.llm(models()) as llm:
         own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": SECRET}
@@ -66,20 +68,13 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     assert [trial["status"] for trial in (first, second, third)] == ["invalid_user", "completed", "completed"]
     assert (first["score"], first["findings"], len(first["turns"])) == (None, [], 1)
     assert [violation["rule"] for violation in first["userAudit"]["violations"]] == ["meta"]
-    assert second["attempts"][0]["userAudit"]["violations"] == [
-        {"rule": "audit", "turn": 1, "text": "my dog at ***", "reason": "it wants another thing"}
-    ]
+    violation = {"rule": "audit", "turn": 1, "text": "my dog at ***", "reason": "it wants another thing"}
+    assert second["attempts"][0]["userAudit"]["violations"] == [violation]
     assert [trial["userAudit"]["byModel"] for trial in (first, second, third)] == [None, True, False]
     broken = results["userChecks"].pop("violationRate")
     assert (round(broken["value"], 3), broken["count"]) == (0.667, 3)
-    assert results["userChecks"] == {
-        "conversations": 5,
-        "rerun": 2,
-        "invalid": 1,
-        "audited": 2,
-        "notAudited": 1,
-        "byRule": {"meta": 2, "audit": 1},
-    }
+    counts = {"conversations": 5, "rerun": 2, "invalid": 1, "audited": 2, "notAudited": 1}
+    assert results["userChecks"] == counts | {"byRule": {"meta": 2, "audit": 1}}
     assert (results["counts"]["invalidUsers"], results["counts"]["errors"]) == (1, 0)
     usage = {role["role"]: role for role in results["usage"]["byRole"]}
     assert (usage["user"]["calls"], usage["auditor"]["calls"], usage["judge"]["calls"]) == (5, 4, 2)
@@ -87,18 +82,16 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     written = [path for path in tmp_path.rglob("*") if path.is_file() and "suite.json" not in path.name]
     assert not [path for path in written if SECRET.encode() in path.read_bytes()]
 
-    again = ci_evals(
-        "run", suite, "--replay=tape", "--output-dir=again/results", *options[1:4], cwd=tmp_path, env={}
-    )
+    replay = ("--replay=tape", "--output-dir=again/results", *options[1:4])
+    again = ci_evals("run", suite, *replay, cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
     replayed = read_results(tmp_path / "again")
     assert replayed["userChecks"] == results["userChecks"] | {"violationRate": broken}
     assert [trial["status"] for trial in trials_of(replayed)] == ["invalid_user", "completed", "completed"]
 
     with world.llm(models()) as llm:
-        judged = ci_evals(
-            "rejudge", "results", "--output-dir=judged/results", "--quiet", cwd=tmp_path, env=llm.env
-        )
+        rejudge = ("rejudge", "results", "--output-dir=judged/results", "--quiet")
+        judged = ci_evals(*rejudge, cwd=tmp_path, env=llm.env)
     assert judged.returncode == 3, judged.stdout + judged.stderr
     rejudged = read_results(tmp_path / "judged")
     assert len(llm.asked) == 2
@@ -107,42 +100,34 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     assert "the simulated user broke character twice in a row" in rejudged["gate"]["reasons"][0]
 
 
-async def test_from_python(tmp_path, monkeypatch):
-    """The same options, and a limit in the policy."""
+async def test_library_audits_user_with_model_of_suite(tmp_path, monkeypatch):
     own = {key: value for key, value in TEST.items() if key != "userInfo"} | {"guidelines": "Cancel it."}
-    suite = load_suite(
-        str(tmp_path / write_suite(tmp_path, own, apiKey="key-of-the-agent", auditModel="looker"))
-    )
+    name = write_suite(tmp_path, own, apiKey="key-of-the-agent", auditModel="looker")
     with world.agent(lambda _: world.message("I see.")) as agent, world.llm(models()) as llm:
         monkeypatch.setenv("OPENAI_BASE_URL", llm.openai_url)
         adapter = create_adapter(llm_key=llm.key, base_url=agent.url, agent_key=agent.key, audit_user=True)
         policy = Policy(min_score=60, max_invalid_users=1)
-        results = await run_suite(adapter, suite, policy=policy, judge_check="off")
+        results = await run_suite(adapter, load_suite(str(tmp_path / name)), policy=policy, judge_check="off")
     assert (results.gate.exit_code, results.user_checks.invalid) == (0, 1)
     assert {asked.model for asked in llm.asked if '"written_by"' in asked.text} == {"looker"}
 
 
-async def test_what_audits_the_user_is_part_of_what_scores_mean(tmp_path):
-    """It decides which trials count: another auditor makes another yardstick, and none is as before."""
+async def test_audit_model_is_part_of_user_prompt_digest(tmp_path):
+    """It decides which trials count."""
     plan = TEST | {"userInfo": {}, "guidelines": "Cancel it.", "loops": 1}
     suite = load_suite(str(tmp_path / write_suite(tmp_path, plan, apiKey="key-of-the-agent")))
-    user, judge = fakes.ScriptedLLM(["Cancel it."], model="u"), fakes.ScriptedLLM([PASS])
-    variants = [
-        Participants(
-            fakes.ScriptedAgent(["I see."]), user, judge, audit_llm=model and fakes.ScriptedLLM([KEPT], model)
-        )
-        for model in (None, "small", "large")
-    ]
-    plain, small, large = [
-        (await run_suite(participants, suite, judge_check="off")).run.digests.user_prompt
-        for participants in variants
-    ]
-    assert plain == templates.digest(*simulated_user.TEMPLATES)
-    assert len({plain, small, large}) == 3
+    digests = []
+    for model in (None, "small", "large"):
+        user, judge = fakes.ScriptedLLM(["Cancel it."], model="u"), fakes.ScriptedLLM([PASS])
+        auditor = model and fakes.ScriptedLLM([KEPT], model)
+        participants = Participants(fakes.ScriptedAgent(["I see."]), user, judge, audit_llm=auditor)
+        results = await run_suite(participants, suite, judge_check="off")
+        digests.append(results.run.digests.user_prompt)
+    assert (digests[0], len(set(digests))) == (templates.digest(*simulated_user.TEMPLATES), 3)
 
 
-def test_a_run_without_an_audit_does_not_go_on_with_an_audited_one(tmp_path):
-    """It would be of trials that count by two rules."""
+def test_audited_run_is_not_resumed_without_audit(tmp_path):
+    """Its trials would count by two rules."""
     suite = write_suite(tmp_path, TEST | {"userInfo": {}, "guidelines": "Cancel it.", "loops": 1})
     with world.agent(lambda _: world.message("I see.")) as agent, world.llm(models()) as llm:
         env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | llm.env
@@ -153,8 +138,7 @@ def test_a_run_without_an_audit_does_not_go_on_with_an_audited_one(tmp_path):
     assert "it differs in the audit of the user (--audit-user, auditModel)" in again.stderr
 
 
-def test_a_plan_reckons_with_the_auditor(tmp_path):
-    """A call for each trial in which the simulated user has a say, with its tokens."""
+def test_plan_counts_calls_of_auditor(tmp_path):
     own = {"agentId": "a", "apiKey": "k" * 12, "auditModel": "nobody-knows-it"}
     suite = write_suite(tmp_path, TEST | {"userInfo": {}, "guidelines": "g"}, **own)
     plain = ci_evals("plan", suite, cwd=tmp_path)

@@ -1,7 +1,8 @@
-"""Variables `CI_EVALS_…` that no option has are named: nothing that somebody set is lost without a word."""
+"""Variables `CI_EVALS_…` that no option has are rejected or warned of."""
 
 import pytest
 from commands import action, ci_evals
+from each_row import each_row
 
 from ci_evals.cli.settings.plan_settings import PlanSettings
 from ci_evals.cli.settings.table import lists_in
@@ -11,7 +12,7 @@ from ci_evals.domain.errors import UsageError
 KNOWN = {"MIN_SCORE", "MAX_COST", "AGENT_KEY", "REGRESSION", "GITHUB_TOKEN", "THRESHOLDS", "NO_GATE"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "meant"),
     [
         ("CI_EVALS_MIN_SCOR", "CI_EVALS_MIN_SCORE"),
@@ -27,13 +28,13 @@ KNOWN = {"MIN_SCORE", "MAX_COST", "AGENT_KEY", "REGRESSION", "GITHUB_TOKEN", "TH
         ("CI_EVALS_AGENTKEY", "CI_EVALS_AGENT_KEY"),
     ],
 )
-def test_a_misspelt_variable_is_refused(name, meant):
-    """Its gate would not hold."""
+def test_misspelled_variable_is_rejected_with_suggestion(name, meant):
     with pytest.raises(UsageError, match=f"^{name}: there is no such variable. Did you mean {meant}?"):
         check_variables({name: "95"}, KNOWN)
+    assert check_variables({name: " "}, KNOWN) == ()  # an empty one sets nothing
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "warns"),
     [
         ("CI_EVALS_MIN_SCORE", False),
@@ -48,33 +49,26 @@ def test_a_misspelt_variable_is_refused(name, meant):
         ("CI", False),
     ],
 )
-def test_a_variable_of_somebody_else_is_left_alone(name, warns):
-    """A suite may read it. One with our prefix is named."""
+def test_other_variables_are_accepted_and_warned_of_if_prefixed(name, warns):
+    """A suite may read it. One with our prefix is warned of."""
     warnings = check_variables({name: "x"}, KNOWN)
     assert bool(warnings) is warns
     assert all(warning.startswith(f"{name}: ") for warning in warnings)
 
 
-def test_the_variable_of_a_gone_option_is_refused_with_its_successor():
-    """Ignored, the gate would only look as strict as before."""
+def test_variable_of_removed_option_is_rejected_with_replacement():
     with pytest.raises(UsageError, match=r"^CI_EVALS_CONFIRM is gone: use --rounds=auto.$"):
         check_variables({"CI_EVALS_CONFIRM": "3"}, KNOWN)
 
 
-def test_an_empty_variable_sets_nothing():
-    """As an input that nobody set."""
-    assert check_variables({"CI_EVALS_MIN_SCOR": " "}, KNOWN) == ()
-
-
-def test_a_variable_of_a_list_has_a_value_per_line():
-    """A name of a test has blanks."""
+def test_variable_of_list_option_has_one_value_per_line():
     environ = {"CI_EVALS_TEST": "Refund, then cancel\n\n Cancel \n", "CI_EVALS_TAG": "a b"}
     assert lists_in(environ, PlanSettings) == {"test": ["Refund, then cancel", "Cancel"]}
     assert lists_in({}, PlanSettings) == {}
 
 
 @pytest.mark.end_to_end
-def test_the_variable_of_a_list_gives_way_to_the_option(tmp_path):
+def test_list_option_overrides_its_variable(tmp_path):
     environ = {"CI_EVALS_TEST": "Never tells a colleague's pay\nHands a harassment report to a person"}
     planned = ci_evals("plan", "demo:hr", "--provider=offline", cwd=tmp_path, env=environ).stdout
     assert "\n2 tests, " in planned
@@ -84,39 +78,25 @@ def test_the_variable_of_a_list_gives_way_to_the_option(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_every_command_rejects_misspelled_variable(tmp_path):
+    for command in (
         ["run", "demo:hr", "--provider=offline"],
         ["plan", "demo:hr"],
         ["validate", "demo:hr"],
         ["gate", "none.xml"],
         ["merge", "none"],
         ["compare", "none", "none"],
-    ],
-    ids=lambda command: command[0],
-)
-def test_every_command_says_so(tmp_path, command):
-    """Before anything else."""
-    ran = ci_evals(*command, cwd=tmp_path, env={"CI_EVALS_MIN_SCOR": "95", "CI_EVALS_SLACK": "x"})
-    assert ran.returncode == 2
-    assert "CI_EVALS_MIN_SCOR: there is no such variable. Did you mean CI_EVALS_MIN_SCORE?" in ran.stderr
-
-
-@pytest.mark.slow
-def test_a_variable_of_another_command_is_known(tmp_path):
-    """`--day` is an option of `demo-agent`, `--labels` of none."""
+    ):
+        ran = ci_evals(*command, cwd=tmp_path, env={"CI_EVALS_MIN_SCOR": "95", "CI_EVALS_SLACK": "x"})
+        assert ran.returncode == 2
+        assert "CI_EVALS_MIN_SCOR: there is no such variable. Did you mean CI_EVALS_MIN_SCORE?" in ran.stderr
+    # `--day` is an option of `demo-agent`, `--xyz` of no command.
     ran = ci_evals("validate", "demo:hr", cwd=tmp_path, env={"CI_EVALS_DAY": "1", "CI_EVALS_XYZ": "1"})
     assert ran.returncode == 0, ran.stderr
     assert "CI_EVALS_DAY" not in ran.stderr
     assert "CI_EVALS_XYZ: no option has this variable, so it sets nothing" in ran.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("arguments", [[], ["validate", "demo:hr"]], ids=["inputs", "args"])
-def test_a_misspelt_input_is_named_with_the_right_one(tmp_path, arguments):
-    """Also where the step has `args`."""
-    env = {"INPUT_MIN-SCOR": "95", "INPUT_SUITES": "" if arguments else "demo:hr"}
-    ran = action(*arguments, cwd=tmp_path, env=env)
-    assert ran.returncode == 2
-    assert "unknown input 'min-scor': did you mean 'min-score'?" in ran.stderr
+    for arguments in ([], ["validate", "demo:hr"]):
+        env = {"INPUT_MIN-SCOR": "95", "INPUT_SUITES": "" if arguments else "demo:hr"}
+        ran = action(*arguments, cwd=tmp_path, env=env)
+        assert ran.returncode == 2
+        assert "unknown input 'min-scor': did you mean 'min-score'?" in ran.stderr

@@ -1,4 +1,4 @@
-"""Every option of every command says what it names in the workspace, and is held to the rule for it."""
+"""Options that name files or programs of the workspace: each is rejected for foreign checkouts."""
 
 import json
 import subprocess
@@ -16,35 +16,16 @@ from ci_evals.domain.options import Names
 from ci_evals.planning.arms import ARM_KEYS
 
 COMMANDS = typer.main.get_command(app).commands
-SETTINGS = {
-    name: command.callback.settings()
-    for name, command in COMMANDS.items()
-    if hasattr(command.callback, "settings")
-}
-OPTIONS = {
-    command: {option.name: option for option in options_of(settings)}
-    for command, settings in SETTINGS.items()
-}
-HELD = {Names.INPUT, Names.PROGRAM, Names.EVIDENCE}
+CALLBACKS = {name: command.callback for name, command in COMMANDS.items()}
+SETTINGS = {name: call.settings() for name, call in CALLBACKS.items() if hasattr(call, "settings")}
+OPTIONS = {name: {option.name: option for option in options_of(each)} for name, each in SETTINGS.items()}
+RESTRICTED = {Names.INPUT, Names.PROGRAM, Names.EVIDENCE}
 """What may not be in a foreign checkout."""
 
-ARGUMENTS = {
-    "run": ["demo:hr"],
-    "validate": ["demo:hr"],
-    "plan": ["demo:hr"],
-    "chat": ["demo:hr"],
-    "gate": ["../none.xml"],
-    "merge": ["../none"],
-    "rejudge": ["../none"],
-    "compare": ["../none", "../none"],
-    "attack": ["../none"],
-    "prefer": ["../none", "../none"],
-    "noise": ["../none"],
-    "mutate": ["../none"],
-    "backtest": ["../none"],
-    "mcp": [],
-    "personas": ["translate", "demo:hr"],
-}
+ARGUMENTS = {name: ["demo:hr"] for name in ("run", "validate", "plan", "chat")}
+ARGUMENTS |= {name: ["../none"] for name in ("merge", "rejudge", "attack", "noise", "mutate", "backtest")}
+ARGUMENTS |= {name: ["../none", "../none"] for name in ("compare", "prefer")}
+ARGUMENTS |= {"gate": ["../none.xml"], "mcp": [], "personas": ["translate", "demo:hr"]}
 """What a command cannot do without: nothing of the checkout."""
 
 POSITIONAL = {
@@ -58,31 +39,28 @@ POSITIONAL = {
 PROGRAMS = {"adapter": "command: sh theirs.sh", "start": "sh theirs.sh"}
 
 
-def test_every_command_is_listed_here():
-    """Those that take no settings have no option of text."""
+def test_commands_without_settings_have_only_flags():
     for name in COMMANDS.keys() - SETTINGS.keys():
         params = COMMANDS[name].get_params(typer.Context(COMMANDS[name]))
         assert all(param.is_flag for param in params), f"{name}: declare its options in settings"
 
 
-@pytest.mark.parametrize("command", sorted(SETTINGS))
-def test_every_option_declares_what_it_names(command):
-    """A new option of text or paths needs `names` in its declaration."""
-    options = OPTIONS[command].values()
-    missing = [option.name for option in options if option.is_text and option.names is None]
-    assert not missing, f"{command}: declare what {', '.join(missing)} names in the workspace"
+def test_every_text_option_declares_what_it_names_in_workspace():
+    for command, options in OPTIONS.items():
+        missing = [option.name for option in options.values() if option.is_text and option.names is None]
+        assert not missing, f"{command}: declare what {', '.join(missing)} names in the workspace"
 
 
 def test_options_of_further_agents_are_those_of_run():
-    """An agent in `--against` or `--arms` is held to the rule of the option of that name."""
+    """An agent in `--against` or `--arms` follows the rule of the option of that name."""
     assert {key for key in ARM_KEYS if key.replace("-", "_") not in OPTIONS["run"]} == {"model"}
 
 
-@pytest.mark.parametrize("command", sorted(SETTINGS))
-def test_there_is_a_way_out_where_options_are_refused(command):
-    """The refusal names `--trust-suites`."""
-    held = HELD & {option.names for option in OPTIONS[command].values()}
-    assert not held or "trust_suites" in OPTIONS[command]
+def test_commands_with_restricted_options_have_trust_suites():
+    """The rejection names it."""
+    for command, options in OPTIONS.items():
+        restricted = RESTRICTED & {option.names for option in options.values()}
+        assert not restricted or "trust_suites" in options, command
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -92,7 +70,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
-def foreign(tmp_path, monkeypatch):
+def foreign_checkout(tmp_path, monkeypatch):
     """The context of a job for which a fork's commit is checked out."""
     folder = tmp_path / "workspace"
     folder.mkdir()
@@ -103,34 +81,22 @@ def foreign(tmp_path, monkeypatch):
     git(folder, "commit", "--quiet", "--message=Theirs")
     monkeypatch.chdir(folder)
     head = git(folder, "rev-parse", "HEAD")
-    payload = {
-        "number": 7,
-        "repository": {"full_name": REPOSITORY, "default_branch": "main"},
-        "pull_request": {
-            "number": 7,
-            "head": {"sha": head, "ref": "topic", "repo": {"full_name": FORK}},
-            "base": {"sha": "3" * 40, "ref": "main"},
-        },
-    }
+    ends = {"head": {"sha": head, "ref": "topic", "repo": {"full_name": FORK}}}
+    ends["base"] = {"sha": "3" * 40, "ref": "main"}
+    repository = {"full_name": REPOSITORY, "default_branch": "main"}
+    payload = {"number": 7, "repository": repository, "pull_request": {"number": 7, **ends}}
     event = tmp_path / "event.json"
     event.write_text(json.dumps(payload))
-    return RunContext(
-        {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": "pull_request_target",
-            "GITHUB_EVENT_PATH": str(event),
-            "GITHUB_REPOSITORY": REPOSITORY,
-            "GITHUB_SHA": "3" * 40,
-            "GITHUB_WORKSPACE": str(folder),
-        }
-    )
+    job = {"ACTIONS": "true", "EVENT_NAME": "pull_request_target", "EVENT_PATH": str(event)}
+    job |= {"REPOSITORY": REPOSITORY, "SHA": "3" * 40, "WORKSPACE": str(folder)}
+    return RunContext({f"GITHUB_{name}": value for name, value in job.items()})
 
 
-def held_options(*, positional: bool = True) -> list:
+def restricted_options(*, positional: bool = True) -> list:
     options = []
     for command in sorted(OPTIONS):
         for field, option in OPTIONS[command].items():
-            if option.names in HELD and (positional or (command, field) not in POSITIONAL):
+            if option.names in RESTRICTED and (positional or (command, field) not in POSITIONAL):
                 options.append(pytest.param(command, field, id=f"{command} {field}"))
     return options
 
@@ -142,19 +108,20 @@ def command_line(command: str, field: str) -> list[str]:
     return [command, *ARGUMENTS[command], f"{OPTIONS[command][field].label}={value}"]
 
 
-@pytest.mark.parametrize(("command", "field"), held_options())
-def test_an_option_names_nothing_of_a_foreign_checkout(foreign, command, field):
-    """Whichever command and option it is."""
+@pytest.mark.parametrize(("command", "field"), restricted_options())
+def test_option_cannot_name_files_of_foreign_checkout(foreign_checkout, command, field):
     with pytest.raises(UsageError) as refused:
-        invoke(command_line(command, field), foreign)
+        invoke(command_line(command, field), foreign_checkout)
     message = str(refused.value)
     assert message.startswith(f"{OPTIONS[command][field].setting}: ")
     assert FORK in message or "git tracks" in message
 
 
-@pytest.mark.parametrize(("command", "field"), held_options(positional=False))
-def test_the_variable_of_an_option_is_no_way_around(foreign, monkeypatch, command, field):
+@pytest.mark.parametrize(("command", "field"), restricted_options(positional=False))
+def test_variable_of_option_cannot_name_files_of_foreign_checkout(
+    foreign_checkout, monkeypatch, command, field
+):
     """`CI_EVALS_ARMS` is `--arms`."""
     monkeypatch.setenv(f"CI_EVALS_{field.upper()}", PROGRAMS.get(field, "theirs.json"))
     with pytest.raises(UsageError, match=f"^{OPTIONS[command][field].setting}: "):
-        invoke([command, *ARGUMENTS[command]], foreign)
+        invoke([command, *ARGUMENTS[command]], foreign_checkout)

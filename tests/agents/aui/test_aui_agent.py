@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import world
+from each_row import each_row
 from hypothesis import HealthCheck, given, settings
 from property_examples import examples
 from world import AgentMessage, Fault, StubAgent
@@ -26,12 +27,9 @@ TEST = Test(
     turns=({"user": "Hello"},),
     evaluations=({"criterion": "Helpful"},),
 )
-FLAGS = {
-    "is_external_api": "true",
-    "include_trace_info": "true",
-    "include_business_trace": "true",
-    "include_context_trace": "true",
-}
+FLAGS = dict.fromkeys(
+    ("is_external_api", "include_trace_info", "include_business_trace", "include_context_trace"), "true"
+)
 TRACE = {"understanding": {"extracted_params": {"plan": "Weekend"}}, "decisions": []}
 
 
@@ -43,15 +41,12 @@ def stub() -> Iterator[StubAgent]:
 
 @pytest.fixture
 def waits() -> list[float]:
-    """How long an agent waited before each resend; no test does."""
+    """The waits before resends, in seconds; no test really waits."""
     return []
 
 
 def agent_at(
-    url: str,
-    waits: list[float] | None = None,
-    redactor: Redactor | None = None,
-    **settings: Any,
+    url: str, waits: list[float] | None = None, redactor: Redactor | None = None, **settings: Any
 ) -> AuiAgent:
     settings_ = AgentSettings("a1", world.AGENT_KEY, url, **settings)
     return AuiAgent(settings_, redactor=redactor, limiter=world.limiter(waits))
@@ -71,8 +66,7 @@ async def say(agent: AuiAgent, *texts: str) -> list[Any]:
         return [await agent.send_message(session, text, timeout=60) for text in texts]
 
 
-async def test_a_conversation_on_the_wire(stub: StubAgent) -> None:
-    """A task for a user of its own, then messages with all flags and the whole of the user's data."""
+async def test_conversation_sends_task_then_messages_with_flags_and_user_data(stub: StubAgent) -> None:
     stub.answer = lambda heard: world.message("Yes?", workflows=["REFUND"], trace=TRACE)
     replies = await say(agent_at(stub.url), "Hello", "My deposit?")
     (task,) = stub.tasks
@@ -84,66 +78,50 @@ async def test_a_conversation_on_the_wire(stub: StubAgent) -> None:
     ]
     assert all(dict(request.args) == FLAGS for request in stub.requests[1:])
     assert [reply.agent for reply in replies] == ["Yes?", "Yes?"]
-    assert replies[0].workflows == ("REFUND",)
-    assert replies[0].params == {"plan": "Weekend"}
+    assert (replies[0].workflows, replies[0].params) == (("REFUND",), {"plan": "Weekend"})
     assert 0 < replies[0].latency_seconds < 5
 
 
-async def test_options_reach_the_wire(stub: StubAgent) -> None:
-    """Key header, further headers, the agent's place, the origin and the prefix can all be set."""
+async def test_headers_url_prefix_and_options_are_sent(stub: StubAgent) -> None:
     stub.key = "other"
-    agent = agent_at(
-        f"{stub.url}/ia-controller/",
-        headers={"x-network-api-key": "other", "X-Team": " qa "},
-        options={"keyHeader": "x-aui-api-key", "agentIdIn": "nested", "taskOriginType": "third-party"},
-        debug=True,
-    )
+    headers = {"x-network-api-key": "other", "X-Team": " qa "}
+    options = {"keyHeader": "x-aui-api-key", "agentIdIn": "nested", "taskOriginType": "third-party"}
+    agent = agent_at(f"{stub.url}/ia-controller/", headers=headers, options=options, debug=True)
     (reply,) = await say(agent, "Hello")
-    assert stub.requests[0].path == "/ia-controller/api/v1/external/tasks"
-    assert stub.requests[0].headers["x-aui-api-key"] == world.AGENT_KEY
-    assert stub.requests[0].headers["X-Team"] == "qa"
-    assert stub.tasks[0]["agent"] == {"agent_id": "a1"}
-    assert stub.tasks[0]["task_origin_type"] == "third-party"
+    request, task = stub.requests[0], stub.tasks[0]
+    assert request.path == "/ia-controller/api/v1/external/tasks"
+    assert (request.headers["x-aui-api-key"], request.headers["X-Team"]) == (world.AGENT_KEY, "qa")
+    assert (task["agent"], task["task_origin_type"]) == ({"agent_id": "a1"}, "third-party")
     assert reply.raw["text"] == "You said: Hello"
 
 
-async def test_a_missing_trace_is_fetched(stub: StubAgent) -> None:
-    """A reply without a trace is completed by the trace-info call."""
+async def test_missing_trace_is_fetched(stub: StubAgent) -> None:
     stub.traces = {"message-1": TRACE}
     (reply,) = await say(agent_at(stub.url), "Hello")
-    assert reply.params == {"plan": "Weekend"}
-    assert reply.trace == TRACE
+    assert (reply.params, reply.trace) == ({"plan": "Weekend"}, TRACE)
     path = "/api/v1/external/tasks/task-1/messages/message-1/trace-info"
     assert stub.requests[-1].path == path
     assert dict(stub.requests[-1].args) == {"include_business_logic": "true", "include_context_logic": "true"}
 
 
-async def test_a_server_without_traces_is_asked_once(stub: StubAgent) -> None:
-    """After a 404 no trace is fetched again in that session, and its absence is no error."""
+async def test_unavailable_trace_leaves_reply_without_trace(stub: StubAgent) -> None:
+    """After a 404 no trace is fetched again in that session; a message without an id has none."""
     replies = await say(agent_at(stub.url), "Hello", "Still there?")
     assert [reply.trace for reply in replies] == [None, None]
     assert sum(request.method == "GET" for request in stub.requests) == 1
-
-
-async def test_a_trace_that_cannot_be_read_is_no_error(stub: StubAgent) -> None:
-    """The reply is there: a broken trace leaves it without evidence."""
-    stub.traces = {"message-1": "nonsense", "message-2": TRACE}
+    stub.traces = {"message-3": "nonsense", "message-4": TRACE}
     replies = await say(agent_at(stub.url), "Hello", "Again")
     assert [reply.trace for reply in replies] == [None, TRACE]
-
-
-async def test_a_message_without_an_id_has_no_trace_to_fetch(stub: StubAgent) -> None:
-    """Without the message's id there is not an address to ask."""
     stub.answer = lambda heard: {"id": None, "text": "Hi"}
     (reply,) = await say(agent_at(stub.url), "Hello")
     assert (reply.agent, reply.trace) == ("Hi", None)
 
 
 @pytest.mark.parametrize(("status", "times"), [(408, 3), (500, 3), (503, 3), (429, 17), (529, 17)])
-async def test_how_often_creating_a_task_is_tried(
+async def test_task_creation_is_retried_by_kind_of_failure(
     stub: StubAgent, waits: list[float], status: int, times: int
 ) -> None:
-    """A task more does no harm: two resends where something is broken, eight where the rate is limited."""
+    """A second task does no harm."""
     stub.faults = [Fault(status), Fault(status)]
     await say(agent_at(stub.url, waits), "Hello")
     assert [wait for wait in waits if wait] == [0.25, 0.5 if times > 3 else 2]
@@ -156,23 +134,23 @@ async def test_how_often_creating_a_task_is_tried(
 @pytest.mark.parametrize(
     "fault", [Fault(429), world.fault(503, retry_after="7"), world.fault(429, retry_after="7")]
 )
-async def test_a_refused_message_is_sent_again(stub: StubAgent, waits: list[float], fault: Fault) -> None:
-    """A server that did not take the message gets it once more, after the time it asked for."""
+async def test_rejected_message_is_resent_after_requested_wait(
+    stub: StubAgent, waits: list[float], fault: Fault
+) -> None:
     agent = agent_at(stub.url, waits)
     async with session_of(agent) as session:
         stub.faults = [fault]
         reply = await agent.send_message(session, "Hello", timeout=5)
-    assert reply.agent == "You said: Hello"
-    assert len(stub.heard) == 1
+    assert (reply.agent, len(stub.heard)) == ("You said: Hello", 1)
     (wait,) = waits
     assert wait == pytest.approx(7.35) if fault.headers else wait == 0.25
 
 
 @pytest.mark.parametrize("status", [400, 408, 500, 502, 503])
-async def test_a_message_that_may_have_been_taken_is_not_sent_again(
+async def test_message_that_server_may_have_accepted_is_not_resent(
     stub: StubAgent, waits: list[float], status: int
 ) -> None:
-    """The agent may have acted on it: saying it twice would be another conversation."""
+    """The agent may have acted on it: sending it twice would be another conversation."""
     agent = agent_at(stub.url, waits)
     async with session_of(agent) as session:
         stub.faults = [Fault(status, json.dumps({"detail": "broken"}))]
@@ -181,46 +159,34 @@ async def test_a_message_that_may_have_been_taken_is_not_sent_again(
     assert waits == []
 
 
-async def test_a_connection_that_breaks_under_a_message_ends_it(waits: list[float]) -> None:
-    """The server had read the message when it hung up: it is not sent again."""
+async def test_message_is_resent_only_if_connection_was_refused(waits: list[float]) -> None:
+    """If it broke, the server had read the message."""
     async with world.raw_server(world.http_response('{"id": "t"}')) as (url, heard):
         agent = agent_at(url, waits)
         async with session_of(agent) as session:
             with pytest.raises(AgentError, match=r"the connection to the agent at 127.0.0.1:\d+ broke"):
                 await agent.send_message(session, "Hello", timeout=5)
-    assert len(heard) == 2
-    assert waits == []
-
-
-async def test_a_refused_connection_is_tried_again(waits: list[float]) -> None:
-    """Where nothing listens nothing was taken: a message too is sent again, and the error names the host."""
+    assert (len(heard), waits) == (2, [])
     async with world.raw_server(world.http_response('{"id": "t"}'), world.HANG_UP) as (url, heard):
         agent = agent_at(url, waits)
         session = await agent.open_session(TEST)
     with pytest.raises(AgentError, match=r"the agent at 127.0.0.1:\d+ could not be reached"):
         await agent.send_message(session, "Hello", timeout=5)
     await agent.close(session)
-    assert len(waits) == 2
-    assert len(heard) == 1
+    assert (len(heard), len(waits)) == (1, 2)
 
 
-async def test_a_connection_that_was_closed_while_idle_is_not_used(waits: list[float]) -> None:
-    """A kept connection that the server has closed since is noticed before a message goes into it."""
-    async with world.raw_server(
-        world.http_response('{"id": "t"}'), world.HANG_UP, world.http_response('{"text": "Hi"}')
-    ) as (
-        url,
-        _,
-    ):
+async def test_connection_closed_while_idle_is_not_reused(waits: list[float]) -> None:
+    answers = (world.http_response('{"id": "t"}'), world.HANG_UP, world.http_response('{"text": "Hi"}'))
+    async with world.raw_server(*answers) as (url, _):
         agent = agent_at(url, waits)
         async with session_of(agent) as session:
-            await asyncio.sleep(0.02)  # the server's farewell arrives
+            await asyncio.sleep(0.02)  # the server's end of the connection arrives
             reply = await agent.send_message(session, "Hello", timeout=5)
     assert reply.agent == "Hi"
 
 
-async def test_an_answer_that_does_not_come_in_time(waits: list[float]) -> None:
-    """The turn's timeout is the total time for the answer, and such a message is not sent again."""
+async def test_timeout_of_turn_covers_whole_answer_and_message_is_not_resent(waits: list[float]) -> None:
     late = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -242,30 +208,25 @@ async def test_an_answer_that_does_not_come_in_time(waits: list[float]) -> None:
     assert waits == []
 
 
-@pytest.mark.parametrize(
-    "fault", [Fault(402), Fault(429, json.dumps({"error": {"code": "insufficient_quota", "message": "x"}}))]
-)
-async def test_a_quota_that_is_used_up_is_not_waited_for(
-    stub: StubAgent, waits: list[float], fault: Fault
-) -> None:
-    """No other trial could do better: the run is to end."""
-    stub.faults = [fault]
-    with pytest.raises(AgentAccessError, match=rf"has no quota left for this key \({fault.status}\)"):
-        await agent_at(stub.url, waits).open_session(TEST)
-    assert waits == []
-
-
-async def test_an_agent_whose_model_has_no_quota_may_have_some_itself(stub: StubAgent) -> None:
-    """An agent that tells its own trouble has failed in that conversation, and the run goes on."""
-    stub.faults = [Fault(500, json.dumps({"error": {"code": "insufficient_quota"}}))] * 3
+async def test_exhausted_quota_is_access_error_without_retry(stub: StubAgent, waits: list[float]) -> None:
+    """A quota error of the agent's own model is none: it failed in that conversation."""
+    quota = json.dumps({"error": {"code": "insufficient_quota", "message": "x"}})
+    for fault in (Fault(402), Fault(429, quota)):
+        stub.faults = [fault]
+        message = rf"has no quota left for this key \({fault.status}\)"
+        with pytest.raises(AgentAccessError, match=message):
+            await agent_at(stub.url, waits).open_session(TEST)
+        assert waits == []
+    stub.faults = [Fault(500, quota)] * 3
     with pytest.raises(AgentError) as caught:
         await agent_at(stub.url).open_session(TEST)
     assert not isinstance(caught.value, AgentAccessError)
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_refused_key_says_what_to_do(stub: StubAgent, waits: list[float], status: int) -> None:
-    """The message names the host, what the server said and the option, and never the key."""
+async def test_rejected_key_error_names_host_and_option_without_key(
+    stub: StubAgent, waits: list[float], status: int
+) -> None:
     body = json.dumps({"detail": f"Key {world.AGENT_KEY} is unknown " + "x" * 400})
     stub.faults = [Fault(status, body)]
     with pytest.raises(AgentAccessError) as caught:
@@ -278,17 +239,20 @@ async def test_a_refused_key_says_what_to_do(stub: StubAgent, waits: list[float]
     assert waits == []
 
 
-async def test_the_key_goes_to_no_other_host(stub: StubAgent) -> None:
-    """A redirect is an error that names where it leads, and nothing is sent there."""
+async def test_redirects_are_not_followed(stub: StubAgent) -> None:
     with world.agent() as other:
         stub.faults = [Fault(307, headers={"Location": f"{other.url}/api/v1/external/tasks"})]
         with pytest.raises(AgentError, match=rf"redirects to {other.url.removeprefix('http://')} \(307\)"):
             await agent_at(stub.url).open_session(TEST)
         assert other.requests == []
+    stub.faults = [Fault(308, headers={"Location": "/elsewhere?key=s3cret"})]
+    message = r"to another path on the same host \(308\), which is not foll"
+    with pytest.raises(AgentError, match=message) as caught:
+        await agent_at(stub.url).open_session(TEST)
+    assert "s3cret" not in str(caught.value)
 
 
-async def test_a_message_holds_no_half_of_a_secret(stub: StubAgent) -> None:
-    """The run's secrets go before a foreign text is cut, be it an error's, a page's or a reply's."""
+async def test_error_messages_do_not_contain_partial_secrets(stub: StubAgent) -> None:
     secret = "long-secret-value-abcdef"
     agent = agent_at(stub.url, redactor=Redactor(values=[secret]))
     message = "x" * 280 + secret
@@ -300,27 +264,19 @@ async def test_a_message_holds_no_half_of_a_secret(stub: StubAgent) -> None:
             assert "long" not in str(caught.value)
 
 
-async def test_an_answer_without_end_is_not_read(stub: StubAgent) -> None:
-    """What a small body unpacks to is counted while it is unpacked."""
+async def test_compressed_answer_is_read_up_to_size_limit(stub: StubAgent) -> None:
+    stub.answer = lambda heard: Fault(200, gzip.compress(b'{"text": "Hi"}'), {"Content-Encoding": "gzip"})
+    (reply,) = await say(agent_at(stub.url), "Hello")
+    assert reply.agent == "Hi"
     bomb = gzip.compress(b'{"text": "' + b" " * 17_000_000 + b'"}', 1)
     stub.answer = lambda heard: Fault(200, bomb, {"Content-Encoding": "gzip"})
     with pytest.raises(AgentError, match=r"^the agent at 127.0.0.1:\d+ answered with more than 16 MB$"):
         await say(agent_at(stub.url), "Hello")
 
 
-async def test_a_packed_answer_is_unpacked(stub: StubAgent) -> None:
-    """The usual case of the above."""
-    packed = gzip.compress(b'{"text": "Hi"}')
-    stub.answer = lambda heard: Fault(200, packed, {"Content-Encoding": "gzip"})
-    (reply,) = await say(agent_at(stub.url), "Hello")
-    assert reply.agent == "Hi"
-
-
 @settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(world.odd_responses())
-def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
-    """Whatever a server says in its status and headers is an answer or an `AgentError`."""
-
+def test_any_http_answer_is_read_or_agent_error(answer: bytes) -> None:
     async def open_once() -> None:
         async with world.raw_server(*[answer, world.HANG_UP] * 3) as (url, _):
             agent = agent_at(url)
@@ -330,17 +286,7 @@ def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
     asyncio.run(open_once())
 
 
-async def test_a_redirect_on_the_same_host_is_named_as_one(stub: StubAgent) -> None:
-    """It is not followed either; where it leads is not another host."""
-    stub.faults = [Fault(308, headers={"Location": "/elsewhere?key=s3cret"})]
-    with pytest.raises(
-        AgentError, match=r"to another path on the same host \(308\), which is not foll"
-    ) as caught:
-        await agent_at(stub.url).open_session(TEST)
-    assert "s3cret" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("fault", "message"),
     [
         (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
@@ -350,57 +296,47 @@ async def test_a_redirect_on_the_same_host_is_named_as_one(stub: StubAgent) -> N
         (Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"}), "broke"),
     ],
 )
-async def test_an_unreadable_answer_is_an_error(stub: StubAgent, fault: Fault, message: str) -> None:
-    """Status 200 alone makes no reply."""
+async def test_unreadable_answer_is_agent_error(stub: StubAgent, fault: Fault, message: str) -> None:
     stub.answer = lambda heard: fault
     with pytest.raises(AgentError, match=message):
         await say(agent_at(stub.url), "Hello")
 
 
-async def test_unencodable_characters_are_replaced_on_output(stub: StubAgent) -> None:
-    """A lone surrogate in a simulated user's words reaches the agent as U+FFFD."""
+async def test_lone_surrogate_in_message_is_replaced(stub: StubAgent) -> None:
     (reply,) = await say(agent_at(stub.url), "Hi \ud83d there \N{GRINNING FACE}")
     assert stub.heard[0].text == "Hi \ufffd there \N{GRINNING FACE}"
     assert reply.agent == "You said: Hi \ufffd there \N{GRINNING FACE}"
 
 
-async def test_a_failed_opening_leaves_nothing_open(stub: StubAgent) -> None:
-    """A task without an id is an error, and the connection is closed (a leak would be a warning here)."""
+async def test_failed_opening_closes_connection(stub: StubAgent) -> None:
+    """A leaked connection would be a warning here."""
     stub.task_body = lambda task_id: {"title": "no id"}
     with pytest.raises(AgentError, match="opened a task without an id"):
         await agent_at(stub.url).open_session(TEST)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("config", "message"),
     [
         ({"api_key": "clé"}, "the agent's key holds characters"),
         ({"api_key": "two\nlines"}, "the agent's key holds characters"),
         ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
         ({"base_url": "api.aui.io"}, "`base_url=`"),
+        ({"options": {"keyHeader": "x key"}}, "keyHeader"),
     ],
 )
-def test_what_cannot_be_sent_is_found_before_the_run(config: dict[str, Any], message: str) -> None:
-    """A key that was pasted wrongly is the user's mistake; its value is not shown."""
+def test_keys_and_headers_that_cannot_be_sent_are_rejected(config: dict[str, Any], message: str) -> None:
     values = {"agent_id": "a1", "api_key": "k", "base_url": "http://127.0.0.1", **config}
-    with pytest.raises(UsageError, match=message) as caught:
+    with pytest.raises((UsageError, ValueError), match=message) as caught:
         AuiAgent(AgentSettings(**values))
     assert "two" not in str(caught.value)
 
 
-def test_a_key_header_that_cannot_be_sent_is_found_before_the_run() -> None:
-    """Its name is an option too."""
-    with pytest.raises(ValueError, match="keyHeader"):
-        AuiAgent(AgentSettings("a1", "k", "http://127.0.0.1", options={"keyHeader": "x key"}))
-
-
-def test_a_config_does_not_show_its_secrets() -> None:
-    """Neither key nor headers are in what is printed of a config."""
+def test_agent_settings_do_not_show_secrets() -> None:
     assert "s3cret" not in repr(AgentSettings("a1", "s3cret", headers={"Authorization": "s3cret"}))
 
 
-async def test_conversations_do_not_wait_for_each_other(stub: StubAgent) -> None:
-    """Many sessions at a time, each with its own task."""
+async def test_conversations_run_concurrently_with_their_own_tasks(stub: StubAgent) -> None:
     agent = agent_at(stub.url)
     replies = await asyncio.gather(*(say(agent, f"I am {n}", "Bye") for n in range(10)))
     assert [first.agent for first, _ in replies] == [f"You said: I am {n}" for n in range(10)]

@@ -1,4 +1,4 @@
-"""Agents that are programs: what they are told, what they may answer, and that nothing is left of them."""
+"""Agents that are programs: input, environment, answers, and that they are ended with their children."""
 
 import asyncio
 import json
@@ -24,6 +24,7 @@ TEST = Test(
     turns=({"user": "Hello"},),
     evaluations=({"criterion": "Helpful"},),
 )
+linux_only = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 ECHO = """
 import json, sys
 for line in sys.stdin:
@@ -34,21 +35,21 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def program(tmp_path):
-    """Writes a program and gives back an agent that runs it."""
+def program_agent(tmp_path):
+    """Write a program, and return an agent that runs it."""
 
-    def written(text, settings=None, environ=None, redactor=None, arguments=""):
+    def write(text, settings=None, environ=None, redactor=None, arguments=""):
         file = tmp_path / "program.py"
         file.write_text(text)
         environ = environ or {"PATH": os.environ["PATH"]}
         command = f"command: {sys.executable} {file} {arguments}"
         return CommandAgent(command, settings or AgentSettings(), environ, redactor=redactor)
 
-    return written
+    return write
 
 
 @asynccontextmanager
-async def talking(agent):
+async def session_of(agent):
     session = await agent.open_session(TEST)
     try:
         yield session
@@ -57,11 +58,11 @@ async def talking(agent):
 
 
 async def converse(agent, *texts, timeout=10):  # noqa: ASYNC109
-    async with talking(agent) as session:
+    async with session_of(agent) as session:
         return [await agent.send_message(session, text, timeout=timeout) for text in texts]
 
 
-async def refusal(agent, *texts, **how) -> str:
+async def error_of(agent, *texts, **how) -> str:
     with pytest.raises(AgentError) as caught:
         await converse(agent, *(texts or ("Hello",)), **how)
     return str(caught.value)
@@ -76,19 +77,15 @@ for line in sys.stdin:
 """
 
 
-async def test_a_programs_call_of_an_escalation_tool_hands_over(program):
-    agent = program(CALLS_A_TOOL, AgentSettings(options={"escalationTools": ["to_person"]}))
+async def test_call_of_escalation_tool_hands_over(program_agent):
+    agent = program_agent(CALLS_A_TOOL, AgentSettings(options={"escalationTools": ["to_person"]}))
     first, second = await converse(agent, "refund", "to_person")
     assert (first.hand_over, second.hand_over) == (False, True)
-
-
-async def test_escalation_tools_are_a_list_of_names(program):
     with pytest.raises(UsageError, match=r"adapterOptions\.escalationTools must be a list of tool names"):
-        program(ECHO, AgentSettings(options={"escalationTools": "to_person"}))
+        program_agent(ECHO, AgentSettings(options={"escalationTools": "to_person"}))
 
 
-async def test_what_a_program_is_told(program):
-    """First whose conversation it is, then each message; one line of JSON each."""
+async def test_program_reads_one_json_line_per_session_and_message(program_agent):
     keeps = """
 import json, sys
 heard = []
@@ -98,92 +95,77 @@ for line in sys.stdin:
         print(json.dumps({"text": "ok", "trace": heard}), flush=True)
 """
     settings = AgentSettings(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
-    first, second = await converse(program(keeps, settings), "Hello", "Two\nlines \u2028 \ud800")
-    assert first.trace == [
-        {
-            "type": "open",
-            "agentId": "a1",
-            "model": "m",
-            "systemPrompt": "Be brief.",
-            "userInfo": {"name": "Ida"},
-            "options": {"tone": "warm"},
-        },
-        {"type": "message", "id": first.trace[1]["id"], "text": "Hello"},
-    ]
+    first, second = await converse(program_agent(keeps, settings), "Hello", "Two\nlines \u2028 \ud800")
+    opening = {"type": "open", "agentId": "a1", "model": "m", "systemPrompt": "Be brief."}
+    opening |= {"userInfo": {"name": "Ida"}, "options": {"tone": "warm"}}
+    assert first.trace == [opening, {"type": "message", "id": first.trace[1]["id"], "text": "Hello"}]
     third = second.trace[2]
     assert third == {"type": "message", "id": third["id"], "text": "Two\nlines \u2028 \ufffd"}
     assert third["id"] != first.trace[1]["id"]
 
 
-async def test_what_a_program_finds_in_its_environment(program):
-    """All that is there, but for what is meant for us alone; and the agent's key."""
+async def test_program_environment_has_agent_key_but_no_keys_of_ci_evals(program_agent):
     tells = """
 import json, os, sys
 sys.stdin.readline(); sys.stdin.readline()
 print(json.dumps({"text": "ok", "params": dict(os.environ)}))
 """
-    held_back = {
-        "INPUT_LLM-KEY": "a",
-        "CI_EVALS_LLM_KEY": "b",
-        "GITHUB_TOKEN": "c",
-        "LLM_API_KEY": "d",
-        "ACTIONS_RUNTIME_TOKEN": "e",
-        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "f",
-    }
+    names = ("INPUT_LLM-KEY", "CI_EVALS_LLM_KEY", "GITHUB_TOKEN", "LLM_API_KEY", "ACTIONS_RUNTIME_TOKEN")
+    held_back = dict.fromkeys((*names, "ACTIONS_ID_TOKEN_REQUEST_TOKEN"), "secret")
     kept = {"PATH": os.environ["PATH"], "MY_SETTING": "x", "GITHUB_SHA": "y", "AGENT_KEY": "of another"}
-    (reply,) = await converse(program(tells, AgentSettings(api_key="key-123456"), kept | held_back), "Hello")
+    (reply,) = await converse(
+        program_agent(tells, AgentSettings(api_key="key-123456"), kept | held_back), "Hello"
+    )
     assert reply.params.items() >= (kept | {"AGENT_KEY": "key-123456"}).items()
     assert not held_back.keys() & reply.params.keys()
-    (reply,) = await converse(program(tells, None, kept), "Hello")
+    (reply,) = await converse(program_agent(tells, None, kept), "Hello")
     assert reply.params["AGENT_KEY"] == "of another"
 
 
-async def test_arguments_are_read_as_a_shell_would_and_no_shell_runs(program):
-    """Quotes hold words together; nothing is expanded."""
+async def test_arguments_are_split_like_shell_words_without_expansion(program_agent):
     tells = """
 import json, sys
 sys.stdin.readline(); sys.stdin.readline()
 print(json.dumps({"text": json.dumps(sys.argv[1:])}))
 """
-    (reply,) = await converse(program(tells, arguments="--name 'Ida Berg' $HOME; *"), "Hello")
+    (reply,) = await converse(program_agent(tells, arguments="--name 'Ida Berg' $HOME; *"), "Hello")
     assert json.loads(reply.agent) == ["--name", "Ida Berg", "$HOME;", "*"]
 
 
-WRITES = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
+AFTER_READ = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (WRITES + "print('hm')", "wrote a line that is not JSON: hm; standard output is only for"),
-        (WRITES + "print('{\"answer\": 1}')", "has no 'text'"),
-        (WRITES + "print('7')", "is neither a string nor an object: 7"),
-        (WRITES + "sys.exit('no')", "ended with exit code 1 before it answered; its standard error ends: no"),
-        (WRITES + "sys.exit()", "ended with exit code 0 before it answered"),
+        (AFTER_READ + "print('hm')", "wrote a line that is not JSON: hm; standard output is only for"),
+        (AFTER_READ + "print('{\"answer\": 1}')", "has no 'text'"),
+        (AFTER_READ + "print('7')", "is neither a string nor an object: 7"),
+        (AFTER_READ + "sys.exit('no')", "exit code 1 before it answered; its standard error ends: no"),
+        (AFTER_READ + "sys.exit()", "ended with exit code 0 before it answered"),
         ("import os\nos.kill(os.getpid(), 9)", "was ended by signal 9 before it answered"),
         ("import os, time\nos.close(1)\ntime.sleep(60)", "closed its standard output without an answer"),
-        (WRITES + "sys.stdout.buffer.write(b'\\xff\\xfe\\n')", "wrote a line that is not JSON"),
-        (WRITES + "print('x' * (17 * 2**20))", "wrote more than 16 MB for one message"),
-        (WRITES + "while True: print('\"y\"')", "more than"),
+        (AFTER_READ + "sys.stdout.buffer.write(b'\\xff\\xfe\\n')", "wrote a line that is not JSON"),
+        (AFTER_READ + "print('x' * (17 * 2**20))", "wrote more than 16 MB for one message"),
+        (AFTER_READ + "while True: print('\"y\"')", "more than"),
     ],
 )  # fmt: skip
-async def test_what_a_program_may_do_wrong(program, text, message):
-    """Each ends the trial, and is told in words."""
+async def test_invalid_output_or_exit_of_program_is_agent_error(program_agent, text, message):
     messages = ("Hello", "Again") if "while" in text else ("Hello",)
-    assert message in await refusal(program(text), *messages)
+    assert message in await error_of(program_agent(text), *messages)
 
 
-async def test_blank_lines_and_a_last_line_without_an_end_are_read(program):
-    """They are no answers, and one."""
-    (reply,) = await converse(program(WRITES + "print()\nprint('  ')\nprint('\"Hi\"', end='')"), "Hello")
+async def test_blank_lines_are_skipped_and_last_line_needs_no_newline(program_agent):
+    (reply,) = await converse(
+        program_agent(AFTER_READ + "print()\nprint('  ')\nprint('\"Hi\"', end='')"), "Hello"
+    )
     assert reply.agent == "Hi"
 
 
-async def test_two_lines_for_one_message_are_no_two_answers(program):
-    """The second would answer a question that was not asked yet."""
+async def test_second_line_for_a_message_is_agent_error(program_agent):
     twice = ECHO.replace("flush=True)", "flush=True)\n        print('\"more\"', flush=True)")
-    agent = program(twice)
-    async with talking(agent) as session:
+    agent = program_agent(twice)
+    async with session_of(agent) as session:
         await agent.send_message(session, "Hello", timeout=10)
         while not session.unread():  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0)
@@ -192,64 +174,48 @@ async def test_two_lines_for_one_message_are_no_two_answers(program):
         await session.end()
 
 
-async def test_endless_lines_that_nobody_reads_end_the_program(program):
-    """In a moment: neither the memory nor the time that they take grows without end."""
+async def test_endless_unread_output_ends_program_quickly(program_agent):
     started = time.process_time()
-    async with talking(program("while True: print('y')")) as session:
+    async with session_of(program_agent("while True: print('y')")) as session:
         while not session.too_long:  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0)
     assert time.process_time() - started < 3  # seconds; where it was quadratic: half a minute
 
 
-async def test_its_last_words_hold_no_secret_and_are_few(program):
-    """Only the end of standard error is told."""
-    text = WRITES + "sys.stderr.write('x' * 9000 + ' key-123456 fell over')\nsys.exit(3)"
-    error = await refusal(program(text, AgentSettings(api_key="key-123456"), redactor=Redactor()))
+async def test_error_ends_with_truncated_stderr_without_secrets(program_agent):
+    text = AFTER_READ + "sys.stderr.write('x' * 9000 + ' key-123456 fell over')\nsys.exit(3)"
+    error = await error_of(program_agent(text, AgentSettings(api_key="key-123456"), redactor=Redactor()))
     assert error.endswith("x *** fell over")
     assert len(error) < 600
 
 
-def test_unrunnable_program_is_reported_before_anything_runs(tmp_path):
-    """With what to do."""
-    script = tmp_path / "agent.sh"
-    script.write_text("#!/bin/sh\n")
-
-    def named(line):
-        with pytest.raises(UsageError) as caught:
-            CommandAgent(f"command: {line}", AgentSettings(), os.environ)
-        return str(caught.value)
-
-    assert "'command: no-such-program --x': there is no program 'no-such-program'" in named(
-        "no-such-program --x"
-    )
-    assert "make it executable (chmod +x), or name what runs it" in named(str(script))
-    assert "cannot be read: No closing quotation" in named("node 'agent.js")
-    script.chmod(0o755)
-    CommandAgent(f"command: {script}", AgentSettings(), os.environ)
-
-
-async def test_a_file_that_the_system_cannot_run(tmp_path):
-    """It is executable and no program."""
+async def test_unrunnable_program_is_rejected_with_advice(tmp_path):
     script = tmp_path / "agent.sh"
     script.write_text("echo '\"Hi\"'\n")
+    for line, message in (
+        ("no-such-program --x", "'command: no-such-program --x': there is no program 'no-such-program'"),
+        (str(script), r"make it executable \(chmod \+x\), or name what runs it"),
+        ("node 'agent.js", "cannot be read: No closing quotation"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            CommandAgent(f"command: {line}", AgentSettings(), os.environ)
     script.chmod(0o755)
-    assert "could not be started: [Errno 8] Exec format error" in await refusal(
-        CommandAgent(str(script), AgentSettings(), os.environ)
-    )
+    agent = CommandAgent(f"command: {script}", AgentSettings(), os.environ)
+    assert "could not be started: [Errno 8] Exec format error" in await error_of(agent)
 
 
-def alive(pid: int) -> bool:
-    """Whether a process runs: one that nobody has looked after yet (Z) does not."""
+def is_running(pid: int) -> bool:
+    """Return whether a process runs; a zombie (Z) does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
 
-async def gone(*pids: int) -> None:
-    """Waits for processes to end that were killed: they are not ours to wait for."""
+async def wait_for_end(*pids: int) -> None:
+    """Wait for the end of processes that are no children of this one."""
     deadline = time.monotonic() + 300
-    while any(alive(pid) for pid in pids):  # nobody tells
+    while any(is_running(pid) for pid in pids):  # nobody tells
         assert time.monotonic() < deadline
         await asyncio.sleep(0.001)
 
@@ -271,15 +237,14 @@ time.sleep(60)
 '''
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+@linux_only
 @pytest.mark.parametrize("how", ["closed", "timed out", "cancelled"])
-async def test_nothing_is_left_of_a_stubborn_program(program, how):
-    """Nor of what it has started, though both ignore that they should end."""
-    agent = program(STUBBORN)
+async def test_program_that_ignores_signals_is_killed_with_its_children(program_agent, how):
+    agent = program_agent(STUBBORN)
     session = await agent.open_session(TEST)
     first = await agent.send_message(session, "Hello", timeout=20)
     pids = first.params["pids"]
-    assert all(alive(pid) for pid in pids)
+    assert all(is_running(pid) for pid in pids)
     started = time.monotonic()
     if how == "timed out":
         with pytest.raises(AgentError, match=r"did not answer within 0.1 s"):
@@ -294,24 +259,16 @@ async def test_nothing_is_left_of_a_stubborn_program(program, how):
     await agent.close(session)
     await agent.close(session)
     assert time.monotonic() - started < 30  # both sleep for 60
-    await gone(*pids)
+    await wait_for_end(*pids)
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
-async def test_what_a_program_leaves_running_is_ended_with_it(program):
-    """It has ended by itself and well; its child goes on and holds its output."""
+@linux_only
+async def test_child_of_exited_program_is_ended(program_agent):
     leaves = STUBBORN.replace("stdout=subprocess.PIPE", "").replace("grandchild.stdout.readline()\n", "")
-    leaves = leaves.replace("print(1, flush=True)\n", "").replace(
-        "flush=True)\ntime.sleep(60)", "flush=True)"
-    )
-    agent = program(leaves)
-    async with talking(agent) as session:
+    leaves = leaves.replace("print(1, flush=True)\n", "")
+    agent = program_agent(leaves.replace("flush=True)\ntime.sleep(60)", "flush=True)"))
+    async with session_of(agent) as session:
         pids = (await agent.send_message(session, "Hello", timeout=20)).params["pids"]
-        assert "ended with exit code 0" in await refusal_in(agent, session)
-    await gone(*pids)
-
-
-async def refusal_in(agent, session) -> str:
-    with pytest.raises(AgentError) as caught:
-        await agent.send_message(session, "Again", timeout=20)
-    return str(caught.value)
+        with pytest.raises(AgentError, match="ended with exit code 0"):
+            await agent.send_message(session, "Again", timeout=20)
+    await wait_for_end(*pids)

@@ -1,7 +1,8 @@
-"""Floors that were meant as a share: nearly every run would reach 0.9 of 100 points."""
+"""Thresholds that were meant as a fraction: nearly every run would reach 0.9 of 100 points."""
 
 import pytest
 from commands import ci_evals, read_results, write_suite
+from each_row import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -23,9 +24,10 @@ def suite(folder, **fields) -> str:
     return write_suite(folder, test, adapter="python:shop:reply", agentId=None, apiKey=None, **fields)
 
 
-FLOORS = [
-    (["--min-score=0.9"], "--min-score=0.9 is at most 1 point: scores run from 0 to 100. For 90 % write 90"),
-    (["--min-score=1"], "--min-score=1 is at most 1 point: scores run from 0 to 100. For 100 % write 100"),
+TOO_LOW = "is at most 1 point: scores run from 0 to 100. For"
+THRESHOLDS = [
+    (["--min-score=0.9"], f"--min-score=0.9 {TOO_LOW} 90 % write 90"),
+    (["--min-score=1"], f"--min-score=1 {TOO_LOW} 100 % write 100"),
     (["--thresholds=suite:Stub=0.95"], "--thresholds: suite:Stub=0.95 is at most 1 point"),
     (["--min-score=0"], None),
     (["--min-score=1.5"], None),
@@ -33,9 +35,8 @@ FLOORS = [
 ]
 
 
-@pytest.mark.parametrize(("options", "warning"), FLOORS, ids=lambda value: str(value)[:40])
-def test_a_floor_of_an_option(folder, options, warning):
-    """On the console, and in the results that every report is made of."""
+@each_row(("options", "warning"), THRESHOLDS)
+def test_fractional_threshold_option_is_warned_of_in_console_and_reports(folder, options, warning):
     ran = ci_evals("run", suite(folder), *IN_PROCESS, *options, cwd=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     warned = [text for text in read_results(folder)["run"]["warnings"] if "0 to 100" in text]
@@ -48,23 +49,18 @@ def test_a_floor_of_an_option(folder, options, warning):
         assert warning.partition(":")[0] in (folder / "results/summary.md").read_text()
 
 
-def test_the_variable_and_other_commands(folder):
-    """Wherever a floor may come from."""
+def test_fractional_threshold_is_warned_of_from_variable_and_in_other_commands(folder):
     warning = "--min-score=0.9 is at most 1 point"
     floor = {"CI_EVALS_MIN_SCORE": "0.9"}
     ci_evals("run", suite(folder), *IN_PROCESS, "--output-dir=one", cwd=folder)
-    for command in (
-        ["gate", "rows.xml"],
-        ["merge", "one", "--output-dir=merged/results"],
-        ["odds", "one"],
-    ):
+    for command in (["gate", "rows.xml"], ["merge", "one", "--output-dir=merged/results"], ["odds", "one"]):
         ran = ci_evals(*command, cwd=folder, env=floor)
         assert warning in ran.stderr, command
     assert any(warning in text for text in read_results(folder)["run"]["warnings"])
     assert any(warning in text for text in read_results(folder / "merged")["run"]["warnings"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "where"),
     [
         ({"minScore": 0.95}, "minScore: 0.95 is at most 1 point"),
@@ -75,8 +71,7 @@ def test_the_variable_and_other_commands(folder):
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_a_floor_of_a_suite(folder, command, fields, where):
-    """With file, line and column."""
+def test_fractional_threshold_in_suite_is_warned_of_with_its_line(folder, command, fields, where):
     options = ["--provider=offline"] if command == "run" else []
     ran = ci_evals(command, suite(folder, **fields), *options, cwd=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,4 +1,4 @@
-"""The commands that look: validate, plan, list-suites, schema, report; and the demo agent alone."""
+"""The commands that start no trial: validate, plan, list-suites, schema, report; and the demo agent alone."""
 
 import json
 import re
@@ -17,8 +17,7 @@ SUITES = sorted((ROOT / "suites").rglob("*.json"))
 
 
 @pytest.mark.end_to_end
-def test_validate_says_what_is_there(tmp_path):
-    """One line for each suite; several may be named, also by folder and glob."""
+def test_validate_lists_each_suite_once(tmp_path):
     for name in ("a.json", "b.json"):
         write_suite(tmp_path, name=name)
     for names in (["a.json", "b.json"], ["."], ["*.json"], ["a.json", "a.json", "b.json"]):
@@ -28,57 +27,38 @@ def test_validate_says_what_is_there(tmp_path):
         assert [line.split()[1] for line in listed] == ["a.json:", "b.json:"]
 
 
-def test_validate_tells_the_problems_of_all_suites(tmp_path):
-    """Every one, with its place; exit 2."""
+def test_validate_reports_errors_of_all_suites_and_unreadable_files(tmp_path):
     write_suite(tmp_path, name="a.json", minScroe=5)
     write_suite(tmp_path, name="b.json", maxTurns=0)
     write_suite(tmp_path, name="c.json")
-    ran = ci_evals("validate", "a.json", "b.json", "c.json", cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
-    assert ran.returncode == 2
-    assert "a.json:1:" in ran.stderr
-    assert "did you mean 'minScore'?" in ran.stderr
-    assert "b.json:1:" in ran.stderr
-    assert ran.stdout == ""
-
-
-def test_one_unreadable_file_does_not_hide_the_others(tmp_path):
-    """Everything that is wrong with anything named is told at once."""
-    write_suite(tmp_path, name="a.json", minScroe=5)
-    (tmp_path / "b.json").write_bytes(b'{"name": "\xff"}')
-    ran = ci_evals(
-        "validate", "b.json", "a.json", "nowhere.json", cwd=tmp_path, env={"AGENT_KEY": "key-123456"}
-    )
-    assert ran.returncode == 2
-    for text in ("b.json:1:11: not UTF-8", "did you mean 'minScore'?", "No file 'nowhere.json'"):
+    (tmp_path / "d.json").write_bytes(b'{"name": "\xff"}')
+    names = ("d.json", "a.json", "b.json", "c.json", "nowhere.json")
+    ran = ci_evals("validate", *names, cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
+    assert (ran.returncode, ran.stdout) == (2, "")
+    errors = ("a.json:1:", "did you mean 'minScore'?", "b.json:1:")
+    for text in (*errors, "d.json:1:11: not UTF-8", "No file 'nowhere.json'"):
         assert text in ran.stderr
 
 
-def test_bundled_suites_validate(tmp_path):
-    """All that are listed."""
-    listed = ci_evals("list-suites", cwd=tmp_path)
-    names = [line.split()[0] for line in listed.stdout.splitlines() if line.startswith(("demo:", "quack:"))]
-    assert {"demo:hr", "demo:retail"} <= set(names)
-    assert ci_evals("validate", *names, cwd=tmp_path).returncode == 0
-
-
-def test_suites_to_extend_are_listed(tmp_path):
-    """With what each is about, and how to use one."""
+def test_listed_bundled_suites_are_valid(tmp_path):
     listed = ci_evals("list-suites", cwd=tmp_path).stdout
+    names = [line.split()[0] for line in listed.splitlines() if line.startswith(("demo:", "quack:"))]
+    assert {"demo:hr", "demo:retail"} <= set(names)
     for name in ("safety:data", "safety:injection", "safety:authority", "safety:policy"):
         assert f"\n{name} " in listed
     assert "extends: safety:authority" in listed
+    assert ci_evals("validate", *names, cwd=tmp_path).returncode == 0
 
 
 def test_validate_needs_no_key(tmp_path):
-    """It asks nobody, and a check of a pull request has no secrets; `plan` and `run` do ask."""
+    """A check of a pull request has no secrets."""
     write_suite(tmp_path, name="s.json", apiKey=None)
     assert ci_evals("validate", "s.json", cwd=tmp_path).returncode == 0
     write_suite(tmp_path, name="s.json", apiKey="${AGENT_KEY}")
     assert ci_evals("validate", "s.json", "--agent-key=key-123456", cwd=tmp_path).returncode == 0
 
 
-def test_a_strict_look_warns_of_weak_suites(tmp_path):
-    """With place and advice, and without changing the exit code."""
+def test_validate_strict_warns_of_weak_suites(tmp_path):
     write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, name="s.json", apiKey="key-123456")
     assert "warning" not in ci_evals("validate", "s.json", cwd=tmp_path).stderr
     strict = ci_evals("validate", "--strict", "s.json", cwd=tmp_path)
@@ -89,14 +69,10 @@ def test_a_strict_look_warns_of_weak_suites(tmp_path):
 
 
 @pytest.mark.end_to_end
-def test_plan_counts_the_work(tmp_path):
-    """Tests, turns, evaluations, trials and calls, without any call."""
+def test_plan_counts_tests_turns_and_calls_without_making_any(tmp_path):
+    two = {"name": "two", "tags": ["x"], "maxTurns": 3, "evaluations": [{"criterion": "c"}]}
     with world.agent() as agent:
-        tests = [
-            {"name": "one"},
-            {"name": "two", "tags": ["x"], "maxTurns": 3, "evaluations": [{"criterion": "c"}]},
-        ]
-        write_suite(tmp_path, *tests)
+        write_suite(tmp_path, {"name": "one"}, two)
         env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
         ran = ci_evals("plan", "suite.json", "--loops=2", cwd=tmp_path, env=env)
         assert agent.requests == []
@@ -114,32 +90,24 @@ def estimate(ran) -> dict[str, str]:
     return {name.strip(":"): result for name, result in named}
 
 
-def test_plan_estimates_tokens_cost_and_duration(tmp_path):
-    """As ranges, of the models that would be asked; without a key, and said to be an estimate."""
-    ran = ci_evals("plan", "demo:retail", "--loops=3", "--parallel=4", cwd=tmp_path)
-    forecast = estimate(ran)
+def test_plan_estimates_tokens_cost_and_duration_as_ranges(tmp_path):
+    forecast = estimate(ci_evals("plan", "demo:retail", "--loops=3", "--parallel=4", cwd=tmp_path))
     assert re.fullmatch(r"\d+ k to \d+ k", forecast["tokens"])
     dollars = r"\$\d\.\d{2,4} to \$\d\.\d{2}"
-    assert re.fullmatch(
-        rf"{dollars} \(gpt-6-luna, gpt-6\.1-terra; prices of [-0-9]{{10}}\)", forecast["cost"]
-    )
+    models = r"\(gpt-6-luna, gpt-6\.1-terra; prices of [-0-9]{10}\)"
+    assert re.fullmatch(f"{dollars} {models}", forecast["cost"])
     assert re.fullmatch(r"\d+ s to \d+ m at --parallel=4", forecast["duration"])
     assert "conversations may end early" in forecast["estimated"]
     other = estimate(ci_evals("plan", "demo:retail", "--provider=anthropic", cwd=tmp_path))
     assert "(claude-haiku-5-5, claude-sonnet-5-5; prices of" in other["cost"]
 
 
-def test_plan_offline_asks_no_model(tmp_path):
-    """So it costs nothing; what is left is the agent's time."""
+def test_plan_counts_only_the_models_that_are_needed(tmp_path):
     ran = ci_evals("plan", "demo:hr", "--provider=offline", cwd=tmp_path)
     forecast = estimate(ran)
     assert (forecast["tokens"], forecast["cost"]) == ("none", "none")
     assert forecast["duration"].startswith("0.0 s to ")
     assert "simulated user 0, judge 0" in ran.stdout
-
-
-def test_plan_counts_only_the_models_that_are_asked(tmp_path):
-    """Fixed lines need no simulated user, strict checks no judge."""
     env = {"AGENT_KEY": "key-123456"}
     write_suite(tmp_path)
     assert estimate(ci_evals("plan", "suite.json", cwd=tmp_path, env=env))["cost"] == "none"
@@ -148,8 +116,8 @@ def test_plan_counts_only_the_models_that_are_asked(tmp_path):
     assert "(gpt-6.1-terra; prices of" in forecast["cost"]
 
 
-def test_plan_names_models_without_a_price(tmp_path):
-    """In place of a cost that leaves them out. A file of the user's stands in place of the bundled table."""
+def test_plan_cost_is_unknown_if_a_model_has_no_price(tmp_path):
+    """A price file replaces the bundled table."""
     forecast = estimate(ci_evals("plan", "demo:hr", "--judge-model=my-own", cwd=tmp_path))
     assert forecast["cost"].startswith("unknown: no price for my-own.")
     (tmp_path / "prices.json").write_text('{"models": {"my-own": {"input": 1, "output": 1}}}')
@@ -160,8 +128,7 @@ def test_plan_names_models_without_a_price(tmp_path):
     assert forecast["cost"].endswith("(my-own)")
 
 
-def test_plan_with_prices_that_cannot_be_read(tmp_path):
-    """Exit 2, with file, place and form."""
+def test_plan_with_invalid_price_file_exits_2_with_its_position(tmp_path):
     (tmp_path / "prices.yaml").write_text("models:\n  m: {input: 1}\n")
     ran = ci_evals("plan", "demo:hr", "--prices=prices.yaml", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")
@@ -169,8 +136,7 @@ def test_plan_with_prices_that_cannot_be_read(tmp_path):
     assert "a price file has the form" in ran.stderr
 
 
-def test_the_schema_of_suites_accepts_every_bundled_suite(tmp_path):
-    """And refuses what validate refuses."""
+def test_suite_schema_accepts_bundled_suites_and_rejects_invalid_ones(tmp_path):
     schema = json.loads(ci_evals("schema", cwd=tmp_path).stdout)
     validator = jsonschema.validators.validator_for(schema)
     validator.check_schema(schema)
@@ -184,8 +150,7 @@ def test_the_schema_of_suites_accepts_every_bundled_suite(tmp_path):
 
 
 @pytest.mark.end_to_end
-def test_the_schema_of_results_describes_them(tmp_path):
-    """Every file that a run writes fits it."""
+def test_results_fit_results_schema(tmp_path):
     schema = json.loads(ci_evals("schema", "--results", cwd=tmp_path).stdout)
     ci_evals("run", "demo:hr", "--provider=offline", cwd=tmp_path)
     for path in (tmp_path / "results").rglob("_results.json"):
@@ -193,8 +158,8 @@ def test_the_schema_of_results_describes_them(tmp_path):
 
 
 @pytest.mark.end_to_end
-def test_report_redraws_everything_byte_for_byte(tmp_path):
-    """From `_results.json` alone, of the run or of a suite; no clock, no environment, no order of a set."""
+def test_report_rewrites_every_file_identically(tmp_path):
+    """From `_results.json` of the run or of a suite: without clock, environment or the order of a set."""
     ci_evals("run", "demo:hr", "--provider=offline", "--debug", cwd=tmp_path)
     folder = tmp_path / "results"
     (folder / "journal.jsonl").unlink()  # what a run writes for itself
@@ -202,9 +167,8 @@ def test_report_redraws_everything_byte_for_byte(tmp_path):
     for path in folder.rglob("*"):
         if path.is_file() and path != folder / "_results.json":
             path.unlink()
-    ran = ci_evals(
-        "report", "results/_results.json", cwd=tmp_path, env={"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7"}
-    )
+    env = {"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7"}
+    ran = ci_evals("report", "results/_results.json", cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stderr
     assert read_files(folder) == before
     own = folder / read_results(tmp_path)["suites"][0]["folder"]
@@ -214,29 +178,24 @@ def test_report_redraws_everything_byte_for_byte(tmp_path):
     assert read_files(folder) == before
 
 
-@pytest.mark.parametrize(
-    ("text", "output"),
-    [
+def test_report_of_invalid_results_file_exits_2_and_writes_nothing(tmp_path):
+    for text, message in (
         (None, "r.json: no such file or folder"),
         ("{", "not JSON"),
         ("{}", "schemaVersion"),
         ('{"schemaVersion": 9}', "newer version"),
-    ],
-)
-def test_report_of_what_is_no_results_file(tmp_path, text, output):
-    """Exit 2 with one message, nothing written."""
-    if text is not None:
-        (tmp_path / "r.json").write_text(text)
-    before = read_files(tmp_path)
-    ran = ci_evals("report", "r.json", cwd=tmp_path)
-    assert (ran.returncode, read_files(tmp_path)) == (2, before)
-    assert output in ran.stderr
-    assert "Traceback" not in ran.stderr
+    ):
+        if text is not None:
+            (tmp_path / "r.json").write_text(text)
+        before = read_files(tmp_path)
+        ran = ci_evals("report", "r.json", cwd=tmp_path)
+        assert (ran.returncode, read_files(tmp_path)) == (2, before)
+        assert message in ran.stderr
+        assert "Traceback" not in ran.stderr
 
 
 @pytest.mark.end_to_end
-def test_the_demo_agent_alone(tmp_path):
-    """Another process runs a suite against it; SIGTERM ends it."""
+def test_demo_agent_serves_runs_until_sigterm(tmp_path):
     served = start("demo-agent", "--port=0", cwd=tmp_path)
     try:
         url = served.stdout.readline().split()[-1]
@@ -250,16 +209,14 @@ def test_the_demo_agent_alone(tmp_path):
     assert served.returncode == 0
 
 
-def test_an_unknown_misbehavior_of_the_demo_agent(tmp_path):
-    """Is told with the nearest, and the list of them."""
+def test_unknown_misbehavior_of_demo_agent_is_rejected_with_suggestion(tmp_path):
     ran = ci_evals("demo-agent", "--misbehave=leek", cwd=tmp_path)
     assert ran.returncode == 2
     assert "unknown kind 'leek' (did you mean 'leak'?). Kinds: skip_rules, wrong" in ran.stderr
 
 
 @pytest.mark.end_to_end
-def test_help_and_version(tmp_path):
-    """Help of every command, the version, and help when nothing is asked."""
+def test_help_and_version_are_printed(tmp_path):
     assert ci_evals("--version", cwd=tmp_path).stdout.startswith("ci-evals 0.")
     helped = ci_evals("--help", cwd=tmp_path).stdout
     for command in ("run", "validate", "plan", "list-suites", "schema", "report", "demo-agent"):

@@ -1,4 +1,4 @@
-"""Answers that are compared by their meaning, from the outside: by models over HTTP and out of a folder."""
+"""Semantic checks on the command line, with embedding models of providers and local ones."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -10,12 +10,7 @@ from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
 
-MEANING = {
-    "criterion": "It names the city",
-    "strict": "answer_matches",
-    "match": "semantic",
-    "expected": "Paris",
-}
+MEANING = {"criterion": "City", "strict": "answer_matches", "match": "semantic", "expected": "Paris"}
 TEXT = {"criterion": "It says so", "strict": "answer_matches", "expected": "Lutetia"}
 TEST = {"evaluations": [MEANING, TEXT]}
 
@@ -42,30 +37,24 @@ def env_of(agent, models=None) -> dict[str, str]:
     return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | (models.env if models else {})
 
 
-def test_the_providers_model(tmp_path, agent, models):
-    """Its calls, tokens and cost stand in the results, and its name in the reports."""
+def test_embedding_model_of_provider_has_usage_cost_and_name_in_reports(tmp_path, agent, models):
+    name = "text-embedding-3-small"
     ran = ci_evals("run", write_suite(tmp_path, TEST), "--loops=2", cwd=tmp_path, env=env_of(agent, models))
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert [body["model"] for body in models.embedded] == ["text-embedding-3-small"] * 2
+    assert [body["model"] for body in models.embedded] == [name] * 2
     results = read_results(tmp_path)
     (used,) = results["usage"]["byRole"]
-    assert (used["role"], used["model"], used["calls"], used["inputTokens"]) == (
-        "embedder",
-        "text-embedding-3-small",
-        2,
-        12,
-    )
-    assert used["costUsd"] == pytest.approx(12 * 0.02 / 1e6)
+    counts = (used["role"], used["model"], used["calls"], used["inputTokens"])
+    assert (counts, used["costUsd"]) == (("embedder", name, 2, 12), pytest.approx(12 * 0.02 / 1e6))
     (suite,) = results["suites"]
-    assert suite["embeddingModel"] == "text-embedding-3-small"
+    assert suite["embeddingModel"] == name
     head = (tmp_path / "results" / suite["folder"] / "_summary.md").read_text()
-    assert "| embedding model | text-embedding-3-small |" in head
+    assert f"| embedding model | {name} |" in head
     properties = ET.parse(tmp_path / "results/junit.xml").getroot().iter("property")
-    assert {p.get("name"): p.get("value") for p in properties}["embedding-model"] == "text-embedding-3-small"
+    assert {p.get("name"): p.get("value") for p in properties}["embedding-model"] == name
 
 
-def test_another_model(tmp_path, agent, models):
-    """Named by the option; without a price the cost is not known, and a budget is refused."""
+def test_embedding_model_without_price_has_unknown_cost_and_no_budget(tmp_path, agent, models):
     suite = write_suite(tmp_path, TEST)
     args = ("run", suite, "--embedding-model=my-vectors")
     ran = ci_evals(*args, cwd=tmp_path, env=env_of(agent, models))
@@ -77,18 +66,13 @@ def test_another_model(tmp_path, agent, models):
     assert "--max-cost: there is no price for my-vectors" in ran.stderr
 
 
-def test_a_model_that_fails(tmp_path, agent, models):
-    """The verdict is undecided, so the run cannot be trusted; what needs no model is decided."""
+def test_failing_embedding_model_leaves_semantic_check_undecided(tmp_path, agent, models):
     models.always = world.fault(400, "this model does not embed")
     ran = ci_evals("run", write_suite(tmp_path, TEST), cwd=tmp_path, env=env_of(agent, models))
     assert ran.returncode == 3
     assert "the embedding model could not be asked: OpenAI" in ran.stdout
     findings = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
     assert [(f["outcome"], f["cause"]) for f in findings] == [("undecided", "judge_error"), ("passed", None)]
-
-
-def test_a_refused_key_ends_the_run(tmp_path, agent, models):
-    """No other trial could do better."""
     models.always = world.UNAUTHORIZED
     suite = write_suite(tmp_path, *({**TEST, "name": f"t{i}"} for i in range(4)))
     ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, models))
@@ -96,8 +80,7 @@ def test_a_refused_key_ends_the_run(tmp_path, agent, models):
     assert "refused the key" in read_results(tmp_path)["run"]["stoppedBecause"]
 
 
-def test_no_key_is_needed_but_for_the_providers_model(tmp_path, agent, folder):
-    """And its lack is told before anything runs."""
+def test_key_is_only_required_for_embedding_model_of_provider(tmp_path, agent, folder):
     suite = write_suite(tmp_path, TEST)
     ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
     assert (ran.returncode, agent.requests) == (2, [])
@@ -108,8 +91,8 @@ def test_no_key_is_needed_but_for_the_providers_model(tmp_path, agent, folder):
     assert ci_evals("run", text, cwd=tmp_path, env=env_of(agent)).returncode == 0
 
 
-def test_offline_without_a_model(tmp_path, agent):
-    """Only a missing judge is excused there: nobody said that meanings are not wanted."""
+def test_offline_run_without_embedding_model_has_no_verdict(tmp_path, agent):
+    """Only a missing judge is excused there."""
     suite = write_suite(tmp_path, TEST)
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 3, ran.stdout + ran.stderr
@@ -124,8 +107,7 @@ def test_offline_without_a_model(tmp_path, agent):
 
 
 @pytest.mark.parametrize("provider", ["offline", "openai"])
-def test_a_local_model(tmp_path, agent, folder, provider):
-    """With every provider, for nothing, also under a budget; what is far apart in meaning fails."""
+def test_local_embedding_model_works_with_every_provider(tmp_path, agent, folder, provider):
     wrong = MEANING | {"expected": ["dog", "cat"]}
     suite = write_suite(tmp_path, TEST, {"name": "Wrong", "evaluations": [wrong]})
     args = (f"--provider={provider}", f"--embedding-model=local:{folder}", "--max-cost=0")
@@ -137,24 +119,20 @@ def test_a_local_model(tmp_path, agent, folder, provider):
     assert (results["usage"]["costUsd"], results["usage"]["unpriced"]) == (0, [])
 
 
-@pytest.mark.parametrize(
-    ("args", "output"),
-    [
-        (("--provider=offline", "--embedding-model=m"), "the provider offline has no embedding models"),
-        (("--provider=offline", "--embedding-model=local:./m"), "there is no such folder"),
-    ],
-)
-def test_a_model_that_cannot_be_had(tmp_path, agent, args, output):
-    """Is an error of usage where it is needed, and nothing where it is not."""
-    ran = ci_evals("run", write_suite(tmp_path, TEST), *args, cwd=tmp_path, env=env_of(agent))
-    assert (ran.returncode, agent.requests) == (2, [])
-    assert output in ran.stderr
+def test_unavailable_embedding_model_is_rejected_only_if_needed(tmp_path, agent):
+    for model, message in (
+        ("m", "the provider offline has no embedding models"),
+        ("local:./m", "there is no such folder"),
+    ):
+        args = ("--provider=offline", f"--embedding-model={model}")
+        ran = ci_evals("run", write_suite(tmp_path, TEST), *args, cwd=tmp_path, env=env_of(agent))
+        assert (ran.returncode, agent.requests) == (2, [])
+        assert message in ran.stderr
     text = write_suite(tmp_path, {"evaluations": [TEXT]})
     assert ci_evals("run", text, *args, cwd=tmp_path, env=env_of(agent)).returncode == 0
 
 
-def test_plan_counts_the_calls(tmp_path, agent):
-    """And knows the price of a provider's model; a local one costs nothing."""
+def test_plan_counts_calls_of_embedding_model(tmp_path, agent):
     suite = write_suite(tmp_path, TEST, {"name": "Any", "evaluations": [MEANING | {"turn": "any"}]})
     ran = ci_evals("plan", suite, "--loops=3", cwd=tmp_path, env=env_of(agent))
     assert "judge 0, embedding model 6\n" in ran.stdout
@@ -169,8 +147,8 @@ def test_plan_counts_the_calls(tmp_path, agent):
     assert "embedding" not in ci_evals("plan", text, cwd=tmp_path, env=env_of(agent)).stdout
 
 
-def test_runs_with_different_models_are_not_compared(tmp_path, agent, models, folder):
-    """Nor a run with a model with one that had none; a suite without meanings does not care."""
+def test_runs_with_different_embedding_models_are_not_compared(tmp_path, agent, models, folder):
+    """A suite without semantic checks does not care."""
     suite = write_suite(tmp_path, TEST)
 
     def run(output: str, *args: str) -> None:

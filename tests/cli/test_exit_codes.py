@@ -1,0 +1,186 @@
+"""Exit codes and messages of commands that end early, by a bug, a signal or wrong usage."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from commands import ACTION_SCRIPT, CLEAN_ENV, ci_evals
+
+pytestmark = pytest.mark.slow
+
+
+def run_program(code, folder, **env):
+    script = folder / "program.py"
+    script.write_text(code)
+    return ci_evals(cwd=folder, env=env, program=str(script))
+
+
+BUG = """
+from ci_evals.cli.process.guard import run_command
+run_command(lambda: [][1], ["run"])
+"""
+
+
+def test_bug_exits_70_with_traceback_annotation_and_summary_without_secrets(tmp_path):
+    outputs, summary, key = tmp_path / "outputs", tmp_path / "summary", "llm-key-7f2d91c4"
+    code = BUG.replace("[][1]", f'{{}}["{key} ::error::x"]')
+    env = {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary), "LLM_API_KEY": key}
+    ran = run_program(code, tmp_path, **env, GITHUB_ACTIONS="true")
+    assert ran.returncode == 70
+    assert "Traceback" in ran.stderr
+    assert "This is a bug in ci-evals" in ran.stderr
+    assert "invalid" in outputs.read_text()
+    (error,) = [line for line in ran.stderr.splitlines() if line.startswith("::")]
+    assert error.startswith("::error title=ci-evals::")
+    message = summary.read_text()
+    assert message.startswith("## ⚠️ Evals ended by a bug in ci-evals\n")
+    for text in (error, message):
+        assert ("KeyError" in text, "Traceback" in text) == (True, False)
+    assert key not in ran.stderr + message
+
+
+def test_error_during_run_is_bug_and_interrupt_exits_130(tmp_path):
+    """Only an error found before anything ran is exit 2."""
+    imports = "from ci_evals.domain.errors import AgentError\n"
+    for error, code in (("AgentError('lost')", 70), ("KeyboardInterrupt", 130)):
+        program = imports + BUG.replace("[][1]", f"(_ for _ in ()).throw({error})")
+        assert run_program(program, tmp_path).returncode == code
+
+
+SIGNALED_REPEATEDLY = """
+import os, signal, time
+from typer import Typer
+from ci_evals.cli.process.guard import run_command
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if not os.fork():
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(0.01)
+        os.kill(parent, signal.SIGTERM)
+    os._exit(0)
+app = Typer()
+app.command()(lambda: time.sleep(60))
+run_command(lambda: app(args=[], standalone_mode=False), ["run"])
+"""
+
+
+def test_repeated_signals_do_not_disturb_interrupted_end(tmp_path):
+    """The second one of a cancelled job comes while the outputs are written."""
+    outputs, summary = tmp_path / "outputs", tmp_path / "summary"
+    files = {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary)}
+    ran = run_program(SIGNALED_REPEATEDLY, tmp_path, **files)
+    assert ran.returncode == 130
+    assert ran.stderr == "interrupted: The run was interrupted before there was anything to report.\n"
+    assert "invalid" in outputs.read_text()
+    assert "The run was interrupted" in summary.read_text()
+
+
+SIGNALED_AT_IMPORT = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "ci_evals.cli.app":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def test_signal_during_start_of_action_interrupts_it(tmp_path):
+    """As process 1 of a container, a program does not get signals for which it has no handler yet."""
+    (tmp_path / "sitecustomize.py").write_text(SIGNALED_AT_IMPORT)
+    outputs = tmp_path / "outputs"
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    env = CLEAN_ENV | {"GITHUB_OUTPUT": str(outputs), "PYTHONPATH": path}
+    command = [sys.executable, ACTION_SCRIPT, "run", "demo:hr"]
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 130, ran.stderr
+    assert ran.stderr == "interrupted: The run was interrupted before there was anything to report.\n"
+    assert "invalid" in outputs.read_text()
+
+
+def test_closed_pipe_is_no_error(tmp_path):
+    piped = f"{sys.executable} -m ci_evals schema | head -1"
+    how = {"env": CLEAN_ENV, "cwd": tmp_path, "capture_output": True, "text": True}
+    ran = subprocess.run(piped, shell=True, check=False, **how)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+UNUSABLE_PATH = "x" * 300
+"""A name that no folder can hold: like a folder that lets nobody in, it cannot even be looked for."""
+RUN = "run demo:hr --provider=offline"
+
+
+def test_unusable_path_is_rejected_by_name_whatever_it_is_for(tmp_path):
+    for command in (
+        f"run {UNUSABLE_PATH}",
+        f"{RUN} --baseline={UNUSABLE_PATH}",
+        f"{RUN} --output-dir={UNUSABLE_PATH}",
+        f"{RUN} --junit={UNUSABLE_PATH}/j.xml",
+        f"{RUN} --resume={UNUSABLE_PATH}",
+        f"run demo:hr --replay={UNUSABLE_PATH}",
+        f"report {UNUSABLE_PATH}",
+        f"merge {UNUSABLE_PATH}",
+        f"rejudge {UNUSABLE_PATH} --provider=claude-code",
+        f"comment {UNUSABLE_PATH} --dry-run",
+        f"compare {UNUSABLE_PATH} {UNUSABLE_PATH}",
+        f"odds {UNUSABLE_PATH}",
+        f"init {UNUSABLE_PATH}",
+    ):
+        ran = ci_evals(*command.split(), cwd=tmp_path)
+        assert ran.returncode == 2, ran.stderr
+        assert UNUSABLE_PATH in ran.stderr
+        assert not list(tmp_path.iterdir())
+
+
+def test_usage_error_exits_2_with_invalid_value_but_without_key(tmp_path):
+    ran = ci_evals("rn", cwd=tmp_path)
+    assert (ran.returncode, "rn" in ran.stderr) == (2, True)
+    ran = ci_evals("run", "demo:hr", "--min-score=85%", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("Usage: ")
+    assert "Error: Invalid value for '--min-score': '85%'." in ran.stderr
+    key = "llm-key-7f2d91c4"
+    ran = ci_evals("run", "demo:hr", f"--loops={key}", cwd=tmp_path, env={"LLM_API_KEY": key})
+    assert "'***'" in ran.stderr
+    assert key not in ran.stderr
+
+
+def test_help_and_version_exit_0_and_missing_command_exits_2(tmp_path):
+    for asked, stream, code in (("--help", "out", 0), ("--version", "out", 0), (None, "err", 2)):
+        ran = ci_evals(*filter(None, [asked]), cwd=tmp_path)
+        assert ran.returncode == code
+        text, silent = (ran.stdout, ran.stderr) if stream == "out" else (ran.stderr, ran.stdout)
+        assert "ci-evals" in text
+        assert silent == ""
+
+
+def test_bug_after_reports_keeps_their_summary(tmp_path):
+    summary = tmp_path / "summary"
+    write = f'workflow.append_summary(Path({str(summary)!r}), "# Results")'
+    code = BUG.replace("[][1]", f"{write} or [][1]")
+    code = f"from pathlib import Path\nfrom ci_evals.adapters.github import workflow\n{code}"
+    ran = run_program(code, tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+    assert ran.returncode == 70
+    assert "::error" in ran.stderr
+    assert summary.read_text() == "# Results"
+
+
+def test_second_signal_at_terminal_ends_hanging_run():
+    """The first one asks for an orderly end; as process 1 no default of the system would end it."""
+    code = (
+        "import os, signal, time; from ci_evals.cli.process.interruption import Interruption; "
+        "from ci_evals.cli.run_context import RunContext; i = Interruption(RunContext()); "
+        "os.kill(os.getpid(), signal.SIGINT); print(i.signaled, flush=True); "
+        "os.kill(os.getpid(), signal.SIGTERM); time.sleep(5); print('still here')"
+    )
+    ours, its = os.openpty()
+    try:
+        how = {"env": CLEAN_ENV, "stdout": subprocess.PIPE, "stderr": its, "text": True}
+        ran = subprocess.run([sys.executable, "-c", code], check=False, **how)
+    finally:
+        os.close(ours)
+        os.close(its)
+    assert (ran.returncode, ran.stdout) == (130, "True\n")
