@@ -2,17 +2,16 @@
 
 import os
 import pty
-import select
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from commands import CLEAN_ENV, ci_evals
+from terminals import read_until
 from typer.completion import get_completion_script
 from typer.main import get_command
 
@@ -105,16 +104,3 @@ def interactive(command, env):
         finally:
             shell.kill()
             os.close(ours)
-
-
-def read_until(terminal, text, key=b""):
-    """Read until the terminal shows a text, pressing a key every two seconds."""
-    shown, end = "", time.monotonic() + 300
-    while text not in shown:
-        assert time.monotonic() < end, shown
-        if key:
-            os.write(terminal, key)
-        while select.select([terminal], [], [], 2)[0]:
-            shown += os.read(terminal, 4096).decode(errors="replace")
-            if text in shown:
-                return

@@ -1,6 +1,8 @@
 """The supervisor of a command: no other exit code than the command's own verdict passes."""
 
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLEAN_ENV, ci_evals, open_descriptors, read_results, start, write_suite
+from terminals import read_until
 
 pytestmark = pytest.mark.slow
 
@@ -156,6 +159,35 @@ def test_interrupted_run_that_hangs_is_killed_within_ten_seconds(tmp_path):
     assert "\ninvalid\n" in (tmp_path / "outputs").read_text()
     assert not open_descriptors(tmp_path / "left")
     assert read_results(tmp_path)["run"]["status"] == "unfinished"
+
+
+DEAF = """
+import signal, time
+from ci_evals.cli.process.supervision import fork_worker
+reason = fork_worker(ending_seconds=0.5)
+if reason is None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("began", flush=True)
+    time.sleep(300)
+print(reason)
+"""
+
+
+@linux_only
+def test_worker_that_hangs_is_killed_after_second_ctrl_c_at_terminal(tmp_path):
+    """The first one only asks: a slow machine has all the time that its user gives it."""
+    (tmp_path / "deaf.py").write_text(DEAF)
+    process, terminal = pty.fork()
+    if not process:
+        os.execv(sys.executable, [sys.executable, str(tmp_path / "deaf.py")])
+    read_until(terminal, "began")
+    os.write(terminal, b"\x03")
+    read_until(terminal, "^C")
+    assert not select.select([terminal], [], [], 2)[0]
+    os.write(terminal, b"\x03")
+    read_until(terminal, "it did not end within 0.5 seconds after it was asked to, and was killed")
+    os.waitpid(process, 0)
+    os.close(terminal)
 
 
 @linux_only

@@ -44,7 +44,8 @@ ENDING_SECONDS = 8.5
 """The time that a worker may take to end after the first signal that tells it to.
 
 Its reports take 7 seconds at most. GitHub sends SIGTERM after 7.5 seconds, upon which a worker that still
-hears anything ends at once, and SIGKILL after ten: 1.5 seconds are left to write the outputs.
+hears anything ends at once, and SIGKILL after ten: 1.5 seconds are left to write the outputs. At a terminal
+the time begins with the second Ctrl-C: nobody kills there, and the user decides how long to wait.
 """
 
 _KILLED_SECONDS = 0.5
@@ -67,7 +68,7 @@ def is_supervised(args: Sequence[str]) -> bool:
     return hasattr(os, "fork") and _HELP.isdisjoint(args)
 
 
-def fork_worker() -> str | None:
+def fork_worker(ending_seconds: float = ENDING_SECONDS) -> str | None:
     """Fork. Return None in the worker; the parent exits with its verdict, or gets how it was lost."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
@@ -78,10 +79,10 @@ def fork_worker() -> str | None:
     _prctl(_PR_SET_DUMPABLE, 0)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     if _has_children() and (supervisor := _fork()):
-        code = _watch(supervisor, in_time=False)
+        code = _watch(supervisor, None)
         if code is not None and code >= 0:
             os._exit(code)
-        return _loss_reason(code)
+        return _loss_reason(code, ending_seconds)
     reader, writer = os.pipe()
     worker = _fork()
     if not worker:
@@ -91,11 +92,11 @@ def fork_worker() -> str | None:
         return None
     os.close(writer)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    code = _watch(worker)
+    code = _watch(worker, ending_seconds)
     _end_left_over(_LEFT_OVER_SECONDS if code is not None else _KILLED_SECONDS)
     if code is not None and code >= 0 and _written(reader) == b"%d\n" % code:
         os._exit(code)
-    return _loss_reason(code)
+    return _loss_reason(code, ending_seconds)
 
 
 def send_exit_code(code: int) -> None:
@@ -129,13 +130,13 @@ def _fork() -> int:
     return child
 
 
-def _watch(worker: int, *, in_time: bool = True) -> int | None:
-    """Pass on signals and reap orphans until the worker has ended.
+def _watch(worker: int, ending_seconds: float | None) -> int | None:
+    """Pass on signals and reap orphans until the worker has ended; kill it if it takes longer to end.
 
     Returns:
         Its exit code, negative for a signal; None where it did not end in time and was killed.
     """
-    ending = killed = False
+    ending = killed = pressed = False
     while True:
         number, from_terminal = _next_signal()
         if number == signal.SIGCHLD:
@@ -149,9 +150,11 @@ def _watch(worker: int, *, in_time: bool = True) -> int | None:
             os.kill(worker, signal.SIGKILL)
             signal.setitimer(signal.ITIMER_REAL, _KILLED_SECONDS)
         else:
-            if in_time and not ending and _ends(number):
+            waits = from_terminal and not pressed
+            pressed = pressed or from_terminal
+            if ending_seconds is not None and not ending and not waits and _ends(number):
                 ending = True
-                signal.setitimer(signal.ITIMER_REAL, ENDING_SECONDS)
+                signal.setitimer(signal.ITIMER_REAL, ending_seconds)
             if not from_terminal:
                 with suppress(ProcessLookupError):
                     os.kill(worker, number)
@@ -246,10 +249,10 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _loss_reason(code: int | None) -> str:
+def _loss_reason(code: int | None, ending_seconds: float) -> str:
     """Describe how the worker was lost, as a clause."""
     if code is None:
-        return f"it did not end within {ENDING_SECONDS} seconds after it was asked to, and was killed"
+        return f"it did not end within {ending_seconds} seconds after it was asked to, and was killed"
     if code >= 0:
         return f"it exited with status {code} before there was a verdict"
     name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
