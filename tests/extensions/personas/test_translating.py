@@ -17,7 +17,6 @@ from seeded_judges import prompt_block
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import LLMAnswerError, SuiteError, UsageError
-from ci_evals.extensions.personas import translating
 from ci_evals.extensions.personas.fixed_lines import FixedLine
 from ci_evals.extensions.personas.translator import Question, translate
 from ci_evals.library.suites import load_suite
@@ -133,7 +132,7 @@ def test_shared_lines_are_sent_once_and_variables_by_name(models):
     assert translations_in()["de"] == {line: f"[de] {line}"}
 
 
-def test_unusable_suite_or_options_are_refused_before_model_is_asked(models, monkeypatch):
+def test_unusable_suite_or_options_are_refused_before_model_is_asked(models):
     write_suite()
     assert "there is no price for translator-1" in refusal(models, "--max-cost=1")
     message = refusal(models, "--provider=offline")
@@ -148,9 +147,8 @@ def test_unusable_suite_or_options_are_refused_before_model_is_asked(models, mon
     write_suite(refund_test(turns=[{"user": "My key is sk-very-secret-4812."}]))
     message = refusal(models, MY_API_KEY="sk-very-secret-4812")
     assert "a line of the test 'Refund' holds a secret of the environment" in message
-    write_suite(*(refund_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 10_000}"}]) for n in range(11)))
-    monkeypatch.setattr(translating, "_MOST_EXPECTED", 1_000_000)
-    message = "its translations would need some 1.1 MB, and a lock file should have at most 1 MB"
+    write_suite(*(refund_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 10_000}"}]) for n in range(51)))
+    message = "its translations would need some 5.1 MB, and a lock file should have at most 5 MB"
     assert message in refusal(models)
     write_suite(languages=[])
     assert refusal(models).startswith("shop.yaml: nothing to translate. Add `languages: [de]` to a suite")
