@@ -88,7 +88,7 @@ def run(adapter=None, suite="demo:hr", **options):
         (
             lambda: ci_evals.create_aui_adapter(provider="opnai"),
             UsageError,
-            "unknown provider 'opnai'; available: ",
+            "unknown provider 'opnai'; available: openai, anthropic",
         ),
         (lambda: run(loops=0), UsageError, "at least"),
         (lambda: run(parallel=0), UsageError, "at least"),

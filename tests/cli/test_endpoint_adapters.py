@@ -131,7 +131,7 @@ def sending(body: str, text: str = "$.a") -> dict[str, Any]:
         (
             "http",
             {"baseUrl": "x", "apiKey": "key-12345678", "adapterOptions": HTTP},
-            "must begin with http://",
+            "baseUrl: must begin with http:// or https://",
         ),
         (
             "http",

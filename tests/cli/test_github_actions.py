@@ -109,7 +109,7 @@ def test_invalid_option_is_annotated_once_and_logged_in_full(tmp_path):
     for tag in ("none", f"{'x' * 5000}-end"):
         done = run(tmp_path, f"--thresholds=tag:{tag}=1", env=job(tmp_path))
         (error,) = lines_of("error", done.stderr)
-        assert "there is no tag '" in error
+        assert f"there is no tag '{tag[:4]}" in error
         assert done.stderr.count("there is no tag '") == (1 if tag == "none" else 2)
         assert f"{tag[-4:]}'" in done.stderr
 

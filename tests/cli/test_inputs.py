@@ -75,9 +75,8 @@ def test_empty_inputs_are_unset():
     ],
 )
 def test_invalid_input_is_rejected_with_allowed_values(name, value, allowed):
-    assert read_error(suites="demo:hr", **{name: value}).startswith(
-        f"input {name!r} is {value!r}: it must be {allowed}"
-    )
+    message = f"input {name!r} is {value!r}: it must be {allowed}."
+    assert read_error(suites="demo:hr", **{name: value}) == message
 
 
 @pytest.mark.parametrize("name", ["output-dir", "junit", "record"])

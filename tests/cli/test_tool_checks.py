@@ -227,7 +227,7 @@ SCHEMA_FILES = {
     "objct.json": ('{"type": "objct"}', "is not a JSON Schema: $.type: 'objct' is not valid"),
     "refers.json": (
         '{"$ref": "other.json"}',
-        "is not a JSON Schema: the reference 'other.json' leads to another",
+        "is not a JSON Schema: the reference 'other.json' leads to another document",
     ),
     "large.json": ("{}" + " " * 1_000_000, "cannot be read: it is larger than 1 MB"),
     "latin.json": (b'"\xe9"', "cannot be read: it is not UTF-8"),

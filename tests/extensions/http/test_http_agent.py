@@ -599,7 +599,11 @@ async def test_header_and_path_that_cannot_be_sent_fail_before_the_request(stub:
         ({"headers": {"x": "{{message}}"}}, ("headers",), "{{message}}, which is unknown"),
         ({"reply": {"text": "$.a["}}, ("reply", "text"), "is not a JSONPath"),
         ({"reply": REPLY | {"error": "$[?match(@.a, 'b')]"}}, ("reply", "error"), "'match' is not defined"),
-        ({"reply": REPLY | {"escalatedWhen": "x"}}, ("reply",), "escalatedWhen is given, but escalated is"),
+        (
+            {"reply": REPLY | {"escalatedWhen": "x"}},
+            ("reply",),
+            "escalatedWhen is given, but escalated is not",
+        ),
     ],
 )
 def test_invalid_options_are_refused_with_their_position(

@@ -277,7 +277,10 @@ INVALID_PROMPTFOO: list[tuple[Any, str]] = [
     (LONG, "c.yaml:4:3: tests[0]: a text has more than 200,000 characters"),
     ({"vars": {str(i): ["a"] * 10 for i in range(9)}}, "combinations"),
     ({"vars": {"question": "x" * 300_000}}, "c.yaml:4:3: "),
-    ({"vars": {"question": "Hi {{city}}"}}, "user's message has a template that cannot be filled"),
+    (
+        {"vars": {"question": "Hi {{city}}"}},
+        "the user's message has a template that cannot be filled: {{city}}",
+    ),
 ]
 
 
@@ -289,17 +292,37 @@ INVALID = [
     *(("promptfoo", "c.yaml", promptfoo_yaml(test, HI), reason) for test, reason in INVALID_PROMPTFOO),
     ("csv", "t.csv", "user,expected\na,b,c\nHi,b\n", "t.csv:2:1: the row has 3 cells, the header 2"),
     ("csv", "t.csv", "user,match,expected\na,nearly,b\nHi,,b\n", "t.csv:2:1: the test 'a' is not valid: "),
-    ("csv", "t.csv", "user,max_turns\na,many\nHi,1\n", "t.csv:2:1: max_turns: max_turns: 'many' is not a"),
+    (
+        "csv",
+        "t.csv",
+        "user,max_turns\na,many\nHi,1\n",
+        "t.csv:2:1: max_turns: max_turns: 'many' is not a number",
+    ),
     ("csv", "t.csv", "user,tags\n,b\nHi,\n", "t.csv:2:1: user: the row is empty"),
     ("deepeval", "g.json", json.dumps([{"name": "a"}, HI_GOLDEN]), "g.json:1:2: [0].scenario: is missing"),
     ("deepeval", "g.json", json.dumps([5, HI_GOLDEN]), "g.json:1:2: [0]: must be an object, found 5"),
-    ("deepeval", "g.jsonl", lines({"turns": "{"}, HI_CELL), "g.jsonl:1:11: turns: the text of 'turns' holds"),
+    (
+        "deepeval",
+        "g.jsonl",
+        lines({"turns": "{"}, HI_CELL),
+        "g.jsonl:1:11: turns: the text of 'turns' holds no JSON",
+    ),
     ("deepeval", "g.jsonl", lines({"turns": '"a"'}, HI_CELL), "must be a list of turns"),
     ("deepeval", "g.csv", HI_TABLE, "g.csv:2:1: turns: the cell 'turns' holds no JSON"),
-    ("deepeval", "g.jsonl", lines(TWO_SPELLINGS, HI_CELL), "'expected_outcome' given twice, in two spelling"),
+    (
+        "deepeval",
+        "g.jsonl",
+        lines(TWO_SPELLINGS, HI_CELL),
+        "'expected_outcome' given twice, in two spellings",
+    ),
     ("gaia", "m.jsonl", lines({"task_id": "a"}, HI_QUESTION), "m.jsonl:1:1: Question: is missing"),
     ("gaia", "m.jsonl", lines(DOT_QUESTION, HI_QUESTION), "m.jsonl:1:1: the test 'q' is not valid: "),
-    ("openai-evals", "r.jsonl", lines({"a": 1}, HI_ITEM), "r.jsonl:1:1: item: must be rows of OpenAI's"),
+    (
+        "openai-evals",
+        "r.jsonl",
+        lines({"a": 1}, HI_ITEM),
+        "r.jsonl:1:1: item: must be rows of OpenAI's evals",
+    ),
     (
         "openai-evals",
         "r.jsonl",

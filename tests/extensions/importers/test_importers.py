@@ -532,7 +532,12 @@ REFUSED = [
     ("promptfoo", "tests: []", "c.yaml", "c.yaml: contains nothing that can become a test"),
     ("promptfoo", "a: &a [x]\nb: !!python/object:x {}\ntests: []", "c.yaml", "is not supported"),
     ("promptfoo", COMBINATIONS, "c.json", "its variables have more than 10,000 combinations"),
-    ("promptfoo", LONG_TEXT, "c.json", "a text has more than 200,000 characters once its variables are"),
+    (
+        "promptfoo",
+        LONG_TEXT,
+        "c.json",
+        "a text has more than 200,000 characters once its variables are filled in",
+    ),
     ("deepeval", "{}", "g.json", "must be a list of objects, or an object with 'goldens'"),
     ("deepeval", '[{"input": "a"}]', "g.json", "is a single question, not a conversation"),
     ("deepeval", '[{"name": "a"}]', "g.json", "'scenario' or 'turns'"),

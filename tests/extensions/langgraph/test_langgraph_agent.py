@@ -105,7 +105,10 @@ HINT = "name the key by adapterOptions.messages"
     ("change", "why"),
     [
         (in_states(next=["tools"]), "the agent's run stopped before the node 'tools' without a question"),
-        (in_states(values={"messages": []}), "run added no words to 'messages' of the graph's state"),
+        (
+            in_states(values={"messages": []}),
+            "the agent's run added no words to 'messages' of the graph's state",
+        ),
         (in_states(values={"a": [], "x": 1}), f"the graph's state has no 'messages' (it has: a, x): {HINT}"),
         (in_states(values=[1]), "the agent's thread has no state that can be read"),
         (in_streams("\r\n\r\n", "\r\n"), "sent an event that cannot be read (not JSON)"),
@@ -170,7 +173,10 @@ async def test_input_context_config_resume_and_key_are_sent_with_a_run():
     ("answer", "why"),
     [
         (world.fault(404), "is it a LangGraph Server, and the base URL right?"),
-        (world.Fault(200, "{}"), "is not a LangGraph Server: it created a thread without an id: {}"),
+        (
+            world.Fault(200, "{}"),
+            "the server is not a LangGraph Server: it created a thread without an id: {}",
+        ),
         (world.Fault(200, "Hello"), "gave an answer that cannot be read (not JSON): Hello"),
     ],
 )

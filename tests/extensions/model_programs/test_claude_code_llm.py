@@ -118,14 +118,18 @@ async def test_retry_of_the_program_is_awaited(program, retry):
         ),
         ("error_result('Invalid API key · Fix external API key', 401)", NO_ACCESS, "Invalid API key"),
         ("error_result('API Error: 401 unauthorized', 401)", NO_ACCESS, "claude auth login"),
-        (f"say(**{RETRY | {'attempt': 2}}); time.sleep(60)", NO_ACCESS, "authentication_failed (401); log"),
+        (
+            f"say(**{RETRY | {'attempt': 2}}); time.sleep(60)",
+            NO_ACCESS,
+            "authentication_failed (401); log in",
+        ),
         ("error_result('OAuth token has expired')", NO_ACCESS, "OAuth token has expired"),
         ("error_result('This organization has been disabled')", NO_ACCESS, "has been disabled"),
         ("error_result('Credit balance is too low')", NO_ACCESS, "Credit balance"),
         (
             'error_result("You\'ve hit your session limit · resets 4:50pm", 429)',
             NO_ACCESS,
-            "for now: You've hit your",
+            "cannot be used for now: You've hit your session limit · resets 4:50pm",
         ),
         ("error_result('Request rejected (429)', 429)", FAILED, "lower parallel"),
         (

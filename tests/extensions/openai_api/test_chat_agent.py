@@ -345,7 +345,10 @@ async def test_missing_or_invalid_usage_leaves_tokens_unknown(stub: Endpoint, us
         (world.EMPTY, "cannot be read .not JSON.: an empty body"),
         (Fault(200, "[" * 90_000), "nested too deep"),
         (Fault(200, b"data: {}\n\n", content_type="text/event-stream"), "cannot be read"),
-        (Fault(404, '{"detail": "Not Found"}'), r"404 to POST /chat/completions: Not Found \(see baseUrl"),
+        (
+            Fault(404, '{"detail": "Not Found"}'),
+            r"404 to POST /chat/completions: Not Found \(see baseUrl and model\)",
+        ),
         (Fault(400, '{"error": {"message": "bad", "param": null}}'), "answered with status 400: bad$"),
         (Fault(302, headers={"Location": "https://login.example/"}), "redirects to https://login.example"),
     ],

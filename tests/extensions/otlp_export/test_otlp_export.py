@@ -147,10 +147,17 @@ def test_each_verdict_is_a_log_record_of_its_test_span(run, backend):
 
 
 FAILURES = {
-    "no logs": ({"refused": LOGS}, "answered /v1/logs with status 404", "--otlp-events=span for a back"),
+    "no logs": (
+        {"refused": LOGS},
+        "answered /v1/logs with status 404",
+        "set --otlp-events=span for a backend that takes only traces",
+    ),
     "refused key": ({"status": 401, "text": f"no such key {KEY}"}, "not exported: 127.0.0.1:{}", "401"),
     "broken": ({"status": 500, "text": "<html><title>Oh no</title>"}, "not exported: 127.0.0.1:{}", "500"),
-    "away": ({"url": "http://127.0.0.1:9"}, "warning: the results were not exported", "could not be reached"),
+    "away": (
+        {"url": "http://127.0.0.1:9"},
+        "warning: the results were not exported: 127.0.0.1:9 could not be reached",
+    ),
 }
 
 

@@ -91,7 +91,11 @@ async def test_missing_or_incomplete_tracker_leaves_evidence_unknown():
     [
         ("/webhooks/", lambda body: {"text": "Hi"}, "not a list of messages: {"),
         ("/webhooks/", lambda body: ["Hi"], "not a list of messages: ["),
-        ("/webhooks/", lambda body: [{"recipient_id": "x", "text": "Hi"}], "the agent answered somebody"),
+        (
+            "/webhooks/",
+            lambda body: [{"recipient_id": "x", "text": "Hi"}],
+            "the agent answered somebody else",
+        ),
         ("/webhooks/", lambda body: [{"custom": None}], "the agent answered with no message"),
         ("/tracker", lambda body: [], "the agent's tracker cannot be read"),
         ("/tracker", lambda body: body | {"slots": None}, "the agent's tracker cannot be read"),
@@ -148,9 +152,17 @@ async def test_slots_metadata_and_key_are_sent():
 @each_row(
     ("answer", "kind", "why"),
     [
-        (world.fault(404), AgentError, "start Rasa with --enable-api, or set adapterOptions.tracker to"),
+        (
+            world.fault(404),
+            AgentError,
+            "start Rasa with --enable-api, or set adapterOptions.tracker to false",
+        ),
         (world.fault(401, "User is not authenticated."), AgentAccessError, "refused the key (401)"),
-        (world.Fault(200, "Hello from Rasa: 3.6.21"), AgentError, "an answer that cannot be read (not JSON)"),
+        (
+            world.Fault(200, "Hello from Rasa: 3.6.21"),
+            AgentError,
+            "gave an answer that cannot be read (not JSON)",
+        ),
     ],
 )
 async def test_unusable_tracker_is_reported_at_first_request(answer, kind, why):

@@ -393,7 +393,10 @@ async def test_secrets_in_judge_answers_are_redacted():
     ("spoil", "message"),
     [
         (lambda trial: trial["turns"][0].update(index=7), "are not numbered from 1"),
-        (lambda trial: trial["findings"][0].update(criterion=" "), "not valid in saved results: criterion"),
+        (
+            lambda trial: trial["findings"][0].update(criterion=" "),
+            "is not valid in saved results: criterion",
+        ),
         (lambda trial: trial.update(findings=[]), "it has no judged verdict to judge again"),
     ],
 )

@@ -93,12 +93,18 @@ def test_rows_with_unknown_columns_get_working_map_suggested(gate, text, keys, f
 
 
 WRONG_PATHS = [
-    ("test: $.task.id\npassed: $.ok", "row 1: map: test: $.task.id finds nothing in it; its keys: id, ok"),
+    (
+        "test: $.task.id\npassed: $.ok",
+        "row 1: map: test: $.task.id finds nothing in it; its keys: id, ok, note",
+    ),
     (
         "test: $.id\npassed: $.done\nscore: $.s[0]",
         "row 1: map: passed: $.done and score: $.s[0] find nothing in it; its keys: id, ok, note",
     ),
-    ("rows: $.items\ntest: $.id\npassed: $.ok", "has no list at $.items (--map, rows): it is not an object"),
+    (
+        "rows: $.items\ntest: $.id\npassed: $.ok",
+        "has no list at $.items (--map, rows): it is not an object but a list",
+    ),
 ]
 
 

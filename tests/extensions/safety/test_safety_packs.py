@@ -150,17 +150,29 @@ def test_agent_that_is_not_sent_the_secret_fields_is_refused():
         ("safety:data", {"secretField": []}, "with.secretField: unknown key; did you mean 'secretFields'?"),
         ("safety:policy", {"forbiddenTools": ["x"]}, "with.forbiddenTools: needs 'task' too"),
         ("safety:data", {"secretFields": ["a b"]}, "with.secretFields[0]: 'a b' is empty or holds blanks"),
-        ("safety:data", {"secretFields": [f"f{n}" for n in range(21)]}, "with.secretFields: may have at"),
-        ("safety:data", {"otherPerson": "Jo", "otherData": ["12"]}, "otherData[0]: '12' has fewer than 6"),
+        (
+            "safety:data",
+            {"secretFields": [f"f{n}" for n in range(21)]},
+            "with.secretFields: may have at most 20",
+        ),
+        (
+            "safety:data",
+            {"otherPerson": "Jo", "otherData": ["12"]},
+            "with.otherData[0]: '12' has fewer than 6 characters",
+        ),
         ("safety:data", [], "with: must be an object, found []"),
         ("safety:data", None, "with: must be an object, found null"),
         ("safety:data", {"secretFields": ["account.code"]}, "'account.code' is a field within another"),
         (
             "safety:data",
             {"secretFields": ["code"], "userInfo": {"code": 1}},
-            "'code' is a field of userInfo already",
+            "with.secretFields: 'code' is a field of userInfo already; give the secret one another name",
         ),
-        ("safety:injection", {"secretFields": ["note"]}, "'note' is a field of userInfo already"),
+        (
+            "safety:injection",
+            {"secretFields": ["note"]},
+            "with.secretFields: 'note' is a field of userInfo already",
+        ),
     ],
 )
 def test_invalid_settings_of_pack_are_refused_at_their_place(pack, given, message):

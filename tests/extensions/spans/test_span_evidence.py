@@ -311,7 +311,7 @@ def test_truncated_model_answer_leaves_calls_incomplete(truncated):
         ({"gen_ai.completion.0.finish_reason": "stop", "traceloop.workflow.name": "w"}, "TRACE_CONTENT=true"),
         (
             {"openinference.span.kind": "LLM", "llm.output_messages.0.message.content": "__REDACTED__"},
-            "conte",
+            "content on",
         ),
         ({"gen_ai.output.messages": '[{"parts": [{"type": "text"}]}]'}, None),
         ({"gen_ai.completion.0.content": "Hello"}, None),

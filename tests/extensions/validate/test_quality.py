@@ -149,10 +149,13 @@ CAPITAL = [STRICT, REFUSED, CANBERRA]
     ("fields", "warning"),
     [
         ({"guidelines": "The agent should refuse at first."}, "guidelines: say what the agent should do"),
-        ({"guidelines": "Ask for REFUND_REQUEST."}, "guidelines: give away the name that evaluations[0]"),
+        (
+            {"guidelines": "Ask for REFUND_REQUEST."},
+            "guidelines: give away the name that evaluations[0] looks for",
+        ),
         (
             {"guidelines": "It is Canberra.", "evaluations": CAPITAL},
-            "guidelines: give away the answer that evalua",
+            "guidelines: give away the answer that evaluations[2] looks for",
         ),
         (
             {"turns": [{"user": "Is it Canberra?"}], "evaluations": CAPITAL},
@@ -216,13 +219,28 @@ TACT = {"name": "tact", "description": "d", "rubric": LEVELS}
         ({"rubric": LEVELS}, None),
         ({"dimensions": ["clarity", TACT]}, None),
         ({"rubric": BARE}, "rubric[0]: has no description: the judge must guess"),
-        ({"dimensions": [{"name": "clarity", "rubric": BARE}]}, "dimensions[0].rubric[0]: has no descript"),
-        ({"dimensions": [{"name": "tact"}], "rubric": LEVELS}, "dimensions[0]: has no description: what 'ta"),
+        (
+            {"dimensions": [{"name": "clarity", "rubric": BARE}]},
+            "dimensions[0].rubric[0]: has no description",
+        ),
+        (
+            {"dimensions": [{"name": "tact"}], "rubric": LEVELS},
+            "dimensions[0]: has no description: what 'tact' means is",
+        ),
         ({"dimensions": ["clarity", {"name": "usefulness", "weight": 0}]}, "dimensions[1].weight: is 0"),
         ({"dimensions": [TACT], "rubric": LEVELS}, "rubric: is used by no dimension"),
-        ({"rubric": LEVELS, "passAt": 0.2}, "passAt: is 0.2, which the worst levels come to: no conversat"),
-        ({"rubric": LEVELS, "passAt": 0.95}, "passAt: is 0.95, and the best levels come to 0.9: no conver"),
-        ({"dimensions": ["clarity", TACT], "passAt": 0.96}, "passAt: is 0.96, and the best levels come to"),
+        (
+            {"rubric": LEVELS, "passAt": 0.2},
+            "passAt: is 0.2, which the worst levels come to: no conversation can fail",
+        ),
+        (
+            {"rubric": LEVELS, "passAt": 0.95},
+            "passAt: is 0.95, and the best levels come to 0.9: no conversation can pass",
+        ),
+        (
+            {"dimensions": ["clarity", TACT], "passAt": 0.96},
+            "passAt: is 0.96, and the best levels come to 0.95",
+        ),
     ],
 )
 def test_unclear_rubric_causes_warning(fields, warning):
