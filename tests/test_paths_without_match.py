@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import commands
 import endpoints
 import pytest
 from each_row import each_row
@@ -161,3 +162,15 @@ def test_python_check_is_undecided_if_path_found_no_calls(tmp_path: Path) -> Non
     wrong = {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'call']"}
     run = Run(tmp_path, events, wrong, "refund me", checks=checks)
     assert run.outcomes("refund me") == ["undecided"]
+
+
+def test_run_command_prints_warning_of_path_without_match(tmp_path: Path) -> None:
+    path = "$[?@.type == 'call']"
+    with endpoints.serving(lambda asked: events(asked.body["text"])) as stub:
+        written = suite(stub.url, {"text": BARE_TEXT, "toolCalls": path}, "refund me")
+        (tmp_path / "suite.json").write_text(json.dumps(written))
+        options = ("--provider=offline", f"--agent-key={stub.key}")
+        ran = commands.ci_evals("run", "suite.json", *options, cwd=tmp_path)
+    assert ran.returncode == 3
+    warning = f"{path} (adapterOptions.reply.toolCalls) found nothing in any turn of the run"
+    assert warning in ran.stdout + ran.stderr

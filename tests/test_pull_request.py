@@ -343,17 +343,19 @@ def test_no_page_or_message_puts_key_on_command_line():
 
 
 def test_forbidden_comment_and_check_run_are_warnings_that_name_permissions(with_baseline):
-    with_baseline.api.permissions -= {"pull-requests: write", "checks: write"}
-    with demo_agent() as inputs:
-        step = with_baseline.pull_request_step(7, HEAD, MERGE, inputs=inputs | {"check": "true"})
-    assert (step.done.returncode, step.outputs["result"]) == (0, "passed")
-    warnings = [line for line in step.done.stderr.splitlines() if line.startswith("::warning")]
-    assert len(warnings) == 2, warnings
-    (check,) = [line for line in warnings if "no check run was created" in line]
-    assert "checks: write" in check
-    (comment,) = [line for line in warnings if line != check]
-    assert "pull-requests: write" in comment
-    assert step.step.summary
+    """Neither prevents the other."""
+    api = with_baseline.api
+    granted = {*api.permissions}
+    for missing, text in (("pull-requests", "no comment was posted"), ("checks", "no check run was created")):
+        api.permissions = granted - {f"{missing}: write"}
+        with demo_agent() as inputs:
+            step = with_baseline.pull_request_step(7, HEAD, MERGE, inputs=inputs | {"check": "true"})
+        assert (step.done.returncode, step.outputs["result"]) == (0, "passed")
+        (warning,) = [line for line in step.done.stderr.splitlines() if line.startswith("::warning")]
+        assert warning.startswith(f"::warning title=ci-evals::{text}")
+        assert f"{missing}: write" in warning
+        assert step.step.summary
+    assert (len(api.comments[7]), len(api.check_runs)) == (1, 1)
 
 
 def test_invalid_run_replaces_older_verdict_in_comment(with_baseline):

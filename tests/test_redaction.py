@@ -141,6 +141,10 @@ def test_secrets_are_redacted_in_text(keys, values, text, redacted):
     assert Redactor(keys=keys, values=values).text(text) == redacted
 
 
+def test_padded_values_are_as_short_as_what_they_hold():
+    assert not Redactor(values=["a       ", "7\n\n\n\n\n\n\n\n"]).values
+
+
 def test_json_text_contains_no_key_after_parsing():
     """What nobody sees in an escape (`\\u200b`) is seen by who reads it; other texts stay as they are."""
     redactor = Redactor(keys=["sk-abc-123456"])

@@ -325,7 +325,8 @@ async def test_newer_run_counts_only_if_it_is_of_the_same_workflow(api, theirs, 
 )  # fmt: skip
 async def test_malformed_or_far_future_run_line_does_not_block_an_update(api, second):
     """Only the second line counts, as we write it; if runs cannot be looked up, its number must be near."""
-    api.permissions.remove("actions: read")
+    if str(10**17) in second:
+        api.permissions.remove("actions: read")
     api.add_comment(7, f"{MARKER}\n{second}\n\nOld")
     assert (await post(api)).status == "updated"
 

@@ -153,6 +153,13 @@ def test_invalid_endpoint_settings_are_rejected_before_run(tmp_path, adapter, fi
     assert not (tmp_path / "results").exists()
 
 
+def test_rejected_agent_key_stops_run_after_first_request(tmp_path, openai_endpoint):
+    suite = write_endpoint_suite(tmp_path, "openai", model="m", baseUrl=openai_endpoint.url)
+    ran = ci_evals("run", suite, OFFLINE, "--agent-key=wrong-key-1", "--loops=5", cwd=tmp_path)
+    assert (ran.returncode, len(openai_endpoint.asked)) == (3, 1)
+    assert "refused the key (401)" in ran.stdout + ran.stderr
+
+
 def test_pull_request_of_fork_without_agent_key_is_skipped(tmp_path):
     """Elsewhere the same is a mistake, or the agent's to refuse."""
     event = json.loads((Path(__file__).parents[1] / "events/pull_request_fork.json").read_text())

@@ -150,6 +150,7 @@ def test_rejected_agent_or_llm_key_stops_run_after_first_request(tmp_path, agent
     assert (results["run"]["status"], results["counts"]["notRun"]) == ("stopped", 4)
     suite = write_suite(tmp_path, *(JUDGED | {"name": f"t{i}"} for i in range(4)))
     for provider in ("openai", "anthropic"):
+        (tmp_path / "results/_results.json").unlink()
         with world.llm() as models:
             env = env_of(agent) | models.env | {"LLM_API_KEY": "wrong-llm-key"}
             ran = ci_evals("run", suite, f"--provider={provider}", cwd=tmp_path, env=env)

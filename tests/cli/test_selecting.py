@@ -445,9 +445,10 @@ def test_run_without_changed_tests_is_skipped_but_fails_if_tests_were_removed(tm
         assert "“Other” of the suite" in (tmp_path / "results" / name).read_text()
     (check,) = read_results(tmp_path)["gate"]["checks"]
     assert (check["kind"], check["holds"]) == ("weakened", False)
+    before = len(agent.requests)
     run_shards(agent, tmp_path, selected, *options)
     merged = ci_evals("merge", "s/1", "s/2", *options, cwd=tmp_path)
-    assert merged.returncode == 1, merged.stderr + merged.stdout
+    assert (merged.returncode, len(agent.requests)) == (1, before), merged.stderr + merged.stdout
     assert "Gone: “Other” of the suite" in merged.stdout
 
 

@@ -130,8 +130,11 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
         (
             ONE_TEST
             | {"trials": "p", "p": 0.5, "smallest_p": 0.5, "interval": None}
-            | {"detectable": None, "trials_needed": None},
-            f"{HEAD}, baseline 90.1, change −3.7: {TOO_FEW} (at least 3 trials on each side are required).",
+            | {"detectable": None, "trials_needed": None, "bounds": None},
+            (
+                f"Score 86.4, baseline 90.1, change −3.7: {TOO_FEW} "
+                "(at least 3 trials on each side are required)."
+            ),
         ),
         (RISE | FOUR_TESTS, f"{RISEN} (−1.2 to +5.0): no drop; {FEW_TRIALS}"),
         (ONE_TEST | {"p": 0.2}, f"{SCORE}, p = 0.2: a drop of this one test that may be chance; {CAUGHT}"),

@@ -171,10 +171,12 @@ def test_truncated_step_summary_refers_to_the_summary_file():
     assert documents.step_summary(story, -1) == ""
 
 
-def test_comment_shows_as_many_of_500_failing_tests_as_fit():
-    text = truncated_comment("five suites").text
-    assert len(text.encode()) > 55_000
-    assert text.startswith("## ❌ Evals failed: 500 tests broke since the baseline\n")
+@pytest.mark.slow
+def test_comment_shows_as_many_of_1500_failing_tests_as_fit():
+    results = compared(*(f"Suite {letter}" for letter in "ABCDE"), tests=300)
+    text = comment.render(story_of(results), comment_cases.CONTEXT)
+    assert 55_000 < len(text.encode()) <= comment.BUDGET
+    assert text.startswith("## ❌ Evals failed: 1,500 tests broke since the baseline\n")
     assert text.count("\n**❌ Suite ") == 3
     assert text.count("\n- **❌ Suite ") > 50
     assert "| test |" not in text

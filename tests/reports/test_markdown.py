@@ -124,6 +124,38 @@ def test_section_names_contain_no_live_markup():
         assert not hostile_text.RenderedMarkdown(name).live
 
 
+def test_summary_sections_are_in_reading_order():
+    assert section_names(cases.proven()) == [
+        "the verdict",
+        "what to do",
+        "the suites' scores",
+        "the tests that broke",
+        "the tests that were not judged",
+        "the fixed tests",
+        "how sure this is",
+        "the exact score",
+        "the suites' exact scores",
+        "the baseline",
+        "the proven drops of tests",
+        "the flaky tests",
+        "the end of a fold",
+        "the details",
+        "all tests of Refunds",
+        "all tests of Exchanges",
+        "the meaning of a score",
+        "the checks",
+        "errors and undecided",
+        "cost and latency",
+        "more on the suites",
+        "the process",
+        "the tests not compared",
+        "the numbers of: Tokens and cost by role and model, prices of 2026-11-01",
+        "the run's facts",
+        "the end of a fold",
+        "the commits",
+    ]
+
+
 def test_run_id_is_shown_as_code():
     run = build.run_info(id="3aceb90018667fc1")
     assert summary_of(run=run).count(" · run `3aceb90018667fc1` · ") == 1

@@ -272,7 +272,7 @@ def test_lower_score_never_raises_p(pairs, data):
     head[trial] = data.draw(st.floats(0, head[trial]))
     lower = [*pairs[:place], ScorePair(tuple(head), pair.base), *pairs[place + 1 :]]
     before, after = (chance_of_drop(run, "seed", draws=300) for run in (pairs, lower))
-    # What is p_by_counting and what is drawn differ by what drawing errs.
+    # What is counted and what is drawn differ by what drawing errs.
     assert after.p <= before.p or after.test != before.test
 
 

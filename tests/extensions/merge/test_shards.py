@@ -1,5 +1,7 @@
 """Shards that are merged: each once, all of one plan and one split; one that is missing is named."""
 
+from dataclasses import replace
+
 import builders as build
 import pytest
 from each_row import each_row
@@ -56,6 +58,12 @@ def test_missing_shards_are_named_and_leave_no_verdict(present, of, reason):
     assert results.run.stopped_because == reason
     notes = ("All numbers cover only the shards that are here.", "No results of evals/orders.json are here.")
     assert results.run.warnings[:2] == notes
+
+
+def test_interrupted_shard_leaves_no_verdict():
+    cut = shard(2, 2)
+    results = concluded(shard(1, 2), replace(cut, run=replace(cut.run, status="interrupted")))
+    assert (results.gate.exit_code, results.gate.reasons) == (3, ("the run of shard1 was interrupted",))
 
 
 Q = "q" * 64

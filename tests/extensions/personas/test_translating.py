@@ -59,8 +59,8 @@ def run(models, *options: str, suites=("shop.yaml",), **environ: str) -> None:
     invoke(arguments, context)
 
 
-def refusal(models, *options: str, **environ: str) -> str:
-    with pytest.raises((UsageError, SuiteError)) as refused:
+def refusal(models, *options: str, error: type[UsageError] = UsageError, **environ: str) -> str:
+    with pytest.raises(error) as refused:
         run(models, *options, **environ)
     return str(refused.value)
 
@@ -143,7 +143,8 @@ def test_unusable_suite_or_options_are_refused_before_model_is_asked(models):
     assert "would share the lock file shop.lock.yaml. Rename one of them" in refusal(models)
     Path("shop.yml").unlink()
     write_suite(refund_test(guideline="x"))
-    assert re.search(r"shop\.yaml:\d+:\d+: tests\[0\]\.guideline: unknown key", refusal(models))
+    message = refusal(models, error=SuiteError)
+    assert re.search(r"shop\.yaml:\d+:\d+: tests\[0\]\.guideline: unknown key", message)
     write_suite(refund_test(turns=[{"user": "My key is sk-very-secret-4812."}]))
     message = refusal(models, MY_API_KEY="sk-very-secret-4812")
     assert "a line of the test 'Refund' holds a secret of the environment" in message
@@ -154,7 +155,7 @@ def test_unusable_suite_or_options_are_refused_before_model_is_asked(models):
     assert refusal(models).startswith("shop.yaml: nothing to translate. Add `languages: [de]` to a suite")
     write_suite()
     Path("shop.lock.yaml").write_text("translations: 7\n")
-    assert "must be an object, found 7" in refusal(models)
+    assert "must be an object, found 7" in refusal(models, error=SuiteError)
     assert (Path("shop.lock.yaml").read_text(), models.asked) == ("translations: 7\n", [])
 
 
