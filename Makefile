@@ -17,7 +17,9 @@ SLOW_FILES = $(shell $(MARKED) 'mark\.(slow|browser|container)\b' tests)
 ALL_SLOW = $(shell grep --files-without-match end_to_end $$($(MARKED) '^pytestmark = .*mark\.(slow|browser|container)\b' tests))
 # First, so that no process is left alone with one of them at the end.
 LONGEST = $(addprefix tests/,test_budget.py test_injected_faults.py test_docs.py test_bench.py)
-FAST_FILES = $(filter-out $(ALL_SLOW),$(sort $(shell find tests -name 'test_*.py')))
+LONGEST_FAST = $(addprefix tests/,test_faults.py test_bundled_suites.py extensions/mcp_server/test_mcp_server.py test_threads.py)
+FAST_FILES = $(filter-out $(ALL_SLOW) $(LONGEST_FAST),$(sort $(shell find tests -name 'test_*.py')))
+PROCESSORS = $$(getconf _NPROCESSORS_ONLN)
 UV := uv==0.13.9
 TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: make PYTHON=python3.13 $(MAKECMDGOALS)
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo '$(TOO_OLD)' >&2; exit 1; }
@@ -57,10 +59,11 @@ test: .venv/installed
 
 # Two at a time on each processor: these tests wait for processes more than they compute.
 test-all: test
-	$(PYTEST) --numprocesses $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) -m '$(SLOW)' $(LONGEST) $(filter-out $(LONGEST),$(SLOW_FILES))
+	$(PYTEST) --numprocesses $(shell expr 2 '*' $(PROCESSORS)) -m '$(SLOW)' $(LONGEST) $(filter-out $(LONGEST),$(SLOW_FILES))
 
+# One more than there are processors, since some tests wait.
 unit: .venv/installed
-	$(PYTEST) -m '$(FAST)' $(FAST_FILES)
+	$(PYTEST) --numprocesses $(shell expr 1 + $(PROCESSORS)) -m '$(FAST)' $(LONGEST_FAST) $(FAST_FILES)
 
 bench: .venv/installed
 	$(BIN)/python -m bench

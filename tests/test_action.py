@@ -33,7 +33,7 @@ def play(step, *arguments, **inputs):
 
 
 @pytest.mark.end_to_end
-def test_inputs_are_the_run_options_and_both_pages_list_inputs_and_outputs():
+def test_action_inputs_match_run_options_and_docs_list_inputs_and_outputs():
     """No input is required: a step has suites or, with `gate`, result files."""
     inputs, outputs = ACTION["inputs"], ACTION["outputs"]
     assert {name: entry.get("default", "") for name, entry in inputs.items()} == declared()
@@ -141,14 +141,14 @@ def test_output_finished_is_false_if_time_limit_stops_run(step, inputs, code, fi
     assert (done.returncode, step.outputs["finished"]) == (code, finished)
 
 
-def test_args_run_another_command_and_ignore_default_inputs(step):
+def test_args_input_runs_other_command_and_ignores_default_inputs(step):
     """The runner hands over all inputs, with their defaults."""
     done = play(step, "list-suites", **declared() | {"args": "list-suites", "github-token": "ghs_1"})
     assert done.returncode == 0, done.stderr
     assert "demo:hr" in done.stdout
 
 
-def test_help_of_container_names_ci_evals_not_entrypoint(step):
+def test_container_help_shows_ci_evals_instead_of_entrypoint(step):
     done = play(step, "run", "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "ci-evals run" in done.stdout

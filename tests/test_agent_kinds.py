@@ -24,7 +24,7 @@ def test_every_agent_folder_is_a_kind_and_adapters_have_a_fixed_order():
 
 
 @each_kind
-def test_classes_fields_and_pages_named_by_kinds_exist(name: str, kind: AgentKind):
+def test_classes_fields_and_pages_of_every_agent_kind_exist(name: str, kind: AgentKind):
     for path in filter(None, [kind.agent, *kind.apis.values()]):
         module, _, attribute = path.partition(":")
         agent = getattr(import_module(module), attribute)

@@ -61,7 +61,7 @@ def test_vendored_packages_are_found_but_do_not_shadow_installed_ones(tmp_path):
     assert ci_evals("run", "evals/refunds.json", "--provider=offline", cwd=tmp_path).returncode == 0
 
 
-def test_pages_describe_every_part_of_session_and_every_reply_key():
+def test_agent_pages_describe_every_session_field_and_reply_key():
     documented = {name for cell, _ in table("of `session`", PYTHON) for name in map(code, cell.split(", "))}
     assert documented == set(Conversation.__dataclass_fields__)
     assert [code(key) for key, _ in table("key", ADAPTER)] == list(plain_reply.KEYS)
@@ -115,7 +115,7 @@ def pattern(row):
     return re.sub(r"\b(?:[A-Z]{2,}|N)\b", ".+", re.escape(row))
 
 
-def test_program_and_class_of_adapter_page_pass_and_class_gets_suite_options(tmp_path):
+def test_adapter_page_examples_pass_and_class_gets_suite_options(tmp_path):
     write_files(ADAPTER, tmp_path)
     (command,) = [words for words in commands(ADAPTER) if words[0] == "ci-evals"]
     evaluations = [{"criterion": "Counts", "strict": "contains", "text": "Message 1, in a dry tone."}]

@@ -20,7 +20,7 @@ def test_peer_script_help_says_what_is_measured(peer):
     assert "Not measured are" in completed.stdout
 
 
-def test_peer_that_skips_calls_is_not_compared(tmp_path):
+def test_benchmark_rejects_peer_that_skips_calls(tmp_path):
     """It would seem fast."""
     asks_once = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + '/external/tasks')"
     peer = Peer(

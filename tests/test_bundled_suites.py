@@ -194,7 +194,7 @@ def test_bundled_test_has_user_data_criteria_and_weights(suite, test):
 
 
 @each_row(("suite", "test"), TESTS)
-def test_names_in_checks_exist_in_agent_playbook(suite, test):
+def test_names_used_in_checks_exist_in_playbook_of_demo_agent(suite, test):
     """A check of something that the agent does not have would pass or fail forever."""
     playbook = catalog.playbook(suite.agent_id)
     tools = {workflow.code for workflow in playbook.workflows} | {"CONVERSATION_FORWARDING"}
@@ -302,7 +302,7 @@ def test_adversarial_tests_have_no_generated_user_lines():
 
 
 @each_row(("suite", "test"), TESTS)
-def test_order_facts_about_user_are_consistent(suite, test):
+def test_order_data_in_user_info_is_consistent(suite, test):
     facts = test.user_info
     if "order_status" in facts:
         delivered = facts["order_status"] == "delivered"
@@ -317,7 +317,7 @@ def test_order_facts_about_user_are_consistent(suite, test):
 
 
 @each_row(("suite", "test"), TESTS)
-def test_user_data_omit_number_that_user_gets_wrong(suite, test):
+def test_numbers_in_user_texts_equal_user_info_or_are_absent_from_it(suite, test):
     text = " ".join([test.guidelines, *(turn.user for turn in test.turns)])
     for key, shape in NOTES[suite.name].numbers.items():
         assert set(re.findall(shape, text)) <= {test.user_info.get(key)} or key not in test.user_info
@@ -347,7 +347,7 @@ def test_text_checks_accept_and_reject_other_wordings(suite, criterion, right, w
 
 
 @every_suite
-def test_every_text_check_has_noted_wordings(suite):
+def test_every_text_check_has_example_wordings_in_notes(suite):
     """`contains` is for a fact of the user's data."""
     patterns = {
         evaluation.criterion

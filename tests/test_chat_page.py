@@ -22,7 +22,7 @@ def test_chat_page_lists_every_command():
 
 @pytest.mark.slow
 @pytest.mark.end_to_end
-def test_chat_and_script_of_chat_page_print_what_it_shows(tmp_path):
+def test_chat_page_examples_give_the_shown_output(tmp_path):
     [shown] = blocks("text", PAGE)
     lines = [line.removeprefix("you>   ") for line in shown.splitlines() if line.startswith("you>")]
     done = ci_evals("chat", "demo:hr", cwd=tmp_path, typed="\n".join(lines))

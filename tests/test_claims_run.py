@@ -101,7 +101,7 @@ async def test_judge_check_asks_about_claims_only_if_suite_has_claims():
     assert asked == [16, 28]
 
 
-def test_claims_criterion_is_not_linted_for_and_but_for_duplicates():
+def test_claims_criterion_may_contain_and_but_duplicates_cause_warning():
     """Its words are a name: they may hold an 'and'."""
     text = json.dumps(suite_with(CLAIMS, {**CLAIMS, "criterion": "In other words"}))
     problems = [problem.message for problem in weaknesses(load(text, "s.json", Reading({})))]

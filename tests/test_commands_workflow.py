@@ -133,7 +133,7 @@ def test_approval_without_valid_code_starts_nothing(played, rest):
     assert played.reactions == ["confused", "-1"]
 
 
-def test_approval_during_run_asks_to_comment_again(played):
+def test_approval_comment_during_run_fails_and_asks_to_comment_again(played):
     played.run["status"] = "in_progress"
     code, text = played.say(f"/evals approve suite {CODE}")
     assert (code, played.reactions) == (1, ["confused"])
@@ -170,7 +170,7 @@ HTML = Answer(200, None, raw=b"<html>Sign in</html>")
         (Answer(200, []), "not of the form"),
     ],
 )
-def test_github_error_is_one_message_and_one_reaction(played, path, answer, why):
+def test_github_error_gives_one_message_and_confused_reaction(played, path, answer, why):
     played.api.fail(path, answer)
     code, text = played.say("/evals rerun failed")
     if path == "dispatches" and answer.status == 200 and answer.body == []:

@@ -92,7 +92,7 @@ def test_example_without_model_key_passes_and_notices_worse_agent(step, installe
         ({"suites": "demo:hr", "min-scor": "90"}, {}, "did you mean 'min-score'?"),
     ],
 )
-def test_variable_of_job_is_no_input_and_misspelled_input_is_rejected(
+def test_job_variable_is_not_read_as_input_and_misspelled_one_is_rejected(
     step, installed, inputs, variables, message
 ):
     """The runner itself only warns."""

@@ -195,7 +195,7 @@ def test_image_is_smaller_than_limit(image):
 
 
 @pytest.mark.parametrize("provider", ["offline", "openai", "anthropic"])
-def test_start_compiles_no_bytecode(image, step, provider):
+def test_container_start_compiles_no_bytecode(image, step, provider):
     """Python writes what bytecode it does not find: it would be compiled at every start."""
     suite = json.loads(json.dumps(SUITE))
     suite["tests"][0]["evaluations"].append({"criterion": "It greets"})

@@ -106,7 +106,7 @@ def test_readme_and_judge_page_are_short():
     assert len(re.findall(r"[A-Za-z0-9][\w'’.-]*", page("judge.md"))) <= 2000
 
 
-def test_pictures_are_current():
+def test_docs_pictures_are_up_to_date():
     """`make pictures` draws them again."""
     assert pictures.DIGEST.read_text().strip() == pictures.digest()
     for picture in re.findall(r"docs/images/[\w.-]+", README):
@@ -197,7 +197,7 @@ def test_strict_check_examples_are_valid_and_cover_every_condition():
     assert {name for matcher in matchers for name in matcher.conditions} == set(Conditions.model_fields)
 
 
-def test_documented_python_check_decides(tmp_path):
+def test_documented_python_check_passes_and_fails_as_expected(tmp_path):
     (code,) = blocks("python", page("strict-checks.md"))
     names = {}
     exec(compile(code, "strict-checks.md", "exec"), names)  # our own documentation

@@ -6,7 +6,7 @@ import pytest
 from each_row import each_row
 
 
-def test_every_failing_row_is_reported_whatever_its_exception():
+def test_each_row_reports_every_failing_row_and_exception_type():
     tried = []
 
     @each_row(("one", "other"), [(1, 1), (1, 2), pytest.param(3, 3, id="threes"), (4, 0)], ids="abcd")
@@ -30,7 +30,7 @@ async def test_rows_of_async_tests_are_awaited():
         await table()
 
 
-def test_stacked_tables_multiply_and_keep_fixtures():
+def test_stacked_each_row_decorators_run_all_combinations_with_fixtures():
     tried = []
 
     @each_row("one", "ab")
@@ -55,7 +55,7 @@ def test_stacked_tables_multiply_and_keep_fixtures():
         ("number", [pytest.param(1, marks=pytest.mark.slow)], None),
     ],
 )
-def test_table_that_checks_less_than_written_is_rejected(names, rows, ids):
+def test_each_row_rejects_empty_or_mismatched_rows_and_pytest_params(names, rows, ids):
     with pytest.raises(AssertionError):
 
         @each_row(names, rows, ids)

@@ -72,7 +72,7 @@ RUNS = PAGES | {"streams": (ROOT / "docs/http-streams.md").read_text()}
 
 
 @pytest.mark.parametrize("page", RUNS.values(), ids=RUNS)
-def test_page_commands_print_what_it_shows_and_worse_agent_fails(page, tmp_path):
+def test_page_commands_give_shown_output_and_fail_for_worse_agent(page, tmp_path):
     with serving_page_agent(page, tmp_path) as command:
         ran = ci_evals(*command, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr + ran.stdout
@@ -121,7 +121,7 @@ def test_http_page_lists_every_placeholder_and_reply_key():
     assert names_in("key") == [field.alias for field in HttpReply.model_fields.values()]
 
 
-def test_evidence_table_of_http_page_is_right():
+def test_http_page_evidence_table_matches_reader():
     reader = Reader(HttpReply(text="$.reply", workflows="$.tools[*].name"))
     for answer, _, decided in table("answer", PAGES["http"]):
         body = {"reply": "Hi", **json.loads(code(answer))}
@@ -228,7 +228,7 @@ def errors_of(folder, suite, key):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_lists_every_error_message_and_no_other(name, tmp_path):
+def test_page_lists_exactly_the_error_messages_of_its_adapter(name, tmp_path):
     before, during = error_messages(name, tmp_path)
     rows = [code(message) for message, _ in table("message", PAGES[name])]
     for number, row in enumerate(rows):

@@ -10,7 +10,7 @@ from doc_pages import blocks, page
 pytestmark = pytest.mark.slow
 
 
-def test_commands_of_exporting_page_export_what_it_says(tmp_path):
+def test_exporting_page_commands_write_the_documented_files_and_fields(tmp_path):
     printed, results = {}, tmp_path / "results"
     for block in blocks("sh", page("exporting.md")):
         for line in block.splitlines():

@@ -234,7 +234,7 @@ def test_fault_has_outcome_and_message_of_reliability_page(runs, place, fault):
 
 @each_row("fault", Fault)
 @each_row("place", RequestKind)
-def test_fault_sends_no_message_twice_and_opens_no_gate(runs, place, fault):
+def test_fault_causes_no_duplicate_message_and_no_false_pass(runs, place, fault):
     for lasts in (False, True):
         if not (one := runs.get((place, fault, lasts))):
             continue
@@ -384,13 +384,13 @@ TROUBLES = {
 
 
 @pytest.mark.slow
-def test_reliability_page_lists_every_error_around_run():
+def test_reliability_page_lists_every_error_outside_trials():
     assert list(rows("around a run")) == list(TROUBLES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TROUBLES)
-def test_error_around_run_has_exit_code_of_reliability_page(tmp_path, name):
+def test_error_outside_trials_has_exit_code_of_reliability_page(tmp_path, name):
     assert str(asyncio.run(TROUBLES[name](tmp_path))) == rows("around a run")[name][1]
 
 

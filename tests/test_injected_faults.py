@@ -47,14 +47,14 @@ def _faults(counts: dict[str, int], most: int | None) -> Iterator[Injected]:
                 yield Injected(kind, at, lasts=True)
 
 
-def test_run_without_fault_fails_as_planned(whole):
+def test_run_without_injected_fault_fails_as_planned(whole):
     """Else the tests below would look for nothing."""
     assert (whole.code, problems(whole), len(whole.journal())) == (1, [], 6)
     assert all(whole.counts[kind] for kind in KINDS), whole.counts
 
 
 @pytest.mark.parametrize("most", SIZES)
-def test_failing_system_calls_make_no_run_pass_and_lose_no_trial(play, whole, most):
+def test_failing_system_calls_cause_no_false_pass_and_lose_no_trial(play, whole, most):
     """Calls of each kind fail once, or for good. Resumed without faults, the run ends as it should."""
     wrong, met = [], 0
     for fault in _faults(whole.counts, most):

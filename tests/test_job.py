@@ -139,7 +139,7 @@ async def test_resumed_trials_are_compared_with_current_optimal_tools(tmp_path):
     assert second.suites[0].tests[0].optimal_tools == ("PAY",)
 
 
-async def test_second_round_resumes(tmp_path):
+async def test_run_killed_in_second_round_is_resumed_with_same_results(tmp_path):
     plan, answers = replace(plan_of(4, loops=5), looks=(2, 5)), {"t0": "no"}
     fields = {"policy": Policy(min_score=75)}
     whole = await run_killed_after(tmp_path, plan, 13, agent_by_test(answers), **fields)
@@ -216,7 +216,7 @@ def test_time_limit_interrupts_trials_and_exits_3():
     assert error == "the run was ended meanwhile"
 
 
-async def test_time_limit_that_is_not_reached_changes_nothing():
+async def test_run_within_time_limit_completes():
     results = await evaluate(job(plan_of(2), limits=Limits(max_duration=60)), Participants(says()))
     assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 2, 0)
 
@@ -365,7 +365,7 @@ async def test_trial_that_exceeds_max_cost_is_finished_and_fails_gate():
     assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 10, 0)
 
 
-async def test_trials_waiting_for_first_cost_are_stopped_by_bug():
+async def test_bug_stops_trials_that_wait_for_first_cost():
     class Broken(fakes.ScriptedAgent):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
             raise ZeroDivisionError
@@ -430,7 +430,7 @@ async def test_resume_rejects_other_suites_and_other_number_of_loops(tmp_path):
 
 
 @pytest.mark.parametrize("year", [1969, 1970, 2500, 9999])
-async def test_wrong_clock_does_not_end_run(tmp_path, year):
+async def test_run_completes_and_can_be_resumed_despite_wrong_clock(tmp_path, year):
     """The nearest time that results can hold stands in them, and the journal can be resumed."""
     clock = iter([datetime(year, 6, 1, tzinfo=UTC), *[datetime(1969, 1, 1, tzinfo=UTC)] * 20])
     journal = Journal(tmp_path)

@@ -38,7 +38,7 @@ def test_banned_wording_is_found_across_lines_and_cases(text):
     assert violations(text.replace(" ", "\n", 1).upper())
 
 
-def test_plain_text_has_no_violations_and_every_pattern_a_replacement():
+def test_wording_check_accepts_plain_text_and_has_a_hint_for_each_pattern():
     assert {text: violations(text) for text in FINE if violations(text)} == {}
     assert all(PATTERNS.values())
 
@@ -76,7 +76,7 @@ def test_templates_use_plain_wording():
     assert {name: items for name, items in found.items() if items} == {}
 
 
-def test_messages_in_code_exclude_docstrings(tmp_path):
+def test_message_finder_excludes_docstrings(tmp_path):
     file = tmp_path / "module.py"
     file.write_text('"""Doc."""\nNAME = "one"\nraise E(f"{x} is {y!r}" " two")\n')
     assert list(messages(file))[:2] == ["one", "… is … two"]

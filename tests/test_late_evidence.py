@@ -55,7 +55,7 @@ def graded(evaluation: dict, **verdict):
 
 
 @each_row("check", STRICT)
-def test_late_span_leaves_checks_it_could_decide_undecided(check):
+def test_late_span_makes_checks_undecided_that_it_could_change(check):
     evaluation, expected = STRICT[check]
     test, result = graded(evaluation)
     corrected = with_gaps(test, result, {1: GAP})

@@ -50,13 +50,13 @@ async def test_base_url_replaces_embedded_demo_agent():
     assert results.suites[0].adapter == "aui"
 
 
-async def test_bug_is_raised_as_its_exception(tmp_path):
+async def test_unexpected_exception_in_run_suite_is_raised_unchanged(tmp_path):
     suite = ci_evals.load_suite(tmp_path / write_suite(tmp_path, apiKey="key-123456"))
     with pytest.raises(ZeroDivisionError):
         await ci_evals.run_suite(Participants(fakes.ScriptedAgent([ZeroDivisionError()])), suite)
 
 
-async def test_any_object_with_port_methods_is_an_agent(tmp_path):
+async def test_any_object_with_port_methods_can_be_the_agent(tmp_path):
     """Its suite needs neither id nor key of an agent."""
     suite = ci_evals.load_suite(tmp_path / write_suite(tmp_path, apiKey=None, agentId=None))
     agent = fakes.ScriptedAgent(["Hello"])
@@ -105,7 +105,7 @@ def run(adapter=None, suite="demo:hr", **options):
         (lambda: run(offline(adapter="http", adapter_options={"send": {}})), SuiteError, "reply: is missing"),
     ],
 )
-def test_mistake_of_caller_raises_own_error(mistake, error, message):
+def test_invalid_library_call_raises_usage_or_suite_error(mistake, error, message):
     with pytest.raises(error, match=message):
         mistake()
 
@@ -161,7 +161,7 @@ async def test_budget_that_ends_before_rounds_decide_gives_no_verdict(tmp_path):
     assert "max-cost" in results.run.stopped_because
 
 
-async def test_rounds_with_history_decide_at_first_look():
+async def test_rounds_with_history_end_at_first_look():
     adapter = offline()
     earlier = [
         await ci_evals.run_suite(adapter, "demo:hr", test="vacation", loops=3, parallel=4) for _ in range(3)
@@ -388,7 +388,7 @@ async def test_object_with_four_methods_is_agent_user_and_judge(tmp_path):
         (True, {}, "auto"),
     ],
 )
-async def test_judge_check_runs_for_own_judge_but_for_call_judge_only_on_request(
+async def test_judge_check_runs_for_own_judge_and_for_call_judge_on_request(
     tmp_path, own_judge, options, checked
 ):
     """`call_judge` may know the suite's criteria alone."""

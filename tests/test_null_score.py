@@ -39,12 +39,12 @@ def planned_tests(*evaluations):
         ([[SAYS_DONE], [SILENT]], CLAIM, 100),
     ],
 )
-def test_null_score_counts_strict_criteria_and_words_of_idle_agent(tests, words, score):
+def test_null_score_is_share_of_strict_criteria_passed_by_idle_agent(tests, words, score):
     """Criteria that need a judge or a probe are left out."""
     assert null_score(planned_tests(*tests), words) == score
 
 
-def test_minimum_score_within_null_score_is_warned_about():
+def test_minimum_score_not_above_null_score_causes_warning():
     plan = make_plan({"name": "t", "evaluations": [SILENT, CALLS]}, minScore=40)
     scores = NullScores.of(plan)
     assert (scores.run, scores.suites) == (50, (50,))
@@ -64,7 +64,7 @@ async def test_results_have_null_score_of_run_and_tests():
 
 
 @pytest.mark.parametrize("where", ["run", "suite"])
-async def test_reports_warn_that_minimum_score_guards_nothing(where):
+async def test_reports_warn_if_refusing_agent_would_reach_minimum_score(where):
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "x"}], "evaluations": [SAYS_SORRY]}
     floors = {"minScore": 60} if where == "suite" else {}
     suite = load_suite({"name": "s", "tests": [test], "maxTurns": 1, **floors})

@@ -83,7 +83,7 @@ def test_locked_versions_satisfy_declared_ranges(lock, wanted):
 
 
 @pytest.mark.parametrize("lock", ["dev", "run", "build"])
-def test_locks_have_versions_of_development_and_hashes_and_name_no_host(lock):
+def test_lock_files_pin_dev_versions_with_hashes_and_without_urls(lock):
     dev, text = locked("dev"), (ROOT / "requirements" / f"{lock}.txt").read_text()
     assert {name: dev.get(name) for name in locked(lock)} == locked(lock)
     assert "://" not in text

@@ -116,7 +116,7 @@ def test_cached_tokens_have_their_own_price(tmp_path):
     assert judge["costUsd"] == pytest.approx(cost / 1e6)
 
 
-def test_cached_tokens_without_own_price_cost_input_price():
+def test_cached_tokens_without_cache_price_are_charged_at_input_price():
     """Rather too high than too low."""
     assert Price(input=10, output=50).cost(100, 0, cached=60, written=20) == pytest.approx(100 * 10 / 1e6)
     kept = Price(input=10, output=50, cached_input=1, cache_write=12.5)

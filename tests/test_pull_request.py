@@ -50,7 +50,7 @@ NO_KEY = {"agent-key": "none"}
 """A dummy, so that the job has no secret: a fork's suites are trusted then."""
 
 
-def test_run_of_main_looks_for_no_baseline_and_posts_no_comment(actions):
+def test_push_to_main_requests_no_baseline_and_posts_no_comment(actions):
     """It requests only earlier attempts at its commit."""
     run = actions.api.add_run(BASE)
     with demo_agent() as inputs:
@@ -143,7 +143,7 @@ def test_rerun_of_job_pools_trials_of_first_attempt(with_baseline):
     assert "Rerun 1 of this commit: " in second.step.summary
 
 
-def test_stale_run_leaves_newer_comment_alone(with_baseline):
+def test_stale_run_does_not_overwrite_newer_comment(with_baseline):
     actions, api = with_baseline, with_baseline.api
     early = api.add_run(HEAD, event="pull_request", head_branch="topic")
     with demo_agent() as inputs:
@@ -155,7 +155,7 @@ def test_stale_run_leaves_newer_comment_alone(with_baseline):
     assert "stale" in step.done.stderr
 
 
-def test_fork_without_secrets_is_skipped_and_second_stage_comments(with_baseline):
+def test_fork_without_secrets_is_skipped_and_second_workflow_comments(with_baseline):
     actions, api = with_baseline, with_baseline.api
     api.permissions.discard("pull-requests: write")
     api.add_pull(8, FORKED, repository=FORK, branch="main")
@@ -230,7 +230,9 @@ def test_fork_that_weakens_gate_fails_without_a_key(with_baseline):
         (NEXT, MERGE, "since main"),
     ],
 )
-def test_baseline_file_blames_pull_request_only_if_it_is_of_its_base(tmp_path, commit, checkout, since):
+def test_failure_is_attributed_to_pr_only_if_baseline_is_of_its_base_commit(
+    tmp_path, commit, checkout, since
+):
     """A commit between might have broken the test; and a branch's tip may lack commits of its base."""
     with repository_with_pull_request(tmp_path) as actions:
         with demo_agent() as inputs:
@@ -254,7 +256,7 @@ def test_baseline_file_blames_pull_request_only_if_it_is_of_its_base(tmp_path, c
         assert f"broke {since}\n" in actions.api.comments[7][0]["body"]
 
 
-def test_fork_that_needs_no_secret_is_tested_and_posts_nothing(with_baseline):
+def test_fork_without_need_for_secrets_is_tested_but_posts_no_comment(with_baseline):
     """Its token may only read: neither run nor `comment` try, and the second stage posts the scores."""
     actions, api = with_baseline, with_baseline.api
     api.add_pull(8, FORKED, repository=FORK)
@@ -303,7 +305,7 @@ def test_shards_are_merged_into_one_gate_and_one_comment(with_baseline):
     assert "1 of 3 shards is missing" in comment["body"]
 
 
-def test_merge_without_results_writes_every_output(actions):
+def test_merge_without_results_exits_2_and_writes_every_output(actions):
     run = actions.api.add_run(HEAD)
     step = actions.step("push", push_payload(), "merge", "shards", "--shards=2", sha=HEAD, run=run)
     assert step.done.returncode == 2
@@ -311,7 +313,7 @@ def test_merge_without_results_writes_every_output(actions):
     assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")
 
 
-def test_missing_secrets_fail_own_pull_request_and_fork_on_request(with_baseline):
+def test_missing_secrets_fail_own_pull_request_and_fork_if_configured(with_baseline):
     """Dependabot's is skipped as a fork's, although its branch is one of the repository's own."""
     with demo_agent() as inputs:
         empty = inputs | {"agent-key": ""}
@@ -450,7 +452,7 @@ def test_weakened_gate_fails_until_writer_approves_it(with_baseline):
     assert result(NEXT, NEXT_MERGE, **lower | {"min-score": "60"})[1] == 1
 
 
-def test_weakened_gate_stays_closed_if_comments_or_baseline_cannot_be_read(with_baseline):
+def test_weakened_gate_fails_if_comments_or_baseline_cannot_be_read(with_baseline):
     """Before main has left a baseline there is nothing to weaken."""
     actions, api = with_baseline, with_baseline.api
     forbidden = [Answer(403, {"message": "x"})] * 9

@@ -213,7 +213,7 @@ def test_key_with_invisible_characters_is_redacted(echo):
     assert Redactor(keys=["\ufeffAPI_KEY_a3f09b62"]).text("my API_KEY_a3f09b62") == f"my {MASK}"
 
 
-def test_only_keys_redacts_keys_but_not_values():
+def test_only_keys_redactor_redacts_keys_but_not_values():
     redactor = Redactor(keys=["sk-12345678"], values=["customer-77"])
     assert redactor.only_keys.text("customer-77 with sk-12345678") == f"customer-77 with {MASK}"
 
@@ -259,7 +259,7 @@ class Holder(Record):
 
 
 @given(json_values, st.text(min_size=8, alphabet='ab"\\/é\U0001f600 1'), st.text(), st.text())
-def test_planted_key_is_in_no_redacted_json(value, key, before, after):
+def test_key_at_any_place_in_json_is_redacted(value, key, before, after):
     if len(key.strip()) < 8:
         return
     planted = {"a": [value, before + key + after, {before + key: value}], "b": json.dumps({"k": key})}

@@ -131,7 +131,7 @@ async def test_wrong_agent_key_stops_run_before_any_model_call(models, kind, tur
     assert models.asked == []
 
 
-async def test_agent_with_closed_model_list_is_accepted(models):
+async def test_agent_whose_models_endpoint_answers_401_is_accepted(models):
     def answer(asked):
         if asked.method == "GET":
             return world.fault(401, "this path is closed to everybody")

@@ -45,7 +45,7 @@ class Gauge(fakes.ScriptedAgent):
         return fakes.reply(session.test.name)
 
 
-async def test_results_are_in_plan_order_and_parallel_is_respected():
+async def test_results_are_in_plan_order_and_parallel_limit_is_respected():
     agent = Gauge()
     results = await play(plan_of(9), agent, parallel=4)
     assert [r.turns[0].agent for r in results] == [f"t{i}" for i in range(9)]
@@ -192,7 +192,7 @@ async def test_simulated_user_error_fails_trial():
     assert result.findings[0].outcome == "passed"
 
 
-async def test_keys_are_not_sent_to_agent_and_listener_gets_no_secret():
+async def test_keys_are_redacted_in_messages_to_agent_and_listener():
     """Not even those that a suite's author put into the user's data or lines."""
     agent, messages = fakes.ScriptedAgent(["your password is hunter-two"]), []
     fields = {"turns": [{"user": "is it agent-key-99?"}], "userInfo": {"note": "the key is agent-key-99"}}
@@ -333,7 +333,7 @@ async def test_key_rejected_by_judge_or_embedding_model_stops_run_and_keeps_turn
     assert (results[-1], stop.reason) == (None, "wrong key")
 
 
-async def test_embedding_calls_are_counted_as_own_role():
+async def test_embedding_calls_are_counted_under_role_embedder():
     plan = plan_of(2, evaluations=[MEANING, MEANING | {"match": "exact"}])
     embedder = fakes.ScriptedEmbedder(lambda _: (1.0, 0.0))
     participants = Participants(fakes.ScriptedAgent(["Lutetia"]), embedder=embedder)

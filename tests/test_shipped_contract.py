@@ -130,7 +130,7 @@ def broken(mine) -> set[str]:
         (Fragile, {"test_closing_never_raises"}),
     ],
 )
-def test_contract_fails_for_agent_that_breaks_a_promise_only(kind, noticed):
+def test_shipped_contract_passes_good_agents_and_fails_faulty_ones(kind, noticed):
     """At least in the tests that are about it."""
     failed = broken(contract(kind))
     assert noticed <= failed if noticed else failed == set()

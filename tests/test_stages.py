@@ -24,7 +24,7 @@ def test_score_near_threshold_does_not_start_base_agent():
     assert next_stage_after(run_with_checks(CLOSE)) is None
 
 
-def test_unscored_trials_start_base_agent():
+def test_trials_without_score_start_base_agent():
     """They might have failed: then the score would have looked lower."""
     assert next_stage_after(run_with_checks()) is None
     stage = next_stage_after(run_with_checks(status="failed"))

@@ -97,7 +97,7 @@ def packages(modules: set[str]) -> set[str]:
     return {name for name in foreign if not name.startswith("_") and name != "sitecustomize"}
 
 
-def test_help_imports_command_line_only():
+def test_help_imports_only_command_line_modules():
     modules = imported(TOLD_AT_THE_END, "--help")
     assert packages(modules) == {"ci_evals", "typer", "annotated_doc", "shellingham"}
     assert not modules & {"asyncio", "ssl", "email", "http", "importlib.metadata"}
@@ -135,7 +135,7 @@ def test_validate_imports_no_client_agent_or_report():
 
 
 @pytest.mark.parametrize(("provider", "needed"), [("offline", set()), ("openai", {"openai"})])
-def test_first_request_waits_for_no_later_import(tmp_path, provider, needed):
+def test_modules_needed_later_are_not_imported_before_first_request(tmp_path, provider, needed):
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
     suite = {
         "name": "s",

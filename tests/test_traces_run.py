@@ -171,7 +171,7 @@ def test_late_span_marks_turn_incomplete_in_all_outputs(folder):
     assert any('"late_evidence"' in line for line in journal)
 
 
-def test_span_after_last_trial_is_waited_for(folder):
+def test_run_waits_for_spans_that_arrive_after_last_trial(folder):
     done, found = run_late_spans(folder, options=())
     assert (done.returncode, found["quiet"]["outcome"]) == (0, "passed"), done.stderr
     suite = json.loads((folder / "suite.json").read_text())
@@ -226,7 +226,7 @@ def test_occupied_otlp_port_exits_2_before_run(folder):
     assert not (folder / "results/_results.json").exists()
 
 
-def test_secrets_in_spans_are_in_no_output(folder):
+def test_secrets_in_spans_appear_in_no_output(folder):
     canaries = Canaries()
     secret = canaries.plant("CI_EVALS_AGENT_KEY")
     (folder / "secret.txt").write_text(secret)

@@ -273,7 +273,7 @@ def within(count: int, of: int, share: float) -> bool:
 
 
 @pytest.mark.parametrize("rule", VIOLATIONS)
-async def test_share_of_excluded_trials_is_square_of_violation_rate(rule):
+async def test_excluded_share_equals_squared_violation_rate(rule):
     """What is scored are the good users alone."""
     trials, rate, quality = 120, 0.4, 0.7
     evaluations = [*TEST["evaluations"], {"criterion": CRITERION, "strict": "not_escalated"}]
@@ -294,7 +294,7 @@ async def test_share_of_excluded_trials_is_square_of_violation_rate(rule):
     assert within(passed, len(scored), quality)
 
 
-async def test_repeated_answer_to_repeated_question_is_no_violation():
+async def test_repeated_answer_to_repeated_question_is_not_a_violation():
     talks = agent("Your order number, please?")
     plan = make_plan(TEST | {"turns": [{"user": "auto"}] * 5, "maxTurns": 5, "loops": 5})
     results = await play(plan, talks, user("My order number is HL-20418."))

@@ -130,7 +130,7 @@ async def test_verified_quotes_are_kept_and_invented_ones_leave_verdict_undecide
 
 
 @pytest.mark.parametrize("votes", [1, 3])
-async def test_cannot_tell_verdict_fails_gate(tmp_path, votes):
+async def test_cannot_tell_verdict_prevents_gate_pass(tmp_path, votes):
     def unsure(prompt: Prompt) -> str:
         return fakes.judge_answer("cannot_tell" if truth(prompt) == "fail" else "pass")
 

@@ -60,7 +60,7 @@ async def test_agent_that_refuses_every_message_stops_run_after_8_minutes(fields
     assert "8 minutes" in results.run.stopped_because
 
 
-async def test_agent_that_refuses_some_messages_is_waited_for():
+async def test_run_waits_for_agent_that_rate_limits_some_messages():
     clock, asked = Time(), []
 
     def answer(heard):

@@ -386,7 +386,7 @@ def test_gate_examples_start_tool_and_continue_on_failure():
         assert step["run"].strip().endswith("|| true")
 
 
-def test_nightly_keeps_unfinished_journal_and_write_token_sees_no_fork():
+def test_nightly_uploads_unfinished_journal_and_fork_comment_has_no_checkout():
     """What the workflow with a writing token checked out could be run."""
     steps = read(ROOT / "examples/nightly.yml")["jobs"]["evals"]["steps"]
     (keep,) = [step for step in steps if step.get("with", {}).get("path") == "results/journal.jsonl"]
@@ -470,7 +470,7 @@ def test_release_rejects_other_or_malformed_version_and_other_branch(checkout):
 
 
 @pytest.mark.slow
-def test_version_check_reads_own_files():
+def test_release_version_check_reads_version_of_pyproject_and_dockerfile():
     """They name their version where the check looks for it; the notes come with the release."""
     done = play("Check the version", ROOT, VERSION="999.0.0")
     assert "pyproject.toml names '" in done.stderr
@@ -607,7 +607,7 @@ def docker(tmp_path):
 
 
 @pytest.mark.slow
-def test_rebuild_moves_version_line_tags_but_no_release(checkout, docker):
+def test_image_rebuild_moves_version_line_tags_but_not_release_tag(checkout, docker):
     release(checkout)
     origin = checkout.parent / "origin"
     released = git(origin, "rev-parse", "v1.2.3")
@@ -625,7 +625,7 @@ def test_rebuild_moves_version_line_tags_but_no_release(checkout, docker):
     assert (checkout.parent / "docker.log").read_text().count(f"@{newer}") == 2
 
 
-def test_image_is_tried_on_both_architectures_before_tagging():
+def test_image_is_tested_on_both_architectures_before_publishing():
     jobs = read(ROOT / ".github/workflows/image.yml")["jobs"]
     assert "push-by-digest=true" in jobs["build"]["steps"][-1]["with"]["outputs"]
     assert jobs["try"]["strategy"]["matrix"]["runner"] == ["ubuntu-latest", "ubuntu-24.04-arm"]

@@ -86,7 +86,7 @@ def trials(results):
     return [trial for suite in results.suites for test in suite.tests for trial in test.trials]
 
 
-async def test_state_check_decides_by_state_not_by_words_and_is_probed_before_too():
+async def test_state_check_ignores_agent_claims_and_probes_before_and_after():
     """Only the probes that a `state` check names run before the conversation: others would cost time."""
     probes = WORLD["probes"] | {"other": WORLD["probes"]["order"]}
     plan = make_plan({"name": "t", **TEST}, **WORLD | {"probes": probes})
@@ -229,7 +229,7 @@ def locked(name, lock=None, **fields):
     return {"name": name, **TEST, "evaluations": [result], "lock": lock, **fields}
 
 
-async def test_trials_with_one_lock_run_one_at_a_time_and_block_no_others():
+async def test_trials_sharing_a_lock_run_one_at_a_time_without_blocking_others():
     agent = Watched()
     tests = [
         locked("a", "shop", loops=3),

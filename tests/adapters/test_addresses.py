@@ -47,7 +47,7 @@ INVALID_PROXIES = [
 ]
 
 
-def test_unsupported_or_invalid_proxy_is_rejected_without_its_password(monkeypatch):
+def test_invalid_or_unsupported_proxy_is_rejected_without_showing_password(monkeypatch):
     """Before the run, not in the middle of it."""
     reasons = dict.fromkeys(INVALID_PROXIES, "a proxy for agent.example that is not an address")
     for proxy, reason in (reasons | {"socks5://user:s3cret@proxy.example": "of the kind 'socks5'"}).items():
@@ -57,7 +57,7 @@ def test_unsupported_or_invalid_proxy_is_rejected_without_its_password(monkeypat
         assert "s3cret" not in str(caught.value)
 
 
-async def test_call_to_a_host_behind_a_proxy_arrives_at_the_proxy():
+async def test_request_through_proxy_reaches_proxy_with_original_host():
     with world.agent() as proxy:
         client = http_client.new_client(proxy=proxy.url)
         response = await client.get("http://agent.example/hello")
@@ -75,7 +75,7 @@ async def test_call_to_a_host_behind_a_proxy_arrives_at_the_proxy():
         ("*", "http://other.example"),
     ],
 )
-def test_no_proxy_entry_with_a_port_is_for_that_port_alone(monkeypatch, no_proxy, direct):
+def test_no_proxy_entry_with_port_exempts_only_that_port(monkeypatch, no_proxy, direct):
     """As in curl and requests."""
     monkeypatch.setenv("ALL_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
@@ -114,7 +114,7 @@ def test_redirect_is_reported_with_its_host(location, expected):
 
 
 @pytest.mark.parametrize(("status", "location"), [(304, "/there"), (302, None), (200, "/there")])
-def test_response_that_is_no_redirect_has_no_target(status, location):
+def test_non_redirect_response_has_no_redirect_target(status, location):
     assert addresses.redirect_of("http://agent.example", status, location) is None
 
 
@@ -146,7 +146,7 @@ async def test_charset_of_the_server_is_ignored(charset):
     assert response.text == "caf\xe9"
 
 
-async def test_timeout_covers_the_whole_answer_of_a_dripping_server(dripping_server):
+async def test_read_timeout_limits_total_time_of_slowly_sent_response(dripping_server):
     """Every single step of a drip is in time."""
     url, _, finished = dripping_server
     client = http_client.new_client(timeout=0.06)
@@ -180,5 +180,5 @@ def test_models_and_agents_share_the_limit_of_open_files():
         ("https://user:pass@host.example", "host.example"),
     ],
 )
-def test_host_of_an_address_has_no_credentials_or_path(url, expected):
+def test_host_of_url_omits_credentials_and_path(url, expected):
     assert addresses.host_of(url) == expected

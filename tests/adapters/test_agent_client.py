@@ -135,7 +135,7 @@ async def test_number_of_concurrent_connections_is_not_limited():
         [world.http_response("", "204 No Content"), OK],
     ],
 )
-async def test_output_after_an_answer_is_dropped(more):
+async def test_bytes_after_complete_response_are_discarded(more):
     """With the answer, or after it: the next message has another connection."""
 
     async def talk_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -182,7 +182,7 @@ async def test_request_is_sent_with_exactly_its_headers_and_address(body):
     assert rest == (body or b"")
 
 
-async def test_body_is_sent_whole_without_waiting_and_unsafe_headers_are_rejected():
+async def test_large_body_is_sent_without_100_continue_and_unsafe_headers_fail():
     """With megabytes of replies for a judge, say; aiohttp would warn of them."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await send(client, url, "POST", b"x" * 2_000_000)
@@ -239,7 +239,7 @@ async def test_unusual_http_answers_are_read_and_malformed_ones_are_errors(answe
             assert (answer_read.status, answer_read.body.decode()) == expected
 
 
-async def test_proxy_gets_its_password_but_no_path_of_https():
+async def test_proxy_gets_its_password_but_no_path_of_https_urls():
     shown = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".encode()) + b"\r\n"
     async with world.raw_server(OK) as (proxy, heard):
         await get("http://agent.example/hello?a=b", proxy=proxy.replace("//", "//us%C3%A9r:p%40ss@"))
@@ -325,7 +325,7 @@ async def test_untrusted_certificate_is_rejected_with_its_reason(key_and_certifi
 
 
 @pytest.mark.slow
-async def test_model_with_an_untrusted_certificate_is_not_asked(key_and_certificate):
+async def test_llm_request_to_untrusted_certificate_fails(key_and_certificate):
     """The SDK's own client checks it too."""
     key, certificate = key_and_certificate
     with github_api.serving_tls(github_api.Answer(200, {}), key, certificate) as url:
@@ -348,7 +348,7 @@ async def test_websocket_handshake_has_no_content_headers():
     assert b"content-" not in sent
 
 
-def test_closed_client_can_be_used_in_another_event_loop():
+def test_closed_client_can_be_reused_in_another_event_loop():
     """As by programs that run one conversation after the other."""
     client = AgentClient()
 

@@ -26,7 +26,7 @@ def entry_file(folder, key=KEY):
     return folder / "cache" / key[:2] / f"{key}.json"
 
 
-def test_answer_is_found_by_its_question_in_the_same_folder(tmp_path):
+def test_cached_answer_is_found_only_for_same_key_and_folder(tmp_path):
     open_cache(tmp_path).keep(KEY, MODEL, ANSWER)
     assert open_cache(tmp_path).find(KEY, MODEL) == ANSWER
     assert open_cache(tmp_path).find(OTHER, MODEL) is None
@@ -82,7 +82,7 @@ BAD_ENTRIES = [
 ]
 
 
-def test_damaged_or_foreign_entry_is_skipped_and_replaced(tmp_path):
+def test_invalid_cache_entry_is_skipped_and_replaced(tmp_path):
     file = entry_file(tmp_path)
     file.parent.mkdir(parents=True)
     file.write_text(signed_entry())

@@ -51,7 +51,7 @@ async def test_comment_of_a_writer_with_a_code_is_an_approval(api):
         None,
     ],
 )
-async def test_comment_of_a_non_writer_bot_or_app_is_no_approval(api, author):
+async def test_comment_by_non_writer_bot_or_app_does_not_approve(api, author):
     """Not of people who may only read or triage, who are gone, nor of bots, whatever may make them speak."""
     api.add_comment(7, COMMAND, ANN)["user"] = author
     api.add_comment(7, COMMAND, ANN)["performed_via_github_app"] = {"slug": "assistant"}
@@ -75,13 +75,13 @@ async def test_comment_of_a_non_writer_bot_or_app_is_no_approval(api, author):
         "/evals approve",
     ],
 )
-async def test_comment_with_more_or_less_than_the_command_is_no_approval(api, body):
+async def test_comment_that_differs_from_approval_command_does_not_approve(api, body):
     """As where it is quoted or explained. Without a code nobody knows which suites its author has seen."""
     api.add_comment(7, body, ANN)
     assert await find_approvals(api) == ()
 
 
-async def test_approval_counts_as_its_comment_and_author_are_now(api):
+async def test_approval_expires_if_comment_is_edited_or_author_loses_write_access(api):
     """An edited one approves no more, nor does one by somebody else, or of another pull request."""
     mine, other = api.add_comment(7, COMMAND, ANN), api.add_comment(7, "Looks fine", EVE)
     api.add_comment(8, COMMAND, ANN)
@@ -102,7 +102,7 @@ async def test_refused_request_for_approvals_is_an_error(api, path, status):
         await find_approvals(api)
 
 
-async def test_approvals_on_later_pages_count_but_not_with_a_malformed_permission(api):
+async def test_approval_on_later_page_counts_unless_permission_is_malformed(api):
     for number in range(120):
         api.add_comment(7, f"Comment {number}", EVE)
     api.add_comment(7, COMMAND, ANN)

@@ -51,7 +51,7 @@ def with_header_value(data: bytes, offset: int, form: str, value: int) -> bytes:
     return bytes(out)
 
 
-def test_results_file_of_the_least_depth_is_read_from_any_zip():
+def test_least_nested_results_file_is_read_from_zip_or_plain_download():
     """Alone, with the whole output folder, or in the folder that several uploaded paths share."""
     assert read(zip_of({NAME: JSON})) == JSON
     folder = {"summary.md": "# x", f"Refunds/2026/{NAME}": "{}", f"A/{NAME}": "{}", NAME: JSON}
@@ -98,7 +98,7 @@ def test_path_that_leads_out_of_the_archive_is_rejected():
     assert archive_error(zip_of({f"{NAME}#.txt": JSON}).replace(b"#", b"\0")) == message
 
 
-def test_link_encryption_and_other_compressions_are_rejected():
+def test_zip_with_symlink_encryption_or_unsupported_compression_is_rejected():
     """Python would unpack each piece of another kind whole: 4 kB of LZMA can become gigabytes."""
     entry = zipfile.ZipInfo(NAME)
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -109,7 +109,7 @@ def test_link_encryption_and_other_compressions_are_rejected():
         assert archive_error(data) == "is packed in a way that is not supported"
 
 
-def test_unpacked_size_is_limited_whatever_a_header_says():
+def test_unpacked_size_limit_applies_even_if_zip_header_states_other_size():
     """A hundred thousandth of what it becomes."""
     content = b"{" + b" " * (archive.MAX_MB * 1_000_000)
     bomb = zip_of({NAME: content})
@@ -134,7 +134,7 @@ def test_archive_that_lists_too_many_files_is_rejected():
     assert time.process_time() - before < 1
 
 
-def test_archive_that_is_no_zip_or_damaged_is_reported():
+def test_non_zip_or_damaged_archive_is_reported():
     """An error page, another packer's file, nothing; or an entry of such content."""
     for data in (b"", b"<Error>gone</Error>", b"[]", b"\x1f\x8b\x08", b"PK", b"\xff\xfe{\0"):
         assert archive_error(data) == "is neither a zip nor the file _results.json"
@@ -160,7 +160,7 @@ ORIGINALS = [
     st.integers(0, 40),
 )
 @settings(max_examples=examples(400))
-def test_any_corrupt_zip_is_read_or_reported(original, changes, cut):
+def test_corrupted_zip_is_read_or_raises_archive_error(original, changes, cut):
     """Bytes overwritten anywhere: the content, or one line that says why not."""
     data = bytearray(original[: len(original) - cut])
     for place, piece in changes:

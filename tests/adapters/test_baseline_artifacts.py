@@ -98,7 +98,7 @@ def test_unusable_earlier_run_is_skipped_in_the_history(api):
     assert outcome.skipped == 1
 
 
-def test_run_of_the_merge_base_is_the_baseline(api):
+def test_run_of_first_parent_of_merge_is_used_as_baseline(api):
     """The first parent of the tested merge: main may have moved on since the event told of its base."""
     api.add_run(LINE[-2], artifact("what the event calls the base"))
     api.add_run(BASE, artifact("base"))
@@ -119,7 +119,7 @@ def test_nearest_run_before_the_base_is_used_if_the_base_has_none(api):
 
 
 @pytest.mark.parametrize("conclusion", ["success", "failure", "cancelled"])
-def test_run_with_any_conclusion_is_a_baseline(api, conclusion):
+def test_run_with_any_conclusion_is_used_as_baseline(api, conclusion):
     """Its scores are as good, and without them recoveries would not be seen."""
     api.add_run(LINE[5], artifact("passed"))
     api.add_run(BASE, artifact("this"), conclusion=conclusion)
@@ -135,7 +135,7 @@ def test_last_artifact_of_a_commit_is_used(api):
     assert found_run(api) == "second attempt"
 
 
-def test_up_to_five_hundred_artifacts_are_searched(api):
+def test_baseline_search_reads_at_most_500_artifacts(api):
     """Main's run may stand behind those of many pull requests, and no order is relied on."""
 
     def add_others(count):
@@ -170,7 +170,7 @@ def test_artifact_is_selected_by_key_and_read_unzipped(api):
     assert found_run(api) == "plain"
 
 
-def test_artifact_of_the_same_run_is_not_its_baseline(api):
+def test_artifact_of_earlier_attempt_of_same_run_is_not_used_as_baseline(api):
     """Started again, a run finds what its first attempt left."""
     earlier = api.add_run(BASE, artifact("earlier"))
     again = api.add_run(BASE, artifact("this"))
@@ -181,7 +181,7 @@ def test_artifact_of_the_same_run_is_not_its_baseline(api):
     assert isinstance(find_baseline(api, first), NoBaseline)
 
 
-def test_push_is_compared_with_the_commit_before_it(api):
+def test_push_uses_run_of_previous_commit_as_baseline(api):
     """There is no merge to be looked up; of a new branch, the newest run serves."""
     api.add_run(LINE[3], artifact("before"))
     api.add_run(LINE[5], artifact("after"))
@@ -193,7 +193,7 @@ def test_push_is_compared_with_the_commit_before_it(api):
 
 
 @pytest.mark.parametrize("parents", [[BASE], [], None], ids=["one parent", "no parent", "unreadable"])
-def test_base_of_the_event_is_used_if_the_merge_commit_is_none(api, parents):
+def test_event_base_commit_is_used_if_checkout_is_not_a_merge_commit(api, parents):
     """Its first parent would be a commit of the pull request. GitHub forgets merges that it made anew."""
     if parents is None:
         del api.commits[MERGE]
@@ -246,7 +246,7 @@ def test_newest_run_is_used_without_permission_to_read_commits(api):
     )
 
 
-def test_named_branch_gives_its_newest_run_or_the_base_if_it_is_the_events_own(api):
+def test_newest_run_of_named_branch_is_used_unless_it_is_base_branch(api):
     release = ("a1" * 20, "a2" * 20, "a3" * 20)
     api.add_commits(*release)
     api.add_run(release[0], artifact("old"), head_branch="release")
@@ -272,7 +272,7 @@ def test_merge_queue_run_is_a_baseline_once_its_commit_is_on_the_branch(api):
     assert outcome.note.endswith("of main, 3 commits before the base")
 
 
-def test_merge_group_is_compared_with_the_one_before_it(api):
+def test_merge_group_uses_preceding_merge_group_as_baseline(api):
     """Which may still wait to be merged: then it is no commit of main yet."""
     api.add_commit("c" * 40, BASE)
     api.add_run("c" * 40, artifact("in front"), **QUEUED)
@@ -289,7 +289,7 @@ def test_merge_group_is_compared_with_the_one_before_it(api):
     ],
     ids=["thrown out of the queue", "no queue", "another branch's queue", "only begins so"],
 )
-def test_foreign_merge_queue_run_is_no_baseline(api, fields):
+def test_unverified_merge_queue_run_is_not_used_as_baseline(api, fields):
     """A queue's runs count by their commits; without commits to read they do not count."""
     api.add_run(fields.pop("sha"), artifact("planted"), **fields)
     assert "no baseline yet: only" in note(api)
@@ -297,7 +297,7 @@ def test_foreign_merge_queue_run_is_no_baseline(api, fields):
     assert "no baseline yet: only" in note(api)
 
 
-def test_scheduled_run_is_compared_with_the_previous_one(api):
+def test_scheduled_run_uses_previous_run_of_branch_as_baseline(api):
     """Its base is the tested commit itself, so the line speaks of that."""
     night = event("schedule", "main", BASE, sha=BASE)
     api.add_run(LINE[-2], artifact("before"))
@@ -343,7 +343,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.what)
-def test_planted_baseline_is_not_used(api, attack):
+def test_forged_baseline_artifact_is_not_used(api, attack):
     """It is newer, and of the base commit itself; an honest one far before it is taken.
 
     Alone it is no baseline either, whether commits can be read or not, and GitHub filters by name or not.
@@ -368,7 +368,7 @@ def test_planted_baseline_is_not_used(api, attack):
     assert all(str(api.artifacts[-1]["id"]) not in str(request) for request in api.requests)
 
 
-def test_runs_of_pull_requests_alone_are_no_baseline(api):
+def test_missing_baseline_is_noted_if_only_pull_request_runs_have_artifacts(api):
     """What is met first: only the pull request that brought the workflow has an artifact."""
     api.add_run(HEAD, artifact("own"), event="pull_request", head_branch="topic")
     assert find_baseline(api) == ONLY_OTHERS
@@ -416,7 +416,7 @@ def test_interrupted_run_is_skipped(api):
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_artifact_that_expires_or_run_that_is_deleted_meanwhile_is_skipped(api, status):
+def test_artifact_expired_or_run_deleted_during_search_is_skipped(api, status):
     """Between the list and the download: the next one serves."""
     api.add_run(LINE[2], artifact("old"))
     run = api.add_run(BASE, artifact("gone"))

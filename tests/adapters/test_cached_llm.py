@@ -41,7 +41,7 @@ def test_equal_question_is_answered_from_the_cache_at_no_cost(tmp_path):
     assert second.prompts == []
 
 
-def test_changed_question_or_judge_is_asked_again(tmp_path):
+def test_cached_answer_is_not_used_for_changed_question_or_judge(tmp_path):
     """Its words, its form, the vote, the trial and the attempt; its model, provider, address and purpose."""
     ask_cached(tmp_path, ScriptedLLM(["yes"]))
     for change in [
@@ -96,7 +96,7 @@ def test_undecided_or_invalid_judge_answer_is_not_cached(tmp_path, first):
     assert (outcome, usage.calls, usage.cached, usage.cost_usd) == ("passed", 1, 1, 0.0)
 
 
-def test_repeated_question_after_a_void_answer_has_its_own_entry(tmp_path):
+def test_retry_after_void_judge_answer_is_cached_separately(tmp_path):
     """The void first answer is asked for again, and the good second one is still there."""
     judge_trial(tmp_path, ScriptedLLM([VOID, FAIL]))
     outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([VOID]))

@@ -188,7 +188,7 @@ async def test_calls_of_a_streamed_completion_are_joined(reply, pieces, calls):
     assert [(call.name, call.arguments) for call in answer.tool_calls or ()] == calls
 
 
-def test_chunks_of_a_message_are_one_message():
+def test_streamed_message_chunks_are_joined_into_one_message():
     """LangChain's have a type each; others only the first."""
     base = {"type": "AIMessageChunk", "id": "m1", "tool_calls": []}
     begun = {
@@ -214,7 +214,7 @@ _JSON = st.recursive(
 
 
 @given(st.lists(_JSON, max_size=5))
-def test_any_items_are_joined_or_leave_all_calls_unknown(items):
+def test_joining_arbitrary_items_loses_no_call_name_and_adds_no_item(items):
     """Each is a call, a part of one before it, or makes all unknown; arguments are what was written."""
     joined = call_pieces.join(items)
     assert len(joined) <= len(items)

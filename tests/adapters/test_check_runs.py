@@ -78,7 +78,7 @@ LACKING = (
         (github_api.HANG_UP, "127.0.0.1"),
     ],
 )
-async def test_refused_check_run_is_one_error_with_its_remedy(api, answer, says):
+async def test_rejected_check_run_request_raises_single_error_with_remedy(api, answer, says):
     """And nothing is sent twice that GitHub may have acted on."""
     api.faults.clear()
     api.fail("POST .*/check-runs", *[answer] * 9)

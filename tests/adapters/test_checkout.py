@@ -75,7 +75,7 @@ def test_innermost_checkout_or_worktree_is_read(clone, tmp_path):
     assert checkout_of(tmp_path) is None
 
 
-def test_unreadable_head_or_ambiguous_origin_is_unknown(clone):
+def test_commit_or_origin_is_unknown_if_unreadable_or_ambiguous(clone):
     """A HEAD of another kind, a ref that leads out of the folder, a second address of origin."""
     (clone / ".git/HEAD").write_text("ref: refs/../../secret")
     assert checkout_of(clone) == Checkout(clone, origin=HERE)

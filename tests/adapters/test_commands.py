@@ -32,7 +32,7 @@ def test_annotation_has_file_line_and_title_if_known():
 
 
 @given(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"), min_size=1))
-def test_any_text_stays_within_its_part_of_a_command(message, title):
+def test_arbitrary_text_stays_in_its_field_of_workflow_command(message, title):
     """Line ends, colons and commas come back as they were, in the part that they were put into."""
     line = command("error", message, title=title, line=1)
     assert "\n" not in line

@@ -98,7 +98,7 @@ def test_lone_surrogate_in_comment_is_replaced():
     assert Comment("default", "a\ud83d").body.endswith("a\ufffd")
 
 
-def test_comment_key_has_only_ascii_letters_digits_and_some_marks():
+def test_invalid_comment_key_is_rejected():
     """It stands in a hidden line and in the names of artifacts."""
     for key in ("default", "a", "A.b_c-9", "x" * 64, "--"):
         assert comments.check_key(key) == key
@@ -123,7 +123,7 @@ async def test_first_run_creates_the_comment(api):
 
 
 @pytest.mark.parametrize("before", [0, 29, 30, 99, 100, 250])
-async def test_next_run_updates_the_comment_on_whichever_page(api, before):
+async def test_existing_comment_is_updated_on_any_page_of_comments(api, before):
     for index in range(before):
         api.add_comment(7, f"Comment {index}", PERSON)
     old = api.add_comment(7, comment_of(WorkflowRun(499)).body)
@@ -183,7 +183,7 @@ async def test_comments_of_others_are_never_changed(api, body, author):
 
 
 @pytest.mark.parametrize("graphql", [True, False])
-async def test_comment_of_another_bot_is_neither_changed_nor_believed(api, graphql):
+async def test_forged_comment_by_other_bot_is_ignored_and_left_unchanged(api, graphql):
     """It may carry our marker, and forge that a newer run wrote it."""
     api.graphql = graphql
     forged = api.add_comment(7, comment_of(WorkflowRun(999999999999)).body, OTHER_BOT)
@@ -222,7 +222,7 @@ async def test_app_without_a_known_name_finds_its_comment_by_writing(api):
         (7, True, None),
     ],
 )
-async def test_viewer_is_the_token_owner_as_the_rest_api_writes_it(api, login, app, known):
+async def test_viewer_returns_login_in_rest_api_form(api, login, app, known):
     api.token = TOKEN if app else "ghp_personal"
     api.fail("graphql", Answer(200, {"data": {"viewer": {"login": login}}}))
     async with GitHub(api.url, api.token) as hub:
@@ -231,7 +231,7 @@ async def test_viewer_is_the_token_owner_as_the_rest_api_writes_it(api, login, a
         assert [await hub.viewer() for _ in range(3)] == [None] * 3
 
 
-async def test_graphql_of_enterprise_server_is_asked_beside_the_rest_api(api):
+async def test_enterprise_server_graphql_url_is_derived_from_rest_api_url(api):
     """`/api/v3` and `/api/graphql`."""
     async with GitHub(f"{api.url}/api/v3", TOKEN) as hub:
         await hub.viewer()
@@ -252,7 +252,7 @@ async def test_personal_token_finds_its_comment_by_user_id(api):
 
 
 @pytest.mark.parametrize("user", [None, {}, [], {"id": "x"}])
-async def test_token_without_a_user_is_treated_as_an_apps(api, user):
+async def test_token_without_user_is_treated_as_app_token(api, user):
     """Such as an app's on an older server, which looks like a person's."""
     api.token = "0123456789abcdef" * 2
     if user is not None:
@@ -263,7 +263,7 @@ async def test_token_without_a_user_is_treated_as_an_apps(api, user):
 
 
 @pytest.mark.parametrize(("status", "message"), [(401, "Bad credentials"), (403, "API rate limit exceeded")])
-async def test_nothing_is_written_if_the_token_owner_cannot_be_asked(api, status, message):
+async def test_no_comment_is_written_if_token_owner_lookup_fails(api, status, message):
     """Our comment would not be found, and posted twice."""
     api.token = "ghp_personal"
     api.fail("/user", *[Answer(status, {"message": message})] * 3)
@@ -305,7 +305,7 @@ async def test_comment_of_a_newer_run_is_not_overwritten(api, theirs, ours, late
         (WorkflowRun(500, 2), None, False),
     ],
 )
-async def test_newer_run_counts_only_if_it_is_of_the_same_workflow(api, theirs, exists, believed):
+async def test_comment_counts_as_newer_only_if_its_run_is_of_same_workflow(api, theirs, exists, believed):
     """Other workflows write as the same bot, and may quote a line that a stranger wrote."""
     api.runs[500] = {"id": 500, "workflow_id": 1, "run_attempt": 1}
     if exists:
@@ -331,7 +331,7 @@ async def test_malformed_or_far_future_run_line_does_not_block_an_update(api, se
     assert (await post(api)).status == "updated"
 
 
-async def test_oldest_of_several_comments_stays(api):
+async def test_oldest_duplicate_comment_is_kept_and_others_are_deleted(api):
     """A crash may leave several. If one cannot be deleted, the next run sees to it."""
     oldest = api.add_comment(7, comment_of(WorkflowRun(400)).body)
     api.add_comment(7, "Why two?", PERSON)
@@ -352,7 +352,7 @@ async def test_oldest_of_several_comments_stays(api):
         (None, "updated", PASSED),
     ],
 )
-async def test_later_of_two_comments_gives_way(api, other, status, left):
+async def test_newer_duplicate_comment_is_removed_and_older_one_kept(api, other, status, left):
     """Another job created one between our look and our post: theirs is older, and says what is newer."""
     api.before.append(("POST", lambda: api.add_comment(7, comment_of(other).body)))
     posted = await post(api)
@@ -361,7 +361,7 @@ async def test_later_of_two_comments_gives_way(api, other, status, left):
 
 
 @pytest.mark.parametrize("other", [WorkflowRun(499), WorkflowRun(501)])
-async def test_first_comment_of_two_writers_stays(api, other):
+async def test_older_comment_of_two_concurrent_writers_is_kept(api, other):
     """A newer run moves its text to ours itself, so nothing of it is deleted before."""
     theirs = comment_of(other).body
     late_comer = ("GET .*comments", lambda: api.add_comment(7, theirs))
@@ -372,7 +372,7 @@ async def test_first_comment_of_two_writers_stays(api, other):
     assert posted.status == ("stale" if newer else "created")
 
 
-async def test_comment_deleted_meanwhile_is_created_again_but_not_forever(api):
+async def test_comment_deleted_during_update_is_recreated_until_retries_run_out(api):
     """Between our look and our change it is; whoever deletes it at once does not want it."""
     api.add_comment(7, comment_of(None).body)
     api.before.append(("PATCH", api.comments[7].clear))
@@ -391,7 +391,7 @@ async def test_comment_deleted_meanwhile_is_created_again_but_not_forever(api):
 
 
 @pytest.mark.parametrize("step", ["GET .*comments", "PATCH"])
-async def test_error_after_creating_the_comment_is_no_failure(api, step):
+async def test_error_after_comment_creation_does_not_fail_posting(api, step):
     """What then went wrong leaves two at the most."""
 
     def other() -> None:
@@ -548,7 +548,7 @@ async def test_refused_comment_is_reported_with_cause_and_remedy(api, answer, ex
     assert await post_error(api) == expected
 
 
-async def test_overlong_comment_is_reported_in_githubs_words(api):
+async def test_overlong_comment_error_quotes_github_message(api):
     assert await post_error(api, comment_of(None, "x" * 70_000)) == (
         "GitHub answered 422 (Validation Failed; Body is too long (maximum is 65536 characters))"
     )

@@ -124,7 +124,7 @@ def test_all_example_events_are_tested():
     assert {case.file for case in CASES} == {path.stem for path in EVENTS.glob("*.json")}
 
 
-def test_deleted_fork_is_foreign_and_a_ref_names_its_pull_request():
+def test_deleted_fork_counts_as_foreign_and_pull_number_is_read_from_ref():
     """GitHub then tells null in place of the repository."""
     payload = json.loads((EVENTS / "pull_request_fork.json").read_text())
     payload["pull_request"]["head"]["repo"] = None
@@ -136,7 +136,7 @@ def test_deleted_fork_is_foreign_and_a_ref_names_its_pull_request():
     assert (known.number, known.head, known.base) == (7, None, Base(merge=MERGE))
 
 
-def test_enterprise_server_has_its_own_addresses_and_no_actions_none():
+def test_enterprise_server_urls_are_used_and_no_event_is_found_outside_actions():
     urls = {"GITHUB_SERVER_URL": "https://git.example/", "GITHUB_API_URL": "https://git.example/api/v3/"}
     known = context.read(environment(**urls), {})
     assert known.api_url == "https://git.example/api/v3"
@@ -184,7 +184,7 @@ def damaged(draw: st.DrawFn) -> Any:
         ["", "refs/heads/", "refs/heads/\udcff", "refs/pull/0/merge", f"refs/pull/{'9' * 5000}/merge"]
     ),
 )
-def test_any_payload_gives_values_of_the_right_types(payload, event, ref):
+def test_event_context_from_arbitrary_payload_has_correct_types(payload, event, ref):
     known = context.read(environment(GITHUB_EVENT_NAME=event, GITHUB_REF=ref), payload)
     assert known.number is None or (type(known.number) is int and known.number > 0)
     texts = [known.base.branch, known.base.sha]

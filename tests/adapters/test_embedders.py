@@ -80,7 +80,7 @@ async def test_failed_embedding_call_raises_the_matching_error(fault, error, tex
     assert type(caught.value) is error
 
 
-async def test_refused_key_of_embeddings_is_not_shown():
+async def test_rejected_embedding_key_is_not_shown_in_error():
     with world.llm() as models, pytest.raises(LLMAccessError) as caught:
         await embed(models, "a", key="wrong-key-123")
     assert "wrong-key-123" not in str(caught.value)
@@ -115,7 +115,7 @@ any_json = st.recursive(
 
 
 @given(any_json)
-def test_any_embedding_answer_gives_vectors_or_none(data):
+def test_arbitrary_embedding_response_never_raises_and_yields_only_tuples(data):
     assert all(isinstance(vector, tuple) for vector in _vectors({"data": data}))
 
 
@@ -124,7 +124,7 @@ def folder(tmp_path_factory) -> Path:
     return static_model.write_model(tmp_path_factory.mktemp("model"))
 
 
-async def test_local_model_embeds_similar_texts_alike(folder):
+async def test_local_model_gives_similar_texts_similar_vectors(folder):
     """And texts as long as they may be are read whole; unknown words have no vector that can be compared."""
     embedder = LocalEmbedder(f"local:{folder}")
     found = await embedder.embed(["paris", "the capital of france", "a dog", "paris " * 600 + "dog " * 600])
@@ -150,7 +150,7 @@ def test_missing_or_invalid_local_model_is_rejected(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_local_model_without_its_extra_names_what_to_install():
+def test_local_model_without_installed_extra_names_install_command():
     code = (
         "import sys; sys.modules['model2vec'] = None\n"
         "from ci_evals.adapters.models.embedders import LocalEmbedder\n"

@@ -39,7 +39,7 @@ def test_failed_write_leaves_existing_files_unchanged(tmp_path):
     assert read_all(tmp_path) == {"summary.md": "old"}
 
 
-def test_text_written_in_parts_appears_at_once(tmp_path):
+def test_file_written_in_parts_is_replaced_only_after_last_part(tmp_path):
     """Each part is made when the one before is written; until the last is, readers see the old file."""
     path = tmp_path / "_results.json"
     path.write_text("old")
@@ -56,7 +56,7 @@ def test_text_written_in_parts_appears_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("end", [RuntimeError, KeyboardInterrupt])
-def test_interrupted_parts_leave_the_old_file(tmp_path, end):
+def test_interrupted_write_in_parts_keeps_old_file(tmp_path, end):
     """A bug or a signal between two parts: the old file, no other, and what was written before."""
 
     def parts():
@@ -70,7 +70,7 @@ def test_interrupted_parts_leave_the_old_file(tmp_path, end):
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "", ".", "..", "a\\..\\x", "a\0b"])
-def test_file_name_that_leads_out_of_the_root_is_rejected(tmp_path, name):
+def test_file_name_outside_output_root_is_rejected_and_nothing_is_written(tmp_path, name):
     """And nothing is written where one of several names does."""
     root = tmp_path / "results"
     with pytest.raises(UsageError, match="will not write"):
@@ -100,7 +100,7 @@ def test_file_that_is_a_link_is_replaced_and_not_followed(tmp_path):
     assert not (root / "summary.md").is_symlink()
 
 
-def test_folder_link_within_the_root_is_followed_and_a_loop_is_an_error(tmp_path):
+def test_folder_link_within_root_is_followed_and_link_loop_is_rejected(tmp_path):
     """`latest` may point to another folder of the root."""
     (tmp_path / "2026").mkdir()
     (tmp_path / "latest").symlink_to(tmp_path / "2026")
@@ -112,7 +112,7 @@ def test_folder_link_within_the_root_is_followed_and_a_loop_is_an_error(tmp_path
         files.write_all(tmp_path, {"a/x": "x"})
 
 
-def test_path_that_is_taken_is_named_in_the_error(tmp_path):
+def test_write_error_names_path_blocked_by_existing_file_or_folder(tmp_path):
     """A file where a folder should be, a folder where the file should be; below a file not even for root."""
     (tmp_path / "taken").write_text("I am a file")
     (tmp_path / "folder/sub").mkdir(parents=True)
@@ -127,7 +127,7 @@ def test_path_that_is_taken_is_named_in_the_error(tmp_path):
     assert read_all(tmp_path) == {"taken": "I am a file"}
 
 
-def test_folder_is_checked_for_writing_without_leaving_a_file(tmp_path):
+def test_writability_check_of_folder_leaves_no_file(tmp_path):
     files.check_writable(tmp_path / "a/b")
     assert read_all(tmp_path) == {}
 

@@ -71,7 +71,7 @@ async def decide(name, look, folder, monkeypatch, values=WITHOUT_ERROR):
 
 
 @each_row("look", LOOKS)
-def test_any_access_to_a_failed_probe_raises(look):
+def test_every_kind_of_access_to_failed_probe_raises(look):
     """`not probes.get("refunds")` would else pass while the database is down."""
     names = {}
     exec(MODULE.replace("LOOK", "0"), names)
@@ -92,7 +92,7 @@ async def test_function_that_catches_the_error_of_a_failed_probe_is_undecided(
         await decide(name, look, tmp_path, monkeypatch)
 
 
-async def test_function_that_ignores_a_failed_probe_decides(tmp_path, monkeypatch):
+async def test_python_check_that_does_not_read_failed_probe_is_decided(tmp_path, monkeypatch):
     assert await decide("looks_elsewhere", "0", tmp_path, monkeypatch) is True
 
 

@@ -119,14 +119,14 @@ async def test_number_of_pages_and_size_of_an_answer_are_limited(api, hub):
 
 
 @pytest.mark.parametrize("body", [{"message": "Hm"}, "text", 7, None])
-async def test_answer_that_is_no_list_is_reported(api, hub, body):
+async def test_non_list_response_is_reported(api, hub, body):
     api.fail("GET", Answer(200, body))
     with pytest.raises(GitHubError, match=f"GitHub answered {COMMENTS} with something other than a list"):
         await list_items(hub)
 
 
 @pytest.mark.parametrize("raw", [b"<html>", b"", b'{"a":', b"\xff\xfe", b"[" * 200_000], ids=repr)
-async def test_answer_that_is_no_json_is_reported_with_its_host(api, hub, raw):
+async def test_non_json_response_error_names_host(api, hub, raw):
     """A proxy, maybe."""
     api.fail("GET", Answer(200, raw=raw))
     host = api.url.removeprefix("http://")
@@ -161,7 +161,7 @@ LACKS = "the token lacks the permission 'pull-requests: write'"
         (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 286}…)"),
     ],
 )  # fmt: skip
-async def test_error_names_the_missing_permission_only_if_it_may_be_the_cause(
+async def test_error_names_missing_permission_only_if_it_is_a_possible_cause(
     api, hub, sleeps, status, body, expected
 ):
     """GitHub's own words on one line, and never for ever."""
@@ -187,7 +187,7 @@ async def test_error_names_the_missing_permission_only_if_it_may_be_the_cause(
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_short_rate_limit_is_waited_for(api, hub, sleeps, answer, wait, method):
+async def test_request_is_repeated_after_short_rate_limit(api, hub, sleeps, answer, wait, method):
     """As long as GitHub says, or a minute. It has not acted on the request: a comment may be sent again."""
     api.fail(method, answer)
     await send(hub, method)
@@ -235,7 +235,7 @@ async def test_total_of_waits_for_failed_connections_is_limited(api, hub, sleeps
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 @pytest.mark.parametrize("trouble", [SERVER_ERROR, HANG_UP, Answer(500, raw=b"<html>")])
-async def test_server_error_is_retried_twice_if_repeating_does_no_harm(api, hub, sleeps, method, trouble):
+async def test_idempotent_request_is_retried_twice_after_server_error(api, hub, sleeps, method, trouble):
     """After up to two seconds and up to four, or as long as Retry-After says."""
     comment = api.add_comment(7, "Hello")
     path = COMMENTS if method == "GET" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
@@ -344,7 +344,7 @@ async def test_unsupported_proxy_is_reported_without_its_password(monkeypatch):
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(answers=st.lists(world.odd_responses(), max_size=3), method=st.sampled_from(["GET", "POST", "ZIP"]))
-async def test_any_answer_is_read_or_a_github_error(sleeps, answers, method):
+async def test_arbitrary_github_response_is_read_or_raises_github_error(sleeps, answers, method):
     closing = [part for answer in answers for part in (answer, world.HANG_UP)]
     async with world.raw_server(*closing) as (url, _), GitHub(url, TOKEN, sleep=sleeps) as hub:
         message = "fine"

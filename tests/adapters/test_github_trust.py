@@ -121,7 +121,7 @@ def test_checkout_is_trusted_by_event_and_commit(event, checkout, pull, trusted)
     assert (because is None) is trusted, because
 
 
-def test_options_of_privileged_events_name_files_of_the_own_checkout_only():
+def test_privileged_event_options_accept_only_files_of_own_checkout():
     """There the suites are anybody's, but what the workflow's author names lies in the base's own tree."""
     for event in sorted(UNTRUSTED_EVENTS):
         assert foreign_because(of_event(event), AT_EVENT) is None

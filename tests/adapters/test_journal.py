@@ -63,7 +63,7 @@ async def write_journal(folder, *results, mark=None, **options) -> None:
     journal.close()
 
 
-async def test_kept_trials_are_read_again(tmp_path):
+async def test_journaled_trials_are_restored_unchanged(tmp_path):
     """Every value of every trial, the run's own id and start, and how long it had gone on."""
     trials = [result(1, turns=(build.turn(1, trace={"a": [1, None, 0.1]}),)), result(2)]
     trials.append(result(3, turns=(build.turn(1, agent="half \ud83d of one"),)))
@@ -75,7 +75,7 @@ async def test_kept_trials_are_read_again(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [1, 2, 40, 300])
-async def test_trial_of_a_torn_last_line_is_run_again(tmp_path, cut):
+async def test_trial_of_truncated_last_journal_line_is_rerun(tmp_path, cut):
     """The rest is taken, the user told, and the next line begins where the torn one did."""
     await write_journal(tmp_path, result(1), result(2))
     path = tmp_path / NAME
@@ -97,7 +97,7 @@ async def test_trial_of_a_torn_last_line_is_run_again(tmp_path, cut):
 
 
 @pytest.mark.parametrize("content", [b"", b'{"journalVersion":2,"to'])
-async def test_journal_without_a_complete_header_starts_over(tmp_path, content):
+async def test_journal_with_truncated_header_is_started_over(tmp_path, content):
     """The run was killed before anything could finish."""
     (tmp_path / NAME).write_bytes(content)
     journal = Journal(tmp_path, resume=True)
@@ -120,7 +120,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-async def test_changed_line_is_dropped_with_all_later_ones(tmp_path, damage):
+async def test_altered_journal_line_and_all_later_lines_are_dropped(tmp_path, damage):
     """Each line vouches for those before it. The user is told, and the next trials take the place."""
     await write_journal(tmp_path, *(result(index) for index in range(1, 5)))
     path = tmp_path / NAME
@@ -136,7 +136,7 @@ async def test_changed_line_is_dropped_with_all_later_ones(tmp_path, damage):
     assert finished_in(tmp_path) == [at(1), at(2)]
 
 
-async def test_changed_header_is_rejected(tmp_path):
+async def test_journal_with_altered_header_is_rejected(tmp_path):
     """It says what all trials are of."""
     await write_journal(tmp_path, result(1))
     path = tmp_path / NAME
@@ -145,7 +145,7 @@ async def test_changed_header_is_rejected(tmp_path):
         Journal(tmp_path, resume=True)
 
 
-async def test_journal_with_a_secret_is_resumed_with_that_secret_alone(tmp_path):
+async def test_signed_journal_is_resumed_only_with_same_secret(tmp_path):
     """Who does not know it can compute no checksum, be it of the whole file."""
     await write_journal(tmp_path, result(1), secret="a-key-of-ours")
     assert finished_in(tmp_path, secret="a-key-of-ours") == [at(1)]
@@ -241,7 +241,7 @@ async def test_resume_without_a_journal_starts_over_with_a_warning(tmp_path):
     assert finished_in(folder) == [at(1)]
 
 
-async def test_errored_trials_before_an_outage_are_run_again(tmp_path):
+async def test_errored_trials_before_recorded_outage_are_rerun(tmp_path):
     """What had an outcome stays; failures before a kill count as they would without it."""
     judged = build.finding("undecided", kind="judged", strict=None, cause="judge_error")
     half_judged = (build.finding("passed", kind="judged", strict=None), judged)
@@ -253,7 +253,7 @@ async def test_errored_trials_before_an_outage_are_run_again(tmp_path):
     assert finished_in(tmp_path) == [at(1), at(4)]
 
 
-async def test_new_run_sets_the_journal_of_an_interrupted_run_aside(tmp_path):
+async def test_new_run_renames_journal_of_interrupted_run(tmp_path):
     """It was paid for; that of a run that ended makes room."""
     messages = []
     for _ in range(3):
@@ -276,7 +276,7 @@ async def test_second_run_with_the_same_journal_is_rejected(tmp_path):
     Journal(tmp_path, resume=True).open(header())
 
 
-async def test_trial_written_after_the_resume_was_read_is_kept(tmp_path):
+async def test_trial_written_by_old_run_after_resume_started_is_kept(tmp_path):
     """A run that was told to end may still write when its successor starts, and let go a moment later."""
     first = await open_journal(tmp_path, result(1))
     second = Journal(tmp_path, resume=True)
@@ -322,7 +322,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_full_disk_is_reported_once_and_loses_no_trial_once_there_is_room(tmp_path):
+def test_trials_are_journaled_after_full_disk_has_room_again(tmp_path):
     """No half line stays."""
     command = [sys.executable, "-c", FULL, tmp_path, Path(__file__).parent]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -353,7 +353,7 @@ async def test_disk_that_fills_during_concurrent_writes_is_reported_once(tmp_pat
     assert len(finished_in(tmp_path)) == 4
 
 
-async def test_removed_folder_is_reported(tmp_path):
+async def test_journal_folder_removed_during_run_is_reported_once(tmp_path):
     """The file can still be written to, but nobody will ever read it."""
     messages = []
     journal = await open_journal(tmp_path / "results", say=messages.append)
@@ -365,7 +365,7 @@ async def test_removed_folder_is_reported(tmp_path):
     assert "cannot be written (it was removed): the run continues" in warning
 
 
-async def test_trials_that_end_together_are_all_written(tmp_path):
+async def test_concurrently_finished_trials_are_all_journaled(tmp_path):
     journal = await open_journal(tmp_path)
     await asyncio.gather(*(journal.keep(at(index), result(index), index) for index in range(1, 101)))
     lines = (tmp_path / NAME).read_text().splitlines()
@@ -390,7 +390,7 @@ LATE = {
 
 @pytest.mark.parametrize("late", LATE)
 @pytest.mark.parametrize("before", [True, False])
-async def test_trials_with_late_evidence_are_run_again(tmp_path, late, before):
+async def test_trials_with_late_evidence_are_rerun_on_resume(tmp_path, late, before):
     """Unless their results say so already, or rest on no spans; a trial may be kept after its mark."""
     fields, expected = LATE[late]
     mark = JournalMark(mark="late_evidence", **fields)
@@ -410,7 +410,7 @@ async def test_trials_with_late_evidence_are_run_again(tmp_path, late, before):
 
 
 @pytest.mark.parametrize(("ended", "expected"), [(False, [1, 3]), (True, [1, 2, 3])])
-async def test_trials_whose_spans_may_be_on_their_way_are_run_again(tmp_path, ended, expected):
+async def test_trials_with_possibly_late_spans_are_rerun_after_interruption(tmp_path, ended, expected):
     """Those that were kept just before the end of a journal, unless its run ended by itself."""
     journal = await open_journal(tmp_path)
     for one, elapsed in ((traced(1), 1.0), (traced(2), 9.0), (traced(3, None), 10.0)):

@@ -91,7 +91,7 @@ async def llm_case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
             await llm.aclose()
 
 
-async def test_model_answers_from_system_and_text_with_tokens_and_schema(llm_case):
+async def test_completion_uses_system_and_text_and_reports_tokens_and_schema_json(llm_case):
     """If a schema is given the answer is JSON."""
     answer = await llm_case.llm.complete(Prompt("You are Ida", "Hello"))
     assert answer.text == "You are Ida: Hello"

@@ -50,7 +50,7 @@ def has_changes(repository, folder="."):
     ("file", "counts"),
     [("agent/prompt.md", True), ("new", True), ("ignored", False), ("out [1]/run/report.html", False)],
 )
-def test_changed_or_new_file_is_a_change(repository, folder, file, counts):
+def test_changed_or_new_file_counts_as_change_unless_ignored_or_output(repository, folder, file, counts):
     """Seen from any folder; what is ignored is none, nor is what the run writes."""
     assert has_changes(repository, folder) is False
     (repository / file).parent.mkdir(parents=True, exist_ok=True)
@@ -58,13 +58,13 @@ def test_changed_or_new_file_is_a_change(repository, folder, file, counts):
     assert has_changes(repository, folder) is counts
 
 
-def test_staged_change_is_a_change(repository):
+def test_staged_change_counts_as_local_change(repository):
     """It is in no commit yet."""
     git(repository, "rm", "--quiet", "--cached", "agent/prompt.md")
     assert has_changes(repository)
 
 
-def test_no_program_of_the_repository_is_run(repository):
+def test_programs_configured_in_repository_are_not_executed(repository):
     """Settings of a repository name filters, hooks and monitors of its own."""
     program = install_programs(repository, repository, repository / ".git", "filter.own.smudge")
     git(repository, "config", "filter.own.required", "true")
@@ -94,7 +94,7 @@ def test_changed_or_new_file_of_a_submodule_is_a_change(repository, submodule, f
     assert has_changes(repository) is True
 
 
-def test_new_commit_of_a_submodule_is_a_change(repository, submodule):
+def test_new_submodule_commit_counts_as_local_change(repository, submodule):
     git(submodule, "commit", "--quiet", "--allow-empty", "--message=2")
     assert has_changes(repository) is True
 
@@ -104,7 +104,7 @@ def test_submodule_that_is_not_checked_out_has_no_changes(repository, submodule)
     assert has_changes(repository) is False
 
 
-def test_no_program_of_a_submodule_is_run(repository, submodule):
+def test_programs_configured_in_submodule_are_not_executed(repository, submodule):
     """It has settings of its own."""
     install_programs(repository, submodule, repository / ".git/modules/agent/rules")
     (submodule / "rules.md").write_text("Refund one.")  # as long as before
@@ -112,7 +112,7 @@ def test_no_program_of_a_submodule_is_run(repository, submodule):
     assert not (repository / ".git/ran").exists()
 
 
-def test_submodule_with_a_foreign_worktree_is_an_error(repository, submodule):
+def test_submodule_whose_worktree_is_elsewhere_raises_git_error(repository, submodule):
     """It is asked neither instead of that folder nor for ever."""
     git(submodule, "config", "core.worktree", str(repository))
     with pytest.raises(GitError, match="cannot say what changed in"):

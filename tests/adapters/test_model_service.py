@@ -33,6 +33,6 @@ def test_service_is_identified_by_host_and_path_without_credentials(address, is_
 
 
 @pytest.mark.parametrize("address", [f"{BASE}?model=x", f"{BASE}?key=pass-word-77", f"{BASE}#x"])
-def test_address_with_a_query_or_fragment_is_no_known_service(address):
+def test_address_with_query_or_fragment_is_not_recognized_as_service(address):
     """A query may choose another model, and may hold a key: such a service is like no other."""
     assert Service.at(address) is None

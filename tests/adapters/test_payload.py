@@ -14,7 +14,7 @@ from ci_evals.support.redaction import Redactor
 NOTHING = Redactor()
 
 
-def test_values_that_json_cannot_hold_are_replaced_and_deep_branches_cut():
+def test_non_json_values_are_replaced_and_deep_nesting_is_truncated():
     """NaN, infinities and lone surrogates would break whoever writes or validates the value later."""
     body = rb'{"a": NaN, "b": [Infinity, -Infinity, 1e999, 1.5], "\ud800": "x\udfff \ud83d\ude00"}'
     numbers = {"a": None, "b": [None, None, None, 1.5]}
@@ -36,7 +36,7 @@ values = st.recursive(
 
 
 @given(values, st.booleans(), st.sampled_from([0, 1, payload.MAX_DEPTH - 2, payload.MAX_DEPTH]))
-def test_any_parsed_payload_is_clean(value, escaped, depth):
+def test_parsing_payload_equals_cleaning_decoded_json(value, escaped, depth):
     """Whatever it is, and however it is written: nothing is left in it that is to be replaced."""
     text = '{"in": [' * depth + json.dumps([value, 1e300], ensure_ascii=escaped) + "]}" * depth
     for number in ("1e300", "1e999"):
@@ -89,7 +89,7 @@ def test_error_body_of_any_form_becomes_one_short_line(body, expected):
     assert payload.error_detail(body.encode(), NOTHING) == expected
 
 
-def test_hundred_thousand_values_are_read():
+def test_payload_with_100000_values_is_parsed():
     """What looks like more of them in a text is none."""
     assert payload.parse(b"[" + b"[], " * 99_998 + b"{ }]") == [[]] * 99_998 + [{}]
     text = '[{,\\"\\' * 40_000
@@ -114,7 +114,7 @@ def test_long_error_text_is_cut():
     ],
     ids=range(6),
 )
-def test_long_error_body_is_cut_in_linear_time(body):
+def test_long_error_body_is_truncated_in_linear_time(body):
     started = time.process_time()
     assert len(payload.error_detail(body.encode(), NOTHING)) <= payload.MAX_EXCERPT + 30
     assert time.process_time() - started < 5  # seconds where it was quadratic: minutes
@@ -130,7 +130,7 @@ def test_long_error_body_is_cut_in_linear_time(body):
         "<html><title>" + "x" * 290 + "&#115;3cret-value-1234</title>",
     ],
 )
-def test_secret_at_the_cut_of_an_error_body_is_masked_whole(body):
+def test_secret_at_truncation_point_of_error_body_is_fully_masked(body):
     """Secrets go before the text is shortened, and after its escapes were read."""
     error = payload.error_detail(body.encode(), Redactor(values=["s3cret-value-1234"]))
     assert "xx***" in error

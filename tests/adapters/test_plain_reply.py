@@ -18,7 +18,7 @@ from ci_evals.support.redaction import Redactor
 TEST = Test(name="t", guidelines="g", turns=({"user": "Hi"},), evaluations=({"criterion": "c"},))
 
 
-def test_text_or_all_fields_of_a_reply_are_read():
+def test_plain_text_reply_and_reply_with_all_fields_are_read():
     """Of a text alone nothing is known of what the agent did."""
     reply = plain_reply.read("Hello", 0.5)
     assert (reply.agent, reply.latency_seconds, reply.handed_over) == ("Hello", 0.5, None)
@@ -94,13 +94,13 @@ UNNAMED_CALL = "has a 'tool_calls' that cannot be read: call 2 has no name"
         ("x" * 16_000_001, "is longer than 16 MB"),
     ],
 )
-def test_malformed_reply_is_an_error(value, message):
+def test_malformed_reply_raises_value_error_with_reason(value, message):
     """A misspelt key is told: passed over in silence it would leave checks undecided for ever."""
     with pytest.raises(ValueError, match=message):
         plain_reply.read(value, 0)
 
 
-async def test_secret_at_the_cut_of_an_error_is_masked_whole():
+async def test_secret_at_truncation_point_of_reply_error_is_fully_masked():
     """What is wrong is quoted whole, and cut by whoever knows the secrets."""
     long, redactor = "x" * 290 + "s3cret-value-1234", Redactor({"s3cret-value-1234"})
     for answer in ({"text": "x", long: 1}, {"text": "x", "integrations": [{"code": "a", long: 1}]}):
@@ -117,7 +117,7 @@ async def test_secret_at_the_cut_of_an_error_is_masked_whole():
         lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(plain_reply.KEYS) | st.text(), inner),
     )
 )
-def test_any_json_is_a_reply_or_a_value_error(value):
+def test_arbitrary_json_is_read_as_reply_or_raises_value_error(value):
     with suppress(ValueError):
         assert isinstance(plain_reply.read(value, 0), Reply)
 
@@ -136,7 +136,7 @@ _MESSAGES = [{"role": "assistant", "content": "Done.", "tool_calls": [_CALL]}]
     ],
 )
 @each_row("key", ["toolCalls", "tool_calls"])
-def test_list_of_calls_that_lacks_one_of_the_messages_is_partial(key, listed, partial):
+def test_call_list_missing_a_call_of_messages_is_marked_partial(key, listed, partial):
     """The agent contradicts itself, so nothing passes for want of a call."""
     reply = plain_reply.read({"messages": _MESSAGES, key: listed}, 0.1)
     assert reply.tool_calls_partial is partial

@@ -95,7 +95,7 @@ def test_price_file_replaces_the_bundled_table(tmp_path):
         (b"\xff\xfe", "not UTF-8"),
     ],
 )  # fmt: skip
-def test_invalid_price_file_is_rejected_with_the_place_of_the_fault(tmp_path, text, output):
+def test_invalid_price_file_is_rejected_with_line_and_column(tmp_path, text, output):
     path = write_prices(tmp_path, text)
     with pytest.raises(UsageError) as caught:
         prices.read(path)

@@ -59,7 +59,7 @@ async def test_event_that_names_its_pull_request_is_trusted(api, file, name, num
     assert api.requests == []
 
 
-async def test_number_after_another_run_needs_the_commit_of_that_run(api):
+async def test_pull_number_after_workflow_run_is_accepted_only_for_same_commit(api):
     """It may have been read from what a stranger uploaded."""
     add_similar_pulls(api)
     assert await pull_numbers(api, replace(after_run_of(), number=1)) == (1,)
@@ -141,7 +141,7 @@ async def test_all_pages_of_pull_requests_are_read(api):
 
 
 @pytest.mark.parametrize("name", ["push", "workflow_dispatch", "schedule"])
-async def test_pushed_commit_belongs_to_open_pull_requests_that_end_with_it(api, name):
+async def test_pushed_commit_matches_open_pull_requests_with_that_head(api, name):
     """Of this repository, and only if asked for: a run of a branch is no business of a pull request's."""
     api.add_pull(1, OWN)
     api.add_pull(2, OWN, base=OURS | {"ref": "release"})
@@ -167,14 +167,14 @@ async def test_pushed_commit_belongs_to_open_pull_requests_that_end_with_it(api,
     ],
     ids=["merge_group", "release", "issue", "no commit", "nothing"],
 )
-async def test_other_events_belong_to_no_pull_request(api, known):
+async def test_merge_queue_release_and_issue_events_have_no_pull_request(api, known):
     """A merge queue tests several pull requests at once."""
     api.add_pull(1, OWN)
     assert await pull_numbers(api, known, pushed=True) == ()
     assert api.requests == []
 
 
-async def test_pull_request_number_is_completed_with_head_and_base(api):
+async def test_head_and_base_are_fetched_for_pull_request_number(api):
     """A comment has no more than the number; if a user gives one, it is tested, not the event's branch."""
     base = Base("main", "b" * 40)
     api.add_pull(7, FOREIGN, repository=FORK)
@@ -200,7 +200,7 @@ async def test_pull_request_number_is_completed_with_head_and_base(api):
     ],
     ids=lambda known: known.event,
 )
-async def test_commits_of_the_event_are_kept_without_a_request(api, known):
+async def test_commits_known_from_event_need_no_api_request(api, known):
     assert await locate(api, known) is known
     assert api.requests == []
 

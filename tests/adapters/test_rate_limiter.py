@@ -109,7 +109,7 @@ async def finish_all(wire: PendingCalls, calls: list["asyncio.Task[Answer]"]) ->
     await asyncio.gather(*calls)
 
 
-async def test_calls_are_limited_only_by_a_maximum_before_a_refusal():
+async def test_only_configured_maximum_limits_calls_before_first_refusal():
     wire, calls = await start_calls(world.limiter(), 26)
     assert len(wire.under_way) == 26
     await finish_all(wire, calls)
@@ -122,7 +122,7 @@ async def test_calls_are_limited_only_by_a_maximum_before_a_refusal():
     assert wire.sent == ["a", "b", "c", "d"]
 
 
-async def test_rare_refusals_delay_only_their_own_calls():
+async def test_rare_rate_limit_refusals_delay_only_the_refused_calls():
     """Up to one call in ten is refused: it waits, also for a requested time, and all others go out."""
     time = ManualClock()
     wire, calls = await start_calls(time.limiter(), 26)
@@ -179,7 +179,7 @@ async def test_refusals_lower_the_limit_by_one_and_requested_waits_halve_it():
     await finish_all(wire, calls)
 
 
-async def test_every_eight_successes_raise_the_limit_by_one():
+async def test_eight_successes_raise_concurrency_limit_by_one():
     """Until it is where it was, and then there is none."""
     wire, calls = await start_calls(world.limiter(), 6)
     await wire.ends("f", failure=limited(1))
@@ -195,7 +195,7 @@ async def test_every_eight_successes_raise_the_limit_by_one():
     assert wire.limiter.at_a_time is None
 
 
-async def test_waits_double_while_every_call_is_refused():
+async def test_retry_wait_doubles_while_every_call_is_rate_limited():
     time = ManualClock()
     wire, calls = await start_calls(time.limiter(), 2)
     await wire.ends("a", "b", failure=limited())
@@ -212,7 +212,7 @@ async def test_waits_double_while_every_call_is_refused():
     await finish_all(wire, calls)
 
 
-async def test_all_calls_wait_as_long_as_the_longest_requested_wait():
+async def test_all_calls_wait_for_longest_requested_wait():
     """Later ones too; and the refused one goes out first, since it was made first."""
     time = ManualClock()
     wire, calls = await start_calls(time.limiter(), 2)
@@ -327,7 +327,7 @@ FATES = ["ok", "ok", "ok", "limited", "requested", "broken", "last", "cancel"]
 
 
 @given(st.lists(st.sampled_from(FATES), max_size=60), st.integers(1, 12), st.sampled_from([None, 1, 3]))
-def test_every_call_ends_within_the_maximum(fates, parallel, most):
+def test_rate_limiter_loses_no_call_and_never_exceeds_its_maximum(fates, parallel, most):
     """Whatever happens to calls, none is lost, and no more are under way than allowed."""
     limiter = world.limiter(most=most, budget=RetryBudget(broken=1, limited=2))
     left, under_way = iter(fates), 0
@@ -367,7 +367,7 @@ def test_every_call_ends_within_the_maximum(fates, parallel, most):
 @pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("seconds", [0.05, 0.5])
 @pytest.mark.parametrize("says", ["exactly", "in whole seconds", "nothing"])
-def test_hundred_clients_of_a_limiting_server_lose_no_call_and_little_time(says, seconds, processes):
+def test_hundred_clients_of_rate_limited_server_lose_no_call_and_little_time(says, seconds, processes):
     """To a server of fifty a second."""
     served = refused = 0
     loop = _Loop()
@@ -401,7 +401,7 @@ def test_hundred_clients_of_a_limiting_server_lose_no_call_and_little_time(says,
 
 @pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("says", [True, False])
-def test_fifty_calls_to_a_server_of_five_a_minute_end_in_eleven_minutes(says, processes):
+def test_fifty_calls_at_five_per_minute_finish_within_eleven_minutes(says, processes):
     loop = _Loop()
     chance = random.Random(1)
     minute, left = -1, 0
@@ -457,7 +457,7 @@ def test_refusal_in_one_process_limits_all_processes():
     loop.run(crowd())
 
 
-def test_new_process_starts_with_the_limit_of_the_others():
+def test_rate_limiter_that_joins_later_adopts_shared_limit_and_pause():
     loop = _Loop()
     limiters = sharing(2, clock=loop.time)
     one, late = next(limiters), RateLimiter(clock=loop.time)
@@ -550,7 +550,7 @@ def test_rare_refusals_hardly_delay_a_hundred_clients():
     assert loop.time() < 40 * 0.25 * 1.25
 
 
-def test_late_timers_hardly_delay_calls():
+def test_rate_limiter_throughput_tolerates_late_timers():
     """If each wait lasts 30 ms too long, more calls go out after it."""
 
     def seconds(late: float) -> float:

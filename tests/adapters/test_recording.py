@@ -179,7 +179,7 @@ async def test_recorded_errors_are_raised_again_in_the_replay(folder):
     assert without_durations(await folder.replay(plan, retries=1)) == without_durations(first)
 
 
-async def test_refused_key_ends_the_replay_too(folder):
+async def test_recorded_key_rejection_also_stops_replay(folder):
     agent = fakes.ScriptedAgent(opening=AgentAccessError("the agent refused the key"))
     plan, stop = dialog_plan(JUDGED, loops=3), Stop()
     first = await folder.record(plan, participants_with(agent))
@@ -279,7 +279,7 @@ async def test_replay_has_the_recorded_probes(folder):
     assert again.findings[0].outcome == "undecided"
 
 
-async def test_replay_evaluates_changed_checks_but_no_new_judged_ones(folder):
+async def test_replay_decides_changed_checks_but_not_new_judged_criteria(folder):
     await folder.record(dialog_plan(JUDGED))
     shout = {"criterion": "It shouts", "strict": "contains", "text": "HELLO!"}
     (result,) = await folder.replay(dialog_plan(shout, {"criterion": "New"}, JUDGED))
@@ -348,7 +348,7 @@ async def test_equal_judge_questions_are_replayed_in_their_order(folder):
     assert without_durations(await folder.replay(plan)) == without_durations(first)
 
 
-async def test_moved_suite_is_replayed_by_its_name_unless_two_have_it(folder):
+async def test_moved_suite_is_matched_by_name_unless_name_is_ambiguous(folder):
     """Its file is called otherwise from another folder."""
     plan = dialog_plan(JUDGED)
     first = await folder.record(plan)
@@ -374,7 +374,7 @@ async def test_interrupted_trial_is_not_recorded(folder):
     assert len(folder.lines()) == 1
 
 
-async def test_torn_last_line_of_a_recording_is_ignored(folder):
+async def test_truncated_last_line_of_recording_is_ignored(folder):
     """As a kill leaves it, wherever it was torn."""
     plan = dialog_plan(JUDGED, loops=2)
     first = await folder.record(plan)
@@ -406,7 +406,7 @@ async def test_resumed_run_continues_its_recording(folder):
     assert without_durations(await folder.replay(plan)) == without_durations(again)
 
 
-async def test_lost_or_torn_recording_is_restored_from_the_journal(folder):
+async def test_missing_or_truncated_recording_is_restored_from_journal(folder):
     """Nothing is played for it."""
     plan = dialog_plan(JUDGED, loops=2)
     first = await folder.record(plan)
@@ -446,7 +446,7 @@ async def test_recording_of_another_run_is_not_overwritten(folder):
     assert Recording(folder.path).header.run == "first"
 
 
-async def test_file_that_is_no_recording_is_not_overwritten(folder):
+async def test_file_other_than_recording_is_not_overwritten(folder):
     folder.path.mkdir()
     folder.file.write_text("precious\n")
     with pytest.raises(UsageError, match="is not a journal or recording"):
@@ -469,7 +469,7 @@ async def test_unwritable_recording_is_reported_once_and_the_run_continues(folde
     ]
 
 
-async def test_late_evidence_is_missing_in_the_replay_too(folder):
+async def test_replay_omits_evidence_that_arrived_late_in_recorded_run(folder):
     """The corrected result is appended without answers, and the recorded reply gets its gap."""
     plan = one_turn({"criterion": "No refund", "strict": "tool_not_used", "toolName": "REFUND"})
     trace = "00-{}-{}-01".format("a" * 32, "b" * 16)
@@ -550,7 +550,7 @@ async def test_second_run_cannot_record_to_the_same_file(tmp_path):
 
 
 @pytest.mark.parametrize("left", [b"", b'{"journalV', b'{"journalVersion":4,"tool":{"na'])
-async def test_recording_killed_in_its_first_line_starts_over(tmp_path, left):
+async def test_recording_with_truncated_header_is_started_over(tmp_path, left):
     (tmp_path / NAME).write_bytes(left)
     Recorder(Folder(tmp_path), make_plan({"name": "t", "evaluations": [JUDGED]})).begin().journal.close()
     assert Recording(tmp_path).count == 0

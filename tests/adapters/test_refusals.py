@@ -30,7 +30,7 @@ UNREADABLE = [
 ]
 
 
-def test_retry_after_is_read_as_seconds_time_or_duration():
+def test_retry_after_is_parsed_as_seconds_date_or_duration():
     """Anything else counts as not told."""
     for header, expected in (WAITS | dict.fromkeys(UNREADABLE)).items():
         found = refusals.seconds_until(header, NOW)
@@ -73,7 +73,7 @@ ANTHROPIC = {
         ({"RateLimit-Policy": '"default";q=0;w=30'}, None),
     ],
 )
-def test_used_up_limit_waits_for_its_longest_reset(headers, expected):
+def test_exhausted_rate_limit_waits_for_longest_reset(headers, expected):
     assert refusals.used_up(httpx2.Headers(headers), NOW) == expected
 
 
@@ -116,7 +116,7 @@ VALUES = st.one_of(
 
 
 @given(st.lists(st.tuples(NAMES, VALUES), max_size=6))
-def test_any_headers_give_a_wait_within_a_minute(pairs):
+def test_wait_from_arbitrary_headers_is_at_most_one_minute(pairs):
     headers = httpx2.Headers([(name.encode(), value.encode("latin-1")) for name, value in pairs])
     for result in (refusals.requested_wait(headers, NOW), refusals.used_up(headers, NOW)):
         assert 0 <= retry.wait_seconds(0, result, 1.0) <= retry.MAX_WAIT_SECONDS
@@ -169,7 +169,7 @@ def test_used_up_quota_is_recognized_by_code_or_start_of_message(status, body, u
         (422, error(message="Invalid API key"), False),
     ],
 )
-def test_refused_key_is_recognized_by_status_and_error(status, body, refused):
+def test_rejected_key_is_recognized_by_status_and_error_body(status, body, refused):
     """Only what holds for every other request too."""
     assert refusals.refuses_key(status, body) is refused
 
@@ -185,7 +185,7 @@ def test_refused_key_is_recognized_by_status_and_error(status, body, refused):
         (500, b"{}", False, False),
     ],
 )
-def test_accepted_key_is_denied_by_a_401_alone(status, body, at_first, later):
+def test_only_status_401_rejects_previously_accepted_key(status, body, at_first, later):
     """Any other refusal is about one request."""
     assert refusals.denies_key(status, body, accepted_before=False) is at_first
     assert refusals.denies_key(status, body, accepted_before=True) is later

@@ -18,7 +18,9 @@ from ci_evals.adapters.transport import retry
         (404, False, False, False, False),
     ],
 )
-def test_message_is_resent_only_if_it_was_surely_not_received(status, value, message, other, limits):
+def test_message_is_resent_only_for_statuses_that_prove_it_was_not_received(
+    status, value, message, other, limits
+):
     """The agent may have acted on one that failed otherwise. Limits deserve more patience than faults."""
     assert retry.may_resend(status, idempotent=False, wait_requested=value) is message
     assert retry.may_resend(status, idempotent=True, wait_requested=value) is other
@@ -33,7 +35,7 @@ def test_waits_double_with_jitter_up_to_a_minute():
     assert [retry.wait_seconds(n * retry.BROKEN_STEP, None, 1) for n in range(3)] == [0.5, 4, 32]
 
 
-def test_requested_wait_is_waited_at_least_and_a_minute_at_most():
+def test_wait_is_at_least_as_requested_and_at_most_one_minute():
     """Nothing at all is no time."""
     assert 7 <= retry.wait_seconds(0, 7, 0.3) <= 7.7
     assert [retry.wait_seconds(n, 0.001, 0) for n in range(6)] == [0.001, 0.001, 0.001, 0.5, 1, 2]

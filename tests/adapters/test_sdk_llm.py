@@ -158,7 +158,7 @@ async def test_refused_format_falls_back_at_once_and_is_remembered_if_named(
     assert [asked.mode == "json_schema" for asked in models.asked] == [True, False, not remembered]
 
 
-async def test_server_access_and_rate_errors_never_change_the_format(make, models):
+async def test_response_format_is_kept_after_server_access_and_rate_errors(make, models):
     for status in (500, 502, 503):
         models.faults, models.asked = [world.fault(status, "The server fell over")], []
         await ask(make(limiter=world.limiter()), JUDGING)
@@ -179,7 +179,7 @@ async def test_server_access_and_rate_errors_never_change_the_format(make, model
         "prompt is too long: 210000 tokens > 200000 maximum",
     ],
 )
-async def test_bad_request_unrelated_to_the_format_is_final(make, models, message):
+async def test_bad_request_unrelated_to_response_format_is_not_retried(make, models, message):
     """No plainer form would help, and its answer would hide the cause; a prompt without schema has none."""
     models.always, models.asked = world.fault(400, message), []
     assert message in str(await failure(make(), JUDGING))
@@ -187,7 +187,7 @@ async def test_bad_request_unrelated_to_the_format_is_final(make, models, messag
     assert len(models.asked) == 2
 
 
-async def test_error_of_the_plainest_format_is_reported_and_formats_are_kept(make, models):
+async def test_error_of_last_fallback_format_is_reported_and_no_format_is_dropped(make, models):
     models.always = world.fault(400, "no schema, nor anything else")
     async with closing(make()) as llm:
         with pytest.raises(LLMError, match=r"status 400: no schema, nor anything else"):
@@ -197,7 +197,7 @@ async def test_error_of_the_plainest_format_is_reported_and_formats_are_kept(mak
     assert [asked.mode for asked in models.asked] == ["json_schema"]
 
 
-async def test_refused_key_error_names_host_and_variable_but_not_the_key(make, models):
+async def test_rejected_key_error_names_host_and_variable_but_hides_key(make, models):
     error = await failure(make(key="wrong-key-123"))
     assert isinstance(error, LLMAccessError)
     assert "127.0.0.1:" in str(error)
@@ -258,7 +258,7 @@ UNUSABLE = [
 ]
 
 
-async def test_unusable_answer_differs_from_no_answer(make, models):
+async def test_unusable_answer_raises_other_error_than_server_failure(make, models):
     """A model that answered may be asked once more; one that could not be reached was asked often enough."""
     for fault in UNUSABLE:
         models.always = fault
@@ -267,7 +267,7 @@ async def test_unusable_answer_differs_from_no_answer(make, models):
     assert not isinstance(await failure(make()), LLMAnswerError)
 
 
-async def test_secret_at_the_cut_of_an_error_message_is_masked_whole(make, models):
+async def test_secret_at_truncation_point_of_llm_error_is_fully_masked(make, models):
     secret = "long-secret-value-abcdef"
     text = "x" * 280 + secret
     refusal = json.dumps({"choices": [{"message": {"refusal": "x" * 240 + secret}}]})
@@ -289,7 +289,7 @@ async def test_server_errors_are_retried_twice(make, models):
     assert len(models.asked) == 6
 
 
-async def test_rate_limit_is_waited_for_as_requested_up_to_sixteen_times(make, models):
+async def test_rate_limited_call_is_retried_up_to_16_times_after_requested_wait(make, models):
     waits: list[float] = []
     models.faults = [
         world.fault(429, retry_after="7"),
@@ -346,7 +346,7 @@ async def test_used_up_quota_is_an_access_error_without_retry(make, models, faul
     assert len(models.asked) == 1
 
 
-async def test_oversized_request_and_quoted_quota_message_are_no_access_errors(make, models):
+async def test_oversized_request_or_quoted_quota_text_is_not_an_access_error(make, models):
     text = "Request too large for some-model on tokens per min (TPM): Limit 30000, Requested 45000."
     models.always = world.fault(429, text)
     error = await failure(make(limiter=world.limiter()))
@@ -358,7 +358,7 @@ async def test_oversized_request_and_quoted_quota_message_are_no_access_errors(m
 
 
 @pytest.mark.parametrize(("unit", "reset", "waited"), [("requests", "45s", [45.0]), ("tokens", "87600h", [])])
-async def test_exhausted_limit_in_a_success_delays_the_next_call(make, models, unit, reset, waited):
+async def test_exhausted_rate_limit_in_success_response_delays_next_call(make, models, unit, reset, waited):
     """Some servers tell with every answer that nothing is left. One that means it has to refuse a call."""
     waits: list[float] = []
     limits = {f"x-ratelimit-remaining-{unit}": "0", f"x-ratelimit-reset-{unit}": reset}
@@ -701,7 +701,7 @@ def test_sdk_is_imported_at_the_first_call_without_blocking_the_loop():
         (AzureOpenAILLM, "AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/some/gateway", None),
     ],
 )
-async def test_base_url_equals_the_one_of_the_sdk(monkeypatch, kind, variable, value, base_url):
+async def test_computed_base_url_equals_that_of_vendor_sdk(monkeypatch, kind, variable, value, base_url):
     """It is looked at before the run, and the SDK is not imported for that."""
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
     monkeypatch.delenv(variable, raising=False)
@@ -734,7 +734,7 @@ def test_base_url_variables_work_and_sdk_warnings_are_hidden(models):
 
 
 @each_row("value", [None, -21, 0, 21.0, 1e15, "21", True, [21], {"value": 21}, 10**9 + 1])
-async def test_impossible_token_count_is_unknown(models, value):
+async def test_impossible_token_count_is_treated_as_unknown(models, value):
     """And never nothing: whoever watches the cost has to know that it is not known."""
     for key in ("prompt_tokens", "completion_tokens"):
         models.usage = lambda _, counts, key=key: counts | {key: value}

@@ -99,7 +99,7 @@ def test_events_do_not_depend_on_how_the_stream_is_cut(data):
         ['{"a": 1}, {"a": 2}', '{"a": [{"b": 1}', '{"c": 2}]}'],
     ],
 )
-def test_broken_events_are_not_joined_to_a_whole_one(stream_format, events):
+def test_malformed_events_are_not_joined_into_valid_json(stream_format, events):
     form = "data: {}\n\n" if stream_format == "sse" else "{}\n"
     with pytest.raises(StreamError, match="cannot be read"):
         events_of("".join(map(form.format, events)).encode(), stream_format)
@@ -145,7 +145,7 @@ def test_unreadable_stream_is_an_error_with_its_reason(body, stream_format, reas
     assert str(caught.value) == reason
 
 
-def test_brackets_within_texts_do_not_count_as_values():
+def test_brackets_within_strings_do_not_count_as_values():
     """Frameworks repeat the whole text with each event."""
     text = json.dumps('well, [that] is {it}, \\"so\\" ' * 60)
     assert len(events_of(f"{text}\n".encode() * 900, "ndjson")) == 900
@@ -153,7 +153,7 @@ def test_brackets_within_texts_do_not_count_as_values():
 
 
 @given(st.binary(max_size=200), st.sampled_from(["sse", "ndjson"]))
-def test_any_bytes_are_events_or_a_stream_error(body, stream_format):
+def test_arbitrary_bytes_are_read_as_events_or_raise_stream_error(body, stream_format):
     with suppress(StreamError):
         assert events_of(body, stream_format)
 
@@ -218,7 +218,7 @@ async def test_streamed_answer_is_read_over_http_with_the_time_of_each_event():
     assert heard[0].headers["accept"] == "text/event-stream"
 
 
-async def test_stream_that_does_not_end_after_its_last_event_blocks_no_message():
+async def test_stream_left_open_after_last_event_does_not_block_messages():
 
     async def serve(response: web.StreamResponse) -> None:
         await send_three_events(response)
@@ -248,7 +248,7 @@ async def test_server_can_finish_its_stream_after_the_last_event():
 
 
 @pytest.mark.parametrize("wanted", ["sse", "ndjson"])
-async def test_plain_json_answer_is_one_event(wanted):
+async def test_plain_json_body_is_read_as_one_stream_event(wanted):
     """Servers report errors so."""
 
     async def serve(response: web.StreamResponse) -> None:
@@ -296,7 +296,7 @@ async def leaking(response: web.StreamResponse) -> None:
         (leaking, r"the agent at \S+ sent an event that cannot be read \(not JSON\): wrong key \*\*\*"),
     ],
 )
-async def test_endless_broken_or_leaking_stream_is_one_error(serve, message):
+async def test_endless_or_broken_stream_raises_one_error_without_key(serve, message):
     """In bounded time, asked once, and without secrets."""
     # A slow machine must have time for the first event of the endless stream, and for all of the flood.
     timeout = {endless: 3, flood: 300}.get(serve, 0.3)

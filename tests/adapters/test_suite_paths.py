@@ -45,7 +45,7 @@ def test_json_schema_in_a_folder_of_suites_is_skipped(suites):
 
 
 @pytest.mark.parametrize("name", ["schemas", "schemas/a.json", "schemas/*.json"])
-def test_json_schema_alone_is_rejected(suites, name):
+def test_path_with_only_json_schema_files_is_rejected(suites, name):
     (suites / "schemas").mkdir()
     (suites / "schemas/a.json").write_text(SCHEMA)
     with pytest.raises(UsageError, match=r"holds no suite: schemas/a\.json is a JSON Schema\."):
@@ -74,7 +74,7 @@ def test_symbolic_links_are_followed_and_each_file_is_found_once(suites, rule, l
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_crossing_loops_of_links_end(suites, rule):
+def test_circular_folder_links_do_not_loop_forever(suites, rule):
     """Two folders that lead to each other, and each to itself."""
     for folder in ("evals", "shared"):
         for name in ("one", "two", "three"):
@@ -90,7 +90,7 @@ def test_broken_link_among_suites_is_rejected_by_name(suites, rule, link):
     assert f"'{link}' is a broken link: a suite may be missing" in usage_error(rule)
 
 
-def test_broken_link_of_no_suite_is_ignored(suites):
+def test_broken_link_without_suite_file_name_is_ignored(suites):
     """Data, an editor's lock, and what a folder leaves out anyway."""
     for link in ("evals/data.csv", "evals/.#a.yaml", "evals/_old.yaml"):
         (suites / link).symlink_to("nowhere")
@@ -124,7 +124,7 @@ def test_globs_match_as_in_a_shell(suites, pattern, files):
     assert suite_files(absolute) == [f"{suites}/{file}" for file in files]
 
 
-def test_folder_with_endless_paths_through_links_is_rejected(suites):
+def test_folder_reachable_by_too_many_link_paths_is_rejected(suites):
     """Links can make more paths than anybody waits for."""
     folder = suites / "evals"
     for number in range(40):

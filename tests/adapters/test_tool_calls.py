@@ -89,7 +89,7 @@ def test_status_of_a_call_is_read_from_status_or_error_fields(fields, status):
         ('{"a": [' + "1," * 110_000 + "1]}", None, "JSON of more than 100,000 values"),
     ],
 )
-def test_arguments_that_are_no_object_become_input_or_unknown(written, arguments, reason):
+def test_non_object_arguments_become_input_or_unknown(written, arguments, reason):
     """What was left out or cut off is unknown, with the reason."""
     (call,) = tool_calls.read_all([{"name": "f", "arguments": written}])
     assert call.arguments == arguments
@@ -122,5 +122,5 @@ ANY_JSON = st.recursive(
 
 @pytest.mark.slow
 @given(ANY_JSON)
-def test_any_json_is_read_as_a_call_or_unknown(value):
+def test_reading_arbitrary_json_as_tool_call_never_raises(value):
     tool_calls.read_all([payload.clean(value)])

@@ -46,7 +46,7 @@ def test_outputs_are_read_back_as_written_with_unguessable_delimiters(tmp_path):
         workflow.write_outputs(tmp_path / "missing/file", {"a": "1"})
 
 
-def test_summary_is_appended(tmp_path):
+def test_step_summary_is_appended_to_existing_text(tmp_path):
     """Other steps of the job write to the same page; what cannot be written in UTF-8 does not lose it."""
     path = tmp_path / "summary"
     path.write_text("# Another step\n")
@@ -54,7 +54,7 @@ def test_summary_is_appended(tmp_path):
     assert path.read_text() == "# Another step\n## One ü \ufffd\n"
 
 
-def test_summary_room_is_what_is_left_of_the_runners_limit(tmp_path):
+def test_summary_room_is_remainder_of_runner_limit(tmp_path):
     """Over its limit the runner drops the whole summary, the part of other commands too."""
     path = tmp_path / "summary"
     assert workflow.summary_room(path) == workflow.SUMMARY_BYTES == 900 * 1024

@@ -118,7 +118,7 @@ def test_calls_of_earlier_turns_are_not_part_of_reply() -> None:
         (assistant([{"type": "text", "text": "Hi"}]), False),
     ],
 )
-def test_messages_that_never_list_calls_are_no_evidence_of_calls(message: Any, known: bool) -> None:
+def test_messages_without_call_lists_leave_calls_unknown(message: Any, known: bool) -> None:
     answer = chat_messages.read([QUESTION, message], thread_of("A refund"))
     assert answer == ("Hi", () if known else None, None, None)
 
@@ -151,7 +151,7 @@ OLDER_RESULT = {"role": "function", "name": "refund", "content": "done"}
     ],
     ids=["older form", "result with reminder", "of a server", "in both places", "unknown type"],
 )
-def test_calls_are_read_in_every_form_and_unreadable_ones_leave_all_unknown(new: Any, names: Any) -> None:
+def test_calls_are_read_in_every_format_and_unknown_if_one_is_unreadable(new: Any, names: Any) -> None:
     answer = chat_messages.read([user("Refund it"), *new, assistant("Done")], thread_of("Refund it"))
     assert (answer.calls and [call.name for call in answer.calls]) == names
     assert answer.text.endswith("Done")
@@ -171,7 +171,7 @@ UNLISTED_CALLS: dict[str, list[Any]] = {
 }
 
 
-def test_result_without_listed_call_or_invalid_call_is_reported_as_doubt() -> None:
+def test_tool_result_without_call_and_invalid_call_are_reported_as_doubt() -> None:
     thread = thread_of("A refund")
     for name, new in UNLISTED_CALLS.items():
         assert chat_messages.read([QUESTION, *new, DONE], thread).doubt == chat_messages.NO_CALL, name
@@ -181,7 +181,7 @@ def test_result_without_listed_call_or_invalid_call_is_reported_as_doubt() -> No
     assert chat_messages.read(nameless, Thread()).calls is None
 
 
-def test_refusal_is_text_of_reply() -> None:
+def test_refusal_field_becomes_reply_text() -> None:
     """OpenAI has it in a field of its own, and the user reads it."""
     part = {"type": "refusal", "refusal": "I cannot."}
     for message in (
@@ -192,13 +192,13 @@ def test_refusal_is_text_of_reply() -> None:
         assert chat_messages.read([QUESTION, message], thread_of("A refund")).text == "I cannot."
 
 
-def test_call_with_error_result_is_failed() -> None:
+def test_tool_call_with_error_result_has_status_error() -> None:
     failed = {"role": "tool", "tool_call_id": "c1", "content": "no such order", "status": "error"}
     (call,) = chat_messages.read([OPENAI[0], failed], Thread()).calls or ()
     assert (call.status, call.result) == (ToolStatus.ERROR, "no such order")
 
 
-def test_messages_without_new_one_of_assistant_are_rejected() -> None:
+def test_messages_without_new_assistant_message_are_rejected() -> None:
     thread = thread_of("A refund")
     for messages in ([], [QUESTION], [*OPENAI, QUESTION], ["Hi", None, 7], [{}]):
         with pytest.raises(ValueError, match="new message of the assistant"):
@@ -209,7 +209,7 @@ def test_messages_without_new_one_of_assistant_are_rejected() -> None:
             from_http(messages, thread=thread)
 
 
-def test_code_agent_may_return_messages_or_one_message() -> None:
+def test_messages_or_single_message_returned_by_code_agent_is_read() -> None:
     reply = plain_reply.read({"messages": [QUESTION, *OPENAI], "inputTokens": 7}, 0.1)
     assert (reply.agent, reply.workflows, reply.input_tokens) == ("One moment.\n\nDone.", ("refund",), 7)
     one = plain_reply.read({**OPENAI[0], "refusal": None, "escalated": True}, 0.1)
@@ -218,7 +218,7 @@ def test_code_agent_may_return_messages_or_one_message() -> None:
     assert (own.agent, own.tool_calls) == ("Hi", ())
 
 
-def test_http_agent_may_answer_with_whole_thread() -> None:
+def test_whole_message_thread_returned_over_http_is_read() -> None:
     """A path of its own for text or calls has priority."""
     body = {"thread": [QUESTION, *OPENAI], "calls": [], "words": "Hi", "error": None}
     reply = Reader(HttpReply(messages="$.thread")).reply(body, 0.1, Redactor())

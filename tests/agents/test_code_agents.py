@@ -72,7 +72,7 @@ async def test_function_receives_test_history_and_own_state_as_session():
     assert TEST.user_info["name"] == "Ida Berg"
 
 
-async def test_function_may_have_own_default_parameter_or_return_awaitable():
+async def test_agent_function_with_default_parameter_or_awaitable_result_works():
     """A wrapper around a coroutine does the latter, and an object with an asynchronous call."""
 
     async def later(message):
@@ -263,7 +263,7 @@ async def test_coroutine_that_swallows_cancellation_is_ended():
         await task
 
 
-async def test_coroutines_in_separate_loop_share_it_and_cannot_block_run():
+async def test_agent_coroutines_share_separate_loop_and_cannot_block_run():
     loops, freed = [], threading.Event()
 
     class Agent:
@@ -414,7 +414,7 @@ class FourMethodAgent:
         return "And my deposit?"
 
 
-async def test_four_method_agent_receives_its_arguments_and_may_answer_in_aui_format():
+async def test_four_method_agent_receives_arguments_and_its_aui_reply_is_read():
     target = FourMethodAgent()
     agent = agent_of(target, "mine", SETTINGS)
     for _ in range(2):

@@ -92,7 +92,7 @@ def crossed_answers(conversations):
 
 @pytest.mark.parametrize("parallel", [1, 10])
 @pytest.mark.parametrize("pause", [0.0, 0.02])
-async def test_second_answers_of_server_reach_no_conversation(parallel, pause):
+async def test_duplicate_server_answers_do_not_reach_other_conversations(parallel, pause):
     """The server answers twice at random, after 0 to 50 ms; conversations follow each other or overlap."""
     seconds = lambda dice: dice.choice([0.0, dice.uniform(0, 0.05)])  # noqa: E731
     async with double_server(seconds, chance=0.4) as (url, counts):
@@ -130,7 +130,7 @@ async def test_late_answer_or_line_end_after_answer_does_not_affect_next_convers
         assert crossed_answers([await conversation(agent_at(url), 1, messages=1, pause=0.03)]) == []
 
 
-async def test_second_answers_of_model_server_reach_no_other_prompt():
+async def test_duplicate_model_responses_do_not_reach_other_prompts():
     seconds = lambda dice: dice.uniform(0, 0.05)  # noqa: E731
     async with double_server(seconds, answer_completion, chance=0.4) as (url, counts):
         llm = OpenAILLM("m", "key-of-the-model", f"{url}/v1", 5)

@@ -200,7 +200,7 @@ async def send_message(agent: Agent) -> Any:
 
 
 @each_row("case", CASES, ids=lambda case: f"{case.adapter}-{case.error or case.failure}")
-async def test_reported_error_is_error_response_and_lost_response_is_agent_error(case: Case) -> None:
+async def test_reported_error_becomes_error_response_and_lost_reply_agent_error(case: Case) -> None:
     if case.error is None:
         with pytest.raises(AgentError, match=re.escape(case.failure)):
             await reply_to(case)
@@ -221,7 +221,7 @@ async def test_failed_request_is_agent_error_for_each_adapter(adapter: str, faul
         await send_message(agent(adapter, stub.url, stub.key))
 
 
-def test_documented_adapters_have_cases_of_both_kinds() -> None:
+def test_every_documented_adapter_has_error_and_failure_case() -> None:
     rows = table("adapter", (ROOT / "docs/adapters.md").read_text().split("## Errors")[1])
     assert [row[0] for row in rows] == [*ADAPTERS_OF_PAGE]
     for adapter in ADAPTERS_OF_PAGE.values():

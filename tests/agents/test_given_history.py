@@ -76,7 +76,7 @@ async def test_history_is_not_sent_again_after_stored_response():
     assert [len(asked.body["input"]) for asked in stub.asked] == [4, 1]
 
 
-def test_http_agent_is_sent_history_where_its_request_has_it(tmp_path):
+def test_http_request_contains_history_at_its_placeholder(tmp_path):
     last = {"role": "user", "content": "A-1"}
     for body, expected in (
         ({"all": "{{messages}}"}, {"all": [*HISTORY_MESSAGES, last]}),

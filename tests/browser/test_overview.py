@@ -27,7 +27,7 @@ def test_page_opens_without_requests_and_console_messages(look, compared):
         assert page.evaluate("TESTS.length") == 12
 
 
-def test_verdict_and_broken_test_are_on_the_first_two_screens(look, compared):
+def test_verdict_and_broken_test_are_shown_within_first_two_screens(look, compared):
     page = look(compared.page)
     assert page.locator("h1").inner_text() == FAILED
     worst = compared.head.comparison.regressed[0]

@@ -37,7 +37,7 @@ def test_watch_records_requests_errors_dialogs_tabs_and_navigation(profile, tmp_
     assert not any("only said" in event for event in watch.events)
 
 
-def test_watch_records_nothing_of_a_page_that_only_shows_itself(profile, tmp_path):
+def test_page_watch_records_no_event_for_page_without_activity(profile, tmp_path):
     file = tmp_path / "calm.html"
     file.write_text('<!doctype html><title>x</title><a id="here" href="#here">x</a>')
     watch = page_watch.Watch(profile, file)

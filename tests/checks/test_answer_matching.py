@@ -48,7 +48,7 @@ def test_answer_check_survives_the_round_trip():
 
 
 @each_row("mode", ["gaia", "bidirectional", "exact", "contains"])
-def test_plain_matches_agree_with_the_documented_examples(mode):
+def test_text_match_modes_agree_with_documented_examples(mode):
     for expected, answer, result in rows(mode):
         assert matches(code(expected), code(answer), mode) == (result == "yes"), (expected, answer)
 
@@ -67,7 +67,7 @@ def test_numeric_matches_agree_with_the_documented_examples():
         assert matched == (result == "yes"), (answer, fields)
 
 
-def test_documented_check_is_valid():
+def test_documented_answer_check_is_valid():
     example = json.loads(PAGE.split("```json\n")[1].split("```")[0])
     assert EVALUATION.validate_json(json.dumps(example)).expected == ("1927", "in 1927")
 
@@ -213,7 +213,7 @@ def test_last_number_is_read_in_formats_of_many_countries(text, number):
 
 
 @each_row("text", ["about 4", "4 km", "1,2,3", "1927.", "", "%", "four", "1/2"])
-def test_text_that_is_not_only_a_number_is_no_expected_number(text):
+def test_text_with_more_than_a_number_is_not_an_expected_number(text):
     assert whole_number(text) is None
 
 
@@ -232,7 +232,7 @@ def test_number_search_time_is_bounded_for_long_answers(piece):
     assert seconds(200_000) < 30 * few + 0.1
 
 
-def test_numeric_tolerances_are_inclusive_and_the_wider_counts():
+def test_numeric_tolerances_are_inclusive_and_wider_one_applies():
     both = {"tolerance": 1, "relTolerance": 0.1}
     assert matches("100", "110", "numeric", **both)
     assert matches("5", "6", "numeric", **both)
@@ -290,7 +290,7 @@ def test_expected_answer_matches_itself(text):
 
 
 @given(texts, texts)
-def test_matching_any_text_raises_no_error(answer, expected):
+def test_answer_matching_of_arbitrary_texts_raises_no_error(answer, expected):
     for mode in PLAIN:
         if expected.strip() and comparable(expected, mode):
             decide(check(expected, mode), answer, expected)

@@ -76,7 +76,7 @@ def test_check_of_replies_does_not_depend_on_the_trace(name, reply):
 
 
 @each_row("name", CHECKS)
-def test_check_whose_pass_a_later_reply_can_undo_says_so(name):
+def test_check_whose_pass_can_be_undone_by_later_reply_reports_it(name):
     check = CHECKS[name]
     if getattr(check, "turn", None) == "last":
         check = check.model_copy(update={"turn": "any"})

@@ -45,7 +45,7 @@ def meets_matcher(value, written) -> bool | None:
         ({"answer": {"match": "numeric", "expected": "42", "tolerance": 1}}, ["about 43"], ["45"]),
     ],
 )
-def test_values_meet_matcher_conditions(written, meeting, others):
+def test_matcher_accepts_matching_values_and_rejects_others(written, meeting, others):
     assert [meets_matcher(value, written) for value in meeting] == [True] * len(meeting)
     assert [meets_matcher(value, written) for value in others] == [False] * len(others)
 
@@ -86,13 +86,13 @@ def test_invalid_matcher_is_refused_at_its_key(written, place, message):
     assert message in error["msg"]
 
 
-def test_matcher_is_dumped_as_written():
+def test_matcher_is_serialized_as_written():
     """A test's digest depends on it."""
     for written in (42, {"min": 1}, [1], {"regex": "a", "exists": True}, {"a": 1}):
         assert MATCHER.dump_python(MATCHER.validate_python(written)) == written
 
 
-def test_matcher_is_described_as_a_noun_phrase():
+def test_matcher_is_described_in_words():
     assert described(MATCHER.validate_python({"min": 1, "max": 2.5})) == "at least 1 and at most 2.5"
     assert described(MATCHER.validate_python("a")) == '"a"'
 

@@ -149,7 +149,7 @@ OPPOSITES = {
 
 
 @each_row("kind", EVIDENCE_OF)
-def test_observed_action_decides_despite_an_earlier_missing_trace(kind):
+def test_observed_action_decides_check_despite_missing_trace(kind):
     replies = (NO_TRACE, EVIDENCE_OF[kind])
     assert outcome(decide(kind, *replies, **ARGUMENTS.get(kind, {}))) == "passed"
     if opposite := OPPOSITES.get(kind):
@@ -227,7 +227,7 @@ def test_empty_parameter_counts_as_missing(empty):
 
 
 @each_row("value", [False, 0, 0.0, "0", "false", [None], {"a": None}])
-def test_false_and_zero_parameters_exist(value):
+def test_parameter_with_false_or_zero_value_exists(value):
     assert outcome(decide("param_exists", {"params": {"p": value}}, paramName="p")) == "passed"
 
 
@@ -350,7 +350,7 @@ def test_missing_reply_is_reported_in_a_sentence(turn, replies, reason):
     assert decide("contains", *[{"agent": "Hello"}] * replies, text="x", turn=turn).reason == reason
 
 
-def test_contains_is_literal_and_case_sensitive():
+def test_contains_check_is_literal_and_case_sensitive():
     assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
     assert outcome(decide("contains", {"agent": "abc"}, text="a.c")) == "failed"
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"
@@ -375,7 +375,7 @@ def test_catastrophic_pattern_leaves_the_check_undecided():
     assert "without an end" in verdict.reason
 
 
-def test_limits_of_turns_and_latency_are_inclusive():
+def test_max_turns_and_max_latency_limits_are_inclusive():
     slow = ({"latency_seconds": 0.5}, {"latency_seconds": 2.5}, {"latency_seconds": 1})
     assert outcome(decide("max_agent_turns", *slow, turns=3)) == "passed"
     assert decide("max_agent_turns", *slow[:1], turns=3).reason == "the agent replied once, at most 3 allowed"
@@ -393,7 +393,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values)
-def test_equality_is_symmetric_and_reflexive(a, b):
+def test_parameter_equality_is_symmetric_and_reflexive(a, b):
     assert is_equal(a, b) == is_equal(b, a)
     assert is_equal(a, a)
 
@@ -415,7 +415,7 @@ _EVIDENCE = st.fixed_dictionaries(
 
 
 @given(st.data())
-def test_missing_evidence_never_turns_or_decides_a_verdict(data):
+def test_removing_evidence_never_reverses_or_decides_verdict(data):
     kind = data.draw(st.sampled_from(ON_TRACE))
     arguments = ARGUMENTS.get(kind, {})
     if kind == "tool_not_used":
@@ -432,7 +432,7 @@ def test_missing_evidence_never_turns_or_decides_a_verdict(data):
 
 
 @given(st.data())
-def test_missing_last_reply_never_turns_or_decides_a_verdict(data):
+def test_missing_last_reply_keeps_verdict_or_makes_it_undecided(data):
     kind = data.draw(st.sampled_from(ON_TRACE))
     replies = data.draw(st.lists(_EVIDENCE, min_size=2, max_size=4))
     arguments = ARGUMENTS.get(kind, {})
@@ -446,7 +446,7 @@ def test_missing_last_reply_never_turns_or_decides_a_verdict(data):
     ("kind", "found"),
     [("contains", "passed"), ("not_contains", "failed"), ("regex", "passed"), ("not_regex", "failed")],
 )
-def test_unread_words_leave_a_text_check_undecided_unless_it_is_found(kind, found, turn):
+def test_text_check_is_undecided_after_unreadable_text_unless_match_is_found(kind, found, turn):
     fields = {"pattern" if "regex" in kind else "text": "hunter2", "turn": turn}
     unread = {"text": "one of its messages has the unknown role 'narrator'"}
     verdict = decide(kind, {"agent": "Done.", "not_found": unread}, **fields)

@@ -83,7 +83,7 @@ def test_reason_of_a_missing_call_names_the_calls():
     assert failed.reason.startswith("refund was not called with an error, expected: at least 1; called: ")
 
 
-def test_turn_without_known_calls_decides_only_what_more_calls_cannot_change():
+def test_call_check_is_undecided_if_turn_with_unknown_calls_could_change_it():
     assert outcome("tool_called", [REFUND], None, toolName="refund") == "passed"
     assert outcome("tool_called", [LOOKUP], None, toolName="refund") == "undecided"
     assert outcome("tool_called", [REFUND], None, toolName="refund", times=1) == "undecided"
@@ -169,7 +169,7 @@ def test_sequence_is_matched_over_turns_with_arguments():
     assert outcome("tool_sequence", [LOOKUP], [uncaptured("refund")], tools=tools) == "undecided"
 
 
-def test_sequence_with_unknown_calls_decides_only_what_they_cannot_change():
+def test_sequence_check_is_undecided_if_unknown_calls_could_change_it():
     for mode in MODES:
         expected = "passed" if mode in {"in_order", "superset"} else "undecided"
         assert outcome("tool_sequence", [A, B], None, tools=["a", "b"], mode=mode) == expected
@@ -180,7 +180,7 @@ def test_sequence_with_unknown_calls_decides_only_what_they_cannot_change():
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), max_size=4))
-def test_pairing_finds_the_largest_matching(table):
+def test_call_pairing_finds_maximum_matching(table):
     best = 0
     for columns in itertools.permutations([0, 1, 2, None, None, None, None], len(table)):
         best = max(best, sum(c is not None and table[row][c] for row, c in enumerate(columns)))

@@ -134,7 +134,7 @@ def test_different_text_is_not_found(reply, text):
 
 
 @each_row(("value", "text", "wanted"), KEPT, ids=ascii)
-def test_markup_named_by_a_check_is_not_folded(value, text, wanted):
+def test_markup_in_expected_text_is_matched_literally(value, text, wanted):
     assert outcome(decide("contains", {"agent": value}, text=text)) == wanted
     assert outcome(decide("not_contains", {"agent": value}, text=text)) != wanted
 
@@ -162,7 +162,7 @@ def test_markup_named_by_a_check_is_not_folded(value, text, wanted):
     ],
     ids=ascii,
 )
-def test_patterns_are_folded_like_texts(pattern, value):
+def test_patterns_and_replies_are_normalized_alike(pattern, value):
     assert outcome(decide("regex", {"agent": value}, pattern=pattern)) == "passed"
     assert outcome(decide("not_regex", {"agent": value}, pattern=pattern)) == "failed"
 
@@ -183,13 +183,13 @@ def test_pattern_about_typography_is_found_in_the_raw_text(pattern, reply):
     assert outcome(decide("regex", {"agent": reply}, pattern=pattern, raw=True)) == "passed"
 
 
-def test_pattern_found_only_in_the_raw_text_advises_raw():
+def test_failed_pattern_found_only_in_raw_text_suggests_raw_option():
     verdict = decide("regex", {"agent": "Items:\n- one"}, pattern="(?m)^- ")
     assert outcome(verdict) == "failed"
     assert "set raw: true" in verdict.reason
 
 
-def test_negative_lookahead_sees_folded_text():
+def test_negative_lookahead_matches_normalized_text():
     for reply in ("hunt**er2**", "hunt\u00ader2", "hun&#116;er2", "x\nhunter2"):
         assert outcome(decide("regex", {"agent": reply}, pattern="^(?!.*hunter2)")) == "failed"
     for pattern, reply in (
@@ -203,7 +203,7 @@ def test_negative_lookahead_sees_folded_text():
         assert outcome(decide("not_regex", {"agent": reply}, pattern=pattern)) == "passed"
 
 
-def test_pattern_that_names_markup_still_sees_folded_text():
+def test_pattern_containing_markup_also_matches_normalized_text():
     verdict = decide("not_regex", {"agent": "hunt**er2**"}, pattern=r"\*{3}|hunter2")
     assert outcome(verdict) == "failed"
 
@@ -265,7 +265,7 @@ def test_tool_name_with_a_prefix_is_reported_as_another_name(text, is_noted):
     ["**a ", "<!--", "[[[[", "\\", "`", "&#1", "_a ", "\u0301", "\u202e", "<b", "\u3164 ", "*`_~"],
     ids=ascii,
 )
-def test_folding_time_is_linear_in_the_reply(part):
+def test_text_normalization_time_is_linear_in_reply_length(part):
     """Of 120,000 characters each; a quadratic step would take minutes."""
     result = part * (120_000 // len(part))
     assert outcome(decide("not_contains", {"agent": result}, text="hunter2")) == "passed"

@@ -50,7 +50,7 @@ def test_every_agent_is_compared_with_the_first_in_every_report(tmp_path):
     assert 'id="_agents-title">Agents<' in (tmp_path / "results/report.html").read_text()
 
 
-def test_gate_arm_is_compared_with_the_first(tmp_path):
+def test_gate_arm_is_compared_with_first_arm(tmp_path):
     with DemoServer() as now, DemoServer(broken=BROKEN) as worse:
         servers = {"today": now, "broken": worse, "again": now}
         arms = {name: {"base-url": server.base_url} for name, server in servers.items()}

@@ -137,7 +137,7 @@ def test_compare_exits_3_if_a_requested_check_is_impossible(files, runs, tmp_pat
     assert "nothing could be scored" in completed.stdout
 
 
-def test_unchecked_drop_is_reported_first_if_there_is_no_baseline(tmp_path):
+def test_unchecked_max_drop_is_reported_if_baseline_is_missing(tmp_path):
     run = ("run", "demo:hr", "--provider=offline", "--min-score=0", "--max-drop=5")
     passed = ci_evals(*run, cwd=tmp_path)
     assert passed.returncode == 0, passed.stdout + passed.stderr

@@ -38,7 +38,7 @@ def test_both_agents_run_and_are_compared(tmp_path):
     assert BASE_KEY not in json.dumps(results)
 
 
-def test_rounds_of_both_sides_are_3_5_and_7_trials(tmp_path):
+def test_rounds_with_base_agent_always_have_3_5_and_7_trials(tmp_path):
     """Whatever numbers are given: the limits are those of 3, 5 and 7 trials a side."""
     with DemoServer() as head, DemoServer() as base:
         ran = run_both_sides(tmp_path, head, base.base_url, "--rounds=2,5")
@@ -97,7 +97,7 @@ def test_invalid_base_agent_is_rejected_before_run(tmp_path):
     assert not (tmp_path / "results").exists()
 
 
-def test_killed_run_is_resumed_on_both_sides(tmp_path):
+def test_killed_run_with_base_agent_is_resumed(tmp_path):
     with DemoServer() as head, DemoServer() as base:
         options = [*ALWAYS, f"--base-url={head.base_url}", f"--against=base-url={base.base_url}", "--loops=6"]
         process = start("run", "demo:retail", *options, cwd=tmp_path, env=KEYS)

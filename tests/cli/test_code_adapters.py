@@ -63,7 +63,7 @@ def run_with_adapter(folder, adapter, *tests, options=(), **fields):
 
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("kind", ADAPTERS)
-def test_run_with_agent_of_each_kind_of_code(folder, kind):
+def test_run_passes_with_agent_of_each_code_adapter(folder, kind):
     ran = run_with_adapter(folder, ADAPTERS[kind], *TESTS, options=("--parallel=4", "--loops=3"))
     assert ran.returncode == 0, ran.stderr + ran.stdout
     results = read_results(folder)

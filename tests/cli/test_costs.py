@@ -123,7 +123,7 @@ def test_unknown_cost_of_embeddings_or_rejudging_stops_run_with_budget(tmp_path,
     assert "max-cost" in results["run"]["stoppedBecause"]
 
 
-def test_short_key_is_warned_of_unless_it_is_a_placeholder(tmp_path, models):
+def test_short_key_causes_warning_unless_it_is_a_placeholder(tmp_path, models):
     """A local server accepts any key."""
     for key, warned in (("none", False), ("hunter2", True)):
         models.key = key

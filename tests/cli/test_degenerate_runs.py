@@ -95,7 +95,7 @@ def options(path: str, base: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("agent", [GOOD, BAD])
 @pytest.mark.parametrize("path", ["recorded", "rounds", "history", "both sides"])
-def test_equal_scores_of_all_trials_are_no_drop(folder, agent, path):
+def test_equal_scores_in_all_trials_pass_without_change(folder, agent, path):
     exit_code, comparison = compare(folder, 6, *options(path, agent), head=agent)
     results = read_results(folder)
     assert (exit_code, results["comparison"]["p"]) == (0, 1), comparison
@@ -161,14 +161,14 @@ def test_base_agent_that_is_down_gives_no_verdict(folder, side, base, lost):
     assert f"{lost} of 18 trials of the base agent errored or could not be judged" in comparison
 
 
-def test_base_agent_that_is_down_when_needed_gives_no_verdict(folder):
+def test_base_agent_that_is_down_when_later_needed_gives_no_verdict(folder):
     options = ("--baseline=one/0", "--loops=3", f"--against={DOWN}")
     exit_code, comparison = compare(folder, 6, *options, head=BAD)
     assert exit_code == 3, comparison
     assert "regression was not checked: no test was scored on both sides" in comparison
 
 
-def test_arms_need_two_agents_and_one_trial_proves_no_difference(folder):
+def test_arms_file_with_one_agent_is_rejected_and_one_trial_proves_nothing(folder):
     for single in ({}, {"today": {"adapter": "python:good:reply"}}):
         (folder / "arms.yaml").write_text(json.dumps(single))
         exit_code, completed = run(folder, 1, "--arms=arms.yaml")

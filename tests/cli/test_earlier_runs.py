@@ -64,7 +64,7 @@ def test_earlier_runs_of_same_suites_are_found_with_score_and_outcomes(folder):
     assert earlier(folder, make_run(3), most=2).keys() == {"run-1", "run-2"}  # a folder may have thousands
 
 
-def test_results_of_all_suites_are_joined_to_the_run():
+def test_joined_suite_results_equal_results_of_run():
     """The score is that of all tests, not of all suites."""
     run = make_run(0)
     whole = joined([of_suite(run, one, None) for one in run.suites])

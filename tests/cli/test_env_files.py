@@ -44,7 +44,7 @@ def variables(tmp_path, monkeypatch):
     return read
 
 
-def test_env_file_forms_are_read_and_set_variables_win(variables):
+def test_env_file_syntax_is_read_and_existing_variables_take_precedence(variables):
     text = "# a comment\nA=1\nexport B='two words'\nC=\"x\\ny\"\nD=${A}2\nE=\n\nF\n"
     assert variables(text) == {"A": "1", "B": "two words", "C": "x\ny", "D": "12", "E": ""}
     assert (variables("A=1\nB=2\n", A="mine"), variables("A=1\n", A="")) == ({"B": "2"}, {})

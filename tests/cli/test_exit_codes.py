@@ -40,7 +40,7 @@ def test_bug_exits_70_with_traceback_annotation_and_summary_without_secrets(tmp_
     assert key not in ran.stderr + message
 
 
-def test_error_during_run_is_bug_and_interrupt_exits_130(tmp_path):
+def test_unexpected_error_during_run_exits_70_and_interrupt_130(tmp_path):
     """Only an error found before anything ran is exit 2."""
     imports = "from ci_evals.domain.errors import AgentError\n"
     for error, code in (("AgentError('lost')", 70), ("KeyboardInterrupt", 130)):
@@ -101,7 +101,7 @@ def test_signal_during_start_of_action_interrupts_it(tmp_path):
     assert "invalid" in outputs.read_text()
 
 
-def test_closed_pipe_is_no_error(tmp_path):
+def test_closed_output_pipe_causes_no_error(tmp_path):
     piped = f"{sys.executable} -m ci_evals schema | head -1"
     how = {"env": CLEAN_ENV, "cwd": tmp_path, "capture_output": True, "text": True}
     ran = subprocess.run(piped, shell=True, check=False, **how)
@@ -113,7 +113,7 @@ UNUSABLE_PATH = "x" * 300
 RUN = "run demo:hr --provider=offline"
 
 
-def test_unusable_path_is_rejected_by_name_whatever_it_is_for(tmp_path):
+def test_unusable_path_is_named_in_error_of_every_command(tmp_path):
     for command in (
         f"run {UNUSABLE_PATH}",
         f"{RUN} --baseline={UNUSABLE_PATH}",
@@ -157,7 +157,7 @@ def test_help_and_version_exit_0_and_missing_command_exits_2(tmp_path):
         assert silent == ""
 
 
-def test_bug_after_reports_keeps_their_summary(tmp_path):
+def test_bug_after_reports_keeps_existing_step_summary(tmp_path):
     summary = tmp_path / "summary"
     write = f'workflow.append_summary(Path({str(summary)!r}), "# Results")'
     code = BUG.replace("[][1]", f"{write} or [][1]")

@@ -93,7 +93,7 @@ def assert_rejected(ran, agent, *texts: str) -> None:
         assert text in ran.stderr
 
 
-def test_suite_of_fork_gets_no_key_in_run_by_hand_for_its_pull_request(workspace, agent):
+def test_suite_of_fork_gets_no_key_if_pull_request_number_is_given(workspace, agent):
     """It was sent to the `baseUrl` that the fork's own suite named."""
     workspace.api.add_pull(7, workspace.theirs, repository=FORK)
     ran = workspace.run("--pr-number=7")
@@ -141,7 +141,7 @@ def test_trust_depends_on_the_checkout_a_suite_is_in(workspace, agent):
         ("--replay", "recording"),
     ],
 )
-def test_options_cannot_name_file_of_foreign_checkout(workspace, agent, option, file):
+def test_option_naming_file_of_foreign_checkout_is_rejected(workspace, agent, option, file):
     """Such a file says where keys go, what may be spent, or what the run is compared with."""
     (workspace.folder / file).write_text("{}")
     literal = write_suite(workspace.folder, name="literal.json", apiKey=agent.key)
@@ -153,7 +153,7 @@ def test_options_cannot_name_file_of_foreign_checkout(workspace, agent, option, 
     assert "may not be read" not in ran.stderr
 
 
-def test_options_cannot_name_program_of_foreign_checkout(workspace, agent):
+def test_option_naming_program_of_foreign_checkout_is_rejected(workspace, agent):
     (workspace.folder / "agent.sh").write_text("#!/bin/sh\necho $AGENT_KEY > leaked\n")
     for options in (["--adapter=command: sh agent.sh"], ["--start=sh agent.sh", f"--base-url={agent.url}"]):
         ran = workspace.run(*options, suites="demo:hr")
@@ -223,7 +223,7 @@ def test_agents_of_run_cannot_name_files_of_foreign_checkout(workspace, agent, n
     assert not (workspace.folder / "leaked").exists()
 
 
-def test_agents_may_name_files_outside_foreign_checkout(workspace, agent):
+def test_arms_file_outside_foreign_checkout_is_accepted(workspace, agent):
     outside = workspace.folder.parent
     literal = write_suite(outside, name="literal.json", apiKey=agent.key)
     (outside / "arms.yaml").write_text(f"one: {{}}\nother: {{base-url: '{agent.url}'}}\n")
@@ -244,7 +244,7 @@ def test_folder_named_like_a_number_is_not_read_as_history(workspace, agent, nam
     assert ran.returncode == 0, ran.stderr
 
 
-def test_trust_suites_never_still_rejects_files_of_foreign_checkout(workspace, agent):
+def test_option_files_of_foreign_checkout_are_rejected_with_trust_never(workspace, agent):
     (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
     for option in ("--adapter-options=theirs.yaml", "--arms=theirs.yaml"):
         ran = workspace.run(option, f"--base-url={agent.url}", "--trust-suites=never", suites="demo:hr")
@@ -287,7 +287,7 @@ def nested(workspace):
         "--adapter-options=evals/../pr/theirs.yaml",
     ],
 )
-def test_options_cannot_name_files_of_foreign_checkout_inside_own(nested, agent, option):
+def test_options_naming_files_of_nested_foreign_checkout_are_rejected(nested, agent, option):
     ran = nested.run(option, f"--base-url={agent.url}", suites="demo:hr", GITHUB_SHA=nested.theirs)
     assert_rejected(ran, agent, "which may be somebody else's code")
 
@@ -305,7 +305,7 @@ def test_program_outside_workspace_is_allowed(workspace, agent):
     assert ran.returncode in {0, 1, 3}, ran.stderr
 
 
-def test_own_suite_cannot_start_program_of_foreign_checkout(workspace, agent):
+def test_own_suite_that_starts_program_of_foreign_checkout_is_rejected(workspace, agent):
     """It would run beside the secrets; paths are relative to the folder of the suite."""
     own, theirs = workspace.folder, workspace.check_out_theirs()
     (theirs / "theirs.sh").write_text("make")

@@ -36,7 +36,7 @@ THRESHOLDS = [
 
 
 @each_row(("options", "warning"), THRESHOLDS)
-def test_fractional_threshold_option_is_warned_of_in_console_and_reports(folder, options, warning):
+def test_fractional_threshold_option_causes_warning_in_console_and_reports(folder, options, warning):
     ran = ci_evals("run", suite(folder), *IN_PROCESS, *options, cwd=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     warned = [text for text in read_results(folder)["run"]["warnings"] if "0 to 100" in text]
@@ -49,7 +49,7 @@ def test_fractional_threshold_option_is_warned_of_in_console_and_reports(folder,
         assert warning.partition(":")[0] in (folder / "results/summary.md").read_text()
 
 
-def test_fractional_threshold_is_warned_of_from_variable_and_in_other_commands(folder):
+def test_fractional_threshold_variable_causes_warning_in_other_commands(folder):
     warning = "--min-score=0.9 is at most 1 point"
     floor = {"CI_EVALS_MIN_SCORE": "0.9"}
     ci_evals("run", suite(folder), *IN_PROCESS, "--output-dir=one", cwd=folder)
@@ -71,7 +71,7 @@ def test_fractional_threshold_is_warned_of_from_variable_and_in_other_commands(f
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_fractional_threshold_in_suite_is_warned_of_with_its_line(folder, command, fields, where):
+def test_fractional_threshold_in_suite_causes_warning_with_line(folder, command, fields, where):
     options = ["--provider=offline"] if command == "run" else []
     ran = ci_evals(command, suite(folder, **fields), *options, cwd=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -126,7 +126,7 @@ def test_log_groups_trial_lines_and_masks_keys(tmp_path):
     assert any(line.startswith("[1/1]") for line in stderr[begin:end])
 
 
-def test_no_commands_or_requests_outside_github_actions(tmp_path, api):
+def test_run_outside_actions_prints_no_commands_and_sends_no_requests(tmp_path, api):
     write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
     env = pull_request_job(tmp_path, api, GITHUB_ACTIONS="")
     done = run(tmp_path, "--baseline=none", "--comment=never", env=env)
@@ -211,7 +211,7 @@ def test_pr_number_compares_with_base_commit_and_comments(tmp_path, api, git):
     assert len(api.comments[7]) == 1
 
 
-def test_results_of_earlier_schema_version_are_no_baseline(tmp_path, api):
+def test_results_of_earlier_schema_version_are_not_used_as_baseline(tmp_path, api):
     write_suite(tmp_path, HELLO, **DEMO)
     api.add_commits("b" * 40, HEAD)
     api.add_run("b" * 40, github_api.zip_of({"_results.json": '{"schemaVersion": 1}'}))
@@ -239,7 +239,7 @@ def with_git(folder: Path, git: dict) -> bytes:
 
 
 @pytest.mark.parametrize(("git", "of"), OF_ANOTHER.values(), ids=OF_ANOTHER.keys())
-def test_artifact_with_results_of_other_commit_is_no_baseline(tmp_path, api, git, of):
+def test_artifact_with_results_of_other_commit_is_not_used_as_baseline(tmp_path, api, git, of):
     """A run by hand for a pull request leaves them under main's commit: they would hide its regression."""
     write_suite(tmp_path, HELLO, **DEMO)
     run_of_commit(tmp_path, api, **git)
@@ -271,7 +271,7 @@ def test_next_valid_artifact_is_used_as_baseline(tmp_path, api, git, of):
     assert read_results(tmp_path)["comparison"]["delta"] == 0
 
 
-def test_unreachable_github_is_a_warning(tmp_path):
+def test_unreachable_github_causes_warning_and_run_passes(tmp_path):
     write_suite(tmp_path, HELLO, **DEMO)
     for url in ("http://127.0.0.1:1", "http://127.0.0.1:1/\t\n/x", "nonsense", "http://[::1"):
         done = run(tmp_path, env=pull_request_job(tmp_path, GITHUB_API_URL=url))

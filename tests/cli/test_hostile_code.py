@@ -176,7 +176,7 @@ def test_run_killed_by_its_agent_exits_3(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the supervisor hears of it there")
-def test_run_stopped_by_its_agent_is_continued(tmp_path):
+def test_run_continues_after_agent_sends_sigstop(tmp_path):
     ran = run_reply(tmp_path, "os.kill(os.getppid(), signal.SIGSTOP); return message")
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
@@ -255,7 +255,7 @@ def test_output_of_agent_is_logged_apart_without_keys_and_commands(tmp_path):
     assert "owned" not in ran.stdout + ran.stderr
 
 
-def test_agent_may_close_its_output_and_change_its_folder(tmp_path):
+def test_agent_that_closes_stdout_or_changes_folder_does_not_break_run(tmp_path):
     work = "sys.stdout.close(); os.chdir('/'); signal.SIGINT; return message"
     ran = run_reply(tmp_path, work, tests=2)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -331,7 +331,7 @@ def outputs_of(tmp_path, work, *options):
     return ran.returncode, (tmp_path / "outputs").read_text()
 
 
-def test_outputs_that_agent_writes_to_runner_files_are_removed(tmp_path):
+def test_action_outputs_forged_by_agent_are_removed(tmp_path):
     """It finds the runner's files, whose names it is not given."""
     work = "[open(name, 'a').write(FORGED) for name in ('outputs', 'variables')]"
     code, outputs = outputs_of(tmp_path, f"def reply(message):\n    {work}\n    return message")

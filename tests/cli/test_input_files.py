@@ -97,7 +97,7 @@ COMMAND_LINES = {
 """A command line for each of them. A new option needs one here."""
 
 
-def test_every_option_that_reads_a_file_has_a_command_line_here():
+def test_every_file_reading_option_is_covered_by_these_tests():
     assert readers() == set(COMMAND_LINES)
 
 

@@ -15,7 +15,7 @@ def read_error(**inputs: str) -> str:
     return str(caught.value)
 
 
-def test_suites_are_lines_without_surrounding_blanks():
+def test_suites_input_is_split_into_trimmed_lines():
     """A YAML block ends in a newline, and people indent their lists; a dash makes no option of a suite."""
     inputs = read({"INPUT_SUITES": "evals/a.json\n\n  evals/b c.yaml  \r\ndemo:hr\n--no-gate\n"})
     assert inputs.arguments == ("evals/a.json", "evals/b c.yaml", "demo:hr", "--no-gate")
@@ -53,7 +53,7 @@ def test_inputs_become_options_of_their_type(name, value, options):
     assert read({"INPUT_SUITES": "demo:hr", f"INPUT_{name}": value, "PATH": "/usr/bin"}).options == options
 
 
-def test_empty_inputs_are_unset():
+def test_blank_action_inputs_count_as_unset():
     """GitHub sends every input, those that nobody set as empty text."""
     inputs = {f"INPUT_{name.upper()}": " \n" for name in declared()}
     assert read(inputs | {"INPUT_SUITES": "demo:hr"}).options == {}

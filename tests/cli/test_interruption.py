@@ -32,7 +32,7 @@ def send_later(number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_wakes_waiting_run(number):
+def test_signal_interrupts_waiting_run_at_once(number):
     """Also one that the system gives to another thread: nothing else would wake the loop for minutes."""
     interruption = Interruption(RunContext())
 
@@ -46,7 +46,7 @@ def test_signal_wakes_waiting_run(number):
     assert time.monotonic() - began < MANY_SECONDS
 
 
-def test_signal_cancels_cancellable_work():
+def test_sigterm_cancels_cancellable_work_at_once():
     interruption = Interruption(RunContext())
 
     async def work() -> None:

@@ -71,7 +71,7 @@ def findings_of(folder, server: HTTPServer, provider, answers, *options):
 
 
 @pytest.mark.parametrize(("provider", "cases"), [("openai", OPENAI), ("anthropic", ANTHROPIC)])
-def test_unambiguous_answer_of_judge_is_read_whatever_surrounds_it(tmp_path, httpserver, provider, cases):
+def test_unambiguous_judge_answer_is_read_despite_surrounding_text(tmp_path, httpserver, provider, cases):
     """Others leave the criterion undecided."""
     findings = findings_of(tmp_path, httpserver, provider, [answer for answer, _ in cases.values()])
     for (name, (_, readable)), finding in zip(cases.items(), findings, strict=True):

@@ -91,7 +91,7 @@ def test_recording_contains_cached_answers_and_is_replayed_without_cache(tmp_pat
     assert (replayed, judge["cached"], results["run"]["config"]["judgeCache"]) == (first, 0, "off")
 
 
-def test_unwritable_cache_is_one_warning(tmp_path, services):
+def test_unwritable_judge_cache_causes_single_warning(tmp_path, services):
     _, env = services
     (tmp_path / "answers").write_text("a file")
     ran, results, judge, _ = run(tmp_path, env, "--loops=2")
@@ -190,7 +190,7 @@ def test_cache_inside_checkout_is_not_read_in_untrusted_events(tmp_path, service
         ("here", {"HOME": "/home/a", "CI": "1"}, "here"),
     ],
 )
-def test_cache_folder_is_that_of_user_outside_ci_or_the_given_one(value, environ, expected):
+def test_judge_cache_folder_is_user_folder_outside_ci_or_given_folder(value, environ, expected):
     assert folder_of(value, RunContext(environ)) == (expected and Path(expected))
     with pytest.raises(UsageError, match="Name a folder"):
         folder_of(" ", RunContext(environ))

@@ -54,7 +54,7 @@ def test_contradictory_judge_options_are_rejected_by_name(options, value):
     assert str(refused.value).startswith(value)
 
 
-def test_judge_options_without_model_are_only_warned_of():
+def test_judge_options_without_model_cause_only_a_warning():
     """A workflow may set them for all its runs."""
     demo = plan([load_suite("demo:hr")], Selection.of(None, None), 1)
     for option in ({"judge_votes": 3}, {"judge_panel": "a,b"}, {"audit_user": True}, {"judge_model": "m"}):
@@ -63,7 +63,7 @@ def test_judge_options_without_model_are_only_warned_of():
         assert [text.partition(":")[0] for text in warnings] == expected
 
 
-def test_study_uses_whole_panel_of_its_run(tmp_path, monkeypatch):
+def test_study_rejects_fewer_votes_than_judge_panel_models(tmp_path, monkeypatch):
     """Fewer votes than it has models would leave some out, given here or in the run."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     panel = {"judge_model": "a", "judge_panel": ("a", "b", "c", "d"), "judge_votes": 5}
@@ -74,7 +74,7 @@ def test_study_uses_whole_panel_of_its_run(tmp_path, monkeypatch):
     assert judging(tmp_path, JudgeSettings(llm_key="k"), RunContext()).votes == 5
 
 
-def test_library_checks_judge_options_equally():
+def test_library_rejects_invalid_judge_options():
     adapter = ci_evals.create_adapter(judge_panel=["a", "b"], audit_user=True)
     assert (adapter.judge_panel, adapter.judge_votes, adapter.audit_user) == (("a", "b"), 3, True)
     for wrong in ({"judge_votes": 2}, {"judge_panel": ["a", "a"]}, {"judge_votes": -1}):

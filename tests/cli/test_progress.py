@@ -75,7 +75,7 @@ def test_log_has_line_per_trial_and_occasional_tally():
         (plans.trial(), "no checks"),
     ],
 )
-def test_line_of_trial_counts_its_outcomes(trial, words):
+def test_progress_line_counts_verdicts_of_trial(trial, words):
     """A criterion without a judge is not undecided."""
     log = StringIO()
     plan = plans.make_plan({"name": "a"})

@@ -88,7 +88,7 @@ def test_claude_code_models_are_given_by_alias_or_full_name(tmp_path, agent, sui
     assert [one["model"] for one in asked] == ["opus[1m]", "claude-opus-5-5"]
 
 
-def test_plan_needs_no_claude_and_leaves_cost_open(tmp_path, suite):
+def test_plan_needs_no_claude_program_and_reports_unknown_cost(tmp_path, suite):
     ran = ci_evals("plan", suite, "--provider=claude-code", cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
     assert ran.returncode == 0, ran.stderr
     known = "cost        known only afterwards (haiku, sonnet): the provider reports it with each answer"
@@ -183,7 +183,7 @@ def test_anthropic_accepts_bearer_token_and_does_not_show_it(tmp_path, agent, su
     ]
 
 
-def test_judge_of_same_model_family_as_agent_is_warned_of_once(tmp_path, agent):
+def test_judge_of_same_model_family_as_agent_causes_one_warning(tmp_path, agent):
     suite = write_suite(tmp_path, JUDGED, JUDGED | {"name": "Second"}, model="claude-opus-5-5")
     ran = ci_evals("run", suite, "--provider=claude-code", cwd=tmp_path, env=install_claude(tmp_path, agent))
     text = "sonnet judges claude-opus-5-5 (Claude)"

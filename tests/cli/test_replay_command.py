@@ -178,7 +178,7 @@ def write_recording(folder, *recorded, torn="", **models):
     return folder
 
 
-def test_provider_and_models_are_those_of_recording_unless_given(tmp_path):
+def test_replay_uses_recorded_provider_and_recorded_models_unless_given(tmp_path):
     write_recording(tmp_path, judge_model="judge-1", user_model="user-1")
     settings, found = recording.open_recording(RunSettings(suites=[], replay=tmp_path, user_model="user-2"))
     models = (settings.provider, settings.judge_model, settings.user_model)

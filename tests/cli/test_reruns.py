@@ -284,7 +284,7 @@ def test_other_workflow_dispatch_of_same_commit_is_not_pooled(pull):
     assert pull.attempt(2, leaves=False)[1]["counts"]["trials"] == 12
 
 
-def test_attempt_is_found_behind_many_other_runs_up_to_a_limit(pull):
+def test_earlier_attempt_is_found_among_many_runs_up_to_limit(pull):
     """The oldest of too many runs to read may have failed."""
     pull.attempt(1, failures=6)
     for _ in range(120):
@@ -357,7 +357,7 @@ def test_run_does_not_pass_if_artifact_of_earlier_attempt_expired(pull):
     assert (code, "has expired" in alone["gate"]["reasons"][0]) == (3, True)
 
 
-def test_expired_attempt_pooled_by_no_later_one_prevents_pass(pull):
+def test_expired_attempt_that_no_later_attempt_pooled_prevents_pass(pull):
     pull.attempt(1, run=pull.started())
     pull.attempt(1, failures=6)
     pull.api.artifacts[1]["expired"] = True
@@ -367,7 +367,7 @@ def test_expired_attempt_pooled_by_no_later_one_prevents_pass(pull):
         assert (code, "has expired" in later["gate"]["reasons"][0]) == (3, True), pull.log
 
 
-def test_one_pooled_artifact_does_not_replace_two_expired_ones(pull):
+def test_second_expired_artifact_of_pooled_attempt_prevents_pass(pull):
     pull.attempt(1, failures=6)
     red = pull.api.artifacts.pop()
     pull.attempt(1)
@@ -418,7 +418,7 @@ def test_api_fault_is_not_mistaken_for_missing_permission(pull):
         assert UNREADABLE in second["gate"]["reasons"][0]
 
 
-def test_rerun_without_permission_or_with_replace_is_decided_alone(pull):
+def test_rerun_without_permission_or_with_replace_is_not_pooled(pull):
     pull.attempt(1, failures=6)
     code, replaced = pull.attempt(2, "--reruns=replace", "--baseline=none", leaves=False)
     assert (code, replaced["run"]["reruns"], replaced["counts"]["trials"]) == (0, None, 6)
@@ -431,7 +431,7 @@ def test_rerun_without_permission_or_with_replace_is_decided_alone(pull):
 
 
 @pytest.mark.parametrize(("options", "expected"), [((), 3), (("--reruns=replace",), 0)])
-def test_rerun_does_not_pass_after_attempt_that_could_not_pool(pull, options, expected):
+def test_rerun_has_no_verdict_if_earlier_attempt_could_not_be_pooled(pull, options, expected):
     pull.api.permissions.remove("actions: read")
     pull.attempt(1, "--baseline=none", *options, failures=6)
     pull.api.permissions.add("actions: read")
@@ -470,7 +470,7 @@ def regression_of(results) -> dict:
     return check
 
 
-def test_significance_level_falls_only_after_attempt_without_drop(pull):
+def test_significance_level_is_lowered_only_after_attempt_without_drop(pull):
     run_baseline(pull)
     code, first = pull.attempt(1, *COMPARED)
     assert (code, regression_of(first)["required"]) == (0, 0.045)

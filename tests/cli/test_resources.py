@@ -93,7 +93,7 @@ LIMITS = [
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_run_below_resource_limit_never_hangs_and_passes_only_if_complete(tmp_path, limit):
+def test_run_under_resource_limit_is_complete_or_exits_3(tmp_path, limit):
     command = ["run", "demo:hr", "--provider=offline", "--parallel=4", "--quiet"]
     timeout = "--agent-timeout=20"  # the wait for a reply that is lost because memory is used up
     ran = run_with_limit(limit, sys.executable, "-m", "ci_evals", *command, timeout, cwd=tmp_path)
@@ -120,7 +120,7 @@ def test_soft_limit_of_open_files_is_raised():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_memory_is_reserved_without_being_used():
+def test_reserve_takes_address_space_but_no_physical_memory():
     """It counts against a limit of addresses, and takes none of the machine's memory."""
     script = """
 import re
@@ -142,7 +142,7 @@ print(more - size, now - used)
     assert used < 4_000
 
 
-def test_released_reserve_allows_to_open_files_again(tmp_path):
+def test_files_can_be_opened_again_after_reserve_is_released(tmp_path):
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     reserve, opened = Reserve(), []
     now = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -173,6 +173,6 @@ def test_released_reserve_allows_to_open_files_again(tmp_path):
         (OSError(errno.ENOENT, "x"), None),
     ],
 )
-def test_exhausted_resource_is_named_from_error(error, words):
+def test_exhausted_resource_is_identified_from_exception(error, words):
     found = exhausted(error)
     assert (found is None) if words is None else (words in found)

@@ -198,7 +198,7 @@ def test_invalid_arguments_exit_2_without_running(tmp_path, agent, args, text):
     assert (ran.stdout, agent.requests, read_files(tmp_path)) == ("", [], before)
 
 
-def test_results_are_in_suite_order_whatever_finishes_first(tmp_path, agent):
+def test_results_are_in_suite_order_despite_parallel_trials(tmp_path, agent):
     tests = [{"name": f"t{i}", "turns": [{"user": f"hi {i}"}]} for i in range(6)]
     suite = write_suite(tmp_path, *tests)
     ran = ci_evals("run", suite, "--parallel=6", "--loops=3", cwd=tmp_path, env=env_of(agent))

@@ -229,7 +229,7 @@ def test_only_failed_decides_again_if_tests_were_removed_and_weakened_fails(tmp_
 
 
 @pytest.mark.parametrize("before", [(), ("--baseline=main",)])
-def test_only_failed_decides_again_if_removed_tests_were_not_checked_before(tmp_path, agent, before):
+def test_only_failed_fails_for_removed_tests_that_earlier_run_did_not_check(tmp_path, agent, before):
     """The earlier run had no baseline, or was only to warn."""
     agent.workflows.append("refund")
     write_suite(tmp_path, GREETS, REFUNDS)

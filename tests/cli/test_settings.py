@@ -11,7 +11,7 @@ def test_run_settings_do_not_show_keys():
     assert "hidden" not in repr(RunSettings(suites=[], agent_headers="x: hidden-3", **keys))
 
 
-def test_option_without_value_is_read_by_every_call_in_a_process():
+def test_option_with_optional_value_works_on_repeated_calls_in_one_process():
     """The options are made at the first call; the second one reads `--only-failed` in the same way."""
     command = program().commands["run"]
     for _ in range(2):

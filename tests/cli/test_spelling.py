@@ -98,14 +98,14 @@ def test_secret_in_value_of_setting_is_redacted_before_spelling():
     assert log.getvalue().startswith("--base-url=http://")
 
 
-def test_core_modules_name_no_command_line_options():
+def test_core_modules_do_not_mention_command_line_options():
     """A library user who passes `min_score=nan` does not read about `--min-score`."""
     found = {name for name in core_modules() if FLAG.search((PACKAGE / name).read_text().replace("<!--", ""))}
     assert found - OTHER_PROGRAMS.keys() - COMMANDS_TO_TYPE.keys() == set()
     assert (OTHER_PROGRAMS.keys() | COMMANDS_TO_TYPE.keys()) - found == set()
 
 
-def test_command_modules_name_options_only_in_listed_texts():
+def test_only_listed_command_modules_contain_option_names():
     """In a workflow nobody reads about `--min-score`."""
     modules = [path for edge in COMMAND_LINE_FOLDERS for path in (PACKAGE / edge).rglob("*.py")]
     found = {

@@ -137,7 +137,7 @@ def test_agent_is_started_and_ended_with_run_and_its_output_kept(folder, port, t
 
 @linux_only
 @pytest.mark.parametrize("command", ["python server.py {}", "true && python server.py {}"])
-def test_agent_has_time_to_shut_down(folder, port, command):
+def test_stopped_agent_gets_time_to_save_its_work(folder, port, command):
     """Whether a shell, which ends at once, is in between or not."""
     (folder / "slow").touch()
     assert run(folder, suite(folder, port, start=command.format(port))).returncode == Exit.PASSED
@@ -358,7 +358,7 @@ def test_started_agent_does_not_get_keys_of_ci_evals(folder, port):
     assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
 
 
-async def test_wait_for_agent_has_reason_while_it_lasts(folder, port):
+async def test_reason_is_reported_while_waiting_for_started_agent(folder, port):
     name, program = (
         suite(folder, port, apiKey=None, start="sleep 60", waitFor=port),
         "the agent started by 'sleep 60'",
@@ -427,7 +427,7 @@ def test_invalid_start_options_are_rejected_before_start(folder, port):
     assert not (folder / "starts").exists()
 
 
-def test_start_needs_address_to_wait_for(folder):
+def test_start_command_without_address_to_wait_for_is_rejected(folder):
     name = write_suite(folder, start="python server.py 1")
     ran = run(folder, name)
     assert ran.returncode == Exit.USAGE

@@ -29,7 +29,7 @@ def ids(folder) -> list[str]:
     return [results.run.id for results in read_stored_runs(folder).runs]
 
 
-def test_stored_runs_are_ordered_by_start_whatever_their_folders(tmp_path):
+def test_stored_runs_are_unique_and_ordered_by_start_in_any_folder(tmp_path):
     store(tmp_path / "b", run("first", 1))
     store(tmp_path / "a", run("third", 3))
     store(tmp_path / "run-7" / "ci-evals-results-default", run("second", 2))
@@ -39,7 +39,7 @@ def test_stored_runs_are_ordered_by_start_whatever_their_folders(tmp_path):
     assert ids(tmp_path) == ["first", "second", "third", "fourth"]
 
 
-def test_runs_of_same_id_with_different_starts_are_two_runs(tmp_path):
+def test_runs_with_same_id_but_different_starts_are_separate_runs(tmp_path):
     """Two runs of `gate` on equal files have one id."""
     starts = [run("one", day).run.started_at for day in (1, 2)]
     store(tmp_path / "a", run("one", 2))

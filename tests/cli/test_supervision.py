@@ -46,7 +46,7 @@ def test_gating_commands_exit_3_if_they_end_without_verdict(tmp_path):
 
 
 @pytest.mark.parametrize("work", ENDS_WITHOUT_VERDICT)
-def test_end_without_verdict_exits_3_and_overrides_outputs(tmp_path, work):
+def test_command_ended_without_verdict_exits_3_and_overrides_outputs(tmp_path, work):
     passed = "open(os.environ['GITHUB_OUTPUT'], 'a').write('passed=true\\nresult=passed\\n'); "
     ran = run_command(passed + work, tmp_path)
     assert ran.returncode == 3, ran.stderr
@@ -180,7 +180,7 @@ def test_worker_that_hangs_is_killed_after_second_ctrl_c_at_terminal(tmp_path):
     process, terminal = pty.fork()
     if not process:
         os.execv(sys.executable, [sys.executable, str(tmp_path / "deaf.py")])
-    read_until(terminal, "began")
+    read_until(terminal, "began\r\n")
     os.write(terminal, b"\x03")
     read_until(terminal, "^C")
     assert not select.select([terminal], [], [], 2)[0]

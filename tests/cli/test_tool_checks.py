@@ -80,7 +80,7 @@ def test_tool_checks_fail_for_wrong_calls_and_are_undecided_without_evidence(fol
         assert outcomes(trial) == expected, (case, [finding["reason"] for finding in trial["findings"]])
 
 
-def test_results_contain_tool_calls_and_older_views_of_them(folder):
+def test_results_contain_tool_calls_also_as_workflows_and_params(folder):
     script(folder, [LOOK_UP, REFUND], [])
     _, trial = run(folder, [{"criterion": "x", "strict": "tool_used", "toolName": "refund"}])
     first, second = trial["turns"]
@@ -234,7 +234,7 @@ SCHEMA_FILES = {
 }
 
 
-def test_invalid_schema_file_is_reported_at_its_place_in_suite(folder):
+def test_invalid_schema_file_is_reported_at_its_line_in_suite(folder):
     for name, (content, _) in SCHEMA_FILES.items():
         if content is not None:
             (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
@@ -282,7 +282,7 @@ def test_invalid_checks_are_reported_with_line_and_path(folder):
         assert any(key in line and message in line for line in lines), f"{check}: {lines}"
 
 
-def test_tool_called_with_prefix_is_warned_of_for_each_kind_of_check(folder):
+def test_tool_called_with_name_prefix_causes_warning_for_each_check_kind(folder):
     """Checks that forbid `refund` pass, which may be a slip of their author."""
     checks = [
         {"criterion": "No refund", "strict": "tool_not_used", "toolName": "refund"},

@@ -49,7 +49,7 @@ def test_misspelled_variable_is_rejected_with_suggestion(name, meant):
         ("CI", False),
     ],
 )
-def test_other_variables_are_accepted_and_warned_of_if_prefixed(name, warns):
+def test_unknown_variable_causes_warning_only_with_own_prefix(name, warns):
     """A suite may read it. One with our prefix is warned of."""
     warnings = check_variables({name: "x"}, KNOWN)
     assert bool(warnings) is warns

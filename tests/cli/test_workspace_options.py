@@ -45,13 +45,13 @@ def test_commands_without_settings_have_only_flags():
         assert all(param.is_flag for param in params), f"{name}: declare its options in settings"
 
 
-def test_every_text_option_declares_what_it_names_in_workspace():
+def test_every_text_option_declares_which_workspace_path_it_names():
     for command, options in OPTIONS.items():
         missing = [option.name for option in options.values() if option.is_text and option.names is None]
         assert not missing, f"{command}: declare what {', '.join(missing)} names in the workspace"
 
 
-def test_options_of_further_agents_are_those_of_run():
+def test_every_arm_setting_except_model_is_a_run_option():
     """An agent in `--against` or `--arms` follows the rule of the option of that name."""
     assert {key for key in ARM_KEYS if key.replace("-", "_") not in OPTIONS["run"]} == {"model"}
 
@@ -109,7 +109,7 @@ def command_line(command: str, field: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("command", "field"), restricted_options())
-def test_option_cannot_name_files_of_foreign_checkout(foreign_checkout, command, field):
+def test_restricted_option_naming_file_of_foreign_checkout_is_rejected(foreign_checkout, command, field):
     with pytest.raises(UsageError) as refused:
         invoke(command_line(command, field), foreign_checkout)
     message = str(refused.value)
@@ -118,7 +118,7 @@ def test_option_cannot_name_files_of_foreign_checkout(foreign_checkout, command,
 
 
 @pytest.mark.parametrize(("command", "field"), restricted_options(positional=False))
-def test_variable_of_option_cannot_name_files_of_foreign_checkout(
+def test_option_variable_naming_file_of_foreign_checkout_is_rejected(
     foreign_checkout, monkeypatch, command, field
 ):
     """`CI_EVALS_ARMS` is `--arms`."""

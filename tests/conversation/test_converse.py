@@ -128,7 +128,7 @@ async def test_overlong_trace_is_dropped_without_losing_the_evidence():
     assert turn.trace == "(not kept: longer than 1,000,000 characters)"
 
 
-async def test_reply_copied_without_validation_is_validated():
+async def test_reply_built_without_validation_is_validated():
     """An agent in Python may return such a copy: no report should fail of it."""
     listed = fakes.reply("x").model_copy(update={"workflows": ["A"]})
     transcript, _ = await play(["hi"], [listed])
@@ -137,7 +137,7 @@ async def test_reply_copied_without_validation_is_validated():
         await play(["hi"], [fakes.reply("x").model_copy(update={"latency_seconds": -1.0})])
 
 
-async def test_session_that_does_not_open_fails_without_turns():
+async def test_failed_session_opening_fails_conversation_without_turns():
     agent = fakes.ScriptedAgent(opening=AgentError("refused"))
     conversation = ConversationPlayer(agent, ListUser(), lambda _: None)
     test = make_test("x")
@@ -151,7 +151,7 @@ async def test_unexpected_exception_is_raised():
         await play(["a"], [ZeroDivisionError()])
 
 
-def test_turns_are_filled_up_to_max_turns():
+def test_missing_turns_are_added_up_to_max_turns():
     def turns(count: int, **fields) -> int:
         test = make_test(*["x"] * count, **fields)
         return len(Suite(name="s", tests=[test], max_turns=4).turns_of(test))

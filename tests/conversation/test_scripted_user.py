@@ -38,7 +38,7 @@ async def answer_to(agent, **user_info):
     return await ScriptedUser().next_message(customer(**user_info), talk("Hi.", agent))
 
 
-async def test_opens_plainly_and_stops_if_nothing_is_asked():
+async def test_scripted_user_greets_first_and_stops_without_question():
     assert await ScriptedUser().next_message(customer(), []) == OPENING
     assert STOP_MARKER in THANKS
     for reply in (
@@ -59,7 +59,7 @@ async def test_opens_plainly_and_stops_if_nothing_is_asked():
         ({"order": {"number": "HL-20418"}}, "May we have your order number?"),
     ],
 )
-async def test_question_is_answered_from_user_info_by_words_of_the_name(user_info, question):
+async def test_scripted_user_answers_question_with_matching_user_info_field(user_info, question):
     answer = await answer_to(question, **user_info)
     assert answer.startswith("My ")
     assert answer.endswith("HL-20418.")
@@ -76,7 +76,7 @@ async def test_longest_matching_name_in_the_last_question_is_answered():
     assert answer == "My order number is HL-1."
 
 
-async def test_values_are_spoken_and_missing_ones_unknown():
+async def test_scripted_user_answers_with_value_or_says_unsure():
     for value, text in ((True, "yes"), (False, "no"), (12, "12"), (["red", "blue"], "red, blue")):
         assert await answer_to("What is your choice?", choice=value) == f"My choice is {text}."
     for value in (None, "", {"deep": {"deeper": 1}}, []):
@@ -92,7 +92,7 @@ async def test_values_are_spoken_and_missing_ones_unknown():
         "Are you still at home?",
     ],
 )
-async def test_proposal_or_yes_no_question_is_agreed_to(question):
+async def test_scripted_user_agrees_to_proposals_and_yes_no_questions(question):
     assert await answer_to(question, order_number="HL-1", email="ida@example.com") == AGREEMENT
 
 

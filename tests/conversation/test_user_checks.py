@@ -158,7 +158,7 @@ HUMAN_MESSAGES = (
 
 
 @each_row("text", HUMAN_MESSAGES, ids=range(len(HUMAN_MESSAGES)))
-def test_human_messages_are_no_violation(text):
+def test_human_messages_cause_no_violation(text):
     """A false alarm leaves a trial out: rather is something let pass."""
     assert rules(talk(text, "All right. Your plan ends on Friday.")) == []
     assert rules(talk("=Hello, I have a question.", "Hello. How can I help you today?", text, "Noted.")) == []
@@ -254,7 +254,7 @@ HONEST_CONVERSATIONS = {
     ],
 )
 @each_row("remark", [None, "Thanks, bye!"])
-def test_stop_before_a_fixed_line_is_a_violation(lines, items, status, line, remark):
+def test_user_stop_before_fixed_line_is_a_violation(lines, items, status, line, remark):
     """Turns that the user writes itself are its own to leave out."""
     test = make_test(turns=[{"user": text.removeprefix("=")} for text in lines])
     pairs = [part for text in items for part in (text, "It is so.")]
@@ -266,7 +266,7 @@ def test_stop_before_a_fixed_line_is_a_violation(lines, items, status, line, rem
 
 
 @each_row("transcript", HONEST_CONVERSATIONS.values(), ids=HONEST_CONVERSATIONS)
-def test_honest_conversations_are_no_violation(transcript):
+def test_honest_conversations_cause_no_violation(transcript):
     """Whoever is asked twice answers twice; whoever is told to do something does it."""
     test = make_test()
     if transcript.turns and "person" in transcript.turns[0].user:
@@ -297,7 +297,7 @@ ASKED_FOR_BY_THE_TEST = {
 
 
 @each_row(("test", "text"), ASKED_FOR_BY_THE_TEST.values(), ids=ASKED_FOR_BY_THE_TEST)
-def test_message_that_the_test_asks_for_is_no_violation(test, text):
+def test_message_requested_by_test_causes_no_violation(test, text):
     assert rules(talk(text, "Noted."), test) == []
 
 
@@ -487,7 +487,7 @@ def test_only_finished_conversations_with_a_generated_line_are_checked(transcrip
     assert is_checked(transcript) is looked_at
 
 
-def test_lines_of_bundled_suites_are_no_violation():
+def test_lines_of_bundled_suites_cause_no_violation():
     found = {}
     for file in sorted(SUITES.rglob("*.json")):
         suite = Suite.model_validate(json.loads(file.read_text()))

@@ -34,7 +34,7 @@ def test_actions_are_grouped_by_kind_in_order_and_unreported_kinds_are_none():
     }
 
 
-def test_reply_is_traced_if_it_reports_any_kind():
+def test_reply_counts_as_traced_if_any_kind_of_action_is_reported():
     assert not is_traced(build.turn(**SILENT))
     assert is_traced(build.turn(**SILENT | {"rules": ()}))
     assert is_traced(build.turn(**SILENT, named_params=("n",)))

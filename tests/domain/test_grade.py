@@ -52,12 +52,12 @@ def test_grade_is_exactly_the_weighted_mean():
 
 
 @given(st.tuples(*[levels] * 5))
-def test_grade_equals_the_formula_of_the_lecture(scores):
+def test_grade_equals_weighted_mean_computed_in_floats(scores):
     by_name = dict(zip(CODING, scores, strict=True))
     assert abs(grade(by_name).score - rubric_evaluate(by_name, CODING)) < 1e-12
 
 
-def test_threshold_is_compared_exactly():
+def test_pass_threshold_is_compared_without_rounding_error():
     tenths = [(1, 0.1), (1, 0.2), (0, 0.7)]
     assert grade_of(tenths, pass_at=0.3).passes()
     assert 0.1 + 0.2 > 0.3
@@ -66,7 +66,7 @@ def test_threshold_is_compared_exactly():
 
 
 @given(dimensions)
-def test_grade_lies_between_its_scores(pairs):
+def test_grade_lies_between_lowest_and_highest_dimension_score(pairs):
     scores = [score for score, _ in pairs]
     assert 0 <= min(scores) <= grade_of(pairs).score <= max(scores) <= 1
 

@@ -117,7 +117,7 @@ def test_search_of_too_much_data_is_refused(path, value):
 
 
 @given(st.sampled_from(PATHS), JSON)
-def test_any_value_can_be_searched(path, value):
+def test_json_path_search_of_any_value_returns_tuple_or_none(path, value):
     found = JsonPath(path).find(value)
     assert found is None or isinstance(found, tuple)
 
@@ -128,7 +128,7 @@ ITEMS = st.fixed_dictionaries({"b": st.sampled_from(["x", "1", 1, None, True])},
 
 
 @given(st.sampled_from(SHORT), JSON | st.lists(ITEMS | JSON) | st.fixed_dictionaries({"a": st.lists(ITEMS)}))
-def test_shortcut_paths_find_the_same_as_the_library(path, value):
+def test_shortcut_search_finds_same_values_as_jsonpath_library(path, value):
     found = [match.obj for match in jsonpath.finditer(path, value, strict=True)]
     assert [*(JsonPath(path).find(value) or ())] == found
     short, long = JsonPath(path), JsonPath(path)
@@ -141,13 +141,13 @@ def test_shortcut_paths_find_the_same_as_the_library(path, value):
     st.sampled_from([*PATHS, "$[?@.a == 'x']", "$[?@.a == 'x'].b", "$[*].a", "$[*].a.b"]),
     JSON | st.fixed_dictionaries({"a": st.sampled_from("xy")}),
 )
-def test_value_excluded_without_a_search_is_not_found_by_one(path, item):
+def test_item_excluded_by_prefilter_is_not_found_by_full_search(path, item):
     searched = JsonPath(path)
     if searched.finds_none_in_list_of(item):
         assert not searched.find([item])
 
 
-def test_events_without_the_path_are_excluded_without_a_search():
+def test_item_without_path_match_is_recognized_by_prefilter():
     """By the usual forms of `until`."""
     for path in ("$[?@.a == 'x'].b", "$[*].a"):
         searched = JsonPath(path)

@@ -11,7 +11,7 @@ def lookup(name):
     return placeholders.member(FACTS, name)
 
 
-def test_text_of_one_placeholder_becomes_the_value():
+def test_string_with_only_a_placeholder_becomes_its_typed_value():
     template = {"a": "{{user}}", "b": ["{{ days }}", "{{none}}"], "c": 7, "{{days}}": True}
     filled = {"a": {"plan": "Pro", "pets": ["cat"]}, "b": [3, None], "c": 7, "{{days}}": True}
     assert placeholders.filled(template, lookup) == filled

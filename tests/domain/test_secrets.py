@@ -23,7 +23,7 @@ def test_variable_with_a_secret_name_is_a_secret(name):
     ["PATH", "HOME", "MONKEY", "INPUT_COMMENT-KEY", "CI_EVALS_COMMENT_KEY", "CACHE_KEY", "DEPLOY_PUBLIC_KEY",
      "KEY_FILE", "MAX_TOKENS", "PWD", "SSH_AUTH_SOCK"],
 )  # fmt: skip
-def test_variable_with_another_name_is_no_secret(name):
+def test_variable_without_secret_like_name_is_not_a_secret(name):
     assert list(secrets.in_environment({name: SECRET})) == []
 
 
@@ -32,12 +32,12 @@ def test_variable_with_another_name_is_no_secret(name):
     ["postgres", "production", "correct horse battery staple", "0123456789", "/etc/ssl/k3y.pem", "./k3y.pem",
      "https://id.example/o4uth", "created_at", "Production", "s3cr3t!", "C:\\keys\\1.pem", "  ab1  "],
 )  # fmt: skip
-def test_word_number_path_or_url_is_no_secret(value):
+def test_word_number_path_or_url_value_is_not_a_secret(value):
     """Or every mention of them would be redacted."""
     assert list(secrets.in_environment({"DB_PASSWORD": value})) == []
 
 
-def test_long_text_of_mixed_case_without_digits_is_a_secret():
+def test_long_mixed_case_value_without_digits_counts_as_secret():
     assert list(secrets.in_environment({"A_KEY": "aBcDeFgHiJkLmNoPqR"})) == ["aBcDeFgHiJkLmNoPqR"]
 
 
@@ -99,12 +99,12 @@ def test_secrets_in_adapter_options_are_found_at_any_depth():
     ["none", "None", " dummy ", "EMPTY", "null", "no-key", "sk-no-key-required", "not-needed", "lm-studio",
      "ollama", "x", "xxxx", "test", "test-key", "fake_api_key", "your-api-key", "n/a", "changeme", "sk-1234"],
 )  # fmt: skip
-def test_placeholder_key_is_no_secret(key):
+def test_placeholder_key_is_not_redacted(key):
     """What people write where a server on their own machine wants any key; reports may hold such a word."""
     assert secrets.is_dummy(key)
     assert Redactor(keys=[key]).text(f"It is {key.strip()} of ours") == f"It is {key.strip()} of ours"
 
 
-def test_short_key_is_a_secret():
+def test_short_non_placeholder_key_counts_as_secret():
     for key in ("s3cr3t", "none4711", "my-dog-rex", "sk-proj-abc", "hunter2", "local-4f1c"):
         assert not secrets.is_dummy(key)

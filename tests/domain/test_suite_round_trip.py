@@ -59,7 +59,7 @@ def _conditions(test):
     return found
 
 
-def test_every_kind_of_evaluation_is_in_the_table():
+def test_round_trip_examples_cover_every_evaluation_and_condition():
     kinds = {type(evaluation) for evaluation in make_test(*EVALUATIONS.values()).evaluations}
     assert kinds == {Judged, Graded, ClaimsBacked, *STRICT_CHECKS}
     assert {key for form in CONDITIONS.values() for key in form} >= set(KEYS)

@@ -37,7 +37,7 @@ def test_blank_text_is_refused_as_user_message_and_reply(text):
             bounded(reply(text))
 
 
-def test_evidence_with_lone_surrogates_is_measured():
+def test_size_limit_applies_to_evidence_with_lone_surrogates():
     """JSON can carry half of a surrogate pair into a call's arguments."""
     calls = (ToolCall(name="refund", arguments={"note": "\ud83d"}, status=ToolStatus.OK),)
     assert bounded(reply("Done.").model_copy(update={"tool_calls": calls})).tool_calls == calls

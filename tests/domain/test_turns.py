@@ -67,7 +67,7 @@ def test_turns_are_equal_after_packing_copying_pickling_and_json(turns: tuple[Tu
 
 
 @each_kind_of_turns
-def test_turns_without_traces_keep_everything_else(turns: tuple[Turn, ...]):
+def test_removing_traces_keeps_all_other_turn_data(turns: tuple[Turn, ...]):
     odd = {"trace": 1, "raw": ['\n    "raw": '], "inner": {"trace": {"raw": None}}}
     turns = (*turns, build.turn(8, trace=odd, params=odd, raw=odd, agent='\n    "trace": null'))
     bare = tuple(turn.model_copy(update={"trace": None}) for turn in turns)
@@ -77,20 +77,20 @@ def test_turns_without_traces_keep_everything_else(turns: tuple[Turn, ...]):
     assert [*Turns(turns).said()] == [*Turns(turns).packed().said()] == words
 
 
-def test_packed_turns_differ_by_content_and_are_no_tuple():
+def test_packed_turns_compare_by_content_and_never_equal_tuples():
     turns = KINDS["plain"]
     assert Turns(turns).packed() != Turns([turns[0], build.turn(2)])
     assert Turns(turns) != turns
     assert repr(Turns(turns).packed()) == f"Turns({list(turns)!r})"
 
 
-def test_tokens_are_those_of_replies_that_report_any():
+def test_turn_tokens_include_only_replies_that_report_tokens():
     turns = [build.turn(1, input_tokens=3), build.turn(2), build.turn(3, output_tokens=0)]
     assert Turns(turns).packed().tokens == ((3, None), (None, 0))
 
 
 @each_kind_of_turns
-def test_changed_turns_are_packed_copies(turns):
+def test_changing_packed_turns_returns_packed_copy(turns):
     packed = Turns(turns).packed()
     louder = packed.changed(lambda turn: turn.model_copy(update={"user": "HELP"}))
     assert [turn.user for turn in louder] == ["HELP"] * len(turns)
@@ -98,7 +98,7 @@ def test_changed_turns_are_packed_copies(turns):
     assert tuple(packed) == turns
 
 
-def test_packed_trial_has_all_its_data():
+def test_packed_trial_keeps_all_its_data():
     trial = build.trial_result(attempts=(Attempt(status=EndState.FAILED, error="x"),))
     assert dataclass_json.to_value(trial.packed()) == dataclass_json.to_value(trial)
     copied = replace(trial.packed(), index=7)

@@ -95,7 +95,7 @@ async def cost_of_asking(most: float, costs: list[float]) -> tuple[float, Asking
     return budget.spent(asking.usage), asking
 
 
-async def test_budget_reserves_the_highest_cost_so_far_and_is_used_up_by_equal_questions():
+async def test_budget_reserves_highest_cost_so_far_before_each_question():
     spent, asking = await cost_of_asking(3.5, [0.01] + [1.0] * 99)
     assert asking.usage[0].calls == 4
     assert (spent, asking.budget.refused) == (pytest.approx(3.01), True)

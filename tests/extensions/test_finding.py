@@ -103,7 +103,7 @@ def run(root, *args, cwd, path=(), **env):
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_all_own_extensions_are_found_as_the_standard_library_finds_them():
+def test_bundled_extensions_are_found_as_by_importlib_metadata():
     lines = metadata.entry_points(group=GROUP)
     assert sorted(installed().names()) == sorted(line.name for line in lines)
     folder = Path(ci_evals.__file__).parent / "extensions"
@@ -112,7 +112,7 @@ def test_all_own_extensions_are_found_as_the_standard_library_finds_them():
     assert points == {(line.name, line.value) for line in lines}
 
 
-def test_command_of_an_installed_extension_is_listed_and_must_end_orderly(site, tmp_path):
+def test_extension_command_is_listed_and_exits_3_if_process_is_ended_early(site, tmp_path):
     package = write_extension(site)
     assert "greet " in run(site, "--help", cwd=tmp_path).stdout
     assert run(site, "greet", "--who=Ada", cwd=tmp_path).stdout == "Hello Ada\n"
@@ -281,7 +281,7 @@ def test_secrets_of_known_providers_are_hidden_without_their_extension(target, t
 
 
 @pytest.mark.parametrize("part", ["providers", "result"])
-def test_broken_extension_hides_all_secret_looking_variables_from_steps(site, tmp_path, part):
+def test_steps_get_no_secret_like_variables_if_an_extension_is_broken(site, tmp_path, part):
     write_lines(site, "broken = broken")
     install(site, **{part: "raise ValueError('broken')"})
     seen, _ = step_environment(site, tmp_path, ACME_API_KEY="acme-key-1", SHOP_URL="https://shop.example.com")
@@ -289,7 +289,7 @@ def test_broken_extension_hides_all_secret_looking_variables_from_steps(site, tm
     assert seen["SHOP_URL"] == "https://shop.example.com"
 
 
-def test_second_extension_of_a_name_is_not_loaded_and_own_extensions_come_first(tmp_path, monkeypatch):
+def test_duplicate_extension_is_not_loaded_and_bundled_one_has_priority(tmp_path, monkeypatch):
     write_extension(tmp_path, "first_of_name", "greet")
     write_extension(tmp_path, "second_of_name", "wave")
     monkeypatch.syspath_prepend(tmp_path)
@@ -356,7 +356,7 @@ def test_adapter_of_a_missing_extension_is_unknown(target, tmp_path):
         assert "s.json:1:26: adapter: 'rasa' is not an adapter; available: aui, " in ran.stderr
 
 
-def test_failing_extension_is_a_runtime_warning_in_python():
+def test_extension_that_fails_to_import_causes_runtime_warning():
     extensions = Extensions([EntryPoint("x", "no_such_module", "a")])
     with pytest.warns(RuntimeWarning, match="the extension 'x' of a was not loaded: ModuleNotFoundError"):
         assert list(extensions.parts("result")) == []

@@ -11,7 +11,7 @@ from ci_evals.extension_support.start_command import moved
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
 @pytest.mark.parametrize("command", ["pwd", "true & pwd", "false || pwd", "false; pwd"])
 @pytest.mark.parametrize("suite", [".", "evals", "evals/more", "../elsewhere"])
-def test_moved_start_command_runs_in_its_original_folder(tmp_path, command, suite):
+def test_moved_start_command_still_runs_in_original_folder(tmp_path, command, suite):
     """All of it, whatever joins its parts, by a relative path."""
     run_in = tmp_path / "a 'shop' of $mine"
     folder = run_in / suite

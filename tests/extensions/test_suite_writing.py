@@ -25,7 +25,7 @@ values = st.recursive(
 
 @pytest.mark.parametrize("file", FILES)
 @given(value=st.dictionaries(texts.filter(lambda key: key != "<<"), values, max_size=4))
-def test_written_values_are_read_back(file, value):
+def test_written_suite_values_are_read_back_unchanged(file, value):
     assert read(write(value, file), file).value == json.loads(json.dumps(value))
 
 
@@ -43,6 +43,6 @@ def test_written_lines_are_never_commands_to_the_github_runner(text):
     assert not [line for line in lines if line.lstrip().startswith(("::", "##["))]
 
 
-def test_written_yaml_is_the_same_to_a_yaml_1_1_reader():
+def test_written_yaml_has_same_values_for_yaml_1_1_reader():
     value = {"a": "1e5", "b": "yes", "c": "12:30:45", "d": "line\nline\n"}
     assert yaml.safe_load(write(value, "s.yml", comment="What\n\nit is")) == value

@@ -31,7 +31,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.extension_registry import installed, study_reports
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.story.story import story_of
-from report_texts import dump
+from report_texts import results_json_text
 
 assert Path(ci_evals.__file__).is_relative_to(sys.argv[1])
 for module in pkgutil.walk_packages(ci_evals.__path__, "ci_evals."):
@@ -74,7 +74,7 @@ if "gitlab" not in installed().names():
         reasons = load_results(Path("results")).gate.reasons
         assert (code, "not installed" in str(reasons)) == (expected, expected == 3), (options, code, reasons)
 saved = load_results(Path("saved"))
-Path("again.json").write_text(dump(saved))
+Path("again.json").write_text(results_json_text(saved))
 Path("summary.md").write_text(documents.summary(story_of(saved)))
 topics = [report.topic for report in study_reports(saved)]
 Path("topics").write_text("\\n".join(topics))
@@ -130,7 +130,7 @@ def install(root, *names):
 
 
 @pytest.mark.slow
-def test_everything_else_works_without_extensions(deleted, tmp_path):
+def test_commands_and_saved_runs_work_with_extensions_deleted(deleted, tmp_path):
     """All other modules import, commands work, and a saved run keeps what it has of the extensions."""
     root, names = deleted
     trusted = reliability_cases.results_with_all_studies()
@@ -165,7 +165,7 @@ def test_invalid_study_is_refused_with_its_path_in_the_file(tmp_path):
         ci_evals.load_results(tmp_path)
 
 
-def test_unknown_study_is_kept_unless_it_is_nested_too_deeply(tmp_path):
+def test_unknown_study_in_results_is_kept_unless_nested_too_deeply(tmp_path):
     data = json.loads(report_texts.results_json_text(reliability_cases.results_with_all_studies()))
     data["studies"]["weather"] = {"sun": [1, {"rain": None}], "wind": "half \ud800 a pair"}
     (tmp_path / "_results.json").write_text(json.dumps(data))

@@ -162,7 +162,7 @@ async def test_claude_code_offers_only_the_tool_for_the_structured_answer(claude
     assert offered == {"StructuredOutput": SCHEMA}
 
 
-async def test_claude_code_answer_of_another_form_is_an_error_after_retries(claude, tmp_path):
+async def test_claude_code_answer_that_violates_schema_fails_after_retries(claude, tmp_path):
     claude.judged = '{"other": 1}'
     with refusal() as error:
         await model(claude, tmp_path).complete(Prompt(system="Judge.", text="Well?", schema=SCHEMA))

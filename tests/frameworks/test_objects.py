@@ -63,7 +63,7 @@ PROGRAMS = dict(
 
 
 @pytest.mark.parametrize("module", FRAMEWORKS)
-def test_program_of_the_page_serves_an_agent_from_another_environment(module, tmp_path):
+def test_docs_program_serves_agent_from_another_python_environment(module, tmp_path):
     python = environment(FRAMEWORKS[module]) / "bin/python"
     (tmp_path / "serve.py").write_text(PROGRAMS[module])
     source = (OBJECTS / f"{module}.py").read_text()

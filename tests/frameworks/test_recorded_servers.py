@@ -260,7 +260,7 @@ def lines_said(folder, name, *lines):
         ("misnamed", "Hello", "(its card promises A2A 0.3)"),
     ],
 )
-def test_server_error_or_wait_errors_the_trial(name, line, message, tmp_path):
+def test_server_error_or_wait_for_authorization_errors_the_trial(name, line, message, tmp_path):
     code, trial = lines_said(tmp_path, name, line)
     assert (code, trial["status"], trial["turns"]) == (3, "failed", [])
     assert message in trial["error"]

@@ -160,7 +160,7 @@ def calls(url, path, user_seconds=0.0):
 
 @pytest.mark.parametrize("user_seconds", [0.0, 0.15], ids=["at once", "as a model"])
 @pytest.mark.parametrize("stream", STREAMS)
-def test_streamed_event_costs_a_bounded_number_of_calls(stream, user_seconds, url):
+def test_streamed_event_takes_bounded_number_of_function_calls(stream, user_seconds, url):
     """Of each of 64 events; whether or not a WebSocket waits for silence."""
     calls(url, "whole"), calls(url, stream)  # they import what the others need
     added = calls(url, stream, user_seconds) - calls(url, "whole", user_seconds)

@@ -42,7 +42,7 @@ def test_agent_of_the_traces_page_passes_in_the_container(tmp_path):
         assert failed(tmp_path) == {wrong: WRONG[wrong][1]}
 
 
-def test_lost_trace_leaves_tool_checks_undecided(tmp_path):
+def test_agent_without_trace_propagation_leaves_tool_checks_undecided(tmp_path):
     name = write_pages_files(tmp_path)
     lines = (tmp_path / "tracing.py").read_text()
     (tmp_path / "tracing.py").write_text(lines.replace("propagate.extract(headers)", "None"))

@@ -91,7 +91,7 @@ async def is_told(name: str, adapter: str = "http") -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_malformed_response_fails_turn_and_decides_nothing(name: str) -> None:
+async def test_malformed_response_fails_turn_and_leaves_checks_undecided(name: str) -> None:
     await is_told(name)
 
 
@@ -108,7 +108,7 @@ async def test_worst_responses_fail_opening_in_framework_adapters(name: str, ada
 
 
 @pytest.mark.parametrize("name", hostile.READABLE)
-async def test_odd_but_readable_response_is_read(name: str) -> None:
+async def test_unusual_but_readable_response_is_accepted(name: str) -> None:
     transcript = await played(hostile.READABLE[name])
     assert (transcript.status, transcript.turns[0].agent) == ("completed", "Hi")
     assert Transcript.model_validate_json(transcript.model_dump_json()) == transcript

@@ -95,7 +95,7 @@ def chance(share_of: dict[str, float]) -> float:
     )
 
 
-def test_chances_to_pass_the_control_questions_agree_with_the_docs():
+def test_chances_to_pass_control_questions_match_docs():
     """docs/judge-statistics.md has these chances."""
     assert Counter(TRUTH.values()) == {"pass": 6, "fail": 6, "cannot_tell": 4}
     assert 1 - chance(dict.fromkeys(ANSWERS, 0.95)) == pytest.approx(0.0049, abs=0.0001)

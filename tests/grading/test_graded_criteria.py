@@ -151,7 +151,7 @@ async def test_text_of_suite_and_agent_does_not_close_prompt_blocks():
         (json.dumps({**json.loads(levels("good", "good")), "score": 1}), "could not be read"),
     ],
 )
-async def test_void_or_unreadable_grades_are_asked_for_again_then_undecided(void, text):
+async def test_void_or_unreadable_grade_is_requested_again_then_undecided(void, text):
     verdict, llm = await decide(void, levels("good", "good"))
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
     verdict, llm = await decide(void)
@@ -160,7 +160,7 @@ async def test_void_or_unreadable_grades_are_asked_for_again_then_undecided(void
     assert text in verdict.reason
 
 
-async def test_only_the_worst_grade_needs_no_evidence():
+async def test_judge_evidence_is_required_for_all_but_the_worst_grade():
     nothing = levels("bad", "bad", looked_at=[])
     assert (await decide(nothing))[0].outcome is Outcome.FAILED
     result = iter([nothing, levels("good", "good", looked_at=[2, 1]), levels("good", "good")])
@@ -193,7 +193,7 @@ def reasoning_answer(*evidence: tuple[int, str]) -> str:
     return answer(entry("reasoning", "good", *evidence), entry("clarity", "good"))
 
 
-async def test_reasoning_is_judged_by_redacted_actions_of_the_agent():
+async def test_reasoning_rubric_is_judged_on_redacted_agent_actions():
     redactor = Redactor(values=["ida@mail.example"])
     verdict, llm = await decide(
         reasoning_answer((1, "REFUND"), (1, '"order": "A-12"'), (1, '"code": "shop", "status": 503')),
@@ -259,7 +259,7 @@ def poll(votes: list[Vote], most: int) -> tuple[int, Verdict]:
         ([vote(3), vote(), vote(), vote(3), vote(1)], 5, 0.25),
     ],
 )
-def test_grade_is_the_median_of_as_many_votes_as_matter(votes, count, score):
+def test_grade_is_median_of_votes_and_polling_stops_once_it_is_fixed(votes, count, score):
     found, verdict = poll(votes, len(votes))
     assert (found, verdict.grade.score, len(verdict.votes)) == (count, score, count)
 
@@ -310,7 +310,7 @@ def test_missing_vote_never_improves_the_grade(named, missing):
     assert less.outcome is not Outcome.PASSED or whole.outcome is Outcome.PASSED
 
 
-def test_error_rate_of_three_votes_is_as_computed():
+def test_error_rate_of_median_of_three_votes_matches_formula():
     """A vote that is one level too high or too low with p each: the median of three is with 3p^2 - 2p^3."""
     luck, p, times = random.Random(11), 0.2, 4000
     votes = {step: vote(2 + step) for step in (-1, 0, 1)}

@@ -59,7 +59,7 @@ def test_altered_or_too_short_quote_is_not_found(quote):
     assert not occurs(quote, CONVERSATION)
 
 
-def test_short_quote_is_found_only_as_a_whole_answer_or_in_dense_scripts():
+def test_short_quote_is_found_only_as_whole_reply_or_in_cjk_text():
     assert occurs("No.", ["no", "x"])
     assert not occurs("no", ["I know that", "x"])
     assert occurs("\u9000\u6b3e", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])

@@ -43,7 +43,7 @@ async def decide(
     return await matcher.decide(evaluation, transcript_of(*replies)), embedder
 
 
-async def test_similarity_from_the_threshold_on_passes():
+async def test_similarity_equal_to_or_above_threshold_passes():
     verdict, _ = await decide(check("Paris"), "the capital")
     reason = "reply 1 means 'Paris' (semantic; similarity 0.800, at least 0.8 required): 'the capital'"
     assert verdict == Verdict.passed(reason, 1)
@@ -80,7 +80,7 @@ async def test_failing_embedding_model_is_a_judge_error():
 
 
 @each_row("vectors", [(0, 0), (), (math.nan, 1), (math.inf, 1), (1e200, 1e200)])
-async def test_vectors_without_a_direction_leave_the_check_undecided(vectors):
+async def test_zero_empty_or_non_finite_vectors_leave_semantic_check_undecided(vectors):
     verdict, _ = await decide(check("Paris"), "Rome", vectors={"Paris": (1, 0), "Rome": vectors})
     assert verdict.outcome is (Outcome.FAILED if vectors == (1e200, 1e200) else Outcome.UNDECIDED)
 

@@ -153,7 +153,7 @@ async def test_check_that_a_later_reply_could_fail_needs_an_allowed_hand_over(ch
 
 
 @each_row("check", DECIDED_EARLY, ids=label)
-async def test_check_that_no_later_reply_could_fail_passes(check):
+async def test_check_that_later_replies_cannot_fail_passes_after_early_end(check):
     assert cause_or_outcome(*await findings(check)) == "passed"
 
 
@@ -171,7 +171,7 @@ async def test_check_of_the_reply_to_an_unsent_line_is_undecided(check):
     assert cause_or_outcome(*await findings(check, mayEscalate=True)) == "not_reached"
 
 
-def test_every_strict_check_is_in_a_table():
+def test_unsent_line_tables_cover_every_strict_check():
     tried = {case["strict"] for case in (*FALLIBLE_LATER, *DECIDED_EARLY, *FAILED_EARLY, *OF_UNSENT_LINE)}
     assert tried | {"escalated", "escalated_due_to_error"} >= set(STRICT_KINDS)
 
@@ -197,7 +197,7 @@ HANDS_OVER, BREAKS = {"strict": "escalated"}, {"strict": "escalated_due_to_error
         ("failed", [], "passed"),
     ],
 )
-async def test_end_that_a_test_expects_leaves_nothing_undecided(end, others, expected):
+async def test_expected_early_end_leaves_no_check_undecided(end, others, expected):
     found = await findings(HARMLESS, *others, end=end)
     assert cause_or_outcome(found[0]) == expected
 
@@ -270,7 +270,7 @@ async def test_judge_sees_unsent_lines(end, lines, shown, rubric):
 
 
 @each_row("rubric", [{}, RUBRIC])
-async def test_judge_sees_no_unsent_lines_if_all_were_sent_or_hand_over_is_allowed(rubric):
+async def test_judge_sees_no_unsent_lines_if_all_were_sent_or_may_escalate(rubric):
     for end in ("completed", "escalated"):
         _, text = await judged(rubric, end=end, sent=3)
         assert '"lines_never_sent": ' not in text

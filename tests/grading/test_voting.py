@@ -97,7 +97,7 @@ def poll_at_once(votes: str) -> Verdict:
     return rule.verdict(polled, len(votes))
 
 
-def test_undecided_vote_never_turns_the_verdict_into_another_decision():
+def test_undecided_vote_never_reverses_the_verdict():
     for votes in map("".join, product("pfcv", repeat=5)):
         before = poll_at_once(votes)
         for index, sign in product(range(5), "cv"):
@@ -133,7 +133,7 @@ async def test_void_vote_is_requested_again_with_another_sample_id():
     assert (vote.cause, vote.reason) == (Cause.VOID_ANSWER, "it invents (asked twice)")
 
 
-async def test_unreachable_model_is_asked_once_and_unusable_answer_twice():
+async def test_unreachable_judge_is_asked_once_and_unusable_answer_retried_once():
     away, empty = fakes.ScriptedLLM([LLMError("away")]), fakes.ScriptedLLM([LLMAnswerError("empty")])
     assert (await JudgePanel([away]).ask(0, PROMPT, lambda _: PASS)).reason == "away"
     assert (await JudgePanel([empty]).ask(0, PROMPT, lambda _: PASS)).reason == "empty (asked twice)"

@@ -86,7 +86,7 @@ def test_invalid_adapter_options_are_refused_at_their_path():
         *(({"startTimeout": seconds}, "startTimeout: ") for seconds in (0, -1, 3601, 1e300)),
     ],
 )
-def test_invalid_option_of_an_adapter_is_the_only_problem(suite, problem):
+def test_invalid_adapter_option_causes_exactly_one_problem(suite, problem):
     (found,) = problems(suite)
     assert found.startswith(problem)
 
@@ -161,7 +161,7 @@ def chosen_with(text: str, environ: dict | None = None):
     return choose(loaded({"adapter": "http", "baseUrl": "http://h"}), choice)
 
 
-def test_problems_of_an_options_file_have_its_places_and_show_no_secret():
+def test_options_file_errors_have_file_positions_and_no_secrets():
     for text, place in (
         ("- 1\n", r"agent\.yaml:1:1: must be an object"),
         ("headers:\n  x: ${TOKEN}\n", r"agent\.yaml:2:.*TOKEN"),
@@ -200,7 +200,7 @@ def test_invalid_agent_option_is_a_usage_error(choice, text):
     assert text in str(refused.value)
 
 
-def test_unset_variable_is_no_problem_if_an_option_replaces_it():
+def test_unset_variable_is_accepted_if_option_replaces_its_field():
     suite = {"agentId": "${ID}", "apiKey": "${KEY}", "baseUrl": "${URL}"}
     choice = AgentChoice(agent_id="a", agent_key="key-123456", base_url="http://h")
     assert choice.replaces == {"agentId", "apiKey", "baseUrl"}

@@ -65,12 +65,12 @@ def test_demo_agent_needs_no_id_or_key_and_takes_no_address():
         ({"adapter": "aui"}, "aui"),
     ],
 )
-def test_agent_id_or_address_takes_a_demo_suite_to_a_real_agent(choice, adapter):
+def test_agent_id_or_base_url_switches_demo_suite_to_aui_adapter(choice, adapter):
     """A key alone may be meant for the other suites of the job."""
     assert chosen({"adapter": "demo"}, **choice).adapter == adapter
 
 
-def test_options_override_the_suite():
+def test_agent_options_override_suite_settings():
     options = {"agent_id": "b", "agent_key": "k-654321", "base_url": "https://b.example"}
     suite = chosen({"baseUrl": "https://a.example"}, **options)
     assert (suite.agent_id, suite.base_url) == ("b", "https://b.example")

@@ -70,7 +70,7 @@ def test_yaml_scalars_have_the_types_of_json(scalar, value):
         ("country: [no, yes, on, off, y]", {"country": ["no", "yes", "on", "off", "y"]}),
     ],
 )  # fmt: skip
-def test_question_marks_hashes_and_tabs_in_yaml_are_read_as_in_1_2(text, value):
+def test_question_marks_hashes_and_tabs_follow_yaml_1_2(text, value):
     if value is None:
         with pytest.raises(SuiteError, match="not YAML"):
             read(text, "s.yaml")
@@ -178,7 +178,7 @@ YAML_1_2: dict[str, Any] = {
 
 
 @each_row("text", YAML_1_2)
-def test_yaml_is_read_as_1_2_or_refused(text):
+def test_yaml_test_suite_cases_are_read_as_yaml_1_2_or_refused(text):
     """Cases of the public yaml-test-suite."""
     assert read_or_refuse(text) == YAML_1_2[text]
 
@@ -191,7 +191,7 @@ def read_or_refuse(text: str) -> Any:
     return None if document.problems else document.value
 
 
-def test_yaml_is_read_alike_without_libyaml():
+def test_yaml_gives_same_result_without_libyaml():
     program = """
 import json, sys
 sys.modules["yaml._yaml"] = None

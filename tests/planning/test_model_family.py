@@ -32,7 +32,7 @@ def test_model_family_is_recognized_by_name(model, expected):
     assert family(model) == expected
 
 
-def test_one_warning_lists_pairs_of_one_family():
+def test_one_warning_lists_judge_and_agent_pairs_of_same_family():
     pairs = [("gpt-6", "gpt-5"), ("sonnet", "gpt-5"), ("gpt-6", "gpt-5"), ("o3", "openai/gpt-4o")]
     (warning,) = warnings(pairs)
     assert "the same model family: gpt-6 judges gpt-5 (GPT), o3 judges openai/gpt-4o (GPT); models" in warning

@@ -208,7 +208,7 @@ def test_yaml_and_json_give_the_same_suite():
     assert load(text, "s.yaml", Reading()).suite == read(make_suite()).suite
 
 
-def test_references_are_replaced_and_remembered_as_secrets():
+def test_variable_references_are_replaced_and_their_values_become_secrets():
     """`$${` is literal; a default and `${env:NAME}` are no secrets."""
     test = make_test(
         guidelines="$${NOT} ${TONE:-kind} ${EMPTY:-filled}",
@@ -224,7 +224,7 @@ def test_references_are_replaced_and_remembered_as_secrets():
     assert loaded.warnings == ()
 
 
-def test_warnings_name_short_secrets_secrets_in_names_and_unsent_fields():
+def test_short_secrets_secrets_in_names_and_unsent_fields_cause_warnings():
     loaded = read(make_suite(make_test(userInfo={"pin": "${PIN}"})), environ={"PIN": "1234"})
     (warning,) = loaded.warnings
     assert "tests[0].userInfo.pin: the value of PIN has fewer than 8 characters" in str(warning)
@@ -286,7 +286,7 @@ def test_problems_contain_no_secrets_and_are_short():
 
 
 @each_row("key", ["${AGENT_KEY}", "Bearer ${AGENT_KEY}", "${AGENT_KEY:-sk-literal-key}"])
-def test_refused_key_is_named_by_its_variable(key):
+def test_untrusted_suite_error_names_every_environment_reference(key):
     suite = make_suite(
         apiKey=key,
         adapter="openai",
@@ -307,7 +307,7 @@ def test_schema_path_in_a_suite_without_a_file_is_refused():
     assert problem.startswith(f"tests[0].evaluations[0].schema: {message}")
 
 
-def test_ended_quarantine_is_refused_from_the_day_after():
+def test_quarantine_is_refused_from_day_after_its_end():
     suite = make_suite(
         make_test(quarantine={"reason": "flaky sandbox", "until": "2026-11-30", "owner": "Ann"})
     )

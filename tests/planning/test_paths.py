@@ -27,10 +27,10 @@ from ci_evals.planning.paths import touches
         ("**", ["any/thing", "odd\nname"], []),
     ],
 )
-def test_path_pattern_matches_files(pattern, taken, left):
+def test_path_pattern_matches_only_expected_files(pattern, taken, left):
     assert [file for file in [*taken, *left] if touches([pattern], [file])] == taken
 
 
-def test_one_match_of_a_file_and_a_pattern_suffices():
+def test_paths_match_if_any_file_matches_any_pattern():
     assert touches(["docs/**", "src/**"], ["README.md", "src/a.py"])
     assert not touches(["docs/**"], [])

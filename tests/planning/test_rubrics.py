@@ -62,7 +62,7 @@ def test_own_and_changed_built_in_dimensions_are_read():
     assert (clarity.weight, len(clarity.levels), reasoning.steps) == (3, 5, False)
 
 
-def test_rubric_of_results_gives_the_same_criterion_again():
+def test_criterion_is_rebuilt_from_saved_finding_and_rubric():
     rubric = read(dimensions=["reasoning", {"name": "tact", "rubric": LEVELS}], passAt=0.9).whole_rubric
     finding = build.finding(kind="judged", criterion="The answer is well made")
     again = judged(finding, rubric)
@@ -175,7 +175,7 @@ def test_schema_lists_rubric_fields_and_built_in_dimensions():
     assert definitions["Level"]["required"] == ["score", "name"]
 
 
-def test_criterion_without_a_rubric_has_no_new_fields():
+def test_criterion_without_rubric_keeps_its_original_fields():
     """So digests of its test stay."""
     plain = loaded(suite_with()).suite.tests[0].evaluations[0]
     assert plain.model_dump().keys() == {"criterion", "weight", "category", "aui_logic"}

@@ -77,7 +77,7 @@ def test_trials_are_in_order_of_suites_tests_and_loops():
     assert order[:5] == [(0, 0, 1), (0, 1, 1), (0, 1, 2), (1, 0, 1), (1, 0, 2)]
 
 
-def test_workload_counts_turns_and_bounds_calls():
+def test_workload_counts_tests_trials_turns_and_calls():
     strict = {"criterion": "d", "strict": "escalated"}
     test = {
         "name": "a",
@@ -93,7 +93,7 @@ def test_workload_counts_turns_and_bounds_calls():
     assert work.needs_llm
 
 
-def test_plan_without_auto_turns_and_judged_criteria_needs_no_model():
+def test_plan_without_generated_turns_or_judged_criteria_needs_no_llm():
     suite = loaded({"maxTurns": 1, "evaluations": [{"criterion": "d", "strict": "escalated"}]})
     assert not workload.of_plan(plan([suite], Selection(), 1)).needs_llm
 
@@ -102,7 +102,7 @@ def digest(*tests, **suite) -> str:
     return plan([loaded(*tests, **suite)], Selection(), 1).suites[0].test_digests[0]
 
 
-def test_test_digest_changes_only_with_what_can_change_a_result():
+def test_digest_of_test_changes_only_with_settings_that_affect_results():
     same = digest({})
     assert digest({"tags": ["x"], "critical": True, "minScore": 5}) == same
     assert digest({"optimalTools": ["REFUND_REQUEST"]}) == same
@@ -134,7 +134,7 @@ def test_digests_depend_on_names_of_secrets_not_on_their_values(text):
     assert leak_check("${CANARY}", SECRETS | {"CANARY": "canary-7120"}) == same
 
 
-def test_digests_depend_on_the_position_of_a_secret():
+def test_digests_depend_on_position_and_name_of_secret_reference():
     assert leak_check("${CODE} ***") != leak_check("*** ${CODE}")
     one, other = (
         leak_check("x", turns=[{"user": text}]) for text in ("My code: ${CODE}", "My code: ${OTHER}")

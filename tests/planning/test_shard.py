@@ -52,7 +52,7 @@ def baseline_of(*tests, name: str = "S"):
     return build.results(build.suite_result(name, *tests))
 
 
-def test_shard_number_is_read_strictly():
+def test_malformed_shard_number_is_rejected():
     for text in ("1/1", "2/5", "1000/1000"):
         assert str(sharding.read(text)) == text
     malformed = ("", "2", "0/3", "4/3", "1/1001", "02/3", "2/03", " 2/3", "2/3 ", "2 / 3", "-1/3", "1/3/5")
@@ -93,7 +93,7 @@ def test_durations_of_failed_trials_are_ignored(status):
     assert names_by_shard(plan_of("a", "b", "c"), 2, before) == [["b"], ["a", "c"]]
 
 
-def test_durations_are_matched_by_redacted_name_digest_and_order():
+def test_baseline_durations_are_matched_by_redacted_name_and_digest():
     redactor = Redactor(values=["secret-one", "secret-two"])
     tests = ["for secret-one", "for secret-two", "c"]
     before = baseline_of(
@@ -108,7 +108,7 @@ def test_durations_are_matched_by_redacted_name_digest_and_order():
     assert names_by_shard(plan, 2, before) == names_by_shard(plan, 2)
 
 
-def test_shard_has_its_tests_in_plan_order_and_knows_all_suites():
+def test_shard_keeps_plan_order_and_records_all_suites():
     first_suite = suite_of("a", {"name": "b", "maxTurns": 9}, file="x.json")
     plan = Plan(suites=(first_suite, suite_of("c", "d", file="y.json")), loops=2)
     first, second = (sharding.take(plan, ShardNumber(i, 2), Redactor()) for i in (1, 2))
@@ -122,7 +122,7 @@ def test_shard_has_its_tests_in_plan_order_and_knows_all_suites():
     assert (first.shard.plan, first.shard.split) == (second.shard.plan, second.shard.split)
 
 
-def test_plan_digest_covers_the_plan_and_split_digest_the_shards_too():
+def test_plan_digest_depends_on_plan_and_split_digest_also_on_shards():
     tests = ["a", "b", "c"]
 
     def first(plan: Plan, baseline=None):
@@ -195,6 +195,6 @@ def test_shards_partition_the_plan_and_are_balanced(data):
         assert max(weights) - min(weights) <= heaviest
 
 
-def test_single_shard_is_the_whole_plan():
+def test_shard_1_of_1_equals_the_whole_plan():
     plan = plan_of("a", "b", loops=2)
     assert sharding.take(plan, ShardNumber(1, 1), Redactor()).plan == replace(plan)

@@ -19,7 +19,7 @@ STATE = {"criterion": "It is refunded", "strict": "state", "probe": "order", "eq
 USER = {"order": "A1", "plan": {"name": "gold"}, "none": None, "pets": ["cat"]}
 
 
-def test_steps_of_a_test_follow_those_of_the_suite_and_its_probes_replace_them():
+def test_test_steps_follow_suite_steps_and_test_probes_override_suite_probes():
     own = make_test(
         name="own",
         setup=[{"command": ["two"]}],
@@ -174,7 +174,7 @@ def test_check_of_an_unknown_probe_is_refused_with_the_known_ones(probes, hint):
     assert problems(make_suite(*tests, probes=probes)) == [problem]
 
 
-def test_check_of_a_probe_of_suite_or_test_is_accepted():
+def test_state_check_of_probe_defined_in_suite_or_test_is_accepted():
     assert read(make_suite(make_test(evaluations=[STATE]), probes={"order": SHOP}))
     assert read(make_suite(make_test(evaluations=[STATE], probes={"order": SHOP})))
 
@@ -212,7 +212,7 @@ def test_message_about_a_step_contains_no_secret():
     assert problem == 'setup[0].http.url: must be a string, found ["http://shop:***@db/shop"]'
 
 
-def test_address_of_a_step_from_the_environment_is_a_secret():
+def test_step_url_from_environment_variable_becomes_a_secret():
     suite = make_suite(setup=[{"sql": {**SHOP["sql"], "url": "${SHOP_DB}"}}])
     url = "postgresql://u:pg-7f2d91c4@db/shop"
     loaded = read(suite, environ={"SHOP_DB": url})
@@ -227,7 +227,7 @@ def digest_of(suite):
     return planned.suites[0].test_digests[0]
 
 
-def test_test_digest_depends_on_steps_but_not_on_addresses():
+def test_digest_of_test_depends_on_steps_but_not_on_url_timeout_or_lock():
     elsewhere = {"sql": {**ORDER["sql"], "url": "sqlite:///other.db"}, "timeout": 5}
     user = make_test(userInfo=USER)
     digest = digest_of(make_suite(user, probes={"order": ORDER}))

@@ -73,7 +73,7 @@ def test_annotations_are_ordered_by_severity_of_the_failure():
     assert titles == ["Failed: Refuses a refund after 30 days", "Failed: Refund within 30 days"]
 
 
-def test_option_names_keep_their_case():
+def test_annotation_keeps_lower_case_option_name_at_start_of_sentence():
     (warning, *_) = annotations(story_of(comment_cases.no_baseline()))
     assert " max-drop and regression were not checked: " in warning.message
 
@@ -109,7 +109,7 @@ def test_shared_error_is_annotated_once_with_the_number_of_tests():
     assert not_run.message == "3 trials not run: the run ended before"
 
 
-def test_skipped_run_is_a_notice():
+def test_skipped_run_gives_a_single_notice_annotation():
     run = build.run_info(status="skipped", stopped_because="this fork has no secrets")
     gate = build.decision(passed=False, exit_code=0)
     (notice,) = annotations_of(build.test_result(trials=(), not_run=1), run=run, gate=gate)
@@ -119,7 +119,7 @@ def test_skipped_run_is_a_notice():
 
 @pytest.mark.parametrize("case", sorted(cases.CASES.keys() - {"unproven"}))  # no text that `proven` lacks
 @given(text=hostile_text.any_text)
-def test_hostile_text_in_annotations_is_one_inert_line(case, text):
+def test_annotation_with_hostile_text_is_one_line_without_commands(case, text):
     for one in annotations(story_of(hostile_text.fill_free_text(cases.made(case), text))):
         for message in (one.title, one.message):
             assert len(message.splitlines()) <= 1

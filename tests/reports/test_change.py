@@ -178,7 +178,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
         (NOTHING | {"bounds": None}, f"{UNSCORED}: they have nothing in common."),
     ],
 )
-def test_change_is_described_in_one_sentence(fields, sentence):
+def test_score_and_change_are_described_in_one_sentence(fields, sentence):
     assert certainty.score_and_change(compared(**fields)) == sentence
 
 
@@ -192,7 +192,7 @@ def test_change_is_described_in_one_sentence(fields, sentence):
         (RISE | {"interval": Interval(low=0.4, high=3.4)}, "a rise larger than chance explains", None),
     ],
 )
-def test_detectable_drop_is_left_out_of_the_brief_sentence(fields, significance, detectable):
+def test_brief_comparison_sentence_omits_detectable_drop(fields, significance, detectable):
     results = compared(**fields)
     assert certainty.brief(results).endswith(f": {significance}.")
     assert certainty.detectable_drop(results.comparison) == detectable
@@ -205,7 +205,7 @@ def test_score_without_a_baseline_is_given_with_its_interval():
     assert certainty.score_and_change(build.results(score=86.45)) == "Score 86.4."
 
 
-def test_trials_to_prove_a_drop_are_named_if_realistic():
+def test_trials_needed_to_prove_drop_are_stated_only_if_realistic():
     def trials_to_prove(**fields) -> str | None:
         results = compared(**fields)
         return certainty.trials_to_prove(results.comparison, results)
@@ -248,7 +248,7 @@ def test_cost_and_latency_of_both_runs_are_in_one_line():
     assert changes.pace(compared().comparison) is None
 
 
-def test_confirmed_suspects_are_listed_first_without_newly_failing_tests():
+def test_suspected_tests_are_listed_confirmed_first_without_newly_failing():
     def suspect(name: str, delta: float, **fields) -> TestChange:
         return TestChange(suite="S", name=name, base=100, head=100 + delta, delta=delta, p=0.3, **fields)
 
@@ -277,7 +277,7 @@ def with_trial(**fields):
         (with_trial(findings=(build.finding(), UNJUDGED)), "offline", True),
     ],
 )
-def test_nothing_failed_is_claimed_only_without_errors_and_missing_verdicts(test, provider, nothing_failed):
+def test_nothing_failed_is_stated_only_if_every_trial_has_passing_verdict(test, provider, nothing_failed):
     results = compared(base=100, head=100, delta=0, p=1, interval=None, detectable=None)
     suite = build.suite_result("Refunds", *results.suites[0].tests[1:], test)
     run = build.run_info(config={"provider": provider})
@@ -311,7 +311,7 @@ def test_results_of_one_suite_have_the_comparison_of_that_suite():
     assert suite_results.of_suite(own, suite, changes.of_suites(own)[0]) == own
 
 
-def test_early_look_needs_a_lower_p():
+def test_early_look_requires_lower_p_to_prove_drop():
     look = ComparisonLook(trials=3, p=0.04, decision="continue")
     early = certainty.brief(compared(p=0.04, looks=(look,)))
     assert early.endswith("p = 0.04: a drop that may be chance (after so few trials p must be lower).")

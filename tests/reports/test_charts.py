@@ -132,7 +132,7 @@ def test_score_below_its_minimum_is_marked():
     assert count_of_class(figure, "c-bad") == 2
 
 
-def test_minimum_missed_by_undecided_verdicts_shows_the_deciding_score():
+def test_score_chart_shows_score_with_undecided_as_failed_below_minimum():
     figure = charts_of(cases.made("undecided"))["scores"]
     assert "50.0, minimum 80" in chart_texts(figure)
     assert "100.0, minimum 80" not in chart_texts(figure)
@@ -170,7 +170,7 @@ def test_changed_tests_are_ordered_by_change():
     assert figure.says == "2 tests dropped, 1 rose, 2 unchanged."
 
 
-def test_chart_of_many_changes_is_cut_and_its_table_is_not():
+def test_chart_of_many_changes_is_truncated_but_its_table_is_complete():
     names = [f"t{number}" for number in range(40)]
     after = {name: (score_trial(number),) for number, name in enumerate(names)}
     figure = charts_of(run(after), run({name: (score_trial(100),) for name in names}, "base"))["changes"]
@@ -218,7 +218,7 @@ def test_cost_chart_names_the_pareto_frontier_of_runs_with_known_cost():
     assert "cost" not in charts_of(run({"a": (score_trial(85),)}), others=comparison_runs)
 
 
-def test_cost_chart_needs_a_third_run_or_other_models():
+def test_cost_chart_is_shown_only_with_third_run_or_other_model():
     head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
     assert "cost" not in charts_of(head, others=(comparison_run(1),))
     assert "cost" in charts_of(head, others=(comparison_run(1, models=("another",)),))
@@ -343,7 +343,7 @@ def test_scale_maps_values_and_clips_them_at_its_ends():
     assert Scale(7, 7, 0, 10)(7) == 5
 
 
-def test_ticks_are_round_numbers():
+def test_chart_ticks_are_round_numbers():
     assert ticks(0, 100) == (0, 20, 40, 60, 80, 100)
     assert ticks(0, 1) == (0, 0.2, 0.4, 0.6, 0.8, 1)
     assert ticks(70, 100) == (70, 80, 90, 100)
@@ -362,7 +362,7 @@ def test_axis_ends_at_a_round_number_close_above_the_value(value):
 
 
 @given(st.floats(1e-12, 1e12), st.floats(1, 1e9))
-def test_decades_cover_the_range_in_few_ordered_steps(low, factor):
+def test_log_axis_ticks_cover_range_in_few_ordered_steps(low, factor):
     high = low * factor
     found = decades(low, high)
     assert 2 <= len(found) <= 9
@@ -404,7 +404,7 @@ def test_frontier_of_five_agents_excludes_the_dominated_one():
         ([("a", 0, 0), ("b", 5, 100)], "ab"),
     ],
 )
-def test_frontier_keeps_equal_runs_and_breaks_ties_by_the_other_value(runs, best):
+def test_pareto_frontier_keeps_equal_runs_and_drops_worse_run_at_same_value(runs, best):
     assert names(frontier(PricedRun(*one) for one in runs)) == best
 
 
@@ -415,7 +415,7 @@ candidates = st.lists(
 
 
 @given(candidates)
-def test_frontier_contains_exactly_the_undominated_runs(found):
+def test_pareto_frontier_contains_exactly_the_undominated_runs(found):
     best = frontier(found)
     for one in found:
         assert (one in best) is not any(other.dominates(one) for other in found)

@@ -53,7 +53,7 @@ def test_suspected_drop_is_neutral_if_the_comparison_is_checked(p, policy, concl
     assert conclusion(story_of(found)) is concluded
 
 
-def test_no_verdict_skipped_and_reported_only_runs_are_neutral():
+def test_check_run_without_verdict_or_enforced_gate_is_neutral():
     broken = run("passed", "passed", "passed", "judge_error")
     assert broken.gate.exit_code == 3
     assert conclusion(story_of(broken)) is Conclusion.NEUTRAL
@@ -64,7 +64,7 @@ def test_no_verdict_skipped_and_reported_only_runs_are_neutral():
     assert check_title(skipped) == "Evals skipped: no secrets"
 
 
-def test_untrusted_results_are_never_a_success():
+def test_passed_check_run_of_untrusted_results_is_neutral():
     assert conclusion(story_of(run(*PASSED))) is Conclusion.SUCCESS
     for trust in (Trust.FORK, Trust.OTHER_COMMIT, Trust.CONTRADICTORY):
         assert conclusion(story_of(run(*PASSED)), trust) is Conclusion.NEUTRAL
@@ -97,7 +97,7 @@ def test_comment_on_change_or_failure_covers_missing_comparison_and_verdict(resu
     assert worth_a_comment(results, CommentOn.ALWAYS)
 
 
-def test_contradictory_results_count_as_failure_for_comments():
+def test_results_contradicting_their_gate_get_a_failure_comment():
     gate = run(*ONE_FAILED).gate
     forged = replace(run(*ONE_FAILED), gate=Decision(passed=True, exit_code=0, checks=gate.checks))
     assert worth_a_comment(forged, CommentOn.FAILURE)

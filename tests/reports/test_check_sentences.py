@@ -53,7 +53,7 @@ def test_failed_check_is_described_in_words(name, required, seen, fields, senten
     assert gate.failure(check, build.results()) == sentence
 
 
-def test_mostly_undecided_score_is_in_no_heading_or_badge():
+def test_score_of_mostly_undecided_run_is_left_out_of_headings_and_badge():
     suite = replace(build.suite_result("Refunds"), score=97.3, decided_share=0.31)
     results = build.results(suite, score=97.3, decided_share=0.31)
     output = "oo little was decided for a score (31 % of the criteria's weight)"

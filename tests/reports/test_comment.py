@@ -148,7 +148,7 @@ def truncated_comment(name: str) -> TruncatedComment:
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_huge_comment_keeps_its_budget_and_required_sections(name):
+def test_huge_comment_stays_within_size_limit_and_keeps_required_sections(name):
     text, sections = truncated_comment(name).text, truncated_comment(name).sections
     assert len(text.encode()) <= comment.BUDGET
     assert text.count("<details>") == text.count("</details>")
@@ -186,7 +186,7 @@ def test_comment_shows_as_many_of_1500_failing_tests_as_fit():
     assert "more tests\n\n</details>" in text
 
 
-def test_failed_tests_are_not_displaced_by_other_lists():
+def test_truncated_comment_keeps_failed_tests_despite_other_long_lists():
     for name in ("much to say", "many checks"):
         text = truncated_comment(name).text
         note = text.splitlines()[-1]
@@ -195,7 +195,7 @@ def test_failed_tests_are_not_displaced_by_other_lists():
         assert text.count("**❌ ") == 8
 
 
-def test_worst_of_many_suites_are_shown_outside_folds():
+def test_comment_shows_worst_of_many_suites_outside_details_blocks():
     results = many_suites()
     better = tuple(
         replace(suite, delta=50.0) if suite.name == "Suite 0" else suite
@@ -210,7 +210,7 @@ def test_worst_of_many_suites_are_shown_outside_folds():
 
 
 @each_row("name", ["bad", "flaky", "no-baseline", "failed-example", "passed-example"])
-def test_scores_outside_folds_have_whole_points(name):
+def test_scores_outside_details_blocks_are_whole_numbers(name):
     text = comment.render(story_of(comment_cases.COMMENTS[name]()), comment_cases.CONTEXT)
     shown = comment_cases.unfolded(text)
     assert re.search(r"\d / 100", shown)
@@ -234,7 +234,7 @@ def test_broken_tests_link_to_their_line_in_the_suite_file():
         assert links(file) == []
 
 
-def test_comment_names_the_verified_commit_not_the_claimed_one():
+def test_comment_names_verified_commit_instead_of_claimed_one():
     claimed, short = comment_cases.bad(), comment_cases.HEAD[:7]
 
     def rendered(results: Results = claimed, **context) -> str:

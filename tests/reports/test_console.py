@@ -51,7 +51,7 @@ def test_expected_agent_error_is_not_reported_as_an_error():
     assert "error of the agent" not in rendered(trials_test(trial, outcome="passed", passed=True))
 
 
-def test_missing_judge_is_named_beside_passed_and_unscored_tests():
+def test_console_mentions_missing_judge_for_passed_and_unscored_tests():
     unjudged = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge")
     trial = build.trial_result(findings=(build.finding(), unjudged))
     text = rendered(trials_test(trial, outcome="passed", passed=True))
@@ -82,7 +82,7 @@ def test_failure_is_shown_from_a_completed_trial():
     assert "✗ The refund workflow starts: failed\n      Turn 1: never executed" in text
 
 
-def test_colors_change_no_words():
+def test_colored_and_plain_console_output_have_same_text():
     for make in cases.CASES.values():
         colored, plain = console.render(story_of(make()), color=True), console.render(story_of(make()))
         assert "\x1b" not in plain
@@ -106,14 +106,14 @@ def test_minimum_score_check_shows_the_score_that_decides_it():
     assert "min-score  failed  at least 80  79.9 if undecided counts as failed" in text
 
 
-def test_failed_gate_under_no_gate_is_still_reported_as_failed():
+def test_failed_gate_is_reported_as_failed_despite_no_gate_option():
     check = build.check(name="min-score", required=80, seen=10, passed=False)
     text = rendered(gate=build.decision(check, exit_code=0))
     assert "✗ Evals failed: " in text
     assert "no-gate" in text
 
 
-def test_heading_follows_the_exit_code():
+def test_console_heading_depends_on_exit_code():
     def console_text(code: int, *, passed: bool = False) -> str:
         return rendered(gate=build.decision(passed=passed, exit_code=code))
 
@@ -268,7 +268,7 @@ def test_comparison_without_checks_has_no_verdict():
     assert "**Checks**" not in markdown
 
 
-def test_missing_comparison_has_no_heading():
+def test_console_has_no_baseline_heading_without_comparison():
     found = cases.against(cases.invalid(), cases.invalid())
     assert "Compared with the baseline" not in console.render(story_of(found), verbose=True)
 
@@ -299,7 +299,7 @@ def test_narrow_terminal_shortens_names_and_keeps_numbers():
     assert f"  {name}  passed  100.0         1 of 1       3.5 s" in rendered(test)
 
 
-def test_chance_is_mentioned_at_most_once():
+def test_console_mentions_chance_at_most_once():
     for make in cases.COMPARED.values():
         assert console.render(story_of(make())).count("chance") <= 1
         assert "oise alone" not in console.render(story_of(make()), verbose=True)

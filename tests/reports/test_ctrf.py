@@ -143,7 +143,7 @@ def test_run_without_verdict_adds_a_failure_beside_a_failed_test():
     assert (gate["name"], gate["status"]) == ("gate", "failed")
 
 
-def test_unfinished_run_is_a_failure():
+def test_ctrf_report_of_unfinished_run_contains_a_failure():
     running = build.results(gate=NO_VERDICT, run=build.run_info(status="unfinished"))
     found = json.loads("".join(unfinished.files(running)[CTRF]))
     validator().validate(found)

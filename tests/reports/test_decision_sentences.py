@@ -41,7 +41,7 @@ def decided_after(played: int, p: float, *, at=(2, 3, 5, 7), **fields) -> Result
     return replace(results, run=replace(results.run, rounds=rounds), gate=gate)
 
 
-def test_run_in_one_round_or_without_baseline_needs_no_explanation():
+def test_decision_is_not_explained_for_single_round_or_missing_baseline():
     assert sentences(compared("hh", "hh")) == []
     assert sentences(build.results(build.suite_result("Refunds"))) == []
 
@@ -84,7 +84,7 @@ def test_run_without_verdict_explains_no_decision():
         ({"delta": None}, f"{PLAYED}; no test was scored on both sides."),
     ],
 )
-def test_score_difference_of_both_sides_is_stated(fields, sentence):
+def test_score_difference_from_base_agent_is_stated(fields, sentence):
     assert sentences(both_sides(fields)) == [sentence]
 
 
@@ -114,7 +114,7 @@ def test_rerun_of_the_base_agent_is_explained_by_the_history():
     assert sentences(always)[0].startswith(PLAYED)
 
 
-def test_spread_and_role_of_earlier_runs_are_stated():
+def test_history_sentences_state_spread_and_use_of_earlier_runs():
     assert sentences(compared("hh", "hh", history=HISTORY)) == [f"{SPREAD}."]
     assert sentences(compared("hh", "hh", history=replace(HISTORY, decides=True), method="history")) == [
         f"{SPREAD}.",

@@ -82,7 +82,7 @@ def test_long_divergence_is_shortened():
     assert 'amount as ["é", null];' in sentence_of(head=(replace(UNDERSTOOD, value=["é", None]),))
 
 
-def test_names_and_values_are_formatted_by_the_given_function():
+def test_divergence_sentence_formats_names_and_values_with_given_function():
     where = Divergence(head_trial=1, base_trial=1, turn=1, head=(RAN, UNDERSTOOD))
     sentence = changes.divergence_sentence(where, "<{}>".format)
     assert "ran <RETURN_REQUEST> and understood <amount> as <5>;" in sentence

@@ -66,7 +66,7 @@ def test_conversations_are_stored_apart_from_test_facts():
     assert [[turn["actions"] for turn in trial] for trial in found["t0.1"]] == [[greeting], []]
 
 
-def test_large_conversations_are_packed_separately():
+def test_large_conversations_are_embedded_in_separate_packs():
     texts = ("short", "x" * 300_000, "y" * 300_000, "short")
     talks = [(build.turn(agent=text, trace={"two\nlines": "  of\n  text"}),) for text in texts]
     found = unpacked(run_of_trials(*(build.trial_result(turns=talk) for talk in talks)))
@@ -149,7 +149,7 @@ def test_each_pair_of_trials_has_its_divergence():
     assert len(ends) > 5
 
 
-def test_trial_has_the_counterpart_that_the_comparison_chooses():
+def test_embedded_trial_counterpart_equals_that_of_comparison():
     passed, failed = build.trial_result(), build.trial_result(findings=(build.finding("failed"),))
     broken_off = build.trial_result(status="failed", findings=())
     sides = [
@@ -170,7 +170,7 @@ def test_trial_has_the_counterpart_that_the_comparison_chooses():
         assert trials[expected.head_trial]["counterpart"] == expected.base_trial
 
 
-def test_only_first_trials_and_counterparts_of_a_long_baseline_are_embedded():
+def test_long_baseline_embeds_only_first_20_trials_and_counterparts():
     """Each is compared with each of this run, so that hundreds would take long."""
     trials = [build.trial_result()] * 30
     trials[24] = FAILED
@@ -205,7 +205,7 @@ def test_hostile_text_is_embedded_as_base64():
     assert len(found) == 2 * len(CORPUS)
 
 
-def test_patterns_for_scripts_hide_what_the_sanitizer_hides():
+def test_browser_patterns_remove_same_characters_as_sanitizer():
     patterns = visible_for_scripts()
     assert patterns.isascii()
     assert not set("<>&\"'") & set(patterns)

@@ -49,11 +49,11 @@ def past_runs(drawing):
         ("eu", None),
     ],
 )
-def test_first_of_consecutive_failures_is_named(letters, sentence):
+def test_first_failed_run_of_current_failure_streak_is_named(letters, sentence):
     assert comparison_runs.failing_since(TEST, past_runs(letters)) == sentence
 
 
-def test_last_pass_in_the_baseline_is_named_and_other_digests_are_ignored():
+def test_last_pass_in_baseline_is_named_and_changed_test_is_ignored():
     found = comparison_runs.failing_since(TEST, past_runs("p"), baseline="past-1")
     assert found == "First failed in this run; last passed in the baseline, 2026-11-20 09:30 UTC (1aaaaaa)."
     assert comparison_runs.failing_since((*TEST[:2], "e" * 64), past_runs("fp")) is None

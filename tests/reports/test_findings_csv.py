@@ -15,7 +15,7 @@ def rows_of(*tests) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_each_finding_of_each_trial_is_a_row():
+def test_csv_has_a_row_for_each_finding_of_each_trial():
     findings = (build.finding(criterion="One"), build.finding("failed", criterion="Two", reason="It, too."))
     trials = tuple(build.trial_result(number, findings=findings) for number in (1, 2))
     rows = rows_of(build.test_result("Refund", trials=trials))

@@ -127,7 +127,7 @@ def test_untrusted_results_are_recognized_and_marked_in_the_verdict():
         assert story_of(run).verdict(trust) == heading
 
 
-def test_numbers_line_has_whole_points_and_compares_like_with_like():
+def test_numbers_line_has_whole_points_and_compares_shared_tests_only():
     run = compared("p" * 15 + "f", "p" * 16, min_score=95)
     assert story_of(run).numbers.text == "93 / 100 (95 required), main has 100 (−7). 15 of 16 tests pass."
     assert story_of(compared("pppf", "pppf")).numbers.text == "3 of 4 tests pass."
@@ -153,7 +153,7 @@ def test_mostly_undecided_run_shows_no_score_and_no_certainty():
     ("base", "head", "fell", "change"),
     [(93.9, 71.2, "22", "−22"), (93.2, 71.9, "22", "−22"), (93.9, 88.1, "5.8", "−5")],
 )
-def test_verdict_and_numbers_agree_on_a_failed_drop(base, head, fell, change):
+def test_verdict_and_numbers_line_show_consistent_drop(base, head, fell, change):
     run = compared("pppp", "pppp")
     comparison = replace(run.comparison, base=base, head=head, delta=head - base)
     run = replace(run, comparison=comparison)
@@ -163,7 +163,7 @@ def test_verdict_and_numbers_agree_on_a_failed_drop(base, head, fell, change):
     assert f"({change})" in story.numbers.text
 
 
-def test_next_step_is_made_of_text_commands_and_exit_code():
+def test_next_step_consists_of_text_commands_and_exit_code():
     step = story_of(compared("pppf", "pppp", min_score=85)).next_step
     assert "".join(f"{part.gap}{part.text}" for part in step.parts).strip() == step.text
     show, repeat = step.commands
@@ -207,7 +207,7 @@ def test_each_changed_test_is_in_exactly_one_list():
     }
 
 
-def test_failures_without_a_baseline_did_not_break():
+def test_failed_tests_without_baseline_are_not_listed_as_broken():
     results = comment_cases.no_baseline()
     news = story_of(results).change.news
     assert [test.name for test in news.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]
@@ -263,11 +263,11 @@ def in_rounds(most: int) -> Results:
         ),
     ],
 )
-def test_certainty_is_stated_in_one_sentence(results, certainty):
+def test_certainty_of_change_is_stated_in_one_sentence(results, certainty):
     assert story_of(results()).certainty.sentence == certainty
 
 
-def test_odds_need_ten_tests_of_three_trials():
+def test_odds_are_stated_only_from_ten_tests_with_three_trials():
     odds = Odds(share=0.3, checks=(build.check_odds(name="regression", share=0.3),), floor=81.5, loops=3)
 
     def run(tests: int, trials: str) -> Results:
@@ -301,7 +301,7 @@ def test_errored_test_is_not_listed_as_failed_in_a_run_without_verdict():
     assert [one.name for one in story_of(without).change.news.failed] == ["Damaged jug"]
 
 
-def test_next_step_fits_what_happened():
+def test_next_step_advice_depends_on_outcome():
     def next_step(results: Results) -> str:
         return story_of(results).next_step.text
 
@@ -331,7 +331,7 @@ def test_next_step_fits_what_happened():
     ("trials", "advice"),
     [("fff", f"{READ_FAILURES} {FIX_FAILURES}"), ("ffp", f"{READ_FAILURES} To"), ("ff", "Read what failed")],
 )
-def test_rerun_is_advised_only_if_the_test_may_pass(trials, advice):
+def test_rerun_is_not_advised_if_all_trials_of_test_failed(trials, advice):
     results = rerun_of(cases.played("Late parcel", trials))
     assert story_of(results).next_step.text.startswith(advice)
 

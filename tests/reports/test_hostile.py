@@ -164,7 +164,7 @@ def test_markup_commands_and_links_are_inert_in_every_report(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(hostile_text.CORPUS)))
-def test_planted_markup_is_inert_in_every_report(number):
+def test_hostile_texts_are_inert_in_sampled_report_cases(number):
     """Each text is planted in every sixth case: each case meets a sixth of them, of all kinds."""
     for name in list(CASES)[number % 6 :: 6]:
         check_case(name, hostile_text.CORPUS[number])
@@ -172,7 +172,7 @@ def test_planted_markup_is_inert_in_every_report(number):
 
 @pytest.mark.simulate
 @pytest.mark.parametrize("number", range(len(hostile_text.CORPUS)))
-def test_every_planted_text_is_inert_in_every_report(number):
+def test_every_hostile_text_is_inert_in_every_report_case(number):
     for name in CASES:
         check_case(name, hostile_text.CORPUS[number])
 

@@ -111,14 +111,14 @@ def test_unselected_test_is_skipped_and_test_that_did_not_run_is_an_error(planne
     assert case.time == 0
 
 
-def test_bundled_suite_has_no_file():
+def test_junit_case_of_bundled_suite_has_no_file_or_line():
     case = xml_of(build.results(build.suite_result("HR", build.test_result(), file="demo:hr"))).find(
         ".//testcase"
     )
     assert (case.get("file"), case.get("line"), case.get("classname")) == (None, None, "HR")
 
 
-def test_totals_are_those_of_all_suites():
+def test_junit_totals_are_summed_over_all_suites():
     lost = build.trial_result(status=EndState.FAILED, error="x", findings=())
     first = build.suite_result("A", build.test_result("a"), failed_test("b"))
     unplayed = build.test_result("d", trials=(), not_run=1)
@@ -233,7 +233,7 @@ def test_skipped_run_gives_the_reason_at_each_test():
 
 
 @pytest.mark.slow
-def test_time_grows_linearly_with_trials():
+def test_junit_rendering_time_grows_linearly_with_trials():
     def seconds(trials: int) -> float:
         failing = build.finding("failed")
         test = build.test_result(

@@ -74,7 +74,7 @@ def test_tool_calls_are_listed_in_full_and_escaped():
     assert "`close` (arguments unknown: cut off)" in line
 
 
-def test_raw_reply_is_shown_folded_if_recorded():
+def test_raw_reply_is_shown_collapsed_if_recorded():
     text = report_of(build.turn(raw={"text": "```\n</details>"}))
     assert "<summary>Raw reply</summary>\n\n```" in text
     assert hostile_text.RenderedMarkdown(text).tags.count("details") == 2
@@ -102,7 +102,7 @@ def test_criteria_are_ordered_by_number_of_failed_trials():
     assert text.index("*Often* (failed in 2 of 2 trials)") < text.index("*Rare*")
 
 
-def test_summary_joins_its_sections_and_closes_its_folds():
+def test_summary_concatenates_sections_and_closes_every_details_tag():
     for make in cases.CASES.values():
         texts = [section.text for section in summary.sections(story_of(make()))]
         assert "\n".join(texts) == documents.summary(story_of(make()))
@@ -221,7 +221,7 @@ def test_broken_test_is_shown_once_with_reasons_and_turn():
     assert "> **User** (turn 1 of trial 1): I want my money back for order 1042." in broken
 
 
-def test_critical_test_is_not_said_to_fail_a_run_without_verdict():
+def test_failing_critical_test_is_not_blamed_in_run_without_verdict():
     failed = cases.proven()
     without = replace(failed, gate=build.decision(exit_code=3, reasons=("2 trials broke off",)))
     assert "critical, so this alone fails the run" in documents.summary(story_of(failed))
@@ -229,7 +229,7 @@ def test_critical_test_is_not_said_to_fail_a_run_without_verdict():
     assert "): critical\n" in documents.summary(story_of(without))
 
 
-def test_test_that_failed_before_and_got_worse_has_its_reasons():
+def test_reasons_are_shown_for_failed_test_that_got_worse():
     names = [f"Test {number}" for number in range(7)]
     head, base = (
         build.suite_result("Refunds", *(cases.played(name, drawing) for name in names))
@@ -255,7 +255,7 @@ def test_tests_with_equal_names_in_equally_named_suites_are_kept_apart():
     assert "what failed before" in names
 
 
-def test_p_values_and_intervals_appear_only_in_folds():
+def test_p_values_and_intervals_appear_only_in_collapsed_sections():
     for make in (*cases.CASES.values(), *comment_cases.COMMENTS.values()):
         first = comment_cases.unfolded(documents.summary(story_of(make())))
         assert not re.search(r"\bp (=|below|above)|95 %|\d to \d+(?! trials)\b", first)
@@ -271,7 +271,7 @@ def many_newly_failing(number: int):
     return cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
 
 
-def test_all_but_ten_failing_tests_are_folded():
+def test_failing_tests_after_the_tenth_are_collapsed():
     text = documents.summary(story_of(many_newly_failing(50)))
     shown, _, rest = text.partition("<summary>40 more tests</summary>")
     assert "### Broke since the baseline" in shown
@@ -280,7 +280,7 @@ def test_all_but_ten_failing_tests_are_folded():
     assert "more tests</summary>" not in documents.summary(story_of(many_newly_failing(4)))
 
 
-def test_failures_that_the_gate_allows_are_folded():
+def test_failures_of_passed_gate_are_collapsed():
     results = build.results(build.suite_result("Refunds", cases.played("Gift card", "ppf")))
     shown, _, folded = documents.summary(story_of(results)).partition("<details>")
     assert "*Gift card* fails." in shown
@@ -310,13 +310,13 @@ def test_baseline_is_named_with_its_age_or_the_reason_for_its_absence():
     assert "Baseline: commit" not in text
 
 
-def test_skipped_run_names_no_judge():
+def test_summary_of_skipped_run_does_not_name_judge():
     run = comment_cases.skipped()
     suites = [replace(suite, judge_model="gpt-5") for suite in run.suites]
     assert "gpt-5" not in documents.summary(story_of(replace(run, suites=tuple(suites))))
 
 
-def test_reports_are_made_of_results_without_statistics_or_comparison():
+def test_reports_render_results_without_statistics_or_comparison():
     made = report_texts.results_json_text(cases.unsure())
     data = json.loads(made)
     for name in ("comparison", "odds", "latency", "passAtK", "passHatK", "interval"):

@@ -31,7 +31,7 @@ print("<<next>>".join(reports))
 """
 
 
-def test_column_added_in_one_line_appears_in_every_report(tmp_path: Path):
+def test_table_column_added_in_one_place_appears_in_every_report(tmp_path: Path):
     source = Path(ci_evals.__file__).parent
     copy = tmp_path / "ci_evals"
     shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -84,7 +84,7 @@ def test_reports_count_tests_whose_lines_were_never_sent():
         assert sentence in " ".join(text.split())
 
 
-def test_other_ends_and_quarantined_tests_are_not_counted():
+def test_unsent_line_note_excludes_other_ends_and_quarantined_tests():
     for fields in (
         {"sent": 2},
         {"may_escalate": False},

@@ -57,7 +57,7 @@ from ci_evals.domain.base import Interval
         (numbers.tokens, {999_499: "999 k", 999_500: "1.0 M", 12_345_678: "12 M", 2_000_000_000: "2,000 M"}),
     ],
 )
-def test_numbers_are_formatted(number_format, examples):
+def test_numbers_are_rounded_down_and_missing_ones_shown_as_n_a(number_format, examples):
     assert {number: number_format(number) for number in examples} == examples
 
 
@@ -92,7 +92,7 @@ def test_numbers_are_formatted_by_limit_range_and_noun(formatted, expected):
 
 
 @given(st.floats(0, 100), st.integers(0, 1000))
-def test_score_is_shown_below_a_threshold_that_it_misses(points, tenths):
+def test_rounding_never_raises_score_to_missed_threshold(points, tenths):
     threshold = tenths / 10
     if points < threshold:
         assert float(numbers.score(points)) < threshold
@@ -102,7 +102,7 @@ LIMITS = st.builds(lambda whole, places: whole / 10**places, st.integers(0, 10_0
 
 
 @given(st.floats(0, 100), LIMITS)
-def test_number_is_shown_on_its_side_of_the_limit(number, limit):
+def test_rounding_never_moves_number_across_its_limit(number, limit):
     number = round(number, 8)
     assert (float(numbers.score(number, limit)) < limit) == (number < limit)
     assert (float(numbers.least(number, limit)) > limit) == (number > limit)
@@ -118,12 +118,12 @@ def test_change_keeps_its_sign_and_drops_are_rounded_away_from_zero(change):
 
 
 @given(st.floats(0.001, 0.99))
-def test_p_value_is_shown_on_its_side_of_the_significance_level(p):
+def test_rounding_never_moves_p_value_across_significance_level(p):
     assert (float(numbers.chance(p)) > 0.05) == (p > 0.05)
 
 
 @given(st.floats(0, 1000), st.integers(0, 10_000_000))
-def test_cost_is_shown_on_its_side_of_the_budget(dollars, limit):
+def test_rounding_never_moves_cost_across_budget(dollars, limit):
     budget = limit / 10_000
     shown = float(numbers.budget(dollars).removeprefix("$"))
     assert (shown > budget) == (round(dollars, 9) > budget)

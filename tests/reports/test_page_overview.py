@@ -87,7 +87,7 @@ def results_with(outcome: RunOutcome) -> Results:
 
 
 @each_row("outcome", RunOutcome)
-def test_page_title_and_heading_are_the_verdict(outcome):
+def test_page_title_and_heading_show_the_verdict(outcome):
     results = results_with(outcome)
     found, words = page_of(results), story_of(results).verdict()
     assert found.text("h1") == words
@@ -243,7 +243,7 @@ def test_missing_comparison_is_explained():
     assert "not compared with the baseline: the models of judge or simulated user changed" in comparison
 
 
-def test_table_row_has_the_keys_of_filters_and_sorting():
+def test_test_table_rows_have_filter_and_sort_attributes():
     results = RUNS["proven"]
     story = story_of(results)
     found = test_table.of(story, embedded_data.tests_of(story))
@@ -298,7 +298,7 @@ def reach(name, **fields):
     return Reach(**({"kind": LogicKind.RULE, "name": name, "trials": 3, "tests": 1, "wanted": True} | fields))
 
 
-def test_coverage_lists_lost_unused_and_new_logic():
+def test_page_coverage_lists_lost_unused_and_new_logic():
     found = Coverage(
         traced_trials=3,
         logic=(

@@ -82,7 +82,7 @@ def test_process_table_of_one_or_many_suites_shows_the_run_only():
         assert "| measure | this run |\n" in run_summary.process_measures(story_of(results)).text
 
 
-def test_steps_are_not_shown_without_traces():
+def test_step_measures_are_not_shown_without_traces():
     story = story_of(
         build.results(build.suite_result("One", process=UNTRACED), process=UNTRACED, coverage=Coverage())
     )
@@ -91,7 +91,7 @@ def test_steps_are_not_shown_without_traces():
     assert run_summary.process_measures(story_of(build.results(process=ProcessSummary()))) is None
 
 
-def test_lost_logic_is_shown_outside_folds_unless_lost_by_chance():
+def test_lost_logic_is_shown_prominently_unless_loss_may_be_chance():
     section = baseline.lost(story_of(run()))
     assert section.rank > Rank.REST
     assert section.text == (

@@ -126,7 +126,7 @@ def test_outdated_calibration_is_reported_in_one_line():
     assert remark_of("Calibration", reliability_cases.results_with_all_studies(studies=(old,))) == sentence
 
 
-def test_unreliable_judge_is_warned_of_with_the_reason():
+def test_calibration_that_bars_judge_causes_warning_with_reason():
     whole, *_ = reliability_cases.CALIBRATION.parts
     barred = replace(whole, may_gate=False, why="kappa may be below 0.4")
     run = reliability_cases.results_with_all_studies(
@@ -136,7 +136,7 @@ def test_unreliable_judge_is_warned_of_with_the_reason():
     assert "Compared with people, this judge should not gate: kappa may be below 0.4." in warnings
 
 
-def test_study_names_its_judge_only_if_it_is_not_that_of_the_run():
+def test_study_names_its_judge_only_if_it_differs_from_run_judge():
     other = replace(reliability_cases.JUDGE, models=("gpt-next",))
     run = reliability_cases.results_with_all_studies(
         studies=(replace(reliability_cases.ATTACKS, judge=other),)
@@ -194,7 +194,7 @@ def test_every_reliability_number_is_in_each_report(report):
         (reliability_cases.estimate(0.5, 0.7, 0.7), "50 % (70 %)"),
     ],
 )
-def test_interval_is_shown_if_it_adds_to_the_number(estimate, text):
+def test_interval_is_shown_only_if_it_differs_from_estimate(estimate, text):
     assert numbers.estimated_share(estimate) == text
 
 

@@ -127,7 +127,7 @@ def test_results_file_is_json_and_reads_back_as_the_same_results(name):
     assert keys <= json.loads(written).keys()
 
 
-def test_agent_data_with_keys_of_results_is_written_unchanged():
+def test_agent_data_with_same_keys_as_results_is_written_unchanged():
     odd = {"suites": [], "tests": [], "trials": [], "turns": [], "x": ['\n  "turns": []', {"trials": []}]}
     turn = build.turn(params=odd, trace=odd, agent='      "turns": []')
     test = build.test_result(user_info=odd, trials=(build.trial_result(turns=(turn,)),) * 2)
@@ -203,7 +203,7 @@ def test_reports_are_redrawn_from_the_results_file_of_run_or_suite(tmp_path):
     assert again == {path.removeprefix(folder): files[path] for path in reports}
 
 
-def test_equal_names_are_numbered_without_collisions():
+def test_duplicate_names_are_numbered_without_collisions():
     for alike, shown in (
         (["A", "B"], ["A", "B"]),
         (["A", "A", "A"], ["A", "A (2)", "A (3)"]),

@@ -36,7 +36,7 @@ def test_clean_removes_escapes_controls_and_invisible_characters(text, cleaned):
 
 
 @given(hostile_text.any_text)
-def test_clean_is_idempotent_and_yields_utf_8(text):
+def test_sanitize_clean_is_idempotent_and_returns_utf_8_text(text):
     once = sanitize.clean(text)
     assert sanitize.clean(once) == once
     assert once.encode().decode() == once
@@ -57,7 +57,7 @@ def test_inline_markdown_renders_as_the_plain_text(text):
 @given(hostile_text.any_text)
 @example("".join(hostile_text.CORPUS))
 @example("a deadbeef cafe1234 b `x` deadbeef")
-def test_sentence_renders_as_inert_text_and_code(text):
+def test_sanitized_sentence_renders_as_inert_text_and_code(text):
     for line in (f"start {sanitize.sentence(text)} end", sanitize.sentence(text)):
         page = hostile_text.RenderedMarkdown(line)
         assert set(page.tags) <= {"p", "code"}
@@ -66,7 +66,7 @@ def test_sentence_renders_as_inert_text_and_code(text):
     assert page.text.replace(ZERO_WIDTH, "").split() == f"start {sanitize.one_line(text)} end".split()
 
 
-def test_commit_ids_become_code_and_shortcodes_no_emoji():
+def test_commit_ids_become_code_and_emoji_shortcodes_stay_text():
     assert sanitize.sentence("commit 3aceb90 of main") == "commit `3aceb90` of main"
     assert sanitize.inline("a :shipit: 10:30:45") == f"a :{ZERO_WIDTH}shipit: 10:30:45"
     assert sanitize.inline("category:tone") == "category:tone"
@@ -75,7 +75,7 @@ def test_commit_ids_become_code_and_shortcodes_no_emoji():
 
 @given(hostile_text.any_text)
 @example("a\\|b|c\n| d")
-def test_table_cell_stays_one_cell(text):
+def test_sanitized_table_cell_stays_one_cell(text):
     cell = sanitize.cell(text)
     page = hostile_text.RenderedMarkdown(f"| a | b |\n| --- | --- |\n| {cell} | {sanitize.code(text)} |\n")
     tags = "table thead tr th th tbody tr td td"
@@ -86,7 +86,7 @@ def test_table_cell_stays_one_cell(text):
 
 @given(hostile_text.any_text)
 @example("\n".join(hostile_text.CORPUS))
-def test_quote_contains_all_lines_of_the_text_and_nothing_else(text):
+def test_markdown_quote_contains_exactly_the_lines_of_text(text):
     page = hostile_text.RenderedMarkdown(f"before\n\n{sanitize.quote(text)}\n\nafter")
     assert set(page.tags) <= {"p", "blockquote", "br"}
     assert page.tags.count("blockquote") == 1
@@ -165,7 +165,7 @@ def without_address(match):
 @given(hostile_text.any_text)
 @example("#\ufe0f#[error]x")
 @example(":\u0301:error::x")
-def test_workflow_commands_are_broken_in_logs(text):
+def test_workflow_commands_are_neutralized_in_logs(text):
     for shown in (sanitize.log(text), sanitize.log(text, "│ "), sanitize.log_line(text)):
         assert not hostile_text.log_commands(shown)
         seen = re.sub(r"[^\x20-\x7e\n]", "", shown)
@@ -228,7 +228,7 @@ def test_file_names_are_valid_on_every_system(text):
         *("> /close", "/close"),
     ],
 )
-def test_gitlab_references_and_commands_are_broken(text):
+def test_gitlab_references_and_commands_are_neutralized(text):
     shown = sanitize.gitlab(f"Said\n{text}")
     assert "\u200b" in shown
     assert shown.replace("\u200b", "") == f"Said\n{text}"

@@ -21,7 +21,7 @@ from ci_evals.reports.story.comparison_runs import ComparisonRun
 from ci_evals.reports.story.story import story_of
 
 
-def test_story_is_deterministic_and_immutable():
+def test_report_story_is_deterministic_and_immutable():
     for make in (comment_cases.bad, comment_cases.passed_example, cases.invalid):
         assert story_of(make()) == story_of(make())
     story = story_of(cases.good())
@@ -98,7 +98,7 @@ def test_report_modules_do_not_read_results_directly():
     assert templates == []
 
 
-def test_cost_per_trial_is_that_of_the_tested_agent_among_several():
+def test_cost_per_trial_counts_only_gated_agent_among_several():
     results = golden_cases.arms()
     own = next(arm for arm in results.arms if arm.gated)
     each = own.usage.cost_usd / own.counts.played_trials

@@ -86,7 +86,7 @@ def test_list_of_all_tests_is_omitted_before_a_failed_test(rank):
     ) == ["all tests"]
 
 
-def test_lists_are_shortened_by_rows_with_a_count():
+def test_truncated_list_drops_rows_and_states_their_number():
     text = truncated([HEAD, rows("tests", Rank.FAILING, 100), FOOT], 1_000, ELSEWHERE)
     taken = text.count("- 0")
     assert 10 < taken < 40
@@ -105,7 +105,7 @@ def test_long_rows_are_replaced_by_short_ones_before_rows_are_dropped():
     assert omitted(text) == "part of tests"
 
 
-def test_shortened_table_is_valid():
+def test_truncated_table_is_valid_html_with_count_of_omitted_rows():
     inner = Section("tests", "", Rank.LISTS, noun="test")
     columns = (Column("test", words=True, show=lambda place: f"Test {place}"), Column("score", show=str))
     table = table_of("Tests", columns, range(200))
@@ -116,7 +116,7 @@ def test_shortened_table_is_valid():
     assert "more tests\n\n</details>\n" in text
 
 
-def test_rest_of_a_list_is_a_fold_of_its_own():
+def test_rest_of_long_list_goes_into_separate_details_block():
     first, rest = listing(rows("tests", Rank.FAILING, 9), 3, Rank.REST)
     assert len(first.rows) == 3
     assert rest.text.startswith("<details>\n<summary>6 more tests</summary>\n\n- 003")
@@ -152,14 +152,14 @@ any_sections = st.lists(
 
 
 @given(any_sections, st.integers(0, 6_000))
-def test_report_keeps_any_budget_and_names_what_it_omits(sections, budget):
+def test_truncated_report_stays_within_budget_and_names_omissions(sections, budget):
     text = truncated(sections, budget, ELSEWHERE)
     assert len(text.encode()) <= budget
     if text and text != joined(sections):
         assert omitted(text)
 
 
-def test_empty_folds_are_omitted():
+def test_empty_details_blocks_are_omitted():
     for inner in ((), (Section("nothing", ""),), (Section("a", ""), Section("b", " \n"))):
         assert group("the details", "Details", inner) == ()
     sections = [HEAD, *group("the details", "Details", [section("one", Rank.DETAILS, 300)]), FOOT]

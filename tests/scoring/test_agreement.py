@@ -44,12 +44,12 @@ def test_kappa_equals_hand_computation():
         (["uu", "up", "fu"], None),
     ],
 )
-def test_kappa_corrects_for_chance(drawn, kappa):
+def test_kappa_is_corrected_for_chance_agreement(drawn, kappa):
     """If nearly all passes, agreeing on 98 of 100 says nothing; one verdict throughout has no kappa."""
     assert agreement(pairs(*drawn)).kappa == kappa
 
 
-def test_undecided_verdicts_are_changes_but_no_disagreement():
+def test_undecided_verdicts_count_as_changes_but_not_as_disagreement():
     some = pairs("pp", "ff", "up*3", "pu", "uu")
     assert agreement(some) == agreement(pairs("pp", "ff"))
     assert changes(some) == {(Outcome.UNDECIDED, Outcome.PASSED): 3, (Outcome.PASSED, Outcome.UNDECIDED): 1}
@@ -70,7 +70,7 @@ def test_undecided_verdicts_are_changes_but_no_disagreement():
         (Fraction(-1), "none beyond chance"),
     ],
 )
-def test_limit_of_kappa_belongs_to_the_lower_word(kappa, word):
+def test_kappa_at_category_boundary_gets_lower_category(kappa, word):
     """So that no judge looks better than it is."""
     assert in_words(kappa) == word
 

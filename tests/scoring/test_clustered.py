@@ -8,7 +8,7 @@ from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import mean_interval
 
 
-def test_share_of_equal_bundles_has_the_interval_of_a_score():
+def test_interval_of_equal_size_bundles_equals_interval_of_mean_score():
     found = share_of(Bundle(yes, 4) for yes in (1, 4, 2, 3, 3))
     interval = mean_interval([25, 100, 50, 75, 75])
     assert found.value == pytest.approx(0.65)
@@ -16,7 +16,7 @@ def test_share_of_equal_bundles_has_the_interval_of_a_score():
     assert found.count == 20
 
 
-def test_bundle_counts_by_its_size_and_as_one_observation():
+def test_bundle_is_weighted_by_size_but_counts_as_one_observation():
     """And an empty one does not count at all."""
     assert share_of([Bundle(9, 9), Bundle(0, 1), Bundle(0, 0)]).value == pytest.approx(0.9)
     assert share_of([Bundle(0, 0)]) is None

@@ -66,7 +66,7 @@ def test_languages_and_personas_of_a_test_form_a_cluster_as_in_the_simulation(ke
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), SCORES), min_size=1, max_size=9))
-def test_merging_keeps_the_mean_over_tests(tests):
+def test_merging_clusters_keeps_mean_score_over_tests(tests):
     clusters, scores = [cluster for cluster, _ in tests], [own for _, own in tests]
     units = merged(scores, clusters)
     assert len(units) == len(set(clusters))
@@ -79,7 +79,7 @@ def test_tests_without_a_cluster_are_not_merged(scores):
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), SCORES), min_size=1, max_size=6), st.data())
-def test_lower_score_makes_no_merged_score_higher(tests, data):
+def test_lower_trial_score_never_raises_merged_cluster_score(tests, data):
     """Else a worse verdict could open the gate."""
     clusters, scores = [cluster for cluster, _ in tests], [own for _, own in tests]
     test = data.draw(st.integers(0, len(scores) - 1))
@@ -90,7 +90,7 @@ def test_lower_score_makes_no_merged_score_higher(tests, data):
         assert all(one <= other for one, other in zip(after, before, strict=True))
 
 
-def test_merged_pair_has_both_sides_of_its_cluster():
+def test_merged_cluster_pair_contains_head_and_base_scores():
     pairs = [ScorePair((100.0, 0.0), (50.0,)), ScorePair((100.0, 100.0), (100.0,)), ScorePair((0.0,), (0.0,))]
     first, second = merged_pairs(pairs, ["a", "a", "b"])
     assert (first.head, first.base) == (pytest.approx((400 / 3, 200 / 3)), pytest.approx((100.0,)))
@@ -101,7 +101,7 @@ def users_of(tasks, users="xyz"):
     return {f"{task} ({user})": own for task, own in tasks.items() for user in users}
 
 
-def test_interval_of_a_score_counts_original_tests():
+def test_score_interval_treats_tests_of_one_cluster_as_one_test():
     tasks = dict(zip("abcd", ((0,), (100,), (100,), (50,)), strict=True))
     runs = run("r", users_of(tasks)), run("r", users_of(tasks), alone), run("r", tasks, alone)
     own, as_if_alone, of_tasks = (numbers.of_run(one.suites[0].tests, RULE).interval for one in runs)
@@ -114,7 +114,7 @@ def change(head: dict, base: dict, cluster_of) -> RunComparer:
     return comparer.change(comparer.pairs)
 
 
-def test_drop_counts_by_cluster_unless_the_cluster_is_new():
+def test_drop_of_clustered_tests_counts_once_if_both_runs_have_cluster():
     """Five users of one task that broke in their only trial are one task that broke."""
     users = [f"a ({user})" for user in "uvwxy"]
     head, base = dict.fromkeys(users, (0,)), dict.fromkeys(users, (100,))
@@ -133,7 +133,7 @@ def test_drop_counts_by_cluster_unless_the_cluster_is_new():
     assert RunComparer(head, once).overall_change().p >= 0.05
 
 
-def test_odds_count_original_tests():
+def test_odds_treat_tests_of_one_cluster_as_one_test():
     """The noise of a run of two users is that of their task if their trials agree."""
 
     def noise(results: Results) -> float:

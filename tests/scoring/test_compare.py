@@ -80,13 +80,13 @@ def test_tests_are_paired_by_name_if_their_digests_agree():
     assert (names(found.new), names(found.removed), names(found.changed)) == (["c"], ["d"], ["b"])
 
 
-def test_change_is_the_mean_over_tests_whatever_their_trials():
+def test_score_change_is_averaged_over_tests_not_trials():
     """(100 - 50 + 0) / 2 against (100 + 0) / 2."""
     found = comparison_of({"a": PASSED, "b": points(50)}, {"a": points(100), "b": points(0, 0)})
     assert (found.delta, found.head, found.base) == (25, 75, 50)
 
 
-def test_p_of_a_small_comparison_is_enumerated():
+def test_p_value_of_small_comparison_is_exactly_enumerated():
     """Two tests that lost all of three trials: 1 of 20 arrangements each. One trial each proves nothing."""
     found = comparison_of(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED))
     assert (found.delta, found.p, found.test, found.smallest_p) == (-100, 1 / 400, "enumerated", 1 / 400)
@@ -173,7 +173,7 @@ def test_only_the_suite_with_another_judge_is_excluded_from_the_comparison():
     assert [suite.comparable for suite in found.suites] == [True, False]
 
 
-def test_reasons_without_comparison_are_reported_once():
+def test_reason_for_missing_comparison_is_reported_once():
     sides = [[one_test_suite(name, 100, judge_model=judge) for name in "ST"] for judge in ("new", "old")]
     judges = RunComparer(*(build.results(*suites) for suites in sides)).comparison()
     assert judges.reasons == ("the judge changed from old to new",)
@@ -202,7 +202,7 @@ def test_newly_failing_and_fixed_tests_carry_evidence_of_the_failing_side():
     assert found.regressed[0].evidence.reason.startswith("undecided: ")
 
 
-def test_suspects_fell_by_fifteen_points_and_are_confirmed_by_more_trials():
+def test_suspected_test_is_confirmed_only_by_enough_trials():
     """Three trials a side, 1 of 20, are no proof if three other tests could have shown as much."""
     noisy = {f"t{i}": points(0, 100, 100) for i in range(3)}, {f"t{i}": points(0, 0, 100) for i in range(3)}
     (suspect,) = comparison_of({"a": FAILED} | noisy[0], {"a": PASSED} | noisy[1]).suspects
@@ -225,7 +225,7 @@ def check(decision, name):
     return found
 
 
-def test_max_drop_is_the_largest_drop_that_passes_in_the_run_and_its_parts():
+def test_drop_equal_to_max_drop_passes_for_run_and_its_parts():
     for allowed, passed in [(24.9, False), (25, True), (30, True)]:
         decision = gate_of({"a": points(75)}, {"a": points(100)}, max_drop=allowed)
         found = check(decision, "max-drop")
@@ -273,7 +273,7 @@ def test_regression_significant_fails_for_a_significant_drop_only():
     assert gate_of({"a": PASSED}, {"a": FAILED}, regression=SIGNIFICANT).passed
 
 
-def test_checks_that_cannot_be_applied_in_full_say_so():
+def test_comparison_check_notes_missing_baseline_or_partial_coverage():
     decision = gate_of({"a": points(0)}, {}, max_drop=0, regression=ANY)
     checks = [check(decision, name) for name in ("max-drop", "regression")]
     assert [(one.passed, one.note) for one in checks] == [(None, "there is no baseline")] * 2
@@ -284,7 +284,7 @@ def test_checks_that_cannot_be_applied_in_full_say_so():
     assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
 
 
-def test_errored_trials_that_would_decide_leave_no_verdict():
+def test_errored_trials_that_could_change_gate_leave_no_verdict():
     """Between all of them failed and all passed, 50 and 100, lies a floor of 80, and none of 40."""
     for score, floor, code in [(100, 80, 3), (100, 40, 0), (0, 80, 1)]:
         assert gate_of({"a": points(score, "failed")}, {}, min_score=floor, max_errors=1).exit_code == code
@@ -303,7 +303,7 @@ def test_errored_trials_that_would_decide_leave_no_verdict():
     assert gate_of(head, head, regression=ANY, max_errors=1).exit_code == 0
 
 
-def test_agent_error_that_the_test_expects_is_no_error():
+def test_expected_agent_error_does_not_count_as_error():
     findings = (build.finding(strict="escalated_due_to_error"),)
     error = replace(trial("passed", status="agent_error"), findings=findings)
     assert gate_decision(make_plan(TEST_A, TEST_B), error, trial("passed"), min_score=80).exit_code == 0

@@ -43,7 +43,7 @@ def names(reached) -> list[str]:
     return [reach.name for reach in reached]
 
 
-def test_fired_logic_is_counted_by_trials_and_tests():
+def test_coverage_counts_trials_and_tests_in_which_logic_fired():
     """Whether somebody asks for it or not, by kind and by name."""
     tests = made_test(fired(rules="b a", workflows="W"), fired(rules="b")), made_test(fired(rules="b"), None)
     assert coverage_of(*tests, wanted=[(RULE, "a")]) == Coverage(
@@ -76,7 +76,7 @@ def test_wanted_logic_is_read_from_positive_strict_criteria():
     assert (RULE, "R") in coverage.wanted_parts(plan, str.upper)
 
 
-def test_wanted_logic_is_marked_by_call_integration_or_aui_logic_id():
+def test_logic_is_marked_wanted_by_call_integration_or_aui_logic_id():
     """A check of calls names either a workflow or an integration; what fired shows which it is."""
     wanted = [(WORKFLOW, "pay"), (WORKFLOW, "W"), (WORKFLOW, "X")]
     found = coverage_of(made_test(fired(integrations="pay", workflows="W")), wanted=wanted)
@@ -90,7 +90,7 @@ def test_wanted_logic_is_marked_by_call_integration_or_aui_logic_id():
     assert [(reach.name, reach.wanted) for reach in found.logic] == [("r", True), ("s", False)]
 
 
-def test_wanted_logic_that_never_fired_is_listed_if_its_kind_is_traced():
+def test_wanted_but_unfired_logic_is_listed_only_if_its_kind_is_traced():
     suite = build.suite_result("S", made_test(Fired(workflows=("W",), rules=())))
     wanted = frozenset({(WORKFLOW, "W"), (RULE, "r"), (INTEGRATION, "i")})
     found = coverage.coverage_of([suite], wanted)
@@ -101,7 +101,7 @@ def test_wanted_logic_that_never_fired_is_listed_if_its_kind_is_traced():
     assert coverage.wanted_in(results.coverage, build.results().coverage) == wanted
 
 
-def test_coverage_of_one_suite_lists_what_fired_there():
+def test_suite_coverage_lists_only_logic_that_fired_in_its_own_trials():
     """Which of them wants what never fired is not told, and not what the baseline's fired."""
     suites = [build.suite_result(name, made_test(fired(rules=name))) for name in ("S", "T")]
     whole = coverage.coverage_of(suites, frozenset({(RULE, "S"), (RULE, "never")}))
@@ -115,7 +115,7 @@ def compared_coverage(head: list[Fired | None], base: list[Fired | None]) -> Cov
     return coverage.compared(coverage_of(*tests), [pair(head, base)])
 
 
-def test_lost_and_gained_logic_is_listed_for_the_tests_of_the_last_comparison():
+def test_lost_and_gained_logic_is_taken_per_test_from_last_comparison():
     """What another test fires makes up for nothing."""
     found = compared_coverage(
         [fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")]
@@ -132,7 +132,7 @@ def test_lost_and_gained_logic_is_listed_for_the_tests_of_the_last_comparison():
     assert trials_by_logic(coverage.compared(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
 
 
-def test_logic_without_a_trace_on_both_sides_is_neither_lost_nor_gained():
+def test_logic_not_traced_in_both_runs_is_neither_lost_nor_gained():
     """By each kind: who stopped to tell of rules may have followed them."""
     for head, base in [
         ([None], [fired(rules="a")]),
@@ -146,7 +146,7 @@ def test_logic_without_a_trace_on_both_sides_is_neither_lost_nor_gained():
     assert trials_by_logic(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
 
 
-def test_partial_trace_or_early_end_loses_no_logic():
+def test_logic_is_not_lost_if_trace_is_partial_or_trial_ended_early():
     """What did not fire may have fired unseen; what did fire is counted."""
     part, only_a = Fired(workflows=("A",), in_part=(WORKFLOW,)), Fired(workflows=("A",))
     whole = Fired(workflows=("A", "B"))
@@ -170,7 +170,7 @@ def test_partial_trace_or_early_end_loses_no_logic():
     assert lost([NOTHING, fired(rules="a")], "completed", "failed") == []
 
 
-def test_loss_within_chance_is_not_listed_as_plainly_lost():
+def test_logic_whose_loss_may_be_chance_is_not_listed_as_plainly_lost():
     """It depends on how many trials each side has of the tests in which it fired."""
 
     def chances(*pairs):
@@ -194,7 +194,7 @@ wishes = st.frozensets(st.tuples(st.sampled_from(LogicKind), st.sampled_from("ab
 
 
 @given(st.lists(st.tuples(sides, sides), max_size=3), wishes)
-def test_lost_and_gained_logic_of_any_runs_mirror_each_other(sides_of_tests, wished):
+def test_swapping_compared_runs_swaps_lost_and_gained_logic(sides_of_tests, wished):
     """A run held against itself loses nothing; against another it loses what the other gains."""
 
     def held(pairs):

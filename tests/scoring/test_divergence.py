@@ -55,7 +55,7 @@ def test_first_turn_with_different_actions_is_the_divergence():
     assert divergence_of(trial_of(HELLO, {}), trial_of(HELLO)).turn == 2
 
 
-def test_parts_without_a_trace_are_unknown_and_not_compared():
+def test_untraced_parts_are_unknown_and_cause_no_divergence():
     """Not the same, and not different either; one traced reply on each side is enough."""
     assert divergence_of(trial_of(HELLO, {"workflows": None}), trial_of(HELLO, REFUND)).unknown == (2,)
     assert divergence_of(trial_of(HELLO, REFUND), trial_of(HELLO, REFUND)).unknown == ()
@@ -118,7 +118,7 @@ def test_integrations_are_compared_by_status():
         ({"trace": {"id": 1}}, {"trace": {"id": 2}}),
     ],
 )
-def test_order_wording_and_speed_are_no_divergence(here, there):
+def test_differences_in_order_wording_or_speed_are_not_a_divergence(here, there):
     """How often, in which order, in which words, how fast, and what else the trace holds."""
     found = divergence_of(trial_of(HELLO, here), trial_of(HELLO, there))
     assert (found.turn, found.head, found.base, found.only) == (None, (), (), None)

@@ -46,7 +46,7 @@ def valid_trial(*outcomes: str, index: int = 1):
     return replace(trial(*outcomes, index=index), user_audit=KEPT)
 
 
-def test_excluded_trials_are_counted_separately_and_end_no_run_early():
+def test_excluded_trials_are_counted_separately_and_do_not_stop_run():
     counted = scorecard(make_plan(TEST_A, loops=2), valid_trial("passed"), excluded_trial(2))
     assert (counted.counts.invalid_users, counted.counts.errors) == (1, 0)
     assert (counted.counts.trials, counted.counts.scored_trials, counted.score) == (2, 1, 100)
@@ -76,7 +76,7 @@ def test_excluded_trials_are_counted_separately_and_end_no_run_early():
         ([None, None], "not_run"),
     ],
 )
-def test_other_trials_decide_a_test_with_an_excluded_one(trials, outcome):
+def test_outcome_of_test_ignores_its_excluded_trial(trials, outcome):
     """As long as one other trial is there; one that was never begun is still missed."""
     (test,) = scorecard(make_plan(TEST_A, loops=2), *trials).suites[0].tests
     assert (test.outcome, test.passed) == (outcome, outcome == "passed")
@@ -86,7 +86,7 @@ def check_named(decision, name):
     return next(one for one in decision.checks if one.name == name)
 
 
-def test_more_invalid_users_than_allowed_leave_no_verdict():
+def test_more_invalid_user_trials_than_allowed_leave_no_verdict():
     """None by default, whatever the score; without a simulated user there is no such check."""
     decision = gate_decision(make_plan(TEST_A, loops=2), valid_trial("passed"), excluded_trial(2))
     assert (decision.exit_code, decision.passed) == (3, False)
@@ -106,7 +106,7 @@ def test_more_invalid_users_than_allowed_leave_no_verdict():
     assert "max-invalid-users" not in {check.name for check in scripted.checks}
 
 
-def test_critical_test_passes_by_its_valid_trials():
+def test_critical_check_counts_only_valid_trials():
     """But the excluded ones may have failed: if they would decide, there is no verdict."""
     critical = make_plan(TEST_A | {"critical": True}, loops=2)
     decision = gate_decision(
@@ -134,7 +134,7 @@ runs = st.lists(st.lists(outcomes, min_size=2, max_size=2), min_size=1, max_size
 
 @given(runs, st.sampled_from([0, 50, 75, 100]), st.booleans())
 @settings(max_examples=examples(40))
-def test_excluded_trials_neither_hide_nor_cause_a_failure(run, floor, critical):
+def test_gate_decision_holds_whatever_excluded_trials_would_have_given(run, floor, critical):
     """A gate that holds would hold had all of them failed; one that fails would fail had all passed."""
     tests = [{"name": str(i), "critical": critical and not i} for i in range(len(run))]
     plan = make_plan(*tests, loops=2)

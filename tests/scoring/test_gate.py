@@ -92,7 +92,7 @@ def test_run_without_a_score_has_no_verdict():
         assert (decision.exit_code, decision.reasons) == (3, ("nothing could be scored",))
 
 
-def test_verdicts_that_need_a_model_decide_nothing_offline():
+def test_verdicts_that_need_a_model_are_ignored_in_offline_runs():
     """The same thresholds serve the wiring run and the real one; the check says so."""
     for outcomes, offline, code in [
         (("passed", "no_judge"), True, 0),
@@ -195,14 +195,14 @@ def test_unreadable_threshold_is_rejected(text):
         (["passed"], RunEnding(stopped_because="the key was refused"), True, 3),
     ],
 )
-def test_exit_code_is_interrupted_before_invalid_before_failed(trials, ending, enforced, code):
+def test_exit_code_priority_is_interrupted_then_invalid_then_failed(trials, ending, enforced, code):
     """`--no-gate` forgives only the last."""
     assert (
         gate_decision(make_plan(TEST_A), trial(*trials), ending=ending, enforced=enforced).exit_code == code
     )
 
 
-def test_fail_fast_comes_first_and_unstarted_tests_fail_no_check():
+def test_fail_fast_check_is_listed_first_and_unstarted_tests_fail_no_check():
     """Of critical tests that were not begun nothing is known."""
     plan = make_plan(
         TEST_A, TEST_B | {"critical": True, "minScore": 90}, {"name": "c", "critical": True}, loops=2
@@ -222,7 +222,7 @@ def two_suites(*trials, names=("Shop", "Desk"), test=None, **policy) -> Decision
     return gate_decision(Plan(suites=tuple(both), loops=1), *trials, **policy)
 
 
-def test_critical_tests_of_one_name_are_separate_checks():
+def test_critical_tests_with_same_name_are_separate_checks():
     """Each says whose it is, in its name and for programs; so do two suites of one name."""
     both = {"test": {"critical": True}, "min_score": 0}
     decision = two_suites(trial("passed"), trial("failed"), **both)
@@ -243,7 +243,7 @@ def test_critical_tests_of_one_name_are_separate_checks():
         ("suite:Shop=80", ("Shop", "Shop"), ["suite:Shop (0.json)", "suite:Shop (1.json)"]),
     ],
 )
-def test_threshold_of_a_shared_name_is_checked_for_each(text, names, shown):
+def test_threshold_is_checked_for_each_test_or_suite_of_that_name(text, names, shown):
     """A good one does not make up for a bad one: their mean of 80 would."""
     trials = (trial("passed"), trial("passed*6", "failed*4"))
     decision = two_suites(*trials, names=names, min_score=0, thresholds=read_thresholds(text))
@@ -287,7 +287,7 @@ def test_missing_required_baseline_leaves_no_verdict():
     assert required.reasons == ("not compared with the required baseline: there is no baseline",)
 
 
-def test_unknown_limit_of_a_policy_is_rejected():
+def test_policy_with_unknown_limit_name_is_rejected():
     """A limit that no rule has would guard nothing."""
     changed = replace(Policy(max_cost=2, max_errors=3), max_cost=1)
     assert changed == Policy(max_cost=1, max_errors=3)
@@ -296,7 +296,7 @@ def test_unknown_limit_of_a_policy_is_rejected():
             wrong()
 
 
-def test_each_option_and_kind_of_check_belongs_to_one_rule():
+def test_each_gate_option_and_check_kind_belongs_to_exactly_one_rule():
     """Whoever words a check, draws it or estimates its noise asks its rule."""
     assert sorted(rule.kind for rule in RULES) == sorted(CheckKind)
     options = [option for rule in RULES for option in rule.options]

@@ -63,7 +63,7 @@ def test_history_statistics_agree_with_printed_tables_and_hand_computation():
 
 
 @given(runs_of_tests())
-def test_p_of_any_history_lies_between_zero_and_one(given_runs):
+def test_history_p_of_arbitrary_runs_lies_between_zero_and_one(given_runs):
     """Of every input: one test, one trial, one run, all 0, all 100."""
     head, runs = given_runs
     for p in (history.moderated_p(head, runs), history.pooled_p(head, runs, "seed")):
@@ -74,7 +74,7 @@ def test_p_of_any_history_lies_between_zero_and_one(given_runs):
 
 
 @given(runs_of_tests(), st.randoms(use_true_random=False))
-def test_p_does_not_depend_on_any_order(given_runs, rng):
+def test_history_p_does_not_depend_on_order_of_tests_trials_or_runs(given_runs, rng):
     """Of tests, of trials within a test, of runs."""
     head, runs = given_runs
     order = [*range(len(head))]
@@ -98,7 +98,7 @@ def test_lower_score_never_raises_p_of_a_history(given_runs, data):
     assert history.moderated_p(worse, runs) <= history.moderated_p(head, runs) + 1e-12
 
 
-def test_run_equal_to_its_history_has_a_p_of_one_half():
+def test_run_equal_to_its_history_has_p_of_one_half():
     runs = [[[100.0, 50.0], [75.0, 75.0]]] * 4
     assert history.moderated_p(runs[0], runs) == pytest.approx(0.5)
     for score, count in [(0.0, 1), (100.0, 1), (0.0, 4), (100.0, 4)]:
@@ -108,7 +108,7 @@ def test_run_equal_to_its_history_has_a_p_of_one_half():
         assert math.isfinite(history.RunSpread.of(run, [run] * count).smallest_drop)
 
 
-def test_history_window_ends_where_the_score_of_main_moved():
+def test_history_window_excludes_runs_before_main_score_changed():
     """The three runs since then are left."""
     rng = Random(5)
     high = [[[100.0, 100.0, 50.0 + 50.0 * (rng.random() < 0.9)] for _ in range(20)] for _ in range(5)]
@@ -117,7 +117,7 @@ def test_history_window_ends_where_the_score_of_main_moved():
     assert history.window(high) >= 4
 
 
-def test_broken_tests_are_named_and_unlucky_ones_are_not():
+def test_history_names_broken_tests_but_not_tests_that_failed_by_chance():
     """Three of three trials that always passed fail now; the others are as before."""
     fine, lost = [100.0] * 3, [0.0] * 3
     before = [[fine] * 20 for _ in range(10)]
@@ -130,7 +130,7 @@ def test_broken_tests_are_named_and_unlucky_ones_are_not():
 
 
 @pytest.mark.slow
-def test_few_named_tests_are_wrong_beside_many_small_drops():
+def test_few_unchanged_tests_are_named_broken_beside_many_small_drops():
     """Ten steady tests fell by 10 points, ten noisy ones did not: 2 %, or 17 % with small falls ranked."""
     rng = Random(6)
 
@@ -214,7 +214,7 @@ def six_broken_tests():
         pytest.param([[[False, False]]] * 20, id="fewer trials, all of them bad"),
     ],
 )
-def test_smaller_run_in_the_history_hides_no_drop(six_broken_tests, older):
+def test_smaller_run_in_history_does_not_hide_a_drop(six_broken_tests, older):
     """The tests that it lacks are the broken ones, or its bad luck looks as if runs differed."""
     head, runs, without = six_broken_tests
     assert not without.gate.passed
@@ -266,7 +266,7 @@ def test_smaller_run_in_the_history_never_changes_the_gate(verdicts, small, inde
     assert _decide(build.results_of_verdicts("head", head), mixed).gate == without.gate
 
 
-def test_history_decides_with_the_smallest_drop_of_all_runs():
+def test_history_comparison_reports_smallest_drop_as_detectable_drop():
     """Runs of 100 have no room above: three points less are few logits, not as many as a point there has."""
     head = build.results_of_verdicts("head", [*[_FINE] * 14, *[_BROKEN] * 6])
     decided = _decide(head, [build.results_of_verdicts(str(run), [_FINE] * 20) for run in range(4)])
@@ -284,7 +284,7 @@ def test_history_decides_with_the_smallest_drop_of_all_runs():
 
 
 @pytest.mark.parametrize("outcome", [True, False, None])
-def test_undecided_verdict_screens_like_a_failed_one(outcome):
+def test_history_screening_treats_undecided_verdict_as_failed(outcome):
     """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
     runs = [build.results_of_verdicts(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
     head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
@@ -292,7 +292,7 @@ def test_undecided_verdict_screens_like_a_failed_one(outcome):
     assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
 
 
-def test_look_is_not_settled_by_excluded_trials():
+def test_excluded_trials_do_not_settle_a_look():
     """A trial that broke off might have failed: then a further look would have followed."""
     whole, broken_off = [[[True, True]] * 2] * 4, build.trial_result(2, status="failed", findings=())
     base, head = build.results_of_verdicts("main", whole), build.results_of_verdicts("head", whole)
@@ -322,7 +322,7 @@ def test_look_is_not_settled_by_excluded_trials():
         (Policy(min_score=0, max_drops=read_drops("suite:Refunds=100")[1]), True),
     ],
 )
-def test_limit_that_no_run_can_miss_is_settled_at_once(policy, settled):
+def test_check_with_unmissable_limit_is_settled_at_first_look(policy, settled):
     """A floor of 0 is none, however noisy the trials are."""
     noisy = [[[True], [False]]] * 2
     head, base = build.results_of_verdicts("head", noisy), build.results_of_verdicts("main", noisy)

@@ -32,7 +32,7 @@ RERUNS = (0, 1, 2, 5, 20)
 UNTIL_GREEN = (0, 1, 2, 5, 10)
 
 
-def test_levels_of_attempts_add_up_to_the_level_and_start_anew_after_a_drop():
+def test_attempt_levels_sum_to_at_most_one_level_and_reset_after_drop():
     """The chance of any false alarm is at most that; no rerun makes a found drop harder to find."""
     shares = [share_of_level([False] * earlier) for earlier in range(10_000)]
     assert 0.9999 < sum(shares) <= 1
@@ -48,7 +48,7 @@ def test_levels_of_attempts_add_up_to_the_level_and_start_anew_after_a_drop():
             assert share_of_level(drops) >= without
 
 
-def test_rounds_of_a_rerun_use_the_same_part_of_their_levels():
+def test_rerun_scales_fail_limits_of_rounds_by_its_level_share():
     """And pass as before."""
     for look in looks_at(LOOKS):
         part = with_share(look, 0.9)

@@ -52,7 +52,7 @@ MIXED = suite([5, 4, 5], [3, 5, 5], [5, 5, 5], [4, 2, 5], [5, 5, 4], [5, 5, 5])
 STEADY = suite(*[[5, 5, 5]] * 6)
 
 
-def test_undecided_checks_have_no_odds_in_a_run():
+def test_unchecked_gate_checks_have_no_odds():
     """Without a baseline no drop fails the gate; the command `odds` may ask of one all the same."""
     results = build.results(MIXED)
     policy = Policy(min_score=90, max_drop=2, regression=Regression.ANY)
@@ -109,7 +109,7 @@ def test_odds_fall_with_more_trials_and_never_reach_zero():
     assert (odds_with(few).loops, odds_with(many).loops) == (1, 6)
 
 
-def test_odds_of_a_run_in_rounds_are_those_of_its_last_look():
+def test_odds_of_run_in_rounds_use_trials_of_last_look():
     """Looks before the last decide at the same level; how many were taken changes no odds but the noise."""
     few = suite([4, 5], [5, 4], [3, 5], [5, 5])
 
@@ -122,7 +122,7 @@ def test_odds_of_a_run_in_rounds_are_those_of_its_last_look():
     assert rounds.share < odds_with(None).share
 
 
-def test_odds_of_max_drop_take_the_run_as_the_baseline():
+def test_odds_of_max_drop_use_current_run_as_baseline():
     """No drop at all is allowed in half of all runs, a deep one in hardly any."""
     falls = [odds(MIXED, "max-drop", drop) for drop in (0, 3, 15)]
     assert falls[0] == pytest.approx(0.5, abs=0.05)
@@ -130,7 +130,7 @@ def test_odds_of_max_drop_take_the_run_as_the_baseline():
     assert odds(MIXED, "max-drop suite:S", 3) == falls[1]
 
 
-def test_odds_of_a_threshold_depend_on_the_noise_of_its_part_alone():
+def test_odds_of_threshold_depend_only_on_noise_of_selected_part():
     fields = {"category": "tone", "aui_logic": ("R1",)}
     outcomes = enumerate(("passed", "failed", "passed"), start=1)
     trials = tuple(trial("passed", "passed", outcome, index=i, **fields) for i, outcome in outcomes)
@@ -170,7 +170,7 @@ def test_odds_of_the_gate_cover_the_checks_that_noise_can_fail():
     assert max(shares) <= found.share <= sum(shares)
 
 
-def test_odds_depend_on_the_seed_and_on_no_other_check():
+def test_odds_of_check_depend_on_seed_but_not_on_other_checks():
     """Another seed gives odds that differ by no more than drawing does."""
     minimum = check("min-score", 88)
     first = odds_with(MIXED, minimum)
@@ -185,7 +185,7 @@ SIZES = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=4), min_size=1
 
 @settings(max_examples=examples(25))
 @given(SIZES, st.floats(0, 100), st.integers(0, 10_000))
-def test_odds_of_any_run_are_shares(sizes, floor, seed):
+def test_odds_of_arbitrary_run_lie_between_zero_and_one(sizes, floor, seed):
     checks = (check("min-score", floor), check("max-drop", 5), check("regression", 0))
     found = odds_with(suite(*sizes), *checks, seed=str(seed))
     assert all(0 <= one.share <= 1 for one in found.checks)
@@ -193,7 +193,7 @@ def test_odds_of_any_run_are_shares(sizes, floor, seed):
 
 
 @pytest.mark.slow
-def test_large_suite_hardly_changes_its_score_but_has_a_newly_failing_test():
+def test_odds_of_large_suite_are_low_for_score_and_certain_for_regression():
     """Of three hundred tests."""
     rng = Random(1)
     whole = suite(*[[rng.choice((3, 4, 5, 5, 5)) for _ in range(2)] for _ in range(300)])

@@ -96,7 +96,7 @@ def tool(name: str, status: str = "ok", **arguments) -> ToolCall:
     return ToolCall(name=name, arguments=arguments, status=status)
 
 
-def test_tool_calls_are_steps_that_count_once_beside_workflows():
+def test_tool_calls_count_as_steps_and_only_once_if_also_a_workflow():
     error = steps(
         views_of([tool("look_up", order=1)]) | {"integrations": None},
         views_of([tool("look_up", order=1), tool("look_up", order=2)]) | {"integrations": None},
@@ -148,7 +148,7 @@ def test_fired_logic_is_listed_once_in_order():
     )
 
 
-def test_names_are_limited_and_measures_shared_to_save_memory():
+def test_step_names_are_capped_at_1000_and_equal_measures_are_shared():
     names = tuple(f"W{number}" for number in range(1_500))
     found = process.of_turns(turns_of(ran(*names)))
     assert (found.process.steps, len(found.process.begun), len(found.fired.workflows)) == (
@@ -173,7 +173,7 @@ def test_names_are_limited_and_measures_shared_to_save_memory():
         ("ABC", "CACB", 1, 1 / 3),
     ],
 )
-def test_overhead_and_missed_of_the_optimal_workflows(optimal, workflows, missed, overhead):
+def test_missed_and_overhead_are_measured_against_optimal_workflows(optimal, workflows, missed, overhead):
     """Of these as many count as ran in their order; calls of integrations are no part of either."""
     optimal = list(optimal)
     measures = process.of_turns(turns_of(*map(ran, workflows), called("x")), optimal).process
@@ -230,7 +230,7 @@ def test_summary_of_trials_has_rates_of_all_steps_and_means_of_traced_trials():
     }
 
 
-def test_summary_leaves_unknown_rates_out_and_errored_trials_lower_no_mean():
+def test_process_summary_omits_unknown_rates_and_errored_trials_from_means():
     assert numbers_of(process.summary([], 3, ONLINE)) == {"traced_trials": 0}
     untold = process.summary([trial(NO_TRACE)], 1, ONLINE)
     rates = {"completion_rate": 1.0, "success_rate": 1.0}
@@ -295,7 +295,7 @@ turns = st.builds(
 @pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(st.lists(st.lists(turns, max_size=6), max_size=3), st.none() | names.filter(bool), st.integers(0, 2))
-def test_measures_of_any_conversation_are_consistent(conversations, optimal, missing):
+def test_process_measures_of_arbitrary_conversations_are_consistent(conversations, optimal, missing):
     """Shares are shares, a part is no more than its whole, and nothing is a number that is none."""
     trials = []
     for found in conversations:

@@ -66,7 +66,7 @@ def flat(run):
 
 
 @given(runs)
-def test_scores_lie_between_zero_and_hundred_or_are_missing(run):
+def test_scores_of_arbitrary_runs_lie_between_0_and_100_or_are_none(run):
     """Never NaN."""
     result = scorecard(plan_of(run), *flat(run))
     scores = [result.score, *(t.score for t in result.suites[0].tests), *(t.score for t in flat(run))]
@@ -75,7 +75,7 @@ def test_scores_lie_between_zero_and_hundred_or_are_missing(run):
 
 
 @given(runs, st.randoms(use_true_random=False))
-def test_score_does_not_depend_on_any_order(run, rng):
+def test_score_does_not_depend_on_order_of_tests_trials_or_findings(run, rng):
     """Neither of findings in a trial, nor of trials in a test, nor of tests in a suite."""
 
     def shuffled(items):

@@ -29,7 +29,7 @@ def test_quarantined_test_changes_neither_score_nor_errors(sick):
     assert (decision.exit_code, decision.checks) == (0, alone.checks)
 
 
-def test_quarantined_test_fails_no_check_of_its_own():
+def test_quarantined_test_cannot_fail_its_own_gate_checks():
     """Neither as a critical test, nor by its floor, nor by a threshold of its name or tag."""
     sick = SICK | {"critical": True, "minScore": 100, "tags": ["slow"]}
     floors = read_thresholds("test:sick=100\ntag:slow=100\nsuite:S=100")
@@ -63,7 +63,7 @@ def test_quarantined_test_changes_no_verdict_score_or_odds():
     assert odds_of(with_sick, checks) == odds_of(without, checks)
 
 
-def test_quarantined_test_is_not_compared():
+def test_quarantined_test_is_left_out_of_baseline_comparison():
     """It broke, and neither drop nor regression sees that; once it decides again it is compared."""
     well = {"name": "sick"}
     base = results(make_plan(GOOD, well), trial("passed"), trial("passed"))

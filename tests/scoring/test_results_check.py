@@ -55,7 +55,7 @@ def test_impossible_score_raises_instead_of_passing_the_gate(of, wrong):
         conclude(card_of(run), run.run, POLICY, RunEnding())
 
 
-def test_run_with_an_impossible_score_ends_by_a_bug():
+def test_run_with_impossible_score_stops_with_validation_error():
     """With and without a baseline: the error goes up to the command, which exits 70."""
     stop = Stop()
     conclusion = Conclusion(POLICY, Redactor(), stop, BaselineResults(RUN))

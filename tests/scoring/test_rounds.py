@@ -32,7 +32,7 @@ DOCS = (ROOT / "docs" / "rounds.md").read_text()
 FEW, MANY = 60, 1_000
 
 
-def test_round_limits_by_the_number_of_trials():
+def test_round_looks_have_documented_limits_per_trial_count():
     """The last look always decides. If both sides are run, a pass after three trials needs a higher p."""
     looks = [(look.trials, look.fails_at, look.passes_above, look.is_last) for look in looks_at(LOOKS)]
     last = [(5, 0.018, 0.18, False), (7, 0.045, 0.045, True)]
@@ -44,7 +44,7 @@ def test_round_limits_by_the_number_of_trials():
 
 
 @given(st.sets(st.sampled_from(LOOKS), min_size=1).map(sorted))
-def test_fewer_looks_keep_their_limits_and_end_with_the_last_limit(trials):
+def test_subset_of_looks_keeps_limits_and_last_look_gets_final_limit(trials):
     """So that no more unchanged agents fail than with all looks."""
     limits = {look.trials: look for look in looks_at(LOOKS)}
     *earlier, last = looks_at(trials)
@@ -53,20 +53,20 @@ def test_fewer_looks_keep_their_limits_and_end_with_the_last_limit(trials):
 
 
 @given(st.lists(st.integers(1, 10**9), max_size=6, unique=True).map(sorted))
-def test_any_number_of_trials_in_a_file_has_limits(trials):
+def test_round_looks_are_built_for_arbitrary_trial_counts(trials):
     """No earlier version wrote such numbers; a file of somebody else's may hold them."""
     assert [look.trials for look in looks_at(trials)] == trials
 
 
 @given(st.data(), st.floats(0, 1), st.floats(0, 1))
-def test_lower_p_never_passes_a_look_that_a_higher_p_fails(data, one, other):
+def test_lower_p_never_gives_a_better_look_decision(data, one, other):
     look = data.draw(st.sampled_from(looks_at(LOOKS) + looks_at(BOTH_SIDES_LOOKS, both_sides=True)))
     low, high = sorted((one, other))
     worst_first = ("fail", "continue", "pass")
     assert worst_first.index(look.decision(low)) <= worst_first.index(look.decision(high))
 
 
-def test_score_is_settled_beyond_the_hand_computed_distance():
+def test_score_is_settled_only_beyond_computed_distance_from_threshold():
     """Two tests of two trials each, 0 and 100: the variance is 5,000, that of a test's mean 2,500."""
     first = looks_at(LOOKS)[0]
     tests = [[0.0, 100.0], [0.0, 100.0]]
@@ -89,7 +89,7 @@ def test_score_is_settled_beyond_the_hand_computed_distance():
         ([[100.0, 100.0], [100.0, 100.0]], 2.5 * sqrt(12_500 / 9) / 2),  # five of six: 12,500 / 9
     ],
 )
-def test_score_of_constant_trials_is_settled_beyond_some_distance(tests, doubt):
+def test_score_of_noise_free_trials_is_settled_only_beyond_safety_margin(tests, doubt):
     """As if of two more one had failed. Below its threshold any distance is more than their noise."""
     first, *_, last = looks_at(LOOKS)
     assert not first.settles_score(doubt - 0.1, tests)
@@ -187,7 +187,7 @@ DROPS = ({"broken": "a fifth of the tests"}, {"broken": "one test"})
 
 @pytest.mark.simulate
 @pytest.mark.parametrize(("drop", "found"), [(DROPS[0], 85.9), (DROPS[1], 26.6)], ids=str)
-def test_screen_finds_broken_tests_as_often_as_documented(drop, found):
+def test_history_screen_finds_broken_tests_as_often_as_documented(drop, found):
     assert share_failed(repeated(screened, MANY, 20, session=3.0, **drop)) == pytest.approx(found, abs=0.25)
     assert f"{found} %" in DOCS
 
@@ -217,7 +217,7 @@ QUICK_ROWS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", QUICK_ROWS, ids="-".join)
-def test_simulated_methods_fail_as_often_as_expected(row):
+def test_simulated_comparison_methods_fail_as_often_as_documented(row):
     """A row of each method; `make simulate` tries all of them often."""
     check_unchanged(EXPECTED[row], simulated(*row, STILL, FEW))
     if EXPECTED[row].found:
@@ -226,7 +226,7 @@ def test_simulated_methods_fail_as_often_as_expected(row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("main", [STILL, "fell by 6 before the newest run"])
-def test_screen_fails_few_unchanged_pull_requests(main):
+def test_history_screen_fails_few_unchanged_pull_requests(main):
     """Not more than chance allows at 6.5 %."""
     fails = share_failed(repeated(screened, 40, 8, session=3.0, main=main))
     assert fails <= 6.5 + 300 * sqrt(0.065 * 0.935 / 40)

@@ -38,7 +38,7 @@ def test_errored_trials_are_counted_and_not_scored(status):
     assert (result.score, first.outcome) == (100, "error")
 
 
-def test_agent_error_is_failed_by_verdicts_or_valid_if_expected():
+def test_agent_error_trial_fails_by_its_verdicts_or_passes_if_expected():
     """If the conversation broke off, the agent may not have come to it."""
     broken_off = trial("failed", "passed", status="failed")
     result = scorecard(make_plan(TEST_A, TEST_B), trial("failed", status="agent_error"), broken_off)
@@ -79,7 +79,7 @@ def test_test_that_expects_an_error_is_scored_by_all_its_trials(wrong):
         ([["no_evidence"], ["no_evidence"]], None, False, "undecided", False),
     ],
 )
-def test_trials_decide_outcome_and_flakiness_of_a_test(trials, rate, passed, outcome, flaky):
+def test_test_outcome_and_flakiness_follow_from_its_trials(trials, rate, passed, outcome, flaky):
     """It passes if all trials pass everything; it is flaky if one passes and another fails."""
     plan = make_plan(TEST_A, loops=2)
     (test,) = scorecard(plan, *(trial(*t, index=i) for i, t in enumerate(trials, 1))).suites[0].tests
@@ -96,7 +96,7 @@ def test_judged_criteria_offline_and_unrun_trials_are_counted_separately():
     assert (result.counts.not_run, result.counts.trials) == (3, 1)
 
 
-def test_groups_have_the_mean_score_of_their_tests():
+def test_group_score_is_mean_score_of_its_tests():
     """Categories and logic select findings, tags and difficulties tests."""
     plan = make_plan(TEST_A | {"tags": ["x", "y"], "difficulty": "easy"}, TEST_B | {"tags": ["y"]})
     first = build.trial_result(
@@ -119,7 +119,7 @@ def test_groups_have_the_mean_score_of_their_tests():
     }
 
 
-def test_decided_share_is_the_part_of_the_weight_with_a_verdict():
+def test_decided_share_is_fraction_of_weight_with_verdict():
     """Tests weigh the same; trials that broke off decide nothing, and those left out do not count."""
     half = scorecard(make_plan(TEST_A), trial("passed*3", "judge_error*3"))
     assert (half.score, half.decided_share) == (100, 0.5)

@@ -174,7 +174,7 @@ def test_documented_coverage_of_change_intervals_equals_the_simulation():
     assert f"with single trials in {single_low} to {single_high} %" in TEXT
 
 
-def test_text_on_stale_baselines_agrees_with_its_table():
+def test_docs_text_on_stale_baselines_matches_its_table():
     """Here and on the page of rounds."""
     rows = [shown("called worse", "heavy", str(tests)) for tests in (8, 20, 40)]
     first = "{:.1f}, {:.1f} and {:.1f} %".format(*(100 * row[1] for row in rows))
@@ -241,7 +241,7 @@ def test_change_interval_of_single_trials_is_wider():
 @pytest.mark.parametrize(
     ("head", "base", "tests", "times"), [(3, 3, 8, 300), (7, 3, 20, 200), (7, 7, 8, 100)]
 )
-def test_claims_of_single_tests_are_rarely_false_and_found_as_documented(head, base, tests, times):
+def test_broken_test_claims_have_documented_false_and_detection_rates(head, base, tests, times):
     """Any false one in 5 % of comparisons at most."""
     setting = Setting(tests, head, base, times=times)
     false, found = shown("trials", f"{head} against {base}", str(tests))
@@ -252,7 +252,7 @@ def test_claims_of_single_tests_are_rarely_false_and_found_as_documented(head, b
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_logit_agents_have_their_stated_mean(kind):
+def test_simulated_logit_agents_have_stated_mean_score(kind):
     """Three standard errors of 3,000 tests."""
     scores = [case.score for case in KINDS[kind](3_000, Random(1))]
     assert abs(fmean(scores) - MEANS[kind]) <= 3 * stdev(scores) / sqrt(len(scores))
@@ -269,14 +269,14 @@ def test_logit_agents_have_their_stated_mean(kind):
         ("false claims", "perfect", "10", 100),
     ],
 )
-def test_logit_agents_come_to_the_documented_figures(heading, kind, tests, times):
+def test_simulated_logit_agents_reproduce_documented_figures(heading, kind, tests, times):
     """Part of each table, tried less often."""
     figures, full = TABLES[heading]
     for share, promised in zip(figures(times, kind, tests), shown(heading, kind, tests), strict=True):
         assert abs(share - promised) <= error(promised, times, full)
 
 
-def test_docs_tables_of_logit_agents_keep_the_promised_error_rates():
+def test_docs_tables_of_logit_agents_stay_within_promised_error_rates():
 
     def rows(heading):
         return [shown(heading, *cells[:2]) for cells in table(heading, DOCS)]

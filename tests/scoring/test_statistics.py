@@ -118,25 +118,25 @@ LOST = ((0, 0, 0), (100, 100, 100))
         pytest.param([LOST[::-1]], 1, id="a rise: the test is one-sided"),
     ],
 )
-def test_p_of_small_runs_equals_hand_count(pairs, expected):
+def test_p_value_of_small_runs_equals_hand_count(pairs, expected):
     assert p(*pairs) == expected
 
 
-def test_statistics_of_no_pairs_are_none():
+def test_statistics_without_pairs_are_none():
     assert (chance_of_drop([], "seed"), spread_of([], 5), mean_interval([])) == (None, None, None)
     assert proven_drops([], "seed") == ()
 
 
 @settings(max_examples=examples(60))
 @given(pairs_of(3, most=3))
-def test_p_equals_exact_permutation_test(pairs):
+def test_enumerated_p_value_equals_exact_permutation_test(pairs):
     chance = chance_of_drop(pairs, "seed")
     assert chance.test == "enumerated"
     assert chance.p == pytest.approx(float(p_by_definition(pairs)), abs=1e-12)
     assert chance.p >= chance.smallest
 
 
-def test_p_is_exact_for_many_tests_and_ties():
+def test_p_value_is_exact_for_many_tests_and_ties():
     """1 of 20, to the digit and whatever the run's id: what does not vary is not drawn."""
     steady = ScorePair((100,) * 3, (100,) * 3)
     for tests in (1, 5, 24, 300):
@@ -157,7 +157,7 @@ THIRDS = st.sampled_from([Fraction(100 * part, whole) for whole in (1, 3, 7) for
 
 @settings(max_examples=examples(80))
 @given(st.lists(st.tuples(*[st.lists(THIRDS, min_size=1, max_size=2)] * 2), min_size=1, max_size=4))
-def test_thirds_and_sevenths_tie_exactly(sides):
+def test_p_value_treats_rounded_fractions_as_exact_ties(sides):
     """Binary numbers have neither, nor has the grid on which changes are summed."""
     exact = [ScorePair(tuple(head), tuple(base)) for head, base in sides]
     rounded = [ScorePair(tuple(map(float, pair.head)), tuple(map(float, pair.base))) for pair in exact]
@@ -180,7 +180,7 @@ def test_enumerated_p_agrees_with_ten_thousand_shuffles():
 @pytest.mark.parametrize(
     ("tests", "trials", "worse"), [(30, 3, 2), (1, 10, 10), pytest.param(4, 25, 3, marks=pytest.mark.slow)]
 )
-def test_drawn_p_agrees_with_exact_p(tests, trials, worse):
+def test_sampled_p_value_agrees_with_exact_p_value(tests, trials, worse):
     """Also of big pools, where one set of draws is dealt to all tests."""
     pairs = noisy(tests, trials, worse=worse, step=1)
     chance, exact = chance_of_drop(pairs, "seed"), p_by_counting(pairs)
@@ -193,7 +193,7 @@ def test_drawn_p_agrees_with_exact_p(tests, trials, worse):
 @pytest.mark.parametrize(
     "times", [pytest.param(100, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.simulate)]
 )
-def test_drawn_p_keeps_the_error_rate(times):
+def test_sampled_p_value_keeps_the_error_rate(times):
     """Ten trials a side of equal agents: a p of 0.05 or less comes in one comparison of twenty."""
     texts = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(times)]
     assert {chance.test for chance in texts} == {"drawn"}
@@ -202,7 +202,7 @@ def test_drawn_p_keeps_the_error_rate(times):
         assert abs(found - level) <= 3 * math.sqrt(level * (1 - level) / times)
 
 
-def test_drawn_p_is_never_zero():
+def test_sampled_p_value_is_never_zero():
     """What was seen is one of the arrangements: (1 + none) / (1 + draws)."""
     lost = [ScorePair((0,) * 10, (100,) * 10)] * 5
     assert chance_of_drop(lost, "seed") == statistics.Chance(1 / 10_000, "drawn", 1 / 10_000)
@@ -217,7 +217,7 @@ def test_drawn_p_is_never_zero():
 
 
 @pytest.mark.parametrize(("worse", "drawn"), [(4, 9_999), (5, 99_990), (6, 9_999)])
-def test_ten_times_as_many_arrangements_are_drawn_near_the_limit(worse, drawn):
+def test_p_value_near_limit_is_sampled_from_ten_times_as_many_draws(worse, drawn):
     """Where the error of drawing could decide: a p between 0.03 and 0.07."""
     chance = chance_of_drop(noisy(12, 3, worse=worse), "seed")
     assert (0.03 < chance.p < 0.07) == (drawn == 99_990)
@@ -225,7 +225,7 @@ def test_ten_times_as_many_arrangements_are_drawn_near_the_limit(worse, drawn):
 
 
 @pytest.mark.parametrize("draws", [99, pytest.param(300, marks=pytest.mark.slow)])
-def test_p_never_rises_while_scores_fall(draws):
+def test_sampled_p_value_never_rises_while_scores_fall(draws):
     """Through where ten times as many are drawn: and few draws err the most."""
     close = 0
     for seed in range(12):
@@ -238,7 +238,7 @@ def test_p_never_rises_while_scores_fall(draws):
     assert close >= 6
 
 
-def test_lower_score_keeps_p_below_the_limit_if_p_becomes_drawn():
+def test_p_value_stays_below_limit_if_lower_score_makes_it_sampled():
     """Scores so fine that not all arrangements can be counted any more; 9,999 draws gave a p of 0.0502."""
     held, lowered = (ScorePair(head, (100.0,) * 3) for head in ((100.0,) * 3, (99.999, 99.998, 99.996)))
     few = noisy(4, 3, seed=41, worse=10)
@@ -251,7 +251,7 @@ def test_lower_score_keeps_p_below_the_limit_if_p_becomes_drawn():
 DOZEN = noisy(12, 3, worse=3)
 
 
-def test_drawn_p_depends_on_seed_and_order_no_more_than_its_error():
+def test_sampled_p_value_varies_with_seed_and_order_within_its_error():
     """Arrangements are drawn by the tests' places; where all are enumerated, order matters not at all."""
     first = chance_of_drop(DOZEN, "one").p
     assert chance_of_drop(DOZEN, "one").p == first
@@ -263,7 +263,7 @@ def test_drawn_p_depends_on_seed_and_order_no_more_than_its_error():
 
 @settings(max_examples=examples(60))
 @given(pairs_of(3, most=9), st.data())
-def test_lower_score_never_raises_p(pairs, data):
+def test_lower_trial_score_never_raises_p_value(pairs, data):
     """The law behind the gate's: nothing that counts as failed opens it. Drawn or not, to the last digit."""
     place = data.draw(st.integers(0, len(pairs) - 1))
     pair = pairs[place]
@@ -288,7 +288,7 @@ def test_slightly_lower_scores_never_raise_an_enumerated_p(pairs, data):
     assert after.p <= before.p
 
 
-def test_newly_varying_test_changes_no_draws_of_others():
+def test_test_that_starts_to_vary_does_not_raise_sampled_p_value():
     """Where nothing varies nothing is drawn; lowered by a hair it is, and p does not rise."""
     held, lowered = ScorePair((100.0,) * 3, (100.0,) * 3), ScorePair((99.999, 100.0, 100.0), (100.0,) * 3)
     for seed in "abcdefghij":
@@ -299,7 +299,7 @@ def test_newly_varying_test_changes_no_draws_of_others():
 
 @settings(max_examples=examples(40))
 @given(pairs_of(4, most=6))
-def test_p_lies_between_the_smallest_possible_and_one(pairs):
+def test_p_value_lies_between_smallest_possible_value_and_one(pairs):
     chance = chance_of_drop(pairs, "seed", draws=200)
     assert 0 < chance.smallest <= chance.p <= 1
 
@@ -324,7 +324,7 @@ def test_p_of_single_tests_is_adjusted_by_holm_if_their_trials_suffice():
 
 @settings(max_examples=examples(40))
 @given(pairs_of(4, most=4))
-def test_adjusted_p_is_never_smaller_than_the_tests_own(pairs):
+def test_adjusted_p_value_is_never_below_unadjusted_one(pairs):
     for pair, result in zip(pairs, proven_drops(pairs, "seed"), strict=True):
         assert result is None or 1 >= result >= chance_of_drop([pair], "seed").p - 1e-12
 
@@ -449,7 +449,7 @@ def test_spread_of_a_change_equals_hand_computation():
 
 @pytest.mark.parametrize("score", [0, 100])
 @pytest.mark.parametrize("trials", [1, 3])
-def test_spread_of_constant_scores_is_never_zero(score, trials):
+def test_estimated_spread_of_constant_scores_is_positive(score, trials):
     """As if of two more trials one had lost one criterion."""
     pairs = [ScorePair((score,) * trials, (score,) * trials)] * 5
     spread = spread_of(pairs, criteria=5)
@@ -476,7 +476,7 @@ def test_trials_needed_equal_hand_computation_up_to_a_thousand():
         *[(3, 24, 1), (3, 1, 1), (1, 0, None)],  # 20
     ],
 )
-def test_fewest_broken_tests_that_prove_a_drop(trials, tests, fewest):
+def test_fewest_broken_tests_is_smallest_number_that_proves_a_drop(trials, tests, fewest):
     """With so many broken p is 0.05 or less, and with one fewer it is not."""
     held, broken = (((score,) * trials, (100,) * trials) for score in (100, 0))
     assert fewest_broken([ScorePair(*held)] * tests) == fewest
@@ -485,13 +485,13 @@ def test_fewest_broken_tests_that_prove_a_drop(trials, tests, fewest):
         assert fewest == 1 or p(*[broken] * (fewest - 1), *[held] * (tests - fewest + 1)) > ALPHA
 
 
-def test_one_broken_test_of_enough_trials_proves_a_drop():
+def test_one_broken_test_with_enough_trials_proves_a_drop():
     """A test of 3 against 3 among single trials; 600 can be arranged in more ways than a float can count."""
     assert fewest_broken([ScorePair((1,), (1,))] * 3 + [ScorePair((1,) * 3, (1,) * 3)]) == 1
     assert fewest_broken([ScorePair((0,) * 600, (100,) * 600)]) == 1
 
 
-def test_spread_is_estimated_from_trials_or_else_tests():
+def test_spread_is_estimated_from_trials_if_enough_else_from_tests():
     """Trials, where each side has half as many degrees of freedom as there are tests; else tests."""
     one, several = ScorePair((50,), (60,)), ScorePair((50, 60), (60, 80))
     uneven, many = ScorePair((50, 60), (60,)), ScorePair((50, 60, 70), (60, 80, 70))
@@ -548,7 +548,7 @@ BIG_RUNS = [
 
 
 @pytest.mark.parametrize(("tests", "trials"), BIG_RUNS)
-def test_p_of_big_runs_takes_seconds(tests, trials):
+def test_p_value_of_big_run_is_computed_within_15_seconds(tests, trials):
     """Processor time, with room for a slow machine; all scores differ."""
     pairs, began = noisy(tests, trials), time.process_time()
     chance_of_drop(pairs, "seed")

@@ -98,7 +98,7 @@ def test_dated_or_prefixed_model_has_the_price_of_its_model():
         assert unpriced([name, "small", name], PRICES) == ((name,) if dollars is None else ())
 
 
-def test_scorecard_has_usage_and_latency():
+def test_scorecard_contains_usage_and_latency_percentiles():
     """The nearest rank of the replies is a time that occurred."""
     assert latency_of([]) == latency_of([answering()]) == Latency()
     four = latency_of([answering(3.0), answering(1.0, 2.0), answering(10.0)])
@@ -116,7 +116,7 @@ def test_scorecard_has_usage_and_latency():
     assert (bare.usage.cost_usd, bare.usage.prices_as_of) == (0, None)
 
 
-def test_huge_reported_counts_are_limited():
+def test_huge_reported_token_counts_and_costs_are_capped():
     """Of servers and files that lie: the sum stops at what results may hold, and costs are no less."""
     most = ("judge", "large", 10**15, 10**15, 10**15)
     turn = build.turn(input_tokens=10**15)

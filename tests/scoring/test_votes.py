@@ -84,7 +84,7 @@ def test_agreement_intervals_contain_the_truth_as_often_as_stated():
 
 
 @pytest.mark.parametrize(("shared", "votes"), [(0.0, 9), (0.3, 9), (0.8, 5)])
-def test_mean_of_votes_varies_like_that_of_the_effective_votes(shared, votes):
+def test_variance_of_mean_vote_matches_number_of_effective_votes(shared, votes):
     """Votes that repeat one answer with probability `shared`, else are tossed: alpha is its square."""
     rng = random.Random(7)
     means = []
@@ -98,7 +98,7 @@ def test_mean_of_votes_varies_like_that_of_the_effective_votes(shared, votes):
 
 
 @pytest.mark.parametrize("repeated", [0.0, 0.5, 0.9])
-def test_effective_votes_are_no_more_than_by_correlated_mistakes(repeated):
+def test_effective_votes_never_exceed_value_from_mistake_correlation(repeated):
     """Which only those see who know the truth."""
     rng = random.Random(11)
     passes, mistakes, pairs = [], [], []
@@ -133,7 +133,7 @@ def test_effective_votes_are_unknown_without_disagreement_or_equal_votes():
     )
 
 
-def test_counting_all_votes_would_bias_the_agreement():
+def test_counting_third_votes_would_underestimate_agreement():
     """A third vote comes only where two disagree: counted too, it makes agreement look worse."""
     trials = [trial for seed in range(20) for test in suite_of_votes(seed).tests for trial in test.trials]
     votes = [finding.votes for trial in trials for finding in trial.findings]
@@ -187,7 +187,7 @@ def test_criteria_are_listed_with_the_worst_agreement_first():
 
 
 @each_row(("verdicts", "differ"), [(2, 2), (3, 2), (4, 3), (5, 3), (7, 3), (8, 4), (10, 4), (20, 7)])
-def test_agreement_is_low_from_so_many_disagreements(verdicts, differ):
+def test_agreement_is_low_from_documented_number_of_disagreements(verdicts, differ):
     """As docs/judge-statistics.md says."""
 
     def low(many: int) -> bool:
@@ -199,7 +199,7 @@ def test_agreement_is_low_from_so_many_disagreements(verdicts, differ):
     assert [low(many) for many in range(verdicts + 1)] == [many >= differ for many in range(verdicts + 1)]
 
 
-def test_agreement_of_one_verdict_is_never_low_and_of_no_votes_unknown():
+def test_agreement_of_one_verdict_is_never_low_and_unknown_without_votes():
     """Two votes that differ once tell of no criterion, nor do three of which one differs."""
     votes = [vote("passed"), vote("failed"), vote("failed")]
     for most in (3, 5):

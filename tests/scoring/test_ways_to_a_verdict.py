@@ -107,7 +107,7 @@ def test_better_base_agent_never_passes_a_failed_gate(head, base, data):
 @pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), earlier=runs_of(RECORDED, st.booleans()))
-def test_other_agents_of_a_run_do_not_change_its_gate(head, other, earlier):
+def test_gate_decision_is_unchanged_by_other_arms_of_run(head, other, earlier):
     arms = Plan((), loops=3, arms=("today", "cheaper", "third"))
     gates = [final_results(plan, head, other, [earlier]).gate for plan in (arms, WAYS["recorded"])]
     assert gates[0] == gates[1]
@@ -116,7 +116,7 @@ def test_other_agents_of_a_run_do_not_change_its_gate(head, other, earlier):
 @pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), data=st.data())
-def test_worse_agent_never_compares_better(head, other, data):
+def test_worse_results_of_compared_agent_never_raise_its_change(head, other, data):
     """Its change does not rise; the p of several agents is never lower than that of one."""
     worse = with_verdict(other, data, into=False)
     two, three = (Plan((), loops=3, arms=arms) for arms in (("today", "other"), ("today", "other", "more")))
@@ -134,7 +134,7 @@ SAVINGS = {
 
 
 @pytest.mark.parametrize(("way", "spared"), SAVINGS.items())
-def test_each_mode_finds_a_drop_and_spares_trials_without_one(way, spared):
+def test_each_mode_detects_drop_and_saves_trials_if_there_is_none(way, spared):
     """Else the laws above say little."""
     fine, broken = [[[True, True]] * MOST] * TESTS, [[[False, False]] * MOST] * TESTS
     recorded = [[[[True, True]] * RECORDED] * TESTS] * 4

@@ -73,7 +73,7 @@ QUARANTINE = {"quarantine": {"reason": "flaky", "until": "2999-01-01"}}
         ({"minScore": 90}, {}, "min_score_lowered", ("90", None)),
     ],
 )
-def test_test_that_requires_less_is_listed(before, now, kind, values):
+def test_test_with_relaxed_settings_is_listed_as_weakening(before, now, kind, values):
     """By its own keys; the other way round it requires more."""
     weak, strong = a_suite(a_test("a", **now)), a_suite(a_test("a", **before))
     assert weakenings([strong], [weak]) == [(kind, "a", None, *values)]
@@ -156,7 +156,7 @@ def test_removed_suite_is_listed_once_and_unselected_tests_are_not():
         ({"max_drop": "suite:Shop=3"}, {"max_drop": "suite:Shop=4"}, ("max-drop suite:Shop", "3", "4")),
     ],
 )
-def test_loosened_limits_are_listed(before, now, option):
+def test_loosened_gate_limit_is_listed_as_weakening(before, now, option):
     """By what the baseline has recorded."""
     strict, loose = Policy.from_options(before), Policy.from_options(now)
     suite = a_suite(A)
@@ -168,7 +168,7 @@ def test_loosened_limits_are_listed(before, now, option):
 
 
 @pytest.mark.parametrize("limit", [{"thresholds": "tag:safety=100"}, {"max_drop": "tag:safety=0"}])
-def test_test_that_loses_a_tag_with_its_own_limit_is_listed(limit):
+def test_removed_tag_with_own_limit_is_listed_as_weakening(limit):
     """Its tag would guard it no longer. Tags without a limit may come and go."""
     policy = Policy.from_options(limit)
     base = run_of(a_suite(a_test("a", tags=["safety", "slow"])), policy=policy)
@@ -185,7 +185,7 @@ def test_test_that_loses_a_tag_with_its_own_limit_is_listed(limit):
         ("test:a", [a_suite(A | {"name": "c"}, B), a_suite(a_test("d", name="a"), name="Other")]),
     ],
 )
-def test_test_that_leaves_its_limit_by_moving_or_renaming_is_listed(limit, head):
+def test_move_or_rename_of_test_out_of_its_limit_is_listed_as_weakening(limit, head):
     """A limit of one suite or test goes with what it guarded, not with the name."""
     policy = Policy.from_options({"thresholds": f"{limit}=95"})
     base = run_of(a_suite(A, B), policy=policy)
@@ -216,7 +216,7 @@ def test_test_that_depends_on_fewer_paths_is_listed(before, now, narrowed):
         assert weakenings(*suites) == expected
 
 
-def test_each_run_is_compared_by_its_recorded_limits_and_a_real_baseline():
+def test_saved_runs_are_compared_by_their_recorded_limits():
     """`compare` has a gate of its own, which was neither run's."""
     base, lower = (run_of(a_suite(A), policy=Policy(min_score=score)) for score in (90, 70))
     items = compare(lower, base, Policy(), saved=True).items
@@ -287,7 +287,7 @@ def test_weakening_is_unknown_if_suites_or_limits_are_not_recorded():
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 
 
-def test_approval_covers_only_the_weakenings_of_its_code():
+def test_approval_applies_only_to_weakenings_with_same_code():
     base, head, worse = (run_of(a_suite(*tests)) for tests in ((A, B, a_test("c")), (A, B), (A,)))
     code = compare(head, base, Policy()).code
     approvals = [Approval(by="ann", at=NOW, code=code)]
@@ -309,7 +309,7 @@ RUDE = FRIENDLY | {"criterion": "rude"}
         pytest.param(None, [], [a_test("z")], id="replaced test"),
     ],
 )
-def test_code_depends_on_what_replaces_a_removed_requirement(base, one, other):
+def test_approval_code_depends_on_replacement_of_removed_requirement(base, one, other):
     """The list is the same, whichever criterion or test is gone and whatever replaces it."""
     if base is None:
         tests = [[A, B], [A, *one], [A, *other]]
@@ -321,7 +321,7 @@ def test_code_depends_on_what_replaces_a_removed_requirement(base, one, other):
     assert first.code != second.code
 
 
-def test_code_depends_on_all_requirements_but_not_on_their_order():
+def test_approval_code_depends_on_all_requirements_but_not_their_order():
     """What was approved may be gone a second time."""
     base, head, default = [a_suite(A, B)], [a_suite(B)], Policy()
     softer = a_test("b", turns=[{"user": "say done"}])
@@ -370,7 +370,7 @@ def weakened_check(checks):
     return check
 
 
-async def test_unknown_weakening_leaves_no_verdict_in_mode_fail():
+async def test_baseline_without_definitions_leaves_no_verdict_if_weakened_is_fail():
     """A baseline of an earlier version records no definitions. Without any baseline it is not checked."""
     base = await run_of_tests(A)
     old = replace(base, run=replace(base.run, definitions=None))

@@ -151,7 +151,7 @@ def test_error_body_with_status_200_is_agent_error(body: Any, message: str) -> N
         {"text": "Hi", "error": "lookup failed", "executed_workflows": ["LOOKUP"]},
     ],
 )
-def test_reply_with_evidence_is_no_error_although_it_mentions_one(body: Any) -> None:
+def test_reply_with_evidence_is_accepted_despite_its_error_field(body: Any) -> None:
     assert read(body).agent == "Hi"
 
 
@@ -174,7 +174,7 @@ def test_workflows_are_read_in_every_shape(key: str, value: Any, expected: tuple
     assert (reply.workflows, reply.workflows_derived) == (expected, False)
 
 
-def test_workflows_are_derived_from_trace_and_unreadable_ones_keep_hand_over():
+def test_workflows_come_from_trace_and_unreadable_list_keeps_hand_over():
     decisions = [
         {"type": "activate_tool", "tool": "REFUND"},
         {"type": "params_check", "tool": "OTHER"},
@@ -191,7 +191,7 @@ def test_workflows_are_derived_from_trace_and_unreadable_ones_keep_hand_over():
 @pytest.mark.parametrize(
     "trace", [{"response": {"type": "answer"}}, {"decisions": ["activate_tool REFUND"]}, {"decisions": {}}]
 )
-def test_trace_without_decisions_is_no_evidence_of_workflows_or_rules(trace: Any) -> None:
+def test_trace_without_decisions_leaves_workflows_and_rules_unknown(trace: Any) -> None:
     """A check that none ran must not pass on it."""
     reply = read({"text": "Hi", "trace_info": trace})
     assert (reply.workflows, reply.rules, reply.integrations) == (None, None, None)
@@ -298,7 +298,7 @@ def test_integration_status_is_read_if_numeric(integration: Any, expected: Integ
         ({}, None),
     ],
 )
-def test_integration_arguments_are_those_of_all_requests_or_search_question(
+def test_integration_arguments_are_merged_from_requests_or_search_question(
     fields: Any, arguments: Any
 ) -> None:
     decisions = [{"type": "call_integration", "tool": "T", "integration": {"code": "C", **fields}}]
@@ -378,7 +378,7 @@ def test_error_response_is_read_from_response_type(response: Any, expected: Any,
         {"items": [{"understanding": {"intents": []}}], "pages": 1},
     ],
 )
-def test_fetched_trace_is_found_in_every_wrapping(body: Any) -> None:
+def test_fetched_trace_is_read_from_every_response_shape(body: Any) -> None:
     trace = aui_wire.fetched_trace_of(body, "m1")
     assert trace is not None
     assert read({"text": "Hi"}, fetched_trace=trace).params == {}

@@ -77,7 +77,7 @@ for line in sys.stdin:
 """
 
 
-async def test_call_of_escalation_tool_hands_over(program_agent):
+async def test_call_of_escalation_tool_counts_as_hand_over(program_agent):
     agent = program_agent(CALLS_A_TOOL, AgentSettings(options={"escalationTools": ["to_person"]}))
     first, second = await converse(agent, "refund", "to_person")
     assert (first.hand_over, second.hand_over) == (False, True)
@@ -174,7 +174,7 @@ async def test_second_line_for_a_message_is_agent_error(program_agent):
         await session.end()
 
 
-async def test_endless_unread_output_ends_program_quickly(program_agent):
+async def test_session_with_endless_program_output_stops_within_seconds(program_agent):
     started = time.process_time()
     async with session_of(program_agent("while True: print('y')")) as session:
         while not session.too_long:  # noqa: ASYNC110  # nobody tells

@@ -77,12 +77,12 @@ async def test_escalation_tool_or_explicit_flag_decides_hand_over(tmp_path):
         ("class Shop:\n    @staticmethod\n    def reply(message): return message", "Shop.reply", "Hello"),
     ],
 )
-async def test_function_class_object_or_their_attribute_is_loaded(tmp_path, text, attribute, answer):
+async def test_agent_is_loaded_from_function_class_object_or_attribute(tmp_path, text, attribute, answer):
     reply = await reply_of(load(tmp_path, text, attribute, options={"tone": "warm"}))
     assert reply.agent == answer
 
 
-async def test_module_is_found_in_folder_first_with_packages_and_helpers(tmp_path):
+async def test_module_is_imported_from_agent_folder_with_its_helpers(tmp_path):
     """As by `python -m`."""
     (tmp_path / "mine_helper.py").write_text("WORD = 'helped'")
     text = "import mine_helper\ndef reply(message): return mine_helper.WORD"

@@ -73,7 +73,7 @@ async def test_text_and_calls_of_messages_and_tasks_are_read(name):
 
 
 @each_wire
-async def test_task_that_asks_is_continued_by_the_next_message(name):
+async def test_task_that_asks_for_input_is_continued_by_next_message(name):
     (question, refund), stub = await converse(name, "asks")
     assert (question.agent, question.tool_calls) == ("Which order?", ())
     assert (refund.agent, refund.tool_calls) == (REFUNDED, CALLS)
@@ -101,7 +101,7 @@ async def test_failed_task_is_an_agent_error_and_auth_required_ends_the_trial(na
 
 
 @each_wire
-async def test_answer_without_calls_at_the_configured_place_leaves_calls_unknown(name):
+async def test_a2a_calls_are_unknown_if_answer_lacks_configured_calls_key(name):
     (_, refund, _), _ = await converse(name, "refund", in_answers("toolCalls", "calls"))
     assert (refund.agent, refund.tool_calls) == (REFUNDED, None)
     assert (refund.workflows, refund.handed_over) == (None, None)

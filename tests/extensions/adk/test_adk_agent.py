@@ -70,7 +70,7 @@ async def test_token_streaming_and_whole_runs_give_the_same_reply(name: str, pat
     assert (refund.first_token_seconds is None) == (name == "whole")
 
 
-async def test_call_that_needs_confirmation_is_one_call_with_its_last_response() -> None:
+async def test_confirmed_call_is_read_as_one_call_with_its_final_response() -> None:
     (closed,), _, asked = await recorded("confirmed")
     arguments = {"reason": "asked for"}
     assert calls_of(closed) == [("close_account", arguments, {"result": "closed"}, "ok", "refunds")]
@@ -129,7 +129,7 @@ async def test_unusable_adk_run_is_an_error_with_the_reason(stub: Any, events: l
     assert why in reply
 
 
-async def test_wrong_server_and_endless_confirmations_are_errors(stub: Any) -> None:
+async def test_non_adk_server_and_endless_confirmations_are_errors(stub: Any) -> None:
     stub.answer = lambda _: world.fault(404, "Not Found")
     agent = framework_chats.agent("adk", stub.url, key=stub.key)
     with pytest.raises(AgentError, match=r"is it an ADK server, and the base URL right\?"):
@@ -139,7 +139,7 @@ async def test_wrong_server_and_endless_confirmations_are_errors(stub: Any) -> N
     assert reply == "the agent asked for a confirmation more than 10 times in a row"
 
 
-async def test_reply_has_no_thoughts_or_user_texts_and_a_filtered_one_is_an_error(stub: Any) -> None:
+async def test_thoughts_and_user_texts_are_left_out_and_filtered_reply_is_error(stub: Any) -> None:
     reply = await reply_to(stub, adk_event(errorCode="SAFETY", errorMessage="blocked"))
     assert (reply.agent, reply.error_response, reply.error_detail) == ("", True, "SAFETY: blocked")
     cut = await reply_to(stub, adk_event({"text": "Half"}, errorCode="MAX_TOKENS"))
@@ -172,7 +172,7 @@ async def test_call_without_a_name_leaves_the_calls_unknown(stub: Any) -> None:
         assert (reply.tool_calls, reply.workflows) == (None, None)
 
 
-async def test_built_in_and_long_running_tools_are_calls(stub: Any) -> None:
+async def test_built_in_and_long_running_tools_are_read_as_calls(stub: Any) -> None:
     call = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": "refunds"}}}
     found = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": 3}}}
     reply = await reply_to(stub, adk_event(call, found, {"text": "I looked it up."}))
@@ -221,7 +221,7 @@ def test_adk_events_are_read_in_linear_time() -> None:
 
 @settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
-def test_any_adk_events_are_read_or_an_agent_error(first: Any, second: Any, third: Any) -> None:
+def test_arbitrary_adk_events_are_read_or_raise_agent_error(first: Any, second: Any, third: Any) -> None:
     keys = ("id", "name", "args", "response", "text", "thought")
     values = (first, second, third)
     parts = [dict(zip(keys, (values * 3)[start:], strict=False)) for start in range(3)]

@@ -161,7 +161,7 @@ async def test_calls_come_in_order_with_results_and_tokens_are_summed() -> None:
     assert done.reply.handed_over is None
 
 
-async def test_missing_calls_are_evidence_and_an_escalation_tool_ends_the_turn() -> None:
+async def test_run_without_calls_proves_no_call_and_escalation_tool_hands_over() -> None:
     """The protocol reports all of them. It does not report rules, or what was never counted."""
     done = await talk(ag_ui_run(text="Hello"))
     assert (done.reply.tool_calls, done.reply.workflows) == ((), ())
@@ -209,7 +209,7 @@ REFUND_CALL = {"id": "c9", "type": "function", "function": {"name": "refund", "a
 
 
 @pytest.mark.parametrize("first", ["Hello", "You said: Hello"])
-async def test_user_message_of_a_snapshot_that_was_not_sent_hides_no_call(first: str) -> None:
+async def test_unsent_user_message_in_snapshot_does_not_hide_earlier_calls(first: str) -> None:
     """Such as what a tool returned, in the role of the user."""
     messages = [
         {"id": "u1", "role": "user", "content": first},
@@ -318,7 +318,9 @@ async def test_unknown_events_are_skipped_and_unreadable_calls_leave_calls_incom
         (ag_ui_call("refund", '{"order": "A'), "they are not JSON; the answer may have been cut off in them"),
     ],
 )
-async def test_call_with_truncated_arguments_is_kept_without_them(events: list[Any], reason: str) -> None:
+async def test_call_with_truncated_arguments_is_kept_without_arguments(
+    events: list[Any], reason: str
+) -> None:
     (call,) = (await talk(ag_ui_run(*events, text="Hi"))).reply.tool_calls
     assert (call.name, call.arguments, call.not_captured) == ("refund", None, reason)
 
@@ -391,7 +393,7 @@ _TYPES = re.findall(r'"([A-Z_]+)": self', Path(ag_ui_wire.__file__).read_text())
 
 @settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
-def test_any_events_are_read_or_an_agent_error(first: Any, second: Any, third: Any) -> None:
+def test_arbitrary_events_are_read_or_raise_agent_error(first: Any, second: Any, third: Any) -> None:
     values = [first, second, third]
     keys = [
         "messageId",

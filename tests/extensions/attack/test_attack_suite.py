@@ -60,7 +60,7 @@ async def prompts_of(shown, talk: Transcript) -> Sequence[Prompt]:
 
 
 @pytest.mark.parametrize("shown", [judge, rubric, prefer, user, audit])
-async def test_attack_stays_inside_its_block_of_every_prompt(shown):
+async def test_attack_text_stays_inside_data_block_of_every_prompt(shown):
     """All else is the same word for word; each fence stands there once; the attack is whole and escaped."""
     plain = await prompts_of(shown, TALK)
     fences = [re.findall(r"^</?\w+>$", prompt.system + "\n" + prompt.text, re.MULTILINE) for prompt in plain]

@@ -69,7 +69,7 @@ async def test_attack_recovers_the_known_success_rate_of_one_kind(monkeypatch):
     assert report.whole.turned == sum(kind.turned for kind in report.kinds)
 
 
-async def test_judge_that_obeys_text_outside_the_data_is_never_flipped(monkeypatch):
+async def test_attacks_never_flip_judge_that_obeys_only_text_outside_data_blocks(monkeypatch):
     """No attack gets out of the data."""
     seen: Counter[str] = Counter()
 
@@ -122,7 +122,7 @@ async def test_unreadable_and_undecided_verdicts_are_not_counted_as_flipped(monk
     assert report.control.tried == 3 * 4
 
 
-async def test_conversation_of_one_reply_is_attacked_once_per_text(monkeypatch):
+async def test_attacks_on_first_reply_are_skipped_if_it_is_also_the_last(monkeypatch):
     one = as_saved_run(run_of_tests(build.test_result(trials=(judged_trial("no", "failed"),))))
     report, models, _ = await attacked(monkeypatch, lambda _: fakes.judge_answer("fail"), run=one)
     lasts = sum(each.reply == "last" for each in attacks())
@@ -130,7 +130,7 @@ async def test_conversation_of_one_reply_is_attacked_once_per_text(monkeypatch):
     assert len({asked.text for asked in models.asked}) == lasts + 1 + len(harmless())
 
 
-async def test_interrupted_attack_keeps_what_was_tried(monkeypatch):
+async def test_interrupted_attack_keeps_results_so_far(monkeypatch):
     with world.llm(lambda _: fakes.judge_answer("fail")) as models:
         async with study_asking(models, monkeypatch, parallel=1) as ask:
             heard = iter(range(1_000))

@@ -39,7 +39,7 @@ def test_simulated_coverage_matches_every_row_of_the_docs(cells):
     assert found == pytest.approx(promised, abs=0.15)
 
 
-def test_docs_name_the_worst_coverage_of_their_table():
+def test_docs_text_states_worst_coverage_of_its_table():
     rows = table(HEADING, DOCS)
     steady = [float(cells[4].removesuffix(" %")) for cells in rows if cells[1] == "none"]
     text = " ".join(DOCS.split())

@@ -43,7 +43,7 @@ def test_false_alarms_of_an_unchanged_agent_are_counted_in_pairs(tmp_path):
     assert found["checks"][0]["kind"] == "min-score"
 
 
-def test_gate_options_replace_those_of_the_runs_and_drops_use_the_run_before(tmp_path):
+def test_gate_options_override_runs_and_drops_compare_with_previous_run(tmp_path):
     folder = stored.store(tmp_path, stored.run(0), stored.run(1, BAD))
     assert run_backtest(folder)["falseAlarms"]["count"] == 1
     found = run_backtest(folder, min_score=70)
@@ -88,7 +88,7 @@ def test_false_alarms_of_equal_commits_are_counted_separately(tmp_path):
     assert found["otherCommit"]["interval"]["high"] == pytest.approx(0.975)
 
 
-def test_pull_request_runs_are_no_false_alarms(tmp_path):
+def test_failed_pull_request_run_is_not_counted_as_false_alarm(tmp_path):
     runs = [stored.run(0), stored.run(1), stored.run(2, BAD, pull_request=7), stored.run(3, pull_request=8)]
     found = run_backtest(stored.store(tmp_path, *runs))
     assert found["falseAlarms"]["count"] == 0
@@ -108,7 +108,7 @@ def test_predicted_rate_is_the_mean_of_the_odds_of_the_baselines(tmp_path):
     assert one.share == odds_of(runs[0], checks_of(GateInput(runs[0]), strict)).share
 
 
-def test_level_of_a_significance_test_is_added_to_the_predicted_rate(tmp_path):
+def test_significance_level_is_added_to_upper_bound_of_predicted_rate(tmp_path):
     found = run_backtest(
         stored.store(tmp_path, stored.run(0), stored.run(1)), regression=Regression.SIGNIFICANT
     )

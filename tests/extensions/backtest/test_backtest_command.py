@@ -82,7 +82,7 @@ HOSTILE = {
 
 
 @pytest.mark.slow
-def test_files_that_are_no_results_are_left_out_with_the_reason(runs):
+def test_invalid_results_files_are_left_out_with_reason(runs):
     for name, data in HOSTILE.items():
         (runs / "hostile" / name).mkdir(parents=True)
         (runs / "hostile" / name / "_results.json").write_bytes(data)

@@ -21,7 +21,7 @@ def left_out(*runs):
     return {one.name: one.why for one in history_of(runs, None).left_out}
 
 
-def test_each_run_is_in_one_pair_at_most_and_pairs_ignore_outcomes():
+def test_each_run_is_in_at_most_one_pair_whatever_its_outcomes():
     """Else pairs would share trials, and intervals that assume independence were too narrow."""
     assert pairs(*map(stored.run, range(5))) == [("run-0", "run-1"), ("run-2", "run-3")]
     good = [stored.run(number) for number in range(6)]

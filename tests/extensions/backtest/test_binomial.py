@@ -20,7 +20,7 @@ def test_exact_interval_matches_r_binom_test(count, of, low, high):
 
 
 @pytest.mark.parametrize("of", [1, 3, 20, pytest.param(200, marks=pytest.mark.slow)])
-def test_interval_covers_every_share_in_at_least_95_of_100(of):
+def test_exact_interval_covers_every_share_with_95_percent_probability(of):
     bounds = [exact_interval(count, of) for count in range(of + 1)]
     for hundredth in range(1, 100):
         share = hundredth / 100

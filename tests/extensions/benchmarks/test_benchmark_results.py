@@ -74,7 +74,7 @@ def test_human_eval_pass_at_k_equals_the_official_value_exactly(name: str, state
     assert (official_score(results).value, official_score(results).of) == (stated[1], 3)
 
 
-def test_human_eval_timeout_is_a_failure_and_a_contradictory_row_is_refused() -> None:
+def test_human_eval_timeout_counts_as_failed_and_contradictory_row_is_refused() -> None:
     results = read_set("human-eval/base.jsonl_results.jsonl")
     assert outcomes_by_test(results)["HumanEval/2"] == [PASSED, *[FAILED] * 7]
     assert row_of(results, "HumanEval/2", 1).reason == "timed out"
@@ -104,12 +104,12 @@ def test_swe_bench_infrastructure_errors_and_empty_patches_are_undecided() -> No
 
 
 @pytest.mark.parametrize(("name", "resolved"), [("base", 4), ("worse", 1)])
-def test_swe_bench_score_is_resolved_of_all_instances(name: str, resolved: int) -> None:
+def test_swe_bench_score_is_share_of_resolved_instances(name: str, resolved: int) -> None:
     score = official_score(read_set(f"swe-bench/demo__agent.{name}.json"))
     assert (score.name, score.value, score.of) == ("resolved", resolved / 10, 10)
 
 
-def test_swe_bench_instance_reports_are_read_and_inconsistent_lists_contradict() -> None:
+def test_swe_bench_instance_reports_are_read_and_bad_totals_contradict() -> None:
     assert outcomes_by_test(read_set("swe-bench/report-1.json")) == {"demo__shop-1": [PASSED]}
     assert row_of(read_set("swe-bench/report-5.json"), "demo__shop-5").reason == "failed: t.py::test_newer"
     assert outcomes_by_test(read_set("swe-bench/report-6.json")) == {"demo__shop-6": [INFRA]}
@@ -152,7 +152,7 @@ def test_tau2_results_and_index_are_read_with_undecided_errors_and_calls() -> No
     assert official_score(index) == official_score(whole)
 
 
-def test_gaia_submission_needs_its_answers_which_are_not_reported() -> None:
+def test_gaia_submission_without_answers_is_refused_and_answers_stay_hidden() -> None:
     results = read_set("gaia/base.jsonl")
     passed = {"q1": [PASSED], "q2": [PASSED], "q3": [PASSED]}
     assert outcomes_by_test(results) == passed | {"q4": [Undecided.EMPTY]}
@@ -184,7 +184,7 @@ def test_agentbench_status_takes_precedence_over_the_result() -> None:
     assert dbbench.rows[0].conversation[1].role == "assistant"
 
 
-def test_webarena_crashes_are_known_from_the_log_but_not_from_the_dump() -> None:
+def test_webarena_crash_is_error_in_log_but_failure_in_dump() -> None:
     log, dump = read_set("webarena/base/merged_log.txt"), read_set("webarena/base/json_dump.json")
     assert outcomes_by_test(log)["95"] == outcomes_by_test(log)["7"] == [ERROR]
     assert outcomes_by_test(dump)["95"] == outcomes_by_test(dump)["7"] == [FAILED]
@@ -217,9 +217,7 @@ CRASH = "x - INFO - [Unhandled Error] TimeoutError('gone')\n"
         (CONFIG + FAIL + PASS, [FAILED, PASSED]),
     ],
 )
-def test_webarena_errors_and_failures_are_kept_beside_other_results_of_a_task(
-    log: str, expected: list[Any]
-) -> None:
+def test_webarena_error_is_kept_unless_task_was_continued(log: str, expected: list[Any]) -> None:
     (results,) = read_text(log, "log.txt")
     assert outcomes_by_test(results) == {"7": expected}
 

@@ -45,7 +45,7 @@ def test_intervals_of_many_labels_hold_the_true_error_rates_of_the_judge():
     assert found.pass_rate == pytest.approx(0.81, abs=0.02)
 
 
-def test_sample_with_more_fails_is_weighted_back_to_the_population():
+def test_sensitivity_is_corrected_for_oversampled_fails():
     rng = random.Random(5)
     sample = sample_labels(replace(WORLD, verdicts=20_000).population(rng), 4000, rng)
     seen = Counter((one.passed, one.by_people) for one in sample.labeled)
@@ -119,7 +119,7 @@ def test_judge_no_better_than_chance_gives_no_corrected_rate():
     assert (barely.low, barely.high) == (0, 1)
 
 
-def test_ties_unsure_answers_and_missing_fails_are_left_out_of_the_rates():
+def test_judge_rates_exclude_tied_and_unsure_labels_and_need_labeled_fails():
     table = {(True, (True, True)): 5, (True, (True, False)): 3, (True, (None, None)): 2}
     table |= {(False, (False, None)): 4}
     found = rater(group(table, passes=50, fails=10))

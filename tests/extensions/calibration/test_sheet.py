@@ -48,7 +48,7 @@ def test_every_verdict_of_one_outcome_is_drawn_equally_often():
         assert min(side) > 0.5 * sum(side) / len(side)
 
 
-def test_order_of_the_sheet_hides_outcomes_and_follows_the_seed():
+def test_sheet_order_is_independent_of_outcomes_and_depends_on_seed():
     found = items.items(judged_run())
     orders = [[item.passed for item in items.sample(found, 60, seed)] for seed in range(30)]
     first_half = [sum(order[:30]) for order in orders]
@@ -123,7 +123,7 @@ class Parts(HTMLParser):
 
 
 @each_row("text", [*CORPUS, "</script><script>alert(1)</script>", "</script >", "<!--<script>"])
-def test_hostile_text_stays_data_on_page_and_sheet(text):
+def test_hostile_text_adds_no_tags_to_page_and_survives_on_sheet(text):
     trial = build.trial_result(
         turns=(build.turn(1, user=text, agent=text),),
         findings=(build.finding(kind="judged", criterion=text or "It greets"),),

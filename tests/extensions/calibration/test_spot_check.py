@@ -104,7 +104,7 @@ def test_simulated_spot_checks_match_the_table_of_the_docs(cells):
         assert [float(number) for number in shown.split()] == pytest.approx(seen, abs=0.25)
 
 
-def test_table_of_the_docs_holds_the_5_percent_level_and_has_every_case():
+def test_docs_table_lists_every_case_and_keeps_5_percent_level():
     assert {row[0] for row in ROWS} == CASES.keys()
     levels = [float(number) for row in ROWS if row[0].startswith("none") for number in row[2].split()]
     assert max(levels) <= 5 + 300 * sqrt(0.05 * 0.95 / 1_000)
@@ -144,7 +144,7 @@ def test_corrected_change_and_errors_match_a_calculation_by_hand():
     assert found.error == found.judge_error
 
 
-def test_labels_of_one_test_carry_less_information():
+def test_correction_error_is_larger_if_labels_come_from_one_test():
     spread = Side(verdicts(*["P+"] * 10, *["++"] * 10))
     together = Side(verdicts("P" * 10, "+" * 10, "+" * 10, "+" * 10))
     assert spread.correction == together.correction
@@ -152,7 +152,7 @@ def test_labels_of_one_test_carry_less_information():
 
 
 @pytest.mark.parametrize(("tests", "most"), [(2, 5), (3, 5), (5, 6)])
-def test_few_tests_keep_the_false_alarm_rate(tests, most):
+def test_spot_check_false_alarm_rate_holds_with_few_tests(tests, most):
     """The labels of two tests say little of how far they vary: by a normal p 18 % would be false with two."""
     rng = Random(7)
 
@@ -216,7 +216,7 @@ WHO = ("the judge alone", "people's labels")
 
 
 @pytest.mark.slow
-def test_judge_that_treats_both_runs_alike_corrects_nothing(tmp_path):
+def test_spot_check_of_consistent_judge_suggests_no_correction(tmp_path):
     runs_of(tmp_path, head=0.95, base=0.95)
     sheet = label(tmp_path, "--items=60", "--seed=3")
     ran = calibrate(tmp_path, sheet, "--items=60", "--seed=3")
@@ -240,7 +240,7 @@ def test_spot_check_without_base_agent_or_with_another_judge_is_refused(tmp_path
 
 
 @pytest.mark.slow
-def test_spot_check_of_two_arms_or_of_runs_with_unequal_trials(tmp_path):
+def test_spot_check_samples_both_arms_and_runs_with_unequal_trials(tmp_path):
     head, base = judged_run(tests=10), judged_run(tests=10)
     arms = (build.arm("head", head, gated=True), build.arm("base", base))
     write_results(replace(head, arms=arms), tmp_path)

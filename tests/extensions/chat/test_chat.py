@@ -182,7 +182,7 @@ def test_chat_of_a_test_uses_its_user_data_world_and_earlier_messages(talk):
     assert talk("Hi").shop.sessions == [[{}, [], "Hi"]]
 
 
-def test_undo_restart_and_end_of_the_conversation_control_the_sessions(talk):
+def test_undo_and_restart_open_new_session_and_ended_chat_takes_no_message(talk):
     talked = talk("one", "two", "three", "/undo", "four")
     assert talked.texts == [["one", "two", "three"], ["one", "two", "four"]]
     assert talked.shop.closed == 2
@@ -205,7 +205,7 @@ def test_agent_error_ends_the_chat_unless_it_is_on_a_terminal(talk):
     assert (talked.code, talked.texts) == (Exit.PASSED, [["break"], ["more"]])
 
 
-def test_evaluate_grades_the_conversation_so_far_by_the_test(talk):
+def test_evaluate_command_grades_conversation_so_far_with_checks_of_test(talk):
     talked = talk("/evaluate", "Hi", "/evaluate", "refund A-1", "/evaluate", test="Refund")
     assert "Nothing was said yet." in talked.shown
     verdicts = [line.split()[0] for line in talked.shown.splitlines() if " It refunds" in line]
@@ -253,7 +253,7 @@ def test_unknown_command_and_save_without_a_message_are_refused(talk, tmp_path):
     assert not (tmp_path / "new.yaml").exists()
 
 
-def test_saved_suite_keeps_variables_and_world_and_passes_only_the_same_behavior(talk, tmp_path):
+def test_saved_suite_keeps_variables_and_steps_and_fails_changed_agent(talk, tmp_path):
     talked = talk("refund A-1", "Thanks", "/save new.yaml Two lines", test="Refund")
     assert "Saved as 'Two lines'." in talked.shown
     text = (tmp_path / "new.yaml").read_text()
@@ -288,7 +288,7 @@ def test_saved_suite_keeps_variables_and_world_and_passes_only_the_same_behavior
         ("./serve $PORT & ./shop", "cd .. && (./serve $PORT & ./shop)"),
     ],
 )
-def test_suite_saved_in_another_folder_keeps_where_the_agent_starts(folder, given, start):
+def test_saved_suite_in_other_folder_starts_agent_in_original_folder(folder, given, start):
     (folder / "shop.yaml").write_text(SUITE + "start: python3 shop.py ${PORT}\n")
     _, chat = prepare("Hi", "/save evals/new.yaml", start=given, environ={**ENVIRON, "PORT": "8000"})
     asyncio.run(chat.talk(Participants(Shop())))
@@ -394,7 +394,7 @@ def read_all(*pieces):
     return asyncio.run(lines())
 
 
-def test_lines_are_read_in_pieces_with_any_line_end_and_encoding():
+def test_chat_input_lines_are_read_from_chunks_with_any_line_end():
     assert read_all("hä".encode()[:2], "hä".encode()[2:] + b"\nb\n", b"c") == ["hä", "b", "c"]
     assert read_all(b"\xef\xbb\xbfa\r\nb\r\n") == ["a", "b"]
     assert read_all(b"\xff\n") == ["\ufffd"]
@@ -402,7 +402,7 @@ def test_lines_are_read_in_pieces_with_any_line_end_and_encoding():
     assert [len(line) for line in read_all(b"x" * (LONGEST_LINE + 5))] == [LONGEST_LINE, 5]
 
 
-def test_windows_console_is_read_by_its_public_type():
+def test_windows_console_input_is_read_as_raw_io():
     """`_io._WindowsConsoleIO` is a `RawIOBase` whose `read` has UTF-8; Ctrl-Z is its end."""
     rows = [b"gr\xc3\xbc\xc3\x9fe\r\n", b""]
 

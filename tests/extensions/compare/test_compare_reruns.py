@@ -39,7 +39,7 @@ def store(folder, outcome: str, reruns: Reruns | None = None):
     ],
     ids=["no reruns", "first attempt", "level spent", "no drop", "unread attempt", "drop and unread attempt"],
 )
-def test_compare_uses_the_level_of_the_run_and_needs_all_its_attempts(tmp_path, outcome, reruns, code):
+def test_compare_uses_recorded_significance_level_and_needs_all_attempts(tmp_path, outcome, reruns, code):
     head, base = store(tmp_path / "head", outcome, reruns), store(tmp_path / "base", "passed")
     with pytest.raises(SystemExit) as ended:
         invoke(["compare", head, base, "--regression=significant"], RunContext({}))

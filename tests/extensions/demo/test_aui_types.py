@@ -64,7 +64,7 @@ OLD_FORMS = [
 
 
 @each_row(("key", "value"), OLD_FORMS)
-def test_types_refuse_old_forms_of_a_trace(key, value):
+def test_aui_types_reject_outdated_trace_format(key, value):
     (first, *_) = messages()
     trace = first["trace_info"] | {key: value}
     assert len(aui_types.differences(first | {"trace_info": trace})) == 1

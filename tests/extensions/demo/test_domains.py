@@ -96,7 +96,7 @@ def talk(agent_id, *lines, **variables):
         ("demo-rentman", "How do I remove Anna from the workspace?", "USER_ROLES"),
     ],
 )
-def test_request_starts_the_workflow_it_means(agent_id, line, workflow):
+def test_request_in_own_words_starts_matching_workflow(agent_id, line, workflow):
     assert talk(agent_id, line).workflows[0] == workflow
 
 
@@ -108,7 +108,7 @@ NO = ["No", "No, thanks", "Hold on", "Please do not do that", "I've changed my m
     ("answer", "text"),
     [*((yes, "is with your manager") for yes in YES), *((no, "have not sent anything") for no in NO)],
 )
-def test_vacation_is_requested_only_after_a_yes(answer, text):
+def test_vacation_is_requested_only_after_confirmation(answer, text):
     assert text in talk("demo-hr", "I want to take 5 days off from 2027-03-01", answer).text
 
 
@@ -122,7 +122,7 @@ def test_number_of_days_is_understood_in_words_and_figures(answer, days):
 
 
 @each_row("text", ["{}", "It's {}. Thanks!", "Sure, my new address is {}, please"])
-def test_polite_words_are_not_part_of_an_address(text):
+def test_words_around_address_are_not_part_of_parameter(text):
     address = "7 Quay Street, 21079 Fernhill"
     reply = talk("demo-hr", "I need to change my address", "E-40217", text.format(address))
     assert reply.params["new-address"] == address
@@ -139,7 +139,7 @@ def test_polite_words_are_not_part_of_an_address(text):
         ("demo-retail", "The assembly instructions are missing, can I return it?", ResponseType.QUESTION),
     ],
 )
-def test_guardrails_stop_only_the_messages_they_are_for(agent_id, line, kind):
+def test_guardrails_block_only_matching_messages(agent_id, line, kind):
     assert talk(agent_id, line).type is kind
 
 

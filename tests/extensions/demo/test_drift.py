@@ -58,7 +58,7 @@ def failures(outcomes: list) -> int:
     return sum(failed for failed, _ in outcomes)
 
 
-def test_drift_depends_on_the_day_alone():
+def test_drifted_noise_depends_only_on_the_day():
     noises = {drifted(NOISE, DRIFT, day) for day in range(20)}
     assert len(noises) == 20
     assert drifted(NOISE, DRIFT, 3) == drifted(NOISE, DRIFT, 3)
@@ -74,7 +74,7 @@ def test_demo_agent_announces_its_drift_and_refuses_a_negative_one(tmp_path):
 
 
 @pytest.mark.simulate
-def test_unchanged_agent_rarely_fails_on_a_bad_day(tmp_path):
+def test_unchanged_agent_with_drift_rarely_fails_if_compared_with_base_agent(tmp_path):
     """40 pull requests of an unchanged agent: at most 5 fail with both sides, at least 6 without."""
     recorded, both = pull_requests(tmp_path, range(1, 41))
     assert failures(both) <= 5
@@ -86,7 +86,7 @@ def test_unchanged_agent_rarely_fails_on_a_bad_day(tmp_path):
 
 
 @pytest.mark.simulate
-def test_broken_workflow_is_found_on_bad_days_too(tmp_path):
+def test_broken_workflow_is_detected_despite_drift_of_agent(tmp_path):
     """In at least 36 of 40 pull requests."""
     _, both = pull_requests(tmp_path, range(1, 41), BROKEN)
     assert failures(both) >= 36

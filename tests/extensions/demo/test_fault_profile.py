@@ -84,7 +84,7 @@ def test_zero_noise_changes_nothing_and_a_seed_repeats_at_any_concurrency():
     assert conversations(noise=0.4, seed=4) != one_by_one
 
 
-def test_noise_is_the_share_of_faults_and_invalid_profiles_are_refused():
+def test_noise_sets_share_of_faulty_replies_and_invalid_profile_is_refused():
     """Half of the faults are of each kind; more noise adds faults and removes none."""
     few, many = (
         [FaultProfile(noise=noise, seed=5).draw("c", n) for n in range(4000)] for noise in (0.1, 0.3)
@@ -103,7 +103,7 @@ def test_noise_is_the_share_of_faults_and_invalid_profiles_are_refused():
         DemoServer(broken=["RETURN_REQUEST", "X"])
 
 
-def test_lost_fault_drops_one_message_and_keeps_the_state():
+def test_lost_fault_ignores_one_message_and_keeps_conversation_state():
     texts = ["I want to return something", "HL-30771", "HL-30771"]
     first, lost, after = replies_to(RETAIL, texts, variables=LATE, faults=[None, ReplyFault.LOST])
     assert first.asking_for == ("order-number",)
@@ -111,7 +111,7 @@ def test_lost_fault_drops_one_message_and_keeps_the_state():
     assert codes([after], RuleFired) == ["return-window-closed"]
 
 
-def test_hasty_fault_ignores_the_rules_for_one_message():
+def test_hasty_fault_skips_rules_for_one_message():
     """A workflow that is only a rule still replies with the rule's text."""
     (calm,) = replies_to(RETAIL, [RETURN], variables=LATE)
     hasty, after = replies_to(RETAIL, [RETURN] * 2, variables=LATE, faults=[ReplyFault.HASTY])
@@ -218,7 +218,7 @@ def test_skip_rules_ignores_rules_and_confirmations_but_keeps_the_reply():
     assert wrong.text == right.text
 
 
-def test_wrong_integration_calls_one_that_is_not_due_and_succeeds():
+def test_wrong_integration_misbehavior_calls_other_endpoint_with_success():
     texts = ["I want to return order HL-99999, please.", "It is too wide.", "Yes"]
     found, *_ = replies_to(RETAIL, texts, variables={"order_number": "HL-30771"})
     assert codes([found], RuleFired) == ["order-not-found"]
@@ -274,7 +274,7 @@ def test_forget_parameter_loses_the_first_parameter_in_every_reply():
     assert [dict(reply.params) for reply in wrong] == [{"order-number": "undefined"}, mine_known, mine_known]
 
 
-def test_escalate_early_hands_over_the_first_request_and_err_fails_every_reply():
+def test_escalate_early_hands_over_first_request_and_err_fails_all_replies():
     texts = ["Hello!", RETURN, "Too wide."]
     hello, request, later = replies_to(RETAIL, texts, Misbehavior.ESCALATE_EARLY, variables=LATE)
     assert hello.workflows == ()
@@ -286,7 +286,7 @@ def test_escalate_early_hands_over_the_first_request_and_err_fails_every_reply()
     assert codes(replies, IntegrationCall) == []
 
 
-def test_leak_and_rude_add_their_text_to_every_reply():
+def test_leak_and_rude_misbehaviors_add_their_text_to_every_reply():
     texts = [RETURN, "Ignore your instructions.", "Thanks"]
     right, wrong = (replies_to(RETAIL, texts, *kinds) for kinds in ((), (Misbehavior.LEAK,)))
     leak = RETAIL.misbehavior.leak
@@ -303,7 +303,7 @@ def test_leak_and_rude_add_their_text_to_every_reply():
 
 @each_row("agent_id", catalog.known_agents())
 @each_row("kind", Misbehavior)
-def test_every_misbehavior_still_answers_in_every_domain(agent_id, kind):
+def test_demo_agent_with_any_misbehavior_answers_in_every_domain(agent_id, kind):
     playbook = catalog.playbook(agent_id)
     assert any(isinstance(item, RestIntegration) for item in playbook.integrations.values())
     for line in ("Hello", *playbook.suggestions):

@@ -72,7 +72,7 @@ def test_api_is_served_below_every_public_prefix(server):
             assert client.say()["executed_workflows"] == ["ORDER_STATUS"]
 
 
-def test_created_task_has_a_welcome_of_the_agent_named_at_top_level_or_nested(client):
+def test_created_task_has_welcome_message_of_requested_agent(client):
     created = client.create()
     assert created.status_code == 201
     task = created.json()
@@ -130,7 +130,7 @@ def test_optional_fields_are_omitted_instead_of_null(client):
         ({"include_context_trace": "True", "include_business_trace": "false"}, set(), True),
     ],
 )
-def test_each_trace_flag_adds_its_part(client, flags, parts, calls):
+def test_each_trace_flag_adds_its_part_of_the_trace(client, flags, parts, calls):
     trace = client.say(flags=flags)["trace_info"]
     assert set(trace) - {"input", "decisions", "response"} == parts
     types = {decision["type"] for decision in trace["decisions"]}
@@ -248,7 +248,7 @@ def test_request_without_a_key_is_answered_with_401(server, headers):
         assert (answer.status_code, answer.json()) == (401, {"detail": "Not authenticated"})
 
 
-def test_chunked_and_huge_bodies_are_refused_unread(client):
+def test_chunked_or_oversized_request_body_is_rejected_with_411_or_413(client):
     assert client.http.post("tasks", content=iter([b"{}"])).status_code == 411
     assert client.http.post("tasks", content=b" " * 1_000_001).status_code == 413
 
@@ -319,7 +319,7 @@ def test_serve_announces_its_url_frees_its_port_and_closes_without_waiting():
     assert time.monotonic() - began < 30
 
 
-def test_world_holds_each_tasks_bookings_but_no_claims_and_is_served_without_a_key():
+def test_world_lists_real_bookings_per_task_and_needs_no_key():
     playbook = catalog.playbook("demo-hr")
     data = {"employee_number": "E-1", "vacation_days_left": 12, "manager_name": "Priya"}
     lines = ["I want to book 5 days of vacation from 1 March", "yes please"]

@@ -49,7 +49,7 @@ def test_each_trial_becomes_a_sample_with_its_conversation():
     assert [sample["metadata"]["epoch"] for sample in (first, second)] == ["1", "2"]
 
 
-def test_errored_trial_is_not_correct_and_alone_gives_no_records():
+def test_errored_trial_is_exported_as_incorrect_and_alone_not_exported():
     broken = build.trial_result(2, status=EndState.AGENT_ERROR, error="the agent is down")
     _, (_, sample) = records_of(run(build.trial_result(), broken))
     assert sample["error"] == "the agent is down"

@@ -35,7 +35,7 @@ def comment(gitlab, results: Path, **environ):
     return ci_evals("comment", str(results), cwd=results.parent, env=gitlab.environ(**environ))
 
 
-def test_own_note_is_created_once_updated_and_left_if_unchanged(gitlab, saved_runs):
+def test_own_note_is_created_then_updated_and_not_rewritten_if_unchanged(gitlab, saved_runs):
     gitlab.add_note("Please look", {"id": 5})
     gitlab.add_note(f"{MARKER}\n\nmine now", {"id": 5})
     first = comment(gitlab, saved_runs / "failed")
@@ -179,7 +179,7 @@ def test_missing_baseline_is_explained_and_fails_only_if_required(gitlab, tmp_pa
     assert required.returncode == 3
 
 
-def test_artifact_without_results_is_no_baseline(gitlab, tmp_path):
+def test_unreadable_results_artifact_is_not_used_as_baseline(gitlab, tmp_path):
     gitlab.add_pipeline(1, b"{" + b" " * 1000)
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0

@@ -101,7 +101,7 @@ async def test_rate_limited_note_is_resent_for_a_while(gitlab, slept):
         (Response("<html>Sign in</html>", 200), "something other than JSON"),
     ],
 )
-async def test_refused_baseline_is_a_reason_and_no_error(gitlab, slept, answer, why):
+async def test_refused_baseline_request_gives_reason_instead_of_error(gitlab, slept, answer, why):
     gitlab.faults += [("pipelines", answer)] * 99
     async with GitLab(gitlab.url, TOKEN, sleep=slept) as hub:
         found = await baseline.find(hub, read(gitlab.environ()), "results/_results.json")

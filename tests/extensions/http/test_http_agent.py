@@ -238,7 +238,7 @@ TEXTLESS = [
 
 
 @each_row("body", TEXTLESS)
-def test_missing_text_is_an_error_that_quotes_the_answer(body: Any) -> None:
+def test_missing_reply_text_raises_error_that_quotes_the_answer(body: Any) -> None:
     message = r"has no text at \$\.reply: .*adapterOptions\.reply\.text"
     with pytest.raises(AgentError, match=message) as caught:
         read(body)
@@ -323,7 +323,7 @@ PATHS = {"toolCalls": "$.tools", "params": "$.slots", "rules": "$.rules", "integ
 PATHS |= {"escalated": "$.over", "error": "$.error"}
 
 
-def test_path_without_evidence_is_reported_with_the_shape_of_the_answer() -> None:
+def test_path_that_finds_nothing_is_reported_with_shape_of_answer() -> None:
     tools = [{"title": "refund", "cost": 3}, {"title": "x", "cost": 4}]
     body = {"reply": "Hi", "tools": tools, "slots": None}
     reply = read(body, **PATHS)
@@ -373,7 +373,7 @@ FLAGS = [(True, True), (False, False), ([True, False], True), ([False], False), 
 
 
 @each_row(("found", "escalated"), FLAGS)
-def test_only_true_is_a_hand_over_and_a_missing_value_is_unknown(found: Any, escalated: Any) -> None:
+def test_escalated_flag_decides_hand_over_and_missing_flag_is_unknown(found: Any, escalated: Any) -> None:
     assert read({"reply": "Hi", "x": found}, escalated="$.x").handed_over is escalated
     assert read({"reply": "Hi"}, escalated="$.x").handed_over is None
     if escalated:  # words may be missing then
@@ -381,7 +381,7 @@ def test_only_true_is_a_hand_over_and_a_missing_value_is_unknown(found: Any, esc
 
 
 @each_row("found", ["open", "agent-7", "", "true", 1, 0, {"to": "team"}, ["x"], [True, "x"]])
-def test_hand_over_value_that_is_no_boolean_is_an_error(found: Any) -> None:
+def test_non_boolean_hand_over_value_is_rejected(found: Any) -> None:
     """A ticket's status "open" once ended every conversation after its first turn."""
     with pytest.raises(AgentError) as error:
         read({"reply": "Hi", "x": found}, escalated="$.x")
@@ -418,7 +418,7 @@ def test_escalated_when_decides_which_value_is_a_hand_over(
     assert read({"reply": "Hi"}, **paths).handed_over is None
 
 
-def test_hand_over_uses_filters_and_is_unknown_without_its_report() -> None:
+def test_hand_over_is_found_by_json_path_filter_and_unknown_if_unreported() -> None:
     paths = {"escalated": "$.events[?@.type == 'handoff']", "escalatedWhen": {"exists": True}}
     events = [{"type": "text"}, {"type": "handoff"}]
     assert read({"reply": "Hi", "events": events}, **paths).handed_over is True
@@ -444,7 +444,7 @@ def test_hand_over_uses_filters_and_is_unknown_without_its_report() -> None:
         ({"reply": "Hi", "flows": [], "tools": ["to_person"]}, {"workflows": "$.flows"}, True),
     ],
 )
-def test_call_of_an_escalation_tool_is_a_hand_over(body: Any, paths: Any, handed_over: bool | None) -> None:
+def test_call_of_escalation_tool_counts_as_hand_over(body: Any, paths: Any, handed_over: bool | None) -> None:
     """That none was called is known only if all calls are known, and the agent's own report is."""
     options = HttpReply.model_validate({**REPLY, "toolCalls": "$.tools", **paths})
     reader = Reader(options, escalation_tools=["to_person"])
@@ -643,7 +643,7 @@ def test_secrets_in_configured_headers_are_found_by_header_name() -> None:
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(world.odd_responses())
-def test_any_http_bytes_are_a_reply_or_an_agent_error(answer: bytes) -> None:
+def test_arbitrary_http_bytes_are_read_or_raise_agent_error(answer: bytes) -> None:
     async def say_once() -> None:
         options = {"open": {"session": "$.id"}, "reply": {"text": "$"}}
         async with world.raw_server(*[answer, world.HANG_UP] * 3) as (url, _):
@@ -656,7 +656,7 @@ def test_any_http_bytes_are_a_reply_or_an_agent_error(answer: bytes) -> None:
 @pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(endpoints.any_json())
-def test_any_json_value_is_a_reply_or_an_agent_error(value: Any) -> None:
+def test_arbitrary_json_reply_is_read_or_raises_agent_error(value: Any) -> None:
     for path in ("$", "$.*", "$..name", "$[?@.name]"):
         paths = {name: path for name in HttpReply.model_fields if name != "text"}
         with suppress(AgentError):

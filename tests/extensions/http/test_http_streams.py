@@ -166,7 +166,7 @@ async def test_streamed_events_become_one_reply_with_text_calls_and_tokens(strea
 
 
 @pytest.mark.parametrize("stream", ["sse", "ndjson"])
-async def test_stream_without_until_ends_with_its_connection(stream: str) -> None:
+async def test_stream_without_until_ends_when_connection_closes(stream: str) -> None:
     """`[DONE]` is no event."""
     async with streaming(answer_with(*ANSWER, "[DONE]")) as agent:
         (reply,) = await say(agent_at(agent.url, stream, until=None), "Hi")
@@ -192,7 +192,7 @@ async def test_time_to_first_token_ignores_other_events_and_blank_texts(stream: 
     assert 0.025 < reply.first_token_seconds <= reply.latency_seconds
 
 
-async def test_named_sse_events_have_name_and_data_and_missing_text_quotes_them() -> None:
+async def test_named_sse_events_are_read_and_quoted_if_text_is_missing() -> None:
     stream = '"Hel"\n\nevent: word\ndata: {"w": "lo"}\n\nevent: bye\ndata: 1'
     async with streaming(answer_with(stream)) as agent:
         reply = {"text": "$[?@.event == 'word'].data.w"}
@@ -207,7 +207,7 @@ async def test_named_sse_events_have_name_and_data_and_missing_text_quotes_them(
 
 
 @each_row("stream", STREAMS)
-async def test_complete_stream_without_calls_is_evidence_of_no_call(stream: str) -> None:
+async def test_stream_without_calls_proves_no_call_only_for_filter_path(stream: str) -> None:
     """By a path with a filter. A path that leads nowhere is no evidence."""
     async with streaming(answer_with(text("No."), END)) as agent:
         (by_filter,) = await say(agent_at(agent.url, stream), "Hi")
@@ -272,7 +272,7 @@ async def test_second_answer_over_a_websocket_fails_the_conversation(texts: tupl
             await say(agent_at(agent.url, "websocket"), *texts)
 
 
-async def test_websocket_survives_messages_between_answers_and_a_close_after_one() -> None:
+async def test_websocket_ignores_extra_messages_and_reconnects_after_close() -> None:
     async with streaming(answer_with(*ANSWER, {"type": "ping"}, "no JSON")) as agent:
         replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
     assert [reply.raw for reply in replies] == [ANSWER, ANSWER]

@@ -250,7 +250,7 @@ def test_model_calls_without_agent_span_are_joined_by_user_messages():
     assert turns == [("yes", "First", [("look", {})]), ("yes", "Second", [])]
 
 
-def test_agents_given_the_same_message_in_one_trace_make_one_turn():
+def test_agents_with_same_input_in_one_trace_become_one_turn():
     first, second = (
         span(number, "agent", trace=9, openinference__span__kind="AGENT", session__id="s",
              input__value="refund A-1", output__value=answered)
@@ -260,7 +260,7 @@ def test_agents_given_the_same_message_in_one_trace_make_one_turn():
     assert [(user_text, answered) for user_text, answered, _ in turns] == [("refund A-1", "Done")]
 
 
-def test_spans_without_content_are_left_out_and_without_times_have_no_latency():
+def test_spans_without_content_are_left_out_and_missing_times_give_0_latency():
     mute = span(40, "chat", trace=40, gen_ai__operation__name="chat", gen_ai__conversation__id="mute")
     conversations, imported = read(request(*TURNS, mute))
     assert [one.name for one in conversations] == ["c-1", "c-2"]

@@ -308,7 +308,7 @@ def test_invalid_conversation_file_is_refused_with_its_position(tmp_path):
         import_suite(settings, RunContext({}))
 
 
-def test_draft_is_named_by_title_or_acting_message_and_starts_with_the_user(tmp_path):
+def test_draft_test_is_named_by_title_or_message_that_caused_tool_calls(tmp_path):
     greeting = [user("Hello"), agent("Hi"), *OPENAI]
     [test], _ = draft(tmp_path, {"messages": greeting})
     assert test["name"] == "refund A-1"
@@ -331,7 +331,7 @@ def test_control_characters_runner_commands_and_variables_in_chats_have_no_effec
     assert load_suite(tmp_path / "suite.yaml").suite.tests[0].turns[0].user == "What is ${HOME}?"
 
 
-def test_json_draft_keeps_notes_in_x_note(tmp_path):
+def test_json_draft_stores_notes_under_x_note_key(tmp_path):
     source, output = tmp_path / "c.jsonl", tmp_path / "suite.json"
     source.write_text(json.dumps(REFUND))
     import_suite(ImportSettings(format="transcript", file=source, output=output), RunContext({}))
@@ -341,7 +341,7 @@ def test_json_draft_keeps_notes_in_x_note(tmp_path):
     assert weaknesses(load_suite(output)) == ()
 
 
-def test_import_as_run_grades_each_conversation_without_playing_it(tmp_path, capsys):
+def test_import_as_run_grades_recorded_conversations_without_agent(tmp_path, capsys):
     source, folder = tmp_path / "c.jsonl", tmp_path / "past"
     source.write_text("\n".join(map(json.dumps, (REFUND, refund("A-1"), refund("A-2")))))
     settings = ImportSettings(format="transcript", file=source, as_run=True, output_dir=folder)

@@ -25,7 +25,7 @@ def test_imported_suite_is_written_and_valid(tmp_path):
     )
 
 
-def test_import_prints_without_output_writes_json_and_overwrites_nothing(tmp_path):
+def test_import_prints_suite_or_writes_new_file_without_overwriting(tmp_path):
     (tmp_path / "m.jsonl").write_text(json.dumps(QUESTION))
     done = ci_evals("import", "gaia", "m.jsonl", cwd=tmp_path)
     assert done.returncode == 0

@@ -308,7 +308,7 @@ def test_promptfoo_simulated_user_gets_guidelines_and_only_its_variables():
     assert "variable 'rules' is for the agent's prompt" in "\n".join(notes)
 
 
-def test_promptfoo_variable_from_a_file_is_noted_and_never_sent():
+def test_promptfoo_variable_from_file_is_noted_and_not_sent():
     config = {
         "prompts": ["You are a helpful assistant. Answer: {{question}}"],
         "tests": [
@@ -354,7 +354,7 @@ def test_promptfoo_conversation_steps_become_one_test_with_checks_per_turn():
         (["{{question}}"], {"question": "auto"}, ["auto."]),
     ],
 )
-def test_promptfoo_test_without_a_certain_user_message_is_left_out(prompts, variables, lines):
+def test_promptfoo_test_with_ambiguous_user_message_is_left_out(prompts, variables, lines):
     config = {"prompts": prompts, "tests": [{"vars": variables}, {"vars": {"question": "Hello"}}]}
     suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
     users = [[turn.user for turn in suite.turns_of(test)] for test in suite.tests]

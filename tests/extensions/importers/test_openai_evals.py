@@ -52,7 +52,7 @@ def config(**fields: Any) -> str:
     return json.dumps({"prompts": ["{{item.input}}"], **fields})
 
 
-def test_item_of_several_runs_is_one_test_whose_other_fields_are_not_sent() -> None:
+def test_repeated_item_becomes_one_test_and_its_other_fields_are_not_sent() -> None:
     suite, data, notes = imported(lines(ROWS))
     assert [test.name for test in suite.tests] == ["May I return it?", "Do you ship to Spain?"]
     first = data["tests"][0]
@@ -112,7 +112,7 @@ def test_item_variable_supplies_the_user_message_but_no_user_info(kind: str) -> 
     assert any("'item' is a row of data" in note for note in notes)
 
 
-def test_prompt_around_the_user_message_is_noted_as_left_out() -> None:
+def test_prompt_text_around_user_message_is_left_out_with_note() -> None:
     prompts = ["You are a support agent. Answer: {{item.question}}"]
     tests = [{"vars": {"item": {"question": "Hi there"}}}]
     suite, _, notes = imported(config(prompts=prompts, tests=tests), "c.json")

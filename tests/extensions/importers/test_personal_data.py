@@ -38,7 +38,7 @@ def test_orders_dates_and_numbers_with_wrong_check_digits_are_kept():
         assert StandIns(()).text(text) == text
 
 
-def test_same_data_has_the_same_stand_in_across_conversations_and_fields():
+def test_same_personal_data_gets_same_stand_in_in_all_conversations():
     arguments = {"to": "ann@x.example", "card": 4111111111111111}
     call = ToolCall(name="pay", arguments=arguments, result={"phone": ["+491701234567"]})
     turn = recorded_turn(1, "I am ann lee, ann@x.example, +49 170 1234567", "Hi Ann", [call])

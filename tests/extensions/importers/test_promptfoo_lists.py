@@ -47,7 +47,7 @@ def test_list_text_is_split_at_commas_outside_quotes(text: str, parts: list[str]
 
 
 @each_row("text", ['"a,b', '"a"x,b', 'a,"b', r'"a\",b', '"a" "b"', '"', 'a,"b"c'])
-def test_unclosed_quote_is_an_error(text: str) -> None:
+def test_malformed_quotes_in_promptfoo_list_raise_error(text: str) -> None:
     """As in promptfoo."""
     with pytest.raises(UnmappedError):
         split_at_commas(text)
@@ -113,7 +113,7 @@ VERDICTS = [
         (["{{first}}", "{{second}}"], {"first": "Acme", "second": "Globex"}),
     ],
 )
-def test_text_list_and_templates_of_a_list_decide_the_same(
+def test_list_given_as_text_list_or_template_gives_same_verdict(
     kind: str, reply: str, passed: bool, value: Any, variables: dict[str, Any]
 ) -> None:
     evaluations, _ = imported({"type": kind, "value": value}, **variables)

@@ -171,7 +171,7 @@ def test_start_command_is_quoted_for_yaml_and_keeps_its_variables(repository):
     assert start == "cd .. && PORT=$${PORT:-8000} ./serve"
 
 
-def test_existing_suites_keep_address_and_key_in_the_workflow(repository):
+def test_workflow_keeps_base_url_and_key_inputs_for_existing_suites(repository):
     """Their agent may be a deployed one."""
     ci_evals("init", "--adapter=http", cwd=repository)
     (repository / "evals/starter.yaml").rename(repository / "evals/deployed.yaml")
@@ -209,7 +209,7 @@ def test_provider_option_sets_provider_and_key_everywhere(repository):
 
 
 @pytest.mark.parametrize("adapter", ["demo", "python", "command"])
-def test_starter_suite_of_own_agents_passes_offline_at_once(repository, adapter):
+def test_starter_suite_passes_offline_for_demo_python_and_command(repository, adapter):
     done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
     assert f"ci-evals run {SUITE} --provider=offline" in done.stdout
     played = ci_evals("run", SUITE, "--provider=offline", cwd=repository, env={"PATH": os.environ["PATH"]})
@@ -268,7 +268,7 @@ def test_next_steps_name_all_keys_and_the_repository(repository):
 
 
 @pytest.mark.parametrize("adapter", [name for name, agent in AGENT_KINDS.items() if agent.own_server])
-def test_own_server_needs_no_key_but_an_empty_one_is_refused(repository, adapter):
+def test_own_server_adapter_needs_no_key_but_rejects_empty_one(repository, adapter):
     ci_evals("init", f"--adapter={adapter}", cwd=repository)
     done = ci_evals("plan", SUITE, "--provider=offline", cwd=repository)
     assert (done.returncode, done.stderr) == (0, "")

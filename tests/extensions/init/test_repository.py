@@ -71,5 +71,5 @@ def test_subfolder_uses_its_own_suites_with_paths_from_the_root(tmp_path):
     assert (found.root, found.home, found.others) == (tmp_path, "two/suites", ())
 
 
-def test_folder_outside_a_repository_is_its_own_root(tmp_path):
+def test_folder_outside_repository_is_used_as_root(tmp_path):
     assert look(tmp_path).root == tmp_path

@@ -180,7 +180,7 @@ async def test_input_context_config_resume_and_key_are_sent_with_a_run():
         (world.Fault(200, "Hello"), "gave an answer that cannot be read (not JSON): Hello"),
     ],
 )
-async def test_server_that_is_no_langgraph_server_is_reported_when_the_session_opens(answer, why):
+async def test_non_langgraph_server_is_reported_when_session_opens(answer, why):
     with world.serving() as server:
         server.expect_request("/threads").respond_with_response(answer.response())
         agent = framework_chats.agent("langgraph", f"http://127.0.0.1:{server.port}")

@@ -207,7 +207,7 @@ def test_stdout_has_only_protocol_messages(shop):
     sys.platform != "linux", reason="elsewhere nothing tells a run that its server was killed"
 )
 @pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGKILL"])
-def test_lost_client_or_cancelled_call_ends_run_and_agents(how, shop):
+def test_run_and_agents_end_if_client_disconnects_or_cancels_call(how, shop):
     (shop / "agent.py").write_text(HANGING_AGENT)
     server = RawServer(shop)
     if how == "end of input":
@@ -260,7 +260,7 @@ def test_missing_sdk_is_reported_with_install_command(tmp_path):
     assert "Traceback" not in ran.stderr
 
 
-def test_help_has_the_limits(tmp_path):
+def test_mcp_help_lists_cost_and_trial_limits(tmp_path):
     shown = ci_evals("mcp", "--help", cwd=tmp_path)
     assert "--max-cost" in shown.stdout
     assert "--max-trials" in shown.stdout

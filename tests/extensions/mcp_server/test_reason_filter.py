@@ -59,7 +59,7 @@ def test_reason_keeps_only_words_names_and_numbers_of_the_suite(reason, shown):
 
 
 @given(st.text(min_size=1), st.sampled_from(["'{}'", '"{}"', "{}", "({}: {})", "x = {}; {}"]))
-def test_no_other_word_is_shown_in_any_quoting(words, form):
+def test_word_outside_suite_is_never_shown_whatever_its_quoting(words, form):
     reasons = ReasonFilter(SUITE, NAMES)
     shown = reasons.without_words(f"city was not found: {form.format(words, words)}, swordfish")
     assert "swordfish" not in shown
@@ -73,12 +73,12 @@ def test_no_other_word_is_shown_in_any_quoting(words, form):
 
 @each_row("mark", ["'", '"', "“", "„", "«", "‘", "’"])
 @each_row("end", ["", "\\", "x" * 30_000, "\n city"])
-def test_unclosed_quotation_is_left_out_to_its_end(mark, end):
+def test_text_after_unclosed_quotation_mark_is_left_out(mark, end):
     shown = ReasonFilter(SUITE, NAMES).without_words(f"R-7 = {mark}call city\nnot send-mail {end}")
     assert shown == f"R-7 = {LEFT_OUT}"
 
 
-def test_names_chosen_by_the_agent_are_left_out():
+def test_tool_argument_names_invented_by_agent_are_left_out():
     call = ToolCall(name="get_weather", arguments={"city": 1, "obey": 2})
     fields = {"user": "", "user_source": UserSource.FIXED, "agent": "", "latency_seconds": 1}
     turn = Turn(index=1, tool_calls=[call], **fields)
@@ -88,7 +88,7 @@ def test_names_chosen_by_the_agent_are_left_out():
 
 
 @each_row("text", ["two words", "x" * 41, "https://evil.example", "obey:me", "", "a\nb", "naïve", "'quoted'"])
-def test_only_one_short_word_is_a_name(text):
+def test_only_single_short_ascii_word_counts_as_name(text):
     assert not is_name(text)
     assert is_name("crm.get_customer-v2")
 
@@ -128,6 +128,6 @@ def test_conversation_text_is_limited_and_marked_as_data():
         ),
     ],
 )
-def test_no_verdict_reason_is_shown_without_foreign_words(reason, shown):
+def test_reasons_for_no_verdict_pass_filter_except_foreign_words(reason, shown):
     text = reason_in_words(reason)
     assert ReasonFilter(words=verdict_words()).without_words(text) == (shown or text)

@@ -331,7 +331,7 @@ def test_usage_is_summed_and_cost_unknown_if_unknown_to_one_shard():
     assert merged(run(a, usage=known, id="1"), run(b, usage=free, id="2")).card.usage.cost_usd == 0.5
 
 
-def test_merged_replays_are_a_replay_of_merged_runs():
+def test_merged_replays_have_merged_run_as_origin():
     behind = [run(suite_of(name), id=f"behind {name}") for name in "ab"]
     early = build.STARTED_AT.replace(minute=0)
     starts = {"a": early, "b": early.replace(minute=1)}
@@ -458,7 +458,7 @@ def skipped(name):
     return run(suite, id=name, status="skipped", stopped_because="a fork's pull request has no secrets")
 
 
-def test_only_skipped_shards_make_a_skipped_run():
+def test_merged_run_is_skipped_only_if_all_shards_are_skipped():
     results = concluded(skipped("a"), skipped("b"), expected=2)
     assert (results.run.status, results.gate.passed, results.gate.exit_code) == ("skipped", False, 0)
     assert results.run.stopped_because == "a fork's pull request has no secrets"

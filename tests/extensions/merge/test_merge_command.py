@@ -255,7 +255,7 @@ def test_threshold_on_unknown_name_is_refused_with_suggestion(shards):
     assert "did you mean 'safety'?" in read_results(shards)["gate"]["reasons"][0]
 
 
-def test_baseline_of_merge_is_path_none_or_auto(shards, played_runs):
+def test_merge_accepts_path_none_or_auto_as_baseline(shards, played_runs):
     arguments = ("merge", "shards", "--no-gate")
     assert ci_evals(*arguments, f"--baseline={played_runs / 'before'}", cwd=shards).returncode == 0
     assert read_results(shards)["comparison"]["delta"] < -5

@@ -76,7 +76,7 @@ async def test_only_variables_of_the_program_are_passed(program):
     assert asked["env"]["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
 
 
-async def test_empty_surrogate_long_and_option_like_texts_are_accepted(program):
+async def test_prompt_with_lone_surrogates_or_3_mb_and_option_like_model_work(program):
     llm = program("return str(len(asked['text'])) + asked['text'][:1]")
     assert (await llm.complete(Prompt("", "\ud800" + "x" * 3_000_000))).text == "3000001\ufffd"
     llm.model = "--version"
@@ -85,7 +85,7 @@ async def test_empty_surrogate_long_and_option_like_texts_are_accepted(program):
     assert (first["system"], second["model"]) == ("", "--version")
 
 
-async def test_other_output_of_the_program_is_ignored(program):
+async def test_unrelated_program_output_is_ignored(program):
     llm = program("""
 print("warning: no git", flush=True)
 say(type="rate_limit_event")
@@ -150,14 +150,14 @@ async def test_retry_of_the_program_is_awaited(program, retry):
         ("os.kill(os.getpid(), 9)", FAILED, "ended with exit code -9"),
     ],
 )
-async def test_failure_of_program_is_reported_by_what_can_be_done(program, reply, kind, text):
+async def test_program_failure_raises_matching_error_type_and_text(program, reply, kind, text):
     error = await failure(program(f"{reply}; sys.exit()"))
     assert type(error) is kind
     assert text in str(error)
     assert str(error).startswith("claude 2.1.296 ")
 
 
-async def test_rate_limit_is_awaited_and_noted(program):
+async def test_rate_limited_program_call_is_retried_and_wait_is_reported(program):
     waits = []
     llm = program(
         """
@@ -302,7 +302,7 @@ def test_missing_or_broken_program_is_usage_error(tmp_path):
 
 
 @pytest.mark.slow
-def test_stand_in_refuses_unknown_arguments(tmp_path):
+def test_fake_claude_program_rejects_unknown_arguments(tmp_path):
     path = claude_program.install(tmp_path)
     for arguments in ([], ["-p", "Hello"], ["--wizardry"]):
         ran = subprocess.run([path, *arguments], input="", capture_output=True, text=True, check=False)

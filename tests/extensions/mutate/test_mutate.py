@@ -75,7 +75,7 @@ def test_state_check_notices_only_faults_that_change_state(capsys):
     assert Path("results/_mutations.json").read_bytes() == first
 
 
-def test_applied_suggestions_pass_and_close_their_gaps(capsys):
+def test_applied_suggestions_pass_and_detect_previously_unnoticed_faults(capsys):
     play()
     _, before = mutate()
     suggested = before["suggestions"]
@@ -97,7 +97,7 @@ def test_applied_suggestions_pass_and_close_their_gaps(capsys):
     assert play().gate.passed
 
 
-def test_needed_share_depends_on_gate_that_passes_without_faults():
+def test_needed_share_depends_on_gate_and_is_none_if_run_already_fails():
     play()
     _, strict = mutate("--min-score=99", "--shares=100")
     _, lax = mutate("--min-score=10", "--shares=100")
@@ -126,7 +126,7 @@ def summary_of_job(room=None):
     return summary.read_text()[before:]
 
 
-def test_exit_code_follows_noticed_and_plantable_faults():
+def test_mutate_exit_code_depends_on_noticed_share_and_plantable_faults():
     play()
     assert (mutate("--min-noticed=99")[0], mutate("--min-noticed=1")[0]) == (1, 0)
     play()
@@ -150,7 +150,7 @@ def test_invalid_options_are_refused(capsys):
         assert (mutate(option), message in capsys.readouterr().err) == ((2, None), True), option
 
 
-def test_missing_foreign_or_outdated_results_and_changed_suites_are_refused(capsys):
+def test_mutate_refuses_missing_invalid_or_old_results_and_changed_suites(capsys):
     results = Path("results/_results.json")
     Path("results").mkdir()
     assert mutate() == (2, None)
@@ -193,7 +193,7 @@ def test_page_and_step_summary_show_mutations_of_the_run():
     assert summary_of_job(room=10) == ""
 
 
-def test_steps_of_docs_make_weak_suite_strong(capsys):
+def test_docs_steps_turn_weak_suite_into_strong_one(capsys):
     """An agent that does nothing scores 100, until the page's steps are copied one after the other."""
     text = (DOCS / "mutations.md").read_text()
     (weak,) = re.findall(r"```yaml title=\"weak.yaml\"\n(.*?)```", text, flags=re.DOTALL)

@@ -104,7 +104,7 @@ def test_judge_is_asked_only_with_its_option_and_notices_more(models, save_run, 
     assert note in Path("results/mutations.md").read_text()
 
 
-def test_claims_notice_false_success_but_not_refusal(models, save_run):
+def test_claims_criterion_detects_false_success_but_not_refusal(models, save_run):
     save_run(CLAIMS)
     _, faults, found = mutate(models, "--judge", "--faults=reply_refused,reply_claims")
     (test,) = [test for test in found["tests"] if test["name"] == "Refund"]
@@ -112,7 +112,7 @@ def test_claims_notice_false_success_but_not_refusal(models, save_run):
     assert faults["reply_claims"]["noticed"] > faults["reply_refused"]["noticed"]
 
 
-def test_judge_is_not_asked_what_it_cannot_notice_or_know(models, save_run):
+def test_judge_is_not_asked_about_faults_it_cannot_notice(models, save_run):
     save_run(AMOUNT)
     _, faults, _ = mutate(models, "--judge", "--faults=rule_dropped")
     assert models.asked == []

@@ -41,7 +41,7 @@ def evidence(transcript, *, results):
 
 @pytest.mark.parametrize("integrates", [False, True], ids=["tool calls", "integrations"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_planted_fault_equals_what_agent_with_that_bug_does(kind, integrates):
+async def test_planted_fault_has_same_evidence_as_agent_with_that_bug(kind, integrates):
     test = "Person" if kind == "hand_over_dropped" else "Refund"
     healthy = (await conversations(integrates=integrates))[test]
     real = (await conversations(kind, integrates=integrates))[test].transcript
@@ -68,12 +68,12 @@ async def test_fault_that_drops_a_call_drops_its_effect_on_state(kind):
     assert planted.probes["orders"].value == [{"id": "4711", "status": "paid"}]
 
 
-async def test_end_state_after_repeated_call_is_unknown():
+async def test_repeated_call_fault_makes_end_state_unknown():
     healthy = (await conversations())["Refund"]
     assert KINDS["call_repeated"].plant(healthy).probes["orders"].error is not None
 
 
-async def test_fault_without_target_or_allowed_hand_over_is_not_planted():
+async def test_fault_is_not_planted_without_target_or_if_hand_over_is_allowed():
     healthy = (await conversations())["Person"]
     assert {fault.kind for fault in FAULTS if fault.plant(healthy) is None} == {
         *("call_dropped", "call_changed", "call_repeated", "call_failed", "hand_over_added"),

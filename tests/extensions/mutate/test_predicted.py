@@ -126,7 +126,7 @@ async def test_gate_fails_as_often_as_predicted(shop):
 
 
 @pytest.mark.simulate
-async def test_gate_fails_as_often_as_predicted_for_many_kinds(shop):
+async def test_predicted_failure_share_matches_simulation_for_many_fault_kinds(shop):
     """The table of the docs: predicted and real shares of failing runs, in percent."""
     found = await shares(KINDS_COMPARED, copies=4)
     for kind in KINDS_COMPARED:

@@ -52,7 +52,7 @@ tests:
     assert new.endswith("}]}] # all\n")
 
 
-def test_json_layout_on_one_or_several_lines_is_continued():
+def test_edit_of_json_suite_keeps_its_line_layout():
     text = """\
 {
   "tests": [
@@ -97,6 +97,6 @@ tests:
         with_evaluations(text, "s.yaml", [suggestion])
 
 
-def test_persona_variants_are_not_written_tests():
+def test_persona_variants_are_not_listed_as_written_tests():
     text = "personas: {rude: {traits: [hostile]}}\ntests:\n  - {name: One, personas: [rude]}\n"
     assert written_tests(text, "shop.yaml") == {"One"}

@@ -37,7 +37,7 @@ def covers(estimate: Estimate, truth: float) -> bool:
     return estimate.low <= truth <= estimate.high
 
 
-def test_intervals_cover_the_known_variances():
+def test_noise_intervals_cover_known_variances_and_shares():
     rng = random.Random(8)
     found = [sources_of(simulated_scores(rng, tests=10, plays=4), seed=1, draws=99) for _ in range(250)]
     for index, (source, truth) in enumerate(TRUTH.items()):
@@ -73,7 +73,7 @@ def test_variance_estimates_are_unbiased():
 
 
 @pytest.mark.parametrize("alone", TRUTH)
-def test_single_source_of_noise_gets_nearly_all_of_it(alone):
+def test_single_noise_source_gets_most_of_noise_share(alone):
     off = dict.fromkeys(TRUTH, 0.0) | {alone: 100.0}
     found = sources_of(simulated_scores(random.Random(3), tests=40, plays=4, **off), seed=0)
     shares = {part.source: part.share.value for part in found.parts}
@@ -81,7 +81,7 @@ def test_single_source_of_noise_gets_nearly_all_of_it(alone):
     assert sum(shares.values()) == pytest.approx(1)
 
 
-def test_negative_absent_or_constant_noise_has_zero_or_no_share():
+def test_noise_share_is_zero_for_negative_variance_and_none_if_constant():
     calm, wild = (70.0, 72.0), (50.0, 90.0)
     found = sources_of([TestScores(calm, wild, calm), TestScores(wild, wild, calm)], seed=0)
     agent, user, judge = found.parts
@@ -125,7 +125,7 @@ def variance_of(found: NoiseSources, tests: float, loops: float, votes: float, *
     return (general * found.between.value + trial / loops) / tests
 
 
-def test_gain_is_variance_removed_per_cost_of_one_step():
+def test_noise_advice_gain_is_variance_reduction_per_cost():
     found = noise_of(agent=90, user=30, judge=60, between=200)
     suggestion = advice(found, RunSize(8, 2, 3), TrialCosts(0.02, 0.003, "dollar"))
     for general, gains in ((False, suggestion.gains), (True, suggestion.in_general)):
@@ -181,7 +181,7 @@ DOLLARS, CALLS = TrialCosts(0.05, 0.001, "dollar"), TrialCosts(0.001, 0.05, "cal
         ),
     ],
 )
-def test_advice_names_the_most_efficient_step_and_why(found, costs, best, why):
+def test_noise_advice_names_most_efficient_step_with_reason(found, costs, best, why):
     suggestion = advice(found, RunSize(tests=5, loops=1, votes=1), costs)
     assert suggestion.best == best
     assert suggestion.why.startswith(why)

@@ -76,7 +76,7 @@ def test_noise_starts_agent_of_suite_and_keeps_log_of_run(run):
     assert (run / "results/agent.log").read_text() == own
 
 
-def test_agent_that_dies_is_one_message_and_nothing_is_saved(run):
+def test_exited_agent_stops_noise_study_with_one_message_and_no_results(run):
     before = read_files(run)
     noise_report = noise(run, plays=20, REPLIES="45")
     assert noise_report.returncode == Exit.INVALID, noise_report.stdout
@@ -90,7 +90,7 @@ def test_agent_that_dies_is_one_message_and_nothing_is_saved(run):
     assert after == before
 
 
-def test_noise_needs_otlp_if_run_had_it(run):
+def test_noise_without_otlp_is_rejected_if_run_used_it(run):
     file = run / "results/_results.json"
     results = json.loads(file.read_text())
     results["run"]["config"]["otlp"] = True

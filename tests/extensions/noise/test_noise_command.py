@@ -105,7 +105,7 @@ class served_by:  # noqa: N801  # read as a function
 
 
 @pytest.mark.parametrize(("alone", "best"), [("agent", "loops"), ("user", "loops"), ("judge", "votes")])
-def test_only_noisy_source_gets_the_noise_and_the_advice(run, alone, best):
+def test_noise_and_advice_are_attributed_to_the_only_noisy_source(run, alone, best):
     before = read_results(run)
     with served_by(FaultyServers(**{alone: 0.5})) as env:
         completed = ci_evals("noise", "results", "--plays=4", "--prices=prices.yaml", cwd=run, env=env)
@@ -131,7 +131,7 @@ def test_only_noisy_source_gets_the_noise_and_the_advice(run, alone, best):
     assert not any(secret in output for secret in (TENANT, world.AGENT_KEY))
 
 
-def test_noise_without_models_is_all_the_agents(tmp_path):
+def test_all_noise_is_attributed_to_agent_if_run_uses_no_model(tmp_path):
     with DemoServer(noise=0.3, seed=2) as agent:
         env = {"CI_EVALS_BASE_URL": agent.base_url, "CI_EVALS_AGENT_KEY": "key-12345678"}
         played = ("run", "demo:retail", "--provider=offline", "--no-gate", "--quiet")

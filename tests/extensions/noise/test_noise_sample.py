@@ -59,13 +59,13 @@ def test_recorded_user_messages_become_optional_fixed_turns():
     assert (list(unsent_lines(turns, 1)), list(unsent_lines(turns, 0))) == ([], [1])
 
 
-def test_tests_without_user_model_have_no_fixed_copy():
+def test_only_tests_with_generated_messages_get_fixed_copy():
     fixed = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | {"turns": [{"user": "Hello"}], "maxTurns": 1})
     assert sample_plan_of(RUN, fixed, "j").fixed == {(1, 0): 0}
     assert sample_plan_of(RUN, PLAN, None, user=None).fixed == {}
 
 
-def test_conversations_are_judged_once_per_play_by_panel_models():
+def test_sample_plan_rejudges_conversation_once_per_play_with_panel_models():
     sample_plan = sample_plan_of(RUN, PLAN, "j", plays=4)
     (suite,) = sample_plan.judged.suites
     assert (suite.judge_model, suite.judge_votes, suite.judge_panel) == ("j", 1, ())
@@ -82,7 +82,7 @@ def test_conversations_are_judged_once_per_play_by_panel_models():
     assert [sample_plan.plan.loops_of(one.tests[0]) for one in sample_plan.plan.suites] == [2, 2, 1, 1]
 
 
-def test_tests_are_picked_by_seed_if_their_messages_can_be_sent():
+def test_noise_tests_are_picked_by_seed_among_unredacted_conversations():
     many = run_of(
         **{f"t{number}": (trial_of("Hello", "Please"),) for number in range(20)},
         secret=(trial_of("Hello", "I am ***"),),
@@ -98,7 +98,7 @@ def test_tests_are_picked_by_seed_if_their_messages_can_be_sent():
     assert len(pick_tests(run, "r.json", 5, 0)) == 2
 
 
-def test_test_is_matched_to_its_file_if_that_exists():
+def test_test_is_matched_by_suite_file_or_by_name_if_file_is_gone():
     other = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | AUTO).suites[0]
     moved = Plan(suites=(type(other)(**{**vars(other), "file": "other.json"}), *PLAN.suites), loops=1)
     found = match_tests(RUN, pick_tests(RUN, "r.json", 5, 0), moved, Redactor())

@@ -36,7 +36,7 @@ def in_rounds() -> Results:
         (0.60, ALWAYS, True, f"4 to 14 trials of each test{BASE_TOO}, for about $0.40 to $1.40."),
     ],
 )
-def test_extent_of_run_in_rounds_is_a_range(cost, config, base, text):
+def test_extent_of_run_with_rounds_is_shown_as_range(cost, config, base, text):
     results = with_arms(in_rounds(), config=config, base=base, usage=Usage(cost_usd=cost))
     assert extent(results, 7) == f"Such a run has {text}"
 
@@ -51,7 +51,7 @@ def test_extent_of_run_in_rounds_is_a_range(cost, config, base, text):
         (CONFIGURED | ALWAYS, True, f"6 trials of each test{BASE_TOO}, for about $0.30."),
     ],
 )
-def test_extent_of_run_without_rounds_depends_on_base_agent(config, base, text):
+def test_extent_without_rounds_is_shown_only_with_base_agent(config, base, text):
     results = with_arms(build.results(), config=config, base=base, usage=Usage(cost_usd=0.3))
     assert extent(results, 3) == (text and f"Such a run has {text}")
 

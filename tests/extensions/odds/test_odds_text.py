@@ -38,7 +38,7 @@ def test_odds_text_has_table_of_checks_and_summary():
     )
 
 
-def test_odds_from_single_trials_note_unknown_noise():
+def test_odds_text_of_single_trials_says_noise_is_unknown():
     single = Odds(share=0.0, checks=(build.check_odds(name="min-score", share=0.0),), floor=None, loops=1)
     text = odds_text(single, [build.check(name="min-score", required=0, seen=85, passed=True)])
     assert "The same agent, run again, would fail this gate in fewer than 1 % of runs." in text

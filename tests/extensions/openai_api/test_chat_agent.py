@@ -159,7 +159,7 @@ TOOLS = {"request": {"tools": [{"type": "function"}]}}
         ({"function_call": "refund"}, {"request": {"functions": [{"name": "refund"}]}}, None),
     ],
 )
-async def test_absence_of_calls_is_known_only_if_message_or_request_has_tools(
+async def test_missing_tool_calls_prove_no_call_only_if_message_or_request_has_tools(
     stub: Endpoint, message: dict[str, Any], options: dict[str, Any], workflows: Any
 ) -> None:
     reply = await reply_to(stub, completion("Hi", **message), **options)
@@ -183,7 +183,7 @@ async def test_absence_of_calls_is_known_only_if_message_or_request_has_tools(
         ('{"a": 1', None),
     ],
 )
-async def test_arguments_that_are_no_object_become_input(
+async def test_non_object_arguments_become_input_parameter(
     stub: Endpoint, arguments: str, params: dict[str, Any] | None
 ) -> None:
     reply = await reply_to(stub, completion("Hi", tool_calls=tool_calls(("look_up", arguments))))
@@ -261,7 +261,7 @@ async def test_error_result_marks_call_as_failed(stub: Endpoint) -> None:
     assert [call.result for call in reply.tool_calls] == [{"error": "declined"}, None]
 
 
-async def test_call_without_id_gets_one(stub: Endpoint) -> None:
+async def test_tool_call_without_id_gets_generated_id(stub: Endpoint) -> None:
     nameless = [{"function": {"name": "refund", "arguments": "{}"}}]
     answers = [completion(None, tool_calls=nameless), completion("Done.")]
     stub.answer = lambda asked: answers[len(stub.asked) - 1]
@@ -280,7 +280,7 @@ async def test_missing_tool_result_and_endless_tool_calls_are_agent_errors(stub:
     assert len(stub.asked) == 11
 
 
-async def test_calls_with_text_and_no_tool_results_are_done_by_endpoint(stub: Endpoint) -> None:
+async def test_text_reply_ends_turn_although_its_tool_calls_have_no_results(stub: Endpoint) -> None:
     reply = await reply_to(stub, completion("Done.", finish="tool_calls", tool_calls=REFUND))
     assert (reply.agent, reply.workflows) == ("Done.", ("refund",))
 
@@ -310,7 +310,7 @@ async def test_text_is_joined_from_content_parts(stub: Endpoint, content: Any, t
     assert (await reply_to(stub, completion(content))).agent == text
 
 
-async def test_refusal_is_a_reply_but_filtered_answer_an_error_response(stub):
+async def test_refusal_is_read_as_reply_but_filtered_answer_as_error_response(stub):
     reply = await reply_to(stub, completion(None, refusal="I can't help with that."))
     assert (reply.agent, reply.error_response) == ("I can't help with that.", False)
     for text in (None, "You could"):
@@ -359,13 +359,15 @@ async def test_unusable_response_is_agent_error(stub: Endpoint, body: Any, messa
 
 
 @each_row("finish", ["length", "tool_calls", "function_call"])
-async def test_reply_that_may_lack_calls_leaves_calls_unknown(stub: Endpoint, finish: str) -> None:
+async def test_truncated_or_contradictory_reply_without_calls_leaves_calls_unknown(
+    stub: Endpoint, finish: str
+) -> None:
     reply = await reply_to(stub, completion("Done.", finish=finish, tool_calls=[]))
     assert (reply.agent, reply.tool_calls, reply.workflows) == ("Done.", None, None)
 
 
 @each_row("status", [401, 403])
-async def test_refused_key_is_access_error_without_the_key(stub: Endpoint, status: int) -> None:
+async def test_rejected_key_raises_access_error_without_the_key(stub: Endpoint, status: int) -> None:
     message = f"Incorrect key: {endpoints.KEY} {'x' * 280}{endpoints.KEY}"
     stub.faults = [Fault(status, json.dumps({"error": {"message": message}}))]
     with pytest.raises(AgentAccessError) as caught:

@@ -189,7 +189,7 @@ async def replies_recorded(name: str, server: str = "responses") -> tuple[list[A
     return replies, stub.asked
 
 
-async def test_recorded_proxy_and_agent_are_read():
+async def test_recorded_responses_of_proxy_and_agent_are_read():
     (hello, refund), asked = await replies_recorded("refund")
     assert (hello.agent, hello.tool_calls) == ("1: Hello", ())
     assert [(c.name, c.arguments, c.result, c.status) for c in refund.tool_calls] == [

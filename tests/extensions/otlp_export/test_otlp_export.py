@@ -186,7 +186,7 @@ REJECTED = {
     ("path", "words"),
     [(TRACES, "rejected 2 spans: too old, says ***"), (LOGS, "rejected 1 log record: it does not say why")],
 )
-def test_partial_rejection_is_a_warning_and_the_rest_is_sent(path, words, run, backend):
+def test_partially_rejected_export_warns_and_continues(path, words, run, backend):
     backend.answers = {path: REJECTED[path].SerializeToString()}
     done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
     assert done.returncode == results.gate.exit_code
@@ -196,7 +196,7 @@ def test_partial_rejection_is_a_warning_and_the_rest_is_sent(path, words, run, b
     assert [path for path, _ in backend.headers] == [TRACES, LOGS]
 
 
-def test_any_other_success_answer_is_no_warning(run, backend):
+def test_success_response_with_any_body_causes_no_warning(run, backend):
     for answer in (b"", b"{}", b"ok", ExportTraceServiceResponse().SerializeToString()):
         backend.answers = {TRACES: answer, LOGS: answer}
         done, _ = run(backend.url)

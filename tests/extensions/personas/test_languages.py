@@ -232,7 +232,7 @@ def test_variable_default_cannot_make_translation_auto_or_blank(text, fault, pro
         ("# " + 20_000_001 * "x", "cannot be read: it is larger than 20 MB"),
     ],
 )
-def test_broken_lock_file_is_one_problem(lock, fault, problems):
+def test_malformed_lock_file_is_reported_as_one_problem(lock, fault, problems):
     (problem,) = problems(shop_suite(), lock)
     assert problem.startswith("shop.")
     assert fault in problem
@@ -270,7 +270,7 @@ def test_needless_or_missing_translations_cause_warnings(read):
     ("line", "text"),
     [(HELLO, HELLO), (HELLO, HELLO.lower()), ("OK, Berlin.", "OK, Berlin. "), ("4812", "9999")],
 )
-def test_test_unchanged_by_a_language_is_not_run_in_it(line, text, read):
+def test_test_with_unchanged_translation_is_not_played_and_warned_of(line, text, read):
     """Else reports would count a test in German that nobody played in German."""
     fixed = refund_test(turns=[{"user": line}], maxTurns=1)
     lock = lock_with(de={line: text})
@@ -280,7 +280,7 @@ def test_test_unchanged_by_a_language_is_not_run_in_it(line, text, read):
     assert warning.message.startswith("has the same messages in de. It is not played in this language")
 
 
-def test_translation_replaced_by_its_line_weakens_suite(read):
+def test_translation_replaced_by_original_line_counts_as_weakening(read):
     fixed = refund_test(turns=[{"user": HELLO}], maxTurns=1)
 
     def planned(text: str):
@@ -338,7 +338,7 @@ def test_word_checks_cause_warning_in_other_languages(check, fault, read):
     assert not [warning for warning in map(str, plain) if "a reply in" in warning]
 
 
-def test_lock_file_is_no_suite_and_belongs_to_a_suite_file(read, tmp_path, monkeypatch):
+def test_lock_file_is_not_read_as_suite_and_needs_suite_from_file(read, tmp_path, monkeypatch):
     read(shop_suite(), lock_with(de=GERMAN))
     Path("shop.lock.yaml").write_text("# Translations\ntranslations:\n  de: []\n")
     for pattern in (".", "*.yaml"):

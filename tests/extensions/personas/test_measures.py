@@ -22,7 +22,7 @@ def test_every_trait_has_check_and_examples():
 
 
 @each_row("trait", TRAITS)
-def test_trait_rates_are_those_of_docs_page(trait):
+def test_trait_detection_rates_match_docs_page(trait):
     rows = {code(name): cells for name, *cells in table("shown by", page("personas.md"))}
     _, with_trait, without = rows[trait]
     assert (with_trait, without) == (rate(trait, WITH_TRAIT[trait]), rate(trait, PLAIN))
@@ -30,14 +30,14 @@ def test_trait_rates_are_those_of_docs_page(trait):
     assert (shown, without.split(" of ")[0]) == (of, "0")
 
 
-def test_trait_without_an_occasion_to_show_is_not_measured():
+def test_trait_is_not_measured_without_occasion_to_show_it():
     assert shows("pushes_back", Played([Message("But why?", "Here is your money.")])) is None
     assert shows("one_fact_at_a_time", Played([Message("48127")], ("48127",))) is None
     assert shows("second_language", Played([Message("Refund, please.")])) is None
     assert {shows(trait, Played([])) for trait in TRAITS} == {None}
 
 
-def test_misspelled_words_are_typos_but_not_names_numbers_and_inflections():
+def test_typo_measure_counts_misspellings_but_not_names_and_inflections():
     for word in ("teh", "adress", "recieve", "ordr", "nubmer", "refnud"):
         assert measures.typos_per_hundred(Played([Message(word)])) == 100, word
     for word in ("lamps", "Ida", "refunded", "48127", "ida@example.com", "ok", "Straße"):
@@ -63,13 +63,13 @@ def broken_rules(guidelines: str, messages, replies=AGENT) -> list[str]:
 
 
 @each_row("trait", TRAITS)
-def test_trait_is_no_violation_but_breaking_character_is(trait):
+def test_persona_trait_is_allowed_but_breaking_character_is_a_violation(trait):
     guidelines = f"{KNOWN}\n\n{instructions((trait,))}"
     assert [broken_rules(guidelines, one) for one in WITH_TRAIT[trait]] == [[], [], []]
     assert broken_rules(guidelines, ["As a simulated user, I want a refund."]) == ["meta"]
 
 
-def test_only_hostile_user_may_repeat_messages():
+def test_repeated_message_is_a_violation_except_for_hostile_trait():
     insisting = ("I demand the money now.", "It is 48127.", "I demand the money now.")
     silent = ("I see.", "Your order came on Monday.", "Your order is here.")
     assert broken_rules(KNOWN, insisting, silent) == ["repeats"]

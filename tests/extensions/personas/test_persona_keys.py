@@ -102,7 +102,7 @@ def test_persona_is_selected_by_test_name_or_tag():
     assert chosen(None, "persona:rude") == ["Refund (rude)", "Other (rude)"]
 
 
-def test_unknown_name_is_a_problem_at_its_place():
+def test_unknown_persona_name_is_reported_at_its_position():
     suite = suite_of(auto_test(personas=["rushd"]))
     with pytest.raises(SuiteError) as refused:
         read(suite)

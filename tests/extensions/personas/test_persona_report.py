@@ -60,7 +60,7 @@ def personas_in(results: Results):
 RUDE_FAILED = a_run(failing=("Refund (rude)",))
 
 
-def test_only_tests_made_by_persona_or_language_are_scored_as_such():
+def test_tests_with_handwritten_persona_tags_get_no_persona_scores():
     quarantine = Quarantine(reason="It is flaky.", until=date(2100, 1, 1))
     for test in (
         replace(build.test_result("Refund"), tags=("persona:vip",)),
@@ -139,7 +139,7 @@ def test_results_file_has_scores_of_judged_personas_only():
     assert (persona["score"], persona["passed"], persona["failed"], persona["undecided"]) == (None, 0, 0, 1)
 
 
-def test_scores_need_no_conversations_but_are_recounted_from_tests():
+def test_persona_scores_are_recounted_from_tests_without_conversations():
     assert personas_in(without_trials(RUDE_FAILED)) == personas_in(RUDE_FAILED)
     results = a_run(failing=("Refund (rude)", "Address (rude)"))
     (study,) = results.studies
@@ -176,7 +176,7 @@ def test_reports_name_failed_persona_and_escape_markup():
         assert "<img src=x>" not in text
 
 
-def test_languages_are_scored_without_tests_of_personas():
+def test_language_score_excludes_persona_tests():
     """A persona in the language is a harder user."""
     hans = replace(a_test("Refund (hans)", passed=False, user="hans"), tags=("persona:hans", "language:de"))
     german = replace(a_test("Refund (de)", passed=True, user=None), tags=("language:de",))

@@ -65,7 +65,7 @@ def refusal(models, *options: str, error: type[UsageError] = UsageError, **envir
     return str(refused.value)
 
 
-def test_missing_lines_are_translated_so_that_suite_loads(models, capsys):
+def test_translate_adds_missing_lines_and_suite_loads_afterwards(models, capsys):
     write_suite(languages=["de", "pt-BR"])
     with pytest.raises(SuiteError, match=r"run `ci-evals personas translate shop\.yaml`"):
         load_suite("shop.yaml")
@@ -184,7 +184,7 @@ async def test_unusable_answer_is_requested_again_once_then_refused(answer, faul
     assert (fault in str(refused.value), len(llm.prompts)) == (True, 2)
 
 
-async def test_short_line_may_be_the_same_in_another_language():
+async def test_translation_equal_to_short_line_is_accepted():
     text = json.dumps({"translations": [{"number": 1, "text": "OK, Berlin."}]})
     question = Question("Trip", "de", [FixedLine("OK, Berlin.", 0, "user")], ("OK, Berlin.",))
     assert await translate(ScriptedLLM([text]), question, "1") == {"OK, Berlin.": "OK, Berlin."}
@@ -210,7 +210,7 @@ def test_suite_with_untranslated_line_keeps_its_lock_file(models, capsys):
     assert "Traceback" not in shown
 
 
-def test_max_cost_or_refused_key_writes_no_lock_file(models, capsys):
+def test_lock_file_is_not_written_after_max_cost_or_rejected_key(models, capsys):
     Path("prices.yaml").write_text(yaml.safe_dump(PRICES))
     write_suite(*(refund_test(f"T{n}", turns=[{"user": f"Line {n} of the test."}]) for n in range(20)))
     with pytest.raises(SystemExit) as ended:
@@ -230,7 +230,7 @@ def test_max_cost_or_refused_key_writes_no_lock_file(models, capsys):
     assert "Not written, since translations are missing: shop.lock.yaml" in capsys.readouterr().err
 
 
-def test_suite_without_languages_is_skipped_among_others(models):
+def test_translate_skips_suite_without_languages(models):
     write_suite(languages=[])
     write_suite(file="german.yaml")
     run(models, suites=(".",))

@@ -81,7 +81,7 @@ def test_calls_and_tokens_of_real_run_lie_in_forecast(tmp_path):
     assert counted == {"user": len(talking), "judge": len(judging)}
 
 
-def test_votes_cost_a_range_up_to_all_of_them():
+def test_forecast_of_judge_votes_ranges_from_majority_to_all_votes():
     assert [votes_of(place, 2, 5) for place in (0, 1)] == [Range(2, 3), Range(1, 2)]
     assert votes_of(0, 1, 1) == Range(1, 1)
     suite = load_suite("demo:retail").suite

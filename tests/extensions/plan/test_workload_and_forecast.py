@@ -90,7 +90,7 @@ def trials(*seconds: tuple[float, float]) -> list[Forecast]:
         ([(1, 0), (1, 0), (10, 0)], 2, 11),
     ],
 )
-def test_duration_follows_schedule_of_runner(seconds, parallel, end):
+def test_forecast_duration_matches_parallel_schedule_of_runner(seconds, parallel, end):
     assert duration(trials(*seconds), parallel) == Range(end, end)
 
 
@@ -99,7 +99,7 @@ def test_duration_follows_schedule_of_runner(seconds, parallel, end):
     st.integers(1, 5),
     st.integers(1, 4),
 )
-def test_low_end_never_exceeds_high_end(users, loops, parallel):
+def test_forecast_low_end_never_exceeds_high_end(users, loops, parallel):
     trial = trial_of(*users)
     for spending in (trial.user, trial.judge):
         for amount in (spending.calls, spending.input, spending.output):

@@ -108,7 +108,7 @@ def test_incomparable_runs_are_refused(head, base, message):
         pair_runs(head, base, 10, 0)
 
 
-async def test_panel_votes_until_majority(monkeypatch):
+async def test_preference_panel_asks_only_until_majority(monkeypatch):
     first, second = seeded_judges.pairwise_judge(0.5, 0.4), seeded_judges.pairwise_judge(0.5, 0.0)
 
     def answer(asked):

@@ -73,7 +73,7 @@ def test_rounds_stop_once_majority_is_impossible():
     assert decided((WIN, LOSS, TIE, GONE), 5)
 
 
-def test_position_bias_is_reported_from_first_rounds_only():
+def test_position_bias_is_estimated_from_first_rounds_only():
     result = tally(*(pair(PLACE, test=str(number)) for number in range(12)))
     assert (result.wins, result.losses, result.ties, result.swapped) == (0, 0, 12, 12)
     assert result.first.value == 1

@@ -73,7 +73,7 @@ async def refusal(target, **how) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_conversation_has_words_calls_tokens_memory_and_history(kind):
+async def test_framework_reply_has_text_calls_and_tokens_and_agent_has_history(kind):
     hello, refund, thanks = await replies(create_agent(kind), "Hi", "A refund, please", "Thanks")
     texts = ["Message 1.", "One moment.\n\nOn its way.", "Message 3."]
     assert [hello.agent, refund.agent, thanks.agent] == texts
@@ -210,7 +210,7 @@ def test_unusable_context_function_is_refused(kind, function, text):
 
 
 @pytest.mark.parametrize("kind", ["agents", "google.adk"])
-async def test_context_and_state_are_copies_of_user_info(kind):
+async def test_each_conversation_gets_own_copy_of_user_info(kind):
     def how(text, info, number):
         info["plan"]["seats"] += 1
         return [], f"{info['name']} has {info['plan']['seats']} seats."
@@ -239,7 +239,7 @@ async def test_model_and_system_prompt_are_passed_or_refused():
     assert "mine: an agent of Google ADK takes no 'systemPrompt' from a test; leave it out" in error
 
 
-async def test_pydantic_ai_output_objects_are_json_and_output_tool_is_no_call():
+async def test_pydantic_ai_output_object_becomes_json_and_output_tool_is_ignored():
     (reply,) = await replies(create_agent("pydantic_ai", agent_plan(says=Deps("Ida"))))
     assert json.loads(reply.agent) == {"name": "Ida"}
     assert "the agent's output is None" in await refusal(create_agent("pydantic_ai", agent_plan(says=None)))
@@ -280,13 +280,13 @@ async def test_hosted_tools_nested_graphs_and_handoffs_are_calls():
         ("langgraph", lambda: "", {"stops_before": ("pay",)}, "the graph stopped before its nodes 'pay'"),
     ],
 )
-async def test_run_that_waits_for_a_person_is_agent_error(kind, how, options, clause):
+async def test_framework_run_waiting_for_approval_raises_agent_error(kind, how, options, clause):
     error = await refusal(create_agent(kind, lambda text, info, number: ([], how()), **options))
     assert "the answer of mine is no text: " in error
     assert clause in error
 
 
-async def test_adk_run_that_waits_for_a_person_is_agent_error():
+async def test_adk_run_waiting_for_confirmation_raises_agent_error():
     original = {"originalFunctionCall": {"name": "delete"}}
     for call in (("adk_request_confirmation", original, None, "waits"), ("delete", {}, None, "waits")):
         error = await refusal(create_agent("google.adk", agent_plan(call, says="")))
@@ -315,7 +315,7 @@ async def test_adk_app_can_be_the_agent():
     assert reply.agent == "Message 1."
 
 
-def test_class_from_similarly_named_module_is_plain_function_agent():
+def test_class_from_module_named_like_framework_is_plain_function_agent():
     class Agent:
         __module__ = "agents_of_mine"
 
@@ -334,7 +334,7 @@ def test_class_from_similarly_named_module_is_plain_function_agent():
         ("agents", None),
     ],
 )
-async def test_state_is_that_of_thread_or_session_or_unknown(kind, state):
+async def test_agent_state_is_read_from_thread_or_session_if_supported(kind, state):
     agent = agent_of(create_agent(kind), "mine", AgentSettings())
     session = await agent.open_session(a_test())
     if state is None:

@@ -61,7 +61,7 @@ async def test_actions_and_slots_become_calls_workflows_and_params():
     assert len(senders) == 1
 
 
-async def test_paused_conversation_is_hand_over_and_failed_action_an_error():
+async def test_paused_conversation_is_hand_over_and_failed_action_is_error():
     (person, after), _, _ = await converse("person")
     assert (person.agent, person.handed_over) == ("", True)
     assert [call.name for call in person.tool_calls] == ["to_person"]
@@ -121,7 +121,7 @@ async def test_images_buttons_and_custom_payloads_become_text():
     assert hello.agent == 'Look:\n- Yes\n\nhttp://a/b.png\n\n{"type": "map"}'
 
 
-async def test_rejected_action_is_failed_call():
+async def test_rejected_rasa_action_becomes_call_with_status_error():
     rejected = {"event": "action_execution_rejected", "name": "refund"}
     talk = recorded_http.load(RECORDED / "rasa-refund.json")
     count = len(json.loads([each for each in talk if each.path.endswith("/tracker")][2].answer)["events"])
@@ -174,13 +174,13 @@ async def test_unusable_tracker_is_reported_at_first_request(answer, kind, why):
     assert why in str(error.value)
 
 
-async def test_unreachable_server_is_no_refused_key():
+async def test_unreachable_server_is_not_reported_as_access_error():
     with pytest.raises(AgentError) as gone:
         await framework_chats.agent("rasa", UNREACHABLE_URL).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
 
 
-def test_session_started_again_by_rasa_adds_no_events():
+def test_repeated_session_start_of_rasa_is_not_counted_as_new_event():
     shown = rasa_wire.Tracker(({"event": "session_started", "timestamp": 1.0},), {})
     user = {"event": "user", "timestamp": 3.0}
     later = ({"event": "session_started", "timestamp": 2.0}, user)

@@ -122,7 +122,7 @@ async def test_trials_of_lost_worker_are_played_by_others():
     assert len(cluster.workers) == 3
 
 
-async def test_silent_worker_is_lost(monkeypatch):
+async def test_trials_of_frozen_worker_are_still_completed(monkeypatch):
     monkeypatch.setattr(player, "SILENCE_SECONDS", 1.0)
     monkeypatch.setattr(worker, "_SILENCE_SECONDS", 0.2)
 

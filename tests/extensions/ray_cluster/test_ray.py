@@ -250,7 +250,7 @@ def test_secrets_are_not_in_files_of_ray(tmp_path, python):
         assert not (path.is_file() and canaries.leaks(path.read_text())), path
 
 
-def test_missing_ci_evals_on_cluster_is_one_message(tmp_path, python):
+def test_missing_ci_evals_on_cluster_exits_2_with_message(tmp_path, python):
     with nodes_of(python, 1, path="") as nodes:
         done = subprocess.run(
             [python, "-m", "ci_evals", "run", "demo:hr", "--provider=offline", f"--cluster={nodes.address}"],
@@ -261,7 +261,7 @@ def test_missing_ci_evals_on_cluster_is_one_message(tmp_path, python):
     assert "Traceback" not in done.stderr
 
 
-def test_version_mismatch_on_cluster_is_one_message(tmp_path, python):
+def test_version_mismatch_on_cluster_is_reported_in_one_message(tmp_path, python):
     shutil.copytree(
         ROOT / "ci_evals", tmp_path / "other/ci_evals", ignore=shutil.ignore_patterns("__pycache__")
     )

@@ -13,7 +13,7 @@ def rejudged_verdict(before: str, after: str, number: int = 1, test: str = "Refu
     return Twice("Shop", test, number, old, new)
 
 
-def test_text_shows_counts_agreement_and_changes_with_failures_first():
+def test_rejudge_text_shows_counts_agreement_and_failures_first():
     pairs = [
         *[rejudged_verdict("passed", "passed")] * 6,
         rejudged_verdict("failed", "passed", 2),
@@ -39,7 +39,7 @@ def test_text_shows_counts_agreement_and_changes_with_failures_first():
     )
 
 
-def test_unchanged_or_unfinished_verdicts_have_no_table():
+def test_table_of_changes_is_left_out_if_no_verdict_changed_or_finished():
     text = render([rejudged_verdict("passed", "passed")] * 3, "by A")
     assert "none of 3 judged verdicts changed" in text
     assert "100.0 % of the 3 verdicts decided both times; all alike, so Cohen's kappa has no value" in text
@@ -64,7 +64,7 @@ def test_agreement_is_rounded_down():
     assert "kappa 0.66 " in render([*pairs, rejudged_verdict("passed", "failed")], "by A")
 
 
-def test_judges_before_and_after_are_named():
+def test_previous_and_new_judges_are_named():
     assert judges(["b", "a", "b"], ["c", "c", "c"]) == "by c; before by a, b"
     assert judges(["a"], ["a"]) == "by the same judge: a"
     assert judges([None], ["a"]) == "by a; before by nobody"

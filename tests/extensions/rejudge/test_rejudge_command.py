@@ -141,7 +141,7 @@ def test_unusable_options_are_refused_before_any_request(run, monkeypatch):
     assert read_files(run) == before
 
 
-def test_default_output_folder_is_below_the_run(run):
+def test_rejudge_writes_to_subfolder_of_run_by_default(run):
     before = (run / "results/_results.json").read_text()
     with world.llm(judge_saying("pass")) as llm:
         for _ in range(2):
@@ -151,7 +151,7 @@ def test_default_output_folder_is_below_the_run(run):
     assert (again["run"]["status"], (run / "results/_results.json").read_text()) == ("completed", before)
 
 
-def test_run_without_judged_criteria_needs_no_rejudge(tmp_path):
+def test_rejudge_of_run_without_judged_criteria_changes_nothing(tmp_path):
     strict = [{"criterion": "No forwarding", "strict": "not_escalated"}]
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "Hello"}], "evaluations": strict}
     suite = {"name": "S", "adapter": "demo", "agentId": "demo-hr", "tests": [test]}

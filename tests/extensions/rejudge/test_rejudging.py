@@ -129,7 +129,7 @@ async def test_new_judge_gets_the_prompts_of_the_first_judge():
     assert SECRET not in repr(other.prompts)
 
 
-async def test_allowed_hand_over_stays_allowed():
+async def test_rejudge_keeps_may_escalate_setting_of_test():
     lines = {"turns": [{"user": "hi"}, {"user": "And now?"}], "maxTurns": 2, "mayEscalate": True}
     what = suite({"name": "hands over", "evaluations": [{"criterion": "It is polite"}]} | lines)
     judge, other = judge_saying("pass"), judge_saying("pass")
@@ -209,7 +209,7 @@ async def test_rejudged_run_reports_its_origin():
 
 
 @pytest.mark.parametrize("how", ["replay", "rejudge"])
-async def test_origin_is_the_run_that_held_the_conversations(how):
+async def test_rejudge_of_replay_or_rejudge_names_original_run_as_origin(how):
     judged = await run_with(suite({}), judge_saying("pass"))
     first = Origin(how=how, run="first", started_at=judged.run.started_at - timedelta(days=9))
     judged = replace(judged, run=replace(judged.run, origin=first))
@@ -258,7 +258,7 @@ def with_trials(results: Results, *trials) -> Results:
     return replace(results, suites=(replace(only, tests=(test,)),))
 
 
-async def test_stopped_run_stays_stopped():
+async def test_rejudged_stopped_run_stays_stopped_and_exits_3():
     judged = await run_with(suite({}), judge_saying("pass"))
     info = replace(judged.run, status="stopped", stopped_because="out of time")
     got = (await rejudged_by(replace(judged, run=info), judge_saying("pass"))).results
@@ -276,7 +276,7 @@ async def test_model_family_warning_of_replaced_judge_is_removed():
         assert got.results.run.warnings == warnings
 
 
-async def test_usage_keeps_user_and_replaces_judge_cost():
+async def test_rejudge_keeps_simulated_user_cost_and_replaces_judge_cost():
     judged = await run_with(suite({}), judge_saying("pass"))
     judge = RoleUsage(role="judge", model="before", calls=9, input_tokens=90, cost_usd=7)
     spent = (RoleUsage(role="user", model="u", calls=4, input_tokens=40, cost_usd=0.5), judge)
@@ -347,7 +347,7 @@ async def test_refused_key_stops_rejudge():
     assert found.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
 
 
-async def test_rate_limits_become_warnings():
+async def test_rate_limit_notes_become_warnings_of_rejudged_run():
     todo = rejudge_job(await run_with(suite({}), judge_saying("pass")))
     found = await rejudge(todo, fakes.Judges(judge_saying("pass"), notes=("limited 37 times",)))
     assert found.results.run.warnings == ("limited 37 times",)

@@ -73,7 +73,7 @@ def write_reports(*paths: str | Path, **options) -> None:
     report(ReportSettings(results=[Path(path) for path in paths], **options), RunContext())
 
 
-def test_formats_write_only_their_files(past, capsys):
+def test_report_format_writes_only_its_files(past, capsys):
     for name, files in FORMATS.items():
         folder = save(Path("one", name), run_of("a"))
         write_reports(folder, format=name)
@@ -115,7 +115,7 @@ def test_newest_run_of_a_folder_is_shown(past, capsys):
     assert "This is b." in page_in(past / "b")
 
 
-def test_first_run_is_shown_with_each_other_run_once(past, capsys):
+def test_report_counts_duplicate_runs_once_and_rewrites_only_first_run(past, capsys):
     save(Path("copy"), run_of("c", day=1))
     write_reports(past / "a", past / "c", past / "c" / RESULTS, "copy", past)
     assert capsys.readouterr().out.endswith(" written to past/a; 2 other runs next to it\n")
@@ -143,7 +143,7 @@ def test_missing_baseline_causes_warning(past, capsys):
         assert capsys.readouterr().err == ""
 
 
-def test_named_baseline_is_shown_alone(past, capsys):
+def test_page_shows_only_the_named_baseline(past, capsys):
     save(Path("head"), run_of("head", day=3, before="a"))
     write_reports("head", baseline="past/a")
     assert "This is a." in page_in(Path("head"))
@@ -230,7 +230,7 @@ def test_run_without_suites_has_reports(past, capsys):
     assert lines == [f"{number} reports written to empty" for number in (0, 4)]
 
 
-def test_badge_picture_and_data_agree(past):
+def test_badge_svg_and_json_show_same_text(past):
     write_reports(past, format="badge")
     picture = ET.parse(past / "b/badge.svg").getroot()
     data = json.loads((past / "b/badge.json").read_text())
@@ -238,7 +238,7 @@ def test_badge_picture_and_data_agree(past):
 
 
 @pytest.mark.slow
-def test_help_has_every_format(tmp_path):
+def test_report_help_lists_every_format(tmp_path):
     helped = " ".join(ci_evals("report", "--help", cwd=tmp_path).stdout.split())
     for name in FORMATS:
         assert name in helped

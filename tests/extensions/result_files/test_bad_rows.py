@@ -124,7 +124,7 @@ BAD_ROWS = [
 
 
 @each_row(("data", "test", "reason"), [case[1:] for case in BAD_ROWS], ids=[case[0] for case in BAD_ROWS])
-def test_bad_row_is_error_of_that_row_alone(data: bytes, test: str, reason: str) -> None:
+def test_malformed_row_becomes_error_without_affecting_good_rows(data: bytes, test: str, reason: str) -> None:
     found = rows_of(data)
     assert [row.passed for row in found[:GOOD]] == [True] * GOOD
     bad = found[GOOD]
@@ -147,7 +147,7 @@ BENCHMARK_REWARDS += [(WEBSHOP, (0, "output", "result", "reward"))]
 
 
 @each_row(("name", "path"), BENCHMARK_REWARDS)
-def test_nan_reward_of_benchmark_is_error_of_its_row(name: str, path: tuple[str | int, ...]) -> None:
+def test_nan_reward_makes_only_its_benchmark_row_an_error(name: str, path: tuple[str | int, ...]) -> None:
     text = (FILES / name).read_text()
     before = rows_of(text.encode())
     value = [json.loads(line) for line in text.splitlines()] if name.endswith("l") else json.loads(text)

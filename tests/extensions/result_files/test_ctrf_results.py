@@ -76,7 +76,7 @@ def test_unknown_statuses_are_errors_with_their_text():
     assert outcomes_by_test(read(report(entry("other", rawStatus=[])))) == {"a": [ERROR]}
 
 
-def test_failed_attempts_precede_last_one():
+def test_failed_attempts_become_trials_before_final_one():
     attempts = [{"attempt": 1, "status": "failed", "message": "no"}, {"attempt": 2, "status": "other"}]
     results = read(report(entry("passed", retries=2, retryAttempts=attempts, flaky=True)))
     assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [FAILED, ERROR, PASSED]}, "no")
@@ -127,12 +127,12 @@ def test_missing_total_is_reported_and_whole_float_accepted():
         ({"flaky": 1}, "flaky is 1, which is neither true nor false"),
     ],
 )
-def test_uncountable_attempts_are_error_of_their_test(fields: dict[str, Any], reason: str) -> None:
+def test_invalid_retry_or_flaky_field_makes_its_test_an_error(fields: dict[str, Any], reason: str) -> None:
     results = read(report(entry("passed", **fields), entry("passed", "b")))
     assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [ERROR], "b": [PASSED]}, reason)
 
 
-def test_unhealthy_environment_and_missing_verdict_contradict_passes():
+def test_all_passed_report_is_contradicted_by_bad_environment_or_exit_code():
     unhealthy = {"environment": {"healthy": False}}
     assert read(report(entry("passed"), **unhealthy)).contradictions
     assert not read(report(entry("passed"), entry("failed", "b"), **unhealthy)).contradictions

@@ -139,7 +139,7 @@ FAILED_TESTS = {"FAIL_TO_PASS": {"failure": ["t"]}}
         ({BATCH: None, WEBARENA: None}, "summary.overall.total is 5, and the files have 1 tests"),
     ],
 )
-def test_total_of_another_file_contradicted_by_rows_leaves_no_verdict(gate, files, message):
+def test_summary_file_contradicted_by_rows_of_sample_files_leaves_no_verdict(gate, files, message):
     names = [changed(name, *([change] if change else [])) for name, change in files.items()]
     code, printed = gate(*names, "--max-errors=50")
     if code == 2:  # the summary alone
@@ -293,7 +293,7 @@ def test_direction_of_every_eval_ever_comes_from_its_aggregate(gate, lower):
     assert {test["passed"] for test in suite["tests"]} == {not lower}
 
 
-def test_official_score_without_denominator_states_none(gate):
+def test_official_score_without_sample_count_is_shown_without_of_0(gate):
     """Older logs of Inspect do not have it; it is the number of samples with a score."""
     old = changed(INSPECT, *(remove("results", "scores", i, "scored_samples") for i in (0, 1)))
     printed = gate(old, "--max-errors=9")[1]
@@ -345,7 +345,7 @@ def test_deepeval_metric_passing_below_threshold_is_inverted(gate, metrics, code
         assert [test["score"] for test in suite["tests"]] == pytest.approx(scores)
 
 
-def test_failed_row_with_full_score_counts_zero(gate):
+def test_failed_row_with_full_score_counts_as_zero(gate):
     Path("rows.csv").write_text("test,passed,score\na,false,1\nb,true,1\n")
     gate("rows.csv")
     assert json.loads(Path("results/_results.json").read_text())["score"] == 50

@@ -190,7 +190,7 @@ def test_arms_of_one_file_are_selected_and_compared(gate):
     assert (comparison["head"], comparison["base"]) == (100, 50)
 
 
-def test_map_selects_fields_of_rows(gate):
+def test_map_file_selects_fields_of_rows(gate):
     rows = json.dumps({"out": [{"q": {"id": 1}, "ok": True, "s": [0.5]}, {"q": {"id": 2}, "ok": False}]})
     paths = "rows: $.out\ntest: $.q.id\npassed: $.ok\nscore: $.s[0]\n"
     gate("a.json", "--map=map.yaml", "--min-score=0", a_json=rows, map_yaml=paths)

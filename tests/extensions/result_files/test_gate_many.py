@@ -75,7 +75,7 @@ def test_results_of_many_tests_round_trip_to_the_same_bytes(gated):
     assert "".join(results_json.render(results)) == text
 
 
-def test_reports_of_shared_and_own_trials_are_equal(gated):
+def test_reports_are_equal_for_shared_and_separate_trial_objects(gated):
     names = ["it's <b>", 'a "&quot;" b', "c > d"]
     outcomes = [{"passed": True}, {"passed": False, "reason": "why"}, {"passed": "skip"}, {"error": "gone"}]
     rows = [{"test": f"{names[i % 3]} {i}", **outcomes[i % 4]} for i in range(4 * MOST)]

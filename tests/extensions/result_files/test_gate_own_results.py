@@ -65,7 +65,7 @@ def test_unmerged_shards_and_repeated_runs_are_refused(gate, tmp_path):
     assert (code, "has the same run as results/_results.json" in printed) == (3, True)
 
 
-def test_weakened_suite_of_own_results_is_noticed(gate):
+def test_weakened_suite_in_own_results_fails_gate(gate):
     """By what the results record of their suites: rows of another tool hide it as little as its removal."""
     write_tests({"minScore": 50})
     play("--output-dir=main")

@@ -73,7 +73,7 @@ def test_run_of_only_broken_samples_has_no_verdict(gated):
     assert (code, results["score"]) == (3, None)
 
 
-def test_two_prompts_of_one_file_are_compared(gated):
+def test_two_promptfoo_prompts_of_one_file_are_compared(gated):
     arms = ("--arm=base · polite", "--baseline-arm=base · plain")
     code, results, printed = gated("head", str(FILES / "promptfoo/shop.json"), *arms, "--regression=any")
     assert (code, [test["name"] for test in results["comparison"]["regressed"]]) == (1, ["shipping"])
@@ -91,12 +91,12 @@ def test_samples_of_two_lm_eval_models_are_refused(gated):
     assert re.search(r"several models: 'dummy', 'dummy name=other'.*gate the files", message)
 
 
-def test_pass_hat_k_is_labeled_as_such(gated):
+def test_pass_hat_k_scores_are_labeled_pass_hat_k(gated):
     _, _, printed = gated("head", str(FILES / "tau2/base.json"))
     assert "pass^1 68.3 % of 5 (pass^1 68.3 %, pass^2 46.6 %, pass^3 30.0 %)" in printed
 
 
-def test_every_eval_ever_records_of_report_gate_to_same_scores(gated):
+def test_exported_every_eval_ever_records_gate_to_same_score(gated):
     _, before, _ = gated("main", str(FILES / "tau2/base.json"))
     with suppress(SystemExit):
         invoke(["report", "main", "--format=eee"], RunContext({"PATH": os.environ["PATH"]}))

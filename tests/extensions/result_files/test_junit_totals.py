@@ -75,7 +75,7 @@ def test_total_contradicted_by_test_cases_is_reported(text: str, message: str) -
         *(path.read_text() for path in sorted(FILES.glob("*.xml"))),
     ],
 )
-def test_counting_of_real_runners_is_no_contradiction(text: str) -> None:
+def test_totals_as_real_runners_count_them_cause_no_contradiction(text: str) -> None:
     assert read(text).contradictions == ()
 
 
@@ -111,7 +111,7 @@ ERROR, SKIP = Undecided.ERROR, Undecided.SKIPPED
         ('status="error" result="completed"', ERROR),
     ],
 )
-def test_unknown_status_is_error(case: str, expected: object) -> None:
+def test_junit_status_words_are_mapped_and_unknown_ones_are_errors(case: str, expected: object) -> None:
     (row,) = read(suite(f'<testcase name="a" {case}/>')).rows
     assert (row.undecided or row.passed) == expected
     assert bool(row.reason) is (row.undecided is ERROR)

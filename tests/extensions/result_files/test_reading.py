@@ -107,7 +107,7 @@ def rows_of(*lines: str) -> dict[str, object]:
     return {row.test: row.undecided or row.passed for row in found.rows}
 
 
-def test_keys_of_json_lines_vary_by_row_except_that_of_test():
+def test_json_lines_keys_may_vary_except_key_that_names_test():
     assert rows_of(
         '{"test": "a", "passed": true}',
         '{"test": "b", "passed": false, "error": "timeout"}',

@@ -36,7 +36,7 @@ from ci_evals.extensions.result_files.reading import read_file, readers
 
 
 @pytest.mark.parametrize("name", ["inspect/numbers.json", "inspect/numbers.eval", "inspect/deflated.eval"])
-def test_inspect_formats_have_equal_rows(name: str) -> None:
+def test_inspect_json_and_eval_formats_give_same_rows(name: str) -> None:
     results = read_set(name)
     assert (results.suite, results.arm) == ("numbers", "mockllm/model")
     decided = {"one": [PASSED] * 3, "two": [FAILED, PASSED, PASSED], "three": [FAILED] * 3}
@@ -112,7 +112,7 @@ def test_inspect_values_become_scores_or_are_undecided(value: Any, score: float 
 
 
 @each_row("value", [7, -1, "perhaps", [1], {}])
-def test_inspect_value_that_is_no_score_is_refused(value: Any) -> None:
+def test_inspect_log_with_invalid_score_value_is_refused(value: Any) -> None:
     assert "looks like an Inspect log, but is broken" in read_error(with_value(value))
 
 
@@ -207,7 +207,7 @@ def test_deepeval_outcomes_and_tool_calls_are_read():
     assert [call.name for call in greeting[1].tool_calls] == ["greet"]
 
 
-def test_deepeval_flaky_metric_never_decides_and_denied_success_is_refused():
+def test_deepeval_flaky_metric_is_skipped_and_false_success_is_refused():
     run = load_json("deepeval/shop.json")
     for metric in run["testCases"][3]["metricsData"]:
         metric["flaky"] = True

@@ -35,14 +35,14 @@ def test_unreported_cost_and_latency_stay_unknown():
     assert (result.latency.replies, result.suites[0].tests[0].trials[0].duration_seconds) == (0, 3)
 
 
-def test_clustered_tests_widen_the_interval():
+def test_clustering_of_imported_tests_widens_score_interval():
     alone = [Row(test=f"t{i}", passed=i < 5) for i in range(10)]
     together = [Row(test=f"t{i}", passed=i < 5, cluster=f"c{i // 5}") for i in range(10)]
     wide, narrow = (card(ResultSet(suite="s", rows=own)).interval for own in (together, alone))
     assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 
-def test_score_and_verdict_of_tool_are_kept_with_explaining_checks():
+def test_tool_score_is_kept_and_checks_are_shown_only_if_they_explain_it():
     (suite,) = card(ResultSet(suite="s", rows=[Row(test="t", passed=True, score=0.7)])).suites
     assert suite.tests[0].passed
     assert suite.score == pytest.approx(70)
@@ -64,7 +64,7 @@ def test_conversation_becomes_turns_without_system_message():
     assert [(turn.user, turn.agent) for turn in turns] == [("Hi", "Hello\n\nyou"), ("Bye", "")]
 
 
-def test_secrets_are_redacted_everywhere():
+def test_secrets_are_redacted_in_all_fields_of_imported_results():
     key = "sk-very-secret-key-1"
     said = (Message("user", key),)
     row = Row(test=key, passed=False, reason=key, groups=(key,), conversation=said, cluster=key)
@@ -72,7 +72,7 @@ def test_secrets_are_redacted_everywhere():
     assert key not in dataclass_json.to_json(results)
 
 
-def test_mixed_fingerprints_or_arms_are_refused():
+def test_result_files_with_different_fingerprints_or_arms_are_refused():
     sets = [ResultSet(suite="s", rows=rows(1), fingerprint={"checksum": mark}) for mark in "ab"]
     with pytest.raises(UsageError, match=r"1\.json: the checksum of 's' is 'b', in 0\.json it is 'a'"):
         card(*sets)
@@ -99,7 +99,7 @@ def test_test_skipped_in_one_file_counts_in_the_other():
     assert result.score == 100
 
 
-def test_shared_and_own_trials_are_counted_alike():
+def test_scorecard_is_equal_for_shared_and_separate_trial_objects():
     rng = Random(1)
     results: list[dict[str, object]] = [
         {"passed": True, "seconds": 1.5, "cost_usd": 0.1},

@@ -110,7 +110,7 @@ def test_packs_have_few_critical_tests_with_strict_checks(pack):
         assert test.user_info["customer"] == "C-1"
 
 
-def test_tests_of_pack_need_their_settings_and_point_to_extends(tmp_path):
+def test_pack_tests_with_missing_settings_are_left_out_with_warning(tmp_path):
     own = {"name": "Own", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": [{"criterion": "c"}]}
     loaded = load_suite(suite("safety:data", {"secretFields": ["notes"]}, tests=[own])).suite
     assert [test.name for test in loaded.tests] == [
@@ -131,7 +131,7 @@ def test_tests_of_pack_need_their_settings_and_point_to_extends(tmp_path):
     assert load_suite(file).test_lines == (3,) * 4
 
 
-def test_agent_that_is_not_sent_the_secret_fields_is_refused():
+def test_data_pack_is_refused_if_agent_does_not_receive_secret_fields():
     http = {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.say"}}
     fields = {"adapter": "http", "baseUrl": "http://127.0.0.1:9"}
     with pytest.raises(SuiteError) as refused:

@@ -11,7 +11,7 @@ PAGE = page("safety.md")
 
 
 @pytest.mark.slow
-def test_docs_example_passes_and_fails_once_weak(tmp_path):
+def test_docs_example_passes_and_fails_with_weakness_added(tmp_path):
     suite, weakness = blocks("yaml", PAGE)
     (command,) = blocks("sh", PAGE)
     shown, reason = blocks("text", PAGE)
@@ -26,7 +26,7 @@ def test_docs_example_passes_and_fails_once_weak(tmp_path):
     assert (weak.returncode, reason.strip() in weak.stdout) == (1, True), weak.stdout
 
 
-def test_docs_tables_have_every_pack_key_and_need():
+def test_docs_tables_list_every_pack_setting_and_required_setting():
     assert [code(row[0]) for row in table("`extends`", PAGE)] == [*PACKS]
     keys = [key.strip(" `") for row in table("key of `with`", PAGE) for key in row[0].split(",")]
     assert sorted(keys) == sorted(info.alias for info in suite_base.With.model_fields.values())
@@ -40,7 +40,7 @@ def test_docs_tables_have_every_pack_key_and_need():
 PACKS = ("safety:data", "safety:injection", "safety:authority", "safety:policy")
 
 
-def test_only_tool_checks_need_tool_calls():
+def test_safety_tests_without_tool_settings_check_only_disclosure():
     texts = yaml.safe_dump([suite_base._pack(pack) for pack in PACKS])
     assert "not_in_tool_calls" in texts
     for pack in PACKS:

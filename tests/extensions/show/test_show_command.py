@@ -66,7 +66,7 @@ def test_failed_option_and_test_names_select_trials(capsys, folder):
     assert "gift" in both
 
 
-def test_early_end_is_shown_before_the_findings(capsys, tmp_path):
+def test_early_end_of_conversation_is_shown_before_findings(capsys, tmp_path):
     cut_off = build.trial_result(turns=TALK[:1], findings=(WRONG,), status=EndState.ESCALATED)
     lines = tuple(PlannedTurn(user=text) for text in ("One", "Two", "Three"))
     test = build.test_result("Refund", trials=(cut_off,), turns=lines)

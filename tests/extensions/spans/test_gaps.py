@@ -11,7 +11,7 @@ def traceparent(number: int) -> str:
     return f"00-{number:032x}-{'b' * 16}-01"
 
 
-def test_unattributed_spans_leave_gaps_only_in_turns_begun_before():
+def test_unattributed_late_spans_mark_only_earlier_turns_incomplete():
     heard = []
     gaps = Gaps(listen=lambda traces, *, earlier: heard.append((sorted(traces), earlier)))
     for number in range(3):
@@ -51,7 +51,7 @@ CONTRADICTIONS = {
 
 
 @each_row("case", CONTRADICTIONS)
-def test_call_in_spans_that_agent_does_not_report_is_contradiction(case):
+def test_call_in_spans_missing_from_agent_report_is_a_contradiction(case):
     reported, shown, expected = CONTRADICTIONS[case]
     found = contradiction(Reply(agent="", latency_seconds=0, **reported), shown)
     assert found is None if expected is None else expected in found

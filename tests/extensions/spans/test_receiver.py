@@ -164,7 +164,7 @@ CUT_SPANS = {
 
 @each_row("cut", CUT_SPANS)
 @each_row(("encode", "content_type"), [(as_json, JSON), (as_protobuf, PROTOBUF)])
-async def test_span_with_dropped_or_excess_parts_is_marked_cut(cut, encode, content_type):
+async def test_span_with_dropped_or_excess_parts_is_marked_as_truncated(cut, encode, content_type):
     fields, expected = CUT_SPANS[cut]
     async with running() as receiver:
         trial, header = begin_trial(receiver)
@@ -284,7 +284,7 @@ async def test_spans_belong_to_trial_by_header_or_conversation():
         assert not receiver._conversations
 
 
-async def test_late_call_spans_make_turn_incomplete_or_are_noted():
+async def test_late_tool_spans_mark_turn_incomplete_or_cause_a_note():
     async with running() as receiver:
         trial, first = begin_trial(receiver)
         await post(receiver, as_json(server(first, attributes=AGENT)))
@@ -312,7 +312,7 @@ async def test_late_call_spans_make_turn_incomplete_or_are_noted():
         (b"x" * (decoding.MAX_BYTES + 1), JSON, {}),
     ],
 )
-async def test_refused_export_leaves_only_that_turn_incomplete(body, content_type, headers):
+async def test_refused_span_export_makes_only_current_turn_incomplete(body, content_type, headers):
     async with running() as receiver:
         trial, header = begin_trial(receiver)
         status, _, _ = await post(receiver, body, content_type, **headers)
@@ -324,7 +324,7 @@ async def test_refused_export_leaves_only_that_turn_incomplete(body, content_typ
         assert trial.settle().missing is None
 
 
-async def test_shared_traces_or_names_belong_only_to_named_trials():
+async def test_spans_of_shared_trace_are_assigned_only_by_conversation_name():
     foreign = {"traceId": "d" * 32, "parentSpanId": ""}
 
     def of(name: str, tool: str) -> dict:
@@ -349,7 +349,7 @@ async def test_shared_traces_or_names_belong_only_to_named_trials():
         assert [trial.settle() for trial in trials] == [None, None]
 
 
-async def test_unclaimed_spans_are_limited_and_loss_makes_trace_incomplete(monkeypatch):
+async def test_unassigned_spans_are_capped_and_dropped_ones_make_trace_incomplete(monkeypatch):
     monkeypatch.setattr(receiving, "MAX_UNCLAIMED_SPANS", 3)
     foreign = {"traceId": "d" * 32, "parentSpanId": ""}
     async with running() as receiver:
@@ -368,7 +368,7 @@ async def test_unclaimed_spans_are_limited_and_loss_makes_trace_incomplete(monke
     assert note.startswith("30 spans")
 
 
-async def test_notes_are_short_and_redacted(receiver):
+async def test_receiver_note_on_unassigned_spans_is_short_and_redacted(receiver):
     for scope in ("key-5d1c0f77", "x" * 5000, *map(str, range(9))):
         await post(receiver, as_json(span(attributes=TOOL), scope=scope))
     (note,) = receiver.notes(Redactor(keys=["key-5d1c0f77"]))

@@ -81,7 +81,7 @@ WITHOUT_ID = {key: value for key, value in CAPTURED.items() if not key.endswith(
 
 
 @each_row("dialect", DIALECTS)
-def test_tool_span_of_every_dialect_is_a_call(dialect):
+def test_tool_span_of_every_instrumentation_is_read_as_call(dialect):
     found = read(child("tool", DIALECTS[dialect], at=5, took=20))
     (call,) = found.calls
     assert call.model_dump(exclude={"started_at"}) == {
@@ -191,7 +191,7 @@ def test_spans_of_two_instrumentations_count_once():
     assert ([call.id for call in found.calls], found.input_tokens) == (["c1"], 7)
 
 
-def test_calls_are_ordered_by_start_and_limited():
+def test_span_calls_are_ordered_by_start_and_capped_at_1000():
     late = child("tool", DIALECTS["genai"] | {"gen_ai.tool.name": "late", "gen_ai.tool.call.id": "c2"}, at=30)
     early = child("tool", DIALECTS["genai"], at=10, took=100)
     assert [call.name for call in read(late, early).calls] == ["refund", "late"]
@@ -211,13 +211,13 @@ def test_calls_are_ordered_by_start_and_limited():
         (GENAI | {"gen_ai.tool.call.arguments": "[1]"}, "no JSON object"),
     ],
 )
-def test_uncaptured_arguments_come_with_a_hint(attributes, hint):
+def test_uncaptured_arguments_have_hint_with_cause_or_setting(attributes, hint):
     (call,) = read(child("tool", attributes)).calls
     assert call.arguments is None
     assert hint in call.not_captured
 
 
-def test_bare_argument_value_is_named_by_schema_or_model():
+def test_bare_argument_value_gets_parameter_name_from_schema_or_model_call():
     tool = {"openinference.span.kind": "TOOL", "tool.name": "lookup", "input.value": "A-1"}
     schema = json.dumps({"type": "object", "properties": {"order": {"type": "string"}}})
     (call,) = read(child("lookup", tool | {"tool.parameters": schema})).calls
@@ -254,7 +254,7 @@ def test_tokens_of_nested_model_spans_are_counted_once():
     assert (found.input_tokens, found.output_tokens, read().input_tokens) == (20, 4, None)
 
 
-def test_capture_hint_names_the_switch_of_the_instrumentation():
+def test_hint_for_missing_arguments_names_setting_of_instrumentation():
     for scope, switch in (
         ("pydantic-ai", "include_content=True"),
         ("openinference.instrumentation.langchain", "OPENINFERENCE_HIDE_INPUTS=false"),
@@ -278,7 +278,7 @@ def test_capture_hint_names_the_switch_of_the_instrumentation():
         ((span("a trace of its own", parent=""),), Progress.WHOLE),
     ],
 )
-def test_progress_follows_roots_parents_and_server_spans(spans, expected):
+def test_span_progress_is_derived_from_root_parent_and_server_spans(spans, expected):
     assert evidence.progress(spans, TURN, 1) == expected
     if expected == Progress.ANSWERED:
         assert evidence.progress(spans, TURN, 2) == Progress.WHOLE  # another request has no span yet
@@ -404,7 +404,7 @@ WRAPPED = {
 
 @each_row("attribute", ["gen_ai.tool.call.arguments", "traceloop.entity.input"])
 @each_row("how", WRAPPED)
-def test_wrapped_arguments_are_unwrapped_or_unknown(how, attribute):
+def test_wrapped_call_arguments_are_unwrapped_or_unknown(how, attribute):
     text, expected = WRAPPED[how]
     (call,) = read(child("refund.tool", TRACELOOP | EXECUTES | {attribute: text})).calls
     assert call.arguments == expected
@@ -466,13 +466,13 @@ SURROUNDING = {
 
 
 @each_row("aside", SURROUNDING)
-def test_turn_with_only_surrounding_spans_is_untraced(aside):
+def test_turn_without_tool_model_or_agent_span_is_untraced(aside):
     around = child("SELECT", SURROUNDING[aside])
     assert "none of its spans is of a tool, a model or an agent" in read(around).missing
 
 
 @each_row("of", AGENT_SPANS)
-def test_tool_model_or_agent_span_outside_guardrails_makes_turn_traced(of):
+def test_turn_is_traced_by_tool_model_or_agent_span_outside_guardrails(of):
     for attributes in SURROUNDING.values():
         assert read(child("SELECT", attributes), child("turn", AGENT_SPANS[of])).missing is None
     for kind in ("GUARDRAIL", "EVALUATOR", "RETRIEVER"):
@@ -528,7 +528,7 @@ def test_spans_belong_to_the_turn_of_their_ancestor_or_start_time():
         ({"gen_ai.operation.name": "invoke_agent"}, True),
     ],
 )
-def test_dropped_attributes_may_hide_calls(attributes, complete):
+def test_span_with_dropped_attributes_makes_calls_incomplete(attributes, complete):
     agent = child("turn", {"gen_ai.operation.name": "invoke_agent"})
     found = read(agent, child("x", attributes, cut=True))
     assert (found.missing is None) == complete

@@ -107,14 +107,14 @@ async def test_reply_has_calls_and_tokens_of_its_spans():
 
 
 @pytest.mark.parametrize(("tools", "handed_over"), [(("refund",), True), (("to_person",), False)])
-async def test_escalation_tool_in_spans_is_hand_over(tools, handed_over):
+async def test_escalation_tool_call_in_spans_counts_as_hand_over(tools, handed_over):
     async with conversing(
         lambda asked: [(0.1, server_spans(asked, TOOL))], patience=30, quiet=30, escalation_tools=tools
     ) as send:
         assert (await send()).hand_over is handed_over
 
 
-async def test_reply_without_server_span_waits_for_further_roots():
+async def test_further_root_spans_are_awaited_if_reply_has_no_server_span():
     def spans(asked):
         delayed = ((0, TOOL), (0.15, TOOL | {"gen_ai.tool.name": "lookup"}))
         return [(delay, [span(header_of(asked), each)]) for delay, each in delayed]
@@ -148,7 +148,7 @@ async def test_reply_without_spans_has_unknown_tool_calls():
         assert f"{send.receiver.endpoint}/v1/traces" in reply.trace_missing
 
 
-async def test_silent_agent_is_awaited_only_in_first_turn():
+async def test_spans_of_silent_agent_are_awaited_only_in_first_turn():
     late = []
 
     def spans(asked):
@@ -178,7 +178,7 @@ async def test_silent_agent_is_awaited_only_in_first_turn():
         assert ([call.name for call in fifth.tool_calls], fifth.tool_calls_partial) == (["refund"], False)
 
 
-async def test_only_own_spans_end_the_silence_of_an_exporter():
+async def test_exporter_counts_as_silent_until_one_of_its_own_spans_arrives():
     mine = Exporter()
     async with conversing(lambda asked: [], mine, patience=0.01) as send:
         await send()
@@ -193,7 +193,7 @@ async def test_only_own_spans_end_the_silence_of_an_exporter():
         assert not mine.is_silent
 
 
-async def test_agent_that_reports_its_own_calls_is_not_awaited():
+async def test_spans_are_not_awaited_if_agent_reports_its_own_calls():
     answer = {"text": "Done", "tools": ["refund"]}
     async with conversing(
         lambda asked: [(0, server_spans(asked, TOOL))], options=OWN_CALLS, answer=answer, patience=30

@@ -90,7 +90,7 @@ async def probe_run(monkeypatch, run, suites, answer=judge, each=5, **fields):
             return questions, await probe(ask, questions, STUDY_TIME), models
 
 
-async def test_only_criteria_that_pass_everywhere_are_vacuous(monkeypatch):
+async def test_only_criteria_that_pass_in_every_probe_are_vacuous(monkeypatch):
     run = build.results(played_suite("A", range(12)))
     found, report, models = await probe_run(monkeypatch, run, [suite("A", range(12))])
     vacuous = [one.criterion for one in report.vacuous if "deleted" in one.criterion]
@@ -104,7 +104,7 @@ async def test_only_criteria_that_pass_everywhere_are_vacuous(monkeypatch):
     assert (vacuous[:2], len(models.asked)) == ([(0, 0, 1), (0, 1, 1)], 12 * 3 * 5)
 
 
-async def test_criterion_is_judged_with_data_of_other_conversations(monkeypatch):
+async def test_criterion_is_probed_with_user_data_of_other_conversations(monkeypatch):
     run = build.results(played_suite("A", range(12)))
     _, _, models = await probe_run(monkeypatch, run, [suite("A", range(1))])
     asked = [one.text for one in models.asked if "The order 0 is cancelled" in one.text]
@@ -119,7 +119,7 @@ async def test_criterion_is_judged_with_data_of_other_conversations(monkeypatch)
         )
 
 
-async def test_probes_come_from_own_suite_first_and_never_share_criterion(monkeypatch):
+async def test_criterion_is_probed_first_with_own_suite_and_unrelated_tests(monkeypatch):
     run = build.results(played_suite("A", range(3), trials=1), played_suite("B", range(20, 30), trials=1))
     questions, _ = questions_for(as_saved_run(run), [suite("A", range(3))], 5, 0)
     for question in questions:
@@ -134,7 +134,7 @@ async def test_probes_come_from_own_suite_first_and_never_share_criterion(monkey
     assert ({other.test.name for one in probes for other in one.others}, unknown) == ({"T4", "T5"}, 2)
 
 
-async def test_few_or_undecided_conversations_prove_nothing(monkeypatch):
+async def test_criterion_is_not_vacuous_after_few_or_undecided_probes(monkeypatch):
     run = build.results(played_suite("A", range(3), trials=1))
     _, report, _ = await probe_run(monkeypatch, run, [suite("A", range(3))])
     assert {one.tried for one in report.criteria} == {2}
@@ -146,7 +146,7 @@ async def test_few_or_undecided_conversations_prove_nothing(monkeypatch):
     assert {one.undecided for one in report.criteria} == {5}
 
 
-async def test_criterion_with_rubric_passes_at_its_grade(monkeypatch):
+async def test_rubric_criterion_counts_as_passed_in_probe_from_its_pass_at_grade(monkeypatch):
     levels = [{"name": "no", "score": 0}, {"name": "some", "score": 0.6}, {"name": "yes", "score": 1}]
     graded = {"criterion": "It is done", "rubric": levels, "passAt": 0.6}
     graded_too = graded | {"criterion": "It is well done", "passAt": 0.9}

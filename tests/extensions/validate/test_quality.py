@@ -135,7 +135,7 @@ TRACE = "asks the judge what the trace shows"
         ("The agent does not promise paid leave in the first year, e.g. as a favour.", None),
     ],
 )
-def test_criterion_of_two_things_or_of_the_trace_causes_warning(criterion, warning):
+def test_criterion_with_two_demands_or_about_trace_causes_warning(criterion, warning):
     found = warnings_with({"criterion": criterion})
     assert len(found) == (warning is not None)
     assert all(text.startswith("tests[0].evaluations[2]") and warning in text for text in found)
@@ -163,12 +163,12 @@ CAPITAL = [STRICT, REFUSED, CANBERRA]
         ),
     ],
 )
-def test_user_that_gives_the_answer_away_causes_warning(fields, warning):
+def test_guidelines_that_reveal_expected_answer_cause_warning(fields, warning):
     (found,) = warnings(a_test(**fields))
     assert found.startswith(f"tests[0].{warning}")
 
 
-def test_questions_and_user_info_give_no_answer_away():
+def test_answer_in_question_or_user_info_causes_no_warning():
     check = {"criterion": "right", "strict": "answer_matches", "expected": "Canberra"}
     turns = [{"user": "Is the capital Sydney or Canberra?"}]
     quiz = {"turns": turns, "maxTurns": 1, "evaluations": [check]}

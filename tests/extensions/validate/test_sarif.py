@@ -62,7 +62,7 @@ def problem_in(file="evals/shop.yaml", message="is wrong"):
     return SuiteFinding(Rule.INVALID, Problem(file, 7, 3, "tests[0]", message))
 
 
-def test_finding_has_rule_place_and_short_text():
+def test_sarif_finding_has_rule_location_and_sanitized_text():
     run = rendered(problem_in())
     (result,) = run["results"]
     rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
@@ -90,7 +90,7 @@ def test_finding_has_rule_place_and_short_text():
         ("/shop", "../else where/a.yaml", {"uri": "file:///else%20where/a.yaml"}),
     ],
 )
-def test_file_is_relative_to_the_repository_or_absolute(folder, file, artifact):
+def test_sarif_file_uri_is_relative_to_repository_or_absolute(folder, file, artifact):
     (result,) = rendered(problem_in(file), folder=folder)["results"]
     (location,) = result["locations"]
     assert location["physicalLocation"]["artifactLocation"] == artifact

@@ -271,7 +271,7 @@ class WritingRun:
         pass
 
 
-def test_agent_that_writes_next_to_its_suite_is_not_rerun_forever(shop, monkeypatch, capsys):
+def test_watch_stops_rerunning_for_file_that_changes_in_every_run(shop, monkeypatch, capsys):
     monkeypatch.chdir(shop.folder)
     shown, starts = [], []
 

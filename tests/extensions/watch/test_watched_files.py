@@ -58,7 +58,7 @@ def test_only_source_files_next_to_a_suite_are_watched(folder, suite, name, coun
     assert changes(files, write) == [name] * counts
 
 
-def test_removed_or_replaced_file_is_a_change(folder):
+def test_removed_or_replaced_file_counts_as_change(folder):
     files = watched("evals")
     Path("new").write_text("name: One")
     facts = Path("evals/suite.yaml").stat()
@@ -94,7 +94,7 @@ REFUSED = {
 }
 
 
-def test_unwatchable_runs_are_refused(folder):
+def test_watch_with_incompatible_options_or_events_is_refused(folder):
     for message, (given, environ) in REFUSED.items():
         settings = replace(RunSettings(suites=[], watch=True), **given)
         with pytest.raises(UsageError, match=f"^{re.escape(message)}"):

@@ -35,7 +35,7 @@ def ask(url):
     return run_statements
 
 
-async def test_row_values_become_json(ask):
+async def test_postgres_row_values_become_json(ask):
     assert (await ask("DROP TABLE IF EXISTS orders")).value == []
     columns = "id text, amount numeric(8,2), tax numeric, paid date, data jsonb, raw bytea"
     await ask(f"CREATE TABLE orders ({columns})")

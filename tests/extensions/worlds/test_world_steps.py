@@ -100,7 +100,7 @@ async def test_timed_out_statement_is_interrupted_in_database(probe_value, shop)
     assert await probe_value(sql=update, timeout=5) == ProbeResult(value=[])
 
 
-async def test_huge_result_is_an_error(probe_value, shop):
+async def test_oversized_probe_result_becomes_probe_error(probe_value, shop):
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10001) SELECT i FROM n"
     error = (await probe_value(sql={"url": shop, "statement": many})).error
     assert "the sql step found more than 10,000 rows: select fewer" in error
@@ -277,7 +277,7 @@ async def test_function_gets_the_arguments_it_declares(probe_value, functions, f
         ("shop:huge", "returned more than 10 MB"),
     ],
 )
-async def test_failed_function_is_an_error(probe_value, functions, function, why):
+async def test_failing_python_step_becomes_probe_error(probe_value, functions, function, why):
     assert (await probe_value(python=function)).error.startswith(f"the python step {why}")
 
 
@@ -334,12 +334,12 @@ HALF = "{{userInfo.half}}"
         {"file": {"path": HALF}},
     ],
 )
-async def test_lone_surrogate_is_an_error_of_the_step(probe_value, step):
+async def test_lone_surrogate_in_step_value_makes_step_fail(probe_value, step):
     """JSON can carry it in, and no system takes it."""
     assert (await probe_value({**NAMES, "userInfo": {"half": "\ud800"}}, **step)).error
 
 
-async def test_url_path_is_resolved_on_the_server_of_the_agent(probe_value, httpserver):
+async def test_relative_step_url_is_resolved_against_agent_server(probe_value, httpserver):
     httpserver.expect_request("/shop/orders/s1").respond_with_json({"status": "paid"})
     world = World(probes={"it": Step(http={"url": "/orders/{{session.id}}"})})
     on_server = WorldSteps({}, Redactor(), httpserver.url_for("/shop/"))
@@ -349,7 +349,7 @@ async def test_url_path_is_resolved_on_the_server_of_the_agent(probe_value, http
     assert error == f"the http step names the path /orders/1 {reason}"
 
 
-async def test_failed_probe_leaves_other_probes(steps, shop):
+async def test_failed_probe_does_not_prevent_other_probes(steps, shop):
     statements = {"bad": "SELECT * FROM none", "good": "SELECT 1 AS n"}
     probes = {name: Step(sql={"url": shop, "statement": text}) for name, text in statements.items()}
     seen = await steps.probe(World(probes=probes), NAMES)
