@@ -150,8 +150,9 @@ def _watch(worker: int, ending_seconds: float | None) -> int | None:
             os.kill(worker, signal.SIGKILL)
             signal.setitimer(signal.ITIMER_REAL, _KILLED_SECONDS)
         else:
-            waits = from_terminal and not pressed
-            pressed = pressed or from_terminal
+            is_ctrl_c = from_terminal and number == signal.SIGINT
+            waits = is_ctrl_c and not pressed
+            pressed = pressed or is_ctrl_c
             if ending_seconds is not None and not ending and not waits and _ends(number):
                 ending = True
                 signal.setitimer(signal.ITIMER_REAL, ending_seconds)
