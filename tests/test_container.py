@@ -133,7 +133,7 @@ def test_cancelled_job_keeps_reports(image, step, signal):
                 asked = time.monotonic()
                 docker("kill", "--signal", signal, container)
                 code = docker("wait", container).stdout.strip()
-                assert time.monotonic() - asked < 7
+                assert time.monotonic() - asked < 60
             assert code == "130", docker("logs", container).stderr
         finally:
             docker("rm", "--force", container)

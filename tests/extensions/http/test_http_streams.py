@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -149,6 +150,7 @@ scripted = answer_with(*ANSWER)
 
 @pytest.mark.parametrize("stream", STREAMS)
 async def test_streamed_events_become_one_reply_with_text_calls_and_tokens(stream: str) -> None:
+    began = time.monotonic()
     async with streaming(scripted) as agent:
         replies = await say(agent_at(agent.url, stream), "A refund, please", "Thanks")
         assert [heard["say"] for heard in agent.heard] == ["A refund, please", "Thanks"]
@@ -162,7 +164,7 @@ async def test_streamed_events_become_one_reply_with_text_calls_and_tokens(strea
         assert reply.output_tokens == 7
         assert reply.raw == ANSWER
         assert reply.first_token_seconds
-        assert reply.first_token_seconds <= reply.latency_seconds < 5
+        assert reply.first_token_seconds <= reply.latency_seconds <= time.monotonic() - began
 
 
 @pytest.mark.parametrize("stream", ["sse", "ndjson"])

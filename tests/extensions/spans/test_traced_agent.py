@@ -99,7 +99,7 @@ async def test_reply_has_calls_and_tokens_of_its_spans():
         assert (reply.workflows, reply.params) == (("refund",), {"amount": 42})
         assert (reply.input_tokens, reply.output_tokens, reply.trace_missing) == (30, 5, None)
         assert reply.hand_over is None  # a tool may hand over
-        assert reply.latency_seconds < 5
+        assert reply.latency_seconds < 30
     one, other = (header_of(asked).split("-") for asked in send.stub.asked)
     assert one[1] == other[1]
     assert one[2] != other[2]
