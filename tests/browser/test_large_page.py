@@ -14,7 +14,17 @@ from ci_evals.reports.story.story import story_of
 pytestmark = pytest.mark.browser
 
 TRIALS = 2_000
-MOST_SECONDS = 2
+MOST_LOOPS = 4
+"""The longest that it may take, in times of a fixed loop: 2 seconds where the loop takes half a second."""
+LOOP = """
+  () => {
+    const began = performance.now();
+    let sum = 0;
+    for (let number = 0; number < 3e7; number += 1) sum += Math.sqrt(number) % 3;
+    window.sum = sum;
+    return (performance.now() - began) / 1000;
+  }
+"""
 COUNT = """
   addEventListener("DOMContentLoaded", () => requestAnimationFrame(() =>
     setTimeout(() => { window.usable = performance.now() / 1000; })));
@@ -61,15 +71,15 @@ def many(results: Results) -> Results:
     return replace(results, suites=suites)
 
 
-def test_page_of_2000_trials_opens_in_two_seconds_and_decompresses_on_demand(profile, large):
-    """The median of three times from the address to a table that answers."""
-    seconds = []
+def test_page_of_2000_trials_opens_at_once_and_decompresses_on_demand(profile, large):
+    """The median of three times from the address to a table that answers, on a machine of any speed."""
+    loops = []
     for _ in range(3):
         page = profile.new_page()
         page.add_init_script(COUNT)
         page.goto(large.as_uri())
         page.wait_for_function("() => window.usable")
-        seconds.append(page.evaluate("usable"))
+        loops.append(page.evaluate("usable") / page.evaluate(LOOP))
         page.locator("#filters").get_by_label("Result").select_option("failed")
         assert page.evaluate("TESTS.reduce((sum, one) => sum + one.trials, 0)") >= TRIALS
         shown = page.locator("#tests tbody tr").filter(visible=True).count()
@@ -79,4 +89,4 @@ def test_page_of_2000_trials_opens_in_two_seconds_and_decompresses_on_demand(pro
         page.wait_for_selector("#test .turn")
         assert page.evaluate("unpacked") == 2
         page.close()
-    assert median(seconds) < MOST_SECONDS
+    assert median(loops) < MOST_LOOPS
