@@ -55,7 +55,7 @@ def descriptions() -> dict[str, str]:
     """The text of each input that the options make."""
     group = get_command(app)
     root = group.make_context("ci-evals", [], resilient_parsing=True)
-    found = {}
+    result = {}
     for command in ("gate", "run"):
         context = group.commands[command].make_context(command, [], root, resilient_parsing=True)
         options = sections(group.commands[command], context).values()
@@ -65,12 +65,12 @@ def descriptions() -> dict[str, str]:
                 words.append(f"One of {option.metavar.replace('|', ', ')}.")
             arguments = {"SUITE": "suites", "FILE": "gate"}
             name = arguments.get(option.name, option.input)
-            found[name] = " ".join(words).replace("`", "").replace("--", "")
-    del found["-h, --help"]
+            result[name] = " ".join(words).replace("`", "").replace("--", "")
+    del result["-h, --help"]
     for option in run_options():
         if not option.in_action:
-            del found[option.name.replace("_", "-")]
-    return found
+            del result[option.name.replace("_", "-")]
+    return result
 
 
 def test_gate_input_gates_results_of_another_tool(step):

@@ -99,9 +99,9 @@ def test_python_page_lists_every_error_message(error_messages, place):
     """The first six rows are those of exit code 2."""
     exit_code, text = error_messages[place]
     rows = [code(message) for message, _ in table("message", PYTHON)]
-    found = [number for number, row in enumerate(rows) if re.search(pattern(row), without_times(text))]
-    assert found, text
-    assert (exit_code, exit_code == 2) == (2 if found[0] < 6 else 3, found[0] < 6)
+    result = [number for number, row in enumerate(rows) if re.search(pattern(row), without_times(text))]
+    assert result, text
+    assert (exit_code, exit_code == 2) == (2 if result[0] < 6 else 3, result[0] < 6)
 
 
 def test_every_message_on_python_page_is_real(error_messages):

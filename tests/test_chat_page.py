@@ -29,8 +29,8 @@ def test_chat_page_examples_give_the_shown_output(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert SECONDS.sub("1 s", done.stdout) == SECONDS.sub("1 s", shown)
     [_, script] = [block for block in blocks("sh", PAGE) if "printf" in block or "--test" in block]
-    said = script.partition("'")[2].partition("'")[0].encode().decode("unicode_escape")
-    assert ci_evals("chat", "demo:hr", cwd=tmp_path, typed=said).returncode == 0
+    typed = script.partition("'")[2].partition("'")[0].encode().decode("unicode_escape")
+    assert ci_evals("chat", "demo:hr", cwd=tmp_path, typed=typed).returncode == 0
     assert yaml.safe_load((tmp_path / "evals/day-off.yaml").read_text())["agentId"] == "demo-hr"
     done = ci_evals("run", "evals/day-off.yaml", "--provider=offline", "--quiet", cwd=tmp_path)
     assert done.returncode == 0

@@ -51,7 +51,7 @@ def test_no_message_names_documentation_file_without_address():
     alone = []
     for name, text in SOURCES.items():
         code = re.sub(r'""".*?"""|#.*', "", text, flags=re.DOTALL if name.endswith(".py") else 0)
-        alone += [(name, found) for found in re.findall(r"docs/[\w/-]+\.md", code)]
+        alone += [(name, result) for result in re.findall(r"docs/[\w/-]+\.md", code)]
     assert alone == []
 
 

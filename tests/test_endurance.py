@@ -65,7 +65,7 @@ class Run:
         text = ""
         for line in process.stderr:
             text += line
-            if (found := _FINISHED.match(line)) and int(found[1]) >= after:
+            if (result := _FINISHED.match(line)) and int(result[1]) >= after:
                 break
         time.sleep(self.dice.uniform(0, within))
         process.send_signal(number)

@@ -61,16 +61,16 @@ def uses(file: Path) -> list[Use]:
 
     A job that calls our workflow gives its step the same.
     """
-    found: list[Use] = []
+    result: list[Use] = []
     for job in yaml.safe_load(file.read_text())["jobs"].values():
         if "uses" in job:
-            found.append(Use(job["with"] | job["secrets"]))
+            result.append(Use(job["with"] | job["secrets"]))
             continue
         shards = job.get("strategy", {}).get("matrix", {}).get("shard", [1])
         for shard in shards:
             steps = [step for step in job["steps"] if step.get("uses", "").startswith(OURS)]
-            found += [Use({key: str(text) for key, text in step["with"].items()}, shard) for step in steps]
-    return found
+            result += [Use({key: str(text) for key, text in step["with"].items()}, shard) for step in steps]
+    return result
 
 
 def filled(text: str, choice: int, values: dict[str, str]) -> str:

@@ -118,7 +118,7 @@ class FaultOutcome:
 
     @property
     def _undecided(self) -> list[str]:
-        return [found.reason for found in self.trial.findings if found.outcome is Outcome.UNDECIDED]
+        return [result.reason for result in self.trial.findings if result.outcome is Outcome.UNDECIDED]
 
 
 async def run_with_fault(place: RequestKind, fault: Fault, *, lasts: bool) -> FaultOutcome:
@@ -170,11 +170,11 @@ async def run_with_fault(place: RequestKind, fault: Fault, *, lasts: bool) -> Fa
 async def measure_all() -> dict[tuple[RequestKind, Fault, bool], FaultOutcome]:
     """Every fault at every place where it can be, once and lasting."""
     at_a_time = asyncio.Semaphore(8)  # so that those that wait do so together
-    found = {}
+    result = {}
 
     async def measure(place: RequestKind, fault: Fault, lasts: bool) -> None:
         async with at_a_time:
-            found[place, fault, lasts] = await run_with_fault(place, fault, lasts=lasts)
+            result[place, fault, lasts] = await run_with_fault(place, fault, lasts=lasts)
 
     async with asyncio.TaskGroup() as group:
         for place in RequestKind:
@@ -182,7 +182,7 @@ async def measure_all() -> dict[tuple[RequestKind, Fault, bool], FaultOutcome]:
                 for lasts in (True, False):
                     if possible(place, fault, lasts=lasts):
                         group.create_task(measure(place, fault, lasts))
-    return found
+    return result
 
 
 def possible(place: RequestKind, fault: Fault, *, lasts: bool) -> bool:
@@ -396,7 +396,7 @@ def test_error_outside_trials_has_exit_code_of_reliability_page(tmp_path, name):
 
 def too_late(trial: TrialResult) -> bool:
     """Return whether an answer that a trial needed did not come in time."""
-    reasons = [found.reason for found in trial.findings if found.outcome is Outcome.UNDECIDED]
+    reasons = [result.reason for result in trial.findings if result.outcome is Outcome.UNDECIDED]
     return any(f"within {PATIENCE:g} s" in reason for reason in [trial.error or "", *reasons])
 
 
@@ -438,7 +438,7 @@ async def test_every_trial_is_accounted_for_if_a_tenth_of_requests_fail(trials, 
         assert len(trial.attempts) <= 2
         assert all(attempt.error for attempt in trial.attempts[:-1])
         assert len(trial.findings) == 3
-        assert all(found.reason for found in trial.findings)
+        assert all(result.reason for result in trial.findings)
     bad = [trial for trial in test.trials if validity(trial, ScoreRule(offline=False)) is Validity.ERRORED]
     assert results.counts.errors == len(bad)
     assert results.gate.exit_code == 3

@@ -60,8 +60,8 @@ def test_failing_system_calls_cause_no_false_pass_and_lose_no_trial(play, whole,
     for fault in _faults(whole.counts, most):
         faulty = play(fault)
         met += faulty.failed > 0
-        found = [*problems(faulty), *resume_problems(play, faulty)]
-        wrong += [f"{fault} at {faulty.about!r}, exit code {faulty.code}: {one}" for one in found]
+        result = [*problems(faulty), *resume_problems(play, faulty)]
+        wrong += [f"{fault} at {faulty.about!r}, exit code {faulty.code}: {one}" for one in result]
         shutil.rmtree(faulty.folder, ignore_errors=True)
     assert wrong == []
     assert met >= (300 if most is None else 9)

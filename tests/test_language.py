@@ -64,16 +64,16 @@ def test_messages_use_plain_wording():
     assert len(modules) > 200
     texts = {module.relative_to(ROOT).as_posix(): set(messages(module)) for module in modules}
     banned = {text: violated for text in set.union(*texts.values()) if (violated := violations(text))}
-    found = {name: [banned[text] for text in items & banned.keys()] for name, items in texts.items()}
-    assert {name: items for name, items in found.items() if items} == {}
+    result = {name: [banned[text] for text in items & banned.keys()] for name, items in texts.items()}
+    assert {name: items for name, items in result.items() if items} == {}
 
 
 def test_templates_use_plain_wording():
     """Those of reports and starters; what a model is asked is measured in other ways."""
     templates = [file for file in (ROOT / "ci_evals").rglob("*.j2") if file.parent.name != "prompts"]
     assert len(templates) > 20
-    found = {file.name: violations(file.read_text()) for file in templates}
-    assert {name: items for name, items in found.items() if items} == {}
+    result = {file.name: violations(file.read_text()) for file in templates}
+    assert {name: items for name, items in result.items() if items} == {}
 
 
 def test_message_finder_excludes_docstrings(tmp_path):

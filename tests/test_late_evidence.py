@@ -46,11 +46,11 @@ def graded(evaluation: dict, **verdict):
     )
     result = build.trial_result(1, turns=(turn,))
     if verdict:
-        found = Verdict(outcome=Outcome.PASSED, reason="", **verdict)
+        outcome = Verdict(outcome=Outcome.PASSED, reason="", **verdict)
     else:
         transcript = Transcript(turns=(turn,), status=EndState.COMPLETED)
-        found = test.evaluations[0].decide(transcript)
-    finding = Finding.of(test.evaluations[0], found)
+        outcome = test.evaluations[0].decide(transcript)
+    finding = Finding.of(test.evaluations[0], outcome)
     return test, replace(result, turns=Turns((turn,)), findings=(finding,))
 
 

@@ -21,10 +21,10 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 def requirements(group: str) -> list[Requirement]:
     """The ranges of one dependency group of pyproject.toml, those of the groups it includes with it."""
-    found = []
+    result = []
     for entry in PYPROJECT["dependency-groups"][group]:
-        found += requirements(entry["include-group"]) if isinstance(entry, dict) else [Requirement(entry)]
-    return found
+        result += requirements(entry["include-group"]) if isinstance(entry, dict) else [Requirement(entry)]
+    return result
 
 
 MOST_BYTES = 500_000

@@ -53,5 +53,5 @@ def test_process_page_cost_adjusted_score_is_right():
         float, re.search(r"(\d+) points at \$([\d.]+) per trial are (\d+)", " ".join(PAGE.split())).groups()
     )
     nothing = process.summary([], 0, ScoreRule(offline=False))
-    found = process.of_run(nothing, score, Usage(tokens=Tokens(), cost_usd=each * 3), 3)
-    assert found.cost_adjusted_score == pytest.approx(adjusted)
+    result = process.of_run(nothing, score, Usage(tokens=Tokens(), cost_usd=each * 3), 3)
+    assert result.cost_adjusted_score == pytest.approx(adjusted)

@@ -75,8 +75,8 @@ def coding() -> Graded:
 
 def test_suite_page_rubric_has_values_of_lecture_and_lists_every_key():
     dimensions = coding().whole_rubric.dimensions
-    found = {one.name: (one.weight, [level.score for level in one.levels]) for one in dimensions}
-    assert found == CODING
+    result = {one.name: (one.weight, [level.score for level in one.levels]) for one in dimensions}
+    assert result == CODING
     rows = table("key", PAGE)
     own = Graded.model_fields.keys() - {"criterion", "weight", "category", "aui_logic"}
     assert {code(cell) for cell, _ in rows} == {Graded.model_fields[name].alias for name in own}

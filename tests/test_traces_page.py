@@ -92,12 +92,12 @@ def write_pages_files(folder: Path, wrong: str = "good", tracing: str = "") -> s
 
 def failed(folder: Path) -> dict[str, tuple[str, ...]]:
     """The criteria that failed, by the agent; all others must have passed."""
-    found = {}
+    result = {}
     for suite in read_results(folder)["suites"]:
         findings = suite["tests"][0]["trials"][0]["findings"]
         assert {finding["outcome"] for finding in findings} <= {"passed", "failed"}, findings
-        found[suite["name"]] = tuple(each["criterion"] for each in findings if each["outcome"] == "failed")
-    return found
+        result[suite["name"]] = tuple(each["criterion"] for each in findings if each["outcome"] == "failed")
+    return result
 
 
 @pytest.mark.slow

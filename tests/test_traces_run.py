@@ -152,16 +152,16 @@ LATE = {
 
 
 def test_late_span_marks_turn_incomplete_in_all_outputs(folder):
-    done, found = run_late_spans(folder, *LATE, options=("--record=rec",))
-    assert {name: finding["outcome"] for name, finding in found.items()} == LATE | {"quiet": "passed"}, (
+    done, result = run_late_spans(folder, *LATE, options=("--record=rec",))
+    assert {name: finding["outcome"] for name, finding in result.items()} == LATE | {"quiet": "passed"}, (
         done.stderr
     )
-    assert found["late"]["cause"] == "no_trace"
-    assert "came after the turn was read" in found["late"]["reason"]
+    assert result["late"]["cause"] == "no_trace"
+    assert "came after the turn was read" in result["late"]["reason"]
     junit = (folder / "results" / "junit.xml").read_text()
     assert junit.count("came after the turn was read") >= 6
     replayed = run_command(folder, "--replay=rec", "--output-dir=replayed", "--otlp-port=0")
-    assert outcomes(folder, "replayed") == found, replayed.stderr
+    assert outcomes(folder, "replayed") == result, replayed.stderr
     journal = (folder / "results" / "journal.jsonl").read_text().splitlines(keepends=True)
     kept = {}
     for line in map(json.loads, journal):
@@ -172,8 +172,8 @@ def test_late_span_marks_turn_incomplete_in_all_outputs(folder):
 
 
 def test_run_waits_for_spans_that_arrive_after_last_trial(folder):
-    done, found = run_late_spans(folder, options=())
-    assert (done.returncode, found["quiet"]["outcome"]) == (0, "passed"), done.stderr
+    done, result = run_late_spans(folder, options=())
+    assert (done.returncode, result["quiet"]["outcome"]) == (0, "passed"), done.stderr
     suite = json.loads((folder / "suite.json").read_text())
     suite["tests"][0]["turns"] = [{"user": "late in the journal."}]
     (folder / "suite.json").write_text(json.dumps(suite))
@@ -193,19 +193,19 @@ REPORTS = {
 
 
 def test_agent_report_that_contradicts_spans_is_undecided(folder):
-    done, found = run_late_spans(folder, *REPORTS, toolCalls="$.calls")
-    assert {name: finding["outcome"] for name, finding in found.items()} == REPORTS | {"quiet": "passed"}, (
+    done, result = run_late_spans(folder, *REPORTS, toolCalls="$.calls")
+    assert {name: finding["outcome"] for name, finding in result.items()} == REPORTS | {"quiet": "passed"}, (
         done.stderr
     )
-    assert "show a call of 'lookup' that its own report does not have" in found["reports nothing"]["reason"]
+    assert "show a call of 'lookup' that its own report does not have" in result["reports nothing"]["reason"]
 
 
 @pytest.mark.parametrize(
     "mode", ["another trace", "a guessed conversation", "ids of a wrong form", "a broken export"]
 )
 def test_unassigned_span_leaves_all_earlier_turns_undecided(folder, mode):
-    done, found = run_late_spans(folder, "early", mode)
-    assert {name: finding["outcome"] for name, finding in found.items()} == {
+    done, result = run_late_spans(folder, "early", mode)
+    assert {name: finding["outcome"] for name, finding in result.items()} == {
         "early": "undecided",
         mode: "undecided",
         "quiet": "passed",

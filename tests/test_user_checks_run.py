@@ -31,8 +31,8 @@ TEST = {
 
 
 def audit_finding(quote="I want", turn=1, what="it wants another thing"):
-    found = [{"turn": turn, "quote": quote, "what": what}]
-    return json.dumps({"reasoning": "No.", "violations": found, "verdict": "broke"})
+    result = [{"turn": turn, "quote": quote, "what": what}]
+    return json.dumps({"reasoning": "No.", "violations": result, "verdict": "broke"})
 
 
 def user(*lines):

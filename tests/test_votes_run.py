@@ -23,8 +23,8 @@ ERROR = 0.1
 
 def named_first(prompt: Prompt) -> str:
     """The verdict that a prompt names first."""
-    (found,) = re.findall(r'"verdict" \("(pass|fail)", "(?:pass|fail)" or "cannot_tell"\)', prompt.system)
-    return found
+    (result,) = re.findall(r'"verdict" \("(pass|fail)", "(?:pass|fail)" or "cannot_tell"\)', prompt.system)
+    return result
 
 
 def truth(prompt: Prompt) -> str:
@@ -69,10 +69,10 @@ def findings(results: Results) -> list[Finding]:
 
 def wrong_share(results: Results) -> float:
     """The share of verdicts that are not the truth."""
-    found = findings(results)
+    result = findings(results)
     return sum(
-        f.criterion.split()[0] != {"passed": "pass", "failed": "fail"}[f.outcome] for f in found
-    ) / len(found)
+        f.criterion.split()[0] != {"passed": "pass", "failed": "fail"}[f.outcome] for f in result
+    ) / len(result)
 
 
 async def test_three_votes_remove_most_random_judge_errors(tmp_path):

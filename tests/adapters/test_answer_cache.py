@@ -127,15 +127,15 @@ def test_concurrent_writers_never_leave_half_an_answer(tmp_path):
     answers = [json.dumps({"reasoning": str(number) * 20_000}) for number in range(4)]
 
     def work(answer):
-        found = []
+        result = []
         for _ in range(20):
             open_cache(tmp_path).keep(KEY, MODEL, answer)
-            found.append(open_cache(tmp_path).find(KEY, MODEL))
-        return found
+            result.append(open_cache(tmp_path).find(KEY, MODEL))
+        return result
 
     with ThreadPoolExecutor(4) as pool:
-        found = [one for some in pool.map(work, answers) for one in some]
-    assert set(found) <= set(answers)
+        result = [one for some in pool.map(work, answers) for one in some]
+    assert set(result) <= set(answers)
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == [f"{KEY}.json"]
 
 

@@ -56,9 +56,9 @@ def test_commit_is_read_from_branch_detached_head_and_packed_refs(clone):
     git(clone, "pack-refs", "--all")
     assert checkout_of(clone) == on_main
     git(clone, "commit", "--quiet", "--allow-empty", "--message=Two")
-    found = checkout_of(clone)
-    assert found
-    assert (found.commit, found.branch_at_origin) == (git(clone, "rev-parse", "HEAD"), commit)
+    result = checkout_of(clone)
+    assert result
+    assert (result.commit, result.branch_at_origin) == (git(clone, "rev-parse", "HEAD"), commit)
     git(clone, "checkout", "--quiet", "--detach", commit)
     assert checkout_of(clone) == Checkout(clone, commit, origin=HERE)
 
@@ -102,9 +102,9 @@ def test_commit_and_tracked_files_are_read_for_both_hash_kinds(tmp_path, hashes,
     git(root, "symbolic-ref", "HEAD", "refs/heads/alias")
     for folder in (root, tmp_path / "tree"):
         git(folder, "update-index", "--index-version", version)
-        found = checkout_of(folder)
-        assert found
-        assert found.commit == git(root, "rev-parse", "main")
+        result = checkout_of(folder)
+        assert result
+        assert result.commit == git(root, "rev-parse", "main")
         names = ("known", "results/known", "unknown", "results")
         assert [tracks(folder / name) for name in names] == [True, True, False, False]
     assert not tracks(tmp_path / "known")

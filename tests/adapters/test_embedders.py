@@ -48,9 +48,9 @@ async def embed(models: world.Models, *texts: str, key: str | None = None) -> Em
 async def test_texts_are_embedded_in_one_request_and_in_order():
     """With the key, as plain numbers, and in the order of the texts whatever the server's is."""
     with world.llm() as models:
-        found = await embed(models, "a", "bb", "half a pair \ud800")
-    assert [vector[:2] for vector in found.vectors] == [(1, 0), (0, 2), (3, 0)]
-    assert found.input_tokens == 9
+        result = await embed(models, "a", "bb", "half a pair \ud800")
+    assert [vector[:2] for vector in result.vectors] == [(1, 0), (0, 2), (3, 0)]
+    assert result.input_tokens == 9
     assert models.embedded == [
         {"model": EMBEDDER, "input": ["a", "bb", "half a pair \ufffd"], "encoding_format": "float"}
     ]
@@ -100,8 +100,8 @@ async def test_rejected_embedding_key_is_not_shown_in_error():
 )
 def test_vectors_are_assigned_by_index_and_dropped_if_ambiguous(data, vectors):
     """Then there are too few of them, and the answer is refused."""
-    found = _vectors({"data": data})
-    assert (found if isinstance(vectors, list) else len(found)) == vectors
+    result = _vectors({"data": data})
+    assert (result if isinstance(vectors, list) else len(result)) == vectors
 
 
 any_json = st.recursive(
@@ -127,11 +127,11 @@ def folder(tmp_path_factory) -> Path:
 async def test_local_model_gives_similar_texts_similar_vectors(folder):
     """And texts as long as they may be are read whole; unknown words have no vector that can be compared."""
     embedder = LocalEmbedder(f"local:{folder}")
-    found = await embedder.embed(["paris", "the capital of france", "a dog", "paris " * 600 + "dog " * 600])
-    paris, capital, dog, both = found.vectors
+    result = await embedder.embed(["paris", "the capital of france", "a dog", "paris " * 600 + "dog " * 600])
+    paris, capital, dog, both = result.vectors
     assert cosine(paris, capital) > 0.9 > 0.1 > cosine(paris, dog)
     assert cosine(both, paris) == pytest.approx(cosine(both, dog), rel=0.05)
-    assert (embedder.model, found.input_tokens) == (f"local:{folder}", 0)
+    assert (embedder.model, result.input_tokens) == (f"local:{folder}", 0)
     (vector,) = (await embedder.embed(["xyzzy"])).vectors
     assert cosine(vector, vector) is None
 

@@ -85,8 +85,10 @@ async def test_list_within_an_object_is_read_with_its_query_on_every_page(api, h
     for _ in range(130):
         api.add_artifact(run, b"{}", name="wanted")
     api.add_artifact(run, b"{}", name="other")
-    found = await list_items(hub, f"/repos/{REPOSITORY}/actions/artifacts", within="artifacts", name="wanted")
-    assert len(found) == 130
+    result = await list_items(
+        hub, f"/repos/{REPOSITORY}/actions/artifacts", within="artifacts", name="wanted"
+    )
+    assert len(result) == 130
     assert [request.query["name"] for request in api.requests] == ["wanted", "wanted"]
 
 

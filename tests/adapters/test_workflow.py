@@ -12,7 +12,7 @@ from ci_evals.domain.errors import UsageError
 
 def read_outputs(text: str) -> dict[str, str]:
     """What the runner takes out of an outputs file with heredocs."""
-    found, lines = {}, iter(text.split("\n"))
+    result, lines = {}, iter(text.split("\n"))
     for line in lines:
         if not line:
             continue
@@ -22,8 +22,8 @@ def read_outputs(text: str) -> dict[str, str]:
             if inner == delimiter:
                 break
             value.append(inner)
-        found[name] = "\n".join(value)
-    return found
+        result[name] = "\n".join(value)
+    return result
 
 
 VALUES = ["", "true", "92.5", "a=b", "two\nlines", "x<<EOF\nEOF", "EOF", "ünï"]

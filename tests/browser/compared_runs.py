@@ -56,5 +56,5 @@ def _next_message(asked: world.ModelRequest) -> str:
 
 
 def _within(tag: str, prompt: str) -> Any:
-    found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
-    return json.loads(found[1]) if found else None
+    result = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
+    return json.loads(result[1]) if result else None

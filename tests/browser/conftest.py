@@ -22,8 +22,8 @@ Look = Callable[..., Page]
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Where the browser is. Tests that need one are skipped where there is none, but not in CI."""
-    if found := page_watch.chromium():
-        return found
+    if result := page_watch.chromium():
+        return result
     reason = "no Chromium: install it (Debian: apt-get install chromium), or name it in CHROMIUM"
     if os.environ.get("CI"):
         pytest.fail(reason)

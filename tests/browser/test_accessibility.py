@@ -38,11 +38,11 @@ def ready(page, view: str):
 
 
 def violations(page, options: dict) -> list[str]:
-    found = Axe().run(page, options={"resultTypes": ["violations"], **options})
-    assert found.response["passes"]
+    result = Axe().run(page, options={"resultTypes": ["violations"], **options})
+    assert result.response["passes"]
     return [
         f"{rule['id']}: {node['target']}: {node['failureSummary']}"
-        for rule in found.response["violations"]
+        for rule in result.response["violations"]
         for node in rule["nodes"]
     ]
 

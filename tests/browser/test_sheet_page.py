@@ -27,8 +27,8 @@ def page_file(tmp_path) -> Path:
         )
         for number, text in enumerate(HOSTILE, start=1)
     )
-    found = items.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
-    for name, text in sheet.files_of(items.sample(found, 100, 0)).items():
+    result = items.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
+    for name, text in sheet.files_of(items.sample(result, 100, 0)).items():
         (tmp_path / name).write_text(text, encoding="utf-8", newline="")
     return tmp_path / sheet.PAGE
 

@@ -208,8 +208,8 @@ def test_final_answer_follows_the_last_marker(text, found):
     ],
 )
 def test_last_number_is_read_in_formats_of_many_countries(text, number):
-    found = last_number(text)
-    assert (found and found.value) == (whole_number(number).value if number else None)
+    result = last_number(text)
+    assert (result and result.value) == (whole_number(number).value if number else None)
 
 
 @each_row("text", ["about 4", "4 km", "1,2,3", "1927.", "", "%", "four", "1/2"])

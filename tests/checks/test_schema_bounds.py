@@ -162,5 +162,5 @@ SCHEMAS_AND_VALUES = [
 @each_row(("schema", "values"), SCHEMAS_AND_VALUES, ids=lambda given: json.dumps(given)[:60])
 def test_schema_keywords_decide_like_jsonschema_library(schema, values):
     for value in values:
-        found = json_schema.violation(schema, value) is None
-        assert found is Draft202012Validator(schema).is_valid(value), value
+        result = json_schema.violation(schema, value) is None
+        assert result is Draft202012Validator(schema).is_valid(value), value

@@ -68,11 +68,11 @@ def test_compare_writes_json_and_markdown(files, tmp_path):
     compare = ("compare", files["broken"], files["base"])
     completed = ci_evals(*compare, "--max-drop=2", "--format=json", cwd=tmp_path)
     assert completed.returncode == 1
-    found = json.loads(completed.stdout)
-    assert found["comparison"]["delta"] < -2
-    assert found["comparison"]["p"] <= 0.05
-    assert set(FAILING_TESTS) <= regressed_tests(found["comparison"])
-    (check,) = found["gate"]["checks"]
+    result = json.loads(completed.stdout)
+    assert result["comparison"]["delta"] < -2
+    assert result["comparison"]["p"] <= 0.05
+    assert set(FAILING_TESTS) <= regressed_tests(result["comparison"])
+    (check,) = result["gate"]["checks"]
     assert (check["name"], check["required"], check["holds"]) == ("max-drop", 2, False)
     markdown = ci_evals(*compare, "--format=markdown", cwd=tmp_path)
     assert markdown.returncode == 0

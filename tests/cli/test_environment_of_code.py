@@ -73,10 +73,10 @@ def run_folder(tmp_path):
 
 
 def test_code_of_suite_gets_no_keys_except_those_it_names(run_folder):
-    found = {path.stem: json.loads(path.read_text()) for path in run_folder.glob("*.env")}
+    result = {path.stem: json.loads(path.read_text()) for path in run_folder.glob("*.env")}
     steps = {"python step", "python check", "command setup", "command probe", "command teardown"}
-    assert found.keys() == {"agent", "command agent", *steps}
-    for name, environ in found.items():
+    assert result.keys() == {"agent", "command agent", *steps}
+    for name, environ in result.items():
         lacking = OWN_KEYS.keys() | (PROVIDER_KEYS.keys() if name in steps else set())
         assert not lacking & environ.keys(), name
         assert JOB_VARIABLES.items() <= environ.items(), name

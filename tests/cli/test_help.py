@@ -26,8 +26,8 @@ COMMANDS = get_command(app).commands
 
 def reference(command):
     program = get_command(app).make_context("ci-evals", [], resilient_parsing=True)
-    found = COMMANDS[command]
-    return sections(found, found.make_context(command, [], program, resilient_parsing=True))
+    result = COMMANDS[command]
+    return sections(result, result.make_context(command, [], program, resilient_parsing=True))
 
 
 def test_every_option_of_run_is_in_a_group():
@@ -75,15 +75,15 @@ def test_bash_completion_offers_commands_options_and_values():
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_installed_completion_answers_tab_key(tmp_path, shell):
     """In zsh the first Tab only loads the completion."""
-    found = shutil.which(shell)
-    if found is None:
+    result = shutil.which(shell)
+    if result is None:
         pytest.skip(f"{shell} is not installed")
     path = f"{Path(sys.executable).parent}:{CLEAN_ENV['PATH']}"
     env = CLEAN_ENV | {"HOME": str(tmp_path), "PATH": path, "TERM": "dumb", "ZDOTDIR": str(tmp_path)}
-    command = [found, "-c", "ci-evals --install-completion; true"]
+    command = [result, "-c", "ci-evals --install-completion; true"]
     ran = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     assert f"{shell} completion installed" in ran.stdout, ran.stderr
-    with interactive([found, "-i"], env) as terminal:
+    with interactive([result, "-i"], env) as terminal:
         os.write(terminal, b"echo rea''dy\n")
         read_until(terminal, "ready")
         os.write(terminal, b"ci-evals rej")

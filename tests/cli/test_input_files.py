@@ -24,7 +24,7 @@ STRINGS = {"baseline", "suites"}
 def readers() -> set[tuple[str, str]]:
     """Each command with each of its fields that names something to read."""
     commands = typer.main.get_command(app).commands
-    found = set()
+    result = set()
     commands_of_extensions = [one for module in installed().parts("commands") for one in module.COMMANDS]
     extensions = {import_module(command.settings().__module__) for command in commands_of_extensions}
     for module in (plan_settings, run_command, result_commands, *extensions):
@@ -32,10 +32,10 @@ def readers() -> set[tuple[str, str]]:
             command = name.removesuffix("Settings").lower()
             if name.endswith("Settings") and command in commands:
                 hints = typing.get_type_hints(form)
-                found |= {
+                result |= {
                     (command, key) for key, hint in hints.items() if "Path" in str(hint) or key in STRINGS
                 }
-    return {(command, key) for command, key in found if key not in OUTPUTS}
+    return {(command, key) for command, key in result if key not in OUTPUTS}
 
 
 RUN = ["run", "suite.json", "--provider=offline"]

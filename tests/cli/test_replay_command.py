@@ -180,10 +180,10 @@ def write_recording(folder, *recorded, torn="", **models):
 
 def test_replay_uses_recorded_provider_and_recorded_models_unless_given(tmp_path):
     write_recording(tmp_path, judge_model="judge-1", user_model="user-1")
-    settings, found = recording.open_recording(RunSettings(suites=[], replay=tmp_path, user_model="user-2"))
+    settings, result = recording.open_recording(RunSettings(suites=[], replay=tmp_path, user_model="user-2"))
     models = (settings.provider, settings.judge_model, settings.user_model)
     assert models == ("anthropic", "judge-1", "user-2")
-    assert found is not None
+    assert result is not None
     with pytest.raises(UsageError, match="`provider=offline`: the recording was made with anthropic"):
         recording.open_recording(RunSettings(suites=[], replay=tmp_path, provider="offline"))
     write_recording(tmp_path, provider="nobody")
@@ -197,15 +197,15 @@ def plan_for_replay(folder, *tests, replay=True, **fields):
     settings = RunSettings(suites=[str(folder / name)], trust_suites=SuiteTrust.ALWAYS)
     context = RunContext({"SET": "a-known-value", "SHORT": "abc"})
     trust = FileTrust(settings, GitHubJob.of(settings, context))
-    found = load_suites(settings, trust, replay=replay)
-    return plan(found, Selection(), 1)
+    result = load_suites(settings, trust, replay=replay)
+    return plan(result, Selection(), 1)
 
 
 async def test_resumed_run_completes_its_recording(tmp_path):
     one = {"turns": [{"user": "x"}], "evaluations": [{"criterion": "c", "strict": "not_escalated"}]}
     plan = make_plan(*({"name": f"t{index}"} | one for index in range(4)), maxTurns=1)
     job = Job(plan=plan, policy=Policy(), options=Options(parallel=2), redactor=Redactor())
-    whole, left, count, said = tmp_path / "whole", tmp_path / "left", Counter(), []
+    whole, left, count, messages = tmp_path / "whole", tmp_path / "left", Counter(), []
 
     def listen(event):
         count.update([type(event)])
@@ -213,7 +213,7 @@ async def test_resumed_run_completes_its_recording(tmp_path):
             shutil.copytree(whole, left)
 
     async def play(folder, listen=lambda _: None, *, resume=False):
-        journal = Journal(folder, resume=resume, record=folder / "recording", say=said.append)
+        journal = Journal(folder, resume=resume, record=folder / "recording", say=messages.append)
         with closing(journal):
             agent = Participants(fakes.ScriptedAgent())
             return await evaluate(replace(job, journal=journal), agent, listen=listen)
@@ -223,9 +223,9 @@ async def test_resumed_run_completes_its_recording(tmp_path):
     assert 2 <= len(done) < 4
     assert 2 <= Recording(left / "recording").count < 4
     results = await play(left, resume=True)
-    assert said == []
-    found = Recording(left / "recording")
-    assert (found.count, found.header.run) == (4, results.run.id)
+    assert messages == []
+    result = Recording(left / "recording")
+    assert (result.count, result.header.run) == (4, results.run.id)
     path, whole_file = left / "recording" / RECORDING, (left / "recording" / RECORDING).read_bytes()
     path.write_bytes(whole_file[:-2000])
     results = await play(left, resume=True)

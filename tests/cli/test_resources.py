@@ -174,5 +174,5 @@ def test_files_can_be_opened_again_after_reserve_is_released(tmp_path):
     ],
 )
 def test_exhausted_resource_is_identified_from_exception(error, words):
-    found = exhausted(error)
-    assert (found is None) if words is None else (words in found)
+    result = exhausted(error)
+    assert (result is None) if words is None else (words in result)

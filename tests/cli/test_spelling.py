@@ -100,22 +100,24 @@ def test_secret_in_value_of_setting_is_redacted_before_spelling():
 
 def test_core_modules_do_not_mention_command_line_options():
     """A library user who passes `min_score=nan` does not read about `--min-score`."""
-    found = {name for name in core_modules() if FLAG.search((PACKAGE / name).read_text().replace("<!--", ""))}
-    assert found - OTHER_PROGRAMS.keys() - COMMANDS_TO_TYPE.keys() == set()
-    assert (OTHER_PROGRAMS.keys() | COMMANDS_TO_TYPE.keys()) - found == set()
+    result = {
+        name for name in core_modules() if FLAG.search((PACKAGE / name).read_text().replace("<!--", ""))
+    }
+    assert result - OTHER_PROGRAMS.keys() - COMMANDS_TO_TYPE.keys() == set()
+    assert (OTHER_PROGRAMS.keys() | COMMANDS_TO_TYPE.keys()) - result == set()
 
 
 def test_only_listed_command_modules_contain_option_names():
     """In a workflow nobody reads about `--min-score`."""
     modules = [path for edge in COMMAND_LINE_FOLDERS for path in (PACKAGE / edge).rglob("*.py")]
-    found = {
+    result = {
         path.relative_to(PACKAGE).as_posix()
         for path in modules
         if path.stem != "settings"
         and path.parent.name != "settings"
         and any(map(FLAG.search, strings_in(path)))
     }
-    assert found == COMMAND_LINE_MODULES.keys()
+    assert result == COMMAND_LINE_MODULES.keys()
 
 
 def test_every_setting_in_messages_is_an_option():

@@ -54,9 +54,9 @@ def test_run_is_assembled_from_files_of_its_suites_unless_whole_file_exists(tmp_
     whole = run("one", 0, "Billing", "Refunds")
     for suite in whole.suites:
         store(tmp_path / "results" / suite.name / "time", replace(whole, suites=(suite,)))
-    (found,) = read_stored_runs(tmp_path).runs
-    assert [suite.name for suite in found.suites] == ["Billing", "Refunds"]
-    assert found.counts.tests == 2
+    (result,) = read_stored_runs(tmp_path).runs
+    assert [suite.name for suite in result.suites] == ["Billing", "Refunds"]
+    assert result.counts.tests == 2
     store(tmp_path, whole)
     assert read_stored_runs(tmp_path).runs == (whole,)
 

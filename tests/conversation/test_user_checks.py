@@ -260,9 +260,9 @@ def test_user_stop_before_fixed_line_is_a_violation(lines, items, status, line, 
     pairs = [part for text in items for part in (text, "It is so.")]
     transcript = talk(*pairs, remark=remark, status=EndState(status))
     skipped = [one for one in violations(test, transcript) if one.rule == "skipped_line"]
-    found = [(one.turn, one.text, one.reason) for one in skipped]
+    result = [(one.turn, one.text, one.reason) for one in skipped]
     reason = f"the user stopped before line {line} of the test was sent"
-    assert found == ([(len(items) + 1, remark or "", reason)] if line else [])
+    assert result == ([(len(items) + 1, remark or "", reason)] if line else [])
 
 
 @each_row("transcript", HONEST_CONVERSATIONS.values(), ids=HONEST_CONVERSATIONS)
@@ -443,8 +443,8 @@ def test_stop_together_with_an_answer_is_a_violation(question, remark):
 
 def test_each_rule_reports_one_violation_per_turn():
     text = "As an AI language model I have processed your refund. As a simulated user I say so. " + "x " * 300
-    found = violations(make_test(), talk("=Hi.", "Hello.", "(waits for the agent)", "Well.", text, "Ok."))
-    assert sorted((one.turn, one.rule) for one in found) == [
+    result = violations(make_test(), talk("=Hi.", "Hello.", "(waits for the agent)", "Well.", text, "Ok."))
+    assert sorted((one.turn, one.rule) for one in result) == [
         (2, "meta"),
         (3, "as_agent"),
         (3, "length"),
@@ -466,9 +466,9 @@ texts = st.one_of(
 @settings(max_examples=examples(30))
 def test_any_text_is_checked_with_one_violation_per_rule_and_turn(lines, remark):
     result = talk(*lines[: len(lines) // 2 * 2], remark=remark)
-    found = [(violation.rule, violation.turn) for violation in violations(make_test(), result)]
-    assert len(found) == len(set(found))
-    assert all(1 <= turn <= len(result.turns) + 1 for _, turn in found)
+    outcome = [(violation.rule, violation.turn) for violation in violations(make_test(), result)]
+    assert len(outcome) == len(set(outcome))
+    assert all(1 <= turn <= len(result.turns) + 1 for _, turn in outcome)
 
 
 @each_row(
@@ -488,13 +488,13 @@ def test_only_finished_conversations_with_a_generated_line_are_checked(transcrip
 
 
 def test_lines_of_bundled_suites_cause_no_violation():
-    found = {}
+    result = {}
     for file in sorted(SUITES.rglob("*.json")):
         suite = Suite.model_validate(json.loads(file.read_text()))
         for test in suite.tests:
-            found[suite.name, test.name] = violations_of_its_own_lines(test)
-    assert len(found) > 100
-    assert {name: items for name, items in found.items() if items} == {}
+            result[suite.name, test.name] = violations_of_its_own_lines(test)
+    assert len(result) > 100
+    assert {name: items for name, items in result.items() if items} == {}
 
 
 def violations_of_its_own_lines(test):
@@ -518,5 +518,5 @@ RUBBISH = " ".join(f"blorp{number}" for number in range(150))
     ],
 )
 def test_closing_remark_is_checked_like_a_message(remark, rule):
-    found = violations(make_test(), talk("Hi", "How can I help?", remark=remark))
-    assert (rule, 2) in [(one.rule, one.turn) for one in found]
+    result = violations(make_test(), talk("Hi", "How can I help?", remark=remark))
+    assert (rule, 2) in [(one.rule, one.turn) for one in result]

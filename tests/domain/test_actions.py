@@ -43,9 +43,9 @@ def test_reply_counts_as_traced_if_any_kind_of_action_is_reported():
 def test_integration_fails_by_error_or_status():
     calls = [Integration(code="a", status=400), Integration(code="b", error="broken")]
     calls += [Integration(code="c", status=399), Integration(code="d")]
-    found = actions_of(build.turn(integrations=calls, workflows=("W",)))
-    assert [action.failed for action in found[LogicKind.INTEGRATION]] == [True, True, False, False]
-    assert not found[LogicKind.WORKFLOW][0].failed
+    result = actions_of(build.turn(integrations=calls, workflows=("W",)))
+    assert [action.failed for action in result[LogicKind.INTEGRATION]] == [True, True, False, False]
+    assert not result[LogicKind.WORKFLOW][0].failed
 
 
 def test_tool_calls_are_also_shown_as_workflows_and_parameters():

@@ -118,8 +118,8 @@ def test_search_of_too_much_data_is_refused(path, value):
 
 @given(st.sampled_from(PATHS), JSON)
 def test_json_path_search_of_any_value_returns_tuple_or_none(path, value):
-    found = JsonPath(path).find(value)
-    assert found is None or isinstance(found, tuple)
+    result = JsonPath(path).find(value)
+    assert result is None or isinstance(result, tuple)
 
 
 SHORT = ["$.a", "$.*", "$[*]", "$[*].a", "$.a[?@.b == 'x'].a", "$[?@.b == 'x'].a", "$[?@.b == '1']"]
@@ -129,8 +129,8 @@ ITEMS = st.fixed_dictionaries({"b": st.sampled_from(["x", "1", 1, None, True])},
 
 @given(st.sampled_from(SHORT), JSON | st.lists(ITEMS | JSON) | st.fixed_dictionaries({"a": st.lists(ITEMS)}))
 def test_shortcut_search_finds_same_values_as_jsonpath_library(path, value):
-    found = [match.obj for match in jsonpath.finditer(path, value, strict=True)]
-    assert [*(JsonPath(path).find(value) or ())] == found
+    result = [match.obj for match in jsonpath.finditer(path, value, strict=True)]
+    assert [*(JsonPath(path).find(value) or ())] == result
     short, long = JsonPath(path), JsonPath(path)
     assert all(shortcut for _, shortcut, _ in short._segments)
     long._segments = [(segment, None, chooses) for segment, _, chooses in long._segments]

@@ -69,12 +69,12 @@ def test_passwords_and_tokens_in_addresses_are_secrets(address, found):
 def test_database_password_with_special_characters_is_redacted(password):
     """Clients of databases take it up to an `@`, where a reader of addresses would end at some of these."""
     address = f"postgresql+psycopg://app:{password}@db:5432/shop"
-    for found in (
+    for result in (
         secrets.in_addresses(address),
         secrets.in_addresses({"sql": [{"url": address}]}),
         secrets.in_environment({"DB": address}),
     ):
-        shown = Redactor(values=found).text(f"could not connect: {address}")
+        shown = Redactor(values=result).text(f"could not connect: {address}")
         assert password not in shown
         assert "ss" not in shown.partition("app:")[2]
 

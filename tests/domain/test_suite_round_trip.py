@@ -49,14 +49,14 @@ def test_every_evaluation_survives_every_round_trip(written, way):
 
 def _conditions(test):
     """The conditions that were given, which equal values may still differ in."""
-    found = []
+    result = []
     for evaluation in test.evaluations:
         calls = [evaluation, *getattr(evaluation, "tools", ())]
         matchers = [one for call in calls for one in (getattr(call, "args", None) or {}).values()]
         matchers += [evaluation.param_value] if hasattr(evaluation, "param_value") else []
         matchers += [evaluation] if hasattr(evaluation, "probe") else []
-        found += [{name: getattr(matcher, name) for name in matcher.conditions} for matcher in matchers]
-    return found
+        result += [{name: getattr(matcher, name) for name in matcher.conditions} for matcher in matchers]
+    return result
 
 
 def test_round_trip_examples_cover_every_evaluation_and_condition():

@@ -118,8 +118,8 @@ def test_packed_trial_takes_at_most_ten_kilobytes():
     def trial(number: int) -> TrialResult:
         trace = {"steps": [{"type": f"step-{n}", "detail": {"order": f"{number}-{n}"}} for n in range(40)]}
         turns = (build.turn(n, agent=f"{number}: {'a word ' * 30}", trace=trace) for n in range(1, 8))
-        found = (build.finding(reason=f"{number}-{n} {'because ' * 20}") for n in range(5))
-        return build.trial_result(number, turns=tuple(turns), findings=tuple(found))
+        result = (build.finding(reason=f"{number}-{n} {'because ' * 20}") for n in range(5))
+        return build.trial_result(number, turns=tuple(turns), findings=tuple(result))
 
     trial(0).packed()
     tracemalloc.start()

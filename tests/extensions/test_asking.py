@@ -37,13 +37,13 @@ def test_sample_is_spread_evenly_over_groups_by_the_seed(most):
 
 async def test_results_do_not_depend_on_concurrency():
     judge = seeded_judges.pairwise_judge(0.6, 0.2)
-    found = pair_runs(run_of_agent("ours"), run_of_agent("theirs"), 40, 0)
+    result = pair_runs(run_of_agent("ours"), run_of_agent("theirs"), 40, 0)
 
     def answer(prompt):
         return judge(world.ModelRequest("", "", prompt.system, prompt.text, "", {}, {}))
 
     texts = [
-        await prefer(ask_with(fakes.ScriptedLLM(answer), parallel=parallel), found, STUDY_TIME)
+        await prefer(ask_with(fakes.ScriptedLLM(answer), parallel=parallel), result, STUDY_TIME)
         for parallel in (1, 7, 40)
     ]
     assert texts[0] == texts[1] == texts[2]

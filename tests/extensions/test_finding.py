@@ -371,5 +371,5 @@ def test_entry_points_files_are_read_with_comments_and_invalid_bytes(tmp_path):
     (tmp_path / "empty-1.dist-info").mkdir()
     later = tmp_path / "later"
     write_lines(later, "q = q", "some.thing-1.0.dist-info")
-    found = list(entry_points(GROUP, [str(tmp_path), str(tmp_path / "none"), str(later)]))
-    assert set(found) == {EntryPoint("a.b", "c.d", "some-thing"), EntryPoint("z", "z\ufffd", "broken")}
+    result = list(entry_points(GROUP, [str(tmp_path), str(tmp_path / "none"), str(later)]))
+    assert set(result) == {EntryPoint("a.b", "c.d", "some-thing"), EntryPoint("z", "z\ufffd", "broken")}

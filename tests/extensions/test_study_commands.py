@@ -85,9 +85,9 @@ def test_prefer_reports_and_saves_the_comparison_with_the_first_run(runs):
     assert "4 wins, 0 losses, 0 ties" in completed.stdout
     assert "Of 5 pairs of conversations 4 are compared (--pairs)" in completed.stderr
     assert "The judge was asked 8 times" in completed.stderr
-    found = saved_study(runs, "preference")
-    assert (found["wins"], found["other"], found["share"]["value"]) == (4, "theirs", 1)
-    assert found["judge"]["models"] == ["some-model"]
+    result = saved_study(runs, "preference")
+    assert (result["wins"], result["other"], result["share"]["value"]) == (4, "theirs", 1)
+    assert result["judge"]["models"] == ["some-model"]
     assert (runs / "a/summary.md").exists()
     assert read_files(runs / "b") == before
     assert_no_secret(completed, llm, runs)
@@ -101,10 +101,10 @@ def test_attack_reports_and_saves_the_kind_that_flips_the_judge(runs):
     with world.llm(answer) as llm:
         completed = ci_evals("attack", "a/_results.json", "--verdicts=3", "--quiet", cwd=runs, env=llm.env)
     assert completed.returncode == 0, completed.stderr
-    found = saved_study(runs, "attacks")
-    turned = {kind["name"]: kind["turned"] for kind in found["kinds"]}
+    result = saved_study(runs, "attacks")
+    turned = {kind["name"]: kind["turned"] for kind in result["kinds"]}
     assert turned == dict.fromkeys(turned, 0) | {"role changes": 3}
-    assert (found["verdicts"], found["control"]["turned"]) == (3, 0)
+    assert (result["verdicts"], result["control"]["turned"]) == (3, 0)
     assert "role changes" in completed.stdout
 
 
@@ -160,8 +160,8 @@ def test_probe_warns_of_each_vacuous_criterion_with_its_position(runs):
     assert completed.stderr.count("an adversarial user") == 1
     assert "\x1b" not in completed.stderr + completed.stdout
     assert "##[error]" not in completed.stderr + completed.stdout
-    found = saved_study(runs, "probe")
-    assert [one["vacuous"] for one in found["criteria"]] == [True, False] * 5
+    result = saved_study(runs, "probe")
+    assert [one["vacuous"] for one in result["criteria"]] == [True, False] * 5
     assert_no_secret(completed, llm, runs)
 
 

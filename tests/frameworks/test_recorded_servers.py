@@ -210,18 +210,18 @@ def findings(name, url, folder) -> list[dict]:
 @pytest.mark.parametrize("name", SERVERS)
 def test_served_agent_passes_with_calls_and_state(name, tmp_path):
     with SERVERS[name](tmp_path) as url:
-        found = findings(name, url, tmp_path)
-    assert {each["outcome"] for each in found} == {"passed"}, found
+        result = findings(name, url, tmp_path)
+    assert {each["outcome"] for each in result} == {"passed"}, result
 
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_served_agent_with_a_wrong_amount_fails_for_that_reason(name, tmp_path):
     with SERVERS[name](tmp_path, WRONG="amount") as url:
-        found = findings(name, url, tmp_path)
-    assert [each["outcome"] for each in found] == ["failed", "passed", "passed", "failed"][: len(found)], (
-        found
+        result = findings(name, url, tmp_path)
+    assert [each["outcome"] for each in result] == ["failed", "passed", "passed", "failed"][: len(result)], (
+        result
     )
-    assert "amount: 24" in found[0]["reason"]
+    assert "amount: 24" in result[0]["reason"]
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -24,16 +24,16 @@ def logs(tmp_path):
     """A log with warnings, and one with errors, of a suite that is none and of a file that is missing."""
     (tmp_path / "weak.yaml").write_text(SUITE)
     (tmp_path / "broken.yaml").write_text(SUITE.replace("user:", "usr:"))
-    found = {}
+    result = {}
     for name, code, args in (
         ("warnings", 0, ("--strict", "weak.yaml")),
         ("errors", 2, ("broken.yaml", "missing.yaml")),
     ):
         done = commands.ci_evals("validate", "--format=sarif", *args, cwd=tmp_path)
         assert done.returncode == code, done.stderr
-        found[name] = tmp_path / f"{name}.sarif"
-        found[name].write_text(done.stdout)
-    return found
+        result[name] = tmp_path / f"{name}.sarif"
+        result[name].write_text(done.stdout)
+    return result
 
 
 def multitool(log):

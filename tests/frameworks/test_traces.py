@@ -137,18 +137,18 @@ def test_traced_agent_passes_with_calls_in_order(framework, tmp_path):
 @pytest.mark.parametrize("wrong", [wrong for wrong in OUTCOMES if wrong])
 @pytest.mark.parametrize("framework", ["sdk", "pydantic-ai", "langgraph"])
 def test_traced_agent_with_a_wrong_amount_fails_for_that_reason(framework, wrong, tmp_path):
-    found = findings(framework, tmp_path, WRONG=wrong)
-    assert outcomes(found) == OUTCOMES[wrong]
+    result = findings(framework, tmp_path, WRONG=wrong)
+    assert outcomes(result) == OUTCOMES[wrong]
     if wrong == "lost":
-        assert {finding["cause"] for finding in found} == {"no_trace"}
+        assert {finding["cause"] for finding in result} == {"no_trace"}
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_spans_without_arguments_leave_argument_checks_undecided(framework, tmp_path):
     """The reason names what switches them on."""
-    found = findings(framework, tmp_path, CAPTURE="off")
-    assert outcomes(found) == (PASSED, UNDECIDED, PASSED)
-    assert SWITCHES[framework] in found[1]["reason"]
+    result = findings(framework, tmp_path, CAPTURE="off")
+    assert outcomes(result) == (PASSED, UNDECIDED, PASSED)
+    assert SWITCHES[framework] in result[1]["reason"]
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

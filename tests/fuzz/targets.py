@@ -165,10 +165,10 @@ def options_file(data: bytes) -> None:
         return
     for file in ("o.yaml", "o.json"):
         with suppress(UsageError):
-            found = read_options(text, file, ENVIRON)
+            result = read_options(text, file, ENVIRON)
             for adapter in ("http", "openai", "aui"):
                 with suppress(UsageError):
-                    found.checked(adapter)
+                    result.checked(adapter)
 
 
 @_target(samples.PRICES)
@@ -191,9 +191,9 @@ def thresholds(data: bytes) -> None:
     text = data.decode(errors="replace")
     for read in (read_thresholds, lambda text: read_drops(text)[1]):
         with suppress(UsageError):
-            found = read(text)
-            assert all(0 <= item.limit <= 100 for item in found)
-            check_names("thresholds", found, suites)
+            result = read(text)
+            assert all(0 <= item.limit <= 100 for item in result)
+            check_names("thresholds", result, suites)
 
 
 @_target(samples.INPUTS)
@@ -383,14 +383,14 @@ def judge(data: bytes) -> None:
     transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
     context = Judge([ScriptedLLM([text])], REDACTOR).context(TEST, [PlannedTurn(user="hi")], transcript)
     verdict = asyncio.run(context.decide(Judged(criterion="c")))
-    found = parse_answer(JudgeAnswer, text)
+    result = parse_answer(JudgeAnswer, text)
     if verdict.outcome is Outcome.UNDECIDED:
-        assert found is None or found.verdict == "cannot_tell" or verdict.cause is Cause.VOID_ANSWER
+        assert result is None or result.verdict == "cannot_tell" or verdict.cause is Cause.VOID_ANSWER
     else:
-        assert found is not None
-        assert found.verdict == ("pass" if verdict.outcome is Outcome.PASSED else "fail")
-        assert found.met is (verdict.outcome is Outcome.PASSED)
-        assert all(one.turn == 1 for one in found.evidence)
+        assert result is not None
+        assert result.verdict == ("pass" if verdict.outcome is Outcome.PASSED else "fail")
+        assert result.met is (verdict.outcome is Outcome.PASSED)
+        assert all(one.turn == 1 for one in result.evidence)
         assert verdict.reason.strip()
 
 
@@ -438,9 +438,9 @@ def cached_answer(data: bytes) -> None:
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(data)
     cache = AnswerCache(_FOLDER, REDACTOR, samples.CACHE_SIGNS, clock=lambda: samples.CACHED_AT)
-    found = cache.find(samples.CACHE_KEY, "judge")
-    wanted = {"version": 2, "answer": found}
-    assert found is None or json.loads(data) | wanted == json.loads(data)
+    result = cache.find(samples.CACHE_KEY, "judge")
+    wanted = {"version": 2, "answer": result}
+    assert result is None or json.loads(data) | wanted == json.loads(data)
 
 
 GRADED = load(samples.GRADED_SUITE, "s.json", Reading()).suite.tests[0].evaluations[0]
@@ -560,11 +560,11 @@ def rate_limits(data: bytes) -> None:
 def results(data: bytes) -> None:
     """A results file: every report of it, its comparison with another, and it as a shard of a run."""
     try:
-        found = report_files.load(data, "r.json")
+        result = report_files.load(data, "r.json")
     except UsageError as error:
         _is_worded(error, MOST_BYTES * 10)
         return
-    clean = REDACTOR.model(found)
+    clean = REDACTOR.model(result)
     files = report_texts.files_of_run(clean)
     ET.fromstring(files[JUNIT])
     again = report_files.load(files[RESULTS], "again")
@@ -590,10 +590,10 @@ def results(data: bytes) -> None:
 def page(data: bytes) -> None:
     """The page of a results file, beside another and compared with it: whole, and its data read again."""
     try:
-        found = report_files.load(data, "r.json")
+        result = report_files.load(data, "r.json")
     except UsageError:
         return
-    for head, base in ((found, _OTHER), (_OTHER, found)):
+    for head, base in ((result, _OTHER), (_OTHER, result)):
         compared = RunComparer(head, base).comparison()
         comparison_runs = ComparisonRuns(
             baseline=base, others=(ComparisonRun.of(base, "then"), ComparisonRun.of(head, "now"))
@@ -634,9 +634,9 @@ def recording(data: bytes) -> None:
     file = _FOLDER / "recording.jsonl"
     file.write_bytes(data)
     with _foreseen(UsageError):
-        found = Recording(file)
-        assert found.size <= len(data)
-        playback = TrialReplay(found, PLAN, PLAN.trials[0], REDACTOR)
+        result = Recording(file)
+        assert result.size <= len(data)
+        playback = TrialReplay(result, PLAN, PLAN.trials[0], REDACTOR)
         with _foreseen(AgentError, LLMError):
             asyncio.run(_replayed(playback))
 
@@ -671,13 +671,13 @@ def sheet(data: bytes) -> None:
     file = _FOLDER / "ada.csv"
     file.write_bytes(data)
     try:
-        found = sheet_reading.read([file])
+        result = sheet_reading.read([file])
     except UsageError as error:
         _is_worded(error, MOST_BYTES * 10)
         return
-    assert found
-    assert all(one.item and one.labeller and one.passed in {True, False, None} for one in found)
-    assert len({(one.item, one.labeller.casefold()) for one in found}) == len(found)
+    assert result
+    assert all(one.item and one.labeller and one.passed in {True, False, None} for one in result)
+    assert len({(one.item, one.labeller.casefold()) for one in result}) == len(result)
 
 
 @_target(samples.CALIBRATIONS)
@@ -686,10 +686,10 @@ def calibration(data: bytes) -> None:
     file = _FOLDER / "calibration.json"
     file.write_bytes(data)
     with _foreseen(UsageError):
-        found = later_runs.read_file(file)
-        file.write_text(dataclass_json.to_json(found), encoding="utf-8")
-        assert later_runs.read_file(file) == found
-        terminal.render(found)
+        result = later_runs.read_file(file)
+        file.write_text(dataclass_json.to_json(result), encoding="utf-8")
+        assert later_runs.read_file(file) == result
+        terminal.render(result)
 
 
 # Other tools' files
@@ -750,8 +750,8 @@ def conversations(data: bytes) -> None:
         for form in CONVERSATION_FORMATS.values():
             imported = ImportedSuite("-")
             try:
-                found = form.read(RecordedFile(name, data), imported)
-                for one in map(StandIns(found).conversation, found):
+                result = form.read(RecordedFile(name, data), imported)
+                for one in map(StandIns(result).conversation, result):
                     drafted = draft(one, tags=())
                     imported.add(drafted.title, drafted.fields, drafted.place, drafted.notes)
                 written = suite_text(imported, "transcript", name, "s.yaml")
@@ -779,12 +779,14 @@ def table(data: bytes) -> None:
 def answer(data: bytes) -> None:
     """A text as the answer, and as the expected one, in every way of comparing both."""
     text = data.decode(errors="replace")
-    for found, expected in ((text, "80"), ("I found 1,234.5", text), (text, text)):
-        answer_matching.bidirectional(found, expected)
-        answer_matching.gaia(answer_matching.final_answer(found), expected)
-        assert not (answer_matching.exact(found, expected) and not answer_matching.contains(found, expected))
-        assert 0 <= answer_matching.similarity(found, expected) <= 1
-        answer_matching.numeric(found, expected, 0.5, 0.1)
+    for result, expected in ((text, "80"), ("I found 1,234.5", text), (text, text)):
+        answer_matching.bidirectional(result, expected)
+        answer_matching.gaia(answer_matching.final_answer(result), expected)
+        assert not (
+            answer_matching.exact(result, expected) and not answer_matching.contains(result, expected)
+        )
+        assert 0 <= answer_matching.similarity(result, expected) <= 1
+        answer_matching.numeric(result, expected, 0.5, 0.1)
 
 
 @_target(samples.TEXTS)

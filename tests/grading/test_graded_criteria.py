@@ -260,8 +260,8 @@ def poll(votes: list[Vote], most: int) -> tuple[int, Verdict]:
     ],
 )
 def test_grade_is_median_of_votes_and_polling_stops_once_it_is_fixed(votes, count, score):
-    found, verdict = poll(votes, len(votes))
-    assert (found, verdict.grade.score, len(verdict.votes)) == (count, score, count)
+    result, verdict = poll(votes, len(votes))
+    assert (result, verdict.grade.score, len(verdict.votes)) == (count, score, count)
 
 
 @each_row(
@@ -273,8 +273,8 @@ def test_grade_is_median_of_votes_and_polling_stops_once_it_is_fixed(votes, coun
     ],
 )
 def test_grade_needs_levels_from_more_than_half_of_the_votes(votes, count, cause):
-    found, verdict = poll(votes, 3)
-    assert (found, verdict.outcome, verdict.cause, verdict.grade) == (count, "undecided", cause, None)
+    result, verdict = poll(votes, 3)
+    assert (result, verdict.outcome, verdict.cause, verdict.grade) == (count, "undecided", cause, None)
 
 
 def test_reasons_come_from_votes_that_agree_with_the_verdict():

@@ -105,8 +105,8 @@ async def test_pass_by_absence_that_skips_a_turn_is_void(looked_at, quotes, left
 )
 async def test_verdict_rests_on_quotes_or_absence_with_their_turns(quotes, changes, rests_on, evidence):
     for verdict in ("pass", "fail"):
-        found, _ = await decide(fakes.judge_answer(verdict, "It is so.", *quotes, **changes))
-        assert (found.rests_on, found.evidence) == (rests_on, evidence)
+        result, _ = await decide(fakes.judge_answer(verdict, "It is so.", *quotes, **changes))
+        assert (result.rests_on, result.evidence) == (rests_on, evidence)
 
 
 @each_row(
@@ -115,9 +115,9 @@ async def test_verdict_rests_on_quotes_or_absence_with_their_turns(quotes, chang
 )
 @each_row("verdict", ["pass", "fail", "cannot_tell"])
 async def test_judge_answer_with_reason_without_words_is_void(reason, verdict):
-    found, llm = await decide(answer(verdict, reason))
-    assert (found.outcome, found.cause, len(llm.prompts)) == (Outcome.UNDECIDED, Cause.VOID_ANSWER, 2)
-    assert found.reason == "the judge gave an empty reason (asked twice)"
+    result, llm = await decide(answer(verdict, reason))
+    assert (result.outcome, result.cause, len(llm.prompts)) == (Outcome.UNDECIDED, Cause.VOID_ANSWER, 2)
+    assert result.reason == "the judge gave an empty reason (asked twice)"
 
 
 @each_row("reason", ["Oui.", "对", "はい", "نعم", "हाँ", "כן", "네", "Ναι", "да"])

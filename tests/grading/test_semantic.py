@@ -140,7 +140,7 @@ vector = st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=4)
 
 @given(vector, vector)
 def test_cosine_is_symmetric_and_bounded(one, other):
-    found = cosine(one, other)
-    assert found == cosine(other, one)
-    assert found is None or -1 <= found <= 1
+    result = cosine(one, other)
+    assert result == cosine(other, one)
+    assert result is None or -1 <= result <= 1
     assert cosine(one, one) in {None, 1}

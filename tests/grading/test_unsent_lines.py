@@ -198,8 +198,8 @@ HANDS_OVER, BREAKS = {"strict": "escalated"}, {"strict": "escalated_due_to_error
     ],
 )
 async def test_expected_early_end_leaves_no_check_undecided(end, others, expected):
-    found = await findings(HARMLESS, *others, end=end)
-    assert cause_or_outcome(found[0]) == expected
+    result = await findings(HARMLESS, *others, end=end)
+    assert cause_or_outcome(result[0]) == expected
 
 
 AUTO = "auto"

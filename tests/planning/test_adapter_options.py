@@ -52,19 +52,19 @@ def test_built_in_code_and_installed_adapters_are_accepted(adapter):
     ],
 )
 def test_unknown_adapter_is_refused_with_a_suggestion(adapter, message):
-    found = problems({"adapter": adapter}, plugins=frozenset({"acme"}))
-    assert any(line.startswith(f"adapter: {message}") or message in line for line in found), found
+    result = problems({"adapter": adapter}, plugins=frozenset({"acme"}))
+    assert any(line.startswith(f"adapter: {message}") or message in line for line in result), result
 
 
 def test_invalid_adapter_options_are_refused_at_their_path():
     options = {"send": {"method": "SEND", "path": "chat"}, "replies": {}}
     with pytest.raises(SuiteError) as refused:
         loaded({"adapter": "http", "adapterOptions": options})
-    found = {problem.path.removeprefix("adapterOptions."): problem for problem in refused.value.problems}
-    assert found.keys() >= {"send.method", "send.path", "replies", "reply"}
-    assert found["replies"].message == "unknown key; did you mean 'reply'?"
-    assert found["send.method"].message.startswith("'SEND' is not one of GET, POST")
-    assert found["send.method"].line > 1
+    result = {problem.path.removeprefix("adapterOptions."): problem for problem in refused.value.problems}
+    assert result.keys() >= {"send.method", "send.path", "replies", "reply"}
+    assert result["replies"].message == "unknown key; did you mean 'reply'?"
+    assert result["send.method"].message.startswith("'SEND' is not one of GET, POST")
+    assert result["send.method"].line > 1
 
 
 @each_row(
@@ -87,8 +87,8 @@ def test_invalid_adapter_options_are_refused_at_their_path():
     ],
 )
 def test_invalid_adapter_option_causes_exactly_one_problem(suite, problem):
-    (found,) = problems(suite)
-    assert found.startswith(problem)
+    (result,) = problems(suite)
+    assert result.startswith(problem)
 
 
 def test_python_adapter_takes_any_options():

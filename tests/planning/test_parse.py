@@ -276,9 +276,9 @@ def test_problems_contain_no_secrets_and_are_short():
     assert "sk-very-secret" not in problem
     assert "***" in problem
     misplaced = {"tests": {"apiKey": "sk-secret-1"}, "x" * 9999: 1, "apiKey": ["sk-secret-2"]}
-    found = problems(make_suite() | misplaced)
-    assert "sk-secret" not in " ".join(found)
-    assert max(map(len, found)) < 700
+    result = problems(make_suite() | misplaced)
+    assert "sk-secret" not in " ".join(result)
+    assert max(map(len, result)) < 700
     suite = make_suite(apiKey="sk-literal-key ${NOPE}", category="sk-literal-key")
     message = "".join(problems(suite, environ={}))
     assert "${NOPE}: the environment variable NOPE is not set" in message

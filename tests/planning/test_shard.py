@@ -156,12 +156,12 @@ some_tests = st.lists(
 
 @given(st.data())
 def test_shards_partition_the_plan_and_are_balanced(data):
-    found = data.draw(st.lists(some_tests, min_size=1, max_size=3))
+    result = data.draw(st.lists(some_tests, min_size=1, max_size=3))
     suites = tuple(
         suite_of(
             *(test | {"name": f"{s}.{t}"} for t, test in enumerate(tests)), file=f"{s}.json", name=f"{s}"
         )
-        for s, tests in enumerate(found)
+        for s, tests in enumerate(result)
     )
     plan = Plan(suites=suites, loops=data.draw(st.integers(1, 3)))
     seconds = st.sampled_from([0.0, 0.1, 1.0, 40.0])

@@ -103,12 +103,12 @@ def test_malformed_step_is_refused(step, problem):
 
 
 def test_malformed_probe_of_suite_or_test_is_refused_by_its_name():
-    found = problems(
+    result = problems(
         make_suite(make_test(probes={"a": {"file": {}}}), probes={"b": 1, " ": {"command": ["a"]}})
     )
-    assert "tests[0].probes.a.file.path: is missing" in found
-    assert "probes.b: must be an object, found 1" in found
-    assert any("must not be empty" in problem for problem in found)
+    assert "tests[0].probes.a.file.path: is missing" in result
+    assert "probes.b: must be an object, found 1" in result
+    assert any("must not be empty" in problem for problem in result)
 
 
 UNKNOWN = "which is unknown; available: userInfo, trial.id, session.id"
@@ -130,8 +130,8 @@ UNKNOWN = "which is unknown; available: userInfo, trial.id, session.id"
 )
 def test_unknown_placeholder_in_a_step_is_refused(text, complaint):
     name = text[text.index("{{") : text.index("}}") + 2]
-    found = problems(make_suite(make_test(userInfo=USER), setup=[{"command": ["reset", text]}]))
-    assert found == [f"setup[0].command[1]: holds {name}, {complaint}"]
+    result = problems(make_suite(make_test(userInfo=USER), setup=[{"command": ["reset", text]}]))
+    assert result == [f"setup[0].command[1]: holds {name}, {complaint}"]
 
 
 def test_known_placeholders_in_steps_are_accepted():
@@ -144,9 +144,9 @@ def test_known_placeholders_in_steps_are_accepted():
 
 
 def test_placeholder_of_the_suite_must_be_known_in_all_tests():
-    found = problems(make_suite(make_test(userInfo=USER), make_test(name="two"), probes={"order": ORDER}))
+    result = problems(make_suite(make_test(userInfo=USER), make_test(name="two"), probes={"order": ORDER}))
     lacking = "which the userInfo of 'two' lacks"
-    assert found == [f"probes.order.sql.parameters.id: holds {{{{userInfo.order}}}}, {lacking}"]
+    assert result == [f"probes.order.sql.parameters.id: holds {{{{userInfo.order}}}}, {lacking}"]
 
 
 def test_placeholder_in_a_sql_statement_is_refused():
@@ -187,8 +187,8 @@ def test_steps_and_probes_are_refused_in_untrusted_events():
         "a suite may not reach databases, services, programs or files in the event pull_request_target; "
         "run it in an event that is trusted"
     )
-    found = problems(suite, distrusted="in the event pull_request_target")
-    assert found == [f"{path}: {message}" for path in ("tests[0].setup", "probes", "teardown")]
+    result = problems(suite, distrusted="in the event pull_request_target")
+    assert result == [f"{path}: {message}" for path in ("tests[0].setup", "probes", "teardown")]
     assert read(make_suite(lock="a"), distrusted="in the event workflow_run").suite.lock == "a"
 
 

@@ -257,9 +257,9 @@ def base_run(*suites, **fields) -> Results:
 
 def against(head: Results, base: Results, **fields) -> Results:
     """The run with its comparison, in which `fields` replace those of run and suites alike."""
-    found = RunComparer(head, base).comparison()
-    suites = tuple(replace(suite, **fields if suite.tests else {}) for suite in found.suites)
-    return replace(head, comparison=replace(found, **(fields | {"suites": suites})))
+    result = RunComparer(head, base).comparison()
+    suites = tuple(replace(suite, **fields if suite.tests else {}) for suite in result.suites)
+    return replace(head, comparison=replace(result, **(fields | {"suites": suites})))
 
 
 def decided(head: Results, base: Results, policy: Policy, *, of_base_commit: bool = True) -> Results:
@@ -349,9 +349,9 @@ def unsure() -> Results:
     groups = {
         name: tuple(
             replace(group, interval=Interval(low=62.5, high=98.44)) if group.score else group
-            for group in found
+            for group in result
         )
-        for name, found in GROUPS.items()
+        for name, result in GROUPS.items()
     }
     bounds = Interval(low=66.9, high=97.1)
     run = build.results(

@@ -234,8 +234,8 @@ def invalid() -> Results:
     """The agent went away in the middle, and the judge was not to be understood."""
     lost = dict.fromkeys(DELIVERIES, "xxx")
     head = run(suites({"Partial refund": "ppu"}, lost, dict.fromkeys(HANDOVERS, "pxx")))
-    found = cases.decided(head, earlier(suites({}, {}, {})), POLICY)
-    return replace(found, odds=None)
+    result = cases.decided(head, earlier(suites({}, {}, {})), POLICY)
+    return replace(result, odds=None)
 
 
 @cache
@@ -245,8 +245,8 @@ def no_baseline() -> Results:
         "no baseline yet: no run on main has left the artifact 'ci-evals-results-default'; "
         "it is uploaded by the first run there"
     )
-    found = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
-    head = run(found, note)
+    result = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
+    head = run(result, note)
     gate = to_record(decide(GateInput(head), POLICY, RunEnding()))
     noise = odds_of(head, evaluated_checks(gate.checks))
     return replace(head, gate=gate, odds=noise)

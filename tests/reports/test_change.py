@@ -43,7 +43,7 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, **fields):
     baseline = fields.pop("baseline", {})
     score = fields.pop("score", fields["head"])
     tests = [cases.played(name, trials) for name in names]
-    found = Comparison(
+    result = Comparison(
         comparable=fields["delta"] is not None,
         baseline=Baseline(
             **{
@@ -59,7 +59,7 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, **fields):
         **fields,
     )
     return build.results(
-        build.suite_result("Refunds", *tests), score=score, interval=bounds, comparison=found
+        build.suite_result("Refunds", *tests), score=score, interval=bounds, comparison=result
     )
 
 
@@ -294,18 +294,18 @@ def test_equally_named_suites_are_paired_by_order():
         suites=(results.suites[0], results.suites[0], build.suite_result("Other")),
         comparison=replace(results.comparison, suites=(turns, refunds, replace(refunds, delta=1.0))),
     )
-    assert [found and found.delta for found in changes.of_suites(twice)] == [refunds.delta, 1.0, None]
+    assert [result and result.delta for result in changes.of_suites(twice)] == [refunds.delta, 1.0, None]
     assert changes.of_suites(build.results()) == (None,)
 
 
 def test_results_of_one_suite_have_the_comparison_of_that_suite():
     results: Results = cases.proven()
-    suite, found = results.suites[1], results.comparison.suites[1]
-    own = suite_results.of_suite(results, suite, found)
-    assert (own.score, own.comparison.delta) == (suite.score, found.delta)
+    suite, result = results.suites[1], results.comparison.suites[1]
+    own = suite_results.of_suite(results, suite, result)
+    assert (own.score, own.comparison.delta) == (suite.score, result.delta)
     assert own.comparison.removed == (TestName(suite="Exchanges", name="Three items"),)
     assert [test.name for test in own.comparison.regressed] == ["Wrong size"]
-    assert own.comparison.suites == (found,)
+    assert own.comparison.suites == (result,)
     assert own.comparison.baseline == results.comparison.baseline
     assert "compared on 1 of 2 tests (the baseline has 3):" in certainty.score_and_change(own)
     assert suite_results.of_suite(own, suite, changes.of_suites(own)[0]) == own

@@ -101,8 +101,8 @@ def chart_texts(figure: Figure) -> list[str]:
 
 def count_of_class(figure: Figure, kind: str) -> int:
     """How many elements have this class, those of the key apart."""
-    found = [kind in element.get("class", "").split() for element in ET.fromstring(figure.svg).iter()]
-    return sum(found)
+    result = [kind in element.get("class", "").split() for element in ET.fromstring(figure.svg).iter()]
+    return sum(result)
 
 
 def comparison_run(
@@ -364,11 +364,11 @@ def test_axis_ends_at_a_round_number_close_above_the_value(value):
 @given(st.floats(1e-12, 1e12), st.floats(1, 1e9))
 def test_log_axis_ticks_cover_range_in_few_ordered_steps(low, factor):
     high = low * factor
-    found = decades(low, high)
-    assert 2 <= len(found) <= 9
-    assert found[0] <= low * (1 + 1e-6)
-    assert found[-1] >= high * (1 - 1e-6)
-    assert all(math.log10(b / a) > 0.2 for a, b in pairwise(found))
+    result = decades(low, high)
+    assert 2 <= len(result) <= 9
+    assert result[0] <= low * (1 + 1e-6)
+    assert result[-1] >= high * (1 - 1e-6)
+    assert all(math.log10(b / a) > 0.2 for a, b in pairwise(result))
 
 
 A, B, C, D, E = (

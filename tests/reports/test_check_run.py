@@ -49,8 +49,8 @@ PASSED, ONE_FAILED = ("passed",) * 4, ("passed", "passed", "passed", "failed")
     ],
 )
 def test_suspected_drop_is_neutral_if_the_comparison_is_checked(p, policy, concluded):
-    found = run(*ONE_FAILED, base=PASSED, p=p, min_score=50, **policy)
-    assert conclusion(story_of(found)) is concluded
+    result = run(*ONE_FAILED, base=PASSED, p=p, min_score=50, **policy)
+    assert conclusion(story_of(result)) is concluded
 
 
 def test_check_run_without_verdict_or_enforced_gate_is_neutral():

@@ -81,11 +81,11 @@ def much_to_say() -> Results:
         RoleUsage(role="judge", model=f"{number}" + "#" * 10_000, calls=10**15) for number in range(300)
     )
     names = tuple(TestName(suite="#" * 10_000, name=f"{number}") for number in range(3_000))
-    found = replace(run.comparison, reasons=(LONG,) * 500, new=names, fixed=run.comparison.fixed * 500)
+    result = replace(run.comparison, reasons=(LONG,) * 500, new=names, fixed=run.comparison.fixed * 500)
     reasons = tuple(f"{number} {LONG}" for number in range(400))
     return replace(
         run,
-        comparison=found,
+        comparison=result,
         gate=replace(run.gate, reasons=reasons, exit_code=3),
         usage=Usage(by_role=roles, unpriced=("#" * 10_000,) * 300),
         run=replace(run.run, warnings=reasons, id="#" * 60_000, baseline_note="#" * 60_000),
@@ -100,17 +100,17 @@ def huge_numbers() -> Results:
         replace(check, required=1e300, seen=-1e300, seen_if_undecided_failed=1e300)
         for check in run.gate.checks
     )
-    found = run.comparison
+    result = run.comparison
     whole = {"detectable": 1e300, "p": 1e300, "smallest_p": 1e300, "fewest_broken": 10**4_000}
     return replace(
         run,
         gate=replace(run.gate, checks=checks),
         comparison=replace(
-            found,
+            result,
             **whole,
             tests=10**4_000,
-            head_efficiency=replace(found.head_efficiency, tokens_per_trial=1e300),
-            suites=tuple(replace(suite, **whole) for suite in found.suites),
+            head_efficiency=replace(result.head_efficiency, tokens_per_trial=1e300),
+            suites=tuple(replace(suite, **whole) for suite in result.suites),
         ),
     )
 

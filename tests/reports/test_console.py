@@ -269,8 +269,8 @@ def test_comparison_without_checks_has_no_verdict():
 
 
 def test_console_has_no_baseline_heading_without_comparison():
-    found = cases.against(cases.invalid(), cases.invalid())
-    assert "Compared with the baseline" not in console.render(story_of(found), verbose=True)
+    result = cases.against(cases.invalid(), cases.invalid())
+    assert "Compared with the baseline" not in console.render(story_of(result), verbose=True)
 
 
 WIDE = "退款" * 40

@@ -40,9 +40,9 @@ def validator() -> jsonschema.Draft7Validator:
 
 def document(results):
     """The document of a run, which the published schema accepts."""
-    found = json.loads("".join(ctrf.render(story_of(results))))
-    validator().validate(found)
-    return found
+    result = json.loads("".join(ctrf.render(story_of(results))))
+    validator().validate(result)
+    return result
 
 
 def ctrf_tests(*tests, **fields):
@@ -58,16 +58,16 @@ def failed_test(name="bad"):
 @pytest.mark.parametrize("name", RUNS)
 def test_document_of_every_run_is_valid_and_its_totals_add_up(name):
     results = RUNS[name]()
-    found = document(results)["results"]
-    counted = [test["status"] for test in found["tests"]]
-    summary = found["summary"]
+    result = document(results)["results"]
+    counted = [test["status"] for test in result["tests"]]
+    summary = result["summary"]
     assert summary["tests"] == len(counted)
     for status in ("passed", "failed", "skipped", "pending", "other"):
         assert summary[status] == counted.count(status)
-    assert summary["flaky"] == sum(test.get("flaky", False) for test in found["tests"])
+    assert summary["flaky"] == sum(test.get("flaky", False) for test in result["tests"])
     if results.gate.exit_code != Exit.PASSED:
         assert summary["failed"], "whoever counts failures alone would take it for a pass"
-    assert found["environment"]["healthy"] is (results.gate.exit_code == Exit.PASSED)
+    assert result["environment"]["healthy"] is (results.gate.exit_code == Exit.PASSED)
 
 
 def test_passed_test_has_its_location_and_no_message():
@@ -145,11 +145,11 @@ def test_run_without_verdict_adds_a_failure_beside_a_failed_test():
 
 def test_ctrf_report_of_unfinished_run_contains_a_failure():
     running = build.results(gate=NO_VERDICT, run=build.run_info(status="unfinished"))
-    found = json.loads("".join(unfinished.files(running)[CTRF]))
-    validator().validate(found)
-    assert [test["status"] for test in found["results"]["tests"]] == ["failed"]
-    assert found["results"]["summary"]["failed"] == 1
-    assert found["results"]["environment"]["healthy"] is False
+    result = json.loads("".join(unfinished.files(running)[CTRF]))
+    validator().validate(result)
+    assert [test["status"] for test in result["results"]["tests"]] == ["failed"]
+    assert result["results"]["summary"]["failed"] == 1
+    assert result["results"]["environment"]["healthy"] is False
 
 
 def test_compared_run_refers_to_the_document_of_its_baseline():

@@ -57,21 +57,21 @@ def unpacked(results: Results, baseline: Results | None = None) -> dict[str, obj
 def test_conversations_are_stored_apart_from_test_facts():
     talk = build.transcript("user: hi | agent: ok [GREETING]").turns
     test = build.test_result(trials=(build.trial_result(turns=talk), build.trial_result(index=2, turns=())))
-    found = unpacked(run_of(test))
-    assert sorted(found) == ["t0", "t0.1"]
-    assert found["t0"]["location"] == f"{run_of(test).suites[0].file}:{test.line}"
-    assert [trial["index"] for trial in found["t0"]["head"]["trials"]] == [1, 2]
-    assert found["t0"]["head"]["packs"] == [2]
+    result = unpacked(run_of(test))
+    assert sorted(result) == ["t0", "t0.1"]
+    assert result["t0"]["location"] == f"{run_of(test).suites[0].file}:{test.line}"
+    assert [trial["index"] for trial in result["t0"]["head"]["trials"]] == [1, 2]
+    assert result["t0"]["head"]["packs"] == [2]
     greeting = [["workflows", [{"text": "GREETING"}]]]
-    assert [[turn["actions"] for turn in trial] for trial in found["t0.1"]] == [[greeting], []]
+    assert [[turn["actions"] for turn in trial] for trial in result["t0.1"]] == [[greeting], []]
 
 
 def test_large_conversations_are_embedded_in_separate_packs():
     texts = ("short", "x" * 300_000, "y" * 300_000, "short")
     talks = [(build.turn(agent=text, trace={"two\nlines": "  of\n  text"}),) for text in texts]
-    found = unpacked(run_of_trials(*(build.trial_result(turns=talk) for talk in talks)))
-    assert found["t0"]["head"]["packs"] == [2, 1, 1]
-    packs = [found[f"t0.{number}"] for number in (1, 2, 3)]
+    result = unpacked(run_of_trials(*(build.trial_result(turns=talk) for talk in talks)))
+    assert result["t0"]["head"]["packs"] == [2, 1, 1]
+    packs = [result[f"t0.{number}"] for number in (1, 2, 3)]
     assert [trial[0]["agent"] for pack in packs for trial in pack] == list(texts)
     assert json.loads(packs[2][0][0]["trace"]) == {"two\nlines": "  of\n  text"}
 
@@ -79,10 +79,10 @@ def test_large_conversations_are_embedded_in_separate_packs():
 def test_baseline_is_matched_by_suite_and_test_name():
     head = run_of(build.test_result(name="a"), build.test_result(name="b"))
     base = run_of(build.test_result(name="b", digest="other"), build.test_result(name="c"))
-    found = unpacked(head, base)
-    assert sorted(found) == ["b1.1", "t0", "t0.1", "t1", "t1.1"]
-    assert "base" not in found["t0"]
-    assert "defines this test differently" in found["t1"]["notice"]
+    result = unpacked(head, base)
+    assert sorted(result) == ["b1.1", "t0", "t0.1", "t1", "t1.1"]
+    assert "base" not in result["t0"]
+    assert "defines this test differently" in result["t1"]["notice"]
     tests = embedded_data.tests_of(story_of(head, ComparisonRuns(base)))
     assert [test.same for test in tests] == [False, False]
 
@@ -90,10 +90,10 @@ def test_baseline_is_matched_by_suite_and_test_name():
 def test_equally_named_tests_have_distinct_addresses():
     names = ("***", "***", "*** (2)", "***")
     head = run_of(*(build.test_result(name=name, digest=f"{place}") for place, name in enumerate(names)))
-    found = embedded_data.tests_of(story_of(head, ComparisonRuns(head)))
-    assert [shown.name for shown in found] == ["***", "*** (3)", "*** (2)", "*** (4)"]
-    assert len({shown.address() for shown in found}) == 4
-    assert all(shown.same for shown in found)
+    result = embedded_data.tests_of(story_of(head, ComparisonRuns(head)))
+    assert [shown.name for shown in result] == ["***", "*** (3)", "*** (2)", "*** (4)"]
+    assert len({shown.address() for shown in result}) == 4
+    assert all(shown.same for shown in result)
 
 
 def test_trial_outcome_follows_the_rules_of_its_run():
@@ -134,14 +134,14 @@ def test_each_pair_of_trials_has_its_divergence():
         data = unpacked(made, made)[f"t{shown.number}"]
         for mine, row in zip(shown.test.trials, data["pairs"], strict=True):
             for theirs, index in zip(shown.test.trials, row, strict=True):
-                expected, found = between(mine, theirs), data["divergences"][index]
+                expected, result = between(mine, theirs), data["divergences"][index]
                 ends.add(expected and (expected.only, expected.turn, expected.user_differs))
-                assert found.get("turn") == (expected.turn if expected else None)
+                assert result.get("turn") == (expected.turn if expected else None)
                 if expected is None:
-                    assert found["text"] == UNTRACED
+                    assert result["text"] == UNTRACED
                     continue
-                assert found["text"] == changes.divergence_sentence(expected, trials=False)
-                only = found.get("only", {})
+                assert result["text"] == changes.divergence_sentence(expected, trials=False)
+                only = result.get("only", {})
                 if expected.turn and expected.only is None:
                     assert min(map(int, only)) == expected.turn
                     head, base = only[str(expected.turn)]
@@ -161,12 +161,12 @@ def test_embedded_trial_counterpart_equals_that_of_comparison():
         run_of(*(build.test_result(f"T{number}", trials=pair[side]) for number, pair in enumerate(pairs)))
         for side in (0, 1)
     )
-    rule, found = ScoreRule(offline=False), unpacked(head, base)
+    rule, result = ScoreRule(offline=False), unpacked(head, base)
     for shown in embedded_data.tests_of(story_of(head, ComparisonRuns(base))):
         assert shown.base
         expected = between_of_test(TestPair("Refunds", shown.test, shown.base), rule, rule)
         assert expected
-        trials = {trial["index"]: trial for trial in found[f"t{shown.number}"]["head"]["trials"]}
+        trials = {trial["index"]: trial for trial in result[f"t{shown.number}"]["head"]["trials"]}
         assert trials[expected.head_trial]["counterpart"] == expected.base_trial
 
 
@@ -190,10 +190,10 @@ def test_lone_surrogates_are_embedded_as_escapes():
         user_info={LONE_SURROGATE: 10**400},
         trials=(build.trial_result(turns=talk, closing_remark=LONE_SURROGATE),),
     )
-    found = unpacked(run_of(test))
-    assert found["t0"]["head"]["trials"][0]["closing"] == LONE_SURROGATE
-    assert json.loads(found["t0"]["userInfo"]) == {LONE_SURROGATE: 10**400}
-    assert found["t0.1"][0][0]["agent"] == f"half {LONE_SURROGATE}"
+    result = unpacked(run_of(test))
+    assert result["t0"]["head"]["trials"][0]["closing"] == LONE_SURROGATE
+    assert json.loads(result["t0"]["userInfo"]) == {LONE_SURROGATE: 10**400}
+    assert result["t0.1"][0][0]["agent"] == f"half {LONE_SURROGATE}"
 
 
 def test_hostile_text_is_embedded_as_base64():
@@ -201,8 +201,8 @@ def test_hostile_text_is_embedded_as_base64():
         trial = build.trial_result(turns=(build.turn(agent=text, trace={text: text}),))
         return build.test_result(name=f"{number} {text}", trials=(trial,))
 
-    found = unpacked(run_of(*(test_of(number, text) for number, text in enumerate(CORPUS))))
-    assert len(found) == 2 * len(CORPUS)
+    result = unpacked(run_of(*(test_of(number, text) for number, text in enumerate(CORPUS))))
+    assert len(result) == 2 * len(CORPUS)
 
 
 def test_browser_patterns_remove_same_characters_as_sanitizer():

@@ -54,8 +54,8 @@ def test_first_failed_run_of_current_failure_streak_is_named(letters, sentence):
 
 
 def test_last_pass_in_baseline_is_named_and_changed_test_is_ignored():
-    found = comparison_runs.failing_since(TEST, past_runs("p"), baseline="past-1")
-    assert found == "First failed in this run; last passed in the baseline, 2026-11-20 09:30 UTC (1aaaaaa)."
+    result = comparison_runs.failing_since(TEST, past_runs("p"), baseline="past-1")
+    assert result == "First failed in this run; last passed in the baseline, 2026-11-20 09:30 UTC (1aaaaaa)."
     assert comparison_runs.failing_since((*TEST[:2], "e" * 64), past_runs("fp")) is None
 
 
@@ -64,8 +64,8 @@ def test_earlier_runs_are_unique_and_ordered_newest_first():
     later = build.results(run=build.run_info(id="later", started_at=build.STARTED_AT + timedelta(days=1)))
     baseline = build.results(run=build.run_info(id="past-2", started_at=past[1].at))
     others = (past[2], ComparisonRun.of(later, "later"), past[1], past[0])
-    found = comparison_runs.earlier(build.results(), ComparisonRuns(baseline=baseline, others=others))
-    assert [run.id for run in found] == ["past-1", "past-2", "past-3"]
+    result = comparison_runs.earlier(build.results(), ComparisonRuns(baseline=baseline, others=others))
+    assert [run.id for run in result] == ["past-1", "past-2", "past-3"]
     own = ComparisonRun.of(build.results(run=build.run_info(started_at=past[0].at)), "the same run")
     assert comparison_runs.earlier(build.results(), ComparisonRuns(others=(own,))) == ()
 
@@ -85,8 +85,8 @@ def test_runs_of_unrelated_branches_are_ignored(here, base, ages):
     past = tuple(replace(run, ref=ref) for run, ref in zip(past_runs("fffff"), refs, strict=True))
     results = build.results(run=build.run_info(git=Git(ref=here)))
     baseline = build.results(run=build.run_info(id="past-1", started_at=past[0].at, git=Git(ref=base)))
-    found = comparison_runs.earlier(results, ComparisonRuns(baseline if base else None, past))
-    assert [run.id for run in found] == [f"past-{age}" for age in ages]
+    result = comparison_runs.earlier(results, ComparisonRuns(baseline if base else None, past))
+    assert [run.id for run in result] == [f"past-{age}" for age in ages]
 
 
 def test_rejudged_run_counts_as_the_run_of_its_conversations():

@@ -48,8 +48,8 @@ def compared(
     run = build.results(suite(head), run=build.run_info(git=git))
     policy = Policy(min_score=min_score, max_errors=9)
     base_run = cases.base_run(suite(base), git=MAIN)
-    found = cases.decided(run, base_run, policy, of_base_commit=of_base_commit)
-    return replace(found, comparison=replace(found.comparison, **fields))
+    result = cases.decided(run, base_run, policy, of_base_commit=of_base_commit)
+    return replace(result, comparison=replace(result.comparison, **fields))
 
 
 def gated(*checks, **fields) -> Results:

@@ -51,9 +51,9 @@ def diverged():
 def of_two_agents():
     """A run of two named agents, in which tests broke and were fixed."""
     results = comment_cases.flaky()
-    found = tuple(build.arm(name, results, gated=name == "x") for name in ("x", "y"))
+    result = tuple(build.arm(name, results, gated=name == "x") for name in ("x", "y"))
     comparison = replace(results.comparison, method="both-sides")
-    return replace(results, arms=found, comparison=comparison)
+    return replace(results, arms=result, comparison=comparison)
 
 
 CASES = {
@@ -117,24 +117,24 @@ def check_case(name: str, text: str) -> None:
     if sanitize.one_line(results.tool.name):
         check_structure(shown.comment, expected.comment)
         check_structure(shown.comparison, expected.comparison)
-        for found, other in zip(shown.files.values(), expected.files.values(), strict=True):
-            if not found.startswith(("{", "<")):
-                check_structure(found, other)
+        for result, other in zip(shown.files.values(), expected.files.values(), strict=True):
+            if not result.startswith(("{", "<")):
+                check_structure(result, other)
     stems = {path.rsplit("/", 1)[-1] for path in shown.files}
-    for path, found in shown.files.items():
+    for path, result in shown.files.items():
         if path.endswith(".md"):
-            check_markdown(found, stems | {quote(stem) for stem in stems})
-        assert "\r" not in found
-        assert "\x1b" not in found
+            check_markdown(result, stems | {quote(stem) for stem in stems})
+        assert "\r" not in result
+        assert "\x1b" not in result
     ET.fromstring(shown.files[JUNIT])
     parsed = junitparser.JUnitXml.fromstring(shown.files[JUNIT].encode())
     of_run = "ci-evals"  # the class of the one case that is about the run as a whole
     of_tests = [case for suite in parsed for case in suite if case.classname != of_run]
     assert len(of_tests) == sum(len(suite.tests) for suite in results.suites)
-    for found, other in zip(shown.console, expected.console, strict=True):
-        assert not hostile_text.log_commands(found)
-        assert "::" not in found
-        assert found.count("\n") <= other.count("\n")
+    for result, other in zip(shown.console, expected.console, strict=True):
+        assert not hostile_text.log_commands(result)
+        assert "::" not in result
+        assert result.count("\n") <= other.count("\n")
     check_markdown(shown.comparison, set())
     check_comment(results, shown.comment)
 

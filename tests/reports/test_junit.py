@@ -46,9 +46,9 @@ def errored_cases(root: ET.Element) -> list[str]:
 def result_of(*findings, **fields):
     """What the reader takes the one test with these findings for."""
     trial = build.trial_result(findings=findings, **fields)
-    found = case_of(build.test_result(trials=(trial,))).result
-    assert len(found) < 2
-    return found[0] if found else None
+    result = case_of(build.test_result(trials=(trial,))).result
+    assert len(result) < 2
+    return result[0] if result else None
 
 
 def test_passed_test_has_its_findings_in_the_output():

@@ -127,15 +127,15 @@ def with_origin(results, how):
 def test_every_report_names_the_origin_of_its_conversations(case, how):
     results = cases.CASES[case]()
     assert not [name for name, text in reports(results).items() if SENTENCES[how][:20] in text]
-    found = reports(with_origin(results, how))
+    result = reports(with_origin(results, how))
     for name in ("console", "compare, text"):
-        text = found.pop(name)
+        text = result.pop(name)
         assert f"\n  {SENTENCES[how]}\n" in text, name
-    assert f'<property name="run-origin" value="{SENTENCES[how]}"' in found.pop("junit.xml")
-    below_the_verdict = found.pop("report.html").split("</h1>")[1]
+    assert f'<property name="run-origin" value="{SENTENCES[how]}"' in result.pop("junit.xml")
+    below_the_verdict = result.pop("report.html").split("</h1>")[1]
     assert f"<li>{SENTENCES[how]}" in below_the_verdict[:1000]
-    assert len(found) > 5
-    for name, text in found.items():
+    assert len(result) > 5
+    for name, text in result.items():
         lines = [line for line in text.splitlines() if line]
         assert [line for line in lines[1:7] if SENTENCES[how] in line], name
 

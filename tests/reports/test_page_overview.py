@@ -42,16 +42,16 @@ class Page(HTMLParser):
         assert not self._open
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
+        result = dict(attrs)
         self.tags.append(tag)
-        if "href" in found:
-            self.links.append(found["href"])
-        if "id" in found:
-            self.ids.append(found["id"])
-        if "data-status" in found:
-            self.rows.append(found)
+        if "href" in result:
+            self.links.append(result["href"])
+        if "id" in result:
+            self.ids.append(result["id"])
+        if "data-status" in result:
+            self.rows.append(result)
         if tag not in VOID:
-            self._open.append((tag, found.get("id")))
+            self._open.append((tag, result.get("id")))
 
     def handle_endtag(self, tag):
         opened, _ = self._open.pop()
@@ -89,11 +89,11 @@ def results_with(outcome: RunOutcome) -> Results:
 @each_row("outcome", RunOutcome)
 def test_page_title_and_heading_show_the_verdict(outcome):
     results = results_with(outcome)
-    found, words = page_of(results), story_of(results).verdict()
-    assert found.text("h1") == words
-    assert found.text("title").startswith(words)
+    result, words = page_of(results), story_of(results).verdict()
+    assert result.text("h1") == words
+    assert result.text("title").startswith(words)
     has_reasons = outcome in {RunOutcome.FAILED, RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
-    assert ("It is so." in found.text()) == has_reasons
+    assert ("It is so." in result.text()) == has_reasons
 
 
 @each_row(
@@ -112,20 +112,20 @@ def test_page_head_names_commit_ref_and_pull_request(ref, shown):
 @pytest.mark.parametrize("name", RUNS)
 def test_page_is_deterministic_plain_text_with_unique_ids(name):
     results, baseline = RUNS[name], ComparisonRuns(baseline=RUNS["good"])
-    found = page_of(results)
-    words = set(found.text().replace(",", " ").replace(".", " ").split())
+    result = page_of(results)
+    words = set(result.text().replace(",", " ").replace(".", " ").split())
     assert not words & {"NaN", "nan", "None", "True", "False", "inf"}
-    assert len(found.ids) == len(set(found.ids))
+    assert len(result.ids) == len(set(result.ids))
     shard = replace(results, run=replace(results.run, shard=build.shard(1, 2, (1,))))
-    for text in (found.text(), page_of(shard).text()):  # no Markdown of sentences that several reports share
+    for text in (result.text(), page_of(shard).text()):  # no Markdown of sentences that several reports share
         assert [mark for mark in ("`", "**") if mark in text] == []
     first, second = ("".join(page.render(story_of(results, baseline))) for _ in range(2))
     assert first == second
 
 
 def test_broken_test_shows_its_reason_quote_and_last_pass():
-    found = page_of(RUNS["proven"])
-    items = found.text("_broken")
+    result = page_of(RUNS["proven"])
+    items = result.text("_broken")
     assert "Broke since the baseline (2)" in items
     assert "Passed in the baseline, not judged now (1)" in items
     first = items[items.index("Refund in time") :]
@@ -138,7 +138,7 @@ def test_broken_test_shows_its_reason_quote_and_last_pass():
         "I want my money back for order 1042.",
     ):
         assert part in first
-    assert "#Refunds/Refund%20in%20time/1/1" in found.links
+    assert "#Refunds/Refund%20in%20time/1/1" in result.links
 
 
 def test_first_failure_is_looked_up_in_comparison_runs():
@@ -151,9 +151,9 @@ def test_first_failure_is_looked_up_in_comparison_runs():
 
 
 def test_failed_tests_without_a_baseline_are_explained_in_full():
-    found = page_of(RUNS["bad"])
-    assert "ci-evals show --failed" in found.text("code")
-    failures = found.text("_broken")
+    result = page_of(RUNS["bad"])
+    assert "ci-evals show --failed" in result.text("code")
+    failures = result.text("_broken")
     assert failures.startswith("What failed Failed (2)")
     assert failures.index("Refund after the window") < failures.index("Exchange for another size")
     assert failures.count("In its second reply the agent blames the customer.") == 2
@@ -179,16 +179,16 @@ def test_critical_test_that_failed_before_is_explained_in_full():
 @pytest.mark.parametrize("name", RUNS)
 def test_every_link_of_the_page_has_a_target(name):
     results = RUNS[name]
-    found = page_of(results)
+    result = page_of(results)
     tests = {(one.suite, one.test.name): one.test for one in embedded_data.tests_of(story_of(results))}
-    for link in found.links:
+    for link in result.links:
         if "/" in link:
             suite, test, *places = (unquote(part) for part in link[1:].split("/"))
             trial, turn, *_ = [*(int(place) for place in places if not place.startswith("vs")), 1, 1]
             known = tests[suite, test].trials
             assert not places or turn <= len(known[trial - 1].turns)
         else:
-            assert link == "#" or link[1:] in found.ids
+            assert link == "#" or link[1:] in result.ids
 
 
 def test_addresses_are_encoded_as_encodeuricomponent_does():
@@ -246,22 +246,22 @@ def test_missing_comparison_is_explained():
 def test_test_table_rows_have_filter_and_sort_attributes():
     results = RUNS["proven"]
     story = story_of(results)
-    found = test_table.of(story, embedded_data.tests_of(story))
-    rows = {row.view.name: row for row in found.rows}
+    result = test_table.of(story, embedded_data.tests_of(story))
+    rows = {row.view.name: row for row in result.rows}
     worse = rows["Refund in time"]
     assert (worse.outcome, worse.of.became) == ("failed", Became.BROKE)
-    titles = found.table.titles
-    cells = dict(zip(titles, found.table.rows[found.rows.index(worse)].cells, strict=True))
+    titles = result.table.titles
+    cells = dict(zip(titles, result.table.rows[result.rows.index(worse)].cells, strict=True))
     assert (cells["baseline"], cells["change"]) == ("100.0", "−100.0")
     assert cells["failed criterion"] == "The refund workflow starts"
     assert worse.of.changed
-    assert worse.order < min(row.order for row in found.rows if not row.of.became)
-    assert [row.order for row in found.rows] == sorted(row.order for row in found.rows)
+    assert worse.order < min(row.order for row in result.rows if not row.of.became)
+    assert [row.order for row in result.rows] == sorted(row.order for row in result.rows)
     assert worse.facets["categories"] == ["tone"]
     shown = page_of(results).rows
-    assert len(shown) == len(found.rows)
-    assert sum("changed" in (row["data-marks"] or "") for row in shown) == found.marked("changed")
-    (_, _, statuses), *_ = found.filters
+    assert len(shown) == len(result.rows)
+    assert sum("changed" in (row["data-marks"] or "") for row in shown) == result.marked("changed")
+    (_, _, statuses), *_ = result.filters
     assert [choice.value for choice in statuses] == ["failed", "undecided", "passed"]
 
 
@@ -299,7 +299,7 @@ def reach(name, **fields):
 
 
 def test_page_coverage_lists_lost_unused_and_new_logic():
-    found = Coverage(
+    result = Coverage(
         traced_trials=3,
         logic=(
             reach("gone", trials=4, tests=2, compared_trials=0, base_trials=2),
@@ -309,7 +309,7 @@ def test_page_coverage_lists_lost_unused_and_new_logic():
             reach("plain", compared_trials=3, base_trials=3),
         ),
     )
-    results = replace(RUNS["bad"], coverage=found)
+    results = replace(RUNS["bad"], coverage=result)
     seen = page_of(results)
     text = seen.text("_coverage")
     assert "3 rules used (2 of 4 that criteria need)." in text

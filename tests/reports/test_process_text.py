@@ -104,7 +104,7 @@ def test_lost_logic_is_shown_prominently_unless_loss_may_be_chance():
 
 
 def test_trial_shows_its_known_steps_and_times():
-    found = TrialProcess(
+    result = TrialProcess(
         steps=6,
         tools=4,
         begun=("A", "B_@here", "A"),
@@ -115,7 +115,7 @@ def test_trial_shows_its_known_steps_and_times():
         missed=1,
         overhead=0.5,
     )
-    trial = build.trial_result(process=found, times=Times(agent=2, user=61, judge=0.5, other=0.04))
+    trial = build.trial_result(process=result, times=Times(agent=2, user=61, judge=0.5, other=0.04))
     assert dict(steps.of_trial(trial)) == {
         "steps": "6",
         "workflows and tools": "A → B_@here → A",

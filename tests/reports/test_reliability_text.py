@@ -234,9 +234,9 @@ def test_junit_skips_test_without_valid_trials():
 
 
 def test_annotations_mark_tests_with_less_reliable_criteria():
-    found = [one for one in annotations(story_of(RUN)) if one.title.startswith("Less reliable")]
-    assert [(one.severity, one.line) for one in found] == [(Severity.WARNING, 12), (Severity.WARNING, 31)]
-    assert FLAG in found[1].message
+    result = [one for one in annotations(story_of(RUN)) if one.title.startswith("Less reliable")]
+    assert [(one.severity, one.line) for one in result] == [(Severity.WARNING, 12), (Severity.WARNING, 31)]
+    assert FLAG in result[1].message
 
 
 def test_graded_verdict_shows_its_dimensions_as_a_table():

@@ -207,7 +207,7 @@ class Attempts:
             sides.append((self.of_base, self.base))
         for trials, agents in sides:
             trials.add(agents.play(most, session, self.rng))
-        found, going = np.zeros(given.times, dtype=bool), np.ones(given.times, dtype=bool)
+        result, going = np.zeros(given.times, dtype=bool), np.ones(given.times, dtype=bool)
         for look in looks:
             until = look.trials if look else LOOPS
             for trials, _ in sides:
@@ -217,10 +217,10 @@ class Attempts:
             rough = self.approximate_p()
             for commit in np.flatnonzero(going & asked):
                 decision = self._decision(commit, rough[commit], look, shares[commit])
-                found[commit] = decision == "fail"
+                result[commit] = decision == "fail"
                 going[commit] = decision == "continue"
-        self.drops = np.concatenate([self.drops, found[:, None]], axis=1)
-        return found
+        self.drops = np.concatenate([self.drops, result[:, None]], axis=1)
+        return result
 
     def _shares(self) -> list[float]:
         """The part of the level that this attempt may use, of each commit."""
@@ -281,10 +281,10 @@ def approximate_p(head: Trials, base: Trials) -> Numbers:
     some = np.maximum(heads, 1)
     variance = second * up**2 * bases / (some * (total - 1))
     skew = third * up**3 * bases * (total - 2 * heads) / (some**2 * (total - 1) * np.maximum(total - 2, 1))
-    found = []
+    result = []
     for change, square, cube in zip(delta.sum(1), variance, skew, strict=True):
-        found.append(_edgeworth(float(change), float(square), float(cube)))
-    return np.array(found)
+        result.append(_edgeworth(float(change), float(square), float(cube)))
+    return np.array(result)
 
 
 def _edgeworth(change: float, variance: float, skew: float) -> float:
@@ -347,8 +347,8 @@ def _share_until(commits: Commits, reruns: tuple[int, ...], *, drop: bool) -> li
     attempts = Attempts(commits)
     done, shares = np.zeros(commits.times, dtype=bool), []
     for number in range(max(reruns) + 1):
-        found = attempts.attempt(~done)
-        done |= ~done & (found == drop)
+        result = attempts.attempt(~done)
+        done |= ~done & (result == drop)
         if number in reruns:
             shares.append(float(done.mean()))
     return shares

@@ -15,19 +15,19 @@ WORDS = {"p": Outcome.PASSED, "f": Outcome.FAILED, "u": Outcome.UNDECIDED}
 
 def pairs(*drawn: str) -> list[Twice]:
     """`"pf"` is a verdict that was passed and is failed; `"pf*3"` three of them."""
-    found = []
+    result = []
     for text in drawn:
         both, _, times = text.partition("*")
         before, after = (build.finding(WORDS[letter], kind="judged") for letter in both)
-        found += [Twice("S", "t", 1, before, after)] * int(times or 1)
-    return found
+        result += [Twice("S", "t", 1, before, after)] * int(times or 1)
+    return result
 
 
 def test_kappa_equals_hand_computation():
     """20 and 15 of 50 alike: p_o = 0.7, p_e = 0.5 * 0.6 + 0.5 * 0.4 = 0.5, kappa = 0.4."""
-    found = agreement(pairs("pp*20", "pf*5", "fp*10", "ff*15"))
-    assert found == Agreement(decided=50, agreed=35, kappa=Fraction(2, 5))
-    assert found.share == Fraction(7, 10)
+    result = agreement(pairs("pp*20", "pf*5", "fp*10", "ff*15"))
+    assert result == Agreement(decided=50, agreed=35, kappa=Fraction(2, 5))
+    assert result.share == Fraction(7, 10)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_kappa_at_category_boundary_gets_lower_category(kappa, word):
 @given(st.lists(st.sampled_from(["pp", "pf", "fp", "ff", "up", "fu", "uu"])))
 def test_kappa_stays_within_its_bounds_for_any_verdicts(drawn):
     """Between -1 and 1 and below the share that agrees, whichever judge was first; 1 means all."""
-    found, turned = agreement(pairs(*drawn)), agreement(pairs(*(text[::-1] for text in drawn)))
-    assert found == turned
-    if found.kappa is not None:
-        assert -1 <= found.kappa <= found.share
-        assert (found.kappa == 1) == (found.agreed == found.decided)
+    result, turned = agreement(pairs(*drawn)), agreement(pairs(*(text[::-1] for text in drawn)))
+    assert result == turned
+    if result.kappa is not None:
+        assert -1 <= result.kappa <= result.share
+        assert (result.kappa == 1) == (result.agreed == result.decided)

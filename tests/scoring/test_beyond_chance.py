@@ -52,11 +52,11 @@ def test_ordinal_alpha_equals_that_of_the_krippendorff_library(table):
     """For any number of values, and answers missing anywhere; whatever the order of units and raters."""
     units = [[value for value in unit if value is not None] for unit in table]
     data = np.array([[np.nan if value is None else value for value in unit] for unit in table], dtype=float).T
-    found = ordinal_alpha(coincidences(units))
-    assert found == ordinal_alpha(coincidences([unit[::-1] for unit in reversed(units)]))
-    if found is not None:
+    result = ordinal_alpha(coincidences(units))
+    assert result == ordinal_alpha(coincidences([unit[::-1] for unit in reversed(units)]))
+    if result is not None:
         expected = library.alpha(reliability_data=data, level_of_measurement="ordinal")
-        assert float(found) == pytest.approx(expected, abs=1e-9)
+        assert float(result) == pytest.approx(expected, abs=1e-9)
 
 
 def ratings(seed: int) -> list[list[bool | None]]:
@@ -76,19 +76,19 @@ def test_nominal_alpha_equals_that_of_the_krippendorff_library(seed):
     units = [[outcome for outcome in unit if outcome is not None] for unit in zip(*people, strict=True)]
     splits = Counter(Split(unit.count(True), unit.count(False)) for unit in units)
     values = sum(len(unit) for unit in units if len(unit) > 1)
-    found = alpha([(split, Fraction(times, 7)) for split, times in splits.items()], values)
-    assert found == exact_alpha(units)
-    if found is not None:
+    result = alpha([(split, Fraction(times, 7)) for split, times in splits.items()], values)
+    assert result == exact_alpha(units)
+    if result is not None:
         data = [[np.nan if outcome is None else outcome for outcome in person] for person in people]
         expected = library.alpha(np.array(data, dtype=float), level_of_measurement="nominal")
-        assert float(found) == pytest.approx(expected)
+        assert float(result) == pytest.approx(expected)
 
 
 def test_kappa_equals_hand_computation():
     """0.8 agreed, 0.58 by chance."""
-    found = AgreementTable(Fraction(6, 10), Fraction(1, 10), Fraction(1, 10), Fraction(2, 10))
-    assert found.kappa() == (Fraction(8, 10) - Fraction(58, 100)) / (1 - Fraction(58, 100))
-    assert (found.sensitivity(), found.specificity()) == (Fraction(6, 7), Fraction(2, 3))
+    result = AgreementTable(Fraction(6, 10), Fraction(1, 10), Fraction(1, 10), Fraction(2, 10))
+    assert result.kappa() == (Fraction(8, 10) - Fraction(58, 100)) / (1 - Fraction(58, 100))
+    assert (result.sensitivity(), result.specificity()) == (Fraction(6, 7), Fraction(2, 3))
     alike = AgreementTable(Fraction(1), Fraction(0), Fraction(0), Fraction(0))
     assert (alike.kappa(), alike.specificity()) == (None, None)
     assert alpha([(Split(2, 0), 1.0)], 2) is None

@@ -9,11 +9,11 @@ from ci_evals.scoring.statistics import mean_interval
 
 
 def test_interval_of_equal_size_bundles_equals_interval_of_mean_score():
-    found = share_of(Bundle(yes, 4) for yes in (1, 4, 2, 3, 3))
+    result = share_of(Bundle(yes, 4) for yes in (1, 4, 2, 3, 3))
     interval = mean_interval([25, 100, 50, 75, 75])
-    assert found.value == pytest.approx(0.65)
-    assert (100 * found.low, 100 * found.high) == pytest.approx((interval.low, interval.high))
-    assert found.count == 20
+    assert result.value == pytest.approx(0.65)
+    assert (100 * result.low, 100 * result.high) == pytest.approx((interval.low, interval.high))
+    assert result.count == 20
 
 
 def test_bundle_is_weighted_by_size_but_counts_as_one_observation():
@@ -39,6 +39,6 @@ def test_interval_of_a_clustered_share_covers_the_truth(bundles, alike):
         return Bundle(sum(rng.random() < share for _ in range(size)), size)
 
     for _ in range(runs):
-        found = share_of(drawn() for _ in range(bundles))
-        held += found.low <= truth <= found.high
+        result = share_of(drawn() for _ in range(bundles))
+        held += result.low <= truth <= result.high
     assert 0.92 <= held / runs <= 0.99

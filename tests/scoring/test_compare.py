@@ -75,21 +75,21 @@ def test_tests_are_paired_by_name_if_their_digests_agree():
     changed = replace(suite.tests[1], digest="u" * 64)
     suite = replace(suite, tests=(suite.tests[0], changed, suite.tests[2]))
     base = run("base", {"a": points(75), "b": points(0), "d": points(0)})
-    found = RunComparer(replace(head, suites=(suite,)), base).comparison()
-    assert (found.comparable, found.tests, found.base, found.head, found.delta) == (True, 1, 75, 50, -25)
-    assert (names(found.new), names(found.removed), names(found.changed)) == (["c"], ["d"], ["b"])
+    result = RunComparer(replace(head, suites=(suite,)), base).comparison()
+    assert (result.comparable, result.tests, result.base, result.head, result.delta) == (True, 1, 75, 50, -25)
+    assert (names(result.new), names(result.removed), names(result.changed)) == (["c"], ["d"], ["b"])
 
 
 def test_score_change_is_averaged_over_tests_not_trials():
     """(100 - 50 + 0) / 2 against (100 + 0) / 2."""
-    found = comparison_of({"a": PASSED, "b": points(50)}, {"a": points(100), "b": points(0, 0)})
-    assert (found.delta, found.head, found.base) == (25, 75, 50)
+    result = comparison_of({"a": PASSED, "b": points(50)}, {"a": points(100), "b": points(0, 0)})
+    assert (result.delta, result.head, result.base) == (25, 75, 50)
 
 
 def test_p_value_of_small_comparison_is_exactly_enumerated():
     """Two tests that lost all of three trials: 1 of 20 arrangements each. One trial each proves nothing."""
-    found = comparison_of(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED))
-    assert (found.delta, found.p, found.test, found.smallest_p) == (-100, 1 / 400, "enumerated", 1 / 400)
+    result = comparison_of(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED))
+    assert (result.delta, result.p, result.test, result.smallest_p) == (-100, 1 / 400, "enumerated", 1 / 400)
     single = comparison_of(dict.fromkeys("abcd", points(0)), dict.fromkeys("abcd", points(100)))
     assert (single.p, single.smallest_p) == (1 / 16, 1 / 16)
     assert single.trials_needed >= 1
@@ -124,10 +124,10 @@ def test_runs_with_another_judge_or_user_are_not_compared(info, fields, reason):
         info = {"digests": replace(build.run_info().digests, **info["digests"])}
     head = run("head", {"a": points(0, 0)}, info=info, **fields)
     pairs = RunComparer(head, run("base", {"a": points(100, 100)}))
-    found = pairs.comparison()
-    assert (found.comparable, found.delta, found.p, found.interval) == (False, None, None, None)
-    assert (found.regressed, found.suites[0].comparable) == ((), False)
-    assert any(reason in result for result in found.reasons)
+    outcome = pairs.comparison()
+    assert (outcome.comparable, outcome.delta, outcome.p, outcome.interval) == (False, None, None, None)
+    assert (outcome.regressed, outcome.suites[0].comparable) == ((), False)
+    assert any(reason in result for result in outcome.reasons)
     decision = decide(
         GateInput(head, pairs), Policy(min_score=0, max_drop=0, regression=SIGNIFICANT), RunEnding()
     )
@@ -156,8 +156,8 @@ def test_runs_with_another_embedding_model_are_not_compared(here, there, reason)
         trial = build.trial_result(findings=(build.finding(), *undecided))
         return run(name, {"a": (trial,)}, embedding_model=None if model == "no_model" else model)
 
-    found = RunComparer(run_with("head", here), run_with("base", there)).comparison()
-    assert list(found.reasons) == ([reason] if reason else [])
+    result = RunComparer(run_with("head", here), run_with("base", there)).comparison()
+    assert list(result.reasons) == ([reason] if reason else [])
 
 
 def test_only_the_suite_with_another_judge_is_excluded_from_the_comparison():
@@ -167,10 +167,10 @@ def test_only_the_suite_with_another_judge_is_excluded_from_the_comparison():
     assert comparison_of({"a": points(50)}, {"a": points(100)}, info=info, agent_id="agent-2").delta == -50
     here = build.results(one_test_suite("S", 0), one_test_suite("T", 50, judge_model="new"))
     there = build.results(one_test_suite("S", 100), one_test_suite("T", 100, judge_model="old"))
-    found = RunComparer(here, there).comparison()
-    assert (found.comparable, found.tests, found.delta) == (True, 1, -100)
-    assert found.reasons == ("T: the judge changed from old to new",)
-    assert [suite.comparable for suite in found.suites] == [True, False]
+    result = RunComparer(here, there).comparison()
+    assert (result.comparable, result.tests, result.delta) == (True, 1, -100)
+    assert result.reasons == ("T: the judge changed from old to new",)
+    assert [suite.comparable for suite in result.suites] == [True, False]
 
 
 def test_reason_for_missing_comparison_is_reported_once():
@@ -189,17 +189,17 @@ def test_reason_for_missing_comparison_is_reported_once():
 
 def test_newly_failing_and_fixed_tests_carry_evidence_of_the_failing_side():
     """An undecided test counts as newly failing, an interrupted one does not."""
-    found = comparison_of({"a": points(100, 40), "b": PASSED}, {"a": PASSED, "b": points(0, 100)})
-    (regressed,), (fixed,) = found.regressed, found.fixed
+    result = comparison_of({"a": points(100, 40), "b": PASSED}, {"a": PASSED, "b": points(0, 100)})
+    (regressed,), (fixed,) = result.regressed, result.fixed
     assert (regressed.name, regressed.base, regressed.head) == ("a", 100, 70)
     assert (regressed.evidence.trial, regressed.evidence.turn) == (2, 1)
     assert (regressed.evidence.reason, regressed.evidence.agent) == ("because", "I have started the refund.")
     assert (fixed.name, fixed.evidence.trial) == ("b", 1)
     # Else a broken judge would hide what broke.
     head = {"a": points("judge_error"), "b": points("failed"), "c": points("no_judge")}
-    found = comparison_of(head, dict.fromkeys("abc", points(100)))
-    assert names(found.regressed) == ["a", "c"]
-    assert found.regressed[0].evidence.reason.startswith("undecided: ")
+    result = comparison_of(head, dict.fromkeys("abc", points(100)))
+    assert names(result.regressed) == ["a", "c"]
+    assert result.regressed[0].evidence.reason.startswith("undecided: ")
 
 
 def test_suspected_test_is_confirmed_only_by_enough_trials():
@@ -221,16 +221,16 @@ def gate_of(head: dict, base: dict, **policy):
 
 
 def check(decision, name):
-    (found,) = (item for item in decision.checks if item.name == name)
-    return found
+    (result,) = (item for item in decision.checks if item.name == name)
+    return result
 
 
 def test_drop_equal_to_max_drop_passes_for_run_and_its_parts():
     for allowed, passed in [(24.9, False), (25, True), (30, True)]:
         decision = gate_of({"a": points(75)}, {"a": points(100)}, max_drop=allowed)
-        found = check(decision, "max-drop")
-        assert (found.required, found.seen, found.passed) == (allowed, 25, passed)
-        assert (found.seen_if_undecided_failed, decision.exit_code) == (25, 0 if passed else 1)
+        result = check(decision, "max-drop")
+        assert (result.required, result.seen, result.passed) == (allowed, 25, passed)
+        assert (result.seen_if_undecided_failed, decision.exit_code) == (25, 0 if passed else 1)
     # Binary numbers have no say: 99.9 against 100 is a drop of 0.1.
     assert gate_of({"a": points(99.9)}, {"a": points(100)}, max_drop=0.1).passed
     limits = [(SelectorKind.CATEGORY, "tone", 10), (SelectorKind.TEST, "b", 0), (SelectorKind.SUITE, "S", 5)]
@@ -247,8 +247,8 @@ def test_drop_equal_to_max_drop_passes_for_run_and_its_parts():
 
 def test_undecided_verdict_counts_as_failed_in_the_run_but_not_in_the_baseline():
     undecided = {"a": points("judge_error")}
-    found = check(gate_of(undecided, undecided, max_drop=10, max_errors=5), "max-drop")
-    assert (found.seen, found.seen_if_undecided_failed, found.passed) == (0, 50, False)
+    result = check(gate_of(undecided, undecided, max_drop=10, max_errors=5), "max-drop")
+    assert (result.seen, result.seen_if_undecided_failed, result.passed) == (0, 50, False)
 
 
 @pytest.mark.parametrize("regression", [ANY, "any"])
@@ -256,9 +256,9 @@ def test_regression_any_fails_for_one_newly_failing_test(regression):
     """Whatever the score; a script may name the mode as text, as on the command line."""
     head, base = {"a": points(99), "b": points(100)}, {"a": points(100), "b": points(0)}
     decision = gate_of(head, base, regression=regression)
-    found = check(decision, "regression")
-    assert (found.required, found.seen, found.passed, decision.exit_code) == (0, 1, False, 1)
-    assert "a" in found.note
+    result = check(decision, "regression")
+    assert (result.required, result.seen, result.passed, decision.exit_code) == (0, 1, False, 1)
+    assert "a" in result.note
     assert gate_of(base, base, regression=regression).passed
     with pytest.raises(UsageError, match="`regression=all`: name one of off, any, significant"):
         Policy(regression="all")
@@ -266,8 +266,8 @@ def test_regression_any_fails_for_one_newly_failing_test(regression):
 
 def test_regression_significant_fails_for_a_significant_drop_only():
     proven = gate_of(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED), regression=SIGNIFICANT)
-    found = check(proven, "regression")
-    assert (found.required, found.seen, found.passed, proven.exit_code) == (0.05, 0.0025, False, 1)
+    result = check(proven, "regression")
+    assert (result.required, result.seen, result.passed, proven.exit_code) == (0.05, 0.0025, False, 1)
     noise = gate_of({"a": points(0, 100, 100)}, {"a": PASSED}, regression=SIGNIFICANT)
     assert (check(noise, "regression").seen, noise.passed) == (0.5, True)
     assert gate_of({"a": PASSED}, {"a": FAILED}, regression=SIGNIFICANT).passed
@@ -312,8 +312,8 @@ def test_expected_agent_error_does_not_count_as_error():
 def test_cost_and_latency_limits_include_their_value():
     slow = replace(trial("passed"), turns=Turns([build.turn(latency_seconds=9)]))
     assert gate_decision(make_plan(TEST_A), slow, max_p95_latency=9).passed
-    found = check(gate_decision(make_plan(TEST_A), slow, max_p95_latency=8.9), "max-p95-latency")
-    assert (found.required, found.seen, found.passed) == (8.9, 9, False)
+    result = check(gate_decision(make_plan(TEST_A), slow, max_p95_latency=8.9), "max-p95-latency")
+    assert (result.required, result.seen, result.passed) == (8.9, 9, False)
     assert gate_decision(make_plan(TEST_A), trial("passed"), max_cost=0).passed
 
 
@@ -328,10 +328,10 @@ def test_checks_near_their_threshold_are_named():
     (reason,) = near_thresholds(now, before, max_drop=10, min_score=90)
     assert reason.startswith("max-drop: 10 lies within ")
     assert near_thresholds(now, before, max_drop=60) == ()
-    (found,) = near_thresholds(
+    (result,) = near_thresholds(
         dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED), regression=SIGNIFICANT
     )
-    assert found == "regression: chance alone shows such a drop with p = 0.002"
+    assert result == "regression: chance alone shows such a drop with p = 0.002"
     assert near_thresholds({"a": points(0, 100, 100)}, {"a": PASSED}, regression=SIGNIFICANT) == ()
     # The words stand beside the numbers of the tables.
     for p in (0, 1.57e-05, 0.0024, 0.0499, 0.0504, 0.1875, 0.25):
@@ -365,12 +365,12 @@ def test_undecided_verdict_never_makes_a_failed_baseline_check_pass(head, base, 
 def test_suites_and_tests_of_one_name_are_paired_in_their_order():
     """Two files; or tests of whose names a secret was taken."""
     here, there = [[one_test_suite("S", score) for score in scores] for scores in ((100, 0), (100, 50))]
-    found = RunComparer(build.results(*here), build.results(*there)).comparison()
-    assert [suite.delta for suite in found.suites] == [0, -50]
+    result = RunComparer(build.results(*here), build.results(*there)).comparison()
+    assert [suite.delta for suite in result.suites] == [0, -50]
     tests = [build.test_result("Login as ***", trials=points(score)) for score in (100, 50)]
     made = build.results(build.suite_result("S", *tests))
-    found = RunComparer(made, made).comparison()
-    assert (found.tests, found.new, found.removed) == (2, (), ())
+    result = RunComparer(made, made).comparison()
+    assert (result.tests, result.new, result.removed) == (2, (), ())
 
 
 @pytest.mark.parametrize("limit", ["max_cost", "max_p95_latency", "min_score", "max_drop"])
@@ -383,10 +383,10 @@ def test_interval_of_a_change_stays_within_possible_scores():
     """A perfect baseline cannot be surpassed, and from 0 nothing falls; so for suites and parts."""
     fell = comparison_of({"a": points(100, 60), "b": points(100, 100)}, dict.fromkeys("ab", points(100, 100)))
     rose = comparison_of({"a": points(0, 20), "b": points(0, 0)}, dict.fromkeys("ab", points(0, 0)))
-    for found in (fell, *fell.suites):
-        assert -100 <= found.interval.low < found.delta < found.interval.high == 0
-    for found in (rose, *rose.suites):
-        assert 0 == found.interval.low < found.delta < found.interval.high <= 100
+    for result in (fell, *fell.suites):
+        assert -100 <= result.interval.low < result.delta < result.interval.high == 0
+    for result in (rose, *rose.suites):
+        assert 0 == result.interval.low < result.delta < result.interval.high <= 100
 
 
 def test_required_baseline_that_cannot_be_compared_leaves_no_verdict():
@@ -409,9 +409,9 @@ def test_required_baseline_that_cannot_be_compared_leaves_no_verdict():
 def test_drop_that_too_few_trials_could_prove_is_undecided():
     """It is no pass: nothing could have failed it. A drop stays possible."""
     fell = gate_of({"a": points(0)}, {"a": points(100)}, regression=SIGNIFICANT)
-    found = check(fell, "regression")
-    assert (found.passed, fell.exit_code) == (None, 0)
-    assert "the score fell, but there are too few trials to tell a drop from chance" in found.note
+    result = check(fell, "regression")
+    assert (result.passed, fell.exit_code) == (None, 0)
+    assert "the score fell, but there are too few trials to tell a drop from chance" in result.note
     policy = {"regression": SIGNIFICANT, "baseline_required": True}
     required = gate_of({"a": points(0, 0)}, {"a": points(100, 100)}, **policy)
     assert required.exit_code == 3
@@ -440,15 +440,15 @@ def suites_of_one_name(run_id: str, **trials: tuple) -> Results:
 def test_suites_of_one_name_are_paired_by_their_files(head, base, changes):
     """Else a new suite stands in for one that got worse. If nobody knows which is which, none is paired."""
     sides = [{file: points(score) for file, score in side.items()} for side in (head, base)]
-    found = RunComparer(suites_of_one_name("head", **sides[0]), suites_of_one_name("base", **sides[1]))
-    assert list(found.comparison().deltas) == changes
-    assert len(found.newly_failing()) == changes.count(-100)
+    result = RunComparer(suites_of_one_name("head", **sides[0]), suites_of_one_name("base", **sides[1]))
+    assert list(result.comparison().deltas) == changes
+    assert len(result.newly_failing()) == changes.count(-100)
 
 
 def test_tests_of_one_name_in_two_suites_have_separate_p_values():
     """Of two suites of one name, of which one surely fell and the other perhaps."""
     head = suites_of_one_name("head", a=points(*[0] * 6), b=points(0, 100, 100, 0, 100, 100))
     base = suites_of_one_name("base", a=points(*[100] * 6), b=points(*[100] * 6))
-    found = RunComparer(head, base).comparison()
-    for listed in (found.suspects, found.regressed):
+    result = RunComparer(head, base).comparison()
+    for listed in (result.suspects, result.regressed):
         assert [(round(test.delta), test.confirmed) for test in listed] == [(-100, True), (-33, False)]

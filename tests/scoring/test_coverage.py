@@ -79,25 +79,25 @@ def test_wanted_logic_is_read_from_positive_strict_criteria():
 def test_logic_is_marked_wanted_by_call_integration_or_aui_logic_id():
     """A check of calls names either a workflow or an integration; what fired shows which it is."""
     wanted = [(WORKFLOW, "pay"), (WORKFLOW, "W"), (WORKFLOW, "X")]
-    found = coverage_of(made_test(fired(integrations="pay", workflows="W")), wanted=wanted)
+    result = coverage_of(made_test(fired(integrations="pay", workflows="W")), wanted=wanted)
     expected = [(WORKFLOW, "W", True, 1), (WORKFLOW, "X", True, 0), (INTEGRATION, "pay", True, 1)]
-    assert [(reach.kind, reach.name, reach.wanted, reach.trials) for reach in found.logic] == expected
+    assert [(reach.kind, reach.name, reach.wanted, reach.trials) for reach in result.logic] == expected
     # Of whatever kind. Of one that no trace has a name for nothing is said.
     counts = {"score": 100, "tests": 1, "passed": 1, "failed": 0, "undecided": 0}
     groups = tuple(ScoreGroup(name=name, **counts) for name in ("r", "A1_terms"))
     suite = build.suite_result("S", made_test(fired(rules="r s")), aui_logic=groups)
-    found = coverage.coverage_of([suite], frozenset())
-    assert [(reach.name, reach.wanted) for reach in found.logic] == [("r", True), ("s", False)]
+    result = coverage.coverage_of([suite], frozenset())
+    assert [(reach.name, reach.wanted) for reach in result.logic] == [("r", True), ("s", False)]
 
 
 def test_wanted_but_unfired_logic_is_listed_only_if_its_kind_is_traced():
     suite = build.suite_result("S", made_test(Fired(workflows=("W",), rules=())))
     wanted = frozenset({(WORKFLOW, "W"), (RULE, "r"), (INTEGRATION, "i")})
-    found = coverage.coverage_of([suite], wanted)
-    assert trials_by_logic(found) == {"W": (1, None, None), "r": (0, None, None), "i": (None, None, None)}
-    assert names(coverage.named(found)) == ["W", "r"]
-    assert names(coverage.never(found)) == ["r"]
-    results = build.results(suite, coverage=found)
+    result = coverage.coverage_of([suite], wanted)
+    assert trials_by_logic(result) == {"W": (1, None, None), "r": (0, None, None), "i": (None, None, None)}
+    assert names(coverage.named(result)) == ["W", "r"]
+    assert names(coverage.never(result)) == ["r"]
+    results = build.results(suite, coverage=result)
     assert coverage.wanted_in(results.coverage, build.results().coverage) == wanted
 
 
@@ -117,12 +117,12 @@ def compared_coverage(head: list[Fired | None], base: list[Fired | None]) -> Cov
 
 def test_lost_and_gained_logic_is_taken_per_test_from_last_comparison():
     """What another test fires makes up for nothing."""
-    found = compared_coverage(
+    result = compared_coverage(
         [fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")]
     )
-    assert trials_by_logic(found) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
-    assert names(coverage.lost(found)) == ["gone", "new"]
-    assert names(coverage.gained(found)) == ["now"]
+    assert trials_by_logic(result) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
+    assert names(coverage.lost(result)) == ["gone", "new"]
+    assert names(coverage.gained(result)) == ["now"]
     # As of a run that was compared and is compared again.
     rules = [fired(rules="a")]
     before = compared_coverage(rules, [fired(rules="b")])
@@ -139,11 +139,11 @@ def test_logic_not_traced_in_both_runs_is_neither_lost_nor_gained():
         ([fired(rules="a")], [None]),
         ([Fired(workflows=("W",))], [Fired(rules=("a",))]),
     ]:
-        found = compared_coverage(head, base)
-        assert (coverage.lost(found), coverage.gained(found)) == ((), ())
-    found = compared_coverage([Fired(workflows=("W",))], [Fired(workflows=("V",), rules=("a",))])
-    assert (names(coverage.lost(found)), names(coverage.gained(found))) == (["V"], ["W"])
-    assert trials_by_logic(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
+        result = compared_coverage(head, base)
+        assert (coverage.lost(result), coverage.gained(result)) == ((), ())
+    result = compared_coverage([Fired(workflows=("W",))], [Fired(workflows=("V",), rules=("a",))])
+    assert (names(coverage.lost(result)), names(coverage.gained(result))) == (["V"], ["W"])
+    assert trials_by_logic(result) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
 
 
 def test_logic_is_not_lost_if_trace_is_partial_or_trial_ended_early():
@@ -153,8 +153,8 @@ def test_logic_is_not_lost_if_trace_is_partial_or_trial_ended_early():
     assert coverage.lost(compared_coverage([part, part], [whole, whole])) == ()
     assert names(coverage.lost(compared_coverage([part, only_a], [whole, whole]))) == ["B"]
     assert coverage.lost(compared_coverage([whole, whole], [part, part])) == ()
-    found = coverage_of(made_test(part, Fired(workflows=())))
-    assert [(reach.name, reach.trials) for reach in found.logic] == [("A", 1)]
+    result = coverage_of(made_test(part, Fired(workflows=())))
+    assert [(reach.name, reach.trials) for reach in result.logic] == [("A", 1)]
     only = coverage_of(made_test(part), wanted=[(WORKFLOW, "B")])
     assert [(reach.name, reach.trials) for reach in only.logic] == [("A", 1), ("B", None)]
 
@@ -174,8 +174,8 @@ def test_logic_whose_loss_may_be_chance_is_not_listed_as_plainly_lost():
     """It depends on how many trials each side has of the tests in which it fired."""
 
     def chances(*pairs):
-        (found,) = coverage.lost(coverage.compared(Coverage(), [pair(*both) for both in pairs]))
-        return round(found.by_chance, 3), bool(coverage.plainly_lost(Coverage(logic=(found,))))
+        (outcome,) = coverage.lost(coverage.compared(Coverage(), [pair(*both) for both in pairs]))
+        return round(outcome.by_chance, 3), bool(coverage.plainly_lost(Coverage(logic=(outcome,))))
 
     gone, none = fired(rules="a"), NOTHING
     assert chances(([none], [gone])) == (0.5, False)

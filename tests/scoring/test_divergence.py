@@ -36,22 +36,22 @@ REFUND = {"workflows": ("REFUND",)}
 
 
 def divergence_of(head: TrialResult, base: TrialResult) -> Divergence:
-    found = divergence.between(head, base)
-    assert found is not None
-    return found
+    result = divergence.between(head, base)
+    assert result is not None
+    return result
 
 
 def test_first_turn_with_different_actions_is_the_divergence():
     """What comes after it follows from it."""
-    found = divergence_of(trial_of(HELLO, {}, REFUND), trial_of(HELLO, REFUND, {}))
-    assert (found.turn, found.head, found.base) == (2, (), (workflow("REFUND"),))
-    assert (found.only, found.user_differs) == (None, None)
+    result = divergence_of(trial_of(HELLO, {}, REFUND), trial_of(HELLO, REFUND, {}))
+    assert (result.turn, result.head, result.base) == (2, (), (workflow("REFUND"),))
+    assert (result.only, result.user_differs) == (None, None)
     # There the other conversation had ended, whatever the agent did.
     longer, shorter, actions = trial_of(HELLO, REFUND), trial_of(HELLO), (workflow("REFUND"),)
-    found = divergence_of(longer, shorter)
-    assert (found.turn, found.only, found.head, found.base) == (2, "head", actions, ())
-    found = divergence_of(shorter, longer)
-    assert (found.turn, found.only, found.head, found.base) == (2, "base", (), actions)
+    result = divergence_of(longer, shorter)
+    assert (result.turn, result.only, result.head, result.base) == (2, "head", actions, ())
+    result = divergence_of(shorter, longer)
+    assert (result.turn, result.only, result.head, result.base) == (2, "base", (), actions)
     assert divergence_of(trial_of(HELLO, {}), trial_of(HELLO)).turn == 2
 
 
@@ -62,8 +62,8 @@ def test_untraced_parts_are_unknown_and_cause_no_divergence():
     assert divergence_of(trial_of(NO_TRACE, HELLO), trial_of(NO_TRACE, HELLO)).unknown == (1,)
     untold = {"workflows": None, "rules": ("r1",)}
     assert divergence_of(trial_of(untold), trial_of(REFUND | {"rules": ("r1",)})).turn is None
-    found = divergence_of(trial_of(untold), trial_of(REFUND))
-    assert (found.head, found.base) == ((RULE_1,), ())
+    result = divergence_of(trial_of(untold), trial_of(REFUND))
+    assert (result.head, result.base) == ((RULE_1,), ())
     assert divergence.between(trial_of(NO_TRACE), trial_of(REFUND)) is None
     assert divergence.between(trial_of(REFUND), trial_of(NO_TRACE, NO_TRACE)) is None
     assert divergence.between(trial_of(REFUND), trial_of()) is None
@@ -96,15 +96,15 @@ IN_USD = {"currency": "USD"}
 )
 def test_workflows_rules_and_parameters_are_compared(field, here, there, head, base):
     """Listed is only what the other side has not."""
-    found = divergence_of(trial_of({field: here}), trial_of({field: there}))
-    assert (found.turn, found.head, found.base) == (1, (head,), (base,) if base else ())
+    result = divergence_of(trial_of({field: here}), trial_of({field: there}))
+    assert (result.turn, result.head, result.base) == (1, (head,), (base,) if base else ())
 
 
 def test_integrations_are_compared_by_status():
     head, base = ({"integrations": (Integration(code="orders", status=status),)} for status in (503, 200))
-    found = divergence_of(trial_of(head), trial_of(base))
-    assert found.head == (action(LogicKind.INTEGRATION, "orders", 503),)
-    assert (found.turn, found.base) == (1, (action(LogicKind.INTEGRATION, "orders", 200),))
+    result = divergence_of(trial_of(head), trial_of(base))
+    assert result.head == (action(LogicKind.INTEGRATION, "orders", 503),)
+    assert (result.turn, result.base) == (1, (action(LogicKind.INTEGRATION, "orders", 200),))
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_integrations_are_compared_by_status():
 )
 def test_differences_in_order_wording_or_speed_are_not_a_divergence(here, there):
     """How often, in which order, in which words, how fast, and what else the trace holds."""
-    found = divergence_of(trial_of(HELLO, here), trial_of(HELLO, there))
-    assert (found.turn, found.head, found.base, found.only) == (None, (), (), None)
+    result = divergence_of(trial_of(HELLO, here), trial_of(HELLO, there))
+    assert (result.turn, result.head, result.base, result.only) == (None, (), (), None)
 
 
 def test_first_turn_with_another_answer_or_user_message_is_reported():
@@ -144,10 +144,10 @@ def call(name: str, **arguments) -> ToolCall:
 def test_arguments_of_tool_calls_are_compared_if_known_on_both_sides():
     """They are a part of the call; ids and results are not."""
     head, base = views_of([call("refund", amount=24)]), views_of([call("refund", amount=42)])
-    found = divergence_of(trial_of(HELLO, head), trial_of(HELLO, base))
-    assert (found.turn, found.head) == (2, (action(LogicKind.WORKFLOW, "refund", {"amount": 24}),))
-    assert found.base == (action(LogicKind.WORKFLOW, "refund", {"amount": 42}),)
-    assert 'ran refund with {"amount": 42}' in divergence_sentence(found)
+    result = divergence_of(trial_of(HELLO, head), trial_of(HELLO, base))
+    assert (result.turn, result.head) == (2, (action(LogicKind.WORKFLOW, "refund", {"amount": 24}),))
+    assert result.base == (action(LogicKind.WORKFLOW, "refund", {"amount": 42}),)
+    assert 'ran refund with {"amount": 42}' in divergence_sentence(result)
     other = call("refund", amount=42.0).model_copy(update={"id": "c7", "result": "ok"})
     assert divergence_of(trial_of(views_of([other])), trial_of(base)).turn is None
     known = trial_of(views_of([call("refund", amount=42)]))
@@ -162,8 +162,8 @@ def test_arguments_of_tool_calls_are_compared_if_known_on_both_sides():
 
 def test_number_of_listed_actions_is_limited():
     """A reply that tells of thousands does not make the results as large again."""
-    found = divergence_of(trial_of({"rules": tuple(map(str, range(1000)))}), trial_of({}))
-    assert len(found.head) == divergence.MOST_ACTIONS
+    result = divergence_of(trial_of({"rules": tuple(map(str, range(1000)))}), trial_of({}))
+    assert len(result.head) == divergence.MOST_ACTIONS
 
 
 def comparer_of(head: list[TrialResult], base: list[TrialResult]) -> RunComparer:
@@ -179,23 +179,23 @@ def test_changed_tests_show_the_trials_of_their_divergence():
     broken_off = trial_of({}, index=1, outcome="failed", status="failed")
     head = [broken_off, trial_of(HELLO, index=2), trial_of({}, index=3, outcome="failed")]
     comparison = comparer_of(head, [trial_of(HELLO, index=1), trial_of(HELLO, index=2)]).comparison()
-    found = comparison.regressed[0].first_divergence
-    assert (found.head_trial, found.base_trial, found.turn) == (3, 1, 1)
-    assert found.base == (workflow("GREETING"),)
-    assert [one.first_divergence for one in comparison.suspects] == [found]
+    result = comparison.regressed[0].first_divergence
+    assert (result.head_trial, result.base_trial, result.turn) == (3, 1, 1)
+    assert result.base == (workflow("GREETING"),)
+    assert [one.first_divergence for one in comparison.suspects] == [result]
     base = [trial_of(HELLO, index=1), trial_of({}, index=2, outcome="failed")]
     (test,) = comparer_of([trial_of(HELLO, index=1), trial_of(HELLO, index=2)], base).comparison().fixed
-    found = test.first_divergence
-    assert (found.head_trial, found.base_trial, found.head) == (1, 2, (workflow("GREETING"),))
+    result = test.first_divergence
+    assert (result.head_trial, result.base_trial, result.head) == (1, 2, (workflow("GREETING"),))
 
 
 def test_conversation_with_an_agent_error_counts_as_failed():
     """Whatever its verdicts say, the test has not passed with it."""
     head = [trial_of(HELLO, index=1), trial_of({}, index=2, status="agent_error")]
     (suite,) = comparer_of(head, [trial_of(HELLO)]).suites
-    found = divergence.of_test(suite.pairs[0], ScoreRule(offline=False), ScoreRule(offline=False))
-    assert found is not None
-    assert (found.head_trial, found.turn, found.base) == (2, 1, (workflow("GREETING"),))
+    result = divergence.of_test(suite.pairs[0], ScoreRule(offline=False), ScoreRule(offline=False))
+    assert result is not None
+    assert (result.head_trial, result.turn, result.base) == (2, 1, (workflow("GREETING"),))
 
 
 def test_packed_conversations_have_the_same_divergence():

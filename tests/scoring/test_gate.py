@@ -247,9 +247,9 @@ def test_threshold_is_checked_for_each_test_or_suite_of_that_name(text, names, s
     """A good one does not make up for a bad one: their mean of 80 would."""
     trials = (trial("passed"), trial("passed*6", "failed*4"))
     decision = two_suites(*trials, names=names, min_score=0, thresholds=read_thresholds(text))
-    found = [check for check in decision.checks if check.kind is CheckKind.THRESHOLD]
-    assert [(check.name, check.passed) for check in found] == list(zip(shown, (True, False), strict=True))
-    assert {check.selector for check in found} == {text.partition("=")[0]}
+    result = [check for check in decision.checks if check.kind is CheckKind.THRESHOLD]
+    assert [(check.name, check.passed) for check in result] == list(zip(shown, (True, False), strict=True))
+    assert {check.selector for check in result} == {text.partition("=")[0]}
     assert decision.exit_code == 1
 
 
@@ -279,9 +279,9 @@ def test_critical_test_without_a_judge_counts_what_was_decided():
 
 def test_missing_required_baseline_leaves_no_verdict():
     """Even if no check needs it; without the requirement the run passes, and says what was not checked."""
-    found = gate_decision(make_plan(TEST_A), trial("passed"), max_drop=5)
-    assert (found.exit_code, found.passed) == (0, True)
-    assert (found.checks[1].name, found.checks[1].passed) == ("max-drop", None)
+    result = gate_decision(make_plan(TEST_A), trial("passed"), max_drop=5)
+    assert (result.exit_code, result.passed) == (0, True)
+    assert (result.checks[1].name, result.checks[1].passed) == ("max-drop", None)
     required = gate_decision(make_plan(TEST_A), trial("passed"), baseline_required=True)
     assert (required.exit_code, required.passed) == (3, False)
     assert required.reasons == ("not compared with the required baseline: there is no baseline",)

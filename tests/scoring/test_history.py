@@ -140,8 +140,8 @@ def test_few_unchanged_tests_are_named_broken_beside_many_small_drops():
 
     def false_share() -> float:
         before = [run() for _ in range(10)]
-        found = history.broken_tests(run(drop=10), before, str(rng.random()))
-        named = [*found.broken, *found.probably]
+        result = history.broken_tests(run(drop=10), before, str(rng.random()))
+        named = [*result.broken, *result.probably]
         return sum(index >= 10 for index in named) / len(named) if named else 0.0
 
     assert fmean(false_share() for _ in range(60)) < 0.08

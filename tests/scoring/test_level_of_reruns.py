@@ -78,11 +78,11 @@ def _of_cleared(times, name):
 
 
 def _of_single_looks(times, damage):
-    found = []
+    result = []
     for share in (1.0, share_of_level([]), 6 / pi**2):
         commits = Commits(policy=REPLACE, level=share, times=times, **DAMAGES[damage])
-        found += called_worse_by(commits, (0,))
-    return found
+        result += called_worse_by(commits, (0,))
+    return result
 
 
 TABLES = {

@@ -43,8 +43,8 @@ def odds_with(whole: SuiteResult, *checks: GateCheck, seed: str = "seed", offlin
 
 
 def odds(whole: SuiteResult, name: str, required: float | None = None) -> float:
-    (found,) = odds_with(whole, check(name, required)).checks
-    return found.share
+    (result,) = odds_with(whole, check(name, required)).checks
+    return result.share
 
 
 MIXED = suite([5, 4, 5], [3, 5, 5], [5, 5, 5], [4, 2, 5], [5, 5, 4], [5, 5, 5])
@@ -56,11 +56,11 @@ def test_unchecked_gate_checks_have_no_odds():
     """Without a baseline no drop fails the gate; the command `odds` may ask of one all the same."""
     results = build.results(MIXED)
     policy = Policy(min_score=90, max_drop=2, regression=Regression.ANY)
-    found = conclude(scorecard_of_results(results), results.run, policy, RunEnding())
+    result = conclude(scorecard_of_results(results), results.run, policy, RunEnding())
     names = ["min-score", "max-drop", "regression", "max-errors"]
-    assert [check.name for check in found.gate.checks] == names
-    assert [one.name for one in found.odds.checks] == ["min-score"]
-    assert found.odds.share == found.odds.checks[0].share
+    assert [check.name for check in result.gate.checks] == names
+    assert [one.name for one in result.odds.checks] == ["min-score"]
+    assert result.odds.share == result.odds.checks[0].share
     compared = conclude(
         scorecard_of_results(results), results.run, policy, RunEnding(), BaselineResults(results)
     )
@@ -78,8 +78,8 @@ def test_unscored_trials_give_no_odds_and_undecided_verdicts_count_as_failed():
     whole = suite(*[[("passed", "passed", "judge_error")] * 3] * 6)
     assert odds(whole, "min-score", 80) > 0.9
     offline = suite(*[[("passed", "passed", "no_judge")] * 3] * 6)
-    (found,) = odds_with(offline, check("min-score", 80), offline=True).checks
-    assert found.share < 0.05
+    (result,) = odds_with(offline, check("min-score", 80), offline=True).checks
+    assert result.share < 0.05
 
 
 def test_odds_fall_with_the_distance_of_a_minimum_score_below_the_score():
@@ -161,13 +161,13 @@ def test_odds_of_newly_failing_and_critical_tests_depend_on_their_trials():
 def test_odds_of_the_gate_cover_the_checks_that_noise_can_fail():
     """A significant drop is one that noise makes in one run of twenty at most, by what it means."""
     limits = {"regression": 0.05, "max-errors": 0, "max-cost": 1, "max-p95-latency": 3}
-    found = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))
-    assert (found.checks, found.share) == ((), 0)
+    result = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))
+    assert (result.checks, result.share) == ((), 0)
     limits = {"min-score": 88, "max-drop": 4, "regression": 0, "test:t3": 60}
-    found = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))
-    shares = [one.share for one in found.checks]
-    assert [one.name for one in found.checks] == list(limits)
-    assert max(shares) <= found.share <= sum(shares)
+    result = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))
+    shares = [one.share for one in result.checks]
+    assert [one.name for one in result.checks] == list(limits)
+    assert max(shares) <= result.share <= sum(shares)
 
 
 def test_odds_of_check_depend_on_seed_but_not_on_other_checks():
@@ -187,9 +187,9 @@ SIZES = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=4), min_size=1
 @given(SIZES, st.floats(0, 100), st.integers(0, 10_000))
 def test_odds_of_arbitrary_run_lie_between_zero_and_one(sizes, floor, seed):
     checks = (check("min-score", floor), check("max-drop", 5), check("regression", 0))
-    found = odds_with(suite(*sizes), *checks, seed=str(seed))
-    assert all(0 <= one.share <= 1 for one in found.checks)
-    assert 0 <= found.floor <= 100
+    result = odds_with(suite(*sizes), *checks, seed=str(seed))
+    assert all(0 <= one.share <= 1 for one in result.checks)
+    assert 0 <= result.floor <= 100
 
 
 @pytest.mark.slow
@@ -210,8 +210,8 @@ def test_critical_tests_of_one_name_have_separate_odds():
 
     suites = build.suite_result("A", critical("passed")), build.suite_result("B", critical("failed"))
     results = build.results(*suites)
-    found = conclude(scorecard_of_results(results), results.run, Policy(min_score=0), RunEnding()).odds
-    (good, bad) = [one for one in found.checks if one.kind == "critical"]
+    result = conclude(scorecard_of_results(results), results.run, Policy(min_score=0), RunEnding()).odds
+    (good, bad) = [one for one in result.checks if one.kind == "critical"]
     assert [(one.suite, one.name) for one in (good, bad)] == [
         ("A", "critical:A › t"),
         ("B", "critical:B › t"),

@@ -47,9 +47,9 @@ def steps(*replies: dict) -> TrialProcess:
 
 def test_workflow_steps_count_starts_returns_and_repetitions():
     """A continued workflow is one step, also through replies that ran none."""
-    found = steps(ran("RETURN"), ran("RETURN", order="A1"), ran(), ran("RETURN"))
-    assert (found.steps, found.tools, found.begun) == (1, 1, ("RETURN",))
-    assert (found.repeated, found.backtracks) == (0, 0)
+    result = steps(ran("RETURN"), ran("RETURN", order="A1"), ran(), ran("RETURN"))
+    assert (result.steps, result.tools, result.begun) == (1, 1, ("RETURN",))
+    assert (result.repeated, result.backtracks) == (0, 0)
     same = steps(ran("RETURN", order="A1"), ran("POLICY", order="A1"), ran("RETURN", order="A1"))
     assert (same.steps, same.tools, same.backtracks, same.repeated) == (3, 2, 1, 1)
     learned = steps(ran("RETURN", order="A1"), ran("POLICY"), ran("RETURN", order="A2"))
@@ -58,8 +58,8 @@ def test_workflow_steps_count_starts_returns_and_repetitions():
     parallel = steps(ran("A", "B"), ran("A", "B"), ran("B"), ran("B", "A"))
     assert (parallel.begun, parallel.backtracks) == (("A", "B", "A"), 1)
     # Which parameters were whose nobody can tell, so that it is no repetition.
-    found = steps(ran("SEARCH", "SEARCH", city="Rome"), ran("SEARCH", city="Oslo"))
-    assert (found.steps, found.tools, found.repeated, found.backtracks) == (2, 1, 0, 0)
+    result = steps(ran("SEARCH", "SEARCH", city="Rome"), ran("SEARCH", city="Oslo"))
+    assert (result.steps, result.tools, result.repeated, result.backtracks) == (2, 1, 0, 0)
     # They may have been other ones.
     blind = {"workflows": ("A",), "params": {}, "named_params": ("order",)}
     other = {"workflows": ("B",), "params": {}, "named_params": ("order",)}
@@ -70,14 +70,14 @@ def test_workflow_steps_count_starts_returns_and_repetitions():
 
 def test_calls_count_as_repeated_by_parameters_and_failed_by_status():
     """The last value of each that is not empty counts. In JSON 1 and 1.0 are one number, keys unordered."""
-    found = steps(
+    result = steps(
         called("lookup", order="A1"),
         called("lookup", order="undefined"),
         called("lookup", order="A1", reason=""),
         called("lookup", order="A1", reason="size"),
         called("lookup", "lookup", order="A2"),
     )
-    assert (found.steps, found.tools, found.calls, found.repeated) == (6, 1, 6, 3)
+    assert (result.steps, result.tools, result.calls, result.repeated) == (6, 1, 6, 3)
     equal = steps(called("lookup", order={"a": 1, "b": 2}), called("lookup", order={"b": 2.0, "a": 1.0}))
     assert equal.repeated == 1
     rag, mcp, x = (
@@ -85,8 +85,8 @@ def test_calls_count_as_repeated_by_parameters_and_failed_by_status():
         Integration(code="mcp", error="gone"),
         Integration(code="x", error=""),
     )
-    found = steps(called(("a", 200), ("a", 302), ("a", 400), ("a", 503)), called(rag, mcp, x))
-    assert (found.calls, found.failed_calls) == (7, 3)
+    result = steps(called(("a", 200), ("a", 302), ("a", 400), ("a", 503)), called(rag, mcp, x))
+    assert (result.calls, result.failed_calls) == (7, 3)
 
 
 NO_TRACE = {"workflows": None, "params": None, "rules": None, "integrations": None}
@@ -108,8 +108,14 @@ def test_tool_calls_count_as_steps_and_only_once_if_also_a_workflow():
     unknown = steps(views_of([ToolCall(name="look_up"), tool("refund")]))
     assert (unknown.calls, unknown.repeated) == (2, None)
     call = Integration(code="orders", status=503)
-    found = steps(views_of([tool("refund", order=1)], ["REFUNDS"]) | {"integrations": (call,)})
-    assert (found.steps, found.tools, found.calls, found.failed_calls, found.backtracks) == (3, 3, 2, 1, 0)
+    result = steps(views_of([tool("refund", order=1)], ["REFUNDS"]) | {"integrations": (call,)})
+    assert (result.steps, result.tools, result.calls, result.failed_calls, result.backtracks) == (
+        3,
+        3,
+        2,
+        1,
+        0,
+    )
 
 
 def test_steps_without_a_complete_trace_are_unknown():
@@ -127,10 +133,10 @@ def test_steps_without_a_complete_trace_are_unknown():
     assert calls == TrialProcess(steps=1, tools=1, calls=1, failed_calls=1)
     # It may have run whatever seems to be missed; what was seen stays seen.
     ran_a = {"workflows": ("A",), "integrations": (Integration(code="i"),)}
-    found = process.of_turns(turns_of(ran_a, {"workflows": None, "integrations": ()}), ["A", "B"])
-    assert (found.process.begun, found.process.missed, found.process.overhead) == (None, None, None)
-    assert (found.process.calls, found.process.steps) == (1, 1)
-    assert (found.fired.workflows, found.fired.in_part) == (("A",), (LogicKind.WORKFLOW,))
+    result = process.of_turns(turns_of(ran_a, {"workflows": None, "integrations": ()}), ["A", "B"])
+    assert (result.process.begun, result.process.missed, result.process.overhead) == (None, None, None)
+    assert (result.process.calls, result.process.steps) == (1, 1)
+    assert (result.fired.workflows, result.fired.in_part) == (("A",), (LogicKind.WORKFLOW,))
     assert process.of_turns(turns_of(ran_a, NO_TRACE), ["A", "B"]).process is None
 
 
@@ -150,8 +156,8 @@ def test_fired_logic_is_listed_once_in_order():
 
 def test_step_names_are_capped_at_1000_and_equal_measures_are_shared():
     names = tuple(f"W{number}" for number in range(1_500))
-    found = process.of_turns(turns_of(ran(*names)))
-    assert (found.process.steps, len(found.process.begun), len(found.fired.workflows)) == (
+    result = process.of_turns(turns_of(ran(*names)))
+    assert (result.process.steps, len(result.process.begun), len(result.fired.workflows)) == (
         1_500,
         1_000,
         1_000,
@@ -213,8 +219,8 @@ def test_summary_of_trials_has_rates_of_all_steps_and_means_of_traced_trials():
         trial(ran("A"), ran("B"), ran("A"), optimal=["A"], findings=failed, times=Times(agent=2, judge=1)),
         trial(NO_TRACE, status="failed", times=Times(agent=1, user=0.5, other=4)),
     ]
-    found = process.summary(trials, 5, ONLINE)
-    assert numbers_of(found) == {
+    result = process.summary(trials, 5, ONLINE)
+    assert numbers_of(result) == {
         "completion_rate": 2 / 5,
         "success_rate": 1 / 5,
         "traced_trials": 2,
@@ -237,15 +243,15 @@ def test_process_summary_omits_unknown_rates_and_errored_trials_from_means():
     assert numbers_of(untold) == rates | {"traced_trials": 0, "first_reply_seconds": 1.25}
     # What it did not do it may not have come to; what it repeated, and what failed, it did.
     cut = trial(called("x", ("x", 500), a=1), status="failed", optimal=["A"])
-    found = process.summary([trial(ran("A"), ran("B"), ran("C"), optimal=["A"]), cut], 2, ONLINE)
-    assert (found.steps_per_trial, found.overhead, found.missed) == (3.0, 2.0, 0)
-    assert (found.redundancy_rate, found.calls, found.failure_rate) == (1 / 5, 2, 1 / 2)
+    result = process.summary([trial(ran("A"), ran("B"), ran("C"), optimal=["A"]), cut], 2, ONLINE)
+    assert (result.steps_per_trial, result.overhead, result.missed) == (3.0, 2.0, 0)
+    assert (result.redundancy_rate, result.calls, result.failure_rate) == (1 / 5, 2, 1 / 2)
     alone = process.summary([cut], 1, ONLINE)
     assert (alone.steps_per_trial, alone.backtracks_per_trial, alone.overhead, alone.missed) == (None,) * 4
     wanted = (build.finding(strict="escalated_due_to_error"),)
     ended = [trial(ran("A"), status="agent_error", findings=wanted), trial(ran("A"), status="agent_error")]
-    found = process.summary(ended, 2, ONLINE)
-    assert (found.completion_rate, found.success_rate) == (0.5, 0.5)
+    result = process.summary(ended, 2, ONLINE)
+    assert (result.completion_rate, result.success_rate) == (0.5, 0.5)
 
 
 def test_cost_adjusted_score_loses_twenty_points_per_dollar_of_a_trial():
@@ -253,8 +259,8 @@ def test_cost_adjusted_score_loses_twenty_points_per_dollar_of_a_trial():
     nothing = process.summary([], 0, ONLINE)
     for each, adjusted in [(0.0, 80.0), (0.5, 70.0), (1.0, 60.0), (2.0, 40.0), (9.0, 40.0)]:
         usage = Usage(calls=4, tokens=Tokens(), cost_usd=each * 4)
-        found = process.of_run(nothing, 80.0, usage, 4)
-        assert (found.cost_usd_per_trial, found.cost_adjusted_score) == (each, adjusted)
+        result = process.of_run(nothing, 80.0, usage, 4)
+        assert (result.cost_usd_per_trial, result.cost_adjusted_score) == (each, adjusted)
     assert process.of_run(nothing, 80.0, Usage(), 4) == nothing
     assert process.of_run(nothing, 80.0, Usage(cost_usd=1), 0) == nothing
     assert process.of_run(nothing, None, Usage(cost_usd=4), 4).cost_adjusted_score is None
@@ -298,9 +304,9 @@ turns = st.builds(
 def test_process_measures_of_arbitrary_conversations_are_consistent(conversations, optimal, missing):
     """Shares are shares, a part is no more than its whole, and nothing is a number that is none."""
     trials = []
-    for found in conversations:
-        measures = process.of_turns(found, optimal)
-        trials.append(build.trial_result(turns=tuple(found), process=measures.process, fired=measures.fired))
+    for result in conversations:
+        measures = process.of_turns(result, optimal)
+        trials.append(build.trial_result(turns=tuple(result), process=measures.process, fired=measures.fired))
         if steps := measures.process:
             assert steps.tools <= steps.steps
             assert (steps.repeated or 0) <= steps.steps

@@ -43,12 +43,12 @@ def test_quarantined_test_cannot_fail_its_own_gate_checks():
 
 def test_quarantined_test_changes_no_verdict_score_or_odds():
     """The tests that passed are of those that decide; no group of tests has its verdicts."""
-    found = results(make_plan(GOOD, SICK | {"tags": ["slow"]}), trial("passed"), trial("failed"))
-    counts = found.counts
+    result = results(make_plan(GOOD, SICK | {"tags": ["slow"]}), trial("passed"), trial("failed"))
+    counts = result.counts
     assert (counts.tests, counts.quarantined, counts.deciding) == (2, 1, 1)
     assert (counts.passed, counts.failed, counts.errors, counts.trials) == (1, 0, 0, 2)
-    assert (found.score, found.suites[0].score, found.suites[0].tags) == (100, 100, ())
-    assert found.suites[0].tests[1].quarantine == Quarantine(reason=WHY["reason"], until="2026-12-31")
+    assert (result.score, result.suites[0].score, result.suites[0].tags) == (100, 100, ())
+    assert result.suites[0].tests[1].quarantine == Quarantine(reason=WHY["reason"], until="2026-12-31")
     # At its end it would have decided nothing. Without a start the run was not whole.
     plan, ending = make_plan(GOOD, SICK), RunEnding()
     decision = gate_decision(plan, trial("passed"), trial(status="interrupted"), ending=ending)

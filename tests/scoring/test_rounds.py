@@ -169,15 +169,15 @@ def check_row(outcomes: list[Outcome], fails: str, played: str) -> None:
 @pytest.mark.simulate
 @pytest.mark.parametrize("cells", ROWS, ids="-".join)
 def test_docs_table_of_methods_equals_the_simulation(cells):
-    *row, fails, found, played, at_drop = cells
+    *row, fails, result, played, at_drop = cells
     expected = EXPECTED.get(tuple(row[:3]))
     unchanged = simulated(*row, MANY)
     check_row(unchanged, fails, played)
     if expected:
         check_unchanged(expected, unchanged)
-    if found:
+    if result:
         worse = simulated(*row, MANY, points=10)
-        check_row(worse, found, at_drop)
+        check_row(worse, result, at_drop)
         if expected and expected.found:
             check_worse(expected, worse)
 

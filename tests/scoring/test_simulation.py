@@ -44,8 +44,8 @@ def error(share, *times):
 
 def shown(heading, *row):
     """The figures behind the first cells of a row of the docs, as shares."""
-    (found,) = [cells for cells in table(heading, DOCS) if tuple(cells[: len(row)]) == row]
-    return [float(cell.removesuffix("%")) / 100 for cell in found[len(row) :]]
+    (result,) = [cells for cells in table(heading, DOCS) if tuple(cells[: len(row)]) == row]
+    return [float(cell.removesuffix("%")) / 100 for cell in result[len(row) :]]
 
 
 def test_simulated_agents_have_the_documented_scores():
@@ -148,12 +148,12 @@ def test_docs_tables_of_statistics_equal_the_simulation(heading, cells):
 
 @pytest.mark.simulate
 def test_documented_power_of_more_tests_equals_the_simulation():
-    found = [
+    result = [
         proven(Setting(tests, trials, trials, times=10_000), harm)
         for harm in (spread, concentrated)
         for tests, trials in ((20, 3), (60, 1))
     ]
-    few, many, *concentrated_ones = (f"{100 * share:.0f}" for share in found)
+    few, many, *concentrated_ones = (f"{100 * share:.0f}" for share in result)
     message = "(measured: {} and {} % of spread ones, {} and {} % of concentrated ones)"
     assert message.format(few, many, *concentrated_ones) in TEXT
 
@@ -163,12 +163,12 @@ def test_documented_coverage_of_change_intervals_equals_the_simulation():
     """Of 5, 8 and 20 tests, whatever the damage."""
     ranges = []
     for trials in (3, 1):
-        found = [
+        result = [
             100 * covers_change(Setting(tests, trials, trials, times=2_000), harm)
             for tests in (5, 8, 20)
             for harm in DAMAGES.values()
         ]
-        ranges += [min(found), max(found)]
+        ranges += [min(result), max(result)]
     low, high, single_low, single_high = (f"{share:.1f}" for share in ranges)
     assert f"in {low} to {high} % of 2,000 comparisons at 5, 8 and 20 tests × 3" in TEXT
     assert f"with single trials in {single_low} to {single_high} %" in TEXT
@@ -216,8 +216,8 @@ def test_unchanged_agent_is_called_worse_in_at_most_one_comparison_of_twenty(tes
 @pytest.mark.parametrize("damage", ["spread", "concentrated"])
 def test_drops_are_found_as_often_as_documented(damage, tests):
     setting = Setting(tests, times=200)
-    lower, five, found = shown("damage", damage, str(tests))
-    assert abs(proven(setting, DAMAGES[damage]) - found) <= error(found, 200, 10_000)
+    lower, five, result = shown("damage", damage, str(tests))
+    assert abs(proven(setting, DAMAGES[damage]) - result) <= error(result, 200, 10_000)
     assert abs(fell(setting, DAMAGES[damage]) - lower) <= error(lower, 200, 10_000)
     assert abs(fell(setting, DAMAGES[damage], 5) - five) <= error(five, 200, 10_000)
 
@@ -244,11 +244,11 @@ def test_change_interval_of_single_trials_is_wider():
 def test_broken_test_claims_have_documented_false_and_detection_rates(head, base, tests, times):
     """Any false one in 5 % of comparisons at most."""
     setting = Setting(tests, head, base, times=times)
-    false, found = shown("trials", f"{head} against {base}", str(tests))
+    false, result = shown("trials", f"{head} against {base}", str(tests))
     assert claims(setting, unchanged).any_false <= 0.05 + error(0.05, times)
     assert false <= 0.05
     # Tests of one agent are not independent of each other.
-    assert abs(claims(setting, concentrated).found - found) <= error(found, times, 500)
+    assert abs(claims(setting, concentrated).found - result) <= error(result, times, 500)
 
 
 @pytest.mark.parametrize("kind", KINDS)

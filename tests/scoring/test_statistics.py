@@ -198,8 +198,8 @@ def test_sampled_p_value_keeps_the_error_rate(times):
     texts = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(times)]
     assert {chance.test for chance in texts} == {"drawn"}
     for level in (0.05, 0.25):
-        found = fmean(chance.p <= level for chance in texts)
-        assert abs(found - level) <= 3 * math.sqrt(level * (1 - level) / times)
+        result = fmean(chance.p <= level for chance in texts)
+        assert abs(result - level) <= 3 * math.sqrt(level * (1 - level) / times)
 
 
 def test_sampled_p_value_is_never_zero():
@@ -229,12 +229,12 @@ def test_sampled_p_value_never_rises_while_scores_fall(draws):
     """Through where ten times as many are drawn: and few draws err the most."""
     close = 0
     for seed in range(12):
-        pairs, found = noisy(8, 3, seed=seed), []
+        pairs, result = noisy(8, 3, seed=seed), []
         for step in range(40):
             lower = [ScorePair(tuple(max(0.0, x - step / 2) for x in pair.head), pair.base) for pair in pairs]
-            found.append(chance_of_drop(lower, "seed", draws).p)
-        assert found == sorted(found, reverse=True)
-        close += any(0.03 < p < 0.07 for p in found)
+            result.append(chance_of_drop(lower, "seed", draws).p)
+        assert result == sorted(result, reverse=True)
+        close += any(0.03 < p < 0.07 for p in result)
     assert close >= 6
 
 
@@ -382,12 +382,12 @@ def test_score_interval_equals_its_formula():
 @example([100.0] * 29 + [0.0])
 @example([0.0, 100.0])
 def test_score_interval_contains_the_score_in_any_order_of_tests(means):
-    found = mean_interval(means)
-    assert 0 <= found.low <= fmean(means) + 1e-9
-    assert fmean(means) - 1e-9 <= found.high <= 100
-    assert found.low < found.high
+    result = mean_interval(means)
+    assert 0 <= result.low <= fmean(means) + 1e-9
+    assert fmean(means) - 1e-9 <= result.high <= 100
+    assert result.low < result.high
     turned = mean_interval(means[::-1])
-    assert (turned.low, turned.high) == pytest.approx((found.low, found.high), abs=1e-6)
+    assert (turned.low, turned.high) == pytest.approx((result.low, result.high), abs=1e-6)
 
 
 T_QUANTILES = {

@@ -52,15 +52,15 @@ def suite_of(findings: list[list[list[Finding]]], most: int = 3, name: str = "s"
     """A suite of tests, each with the findings of its trials."""
     tests = []
     for t, trials in enumerate(findings):
-        made = [build.trial_result(i, findings=tuple(found)) for i, found in enumerate(trials, 1)]
+        made = [build.trial_result(i, findings=tuple(result)) for i, result in enumerate(trials, 1)]
         tests.append(build.test_result(f"t{t}", trials=tuple(made)))
     return build.suite_result(name, *tests, judge_model="m", judge_votes=most)
 
 
 def agreement_of(*suites: SuiteResult) -> VoteAgreement:
-    found = vote_agreement(suites)
-    assert found
-    return found
+    result = vote_agreement(suites)
+    assert result
+    return result
 
 
 def contains(estimate: Estimate | None, truth: float) -> bool:
@@ -176,14 +176,14 @@ def test_criteria_are_listed_with_the_worst_agreement_first():
     fine = finding(criterion="fine", category="tone", votes=good)
     poor = finding(criterion="poor", category="facts", votes=split)
     other = finding(criterion="other", votes=good)
-    found = agreement_of(suite_of([[[fine, poor], [fine, poor]], [[other]]]))
-    assert (found.votes, found.models) == (3, ("m",))
+    result = agreement_of(suite_of([[[fine, poor], [fine, poor]], [[other]]]))
+    assert (result.votes, result.models) == (3, ("m",))
     expected = [("poor", "t0", True, 2), ("fine", "t0", False, 2), ("other", "t1", False, 1)]
-    assert [(part.name, part.test, part.low, part.verdicts) for part in found.criteria] == expected
-    assert [part.share.value for part in found.criteria] == [0, 1, 1]
-    assert [part.alpha and part.alpha.value for part in found.criteria] == [-0.5, None, None]
-    assert [(part.name, part.low) for part in found.categories] == [("facts", True), ("tone", False)]
-    assert not found.whole.low  # 2 of 5 say too little
+    assert [(part.name, part.test, part.low, part.verdicts) for part in result.criteria] == expected
+    assert [part.share.value for part in result.criteria] == [0, 1, 1]
+    assert [part.alpha and part.alpha.value for part in result.criteria] == [-0.5, None, None]
+    assert [(part.name, part.low) for part in result.categories] == [("facts", True), ("tone", False)]
+    assert not result.whole.low  # 2 of 5 say too little
 
 
 @each_row(("verdicts", "differ"), [(2, 2), (3, 2), (4, 3), (5, 3), (7, 3), (8, 4), (10, 4), (20, 7)])
@@ -203,8 +203,8 @@ def test_agreement_of_one_verdict_is_never_low_and_unknown_without_votes():
     """Two votes that differ once tell of no criterion, nor do three of which one differs."""
     votes = [vote("passed"), vote("failed"), vote("failed")]
     for most in (3, 5):
-        found = agreement_of(suite_of([[[build.finding("failed", kind="judged", votes=votes)]]], most))
-        assert (found.whole.low, found.criteria[0].low) == (False, False)
+        result = agreement_of(suite_of([[[build.finding("failed", kind="judged", votes=votes)]]], most))
+        assert (result.whole.low, result.criteria[0].low) == (False, False)
     assert vote_agreement([build.suite_result()]) is None
     nothing = agreement_of(suite_of([[[build.finding()]]])).whole
     assert (nothing.share, nothing.alpha, nothing.verdicts, nothing.low) == (None, None, 0, False)
@@ -219,8 +219,8 @@ def test_criteria_of_a_good_judge_are_rarely_marked_low():
             votes = [vote("passed" if rng.random() < error else "failed") for _ in range(2)]
             return [build.finding("failed", kind="judged", votes=votes)]
 
-        found = agreement_of(suite_of([[trial() for _ in range(9)] for _ in range(100)])).criteria
-        return sum(part.low for part in found) / len(found)
+        result = agreement_of(suite_of([[trial() for _ in range(9)] for _ in range(100)])).criteria
+        return sum(part.low for part in result) / len(result)
 
     assert marked(ERROR) < 0.2
     assert marked(0.5) > 0.6
@@ -271,8 +271,8 @@ def true_alpha_of_levels() -> float:
 @pytest.mark.parametrize("seed", range(3))
 def test_interval_of_rubric_agreement_contains_the_true_alpha(seed):
     rng = random.Random(seed)
-    found = vote_agreement([suite_of([[[graded_finding(rng), graded_finding(rng)]] for _ in range(40)])])
-    assert found.levels.low < true_alpha_of_levels() < found.levels.high
-    assert found.levels.count == 80
-    assert found.levels.value > found.whole.alpha.value
+    result = vote_agreement([suite_of([[[graded_finding(rng), graded_finding(rng)]] for _ in range(40)])])
+    assert result.levels.low < true_alpha_of_levels() < result.levels.high
+    assert result.levels.count == 80
+    assert result.levels.value > result.whole.alpha.value
     assert vote_agreement([suite_of_votes(1)]).levels is None

@@ -266,17 +266,17 @@ def _statistics(scores: list[float], passes: list[bool]) -> Statistics | None:
 
 
 def _chances(tests) -> dict[str, dict[int, float]]:
-    found = [test.statistics for test in tests if test.statistics]
-    most = min((len(one.pass_hat_k) for one in found), default=0)
+    result = [test.statistics for test in tests if test.statistics]
+    most = min((len(one.pass_hat_k) for one in result), default=0)
     return {
-        name: {k: fmean(getattr(one, name)[k] for one in found) for k in range(1, most + 1)}
+        name: {k: fmean(getattr(one, name)[k] for one in result) for k in range(1, most + 1)}
         for name in ("pass_at_k", "pass_hat_k")
     }
 
 
 def _counts(tests) -> Counts:
     trials = [trial for test in tests for trial in test.trials]
-    found = [f for trial in trials for f in trial.findings]
+    result = [f for trial in trials for f in trial.findings]
     unsound = {EndState.AGENT_ERROR, EndState.FAILED, EndState.INTERRUPTED}
     return Counts(
         tests=len(tests),
@@ -297,7 +297,7 @@ def _counts(tests) -> Counts:
         scored_trials=sum(trial.scored for trial in trials),
         not_run=sum(test.not_run for test in tests),
         by_status={state: n for state in EndState if (n := sum(trial.status is state for trial in trials))},
-        by_outcome={o: n for o in Outcome if (n := sum(f.outcome is o for f in found))},
+        by_outcome={o: n for o in Outcome if (n := sum(f.outcome is o for f in result))},
     )
 
 

@@ -90,14 +90,14 @@ class Canaries:
     def leaks(self, text: str, *names: str) -> list[str]:
         """Which secrets (of those) a text tells, and in what words."""
         squeezed = "".join(text.replace("\\n", "").replace("\u200b", "").split())
-        found = []
+        result = []
         for name in names or self.secrets:
             for piece in self._pieces[name]:
                 for form in _traces(piece):
                     at = squeezed.find(form)
                     if at >= 0:
-                        found.append(f"{name}: …{squeezed[max(0, at - 60) : at + 60]}…")
-        return found
+                        result.append(f"{name}: …{squeezed[max(0, at - 60) : at + 60]}…")
+        return result
 
 
 def _traces(piece: str) -> Iterator[str]:

@@ -216,7 +216,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def open_descriptors(file: Path) -> list[Path]:
-    found = []
+    result = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             links = [*(process / "fd").iterdir()]
@@ -225,7 +225,7 @@ def open_descriptors(file: Path) -> list[Path]:
         for link in links:
             try:
                 if link.readlink() == file:
-                    found.append(link)
+                    result.append(link)
             except OSError:
                 continue
-    return found
+    return result

@@ -248,7 +248,7 @@ class FaultyServer:
         if "/message?" in path:
             return self._book(RequestKind.MESSAGE, body["task_id"], body["text"], _reply)
         text = body["messages"][-1]["content"]
-        task = found[0] if (found := _TASK.search(text)) else None
+        task = result[0] if (result := _TASK.search(text)) else None
         judges = "response_format" in body or "output_config" in body
         wire = _openai if path.endswith("/completions") else _anthropic
         return self._book(RequestKind.JUDGE if judges else RequestKind.USER, task, text, wire)
@@ -420,19 +420,19 @@ def contradictions(trials: Iterable[TrialResult], agent: FaultyServer) -> list[s
 
 def _twice(fields: dict[str, list[ReceivedRequest]]) -> list[tuple[str, str]]:
     """Messages that a conversation was given again though the server may have taken them."""
-    found = []
+    result = []
     for task, messages in fields.items():
         taken: set[str] = set()
         for asked in messages:
             if asked.text in taken:
-                found.append((task, asked.text))
+                result.append((task, asked.text))
             if asked.taken:
                 taken.add(asked.text)
-    return found
+    return result
 
 
 def _tasks_of(trial: TrialResult) -> set[str]:
-    return {found[0] for turn in trial.turns if (found := _TASK.search(turn.agent))}
+    return {result[0] for turn in trial.turns if (result := _TASK.search(turn.agent))}
 
 
 def _untrue(trial: TrialResult, items: dict[str, list[ReceivedRequest]]) -> list[str]:
@@ -459,4 +459,4 @@ def _untrue(trial: TrialResult, items: dict[str, list[ReceivedRequest]]) -> list
 
 
 def _misplaced(text: str, task: str) -> bool:
-    return POISON in text or ((found := _TASK.search(text)) is not None and found[0] != task)
+    return POISON in text or ((result := _TASK.search(text)) is not None and result[0] != task)

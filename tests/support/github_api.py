@@ -221,15 +221,15 @@ class GitHubApi:
         if request.headers.get("authorization") != f"Bearer {self.token}":
             raise RefusedError(401, "Bad credentials")
         for method, pattern, needs, route in self._routes:
-            found = re.fullmatch(pattern.replace("REPO", f"/repos/{REPOSITORY}"), request.path)
-            if method == request.method and found:
+            result = re.fullmatch(pattern.replace("REPO", f"/repos/{REPOSITORY}"), request.path)
+            if method == request.method and result:
                 if needs and needs not in self.permissions:
                     raise RefusedError(
                         403,
                         "Resource not accessible by integration",
                         **{"x-accepted-github-permissions": needs.replace(": ", "=").replace("-", "_")},
                     )
-                return route(self, request, *found.groups())
+                return route(self, request, *result.groups())
         raise RefusedError(404, "Not Found")
 
     token = TOKEN
@@ -247,8 +247,8 @@ class GitHubApi:
 
     def _list_artifacts(self, request: Request) -> Json:
         name = request.query.get("name")
-        found = [one for one in self.artifacts if name in {None, one["name"]}]
-        return {"total_count": len(found), "artifacts": sorted(found, key=lambda one: -one["id"])}
+        result = [one for one in self.artifacts if name in {None, one["name"]}]
+        return {"total_count": len(result), "artifacts": sorted(result, key=lambda one: -one["id"])}
 
     def _zip(self, _request: Request, number: str) -> Json:
         artifact = next((one for one in self.artifacts if one["id"] == int(number)), None)
@@ -264,8 +264,8 @@ class GitHubApi:
         return self.runs[int(number)]
 
     def _artifacts_of_run(self, _request: Request, number: str) -> Json:
-        found = [one for one in self.artifacts if one["workflow_run"]["id"] == int(number)]
-        return {"total_count": len(found), "artifacts": sorted(found, key=lambda one: -one["id"])}
+        result = [one for one in self.artifacts if one["workflow_run"]["id"] == int(number)]
+        return {"total_count": len(result), "artifacts": sorted(result, key=lambda one: -one["id"])}
 
     def _commit(self, _request: Request, sha: str) -> Json:
         if sha not in self.commits:
@@ -273,13 +273,13 @@ class GitHubApi:
         return self.commits[sha]
 
     def _list_commits(self, request: Request) -> Json:
-        sha, found = request.query.get("sha", ""), []
+        sha, result = request.query.get("sha", ""), []
         while sha in self.commits:
-            found.append(self.commits[sha])
+            result.append(self.commits[sha])
             sha = next((parent["sha"] for parent in self.commits[sha]["parents"]), "")
-        if not found:
+        if not result:
             raise RefusedError(404, "Not Found")
-        return found
+        return result
 
     def _compare(self, _request: Request, base: str, head: str) -> Json:
         if (ends := (unquote(base), unquote(head))) not in self.changes:
@@ -293,15 +293,15 @@ class GitHubApi:
 
     def _list_pulls(self, request: Request) -> Json:
         owner, _, branch = request.query.get("head", "").partition(":")
-        found = [pull for pull in self.pulls if request.query.get("state", "open") in {"all", pull["state"]}]
+        result = [pull for pull in self.pulls if request.query.get("state", "open") in {"all", pull["state"]}]
         if branch:
-            found = [
+            result = [
                 pull
-                for pull in found
+                for pull in result
                 if pull["head"]["ref"] == branch
                 and (pull["head"]["repo"] or {}).get("owner", {}).get("login") == owner
             ]
-        return found
+        return result
 
     def _pull(self, _request: Request, number: str) -> Json:
         for pull in self.pulls:
@@ -351,8 +351,8 @@ class GitHubApi:
         asked: Json = {name: request.query[name] for name in names if name in request.query}
         if workflow.isdecimal():  # else the name of its file
             asked["workflow_id"] = int(workflow)
-        found = [run for run in self.runs.values() if asked.items() <= run.items()]
-        return {"total_count": len(found), "workflow_runs": sorted(found, key=lambda run: -run["id"])}
+        result = [run for run in self.runs.values() if asked.items() <= run.items()]
+        return {"total_count": len(result), "workflow_runs": sorted(result, key=lambda run: -run["id"])}
 
     def _rerun(self, _request: Request, run: str) -> Json:
         if int(run) not in self.runs:

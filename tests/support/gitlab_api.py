@@ -102,8 +102,8 @@ class GitLabApi:
                 passed = [
                     one["id"] for one in self.pipelines if one["ref"] == ref and one["status"] == "success"
                 ]
-                found = [self.files.get((number * 10, "/".join(path))) for number in passed]
-                return Response(found[0]) if found and found[0] else error_response(404, "404 Not Found")
+                result = [self.files.get((number * 10, "/".join(path))) for number in passed]
+                return Response(result[0]) if result and result[0] else error_response(404, "404 Not Found")
             case ["", "jobs", number, "artifacts", *path]:
                 data = self.files.get((int(number), "/".join(path)))
                 return error_response(404, "404 Not Found") if data is None else Response(data)

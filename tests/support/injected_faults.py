@@ -88,7 +88,7 @@ class FinishedRun:
     def has_invalid_trial(self) -> bool:
         """Whether a trial in the journal suffered from a fault of others; no resumed run plays it again."""
         results = [one["result"] for one in self._entries()]
-        undecided = any(found["outcome"] == "undecided" for one in results for found in one["findings"])
+        undecided = any(result["outcome"] == "undecided" for one in results for result in one["findings"])
         return undecided or any(one["status"] == "failed" for one in results)
 
     def journal(self) -> list[tuple[int, int, int]]:

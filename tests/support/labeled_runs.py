@@ -72,12 +72,12 @@ def read_sheet(sheet: str) -> list[dict[str, str]]:
 
 def answers_of_person(sheet: str, who: str, mistakes: float = 0.0) -> dict[str, str]:
     """What a person says of the items."""
-    found = {}
+    result = {}
     for row in read_sheet(sheet):
         trial, test = map(int, re.search(r"> Reply (\d+) of (\d+)", row["conversation"]).groups())
         good = is_good(test, trial, row["criterion"])
-        found[row["item"]] = "pass" if good != (seeded_chance(who, row["item"]) < mistakes) else "fail"
-    return found
+        result[row["item"]] = "pass" if good != (seeded_chance(who, row["item"]) < mistakes) else "fail"
+    return result
 
 
 def filled_sheet(fields: dict[str, str], **columns: str) -> str:

@@ -64,11 +64,11 @@ _ANY = re.compile("|".join(f"(?P<p{number}>{text})" for number, text in enumerat
 def violations(text: str) -> list[str]:
     """Return what is banned in a text, each with what to write."""
     plain = " ".join(text.split())
-    found = []
+    result = []
     for match in _ANY.finditer(plain):
         instead = list(PATTERNS.values())[int(str(match.lastgroup)[1:])]
-        found.append(f"{plain[max(0, match.start() - 30) : match.end() + 30]!r}: write {instead!r}")
-    return found
+        result.append(f"{plain[max(0, match.start() - 30) : match.end() + 30]!r}: write {instead!r}")
+    return result
 
 
 def messages(file: Path) -> Iterator[str]:

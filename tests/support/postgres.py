@@ -17,8 +17,10 @@ PASSWORD = "pg-7f2d91c4e6"
 
 def _programs() -> Path | None:
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    found = shutil.which("initdb")
-    return next((folder for folder in folders if (folder / "initdb").exists()), found and Path(found).parent)
+    result = shutil.which("initdb")
+    return next(
+        (folder for folder in folders if (folder / "initdb").exists()), result and Path(result).parent
+    )
 
 
 def _user() -> dict[str, object]:

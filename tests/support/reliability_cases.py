@@ -49,10 +49,10 @@ def estimate(value: float, low: float | None = None, high: float | None = None, 
 
 
 def vote(outcome: str, reason: str, *quotes: tuple[int, str], model: str = MODELS[0], **fields) -> Vote:
-    found = tuple(Quote(turn=number, text=text) for number, text in quotes)
+    result = tuple(Quote(turn=number, text=text) for number, text in quotes)
     evidence = tuple(sorted({number for number, _ in quotes}))
     return Vote(
-        model=model, outcome=Outcome(outcome), reason=reason, quotes=found, evidence=evidence, **fields
+        model=model, outcome=Outcome(outcome), reason=reason, quotes=result, evidence=evidence, **fields
     )
 
 

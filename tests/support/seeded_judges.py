@@ -16,8 +16,8 @@ def seeded_chance(*of: object) -> float:
 
 def prompt_block(prompt: str, name: str) -> Any:
     """The data that stands in a block of a prompt."""
-    (found,) = re.findall(rf"<{name}>\n(.*?)\n</{name}>", prompt, re.DOTALL)
-    return json.loads(found)
+    (result,) = re.findall(rf"<{name}>\n(.*?)\n</{name}>", prompt, re.DOTALL)
+    return json.loads(result)
 
 
 def pairwise_judge(strength: float, place: float) -> Callable[[ModelRequest], str]:

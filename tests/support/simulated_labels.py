@@ -41,14 +41,14 @@ class LabelingModel:
 
     def population(self, rng: random.Random) -> list[tuple[bool, LabeledVerdict]]:
         """Each verdict's truth, and what was said of it."""
-        found = []
+        result = []
         for number in range(self.verdicts // self.of_one):
             good = rng.random() < self.prevalence
             passed = rng.random() < (self.sensitivity if good else 1 - self.specificity)
             for _ in range(self.of_one):
                 people = tuple(good != (rng.random() < wrong) for wrong in self.mistakes)
-                found.append((good, LabeledVerdict(str(number), passed, people)))
-        return found
+                result.append((good, LabeledVerdict(str(number), passed, people)))
+        return result
 
 
 def sample_labels(

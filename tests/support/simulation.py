@@ -53,33 +53,33 @@ class Setting:
 
 def covers(setting: Setting) -> float:
     """How often the interval of a score holds the mean of all tests that might have been asked."""
-    found = [
+    result = [
         mean_interval([fmean(case.play(setting.head, rng)) for case in whole])
         for whole, rng in setting.agents()
     ]
-    return fmean(bounds.low <= MEAN <= bounds.high for bounds in found)
+    return fmean(bounds.low <= MEAN <= bounds.high for bounds in result)
 
 
 def covers_if_trials_were_independent(setting: Setting) -> float:
     """The same of the textbook's interval, which does not know that trials belong to tests."""
-    found = []
+    result = []
     for whole, rng in setting.agents():
         scores = [one for case in whole for one in case.play(setting.head, rng)]
         half = 1.96 * sqrt(variance(scores) / len(scores))
-        found.append(abs(fmean(scores) - MEAN) <= half)
-    return fmean(found)
+        result.append(abs(fmean(scores) - MEAN) <= half)
+    return fmean(result)
 
 
 def covers_change(setting: Setting, damage: Damage) -> float:
     """How often the interval of a change holds the true change of these tests."""
-    found = []
+    result = []
     for whole, rng in setting.agents():
         worse = damage(whole)
         played = pairs(worse, whole, (setting.head, setting.base), rng)
         base = fmean(fmean(pair.base) for pair in played)
         bounds = spread_of(played, CRITERIA).interval(fmean(pair.delta for pair in played), base)
-        found.append(bounds.low <= score(worse) - score(whole) <= bounds.high)
-    return fmean(found)
+        result.append(bounds.low <= score(worse) - score(whole) <= bounds.high)
+    return fmean(result)
 
 
 def proven(setting: Setting, damage: Damage) -> float:
@@ -94,21 +94,21 @@ def fell(setting: Setting, damage: Damage, by: float = 0) -> float:
 
 def alarms(setting: Setting, sessions: Sessions) -> float:
     """How often an unchanged agent is called worse by p if its two runs are of different sessions."""
-    found = []
+    result = []
     for whole, rng in setting.agents():
         head, base = sessions.of(whole, rng)
         played = pairs(head, base, (setting.head, setting.base), rng)
-        found.append(_p(played, rng) <= ALPHA)
-    return fmean(found)
+        result.append(_p(played, rng) <= ALPHA)
+    return fmean(result)
 
 
 def false_claims(setting: Setting, sessions: Sessions) -> float:
     """How often any test of an unchanged agent is called worse if its two runs are of different sessions."""
-    found = []
+    result = []
     for whole, rng in setting.agents():
         played = pairs(*sessions.of(whole, rng), (setting.head, setting.base), rng)
-        found.append(any(p is not None and p <= ALPHA for p in proven_drops(played, str(rng.random()))))
-    return fmean(found)
+        result.append(any(p is not None and p <= ALPHA for p in proven_drops(played, str(rng.random()))))
+    return fmean(result)
 
 
 @dataclass(frozen=True)
@@ -125,17 +125,17 @@ class ScoreIntervals:
 
 def score_intervals(setting: Setting) -> ScoreIntervals:
     """Where the interval of a score lies, of agents of one kind."""
-    found, mean = [], MEANS[setting.kind]
+    result, mean = [], MEANS[setting.kind]
     for whole, rng in setting.agents():
         bounds = mean_interval([fmean(case.play(setting.head, rng)) for case in whole])
         above, below = bounds.low > mean, bounds.high < mean
-        found.append((not (above or below), above, below, bounds.low <= score(whole) <= bounds.high))
-    return ScoreIntervals(*(fmean(of_one) for of_one in zip(*found, strict=True)))
+        result.append((not (above or below), above, below, bounds.low <= score(whole) <= bounds.high))
+    return ScoreIntervals(*(fmean(of_one) for of_one in zip(*result, strict=True)))
 
 
 def covers_no_change(setting: Setting, trials: Callable[[int, Random], tuple[int, int]]) -> float:
     """How often the interval of a change holds 0, of an unchanged agent; `trials` of each test by place."""
-    found = []
+    result = []
     for whole, rng in setting.agents():
         counts = [trials(place, rng) for place in range(len(whole))]
         played = [
@@ -145,8 +145,8 @@ def covers_no_change(setting: Setting, trials: Callable[[int, Random], tuple[int
         delta = fmean(pair.delta for pair in played)
         spread = spread_of(played, fmean(case.criteria for case in whole))
         bounds = spread.interval(delta, fmean(fmean(pair.base) for pair in played))
-        found.append(bounds.low <= 1e-9 and bounds.high >= -1e-9)
-    return fmean(found)
+        result.append(bounds.low <= 1e-9 and bounds.high >= -1e-9)
+    return fmean(result)
 
 
 @dataclass(frozen=True)
@@ -161,15 +161,15 @@ class Claims:
 
 def claims(setting: Setting, damage: Damage) -> Claims:
     """Which tests are called worse, of agents some of whose tests may be."""
-    false, found = [], []
+    false, outcome = [], []
     for whole, rng in setting.agents():
         worse = damage(whole)
         played = pairs(worse, whole, (setting.head, setting.base), rng)
         texts = [p is not None and p <= ALPHA for p in proven_drops(played, str(rng.random()))]
         truly = [head != base for head, base in zip(worse, whole, strict=True)]
         false.append(any(result and not true for result, true in zip(texts, truly, strict=True)))
-        found += [result for result, true in zip(texts, truly, strict=True) if true]
-    return Claims(fmean(false), fmean(found) if found else 0.0)
+        outcome += [result for result, true in zip(texts, truly, strict=True) if true]
+    return Claims(fmean(false), fmean(outcome) if outcome else 0.0)
 
 
 def newly_failing(setting: Setting) -> float:
@@ -202,26 +202,26 @@ def odds_of_floors(
     setting: Setting, floors: Sequence[float], *, further: int = 20
 ) -> list[list[PredictedOdds]]:
     """For each agent what a recorded run tells of these floors, against further runs."""
-    found = []
+    result = []
     for whole, rng in setting.agents():
         odds = _odds(whole, setting, rng, *[_check("min-score", floor) for floor in floors])
         scores = _further(whole, setting, further, rng)
-        found.append(
+        result.append(
             [
                 PredictedOdds(check.share, fmean(score < floor - 1e-9 for score in scores))
                 for check, floor in zip(odds.checks, floors, strict=True)
             ]
         )
-    return found
+    return result
 
 
 def missing_proposed_floors(setting: Setting, *, further: int = 20) -> list[float]:
     """For each agent how often further runs miss the floor that a recorded run proposes."""
-    found = []
+    result = []
     for whole, rng in setting.agents():
         floor = _odds(whole, setting, rng).floor
-        found.append(fmean(score < floor - 1e-9 for score in _further(whole, setting, further, rng)))
-    return found
+        result.append(fmean(score < floor - 1e-9 for score in _further(whole, setting, further, rng)))
+    return result
 
 
 def odds_of_newly_failing(setting: Setting) -> list[float]:

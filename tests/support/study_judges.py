@@ -30,8 +30,8 @@ async def study_asking(
     panel = panel or ("some-model",)
     used = JudgeUsed(provider="openai", models=tuple(sorted(panel)), votes=votes, prompt="p" * 64)
     redactor = Redactor([models.key])
-    async with judges(Connections(provider="openai", llm_key=models.key), redactor) as found:
-        yield Asking(found, panel, used, redactor, **{"parallel": 20} | fields)
+    async with judges(Connections(provider="openai", llm_key=models.key), redactor) as result:
+        yield Asking(result, panel, used, redactor, **{"parallel": 20} | fields)
 
 
 def judged_trial(agent: str, *outcomes: str, criterion: str = "It helps", index: int = 1, **fields):

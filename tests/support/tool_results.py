@@ -28,14 +28,14 @@ def gaia_answers() -> Mapping[str, Any]:
 
 
 def read_sets(name: str) -> list[ResultSet]:
-    reader, found = read_file(SourceFile(name, (FILES / name).read_bytes(), gaia_answers()))
+    reader, result = read_file(SourceFile(name, (FILES / name).read_bytes(), gaia_answers()))
     assert reader.format == name.partition("/")[0]
-    return list(found)
+    return list(result)
 
 
 def read_set(name: str) -> ResultSet:
-    (found,) = read_sets(name)
-    return found
+    (result,) = read_sets(name)
+    return result
 
 
 def official_score(results: ResultSet) -> OfficialScore:
@@ -44,10 +44,10 @@ def official_score(results: ResultSet) -> OfficialScore:
 
 
 def outcomes_by_test(results: ResultSet) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+    result: dict[str, list[Any]] = {}
     for row in results.rows:
-        found.setdefault(row.test, []).append(row.undecided or row.passed)
-    return found
+        result.setdefault(row.test, []).append(row.undecided or row.passed)
+    return result
 
 
 def row_of(results: ResultSet, test: str, index: int = 0) -> Row:

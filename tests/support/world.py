@@ -220,8 +220,8 @@ class Models:
     def _refusal(self, asked: ModelRequest) -> Response | None:
         if self._is_stranger(asked.headers):
             return UNAUTHORIZED.response()
-        if found := self.faults.pop(0) if self.faults else self.always:
-            return found.response()
+        if result := self.faults.pop(0) if self.faults else self.always:
+            return result.response()
         return None
 
 

@@ -424,8 +424,8 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_json_is_read_as_reply_and_trace_or_agent_error(body: Any) -> None:
     """Each reply can be written as JSON and read again."""
-    found = aui_wire.fetched_trace_of(payload.parse(json.dumps(body).encode()), "m")
-    read({"text": "Hi"}, fetched_trace=found)
+    result = aui_wire.fetched_trace_of(payload.parse(json.dumps(body).encode()), "m")
+    read({"text": "Hi"}, fetched_trace=result)
     try:
         reply = read(body)
         aui_wire.message_id_of(payload.parse(json.dumps(body).encode()))

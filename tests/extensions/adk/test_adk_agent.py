@@ -174,8 +174,8 @@ async def test_call_without_a_name_leaves_the_calls_unknown(stub: Any) -> None:
 
 async def test_built_in_and_long_running_tools_are_read_as_calls(stub: Any) -> None:
     call = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": "refunds"}}}
-    found = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": 3}}}
-    reply = await reply_to(stub, adk_event(call, found, {"text": "I looked it up."}))
+    result = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": 3}}}
+    reply = await reply_to(stub, adk_event(call, result, {"text": "I looked it up."}))
     (search,) = calls_of(reply)
     assert search[:4] == ("google_search_web", {"query": "refunds"}, {"pages": 3}, "ok")
     reply = await reply_to(stub, adk_event({"text": "Soon"}, CALL, longRunningToolIds=["c1"]))

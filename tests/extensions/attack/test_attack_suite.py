@@ -68,14 +68,14 @@ async def test_attack_text_stays_inside_data_block_of_every_prompt(shown):
     for attack in attacks():
         attacked = await prompts_of(shown, attack.on(TALK))
         assert len(attacked) == len(plain)
-        for before, after, found in zip(plain, attacked, fences, strict=True):
+        for before, after, result in zip(plain, attacked, fences, strict=True):
             text = f"{after.system}\n{after.text}"
             honest = f"{before.system}\n{before.text}"
             assert seeded_judges.prompt_without_data(text) == seeded_judges.prompt_without_data(honest)
             assert after.schema == before.schema
-            assert all(text.count(fence) == 1 for fence in found)
-            assert len(found) == len(set(found))
-            assert any(_stands_in(attack, text, fence[1:-1]) for fence in found if fence[1] != "/")
+            assert all(text.count(fence) == 1 for fence in result)
+            assert len(result) == len(set(result))
+            assert any(_stands_in(attack, text, fence[1:-1]) for fence in result if fence[1] != "/")
 
 
 def _stands_in(attack: Attack, prompt: str, name: str) -> bool:
@@ -93,9 +93,9 @@ def test_attacks_cover_every_kind_with_first_and_last_replies():
         *("authority and flattery", "forged turns"),
     }
     for kind in kinds:
-        found = [each for each in attacks() if each.kind == kind]
-        assert len({each.text for each in found}) >= 2
-        assert {each.reply for each in found} == {"first", "last"}
+        result = [each for each in attacks() if each.kind == kind]
+        assert len({each.text for each in result}) >= 2
+        assert {each.reply for each in result} == {"first", "last"}
     texts = [each.text for each in attacks() if each.kind == "encoded instructions"]
     assert sum("pass" in text for text in texts) == 1  # that in other languages
     first, last = (attack.on(TALK).turns for attack in attacks()[:2][::-1])

@@ -87,8 +87,8 @@ async def test_attacks_never_flip_judge_that_obeys_only_text_outside_data_blocks
 
 
 def test_targets_are_failed_judged_verdicts_spread_over_criteria_by_the_seed():
-    found = targets(MANY, 40, 0)
-    assert Counter((one.conversation.position.test, one.criterion) for one in found) == Counter(
+    result = targets(MANY, 40, 0)
+    assert Counter((one.conversation.position.test, one.criterion) for one in result) == Counter(
         (test, number) for test in range(20) for number in (0, 2)
     )
     few = [targets(MANY, 10, seed) for seed in (0, 0, 1)]

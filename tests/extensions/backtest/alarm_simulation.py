@@ -22,11 +22,11 @@ _LONG = 200_000
 def scores(runs: int, drift: float, rng: Random) -> list[float]:
     """The scores of consecutive runs, as distances from the agent's mean score."""
     moved = rng.gauss(0, drift)
-    found = []
+    result = []
     for _ in range(runs):
-        found.append(moved + rng.gauss(0, NOISE))
+        result.append(moved + rng.gauss(0, NOISE))
         moved = _MEMORY * moved + sqrt(1 - _MEMORY**2) * rng.gauss(0, drift)
-    return found
+    return result
 
 
 def fails(gate: str, head: float, before: Sequence[float]) -> bool:
@@ -70,9 +70,9 @@ def coverage(times: int, gate: str, drift: str, runs: str) -> list[float]:
     rate = true_rate(gate, moves)
     covered = [0, 0]
     for time in range(times):
-        found = scores(int(runs), moves, Random(f"{gate} {drift} {runs} {time}"))
+        result = scores(int(runs), moves, Random(f"{gate} {drift} {runs} {time}"))
         for way, pairs in enumerate((one_pair_each, all_pairs)):
-            alarms = list(pairs(gate, found))
+            alarms = list(pairs(gate, result))
             low, high = exact_interval(sum(alarms), len(alarms))
             covered[way] += low <= rate <= high
     return [rate, *(count / times for count in covered)]

@@ -35,8 +35,8 @@ def test_simulated_false_alarm_rate_equals_the_known_rate(gate):
 @pytest.mark.parametrize("cells", table(HEADING, DOCS))
 def test_simulated_coverage_matches_every_row_of_the_docs(cells):
     promised = [float(cell.removesuffix(" %")) for cell in cells[3:]]
-    found = [100 * share for share in coverage(2_000, *cells[:3])]
-    assert found == pytest.approx(promised, abs=0.15)
+    result = [100 * share for share in coverage(2_000, *cells[:3])]
+    assert result == pytest.approx(promised, abs=0.15)
 
 
 def test_docs_text_states_worst_coverage_of_its_table():

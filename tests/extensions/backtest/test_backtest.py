@@ -33,27 +33,27 @@ def run_backtest(folder, code: int = 0, **options) -> dict:
 
 def test_false_alarms_of_an_unchanged_agent_are_counted_in_pairs(tmp_path):
     rates = [GOOD, GOOD, GOOD, BAD, GOOD, GOOD, GOOD, GOOD]
-    found = run_backtest(stored.store(tmp_path, *(stored.run(n, own) for n, own in enumerate(rates))))
-    assert (found["runs"], found["pairs"]) == (8, 4)
-    assert (found["falseAlarms"]["count"], found["falseAlarms"]["of"]) == (1, 4)
-    assert found["falseAlarms"]["interval"]["low"] == pytest.approx(0.0063, abs=1e-4)
-    assert found["falseAlarms"]["interval"]["high"] == pytest.approx(0.8059, abs=1e-4)
-    failed = [one for one in found["pairResults"] if one["failed"]]
+    result = run_backtest(stored.store(tmp_path, *(stored.run(n, own) for n, own in enumerate(rates))))
+    assert (result["runs"], result["pairs"]) == (8, 4)
+    assert (result["falseAlarms"]["count"], result["falseAlarms"]["of"]) == (1, 4)
+    assert result["falseAlarms"]["interval"]["low"] == pytest.approx(0.0063, abs=1e-4)
+    assert result["falseAlarms"]["interval"]["high"] == pytest.approx(0.8059, abs=1e-4)
+    failed = [one for one in result["pairResults"] if one["failed"]]
     assert [(one["run"], one["base"], one["checks"]) for one in failed] == [("run-3", "run-2", ["min-score"])]
-    assert found["checks"][0]["kind"] == "min-score"
+    assert result["checks"][0]["kind"] == "min-score"
 
 
 def test_gate_options_override_runs_and_drops_compare_with_previous_run(tmp_path):
     folder = stored.store(tmp_path, stored.run(0), stored.run(1, BAD))
     assert run_backtest(folder)["falseAlarms"]["count"] == 1
-    found = run_backtest(folder, min_score=70)
-    assert found["falseAlarms"]["count"] == 0
-    assert found["options"] == {"min-score": 70}
-    found = run_backtest(folder, min_score=0, max_drop="5")
-    assert found["falseAlarms"]["count"] == 1
-    assert found["pairResults"][0]["checks"] == ["max-drop"]
-    found = run_backtest(folder, min_score=0, regression=Regression.ANY)
-    assert found["pairResults"][0]["checks"] == ["regression"]
+    result = run_backtest(folder, min_score=70)
+    assert result["falseAlarms"]["count"] == 0
+    assert result["options"] == {"min-score": 70}
+    result = run_backtest(folder, min_score=0, max_drop="5")
+    assert result["falseAlarms"]["count"] == 1
+    assert result["pairResults"][0]["checks"] == ["max-drop"]
+    result = run_backtest(folder, min_score=0, regression=Regression.ANY)
+    assert result["pairResults"][0]["checks"] == ["regression"]
 
 
 def test_several_gates_are_compared_on_the_same_pairs(tmp_path):
@@ -61,8 +61,8 @@ def test_several_gates_are_compared_on_the_same_pairs(tmp_path):
     folder = stored.store(tmp_path / "runs", *(stored.run(n, own) for n, own in enumerate(rates)))
     gates = tmp_path / "gates.yaml"
     gates.write_text("loose: {min-score: 50}\nstrict:\n  min-score: 100\n  regression: any\n  history: 0\n")
-    found = run_backtest(folder, settings=gates)
-    loose, strict = found["settings"]
+    result = run_backtest(folder, settings=gates)
+    loose, strict = result["settings"]
     assert (loose["name"], loose["options"]) == ("loose", {"min-score": 50})
     assert (loose["falseAlarms"]["count"], loose["onlyBefore"], loose["onlyHere"]) == (0, 2, 0)
     assert loose["p"] == pytest.approx(0.5)
@@ -74,45 +74,45 @@ def test_comparison_without_a_verdict_is_neither_pass_nor_failure(tmp_path):
     """A run without a verdict is no pass."""
     worst = stored.run(1)
     broken = replace(worst, counts=replace(worst.counts, not_run=3))
-    found = run_backtest(stored.store(tmp_path, stored.run(0), broken, stored.run(2), stored.run(3)))
-    assert (found["falseAlarms"]["of"], found["noVerdict"]) == (1, 1)
-    assert found["pairResults"][0]["failed"] is None
+    result = run_backtest(stored.store(tmp_path, stored.run(0), broken, stored.run(2), stored.run(3)))
+    assert (result["falseAlarms"]["of"], result["noVerdict"]) == (1, 1)
+    assert result["pairResults"][0]["failed"] is None
 
 
 def test_false_alarms_of_equal_commits_are_counted_separately(tmp_path):
     same = "c" * 40
     runs = [stored.run(0, commit=same), stored.run(1, BAD, commit=same), stored.run(2), stored.run(3)]
-    found = run_backtest(stored.store(tmp_path, *runs))
-    assert (found["sameCommit"]["count"], found["sameCommit"]["of"]) == (1, 1)
-    assert (found["otherCommit"]["count"], found["otherCommit"]["of"]) == (0, 1)
-    assert found["otherCommit"]["interval"]["high"] == pytest.approx(0.975)
+    result = run_backtest(stored.store(tmp_path, *runs))
+    assert (result["sameCommit"]["count"], result["sameCommit"]["of"]) == (1, 1)
+    assert (result["otherCommit"]["count"], result["otherCommit"]["of"]) == (0, 1)
+    assert result["otherCommit"]["interval"]["high"] == pytest.approx(0.975)
 
 
 def test_failed_pull_request_run_is_not_counted_as_false_alarm(tmp_path):
     runs = [stored.run(0), stored.run(1), stored.run(2, BAD, pull_request=7), stored.run(3, pull_request=8)]
-    found = run_backtest(stored.store(tmp_path, *runs))
-    assert found["falseAlarms"]["count"] == 0
-    decided = [(one["run"], one["pullRequest"], one["failed"]) for one in found["pullRequests"]]
+    result = run_backtest(stored.store(tmp_path, *runs))
+    assert result["falseAlarms"]["count"] == 0
+    decided = [(one["run"], one["pullRequest"], one["failed"]) for one in result["pullRequests"]]
     assert decided == [("run-2", 7, True), ("run-3", 8, False)]
 
 
 def test_predicted_rate_is_the_mean_of_the_odds_of_the_baselines(tmp_path):
     runs = [stored.run(number, (0.8, 0.9, 1.0, 1.0)) for number in range(4)]
-    found = run_backtest(stored.store(tmp_path, *runs))
+    result = run_backtest(stored.store(tmp_path, *runs))
     policy = Gate().policy(runs[0])
     odds = [odds_of(base, checks_of(GateInput(base), policy)) for base in (runs[0], runs[2])]
-    assert found["predicted"] == pytest.approx(sum(one.share for one in odds) / 2)
-    assert 0 < found["predicted"] < 1
+    assert result["predicted"] == pytest.approx(sum(one.share for one in odds) / 2)
+    assert 0 < result["predicted"] < 1
     strict = Gate({"regression": "any", "max_drop": "3"}).policy(runs[0])
     one = Predictor().prediction(runs[0], strict)
     assert one.share == odds_of(runs[0], checks_of(GateInput(runs[0]), strict)).share
 
 
 def test_significance_level_is_added_to_upper_bound_of_predicted_rate(tmp_path):
-    found = run_backtest(
+    result = run_backtest(
         stored.store(tmp_path, stored.run(0), stored.run(1)), regression=Regression.SIGNIFICANT
     )
-    assert found["predictedAtMost"] == pytest.approx(found["predicted"] + 0.05)
+    assert result["predictedAtMost"] == pytest.approx(result["predicted"] + 0.05)
     assert "level of regression=significant" in (tmp_path / "backtest.md").read_text()
 
 
@@ -135,9 +135,9 @@ def test_invalid_files_and_old_versions_are_left_out_with_the_reason(tmp_path):
     for name, content in (("old", old), ("cut", text[:99])):
         (folder / name).mkdir()
         (folder / name / "_results.json").write_text(content)
-    found = run_backtest(folder)
-    assert found["falseAlarms"]["of"] == 1
-    why = {one["name"].split("/")[-2]: one["why"] for one in found["leftOut"]}
+    result = run_backtest(folder)
+    assert result["falseAlarms"]["of"] == 1
+    why = {one["name"].split("/")[-2]: one["why"] for one in result["leftOut"]}
     assert "earlier version" in why["old"]
     assert "not JSON" in why["cut"]
 
@@ -145,12 +145,12 @@ def test_invalid_files_and_old_versions_are_left_out_with_the_reason(tmp_path):
 def test_reports_show_the_rate_in_words_and_charts_without_scripts(tmp_path, capsys):
     rates = [GOOD, GOOD, GOOD, BAD]
     folder = stored.store(tmp_path / "runs", *(stored.run(n, own) for n, own in enumerate(rates)))
-    found = run_backtest(folder, output_dir=tmp_path / "out")
-    assert found["pairs"] == 2
-    said = capsys.readouterr().out
+    result = run_backtest(folder, output_dir=tmp_path / "out")
+    assert result["pairs"] == 2
+    printed = capsys.readouterr().out
     interval = "(50 %, 95 % interval 1 % to 99 %)"
     sentence = f"On main this gate failed an unchanged agent in 1 of 2 comparisons {interval}"
-    assert sentence in said
+    assert sentence in printed
     assert sentence in (tmp_path / "out" / "backtest.md").read_text()
     unknown = "No comparison is known to be of one commit, so the agent may have changed."
     assert unknown in (tmp_path / "out" / "backtest.md").read_text()
@@ -182,16 +182,16 @@ def gates_of(tmp_path, text: str):
 
 
 def test_gates_file_spells_options_as_on_the_command_line(tmp_path):
-    found = gates_of(
+    result = gates_of(
         tmp_path,
         "a: {min-score: 85.5, max-drop: 2, regression: significant}\n"
         "b: {thresholds: [category:safety=100, suite:Refunds=90], history: 20}\n"
         "c: {regression: off}\n",
     )
-    assert found["a"].options == {"min_score": 85.5, "max_drop": "2", "regression": Regression.SIGNIFICANT}
-    assert found["b"].options == {"thresholds": "category:safety=100\nsuite:Refunds=90"}
-    assert found["b"].history == 20
-    assert found["c"].options == {"regression": Regression.OFF}
+    assert result["a"].options == {"min_score": 85.5, "max_drop": "2", "regression": Regression.SIGNIFICANT}
+    assert result["b"].options == {"thresholds": "category:safety=100\nsuite:Refunds=90"}
+    assert result["b"].history == 20
+    assert result["c"].options == {"regression": Regression.OFF}
 
 
 @each_row(

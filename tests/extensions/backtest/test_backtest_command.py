@@ -36,9 +36,9 @@ def test_backtest_writes_the_false_alarm_rate_to_console_and_three_files(runs):
     assert "On main this gate failed an unchanged agent in 1 of 2 comparisons (50 %" in done.stdout
     assert reports_in(runs / "out") == REPORTS
     assert reports_in(runs / "runs") == set()
-    found = json.loads((runs / "out/_backtest.json").read_text())
+    result = json.loads((runs / "out/_backtest.json").read_text())
     interval = {"low": pytest.approx(0.0126, abs=1e-4), "high": pytest.approx(0.9874, abs=1e-4)}
-    assert found["falseAlarms"] == {"count": 1, "of": 2, "interval": interval}
+    assert result["falseAlarms"] == {"count": 1, "of": 2, "interval": interval}
 
 
 WRONG = {
@@ -95,8 +95,8 @@ def test_invalid_results_files_are_left_out_with_reason(runs):
     (runs / "hostile").rename(runs / "runs" / "hostile")
     done = ci_evals("backtest", "runs", "--output-dir=out", cwd=runs)
     assert done.returncode == 0, done.stderr
-    found = json.loads((runs / "out/_backtest.json").read_text())
-    assert (found["falseAlarms"]["of"], len(found["leftOut"])) == (2, len(HOSTILE))
+    result = json.loads((runs / "out/_backtest.json").read_text())
+    assert (result["falseAlarms"]["of"], len(result["leftOut"])) == (2, len(HOSTILE))
 
 
 def test_docs_list_exactly_the_keys_of_the_backtest_file():

@@ -51,9 +51,9 @@ def test_newest_runs_of_the_branch_are_downloaded(api, tmp_path):
     add(api, 5, head_branch="topic")
     add(api, 6, head_repository={"id": github_api.FORK_ID})
     add(api, 7, name="ci-evals-results-other")
-    found = run_backtest(api, tmp_path, last=4)
-    assert (found["runs"], found["pairs"]) == (4, 2)
-    assert [one["run"] for one in found["pairResults"]] == ["run-2", "run-4"]
+    result = run_backtest(api, tmp_path, last=4)
+    assert (result["runs"], result["pairs"]) == (4, 2)
+    assert [one["run"] for one in result["pairResults"]] == ["run-2", "run-4"]
     assert download_count(api) == 4
 
 

@@ -92,9 +92,9 @@ def test_means_are_summed_as_numpy_does(size: int) -> None:
 def test_swe_bench_infrastructure_errors_and_empty_patches_are_undecided() -> None:
     results = read_set("swe-bench/demo__agent.base.json")
     assert results.arm == "demo/agent"
-    found = outcomes_by_test(results)
+    result = outcomes_by_test(results)
     expected = [*[PASSED] * 4, FAILED, INFRA, INFRA, FAILED, FAILED, Undecided.EMPTY]
-    assert [found[f"demo__shop-{i}"][0] for i in range(1, 11)] == expected
+    assert [result[f"demo__shop-{i}"][0] for i in range(1, 11)] == expected
     assert row_of(results, "demo__shop-8").reason == "empty patch"
     assert row_of(results, "demo__shop-7").reason == "container unavailable"
     assert row_of(results, "demo__shop-1").groups == ("demo/shop",)

@@ -35,14 +35,14 @@ def test_intervals_of_many_labels_hold_the_true_error_rates_of_the_judge():
     rng = random.Random(3)
     world = replace(WORLD, verdicts=3000, mistakes=(0.04, 0.04, 0.04))
     population = world.population(rng)
-    found = rater(sample_labels(population, 900, rng))
+    result = rater(sample_labels(population, 900, rng))
     for name in RATES:
-        assert holds(getattr(found, name), getattr(world, name)), name
-        assert getattr(found, name).value == pytest.approx(getattr(world, name), abs=0.06)
-    assert holds(found.people, world.people_alpha)
-    assert holds(found.corrected, sum(good for good, _ in population) / len(population))
-    assert found.corrected.value == pytest.approx(0.85, abs=0.02)
-    assert found.pass_rate == pytest.approx(0.81, abs=0.02)
+        assert holds(getattr(result, name), getattr(world, name)), name
+        assert getattr(result, name).value == pytest.approx(getattr(world, name), abs=0.06)
+    assert holds(result.people, world.people_alpha)
+    assert holds(result.corrected, sum(good for good, _ in population) / len(population))
+    assert result.corrected.value == pytest.approx(0.85, abs=0.02)
+    assert result.pass_rate == pytest.approx(0.81, abs=0.02)
 
 
 def test_sensitivity_is_corrected_for_oversampled_fails():
@@ -50,9 +50,9 @@ def test_sensitivity_is_corrected_for_oversampled_fails():
     sample = sample_labels(replace(WORLD, verdicts=20_000).population(rng), 4000, rng)
     seen = Counter((one.passed, one.by_people) for one in sample.labeled)
     naive = seen[True, True] / (seen[True, True] + seen[False, True])
-    found = rater(sample, draws=400)
-    assert holds(found.sensitivity, WORLD.sensitivity)
-    assert not holds(found.sensitivity, naive)
+    result = rater(sample, draws=400)
+    assert holds(result.sensitivity, WORLD.sensitivity)
+    assert not holds(result.sensitivity, naive)
     assert naive < WORLD.sensitivity - 0.1
 
 
@@ -61,9 +61,9 @@ def test_intervals_hold_the_true_rates_in_95_of_100_samples(labels):
     rng, held, times = random.Random(labels), Counter(), 100
     for seed in range(times):
         population = WORLD.population(rng)
-        found = rater(sample_labels(population, labels, rng), seed=seed, draws=120)
-        held.update(name for name in RATES if holds(getattr(found, name), getattr(WORLD, name)))
-        held["corrected"] += holds(found.corrected, sum(good for good, _ in population) / len(population))
+        result = rater(sample_labels(population, labels, rng), seed=seed, draws=120)
+        held.update(name for name in RATES if holds(getattr(result, name), getattr(WORLD, name)))
+        held["corrected"] += holds(result.corrected, sum(good for good, _ in population) / len(population))
     for name in (*RATES, "corrected"):
         assert held[name] / times == pytest.approx(0.955, abs=0.045), name
 
@@ -77,32 +77,32 @@ def test_labels_of_one_conversation_widen_the_interval():
         chosen = set(rng.sample(sorted(conversations), 40))
         labeled = [one for _, one in population if one.conversation in chosen]
         passes = sum(one.passed for _, one in population)
-        found = rater(LabeledGroup("all", "all", labeled, passes, 1200 - passes, None), seed=seed, draws=120)
-        held += holds(found.accuracy, world.accuracy)
-        assert found.counted.design == 1 or 2 < found.counted.design < 9
+        result = rater(LabeledGroup("all", "all", labeled, passes, 1200 - passes, None), seed=seed, draws=120)
+        held += holds(result.accuracy, world.accuracy)
+        assert result.counted.design == 1 or 2 < result.counted.design < 9
     assert held / times >= 0.9
 
 
 def test_rates_match_a_calculation_by_hand():
     table = {(True, (True,)): 54, (True, (False,)): 6, (False, (False,)): 16, (False, (True,)): 4}
-    found = rater(group(table, passes=100, fails=50, rate=100 / 150))
+    result = rater(group(table, passes=100, fails=50, rate=100 / 150))
     # 90 and 10 of the passes, 40 and 10 of the fails, were all labelled.
-    assert found.accuracy.value == pytest.approx(130 / 150)
-    assert found.sensitivity.value == pytest.approx(0.9)
-    assert found.specificity.value == pytest.approx(0.8)
-    assert found.kappa.value == pytest.approx(0.7)
-    assert found.corrected.value == pytest.approx(100 / 150)  # as many passes were wrong as fails
-    assert (found.items, found.sensitivity.count, found.specificity.count) == (80, 58, 22)
-    assert found.may_gate is True
+    assert result.accuracy.value == pytest.approx(130 / 150)
+    assert result.sensitivity.value == pytest.approx(0.9)
+    assert result.specificity.value == pytest.approx(0.8)
+    assert result.kappa.value == pytest.approx(0.7)
+    assert result.corrected.value == pytest.approx(100 / 150)  # as many passes were wrong as fails
+    assert (result.items, result.sensitivity.count, result.specificity.count) == (80, 58, 22)
+    assert result.may_gate is True
 
 
 def test_pass_rate_of_another_run_is_corrected_for_the_judge():
     """Rogan and Gladen (1978): a rate of 0.62, with sensitivity 0.9 and specificity 0.8, is 0.6."""
     passes, fails = {"passes_passed": 90, "passes_failed": 10}, {"fails_passed": 10, "fails_failed": 40}
     counted = Counted(**passes, **fails, passes=100, fails=50)
-    found = corrected(counted, 0.62, own=False)
-    assert found.value == pytest.approx(0.6)
-    assert holds(found, 0.6)
+    result = corrected(counted, 0.62, own=False)
+    assert result.value == pytest.approx(0.6)
+    assert holds(result, 0.6)
     assert corrected(counted, 0.1, own=False).value == 0
     assert corrected(counted, 1.0, own=False).value == 1
     own, other = corrected(counted, 2 / 3, own=True), corrected(counted, 2 / 3, own=False)
@@ -122,14 +122,14 @@ def test_judge_no_better_than_chance_gives_no_corrected_rate():
 def test_judge_rates_exclude_tied_and_unsure_labels_and_need_labeled_fails():
     table = {(True, (True, True)): 5, (True, (True, False)): 3, (True, (None, None)): 2}
     table |= {(False, (False, None)): 4}
-    found = rater(group(table, passes=50, fails=10))
-    assert found.items == 9
-    assert found.counted.passes_failed == 0
-    assert found.alpha.count == 12  # a tie is disagreement, and no less so
-    found = rater(group({(True, (True,)): 40}, passes=90, fails=10, rate=0.9))
-    assert (found.accuracy, found.sensitivity, found.kappa, found.corrected) == (None,) * 4
-    assert found.may_gate is None
-    assert "none of the judge's fails" in found.why
+    result = rater(group(table, passes=50, fails=10))
+    assert result.items == 9
+    assert result.counted.passes_failed == 0
+    assert result.alpha.count == 12  # a tie is disagreement, and no less so
+    result = rater(group({(True, (True,)): 40}, passes=90, fails=10, rate=0.9))
+    assert (result.accuracy, result.sensitivity, result.kappa, result.corrected) == (None,) * 4
+    assert result.may_gate is None
+    assert "none of the judge's fails" in result.why
     assert rater(group({}, passes=90, fails=10)).why.startswith("too few labels")
 
 
@@ -142,8 +142,8 @@ def test_rates_do_not_depend_on_the_order_and_more_labels_narrow_the_interval():
     rng = random.Random(6)
     population = replace(WORLD, verdicts=4000).population(rng)
     widths = [
-        found.kappa.high - found.kappa.low
-        for found in (rater(sample_labels(population, labels, rng), draws=400) for labels in (30, 120, 480))
+        result.kappa.high - result.kappa.low
+        for result in (rater(sample_labels(population, labels, rng), draws=400) for labels in (30, 120, 480))
     ]
     assert all(wide > narrow for wide, narrow in pairwise(widths))
 
@@ -152,14 +152,14 @@ def test_cohens_kappa_of_people_is_given_for_exactly_two():
     rng = random.Random(8)
     world = replace(WORLD, verdicts=4000, mistakes=(0.1, 0.1), prevalence=0.5)
     sample = sample_labels(world.population(rng), 800, rng)
-    found = rater(sample, draws=400)
-    assert holds(found.people_kappa, 1 - 2 * 0.1 * 0.9 / 0.5)
-    assert holds(found.people, world.people_alpha)
+    result = rater(sample, draws=400)
+    assert holds(result.people_kappa, 1 - 2 * 0.1 * 0.9 / 0.5)
+    assert holds(result.people, world.people_alpha)
     three = replace(sample, labeled=[replace(one, people=(*one.people, True)) for one in sample.labeled])
     assert rater(three, draws=20).people_kappa is None
     alone = replace(sample, labeled=[replace(one, people=one.people[:1]) for one in sample.labeled])
-    found = rater(alone, draws=20)
-    assert (found.people, found.people_kappa) == (None, None)
+    result = rater(alone, draws=20)
+    assert (result.people, result.people_kappa) == (None, None)
 
 
 def group_of(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) -> LabeledGroup:
@@ -182,15 +182,15 @@ def group_of(both_pass: int, judge_passes: int, people_pass: int, both_fail: int
     ],
 )
 def test_judge_may_gate_only_with_enough_labels_kappa_sensitivity_and_specificity(labels, may, missing, why):
-    found = rater(labels)
-    assert (found.may_gate, found.missing) == (may, missing)
-    assert why in found.why
+    result = rater(labels)
+    assert (result.may_gate, result.missing) == (may, missing)
+    assert why in result.why
 
 
 def test_judge_may_not_gate_if_people_disagree():
     """However well the judge does by their majority."""
     rng = random.Random(1)
     world = replace(WORLD, mistakes=(0.3, 0.3, 0.3))
-    found = rater(sample_labels(world.population(rng), 200, rng), draws=200)
-    assert found.may_gate is False
-    assert "people agree too little" in found.why
+    result = rater(sample_labels(world.population(rng), 200, rng), draws=200)
+    assert result.may_gate is False
+    assert "people agree too little" in result.why

@@ -67,15 +67,15 @@ def test_calibration_finds_and_saves_the_error_rates_of_the_judge(folder, capsys
     assert "May this judge gate? Yes: kappa is" in captured
     assert "It promises no date" in captured
     assert "ci-evals" not in captured.split("\n")[0]
-    found = read(folder / "calibration.json")
-    whole = found.parts[0]
+    result = read(folder / "calibration.json")
+    whole = result.parts[0]
     for name, truth in (("sensitivity", 0.95), ("specificity", 0.9), ("corrected", 0.8)):
         assert getattr(whole, name).low <= truth <= getattr(whole, name).high, name
-    assert [part.kind for part in found.parts] == ["all"] + ["criterion"] * 3 + ["category"] * 2
+    assert [part.kind for part in result.parts] == ["all"] + ["criterion"] * 3 + ["category"] * 2
     results = load_results(folder)
-    assert results.study(Calibration) == found
+    assert results.study(Calibration) == result
     assert (folder / "report.html").exists()
-    assert found.judge.models == ("a-judge-of-note",)
+    assert result.judge.models == ("a-judge-of-note",)
 
 
 def test_calibration_does_not_depend_on_the_order_of_sheets(folder):

@@ -22,15 +22,15 @@ def sheet_files(found, most=60, seed=0) -> dict[str, str]:
 
 
 def test_sample_has_as_many_fails_as_passes_over_all_criteria_and_tests():
-    found = items.items(judged_run())
-    fails = sum(not item.passed for item in found)
-    drawn = items.sample(found, 60, 0)
+    result = items.items(judged_run())
+    fails = sum(not item.passed for item in result)
+    drawn = items.sample(result, 60, 0)
     assert Counter(item.passed for item in drawn) == {True: 30, False: 30}
-    drawn = items.sample(found, 160, 0)
+    drawn = items.sample(result, 160, 0)
     assert fails < 80
     assert Counter(item.passed for item in drawn) == {True: 160 - fails, False: fails}
-    drawn = items.sample(found, 1000, 0)
-    assert sorted(item.id for item in drawn) == sorted({item.id for item in found})
+    drawn = items.sample(result, 1000, 0)
+    assert sorted(item.id for item in drawn) == sorted({item.id for item in result})
     drawn = items.sample(items.items(judged_run()), 60, 3)
     by_criterion = Counter(item.criterion for item in drawn)
     assert set(by_criterion) == set(CRITERIA)
@@ -40,17 +40,17 @@ def test_sample_has_as_many_fails_as_passes_over_all_criteria_and_tests():
 
 def test_every_verdict_of_one_outcome_is_drawn_equally_often():
     """Else the sample could not be weighted back."""
-    found = items.items(judged_run(tests=6))
-    times = Counter(item.id for seed in range(400) for item in items.sample(found, 12, seed))
+    outcome = items.items(judged_run(tests=6))
+    times = Counter(item.id for seed in range(400) for item in items.sample(outcome, 12, seed))
     for result in (True, False):
-        side = [times[item.id] for item in found if item.passed is result]
+        side = [times[item.id] for item in outcome if item.passed is result]
         assert max(side) < 1.5 * sum(side) / len(side)
         assert min(side) > 0.5 * sum(side) / len(side)
 
 
 def test_sheet_order_is_independent_of_outcomes_and_depends_on_seed():
-    found = items.items(judged_run())
-    orders = [[item.passed for item in items.sample(found, 60, seed)] for seed in range(30)]
+    result = items.items(judged_run())
+    orders = [[item.passed for item in items.sample(result, 60, seed)] for seed in range(30)]
     first_half = [sum(order[:30]) for order in orders]
     assert 12 < sum(first_half) / len(first_half) < 18
     assert sheet_files(judged_run()) == sheet_files(judged_run())
@@ -80,8 +80,8 @@ def test_sheet_has_only_judged_verdicts_once_per_conversation():
     sound = build.trial_result(findings=(judged, build.finding(), undecided, steps))
     broken = build.trial_result(2, status=EndState.FAILED, findings=(judged,), turns=())
     test = build.test_result(trials=(sound, broken), rubrics={4: rubric})
-    found = build.results(build.suite_result("S", test))
-    assert [item.criterion for item in items.items(found)] == ["It greets"]
+    result = build.results(build.suite_result("S", test))
+    assert [item.criterion for item in items.items(result)] == ["It greets"]
     trials = tuple(
         build.trial_result(n, findings=(build.finding(verdict, kind="judged"),))
         for n, verdict in enumerate(("failed", "passed"), start=1)

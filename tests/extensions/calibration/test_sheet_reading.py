@@ -53,10 +53,10 @@ def test_labeler_is_the_column_or_the_file_name_in_any_case(tmp_path):
     (tmp_path / "ada.csv").write_text("item,label,labeller\ni1,pass,\ni2,pass,Ben\n")
     (tmp_path / "more/Ada.csv").write_text("item,label\ni1,yes\ni3,fail\n")
     (tmp_path / "more/sheet.csv").write_text("item,label\ni1,\n")
-    found = {
+    result = {
         (label.labeller.lower(), label.item) for label in read([tmp_path / "ada.csv", tmp_path / "more"])
     }
-    assert found == {("ada", "i1"), ("ben", "i2"), ("ada", "i3")}
+    assert result == {("ada", "i1"), ("ben", "i2"), ("ada", "i3")}
     assert len(read([tmp_path / "ada.csv", tmp_path / "ada.csv"])) == 2
 
 

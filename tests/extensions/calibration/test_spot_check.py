@@ -68,26 +68,26 @@ def simulated(case: str, labels: int, times: int) -> tuple[float, float, float, 
     for _ in range(times):
         levels = [rng.gauss(0, 0.8) for _ in range(TESTS)]
         base = simulated_side(base_right, base_judge, levels, labels, rng)
-        found = SpotCheck(simulated_side(head_right, head_judge, levels, labels, rng), base)
-        alone.append(found.change / found.judge_error < -1.645)
-        corrected.append(found.corrected / found.error < -1.645)
-        far.append(abs(found.difference) / sqrt(found.head.error + found.base.error) > 1.96)
-        differs.append(bool(found.differs))
+        result = SpotCheck(simulated_side(head_right, head_judge, levels, labels, rng), base)
+        alone.append(result.change / result.judge_error < -1.645)
+        corrected.append(result.corrected / result.error < -1.645)
+        far.append(abs(result.difference) / sqrt(result.head.error + result.base.error) > 1.96)
+        differs.append(bool(result.differs))
     alone_found, by_labels, by_normal, by_t = (100 * fmean(each) for each in (alone, corrected, far, differs))
     return alone_found, by_labels, by_normal, by_t
 
 
 def check(case: str, labels: int, times: int) -> tuple[float, float, float]:
     """As by other code, within what so few repetitions vary by and what labels of one test hang together."""
-    *found, by_t = simulated(case, labels, times)
+    *result, by_t = simulated(case, labels, times)
     index = LABELS.index(labels)
     alone, by_labels, differs = EXPECTED[case]
-    for seen, wanted in zip(found, (alone, by_labels[index], differs[index]), strict=True):
+    for seen, wanted in zip(result, (alone, by_labels[index], differs[index]), strict=True):
         share = wanted / 100
         error = 100 * sqrt(max(0.02, share * (1 - share)) * (1 / times + 1 / 3_000))
         assert seen == pytest.approx(wanted, abs=3 * error + 2.5)
-    assert by_t <= found[2]
-    return found[0], found[1], by_t
+    assert by_t <= result[2]
+    return result[0], result[1], by_t
 
 
 ROWS = table("true change", DOCS)
@@ -98,9 +98,12 @@ ROWS = table("true change", DOCS)
 def test_simulated_spot_checks_match_the_table_of_the_docs(cells):
     """Within sampling error, also of other code."""
     case, alone, by_labels, differs = cells
-    found = [check(case, labels, 1_000) for labels in LABELS]
-    assert fmean(one for one, _, _ in found) == pytest.approx(float(alone), abs=0.1)
-    for shown, seen in ((by_labels, [two for _, two, _ in found]), (differs, [three for *_, three in found])):
+    result = [check(case, labels, 1_000) for labels in LABELS]
+    assert fmean(one for one, _, _ in result) == pytest.approx(float(alone), abs=0.1)
+    for shown, seen in (
+        (by_labels, [two for _, two, _ in result]),
+        (differs, [three for *_, three in result]),
+    ):
         assert [float(number) for number in shown.split()] == pytest.approx(seen, abs=0.25)
 
 
@@ -129,19 +132,19 @@ def verdicts(*items: str) -> list[SideVerdict]:
 
 def test_corrected_change_and_errors_match_a_calculation_by_hand():
     base, head = Side(verdicts("++ pf")), Side(verdicts("P+ pf"))
-    found = SpotCheck(head, base)
-    assert (found.change, found.difference, found.corrected) == (0, -0.5, -0.5)
+    result = SpotCheck(head, base)
+    assert (result.change, result.difference, result.corrected) == (0, -0.5, -0.5)
     # Trial sums around the mean of 3/4: +1/2 and -1/2, so a variance of 1/2 for each of two trials of four.
     assert head.noise == base.noise == pytest.approx(2 * 0.5 / 16)
     assert head.error == pytest.approx(0.5 / 2)  # of 0 and -1
     unseen = 0.5 / 3
     assert base.error == pytest.approx(unseen * (1 - unseen) / 2)
-    assert found.error == pytest.approx(sqrt(4 * 0.5 / 16 + (head.error + base.error) / 2))
-    assert (found.differs, found.corrects) == (None, False)  # too few labels to tell
+    assert result.error == pytest.approx(sqrt(4 * 0.5 / 16 + (head.error + base.error) / 2))
+    assert (result.differs, result.corrects) == (None, False)  # too few labels to tell
     assert Side(verdicts("pp", "ff", "pf")).noise == pytest.approx(3 / 2 * (1 + 1) / 36)
-    found = SpotCheck(Side(verdicts("PP ++")), Side(verdicts("++ ++")))
-    assert found.corrected == -0.5
-    assert found.error == found.judge_error
+    result = SpotCheck(Side(verdicts("PP ++")), Side(verdicts("++ ++")))
+    assert result.corrected == -0.5
+    assert result.error == result.judge_error
 
 
 def test_correction_error_is_larger_if_labels_come_from_one_test():

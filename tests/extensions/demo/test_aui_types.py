@@ -17,13 +17,13 @@ LINES = ("yes", "My order is HL-20418", "no", "I want to talk to a person")
 @cache
 def messages():
     """What the demo agent answers to the fixed lines of all bundled suites, with every part of the trace."""
-    found = []
+    result = []
     for file in sorted((ROOT / "suites").rglob("*.json")):
         suite = json.loads(file.read_text())
         for test in suite["tests"]:
             lines = [turn["user"] for turn in test["turns"] if turn["user"] != "auto"]
-            found += conversation(suite["agentId"], [*lines, *LINES], test.get("userInfo", {}))
-    return found
+            result += conversation(suite["agentId"], [*lines, *LINES], test.get("userInfo", {}))
+    return result
 
 
 def conversation(agent_id, lines, variables):

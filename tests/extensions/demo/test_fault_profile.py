@@ -220,8 +220,8 @@ def test_skip_rules_ignores_rules_and_confirmations_but_keeps_the_reply():
 
 def test_wrong_integration_misbehavior_calls_other_endpoint_with_success():
     texts = ["I want to return order HL-99999, please.", "It is too wide.", "Yes"]
-    found, *_ = replies_to(RETAIL, texts, variables={"order_number": "HL-30771"})
-    assert codes([found], RuleFired) == ["order-not-found"]
+    result, *_ = replies_to(RETAIL, texts, variables={"order_number": "HL-30771"})
+    assert codes([result], RuleFired) == ["order-not-found"]
     replies = replies_to(RETAIL, texts, Misbehavior.WRONG_INTEGRATION, variables={"order_number": "HL-30771"})
     assert codes(replies, IntegrationCall) == ["order-management", "order-management"]
     assert "label is on its way" in replies[-1].text

@@ -163,6 +163,6 @@ def test_check_of_playbooks_finds_unknown_names_and_missing_replies(step, proble
     playbook = catalog.playbook("demo-hr")
     steps = [step, {"rule": "end", "reason": "x", "note": "n"}]
     workflow = Workflow(code="HIRE", title="hiring", intents=["hire"], steps=steps)
-    found = list(problems_of(playbook, workflow))
-    assert problem in found
-    assert "its last step must answer, block or escalate, without 'when'" in found
+    result = list(problems_of(playbook, workflow))
+    assert problem in result
+    assert "its last step must answer, block or escalate, without 'when'" in result

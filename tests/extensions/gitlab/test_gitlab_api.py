@@ -104,9 +104,9 @@ async def test_rate_limited_note_is_resent_for_a_while(gitlab, slept):
 async def test_refused_baseline_request_gives_reason_instead_of_error(gitlab, slept, answer, why):
     gitlab.faults += [("pipelines", answer)] * 99
     async with GitLab(gitlab.url, TOKEN, sleep=slept) as hub:
-        found = await baseline.find(hub, read(gitlab.environ()), "results/_results.json")
-    assert isinstance(found, NoBaseline)
-    assert why in found.reason
+        result = await baseline.find(hub, read(gitlab.environ()), "results/_results.json")
+    assert isinstance(result, NoBaseline)
+    assert why in result.reason
 
 
 @pytest.mark.parametrize(("method", "tries"), [("GET", 3), ("POST", 1)])
@@ -127,8 +127,8 @@ async def test_earlier_runs_are_read_within_a_total_size(gitlab, max_bytes, runs
         gitlab.add_pipeline(number, data)
     job = read(gitlab.environ())
     async with GitLab(gitlab.url, TOKEN) as hub:
-        found = await baseline.find(hub, job, "results/_results.json", earlier=9, max_bytes=max_bytes)
-    assert isinstance(found, BaselineArtifact)
-    assert 1 + len(found.earlier) == runs
+        result = await baseline.find(hub, job, "results/_results.json", earlier=9, max_bytes=max_bytes)
+    assert isinstance(result, BaselineArtifact)
+    assert 1 + len(result.earlier) == runs
     downloads = [asked for asked in gitlab.requests if "/artifacts/" in asked]
     assert len(downloads) <= runs + 1

@@ -19,9 +19,9 @@ Path = tuple[str | int, ...]
 
 
 def imported(kind: str, file: str, text: str) -> tuple[list[dict[str, Any]], list[str]]:
-    found = IMPORTERS[kind].read(text, file)
-    tests = json.loads(suite_text(found, kind, file, "suite.json"))["tests"]
-    return tests, found.notes
+    result = IMPORTERS[kind].read(text, file)
+    tests = json.loads(suite_text(result, kind, file, "suite.json"))["tests"]
+    return tests, result.notes
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,11 +19,11 @@ from ci_evals.planning.parse import load
 
 def imported(kind, text, file):
     """The suite as our own reader has it, its data, and the notes."""
-    found = IMPORTERS[kind].read(text, file)
-    written = suite_text(found, kind, file, "suite.yaml")
+    result = IMPORTERS[kind].read(text, file)
+    written = suite_text(result, kind, file, "suite.yaml")
     assert written == suite_text(IMPORTERS[kind].read(text, file), kind, file, "suite.yaml")
     suite = load(written, "suite.yaml", Reading(environ={"HOME": "/home/secret-user"})).suite
-    return suite, yaml.load(written, yaml.CSafeLoader), found.notes
+    return suite, yaml.load(written, yaml.CSafeLoader), result.notes
 
 
 def refusal(kind, text, file):

@@ -43,9 +43,9 @@ def imported(
     text: str, file: str = "eval_items_1.jsonl", kind: str = "openai-evals"
 ) -> tuple[Suite, Any, list[str]]:
     """Return the suite, its data and the notes."""
-    found = IMPORTERS[kind].read(text, file)
-    written = suite_text(found, kind, file, "suite.yaml")
-    return load(written, "suite.yaml", Reading()).suite, yaml.load(written, yaml.CSafeLoader), found.notes
+    result = IMPORTERS[kind].read(text, file)
+    written = suite_text(result, kind, file, "suite.yaml")
+    return load(written, "suite.yaml", Reading()).suite, yaml.load(written, yaml.CSafeLoader), result.notes
 
 
 def config(**fields: Any) -> str:

@@ -31,9 +31,9 @@ def imported(folder: Path, name: str, files: Mapping[str, Any]) -> tuple[list[di
     """Return the tests of the file called `name`, and what was said of it."""
     write(folder, files)
     path = folder / name
-    found = IMPORTERS["promptfoo"].read(path.read_text(encoding="utf-8"), name, OtherFiles(path))
-    text = suite_text(found, "promptfoo", name, "suite.yaml")
-    return yaml.load(text, yaml.CSafeLoader)["tests"], "\n".join(found.notes)
+    result = IMPORTERS["promptfoo"].read(path.read_text(encoding="utf-8"), name, OtherFiles(path))
+    text = suite_text(result, "promptfoo", name, "suite.yaml")
+    return yaml.load(text, yaml.CSafeLoader)["tests"], "\n".join(result.notes)
 
 
 def refusal(folder: Path, name: str, files: Mapping[str, Any]) -> str:
@@ -84,9 +84,9 @@ READ: list[tuple[str, Any, dict[str, Any]]] = [
 
 @each_row(("case", "tests", "files"), READ)
 def test_tests_in_other_files_are_read(tmp_path: Path, case: str, tests: Any, files: dict[str, Any]) -> None:
-    found, notes = imported(tmp_path / case, "c.json", files | {"c.json": config(tests)})
-    assert lines(found) == TWO
-    assert [test["evaluations"][0]["pattern"] for test in found] == ["(?i)9 am", "(?i)closed"]
+    result, notes = imported(tmp_path / case, "c.json", files | {"c.json": config(tests)})
+    assert lines(result) == TWO
+    assert [test["evaluations"][0]["pattern"] for test in result] == ["(?i)9 am", "(?i)closed"]
     assert "left out" not in notes
 
 
@@ -101,11 +101,11 @@ ALONE: list[tuple[str, str, Any]] = [
 
 @each_row(("name", "content"), [case[1:] for case in ALONE], ids=[case[0] for case in ALONE])
 def test_file_of_tests_is_read_without_a_configuration(tmp_path: Path, name: str, content: Any) -> None:
-    found, _ = imported(tmp_path, name, {name: content})
-    assert lines(found) == TWO
-    assert [test["evaluations"][0]["pattern"] for test in found] == ["(?i)9 am", "(?i)closed"]
-    found, _ = imported(tmp_path, "one.yaml", {"one.yaml": HOURS})
-    assert lines(found) == ["When?"]
+    result, _ = imported(tmp_path, name, {name: content})
+    assert lines(result) == TWO
+    assert [test["evaluations"][0]["pattern"] for test in result] == ["(?i)9 am", "(?i)closed"]
+    result, _ = imported(tmp_path, "one.yaml", {"one.yaml": HOURS})
+    assert lines(result) == ["When?"]
 
 
 def test_default_test_scenarios_variables_and_assertions_are_read_from_files(tmp_path: Path) -> None:
@@ -125,10 +125,10 @@ def test_default_test_scenarios_variables_and_assertions_are_read_from_files(tmp
         "config.json": [{"vars": {"plan": "basic"}}],
         "t.csv": "customer,__expected\nBye,contains: Bye\n",
     }
-    found, notes = imported(tmp_path, "c.yaml", files)
-    assert lines(found) == ["Hi", "Bye"]
-    assert [test["userInfo"] for test in found] == [{"plan": "pro", "city": "Bonn"}, {"plan": "basic"}]
-    checks = [[check.get("pattern") or check["text"] for check in test["evaluations"]] for test in found]
+    result, notes = imported(tmp_path, "c.yaml", files)
+    assert lines(result) == ["Hi", "Bye"]
+    assert [test["userInfo"] for test in result] == [{"plan": "pro", "city": "Bonn"}, {"plan": "basic"}]
+    checks = [[check.get("pattern") or check["text"] for check in test["evaluations"]] for test in result]
     assert checks == [["(?i)as an ai", "Hello"], ["(?i)as an ai", "Bye"]]
     assert "left out: the agent has its own instructions" in notes
 
@@ -190,8 +190,8 @@ def test_code_and_files_outside_the_repository_are_never_read(
     hostile_folder: Path, tests: Any, reason: str
 ) -> None:
     files = {"c.json": json.dumps(config([tests, HOURS]), indent=1)}
-    found, notes = imported(hostile_folder, "c.json", files)
-    assert lines(found) == ["When?"]
+    result, notes = imported(hostile_folder, "c.json", files)
+    assert lines(result) == ["When?"]
     (note,) = [note for note in notes.splitlines() if reason in note]
     assert note.endswith("(left out)")
     assert any(place in note for place in (": tests[0]: ", "self.yaml:1:", "broken.json:1:"))
@@ -203,13 +203,13 @@ def test_files_are_read_from_the_repository_or_without_one_from_the_folder(tmp_p
     (tmp_path / "evals").mkdir()
     (tmp_path / "evals" / "link.yaml").symlink_to(tmp_path / "shared" / "t.yaml")
     files = {"c.yaml": config(["file://../shared/*.yaml", "file://link.yaml", HOURS])}
-    found, _ = imported(tmp_path / "evals", "c.yaml", files)
-    assert lines(found) == ["Sunday?", "Sunday?", "When?"]
+    result, _ = imported(tmp_path / "evals", "c.yaml", files)
+    assert lines(result) == ["Sunday?", "Sunday?", "When?"]
     (tmp_path / ".git").rmdir()
     write(tmp_path, {"t.yaml": [SUNDAY]})
     files = {"c.yaml": config(["file://../t.yaml", HOURS])}
-    found, notes = imported(tmp_path / "evals", "c.yaml", files)
-    assert lines(found) == ["When?"]
+    result, notes = imported(tmp_path / "evals", "c.yaml", files)
+    assert lines(result) == ["When?"]
     assert "is outside of the folder of the imported file" in notes
 
 
@@ -247,8 +247,8 @@ def test_expected_cell_becomes_the_evaluation_of_its_assertion(
     tmp_path: Path, cell: str, metric: str, check: dict[str, Any]
 ) -> None:
     row = {"question": "Hi", "__expected": cell, "__metric": metric}
-    found, _ = imported(tmp_path, "t.json", {"t.json": [row]})
-    (evaluation,) = found[0]["evaluations"]
+    result, _ = imported(tmp_path, "t.json", {"t.json": [row]})
+    (evaluation,) = result[0]["evaluations"]
     assert evaluation | check == evaluation
 
 
@@ -256,8 +256,8 @@ def test_special_columns_of_a_table_set_checks_name_threshold_and_tags(tmp_path:
     header = "question,__expected1,__expected2,__description,__threshold,__metadata:tags[],plan"
     header += ",__config:__expected2:threshold"
     rows = ['Hi,contains: a,similar: b,First,0.5,"x, y",,0.7', "Bye,contains: c"]
-    found, notes = imported(tmp_path, "t.csv", {"t.csv": "\n".join([header, *rows])})
-    first, second = found
+    result, notes = imported(tmp_path, "t.csv", {"t.csv": "\n".join([header, *rows])})
+    first, second = result
     assert (first["name"], first["minScore"], first["tags"]) == ("First", 50, ["x", "y"])
     assert first["userInfo"] == {"plan": ""}
     assert [check.get("threshold") for check in first["evaluations"]] == [None, 0.7]
@@ -284,6 +284,6 @@ def test_unsupported_cell_of_a_row_is_named_and_the_others_are_imported(
     tmp_path: Path, column: str, cell: str, reason: str
 ) -> None:
     rows = [{"question": "Hi", column: cell}, {"question": "Bye", "__expected": "a"}]
-    found, notes = imported(tmp_path, "t.jsonl", {"t.jsonl": "\n".join(map(json.dumps, rows))})
-    assert lines(found)[-1] == "Bye"
+    result, notes = imported(tmp_path, "t.jsonl", {"t.jsonl": "\n".join(map(json.dumps, rows))})
+    assert lines(result)[-1] == "Bye"
     assert reason in notes

@@ -67,10 +67,10 @@ def imported(assertion: Any, **variables: Any) -> tuple[list[Evaluation], list[s
     test = {"vars": {"question": "Which?"} | variables, "assert": [assertion]}
     tests = [test | {"options": {"disableVarExpansion": True}}]
     config = json.dumps({"prompts": ["{{question}}"], "tests": tests})
-    found = IMPORTERS["promptfoo"].read(config, "c.json")
-    written = suite_text(found, "promptfoo", "c.json", "s.yaml")
+    result = IMPORTERS["promptfoo"].read(config, "c.json")
+    written = suite_text(result, "promptfoo", "c.json", "s.yaml")
     assert yaml.load(written, yaml.CSafeLoader)["tests"]
-    return list(load(written, "s.yaml", Reading()).suite.tests[0].evaluations), found.notes
+    return list(load(written, "s.yaml", Reading()).suite.tests[0].evaluations), result.notes
 
 
 def passes(evaluations: list[Evaluation], reply: str) -> bool:

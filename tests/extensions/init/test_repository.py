@@ -50,25 +50,25 @@ def test_branch_of_a_linked_worktree_is_read_from_its_repository(tmp_path):
 
 def test_repository_without_suites_uses_the_folder_evals(tmp_path):
     (tmp_path / "package.json").write_text('{"guidelines": "evaluations"}')
-    found = look(repository(tmp_path, "node_modules/x/s.json", ".hidden/s.json", "a/b/c/d/e/f/s.json"))
-    assert (found.root, found.home, found.others, found.adapter) == (tmp_path, "evals", (), None)
+    result = look(repository(tmp_path, "node_modules/x/s.json", ".hidden/s.json", "a/b/c/d/e/f/s.json"))
+    assert (result.root, result.home, result.others, result.adapter) == (tmp_path, "evals", (), None)
     for name in ("config/a.json", "b.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(SUITE))
     (tmp_path / "config/other.json").write_text("{}")
-    found = look(tmp_path)
-    assert (found.home, found.others, found.adapter) == ("evals", ("b.json", "config/a.json"), "aui")
+    result = look(tmp_path)
+    assert (result.home, result.others, result.adapter) == ("evals", ("b.json", "config/a.json"), "aui")
 
 
 def test_folder_and_adapter_of_existing_suites_are_used(tmp_path):
-    found = look(repository(tmp_path, "tests/agent/a.json", "tests/agent/more/b.yaml", adapter="openai"))
-    assert (found.home, found.others, found.adapter) == ("tests/agent", (), "openai")
+    result = look(repository(tmp_path, "tests/agent/a.json", "tests/agent/more/b.yaml", adapter="openai"))
+    assert (result.home, result.others, result.adapter) == ("tests/agent", (), "openai")
 
 
 def test_subfolder_uses_its_own_suites_with_paths_from_the_root(tmp_path):
     repository(tmp_path, "one/suites/a.json", "two/suites/a.json")
-    found = look(tmp_path / "two")
-    assert (found.root, found.home, found.others) == (tmp_path, "two/suites", ())
+    result = look(tmp_path / "two")
+    assert (result.root, result.home, result.others) == (tmp_path, "two/suites", ())
 
 
 def test_folder_outside_repository_is_used_as_root(tmp_path):

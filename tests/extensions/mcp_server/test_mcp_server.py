@@ -55,8 +55,8 @@ async def test_client_lists_runs_explains_and_reruns_tests(shop):
         ran = await server.facts("run", suites=["evals"])
         assert (ran["verdict"], ran["score"]) == ("failed", 50.0)
         assert [test["test"] for test in ran["notPassed"]] == [ORDER]
-        found = await server.facts("failures")
-        (failure,) = found["failures"]
+        result = await server.facts("failures")
+        (failure,) = result["failures"]
         (criterion,) = failure["trials"][0]["criteria"]
         assert criterion["reason"] == "'40 dollars' was not found in reply 1"
         agent = shop / "agent.py"
@@ -237,15 +237,15 @@ def wait_until_ended(folder):
 
 
 def runs_of(folder):
-    found = []
+    result = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_text()
             if "mcp_server.one_command" in command and (process / "cwd").readlink() == folder:
-                found.append(process)
+                result.append(process)
         except OSError:
             continue
-    return found
+    return result
 
 
 def test_missing_sdk_is_reported_with_install_command(tmp_path):

@@ -162,7 +162,7 @@ def splits(draw, suites):
     """Each test in one of up to three shards; a shard that has none is not there."""
     shards = draw(st.integers(1, 3))
     places = {(s.name, t.name): draw(st.integers(0, shards - 1)) for s in suites for t in s.tests}
-    found = []
+    result = []
     for shard in range(shards):
         own = [
             replace(suite, tests=kept)
@@ -170,8 +170,8 @@ def splits(draw, suites):
             if (kept := tuple(t for t in suite.tests if places[suite.name, t.name] == shard))
         ]
         if own:
-            found.append(run(*own, id=f"shard {shard}"))
-    return found
+            result.append(run(*own, id=f"shard {shard}"))
+    return result
 
 
 @pytest.mark.slow
@@ -180,11 +180,11 @@ def splits(draw, suites):
 def test_merged_parts_equal_the_whole_run(data):
     suites = data.draw(runs())
     baseline = data.draw(st.none() | runs().map(lambda base: run(*base, id="base")))
-    found = merged(*data.draw(splits(suites)))
+    result = merged(*data.draw(splits(suites)))
     # Which shard came first decides the order of suites, and nothing else.
-    order = [suite.name for suite in found.card.suites]
-    whole = run(*sorted(suites, key=lambda suite: order.index(suite.name)), id=found.info.id)
-    assert_equals_whole(found, whole, baseline)
+    order = [suite.name for suite in result.card.suites]
+    whole = run(*sorted(suites, key=lambda suite: order.index(suite.name)), id=result.info.id)
+    assert_equals_whole(result, whole, baseline)
 
 
 def plan_of(suites) -> Plan:
@@ -199,7 +199,7 @@ def plan_of(suites) -> Plan:
 
 def shards_of(suites, of, baseline=None) -> list[Results]:
     """The results of each shard, had it been played alone."""
-    found = []
+    result = []
     for index in range(1, of + 1):
         part = sharding.take(plan_of(suites), sharding.ShardNumber(index, of), Redactor(), baseline)
         mine = {(suite.file, test.name) for suite in part.plan.suites for test in suite.tests}
@@ -208,8 +208,8 @@ def shards_of(suites, of, baseline=None) -> list[Results]:
             for suite in suites
             if (kept := tuple(test for test in suite.tests if (suite.file, test.name) in mine))
         ]
-        found.append(run(*own, id=f"shard {index}", shard=part.shard))
-    return found
+        result.append(run(*own, id=f"shard {index}", shard=part.shard))
+    return result
 
 
 @pytest.mark.slow
@@ -221,9 +221,9 @@ def test_merged_shards_of_a_plan_equal_the_whole_run(data):
         suites = [replace(one, tests=tuple(replace(test, line=1) for test in one.tests)) for one in suites]
     baseline = data.draw(st.none() | runs().map(lambda base: run(*base, id="base")))
     of = data.draw(st.integers(1, sum(len(suite.tests) for suite in suites)))
-    found = merged(*data.draw(st.permutations(shards_of(suites, of, baseline))))
-    assert_equals_whole(found, run(*suites, id=found.info.id), baseline)
-    assert found.info.shard is None
+    result = merged(*data.draw(st.permutations(shards_of(suites, of, baseline))))
+    assert_equals_whole(result, run(*suites, id=result.info.id), baseline)
+    assert result.info.shard is None
 
 
 def test_merged_suites_and_tests_keep_file_order_and_folders():
@@ -235,11 +235,11 @@ def test_merged_suites_and_tests_keep_file_order_and_folders():
     assert names == [("a", ["1", "2", "4", "3"]), ("b", ["x"])]
     suites = [suite_of("Refunds", a_test("a"), file=f"{place}.json", folder="Refunds/1") for place in "xy"]
     third = suite_of("refunds", a_test("a"), folder="refunds/2")
-    found = merged(run(suites[0], id="1"), run(suites[1], id="2"), run(third, id="3"))
-    assert [suite.folder for suite in found.card.suites] == ["Refunds/1", "Refunds-2/1", "refunds-3/2"]
+    result = merged(run(suites[0], id="1"), run(suites[1], id="2"), run(third, id="3"))
+    assert [suite.folder for suite in result.card.suites] == ["Refunds/1", "Refunds-2/1", "refunds-3/2"]
     dotted = suite_of("a", a_test("2"), file="./a.json")
-    found = merged(run(suite_of("a", a_test("1")), id="1"), run(dotted, id="2"))
-    assert len(found.card.suites) == 1
+    result = merged(run(suite_of("a", a_test("1")), id="1"), run(dotted, id="2"))
+    assert len(result.card.suites) == 1
 
 
 def test_merged_run_keeps_what_all_shards_share():
@@ -276,13 +276,13 @@ def test_digests_of_merged_run_equal_those_of_one_run_where_known():
     own = {"agents": "x", "loops": "l", "judge_prompt": "j", "user_prompt": "u", "scoring": "1"}
     one = run(a, id="1", digests=Digests(**own, suites="?", models="secret"))
     other = run(b, id="2", digests=Digests(**own | {"agents": "y"}, suites="?", models="secret"))
-    found, swapped = merged(one, other).info.digests, merged(other, one).info.digests
-    assert (found.loops, found.models) == ("l", "secret")
-    assert found.agents == swapped.agents not in {"x", "y"}
-    assert found.suites == of_tests(test.digest for suite in (a, b) for test in suite.tests)
+    result, swapped = merged(one, other).info.digests, merged(other, one).info.digests
+    assert (result.loops, result.models) == ("l", "secret")
+    assert result.agents == swapped.agents not in {"x", "y"}
+    assert result.suites == of_tests(test.digest for suite in (a, b) for test in suite.tests)
     one, other = suite_of("a", embedding_model="m"), suite_of("b")
-    found = merged(run(one, id="1"), run(other, id="2")).info.digests.models
-    assert found == run(one, other).run.digests.models != run(suite_of("a"), other).run.digests.models
+    result = merged(run(one, id="1"), run(other, id="2")).info.digests.models
+    assert result == run(one, other).run.digests.models != run(suite_of("a"), other).run.digests.models
     assert of_models("openai", [("j", "u", None)]) == digest(["openai", [["j", "u"]]])
 
 
@@ -298,9 +298,9 @@ def test_vote_agreement_is_computed_over_all_shards():
     voting = {"judge_model": "j", "judge_panel": ("j", "k"), "judge_votes": 3}
     trials = {name: (build.trial_result(findings=(one,)),) for name, one in (("a", alike), ("b", split))}
     one, other = (suite_of(name, a_test("1", trials=some), **voting) for name, some in trials.items())
-    whole, found = run(one, other), concluded(run(one, id="1"), run(other, id="2"))
-    assert (found.vote_agreement, found.vote_agreement.whole.share.value) == (whole.vote_agreement, 0.5)
-    assert found.run.digests.models == of_models("openai", [([["j", "k"], 3], None, None)] * 2)
+    whole, result = run(one, other), concluded(run(one, id="1"), run(other, id="2"))
+    assert (result.vote_agreement, result.vote_agreement.whole.share.value) == (whole.vote_agreement, 0.5)
+    assert result.run.digests.models == of_models("openai", [([["j", "k"], 3], None, None)] * 2)
 
 
 def using(*by_role: RoleUsage, **fields) -> Usage:
@@ -349,10 +349,10 @@ def test_different_versions_and_earlier_attempts_cause_warnings():
     warning = "the shards are of different versions of ci-evals: 0.1.0 (shard0); 0.0.9 (shard1)"
     assert merged(run(suite_of("a"), id="1"), old).info.warnings == (warning,)
     pooled = (PooledRun(run="0", trials=3, started_at=build.STARTED_AT),)
-    found = merged(run(suite_of("a"), id="1", pooled=pooled), run(suite_of("b"), id="2")).info
-    (warning,) = found.warnings
+    result = merged(run(suite_of("a"), id="1", pooled=pooled), run(suite_of("b"), id="2")).info
+    (warning,) = result.warnings
     assert warning.startswith("trials of earlier attempts are in shard0: ")
-    assert (found.pooled, found.reruns) == ((), None)
+    assert (result.pooled, result.reruns) == ((), None)
 
 
 @each_row(
@@ -418,8 +418,8 @@ def test_repeated_tests_and_extra_results_are_refused_unless_redacted():
         with pytest.raises(UsageError, match=r"shard0 holds a test of the suite 'a' \(a.json\) twice: 'x'"):
             merged(run(*suites, id="1"))
     both = a_test("***", line=1), a_test("***", (build.trial_result(findings=()),), line=2)
-    found = merged(run(suite_of("a", *both, a_test("b", line=3)), id="1"))
-    assert found.card.counts.tests == 3
+    result = merged(run(suite_of("a", *both, a_test("b", line=3)), id="1"))
+    assert result.card.counts.tests == 3
 
 
 @pytest.mark.parametrize(

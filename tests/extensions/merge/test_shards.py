@@ -28,8 +28,8 @@ def merged(*shards: Results, expected=None):
 
 
 def concluded(*shards: Results) -> Results:
-    found = merged(*shards)
-    return conclude(found.card, found.info, Policy(), found.ending)
+    result = merged(*shards)
+    return conclude(result.card, result.info, Policy(), result.ending)
 
 
 def test_complete_shards_merge_and_expected_number_must_match():
@@ -96,7 +96,7 @@ def test_shards_that_do_not_fit_together_are_refused(shards, value):
 
 
 def test_redacted_names_may_be_equal_in_two_shards():
-    found = merged(shard(1, 2, names=["of ***"]), shard(2, 2, names=["of ***"]))
-    assert found.card.counts.tests == 2
+    result = merged(shard(1, 2, names=["of ***"]), shard(2, 2, names=["of ***"]))
+    assert result.card.counts.tests == 2
     with pytest.raises(UsageError, match="came from both shard0 and shard1: 'x'"):
         merged(shard(1, 2, names=["x"]), shard(2, 2, names=["x"]))

@@ -58,16 +58,16 @@ def faults_by_kind(found):
 
 def test_state_check_notices_only_faults_that_change_state(capsys):
     play()
-    code, found = mutate()
-    assert (code, found["run"]) == (0, json.loads(Path("results/_results.json").read_text())["run"]["id"])
-    faults = faults_by_kind(found)
+    code, result = mutate()
+    assert (code, result["run"]) == (0, json.loads(Path("results/_results.json").read_text())["run"]["id"])
+    faults = faults_by_kind(result)
     assert list(faults) == [fault.kind for fault in FAULTS]
     assert {kind for kind, fault in faults.items() if fault["noticed"]} == {
         *("call_dropped", "call_changed", "param_changed", "call_failed", "state_unchanged"),
         *("hand_over_dropped", "hand_over_added", "reply_refused", "reply_claims"),
     }
     assert faults["call_repeated"]["undecided"] == 1  # the order's state depends on the second call
-    (refund,) = [test for test in found["tests"] if test["name"] == "Refund"]
+    (refund,) = [test for test in result["tests"] if test["name"] == "Refund"]
     assert "fact_changed" in refund["unnoticed"]
     assert "This gate notices" in capsys.readouterr().out
     first = Path("results/_mutations.json").read_bytes()
@@ -105,9 +105,9 @@ def test_needed_share_depends_on_gate_and_is_none_if_run_already_fails():
     assert faults_by_kind(lax)["call_dropped"]["neededShare"] is None
     assert faults_by_kind(strict)["rule_dropped"]["neededShare"] is None  # nothing notices it
     play(bug="call_dropped")
-    _, found = mutate("--min-score=100")
-    assert found["gate"]["passed"] is False
-    assert {fault["neededShare"] for fault in found["faults"]} == {None}
+    _, result = mutate("--min-score=100")
+    assert result["gate"]["passed"] is False
+    assert {fault["neededShare"] for fault in result["faults"]} == {None}
     assert "even without faults" in Path("results/mutations.md").read_text()
 
 
@@ -130,8 +130,8 @@ def test_mutate_exit_code_depends_on_noticed_share_and_plantable_faults():
     play()
     assert (mutate("--min-noticed=99")[0], mutate("--min-noticed=1")[0]) == (1, 0)
     play()
-    code, found = mutate("--faults=rule_dropped", "--suite=shop.yaml")
-    assert (code, found["faults"][0]["planted"]) == (0, 1)
+    code, result = mutate("--faults=rule_dropped", "--suite=shop.yaml")
+    assert (code, result["faults"][0]["planted"]) == (0, 1)
     Path("results/_mutations.json").unlink()
     play(bug="rule_dropped")
     assert mutate("--faults=rule_dropped") == (3, None)
@@ -178,11 +178,11 @@ def test_page_and_step_summary_show_mutations_of_the_run():
     assert "planted faults" not in page.read_text()
     invoke(["report", "results"], RunContext({}))
     assert "This gate notices" in page.read_text()
-    found = Path("results/_mutations.json")
-    found.write_text(found.read_text().replace('"run": "', '"run": "another-'))
+    result = Path("results/_mutations.json")
+    result.write_text(result.read_text().replace('"run": "', '"run": "another-'))
     invoke(["report", "results"], RunContext({}))
     assert "This gate notices" not in page.read_text()
-    found.write_text("{}")
+    result.write_text("{}")
     with pytest.raises(UsageError, match="not written by `ci-evals mutate`"):
         invoke(["report", "results"], RunContext({}))
     play()
@@ -220,8 +220,8 @@ def test_docs_steps_turn_weak_suite_into_strong_one(capsys):
     marked = Path("weak.yaml").read_text().replace("maxTurns: 1", "maxTurns: 1\n    critical: true")
     Path("weak.yaml").write_text(marked)
     play(suite="weak.yaml")
-    _, found = mutate("--shares=100")
-    noticed = [fault for fault in found["faults"] if fault["noticed"]]
+    _, result = mutate("--shares=100")
+    noticed = [fault for fault in result["faults"] if fault["noticed"]]
     assert len(noticed) > 8
     assert {fault["neededShare"] for fault in noticed} == {1}
     assert not any("suggested checks" in step or "the gate passes" in step for step in next_steps())

@@ -85,20 +85,20 @@ def mutate(models, *options, env=None):
         code = end.code
     finally:
         context.close()
-    found = json.loads(Path("results/_mutations.json").read_text())
-    return code or 0, {fault["kind"]: fault for fault in found["faults"]}, found
+    result = json.loads(Path("results/_mutations.json").read_text())
+    return code or 0, {fault["kind"]: fault for fault in result["faults"]}, result
 
 
 def test_judge_is_asked_only_with_its_option_and_notices_more(models, save_run, capsys):
     """One criterion notices a wrong amount; claims notice a call that was not made or failed."""
     save_run(AMOUNT, CLAIMS)
-    code, before, found = mutate(models)
-    assert (code, models.asked, found["judge"], before["fact_changed"]["notAsked"]) == (0, [], None, 1)
-    _, after, found = mutate(models, "--judge")
+    code, before, result = mutate(models)
+    assert (code, models.asked, result["judge"], before["fact_changed"]["notAsked"]) == (0, [], None, 1)
+    _, after, result = mutate(models, "--judge")
     noticed = {kind for kind in after if after[kind]["noticed"] > before[kind]["noticed"]}
     assert noticed >= {"fact_changed", "call_dropped", "call_failed", "reply_claims", "reply_refused"}
-    assert after["fact_changed"]["notAsked"] == found["judge"]["notAsked"] == 0
-    assert found["judge"]["asked"] == len(models.asked) > 0
+    assert after["fact_changed"]["notAsked"] == result["judge"]["notAsked"] == 0
+    assert result["judge"]["asked"] == len(models.asked) > 0
     note = f"The judge was asked {len(models.asked)} questions about faults that no strict check notices."
     assert note in capsys.readouterr().out
     assert note in Path("results/mutations.md").read_text()
@@ -106,8 +106,8 @@ def test_judge_is_asked_only_with_its_option_and_notices_more(models, save_run, 
 
 def test_claims_criterion_detects_false_success_but_not_refusal(models, save_run):
     save_run(CLAIMS)
-    _, faults, found = mutate(models, "--judge", "--faults=reply_refused,reply_claims")
-    (test,) = [test for test in found["tests"] if test["name"] == "Refund"]
+    _, faults, result = mutate(models, "--judge", "--faults=reply_refused,reply_claims")
+    (test,) = [test for test in result["tests"] if test["name"] == "Refund"]
     assert test["unnoticed"] == ["reply_refused"]
     assert faults["reply_claims"]["noticed"] > faults["reply_refused"]["noticed"]
 
@@ -136,15 +136,15 @@ def test_max_cost_leaves_further_questions_unasked(models, save_run, capsys):
     """The first question tells what one costs; each has a price here of far more than half of the limit."""
     save_run(AMOUNT, CLAIMS)
     models.usage = lambda _, __: {"prompt_tokens": 60_000, "completion_tokens": 1}
-    _, faults, found = mutate(models, "--judge", "--prices=prices.yaml", "--max-cost=0.1", "--parallel=4")
-    assert (len(models.asked), found["judge"]["asked"]) == (1, 1)
-    assert found["judge"]["costUsd"] == pytest.approx(0.06, rel=0.01)
-    assert found["judge"]["notAsked"] > 3
+    _, faults, result = mutate(models, "--judge", "--prices=prices.yaml", "--max-cost=0.1", "--parallel=4")
+    assert (len(models.asked), result["judge"]["asked"]) == (1, 1)
+    assert result["judge"]["costUsd"] == pytest.approx(0.06, rel=0.01)
+    assert result["judge"]["notAsked"] > 3
     assert sum(fault["notAsked"] for fault in faults.values()) > 3
     assert "did not fit into --max-cost: not asked." in capsys.readouterr().out
     models.asked.clear()
-    _, _, found = mutate(models, "--judge", "--prices=prices.yaml", "--max-cost=0")
-    assert (models.asked, found["judge"]["asked"]) == ([], 0)
+    _, _, result = mutate(models, "--judge", "--prices=prices.yaml", "--max-cost=0")
+    assert (models.asked, result["judge"]["asked"]) == ([], 0)
 
 
 def test_cached_answers_are_not_requested_again(models, save_run):

@@ -84,17 +84,17 @@ async def shares(kinds, copies):
     trials = await saved_trials(healthy, [suite.suite])
     seeded = [with_run_id(healthy, f"run {n}") for n in range(GATES)]
     gates = [PlantedGate(graded_again(one, trials), POLICY) for one in seeded]
-    found = {}
+    result = {}
     for kind in kinds:
         plantings = await plant_all([KINDS[kind]], trials)
         affected = {planting.trial.key.test for planting in plantings}
         broken = await run_suite(ShopAgent(kind), suite, policy=POLICY)
         for rate in RATES:
-            found[kind, rate] = (
+            result[kind, rate] = (
                 fmean(gate.failing_share(plantings, rate) for gate in gates),
                 real_share(healthy, broken, affected, rate),
             )
-    return found
+    return result
 
 
 def with_run_id(results, run):
@@ -120,20 +120,20 @@ def fails(healthy, broken, affected, rate, rng):
 
 
 async def test_gate_fails_as_often_as_predicted(shop):
-    found = await shares(["call_dropped"], copies=3)
-    for predicted, real in found.values():
+    result = await shares(["call_dropped"], copies=3)
+    for predicted, real in result.values():
         assert abs(predicted - real) <= 0.1
 
 
 @pytest.mark.simulate
 async def test_predicted_failure_share_matches_simulation_for_many_fault_kinds(shop):
     """The table of the docs: predicted and real shares of failing runs, in percent."""
-    found = await shares(KINDS_COMPARED, copies=4)
+    result = await shares(KINDS_COMPARED, copies=4)
     for kind in KINDS_COMPARED:
-        shares_of_kind = [found[kind, rate] for rate in RATES]
+        shares_of_kind = [result[kind, rate] for rate in RATES]
         cells = [f"{100 * one:.0f} / {100 * other:.0f}" for one, other in shares_of_kind]
         print(f"| `{kind}` | {' | '.join(cells)} |")
-    for predicted, real in found.values():
+    for predicted, real in result.values():
         assert abs(predicted - real) <= 0.1
 
 
@@ -169,10 +169,10 @@ async def test_misbehaving_demo_agent_fails_at_least_as_often_as_predicted():
     """The second table of the docs. Only a forgotten parameter is milder than the fault closest to it."""
     for misbehavior, kind in MISBEHAVIORS.items():
         for address in BUNDLED:
-            found, affected = await demo_shares(address, misbehavior, kind)
+            result, affected = await demo_shares(address, misbehavior, kind)
             if not affected:
                 continue
-            cells = [f"{100 * one:.0f} / {100 * other:.0f}" for one, other in found.values()]
+            cells = [f"{100 * one:.0f} / {100 * other:.0f}" for one, other in result.values()]
             print(f"| `{misbehavior}` | `{kind}` | {address} | {' | '.join(cells)} |")
             if misbehavior is not Misbehavior.FORGET_PARAMETER:
-                assert all(real >= predicted - 0.1 for predicted, real in found.values())
+                assert all(real >= predicted - 0.1 for predicted, real in result.values())

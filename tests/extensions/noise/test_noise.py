@@ -39,15 +39,15 @@ def covers(estimate: Estimate, truth: float) -> bool:
 
 def test_noise_intervals_cover_known_variances_and_shares():
     rng = random.Random(8)
-    found = [sources_of(simulated_scores(rng, tests=10, plays=4), seed=1, draws=99) for _ in range(250)]
+    result = [sources_of(simulated_scores(rng, tests=10, plays=4), seed=1, draws=99) for _ in range(250)]
     for index, (source, truth) in enumerate(TRUTH.items()):
-        parts = [one.parts[index] for one in found]
+        parts = [one.parts[index] for one in result]
         assert {part.source for part in parts} == {source}
         covered = fmean(covers(part.variance, truth) for part in parts)
         shares = fmean(covers(part.share, truth / sum(TRUTH.values())) for part in parts)
         assert 0.9 <= covered <= 0.99, source
         assert 0.9 <= shares <= 0.995, source
-    assert 0.85 <= fmean(covers(one.between, BETWEEN) for one in found) <= 0.99
+    assert 0.85 <= fmean(covers(one.between, BETWEEN) for one in result) <= 0.99
 
 
 def test_interval_of_rarely_wrong_judge_covers_its_variance():
@@ -65,38 +65,38 @@ def test_interval_of_rarely_wrong_judge_covers_its_variance():
 
 
 def test_variance_estimates_are_unbiased():
-    found = sources_of(simulated_scores(random.Random(5), tests=4000, plays=3), seed=0, draws=2)
-    result = {part.source: part.variance.value for part in found.parts}
+    outcome = sources_of(simulated_scores(random.Random(5), tests=4000, plays=3), seed=0, draws=2)
+    result = {part.source: part.variance.value for part in outcome.parts}
     assert result == pytest.approx(TRUTH, rel=0.15)
-    assert found.between.value == pytest.approx(BETWEEN, rel=0.1)
-    assert sum(part.share.value for part in found.parts) == pytest.approx(1)
+    assert outcome.between.value == pytest.approx(BETWEEN, rel=0.1)
+    assert sum(part.share.value for part in outcome.parts) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("alone", TRUTH)
 def test_single_noise_source_gets_most_of_noise_share(alone):
     off = dict.fromkeys(TRUTH, 0.0) | {alone: 100.0}
-    found = sources_of(simulated_scores(random.Random(3), tests=40, plays=4, **off), seed=0)
-    shares = {part.source: part.share.value for part in found.parts}
+    result = sources_of(simulated_scores(random.Random(3), tests=40, plays=4, **off), seed=0)
+    shares = {part.source: part.share.value for part in result.parts}
     assert shares[alone] > 0.75
     assert sum(shares.values()) == pytest.approx(1)
 
 
 def test_noise_share_is_zero_for_negative_variance_and_none_if_constant():
     calm, wild = (70.0, 72.0), (50.0, 90.0)
-    found = sources_of([TestScores(calm, wild, calm), TestScores(wild, wild, calm)], seed=0)
-    agent, user, judge = found.parts
+    result = sources_of([TestScores(calm, wild, calm), TestScores(wild, wild, calm)], seed=0)
+    agent, user, judge = result.parts
     assert user.variance.value == user.variance.low == user.share.value == 0
     assert agent.share.value + judge.share.value == pytest.approx(1)
     assert user.variance.high > 0
-    found = sources_of([TestScores((0.0, 100.0, 100.0)), TestScores((50.0, 50.0, 100.0))], seed=0)
-    agent, user, judge = found.parts
+    result = sources_of([TestScores((0.0, 100.0, 100.0)), TestScores((50.0, 50.0, 100.0))], seed=0)
+    agent, user, judge = result.parts
     assert agent.share == Estimate(value=1, low=1, high=1, count=2)
     assert user.variance == judge.variance == Estimate(value=0, low=0, high=0, count=2)
     assert user.share == judge.share == Estimate(value=0, low=0, high=0, count=2)
-    found = sources_of([TestScores((80.0,) * 3, (80.0,) * 3, (80.0,) * 3)] * 4, seed=0)
-    assert [part.share for part in found.parts] == [None] * 3
-    assert found.parts[0].variance == Estimate(value=0, count=4)
-    suggestion = advice(found, RunSize(tests=4, loops=1, votes=1), TrialCosts(1, 1, "call"))
+    result = sources_of([TestScores((80.0,) * 3, (80.0,) * 3, (80.0,) * 3)] * 4, seed=0)
+    assert [part.share for part in result.parts] == [None] * 3
+    assert result.parts[0].variance == Estimate(value=0, count=4)
+    suggestion = advice(result, RunSize(tests=4, loops=1, votes=1), TrialCosts(1, 1, "call"))
     assert (suggestion.best, suggestion.best_in_general, suggestion.standard_error) == (None, None, 0)
 
 
@@ -126,18 +126,18 @@ def variance_of(found: NoiseSources, tests: float, loops: float, votes: float, *
 
 
 def test_noise_advice_gain_is_variance_reduction_per_cost():
-    found = noise_of(agent=90, user=30, judge=60, between=200)
-    suggestion = advice(found, RunSize(8, 2, 3), TrialCosts(0.02, 0.003, "dollar"))
+    result = noise_of(agent=90, user=30, judge=60, between=200)
+    suggestion = advice(result, RunSize(8, 2, 3), TrialCosts(0.02, 0.003, "dollar"))
     for general, gains in ((False, suggestion.gains), (True, suggestion.in_general)):
-        now = variance_of(found, 8, 2, 3, general=general)
-        loops = now - variance_of(found, 8, 3, 3, general=general)
-        votes = now - variance_of(found, 8, 2, 5, general=general)
+        now = variance_of(result, 8, 2, 3, general=general)
+        loops = now - variance_of(result, 8, 3, 3, general=general)
+        votes = now - variance_of(result, 8, 2, 5, general=general)
         assert gains["loops"] == pytest.approx(loops / (8 * (0.02 + 3 * 0.003)))
         assert gains["votes"] == pytest.approx(votes / (8 * 2 * 2 * 0.003))
-    tests = now - variance_of(found, 9, 2, 3, general=True)
+    tests = now - variance_of(result, 9, 2, 3, general=True)
     assert suggestion.in_general["tests"] == pytest.approx(tests / (2 * (0.02 + 3 * 0.003)))
     assert suggestion.gains["tests"] == 0
-    assert suggestion.standard_error**2 == pytest.approx(variance_of(found, 8, 2, 3, general=False))
+    assert suggestion.standard_error**2 == pytest.approx(variance_of(result, 8, 2, 3, general=False))
 
 
 DOLLARS, CALLS = TrialCosts(0.05, 0.001, "dollar"), TrialCosts(0.001, 0.05, "call")

@@ -111,16 +111,16 @@ def test_noise_and_advice_are_attributed_to_the_only_noisy_source(run, alone, be
         completed = ci_evals("noise", "results", "--plays=4", "--prices=prices.yaml", cwd=run, env=env)
     assert completed.returncode == 0, completed.stderr
     after = read_results(run)
-    found = after["studies"]["noise"]
-    parts = {part["source"]: part for part in found["parts"]}
+    result = after["studies"]["noise"]
+    parts = {part["source"]: part for part in result["parts"]}
     assert parts[alone]["share"]["value"] > 0.8
     assert sum(part["share"]["value"] for part in parts.values()) == pytest.approx(1)
     for source, part in parts.items():  # a trial scores 0 or 100, either half of the time
         truth, seen = 2500 if source == alone else 0, part["variance"]
         assert seen["low"] is None or seen["low"] <= truth <= seen["high"]
-    assert (found["best"], found["gainsPer"], found["tests"]) == (best, "dollar", 8)
-    assert (found["plays"], found["judgments"], found["leftOut"]) == (64, 32, 0)
-    assert found["judge"]["models"] == ["judge-1"]
+    assert (result["best"], result["gainsPer"], result["tests"]) == (best, "dollar", 8)
+    assert (result["plays"], result["judgments"], result["leftOut"]) == (64, 32, 0)
+    assert result["judge"]["models"] == ["judge-1"]
     calls = 32 * 2 + 32 + 32  # user and judge anew, judge with words held, judge again
     assert f"64 conversations played, 32 judged again, {calls} calls of models" in completed.stderr
     assert "Judging 32 conversations again" in completed.stderr
@@ -138,13 +138,13 @@ def test_all_noise_is_attributed_to_agent_if_run_uses_no_model(tmp_path):
         for args in (played, ("noise", "results")):
             completed = ci_evals(*args, cwd=tmp_path, env=env)
             assert completed.returncode == 0, completed.stderr
-    found = read_results(tmp_path)["studies"]["noise"]
-    agent, *others = found["parts"]
-    assert agent["share"] == {"value": 1, "low": 1, "high": 1, "count": found["tests"]}
+    result = read_results(tmp_path)["studies"]["noise"]
+    agent, *others = result["parts"]
+    assert agent["share"] == {"value": 1, "low": 1, "high": 1, "count": result["tests"]}
     assert all(part["variance"]["high"] == 0 for part in others)
     assert agent["variance"]["low"] > 0
-    assert (found["judge"], found["judgments"], found["best"]) == (None, 0, "loops")
-    assert found["gainsPer"] == "call"
+    assert (result["judge"], result["judgments"], result["best"]) == (None, 0, "loops")
+    assert result["gainsPer"] == "call"
     assert "There was no judge" in completed.stdout
     assert "with the same user messages, 0 to judge again" in completed.stderr
 
@@ -293,21 +293,21 @@ async def test_each_model_of_a_panel_judges_equally_often(run, serving_here):
         expected.append(count)
         return heard.append
 
-    found = await measure(study, judging=judging)
+    result = await measure(study, judging=judging)
     assert (expected, sum(isinstance(event, TrialFinished) for event in heard)) == ([6], 6)
     judged = Counter(asked.model for asked in llm.asked if asked.wants_json)
     assert judged == dict.fromkeys("klm", 2 * 3)
-    assert (found.noise.judge.models, found.noise.judge.votes) == (("k", "l", "m"), 3)
-    assert (found.noise.tests, found.plays, found.judgments) == (2, 12, 6)
-    assert found.noise.best is None  # nothing went wrong
+    assert (result.noise.judge.models, result.noise.judge.votes) == (("k", "l", "m"), 3)
+    assert (result.noise.tests, result.plays, result.judgments) == (2, 12, 6)
+    assert result.noise.best is None  # nothing went wrong
 
 
 async def test_tests_without_verdict_are_left_out_and_counted(run, serving_here):
     settings, llm = serving_here
     answer = llm.answer
     llm.answer = lambda asked: "Hm." if asked.wants_json and "order 3" in asked.text else answer(asked)
-    found = await measure(prepare(replace(settings, plays=2), RunContext()))
-    assert (found.noise.tests, found.noise.tests_left_out, found.noise.left_out) == (7, 1, 3 * 2)
+    result = await measure(prepare(replace(settings, plays=2), RunContext()))
+    assert (result.noise.tests, result.noise.tests_left_out, result.noise.left_out) == (7, 1, 3 * 2)
 
 
 async def test_max_cost_ends_study_without_result(run, serving_here):
@@ -315,11 +315,11 @@ async def test_max_cost_ends_study_without_result(run, serving_here):
     (run / "prices.yaml").write_text(PRICES.replace(": 1", ": 10000"))
     study = prepare(replace(settings, max_cost=5.0), RunContext())
     stop = Stop()
-    found = await measure(study, stop=stop)
+    result = await measure(study, stop=stop)
     assert "of $5 spent" in stop.reason
-    assert found.noise is None
-    assert 0 < found.plays < 48
-    assert 0 < found.usage.cost_usd < 6
+    assert result.noise is None
+    assert 0 < result.plays < 48
+    assert 0 < result.usage.cost_usd < 6
 
 
 def test_moved_suite_is_read_from_its_new_path(run, settings_here):

@@ -19,8 +19,8 @@ JUDGED = build.finding(kind="judged", criterion="It helps")
 
 def trial_of(*words: str, **fields) -> object:
     sources = [UserSource.FIXED] + [UserSource.AUTO] * (len(words) - 1)
-    said = enumerate(zip(words, sources, strict=True), start=1)
-    turns = (build.turn(index, user=word, user_source=source) for index, (word, source) in said)
+    user_turns = enumerate(zip(words, sources, strict=True), start=1)
+    turns = (build.turn(index, user=word, user_source=source) for index, (word, source) in user_turns)
     return build.trial_result(turns=tuple(turns), findings=(JUDGED,), **fields)
 
 
@@ -32,8 +32,8 @@ def run_of(**trials: tuple) -> Results:
 def sample_plan_of(
     results: Results, plan: Plan, *judges: str | None, plays: int = 3, user: str | None = "u"
 ) -> SamplePlan:
-    found = pick_tests(results, "r.json", 100, 0)
-    sample = match_tests(results, found, plan, Redactor())
+    result = pick_tests(results, "r.json", 100, 0)
+    sample = match_tests(results, result, plan, Redactor())
     models = SuiteModels(judges=tuple(filter(None, judges)), user=user)
     return plan_sample(results, "openai", sample, {0: models}, plays)
 
@@ -101,8 +101,8 @@ def test_noise_tests_are_picked_by_seed_among_unredacted_conversations():
 def test_test_is_matched_by_suite_file_or_by_name_if_file_is_gone():
     other = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | AUTO).suites[0]
     moved = Plan(suites=(type(other)(**{**vars(other), "file": "other.json"}), *PLAN.suites), loops=1)
-    found = match_tests(RUN, pick_tests(RUN, "r.json", 5, 0), moved, Redactor())
-    assert {one.planned.file for one in found} == {"s.json"}
+    result = match_tests(RUN, pick_tests(RUN, "r.json", 5, 0), moved, Redactor())
+    assert {one.planned.file for one in result} == {"s.json"}
     gone = Plan(suites=moved.suites[:1], loops=1)
-    found = match_tests(RUN, pick_tests(RUN, "r.json", 5, 0), gone, Redactor())
-    assert {one.planned.file for one in found} == {"other.json"}
+    result = match_tests(RUN, pick_tests(RUN, "r.json", 5, 0), gone, Redactor())
+    assert {one.planned.file for one in result} == {"other.json"}

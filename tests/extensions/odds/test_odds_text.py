@@ -19,8 +19,8 @@ def test_odds_text_has_table_of_checks_and_summary():
     ]
     shares = (("min-score", 0.08), ("critical:x", 0.02), ("critical:x", 0.0))
     odds_of_checks = tuple(build.check_odds(name=name, share=share) for name, share in shares)
-    found = Odds(share=0.095, checks=odds_of_checks, floor=78.5, loops=3)
-    assert odds_text(found, checks) == (
+    result = Odds(share=0.095, checks=odds_of_checks, floor=78.5, loops=3)
+    assert odds_text(result, checks) == (
         "  check       required                            would fail\n"
         "  ----------  ----------------------------------  -------------\n"
         "  min-score   at least 80                         8 %\n"

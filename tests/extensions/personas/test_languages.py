@@ -148,8 +148,8 @@ def test_digest_depends_on_translation_and_variable_names(read):
 
     def digest_of(text: str) -> tuple[str, str]:
         suite = shop_suite(refund_test(turns=[{"user": line}]))
-        found = digests(read(suite, lock_with(de={line: text}), **secrets))
-        return found["Refund"], found["Refund (de)"]
+        result = digests(read(suite, lock_with(de={line: text}), **secrets))
+        return result["Refund"], result["Refund (de)"]
 
     plain, german = digest_of("Nimm ${ONE} und ${TWO}, bitte.")
     same, swapped = digest_of("Nimm ${TWO} und ${ONE}, bitte.")

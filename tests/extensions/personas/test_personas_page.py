@@ -43,5 +43,5 @@ def test_docs_name_all_traits_and_a_valid_threshold():
     assert titles == {trait.name: trait.title for trait in TRAITS.values()}
     assert "--thresholds=tag:persona:fraudster=100" in PAGE
     (limit,) = read_thresholds("tag:persona:fraudster=100")
-    found = (limit.selector.kind, limit.selector.name, limit.limit)
-    assert found == (SelectorKind.TAG, "persona:fraudster", 100)
+    result = (limit.selector.kind, limit.selector.name, limit.limit)
+    assert result == (SelectorKind.TAG, "persona:fraudster", 100)

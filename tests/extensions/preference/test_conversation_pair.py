@@ -27,8 +27,8 @@ def conversation_pair(
 
 async def test_judge_is_shown_both_conversations_in_either_order_without_secrets():
     llm = fakes.ScriptedLLM([GOOD])
-    found = conversation_pair()
-    choices = await asyncio.gather(*(found.ask(llm, swapped=swapped) for swapped in (False, True)))
+    result = conversation_pair()
+    choices = await asyncio.gather(*(result.ask(llm, swapped=swapped) for swapped in (False, True)))
     straight, swapped = (prompt.text for prompt in llm.prompts)
     assert straight.index("Done.") < straight.index("Maybe.")
     assert swapped.index("Maybe.") < swapped.index("Done.")

@@ -31,9 +31,9 @@ def tally(*pairs: ComparedPair):
 @each_row(("straight", "swapped"), [*product(["first", "second", "tie"], repeat=2)])
 def test_only_conversation_preferred_in_both_orders_wins(straight, swapped):
     expected = {("first", "second"): "win", ("second", "first"): "loss"}.get((straight, swapped), "tie")
-    found = Round(straight, swapped)
-    assert found.result == expected
-    assert found.followed_place is (straight == swapped != "tie")
+    result = Round(straight, swapped)
+    assert result.result == expected
+    assert result.followed_place is (straight == swapped != "tie")
 
 
 def test_preference_sums_decided_pairs_by_test():
@@ -96,8 +96,8 @@ def test_sign_test_is_exact_and_counts_tests_not_pairs(wins, losses, p):
     def test(won, lost):
         return Preferred(suite="S", test="t", wins=won, losses=lost, ties=0)
 
-    found = sign_test([*[test(3, 1)] * wins, *[test(0, 1)] * losses, test(2, 2)])
-    assert found == (p if p is None else pytest.approx(p))
+    result = sign_test([*[test(3, 1)] * wins, *[test(0, 1)] * losses, test(2, 2)])
+    assert result == (p if p is None else pytest.approx(p))
 
 
 @pytest.mark.parametrize("place", [0.0, 0.2, 0.6])

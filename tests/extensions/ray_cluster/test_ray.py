@@ -73,7 +73,7 @@ class Ran(Run):
         text = ""
         for line in process.stderr:
             text += line
-            if left and (found := _FINISHED.match(line)) and int(found[1]) >= left[0][0]:
+            if left and (result := _FINISHED.match(line)) and int(result[1]) >= left[0][0]:
                 left.pop(0)[1]()
         assert not left, text
         out, _ = process.communicate(timeout=300)
@@ -195,10 +195,10 @@ def test_lost_node_and_killed_run_lose_no_finished_trial(tmp_path, python):
     with nodes_of(python, 3) as nodes, two_runs(tmp_path, 5, python, nodes.address) as (alone, there):
         process = there.start()
         for line in process.stderr:
-            found = _FINISHED.match(line)
-            if found and int(found[1]) == 20:
+            result = _FINISHED.match(line)
+            if result and int(result[1]) == 20:
                 nodes.remove_node()
-            if found and int(found[1]) >= 60:
+            if result and int(result[1]) >= 60:
                 break
         process.kill()
         process.communicate(timeout=300)

@@ -238,11 +238,13 @@ def who(job: RejudgeJob, suite) -> tuple[tuple[str, ...], int]:
 
 async def test_each_verdict_is_reported_before_and_after():
     judged = await run_with(suite({"name": "a"}, {"name": "b"}), judge_saying("pass", unless="brief"))
-    found = await rejudged_by(judged, judge_saying("pass"))
-    texts = [(one.test, one.after.criterion, one.before.outcome, one.after.outcome) for one in found.verdicts]
+    result = await rejudged_by(judged, judge_saying("pass"))
+    texts = [
+        (one.test, one.after.criterion, one.before.outcome, one.after.outcome) for one in result.verdicts
+    ]
     before = {"It is polite": "passed", "It is brief": "failed"}
     assert texts == [(test, name, before[name], "passed") for test in ("a", "b") for name in before]
-    assert found.not_judged == 0
+    assert result.not_judged == 0
 
 
 async def test_run_without_judge_gets_its_first_verdicts():
@@ -321,62 +323,62 @@ async def test_interruption_keeps_given_verdicts():
                 await asyncio.Event().wait()
             return Completion(FAIL)
 
-    found = await rejudged_by(judged, Slow(), stop)
-    outcomes = [finding.outcome for finding in findings(found.results)]
+    result = await rejudged_by(judged, Slow(), stop)
+    outcomes = [finding.outcome for finding in findings(result.results)]
     assert outcomes == [Outcome.FAILED] * 3 + [Outcome.UNDECIDED] * 3
-    assert findings(found.results)[-1].reason == "the run was interrupted before the judge had answered"
-    assert (found.results.gate.exit_code, found.results.run.status) == (130, "interrupted")
-    assert (found.not_judged, len(found.verdicts)) == (3, 3)
+    assert findings(result.results)[-1].reason == "the run was interrupted before the judge had answered"
+    assert (result.results.gate.exit_code, result.results.run.status) == (130, "interrupted")
+    assert (result.not_judged, len(result.verdicts)) == (3, 3)
 
 
 async def test_refused_key_stops_rejudge():
     judge = fakes.ScriptedLLM([LLMAccessError("OpenAI refused the key")])
-    found = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=5), judge)
-    assert (len(judge.prompts), found.results.gate.exit_code) == (2, 3)
-    assert found.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
-    assert {finding.outcome for finding in findings(found.results)} == {Outcome.UNDECIDED}
-    assert (found.not_judged, len(found.verdicts)) == (8, 2)
+    result = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=5), judge)
+    assert (len(judge.prompts), result.results.gate.exit_code) == (2, 3)
+    assert result.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
+    assert {finding.outcome for finding in findings(result.results)} == {Outcome.UNDECIDED}
+    assert (result.not_judged, len(result.verdicts)) == (8, 2)
     judge = judge_saying("pass")
 
     async def check():
         raise LLMAccessError("OpenAI refused the key")
 
     todo = rejudge_job(await run_with(suite({}), judge_saying("pass")))
-    found = await rejudge(todo, fakes.Judges(judge, check))
+    result = await rejudge(todo, fakes.Judges(judge, check))
     assert judge.prompts == []
-    assert found.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
+    assert result.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
 
 
 async def test_rate_limit_notes_become_warnings_of_rejudged_run():
     todo = rejudge_job(await run_with(suite({}), judge_saying("pass")))
-    found = await rejudge(todo, fakes.Judges(judge_saying("pass"), notes=("limited 37 times",)))
-    assert found.results.run.warnings == ("limited 37 times",)
+    result = await rejudge(todo, fakes.Judges(judge_saying("pass"), notes=("limited 37 times",)))
+    assert result.results.run.warnings == ("limited 37 times",)
 
 
 async def test_ten_unjudged_trials_in_a_row_stop_rejudge():
     judge = fakes.ScriptedLLM([*[LLMError("down")] * 18, *[PASS] * 2, LLMError("down")])
-    found = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=40), judge)
+    result = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=40), judge)
     assert len(judge.prompts) == 18 + 2 + 20
     reason = "in 10 trials in a row nothing could be judged, in the last one since down"
-    assert found.results.run.stopped_because == reason
+    assert result.results.run.stopped_because == reason
 
 
 async def test_internal_error_keeps_given_verdicts():
     judge = fakes.ScriptedLLM([*[FAIL] * 2, RuntimeError("a bug")])
     stop = Stop()
-    found = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=3), judge, stop)
+    result = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=3), judge, stop)
     assert isinstance(stop.bug, RuntimeError)
-    assert found.results.gate.exit_code == 70
-    assert [finding.outcome for finding in findings(found.results)][:2] == [Outcome.FAILED] * 2
+    assert result.results.gate.exit_code == 70
+    assert [finding.outcome for finding in findings(result.results)][:2] == [Outcome.FAILED] * 2
 
 
 async def test_max_cost_stops_before_next_trial_and_needs_price():
     judge = fakes.ScriptedLLM([Completion(PASS, cost_usd=0.1)], model="other")
     policy = Policy(max_cost=0.65, max_errors=99)
     judged = await run_with(suite({}), judge_saying("pass"), loops=9)
-    found = await rejudged_by(judged, judge, policy=policy, prices=PRICES, judge_model="other")
-    assert (len(judge.prompts), found.results.usage.cost_usd) == (6, pytest.approx(0.6))
-    assert "$0.6000 of $" in found.results.gate.reasons[0]
+    result = await rejudged_by(judged, judge, policy=policy, prices=PRICES, judge_model="other")
+    assert (len(judge.prompts), result.results.usage.cost_usd) == (6, pytest.approx(0.6))
+    assert "$0.6000 of $" in result.results.gate.reasons[0]
     with pytest.raises(UsageError, match="there is no price for gpt-x"):
         await rejudged_by(judged, judge, policy=policy, prices=PRICES, judge_model="gpt-x")
 
@@ -385,8 +387,8 @@ async def test_secrets_in_judge_answers_are_redacted():
     key = "sk-the-key-of-the-judge"
     judge = fakes.ScriptedLLM([fakes.judge_answer("fail", f"By {key}.")])
     judged = await run_with(suite({}), judge_saying("pass"))
-    found = await rejudged_by(judged, judge, redactor=Redactor([key]))
-    assert key not in report_texts.results_json_text(found.results) + repr(found.verdicts)
+    result = await rejudged_by(judged, judge, redactor=Redactor([key]))
+    assert key not in report_texts.results_json_text(result.results) + repr(result.verdicts)
 
 
 @pytest.mark.parametrize(

@@ -125,9 +125,9 @@ BAD_ROWS = [
 
 @each_row(("data", "test", "reason"), [case[1:] for case in BAD_ROWS], ids=[case[0] for case in BAD_ROWS])
 def test_malformed_row_becomes_error_without_affecting_good_rows(data: bytes, test: str, reason: str) -> None:
-    found = rows_of(data)
-    assert [row.passed for row in found[:GOOD]] == [True] * GOOD
-    bad = found[GOOD]
+    result = rows_of(data)
+    assert [row.passed for row in result[:GOOD]] == [True] * GOOD
+    bad = result[GOOD]
     assert (bad.passed, bad.score, bad.undecided) == (None, None, Undecided.ERROR)
     assert bad.test.startswith(test)
     assert reason in bad.reason

@@ -36,9 +36,9 @@ def entry(status: str, name: str = "a", **fields: Any) -> dict[str, Any]:
 
 
 def read(text: str) -> ResultSet:
-    reader, (found,) = read_file(SourceFile("ctrf.json", text.encode()))
+    reader, (result,) = read_file(SourceFile("ctrf.json", text.encode()))
     assert reader.format == "ctrf"
-    return found
+    return result
 
 
 def test_jest_report_is_read() -> None:
@@ -60,9 +60,9 @@ def test_jest_report_is_read() -> None:
 def test_rerun_test_has_its_counted_failure_before_its_pass(tool: str, outer: str) -> None:
     results = read_set(f"ctrf/{tool}.json")
     assert not results.contradictions
-    found = outcomes_by_test(results)
-    assert found[outer] == [PASSED]
-    (flaky,) = (of for name, of in found.items() if "flaky" in name)
+    result = outcomes_by_test(results)
+    assert result[outer] == [PASSED]
+    (flaky,) = (of for name, of in result.items() if "flaky" in name)
     assert flaky == [FAILED, PASSED]
 
 

@@ -28,9 +28,9 @@ def gated(tmp_path, monkeypatch, capsys):
 
 
 def files_of(pattern: str) -> list[str]:
-    found = sorted(str(path) for path in FILES.glob(pattern))
-    assert found
-    return found
+    result = sorted(str(path) for path in FILES.glob(pattern))
+    assert result
+    return result
 
 
 # Some files show no broken test, as the same test failed once before.

@@ -52,8 +52,8 @@ def suite(cases: str, attributes: str = "", inner: str = "") -> str:
     ],
 )
 def test_total_contradicted_by_test_cases_is_reported(text: str, message: str) -> None:
-    found = read(text).contradictions
-    assert [message in one for one in found] == [True]
+    result = read(text).contradictions
+    assert [message in one for one in result] == [True]
 
 
 @each_row(

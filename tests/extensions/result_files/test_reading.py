@@ -102,9 +102,9 @@ def test_zip_file_is_unpacked_in_memory_up_to_size_limit() -> None:
 
 
 def rows_of(*lines: str) -> dict[str, object]:
-    reader, (found,) = read_file(SourceFile("x.jsonl", "\n".join(lines).encode()))
+    reader, (result,) = read_file(SourceFile("x.jsonl", "\n".join(lines).encode()))
     assert reader.format == "rows"
-    return {row.test: row.undecided or row.passed for row in found.rows}
+    return {row.test: row.undecided or row.passed for row in result.rows}
 
 
 def test_json_lines_keys_may_vary_except_key_that_names_test():
@@ -116,7 +116,7 @@ def test_json_lines_keys_may_vary_except_key_that_names_test():
     rows = rows_of('{"test": "a", "error": "no reply"}', '{"test": "b", "score": 1}')
     assert rows == {"a": Undecided.ERROR, "b": True}
     lines = b'{"test": "a", "passed": true}\n{"test": "a", "passed": true, "model": "m"}'
-    _, found = read_file(SourceFile("x.jsonl", lines))
-    assert [results.arm for results in found] == [None, "m"]
+    _, result = read_file(SourceFile("x.jsonl", lines))
+    assert [results.arm for results in result] == [None, "m"]
     with pytest.raises(UsageError, match=r"^x.jsonl: row 2 has no 'test', by which row 1 names its test"):
         rows_of('{"id": 1, "test": "a", "passed": true}', '{"id": 2, "passed": false}')

@@ -131,14 +131,19 @@ def test_missing_zstd_reader_is_reported_with_install_command() -> None:
 
 
 def test_promptfoo_arms_have_outcomes_and_official_scores():
-    found = {results.arm: results for results in read_sets("promptfoo/shop.json")}
-    assert sorted(filter(None, found)) == ["base · plain", "base · polite", "flaky · plain", "flaky · polite"]
-    assert {results.suite for results in found.values()} == {"Shop answers"}
+    result = {results.arm: results for results in read_sets("promptfoo/shop.json")}
+    assert sorted(filter(None, result)) == [
+        "base · plain",
+        "base · polite",
+        "flaky · plain",
+        "flaky · polite",
+    ]
+    assert {results.suite for results in result.values()} == {"Shop answers"}
     decided = {"shipping": [PASSED, PASSED], "refund": [FAILED, FAILED]}
-    assert outcomes_by_test(found["base · plain"]) == decided | {
+    assert outcomes_by_test(result["base · plain"]) == decided | {
         "question=Hello, answer=there": [SKIPPED, SKIPPED]
     }
-    assert outcomes_by_test(found["flaky · polite"])["refund"] == [ERROR, ERROR]
+    assert outcomes_by_test(result["flaky · polite"])["refund"] == [ERROR, ERROR]
     prompts = load_json("promptfoo/shop.json")["results"]["prompts"]
     counts = [[one["metrics"][f"test{kind}Count"] for kind in ("Pass", "Fail", "Error")] for one in prompts]
     stated = sorted(passed / sum([passed, *others]) for passed, *others in counts)
@@ -236,10 +241,10 @@ def test_truncated_file_is_refused_or_has_fewer_rows(name: str) -> None:
     before = sum(len(results.rows) for results in read_file(SourceFile(name, data, gaia_answers()))[1])
     for end in (len(data) // 3, len(data) - 20):
         try:
-            _, found = read_file(SourceFile(name, data[:end], gaia_answers()))
+            _, result = read_file(SourceFile(name, data[:end], gaia_answers()))
         except UsageError:
             continue
-        assert sum(len(results.rows) for results in found) <= before
+        assert sum(len(results.rows) for results in result) <= before
 
 
 WRONG: list[Any] = [None, True, -1, 1e308, math.nan, "", "x" * 5000, [], {}, [[]], {"a": None}, [None]]
@@ -247,16 +252,16 @@ WRONG: list[Any] = [None, True, -1, 1e308, math.nan, "", "x" * 5000, [], {}, [[]
 
 def mutations(value: Any) -> list[Any]:
     """Each field of a document, in turn, with a wrong value; of a list only the first and last item."""
-    found: list[Any] = []
+    result: list[Any] = []
     if isinstance(value, dict):
         for key, inner in value.items():
-            found += [value | {key: wrong} for wrong in WRONG]
-            found += [value | {key: changed} for changed in mutations(inner)]
-            found.append({other: kept for other, kept in value.items() if other != key})
+            result += [value | {key: wrong} for wrong in WRONG]
+            result += [value | {key: changed} for changed in mutations(inner)]
+            result.append({other: kept for other, kept in value.items() if other != key})
     elif isinstance(value, list) and value:
-        found += [[*copy.copy(value[:-1]), wrong] for wrong in WRONG]
-        found += [[changed, *value[1:]] for changed in mutations(value[0])]
-    return found
+        result += [[*copy.copy(value[:-1]), wrong] for wrong in WRONG]
+        result += [[changed, *value[1:]] for changed in mutations(value[0])]
+    return result
 
 
 MUTATED = [

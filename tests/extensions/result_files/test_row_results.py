@@ -66,8 +66,8 @@ def test_conversation_becomes_turns_without_system_message():
 
 def test_secrets_are_redacted_in_all_fields_of_imported_results():
     key = "sk-very-secret-key-1"
-    said = (Message("user", key),)
-    row = Row(test=key, passed=False, reason=key, groups=(key,), conversation=said, cluster=key)
+    messages = (Message("user", key),)
+    row = Row(test=key, passed=False, reason=key, groups=(key,), conversation=messages, cluster=key)
     results = card(ResultSet(suite=key, arm=key, rows=[row], fingerprint={"version": key}), secrets=(key,))
     assert key not in dataclass_json.to_json(results)
 

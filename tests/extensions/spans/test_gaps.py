@@ -53,5 +53,5 @@ CONTRADICTIONS = {
 @each_row("case", CONTRADICTIONS)
 def test_call_in_spans_missing_from_agent_report_is_a_contradiction(case):
     reported, shown, expected = CONTRADICTIONS[case]
-    found = contradiction(Reply(agent="", latency_seconds=0, **reported), shown)
-    assert found is None if expected is None else expected in found
+    result = contradiction(Reply(agent="", latency_seconds=0, **reported), shown)
+    assert result is None if expected is None else expected in result

@@ -193,9 +193,9 @@ async def test_malformed_span_values_are_ignored(receiver):
     }
     trial, header = begin_trial(receiver)
     assert (await post(receiver, as_json(span(header) | hostile)))[0] == 200
-    found = trial.settle()
-    assert [call.name for call in found.calls] == ["refund"]
-    json.dumps(found.spans, allow_nan=False).encode()
+    result = trial.settle()
+    assert [call.name for call in result.calls] == ["refund"]
+    json.dumps(result.spans, allow_nan=False).encode()
 
 
 async def test_overlong_arguments_are_not_captured(receiver):
@@ -203,12 +203,12 @@ async def test_overlong_arguments_are_not_captured(receiver):
     trial, header = begin_trial(receiver)
     big = span(header, TOOL | {"gen_ai.tool.call.arguments": long, "prompt": long})
     await post(receiver, as_protobuf(big, server(header)), PROTOBUF)
-    found = trial.settle()
-    (call,) = found.calls
+    result = trial.settle()
+    (call,) = result.calls
     assert call.arguments is None
     assert "more than 1,000,000 characters" in call.not_captured
-    assert found.missing is None
-    assert len(json.dumps(found.spans)) < 10_000
+    assert result.missing is None
+    assert len(json.dumps(result.spans)) < 10_000
 
 
 async def test_spans_beyond_turn_limit_make_only_that_turn_incomplete(receiver, monkeypatch):
@@ -277,8 +277,8 @@ async def test_spans_belong_to_trial_by_header_or_conversation():
         await post(receiver, as_json(below, other))
         assert not trial.pending
         await post(receiver, as_json(root))
-        found = trial.settle()
-        assert ([call.name for call in found.calls], found.missing) == (["refund"], None)
+        result = trial.settle()
+        assert ([call.name for call in result.calls], result.missing) == (["refund"], None)
         receiver.end_trial(trial)
         assert not receiver._trials
         assert not receiver._conversations
@@ -292,8 +292,8 @@ async def test_late_tool_spans_mark_turn_incomplete_or_cause_a_note():
         for attributes, complete in (({}, True), (TOOL, False)):
             second = trial.begin_turn().headers["traceparent"]
             await post(receiver, as_json(span(first, attributes), server(second, attributes=AGENT)))
-            found = trial.settle()
-            assert (found.calls, found.missing is None) == ((), complete)
+            result = trial.settle()
+            assert (result.calls, result.missing is None) == ((), complete)
     async with running() as receiver:
         trial, header = begin_trial(receiver)
         receiver.end_trial(trial)
@@ -336,9 +336,9 @@ async def test_spans_of_shared_trace_are_assigned_only_by_conversation_name():
         receiver.name_conversation(other, "c-2")
         unnamed = span(attributes=TOOL) | foreign
         await post(receiver, as_json(of("c-1", "a"), of("c-2", "b"), unnamed, of("c-1", "c")))
-        found = [trial.settle() for trial in (one, other)]
-        assert [[call.name for call in each.calls] for each in found] == [["a", "c"], ["b"]]
-        assert all("several conversations" in each.missing for each in found)
+        result = [trial.settle() for trial in (one, other)]
+        assert [[call.name for call in each.calls] for each in result] == [["a", "c"], ["b"]]
+        assert all("several conversations" in each.missing for each in result)
         assert next(iter(receiver.notes(Redactor()))).startswith("1 spans")
     async with running() as receiver:
         trials = [begin_trial(receiver)[0] for _ in range(2)]

@@ -19,11 +19,11 @@ def test_recorded_spans_show_each_call_once_in_order(file):
     assert {span.trace_id for span in received} == {"a" * 32}
     turn = by_turn({each.span_id: each for each in received}, [TurnSpan(TURN, 0)], {})[TURN]
     assert evidence.progress(turn, TURN, 1) >= Progress.WHOLE
-    found = evidence.read(turn)
-    assert (found.missing, [(call.name, call.arguments) for call in found.calls]) == (None, CALLS)
-    assert found.models == (("function:respond:",) if file.stem == "pydantic-ai" else ())
+    result = evidence.read(turn)
+    assert (result.missing, [(call.name, call.arguments) for call in result.calls]) == (None, CALLS)
+    assert result.models == (("function:respond:",) if file.stem == "pydantic-ai" else ())
     if file.stem in {"sdk", "pydantic-ai"}:
-        assert {call.agent for call in found.calls} == {"refunds"}
+        assert {call.agent for call in result.calls} == {"refunds"}
 
 
 def test_every_framework_has_a_recording():

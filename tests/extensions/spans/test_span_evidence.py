@@ -82,8 +82,8 @@ WITHOUT_ID = {key: value for key, value in CAPTURED.items() if not key.endswith(
 
 @each_row("dialect", DIALECTS)
 def test_tool_span_of_every_instrumentation_is_read_as_call(dialect):
-    found = read(child("tool", DIALECTS[dialect], at=5, took=20))
-    (call,) = found.calls
+    result = read(child("tool", DIALECTS[dialect], at=5, took=20))
+    (call,) = result.calls
     assert call.model_dump(exclude={"started_at"}) == {
         "id": "c1",
         "name": "refund",
@@ -94,7 +94,7 @@ def test_tool_span_of_every_instrumentation_is_read_as_call(dialect):
         "agent": None,
         "not_captured": None,
     }
-    assert found.missing is None
+    assert result.missing is None
 
 
 def answers_with_call(name="refund", call_id="c1", arguments=TEXT) -> dict[str, dict]:
@@ -152,9 +152,9 @@ def test_model_answers_and_choice_events_name_calls():
     (call,) = read(span("chat", "1" * 16, attributes=chat.attributes, events=events)).calls
     assert call.arguments == ARGUMENTS
     model = child("chat", answers_with_call()["genai"])
-    found = read(model, child("x", EXECUTES | {"gen_ai.tool.call.id": "c1"}, at=20))
-    assert [(call.name, str(call.status)) for call in found.calls] == [("refund", "ok")]
-    assert found.missing is None
+    result = read(model, child("x", EXECUTES | {"gen_ai.tool.call.id": "c1"}, at=20))
+    assert [(call.name, str(call.status)) for call in result.calls] == [("refund", "ok")]
+    assert result.missing is None
 
 
 def test_repeated_calls_are_counted_separately():
@@ -187,8 +187,8 @@ def test_spans_of_two_instrumentations_count_once():
     assert len(read(first, child("chat", answers_with_call()["openinference"], scope="b")).calls) == 1
     outer = child("chat", {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 7}, took=50)
     inner = child("chat", answers_with_call()["genai"], parent=outer.span_id)
-    found = read(outer, inner)
-    assert ([call.id for call in found.calls], found.input_tokens) == (["c1"], 7)
+    result = read(outer, inner)
+    assert ([call.id for call in result.calls], result.input_tokens) == (["c1"], 7)
 
 
 def test_span_calls_are_ordered_by_start_and_capped_at_1000():
@@ -196,8 +196,8 @@ def test_span_calls_are_ordered_by_start_and_capped_at_1000():
     early = child("tool", DIALECTS["genai"], at=10, took=100)
     assert [call.name for call in read(late, early).calls] == ["refund", "late"]
     flood = [child("tool", GENAI | {"gen_ai.tool.call.id": f"c{i}"}, at=i) for i in range(1500)]
-    found = read(*flood)
-    assert (len(found.calls), found.missing is None) == (1000, False)
+    result = read(*flood)
+    assert (len(result.calls), result.missing is None) == (1000, False)
 
 
 @pytest.mark.parametrize(
@@ -250,8 +250,8 @@ def test_tokens_of_nested_model_spans_are_counted_once():
     outer = child("chat", usage)
     llm = {"openinference.span.kind": "LLM", "llm.token_count.prompt": 10}
     inner = child("chat", llm, parent=outer.span_id)
-    found = read(outer, inner, child("chat", usage, at=50))
-    assert (found.input_tokens, found.output_tokens, read().input_tokens) == (20, 4, None)
+    result = read(outer, inner, child("chat", usage, at=50))
+    assert (result.input_tokens, result.output_tokens, read().input_tokens) == (20, 4, None)
 
 
 def test_hint_for_missing_arguments_names_setting_of_instrumentation():
@@ -349,8 +349,8 @@ NAMED_TOOLS = {
 @each_row("by", NAMED_TOOLS)
 def test_tool_name_is_read_from_span_or_instrumentation(by):
     name, attributes = NAMED_TOOLS[by]
-    found = read(child(name, attributes))
-    assert ([call.name for call in found.calls], found.missing) == (["refund"], None)
+    result = read(child(name, attributes))
+    assert ([call.name for call in result.calls], result.missing) == (["refund"], None)
 
 
 UNNAMED_TOOLS = {
@@ -369,9 +369,9 @@ UNNAMED_TOOLS = {
 @each_row("by", UNNAMED_TOOLS)
 def test_unnamed_tool_makes_turn_incomplete(by):
     name, attributes, seen = UNNAMED_TOOLS[by]
-    found = read(child(name, attributes))
-    assert [call.name for call in found.calls] == seen
-    assert "does not say which" in found.missing
+    result = read(child(name, attributes))
+    assert [call.name for call in result.calls] == seen
+    assert "does not say which" in result.missing
 
 
 def wrapped(**fields) -> str:
@@ -478,15 +478,15 @@ def test_turn_is_traced_by_tool_model_or_agent_span_outside_guardrails(of):
     for kind in ("GUARDRAIL", "EVALUATOR", "RETRIEVER"):
         outer = child("check", {"openinference.span.kind": kind})
         middle = child("x", {}, parent=outer.span_id)
-        found = read(outer, middle, child("turn", AGENT_SPANS[of], parent=middle.span_id))
-        assert "none of its spans" in found.missing
-        assert [call.name for call in found.calls] == (["refund"] if of == "tool" else [])
+        result = read(outer, middle, child("turn", AGENT_SPANS[of], parent=middle.span_id))
+        assert "none of its spans" in result.missing
+        assert [call.name for call in result.calls] == (["refund"] if of == "tool" else [])
 
 
 def test_malformed_operations_and_cyclic_parents_are_ignored():
-    found = read(child("chat", {"gen_ai.operation.name": ["chat"]}))
-    assert (found.calls, found.input_tokens) == ((), None)
-    assert "none of its spans is of a tool" in found.missing
+    result = read(child("chat", {"gen_ai.operation.name": ["chat"]}))
+    assert (result.calls, result.input_tokens) == ((), None)
+    assert "none of its spans is of a tool" in result.missing
     one, two = span("x", "2" * 16, span_id="3" * 16), span("y", "3" * 16, span_id="2" * 16)
     assert evidence.read([one, two]).calls == ()
     assert evidence.progress([one, two], TURN, 1) == Progress.BROKEN
@@ -501,10 +501,10 @@ def test_text_repeated_by_consecutive_spans_is_kept_once():
     models = [child("chat", chat, at=at) for at, chat in enumerate(chats)]
     long = CAPTURED | {"gen_ai.tool.call.arguments": json.dumps({"note": "x" * 500})}
     tools = [child("tool", long | {"gen_ai.tool.call.id": f"c{at}"}, at=20 * at) for at in (1, 2)]
-    found = read(*models, *tools)
-    kept = [one["attributes"].get("gen_ai.system_instructions") for one in found.spans]
+    result = read(*models, *tools)
+    kept = [one["attributes"].get("gen_ai.system_instructions") for one in result.spans]
     assert [*filter(None, kept)] == [instructions, AS_BEFORE, other, instructions, "short", "short"]
-    assert [call.arguments for call in found.calls] == [{"note": "x" * 500}] * 2
+    assert [call.arguments for call in result.calls] == [{"note": "x" * 500}] * 2
 
 
 def test_spans_belong_to_the_turn_of_their_ancestor_or_start_time():
@@ -530,7 +530,7 @@ def test_spans_belong_to_the_turn_of_their_ancestor_or_start_time():
 )
 def test_span_with_dropped_attributes_makes_calls_incomplete(attributes, complete):
     agent = child("turn", {"gen_ai.operation.name": "invoke_agent"})
-    found = read(agent, child("x", attributes, cut=True))
-    assert (found.missing is None) == complete
-    assert complete or "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in found.missing
+    result = read(agent, child("x", attributes, cut=True))
+    assert (result.missing is None) == complete
+    assert complete or "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in result.missing
     assert read(agent, child("x", attributes)).missing is None

@@ -92,7 +92,7 @@ async def probe_run(monkeypatch, run, suites, answer=judge, each=5, **fields):
 
 async def test_only_criteria_that_pass_in_every_probe_are_vacuous(monkeypatch):
     run = build.results(played_suite("A", range(12)))
-    found, report, models = await probe_run(monkeypatch, run, [suite("A", range(12))])
+    result, report, models = await probe_run(monkeypatch, run, [suite("A", range(12))])
     vacuous = [one.criterion for one in report.vacuous if "deleted" in one.criterion]
     assert vacuous == [f"Nothing is deleted ({test})" for test in range(12)]
     assert not any("cancelled" in one.criterion for one in report.vacuous)
@@ -100,7 +100,7 @@ async def test_only_criteria_that_pass_in_every_probe_are_vacuous(monkeypatch):
     glad = [one for one in report.criteria if "glad" in one.criterion]
     assert sum(one.share.low <= 0.5 <= one.share.high for one in glad) >= 10
     assert {one.tried for one in report.criteria} == {5}
-    vacuous = [question.indexes for question, one in zip(found, report.criteria, strict=True) if one.vacuous]
+    vacuous = [question.indexes for question, one in zip(result, report.criteria, strict=True) if one.vacuous]
     assert (vacuous[:2], len(models.asked)) == ([(0, 0, 1), (0, 1, 1)], 12 * 3 * 5)
 
 

@@ -136,9 +136,9 @@ TRACE = "asks the judge what the trace shows"
     ],
 )
 def test_criterion_with_two_demands_or_about_trace_causes_warning(criterion, warning):
-    found = warnings_with({"criterion": criterion})
-    assert len(found) == (warning is not None)
-    assert all(text.startswith("tests[0].evaluations[2]") and warning in text for text in found)
+    result = warnings_with({"criterion": criterion})
+    assert len(result) == (warning is not None)
+    assert all(text.startswith("tests[0].evaluations[2]") and warning in text for text in result)
 
 
 CANBERRA = {"criterion": "c", "strict": "contains", "text": "canberra", "turn": 1}
@@ -164,8 +164,8 @@ CAPITAL = [STRICT, REFUSED, CANBERRA]
     ],
 )
 def test_guidelines_that_reveal_expected_answer_cause_warning(fields, warning):
-    (found,) = warnings(a_test(**fields))
-    assert found.startswith(f"tests[0].{warning}")
+    (result,) = warnings(a_test(**fields))
+    assert result.startswith(f"tests[0].{warning}")
 
 
 def test_answer_in_question_or_user_info_causes_no_warning():
@@ -244,6 +244,6 @@ TACT = {"name": "tact", "description": "d", "rubric": LEVELS}
     ],
 )
 def test_unclear_rubric_causes_warning(fields, warning):
-    found = warnings_with({"criterion": "The plan is good and says why"} | fields)
-    assert len(found) == (warning is not None)
-    assert not warning or found[0].startswith(f"tests[0].evaluations[2].{warning}")
+    result = warnings_with({"criterion": "The plan is good and says why"} | fields)
+    assert len(result) == (warning is not None)
+    assert not warning or result[0].startswith(f"tests[0].evaluations[2].{warning}")

@@ -115,9 +115,9 @@ def validate(folder, *args, env=None):
 def test_problems_and_warnings_are_printed_with_their_places(shop):
     code, run, error = validate(shop, "--strict", "evals/weak.yaml")
     assert (code, run["invocations"]) == (0, [{"executionSuccessful": True, "exitCode": 0}])
-    found = [(result["ruleId"], *place_of(result)) for result in run["results"]]
-    assert found[0] == ("suite-warning", "evals/weak.yaml", 3, 11)
-    assert ("weak-suite", "evals/weak.yaml", 8, 32) in found
+    outcome = [(result["ruleId"], *place_of(result)) for result in run["results"]]
+    assert outcome[0] == ("suite-warning", "evals/weak.yaml", 3, 11)
+    assert ("weak-suite", "evals/weak.yaml", 8, 32) in outcome
     assert any("no test has a tag: --tag and" in result["message"]["text"] for result in run["results"])
     assert "ok  evals/weak.yaml" in error
     code, run, error = validate(shop, "evals/broken.yaml")
