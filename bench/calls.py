@@ -25,7 +25,7 @@ from bench.server import TURNS
 
 CONVERSATIONS = 10
 ROWS = 200
-"""Gated against as many of another tool."""
+"""Gated against as many of another tool. The odds of the next run are simulated too."""
 BUDGET = Path(__file__).parent / "budget.json"
 SLACK = 1.05
 SPANS = 1.36

@@ -35,7 +35,7 @@ def check_installation():
 
 
 def pytest_collection(session):
-    """Import the files of tests, each worker from another one on: what one has compiled, the others read."""
+    """Import the test files, each worker starting at a different one, so that each file is compiled once."""
     worker = getattr(session.config, "workerinput", None)
     files = [Path(argument) for argument in session.config.args if argument.endswith(".py")]
     if worker is None or not files:

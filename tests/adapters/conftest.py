@@ -1,4 +1,4 @@
-"""What several tests of adapters share: servers, waits that are only recorded, and a certificate."""
+"""Fixtures of adapter tests: servers, recorded waits, and a certificate."""
 
 import asyncio
 import subprocess
@@ -30,7 +30,7 @@ def sleeps() -> RecordedSleeps:
 
 @pytest.fixture
 def key_and_certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """Of `localhost`, and nobody trusts it."""
+    """A key and a certificate of `localhost` that nobody trusts."""
     if which("openssl") is None:
         pytest.skip("needs openssl, to make a certificate")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"

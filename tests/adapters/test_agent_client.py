@@ -263,7 +263,7 @@ async def test_proxy_gets_its_password_but_no_path_of_https_urls():
 
 
 async def test_refusing_or_unreachable_proxy_is_reported_without_its_password():
-    """What was never sent may be sent again, as with a server."""
+    """A request that was never sent may be sent again."""
     refusal = world.http_response("", "407 Proxy Authentication Required")
     async with world.raw_server(refusal) as (proxy, _):
         with pytest.raises(ProxyError, match=r"^407 Proxy Authentication Required$"):

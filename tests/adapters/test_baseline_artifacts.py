@@ -194,7 +194,7 @@ def test_push_uses_run_of_previous_commit_as_baseline(api):
 
 @pytest.mark.parametrize("parents", [[BASE], [], None], ids=["one parent", "no parent", "unreadable"])
 def test_event_base_commit_is_used_if_checkout_is_not_a_merge_commit(api, parents):
-    """Its first parent would be a commit of the pull request. GitHub forgets merges that it made anew."""
+    """Its first parent would be a commit of the pull request. GitHub drops merges that it has replaced."""
     if parents is None:
         del api.commits[MERGE]
     else:
@@ -207,7 +207,7 @@ def test_event_base_commit_is_used_if_checkout_is_not_a_merge_commit(api, parent
 
 
 def test_run_of_an_old_commit_is_used_only_if_older_than_the_base(api):
-    """Of a commit long ago, or one that was pushed away; a newer run has changes that the base lacks."""
+    """Its commit was force-pushed away, or is far back. A newer run has changes that the base lacks."""
     api.add_run(ELSEWHERE, artifact("after"), created_at="2026-11-12T09:00:00Z")
     newer = f"all runs of main that left the artifact '{NAME}' are newer than the base"
     assert find_baseline(api) == NoBaseline(newer)
@@ -369,7 +369,7 @@ def test_forged_baseline_artifact_is_not_used(api, attack):
 
 
 def test_missing_baseline_is_noted_if_only_pull_request_runs_have_artifacts(api):
-    """What is met first: only the pull request that brought the workflow has an artifact."""
+    """At first only the pull request that brought the workflow has an artifact."""
     api.add_run(HEAD, artifact("own"), event="pull_request", head_branch="topic")
     assert find_baseline(api) == ONLY_OTHERS
 

@@ -392,7 +392,7 @@ async def test_comment_deleted_during_update_is_recreated_until_retries_run_out(
 
 @pytest.mark.parametrize("step", ["GET .*comments", "PATCH"])
 async def test_error_after_comment_creation_does_not_fail_posting(api, step):
-    """What then went wrong leaves two at the most."""
+    """A failure at that moment leaves two comments at most."""
 
     def other() -> None:
         api.add_comment(7, comment_of(WorkflowRun(499)).body)

@@ -18,7 +18,7 @@ async def ask(api, base="origin/main"):
 
 
 async def test_changed_files_include_old_paths_of_renamed_ones(api):
-    """Of the branch under its name on GitHub."""
+    """The branch has its name on GitHub."""
     api.changes["main", "d" * 40] = [
         {"filename": "src/a.py"},
         {"filename": "new.md", "previous_filename": "old.md"},

@@ -19,7 +19,7 @@ TEST = Test(name="t", guidelines="g", turns=({"user": "Hi"},), evaluations=({"cr
 
 
 def test_plain_text_reply_and_reply_with_all_fields_are_read():
-    """Of a text alone nothing is known of what the agent did."""
+    """A plain text does not show what the agent did."""
     reply = plain_reply.read("Hello", 0.5)
     assert (reply.agent, reply.latency_seconds, reply.handed_over) == ("Hello", 0.5, None)
     unknown = (reply.workflows, reply.params, reply.rules, reply.integrations, reply.error_response)

@@ -142,7 +142,7 @@ async def test_all_pages_of_pull_requests_are_read(api):
 
 @pytest.mark.parametrize("name", ["push", "workflow_dispatch", "schedule"])
 async def test_pushed_commit_matches_open_pull_requests_with_that_head(api, name):
-    """Of this repository, and only if asked for: a run of a branch is no business of a pull request's."""
+    """Only those of this repository, and only if asked for: a run of a branch belongs to no pull request."""
     api.add_pull(1, OWN)
     api.add_pull(2, OWN, base=OURS | {"ref": "release"})
     api.add_pull(3, OWN, state="closed")

@@ -419,7 +419,7 @@ async def test_missing_or_truncated_recording_is_restored_from_journal(folder):
 
 
 async def test_run_that_was_not_recorded_cannot_be_recorded_when_resumed(folder):
-    """A recorded one can, be it resumed without --record first: its journal holds all answers."""
+    """A recorded run can, even if it was resumed without --record before: its journal holds all answers."""
     plan = dialog_plan(JUDGED, loops=2)
     await folder.record(plan)
     cut_file(folder.results / JOURNAL, -5)

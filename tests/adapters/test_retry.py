@@ -28,7 +28,7 @@ def test_message_is_resent_only_for_statuses_that_prove_it_was_not_received(
 
 
 def test_waits_double_with_jitter_up_to_a_minute():
-    """What is broken is well at once, or needs some seconds."""
+    """A broken server recovers at once, or needs some seconds."""
     assert [retry.wait_seconds(n, None, 1) for n in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
     assert [retry.wait_seconds(4, None, luck) for luck in (0, 0.25, 0.5)] == [0, 2, 4]
     assert retry.wait_seconds(10**9, None, 1) == 60

@@ -1,4 +1,4 @@
-"""Other ends of terminals: what programs show in them."""
+"""Read what programs show in a terminal."""
 
 import os
 import select

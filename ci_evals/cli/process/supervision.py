@@ -131,7 +131,9 @@ def _fork() -> int:
 
 
 def _watch(worker: int, ending_seconds: float | None) -> int | None:
-    """Pass on signals and reap orphans until the worker has ended; kill it if it takes longer to end.
+    """Pass on signals and reap orphans until the worker has ended.
+
+    Kill it if it takes longer than this after a signal to end. None gives it all the time.
 
     Returns:
         Its exit code, negative for a signal; None where it did not end in time and was killed.
@@ -149,11 +151,10 @@ def _watch(worker: int, ending_seconds: float | None) -> int | None:
             killed = True
             os.kill(worker, signal.SIGKILL)
             signal.setitimer(signal.ITIMER_REAL, _KILLED_SECONDS)
+        elif from_terminal and number == signal.SIGINT and not pressed:
+            pressed = True  # the worker has it too, and the user decides how long to wait
         else:
-            is_ctrl_c = from_terminal and number == signal.SIGINT
-            waits = is_ctrl_c and not pressed
-            pressed = pressed or is_ctrl_c
-            if ending_seconds is not None and not ending and not waits and _ends(number):
+            if ending_seconds is not None and not ending and _ends(number):
                 ending = True
                 signal.setitimer(signal.ITIMER_REAL, ending_seconds)
             if not from_terminal:
