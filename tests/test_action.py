@@ -92,7 +92,7 @@ def test_gate_input_gates_results_of_another_tool(step):
     ],
 )
 def test_invalid_input_is_reported_once_before_anything_runs(step, inputs, message):
-    """As an annotation and in the summary. GitHub does not enforce `required: true`."""
+    """The annotation and the summary say so. GitHub does not enforce `required: true`."""
     done = play(step, **{"suites": "demo:hr", "provider": "offline"} | inputs)
     assert done.returncode == 2
     (error,) = done.stderr.splitlines()

@@ -53,7 +53,7 @@ JUDGED = {"criterion": "Is polite"}
 
 @pytest.mark.end_to_end
 def test_canaries_are_found_in_every_encoding_and_redacted():
-    """What is looked for can be found: a test that finds nothing means something."""
+    """The search finds a planted key, so finding nothing means something."""
     canaries = Canaries()
     secret = canaries.plant("KEY", more="ö\n")
     canaries.plant("OTHER")

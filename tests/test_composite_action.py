@@ -65,7 +65,7 @@ def test_composite_action_runs_with_inputs_of_step(step, installed):
 
 
 def test_example_without_model_key_passes_and_notices_worse_agent(step, installed):
-    """What a judge would decide is left open."""
+    """Judged criteria stay undecided."""
     workflow = yaml.safe_load((ROOT / "examples/no-model-key.yml").read_text())
     (inputs,) = [one["with"] for one in workflow["jobs"]["evals"]["steps"] if one.get("id") == "evals"]
     with socket.create_server(("127.0.0.1", 0)) as held:

@@ -16,7 +16,7 @@ from ci_evals.support.redaction import Redactor
 
 @pytest.mark.parametrize("model", ["gpt-6.1-terra", None, 7, "", "x" * 300])
 def test_reply_keeps_model_name_it_reports(model):
-    """What cannot be a name is left out."""
+    """A value that cannot be a name is left out."""
     named = ("gpt-6.1-terra",) if model == "gpt-6.1-terra" else ()
     chat = chat_wire.read(endpoints.completion("Hi") | {"model": model}, Redactor())
     assert chat_wire.reply([chat, chat], 1.0, ChatOptions()).models == named

@@ -387,7 +387,7 @@ def test_gate_examples_start_tool_and_continue_on_failure():
 
 
 def test_nightly_uploads_unfinished_journal_and_fork_comment_has_no_checkout():
-    """What the workflow with a writing token checked out could be run."""
+    """A workflow with a writing token could run the code that it checked out."""
     steps = read(ROOT / "examples/nightly.yml")["jobs"]["evals"]["steps"]
     (keep,) = [step for step in steps if step.get("with", {}).get("path") == "results/journal.jsonl"]
     assert keep["if"] == "${{ always() && steps.evals.outputs.finished != 'true' }}"

@@ -76,7 +76,7 @@ async def test_request_through_proxy_reaches_proxy_with_original_host():
     ],
 )
 def test_no_proxy_entry_with_port_exempts_only_that_port(monkeypatch, no_proxy, direct):
-    """As in curl and requests."""
+    """curl and requests do the same."""
     monkeypatch.setenv("ALL_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
     assert addresses.proxy_for(direct) is None

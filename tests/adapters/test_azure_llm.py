@@ -123,7 +123,7 @@ def test_missing_version_or_wrong_azure_endpoint_is_rejected(monkeypatch):
 
 
 async def test_anthropic_bearer_token_is_sent_unless_there_is_a_key():
-    """As gateways want it."""
+    """Gateways want it so."""
     with world.llm(lambda asked: "Hello") as models:
         for key, token in ((None, models.key), (models.key, "other")):
             assert (await ask(AnthropicLLM("m", key, models.url, token=token))).text == "Hello"
@@ -136,6 +136,6 @@ async def test_anthropic_bearer_token_is_sent_unless_there_is_a_key():
 
 @pytest.mark.parametrize("kind", [OpenAILLM, AnthropicLLM])
 def test_empty_base_url_variable_means_the_provider_itself(kind, monkeypatch):
-    """As a workflow sets it if a secret or variable is not there."""
+    """A workflow sets it so if a secret or variable is not there."""
     monkeypatch.setenv(kind.vendor.address, "")
     assert f"at api.{kind.vendor.module}.com" in kind("m", "key-123456", environ=os.environ).who

@@ -24,7 +24,7 @@ def _unescaped(text: str) -> str:
 
 
 def test_annotation_has_file_line_and_title_if_known():
-    """As the runner's toolkit writes it. A line without a file is none."""
+    """The runner's toolkit writes it so. A line without a file is left out."""
     line = command("error", "It broke", file="evals/a.json", line=12, title="Failed")
     assert line == "::error file=evals/a.json,line=12,title=Failed::It broke"
     assert command("warning", "x", file=None, line=None) == "::warning::x"

@@ -375,7 +375,7 @@ async def test_interrupted_trial_is_not_recorded(folder):
 
 
 async def test_truncated_last_line_of_recording_is_ignored(folder):
-    """As a kill leaves it, wherever it was torn."""
+    """A kill leaves such a file, whatever the place of the cut."""
     plan = dialog_plan(JUDGED, loops=2)
     first = await folder.record(plan)
     whole = folder.file.read_bytes()

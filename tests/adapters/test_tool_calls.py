@@ -90,7 +90,7 @@ def test_status_of_a_call_is_read_from_status_or_error_fields(fields, status):
     ],
 )
 def test_non_object_arguments_become_input_or_unknown(written, arguments, reason):
-    """What was left out or cut off is unknown, with the reason."""
+    """Omitted or truncated values are unknown, with the reason."""
     (call,) = tool_calls.read_all([{"name": "f", "arguments": written}])
     assert call.arguments == arguments
     assert (call.not_captured is None) if reason is None else (reason in call.not_captured)

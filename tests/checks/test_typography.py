@@ -266,6 +266,6 @@ def test_tool_name_with_a_prefix_is_reported_as_another_name(text, is_noted):
     ids=ascii,
 )
 def test_text_normalization_time_is_linear_in_reply_length(part):
-    """Of 120,000 characters each; a quadratic step would take minutes."""
+    """Each has 120,000 characters: a quadratic step would take minutes."""
     result = part * (120_000 // len(part))
     assert outcome(decide("not_contains", {"agent": result}, text="hunter2")) == "passed"

@@ -89,7 +89,7 @@ sys.meta_path.insert(0, Finder())
 
 
 def test_signal_during_start_of_action_interrupts_it(tmp_path):
-    """As process 1 of a container, a program does not get signals for which it has no handler yet."""
+    """Process 1 of a container gets no signals for which it has no handler yet."""
     (tmp_path / "sitecustomize.py").write_text(SIGNALED_AT_IMPORT)
     outputs = tmp_path / "outputs"
     path = os.pathsep.join([str(tmp_path), *sys.path])

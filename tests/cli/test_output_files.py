@@ -42,7 +42,7 @@ def assert_rejected(run, folder, *options, text):
 
 
 def test_reports_do_not_overwrite_devices_pipes_and_sockets(tmp_path, run_command):
-    """As root a rename would put the report in the place of a device."""
+    """A rename by root would put the report in the place of a device."""
     for device in ("/dev/null", "/dev/stdout", "/dev/fd/2", "/proc/self/status"):
         text = "is a system file; name a regular file"
         assert_rejected(run_command, tmp_path, f"--junit={device}", text=text)
@@ -166,7 +166,7 @@ def test_killed_run_leaves_reports_that_say_it_has_not_finished(tmp_path, run_co
 
 @pytest.mark.parametrize("link", ["results/summary.md", "results", "results/Stub", "out.xml", "taped"])
 def test_output_that_is_a_link_is_rejected_before_any_trial(tmp_path, run_command, link):
-    """What a checkout contains would lead reports elsewhere, or keep them from being written at the end."""
+    """Files of a checkout could redirect reports, or keep them from being written at the end."""
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
     elsewhere.mkdir()
     path = tmp_path / link

@@ -63,7 +63,7 @@ def test_journal_tracked_by_git_is_rejected(tmp_path, agent):
 
 
 def test_journal_of_other_run_or_commit_or_from_outside_ci_is_rejected_in_ci(tmp_path, agent):
-    """As one that a cache or an artifact of a pull request contains."""
+    """A cache or an artifact of a pull request can contain one."""
     for before, now, why in (
         ({}, RUN, "it is of no GitHub run, and this is run 7001"),
         (RUN, RUN | {"GITHUB_RUN_ID": "7002"}, "it is of run 7001, and this is run 7002"),

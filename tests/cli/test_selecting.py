@@ -405,7 +405,7 @@ def test_changed_since_fails_if_unchanged_test_failed_in_baseline(tmp_path, agen
 
 
 def test_changed_since_compares_with_merge_base_of_branch(tmp_path, agent):
-    """What main changed since touches nothing here, unless the baseline is older than that."""
+    """Later changes of main do not count, unless the baseline is older than they are."""
     environ = CI | {"GITHUB_SHA": commit_suite_with_paths(tmp_path)}
     assert run(agent, tmp_path, "--output-dir=earlier", **environ).returncode == 1
     git(tmp_path, "branch", "--quiet", "mine")

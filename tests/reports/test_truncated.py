@@ -1,4 +1,4 @@
-"""What is kept of a report if there is little room."""
+"""The parts of a report that are kept if there is little room."""
 
 import re
 

@@ -116,7 +116,7 @@ def compared_coverage(head: list[Fired | None], base: list[Fired | None]) -> Cov
 
 
 def test_lost_and_gained_logic_is_taken_per_test_from_last_comparison():
-    """What another test fires makes up for nothing."""
+    """Logic that another test fires does not make up for it."""
     result = compared_coverage(
         [fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")]
     )
@@ -147,7 +147,7 @@ def test_logic_not_traced_in_both_runs_is_neither_lost_nor_gained():
 
 
 def test_logic_is_not_lost_if_trace_is_partial_or_trial_ended_early():
-    """What did not fire may have fired unseen; what did fire is counted."""
+    """Logic that did not fire may have fired unseen; logic that fired counts."""
     part, only_a = Fired(workflows=("A",), in_part=(WORKFLOW,)), Fired(workflows=("A",))
     whole = Fired(workflows=("A", "B"))
     assert coverage.lost(compared_coverage([part, part], [whole, whole])) == ()

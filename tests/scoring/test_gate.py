@@ -203,7 +203,7 @@ def test_exit_code_priority_is_interrupted_then_invalid_then_failed(trials, endi
 
 
 def test_fail_fast_check_is_listed_first_and_unstarted_tests_fail_no_check():
-    """Of critical tests that were not begun nothing is known."""
+    """Critical tests that did not start are unknown."""
     plan = make_plan(
         TEST_A, TEST_B | {"critical": True, "minScore": 90}, {"name": "c", "critical": True}, loops=2
     )

@@ -188,7 +188,7 @@ def test_criteria_are_listed_with_the_worst_agreement_first():
 
 @each_row(("verdicts", "differ"), [(2, 2), (3, 2), (4, 3), (5, 3), (7, 3), (8, 4), (10, 4), (20, 7)])
 def test_agreement_is_low_from_documented_number_of_disagreements(verdicts, differ):
-    """As docs/judge-statistics.md says."""
+    """docs/judge-statistics.md says so."""
 
     def low(many: int) -> bool:
         votes = [[vote("passed"), vote("failed" if i < many else "passed")] for i in range(verdicts)]

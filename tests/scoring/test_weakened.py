@@ -322,7 +322,7 @@ def test_approval_code_depends_on_replacement_of_removed_requirement(base, one, 
 
 
 def test_approval_code_depends_on_all_requirements_but_not_their_order():
-    """What was approved may be gone a second time."""
+    """The same requirement can be removed twice, with other replacements."""
     base, head, default = [a_suite(A, B)], [a_suite(B)], Policy()
     softer = a_test("b", turns=[{"user": "say done"}])
     codes = [

@@ -83,7 +83,7 @@ async def test_agent_is_loaded_from_function_class_object_or_attribute(tmp_path,
 
 
 async def test_module_is_imported_from_agent_folder_with_its_helpers(tmp_path):
-    """As by `python -m`."""
+    """`python -m` does the same."""
     (tmp_path / "mine_helper.py").write_text("WORD = 'helped'")
     text = "import mine_helper\ndef reply(message): return mine_helper.WORD"
     assert (await reply_of(load(tmp_path, text, module="minepkg.bot"))).agent == "helped"

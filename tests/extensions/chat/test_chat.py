@@ -106,7 +106,7 @@ class Input:
 
 @dataclass
 class Conversation:
-    """What a chat did, and what it printed."""
+    """The outcome of a chat and its output."""
 
     code: int
     shop: Shop

@@ -48,7 +48,7 @@ def test_list_text_is_split_at_commas_outside_quotes(text: str, parts: list[str]
 
 @each_row("text", ['"a,b', '"a"x,b', 'a,"b', r'"a\",b', '"a" "b"', '"', 'a,"b"c'])
 def test_malformed_quotes_in_promptfoo_list_raise_error(text: str) -> None:
-    """As in promptfoo."""
+    """promptfoo does the same."""
     with pytest.raises(UnmappedError):
         split_at_commas(text)
 
