@@ -36,21 +36,15 @@ def test_built_in_code_and_installed_adapters_are_accepted(adapter):
     assert suite.adapter == adapter
 
 
-@each_row(
-    ("adapter", "message"),
-    [
-        ("opnai", "'opnai' is not an adapter; did you mean 'openai'?"),
-        ("Http", "'Http' is not an adapter; did you mean 'http'?"),
-        (
-            "zzz",
-            "'zzz' is not an adapter; available: aui, demo, openai, http, langgraph, ag-ui, a2a, adk, rasa",
-        ),
-        ("python:refunds", "'python:refunds' is not of the form python:module:attribute"),
-        ("python:my module:reply", "is not of the form python:module:attribute"),
-        ("command: ", "'command: ' names no program"),
-        ("", "'' must not be empty"),
-    ],
-)
+@each_row(("adapter", "message"), [
+    ("opnai", "'opnai' is not an adapter; did you mean 'openai'?"),
+    ("Http", "'Http' is not an adapter; did you mean 'http'?"),
+    ("zzz", "'zzz' is not an adapter; available: aui, demo, openai, http, langgraph, ag-ui, a2a, adk, rasa"),
+    ("python:refunds", "'python:refunds' is not of the form python:module:attribute"),
+    ("python:my module:reply", "is not of the form python:module:attribute"),
+    ("command: ", "'command: ' names no program"),
+    ("", "'' must not be empty"),
+])  # fmt: skip
 def test_unknown_adapter_is_refused_with_a_suggestion(adapter, message):
     result = problems({"adapter": adapter}, plugins=frozenset({"acme"}))
     assert any(line.startswith(f"adapter: {message}") or message in line for line in result), result
@@ -67,25 +61,17 @@ def test_invalid_adapter_options_are_refused_at_their_path():
     assert result["send.method"].line > 1
 
 
-@each_row(
-    ("suite", "problem"),
-    [
-        (
-            {"adapter": "openai", "model": "m", "adapterOptions": {"escalation_tools": ["x"]}},
-            "adapterOptions.escalation_tools: unknown key; did you mean 'escalationTools'?",
-        ),
-        (
-            {"adapter": "demo", "adapterOptions": {"x": 1}},
-            "adapterOptions: the adapter 'demo' takes no options",
-        ),
-        ({"adapterOptions": {"keyHeader": "x key"}}, "adapterOptions.keyHeader: "),
-        ({"adapterOptions": {"keyHeader": "x:\n"}}, "adapterOptions.keyHeader: "),
-        ({"adapterOptions": {"agentIdIn": "both of them"}}, "adapterOptions.agentIdIn: "),
-        ({"adapterOptions": {"taskOriginType": ""}}, "adapterOptions.taskOriginType: "),
-        ({"adapterOptions": {"keyHeaders": "x"}}, "adapterOptions.keyHeaders: "),
-        *(({"startTimeout": seconds}, "startTimeout: ") for seconds in (0, -1, 3601, 1e300)),
-    ],
-)
+@each_row(("suite", "problem"), [
+    ({"adapter": "openai", "model": "m", "adapterOptions": {"escalation_tools": ["x"]}},
+     "adapterOptions.escalation_tools: unknown key; did you mean 'escalationTools'?"),
+    ({"adapter": "demo", "adapterOptions": {"x": 1}}, "adapterOptions: the adapter 'demo' takes no options"),
+    ({"adapterOptions": {"keyHeader": "x key"}}, "adapterOptions.keyHeader: "),
+    ({"adapterOptions": {"keyHeader": "x:\n"}}, "adapterOptions.keyHeader: "),
+    ({"adapterOptions": {"agentIdIn": "both of them"}}, "adapterOptions.agentIdIn: "),
+    ({"adapterOptions": {"taskOriginType": ""}}, "adapterOptions.taskOriginType: "),
+    ({"adapterOptions": {"keyHeaders": "x"}}, "adapterOptions.keyHeaders: "),
+    *(({"startTimeout": seconds}, "startTimeout: ") for seconds in (0, -1, 3601, 1e300)),
+])  # fmt: skip
 def test_invalid_adapter_option_causes_exactly_one_problem(suite, problem):
     (result,) = problems(suite)
     assert result.startswith(problem)
@@ -111,20 +97,17 @@ def test_untrusted_suite_with_a_program_or_request_options_is_refused():
     assert loaded({"adapter": "openai", "model": "m"}, distrusted=event).suite.adapter == "openai"
 
 
-@each_row(
-    ("suite", "missing"),
-    [
-        ({"adapter": "openai", "baseUrl": "http://h"}, {"model"}),
-        ({"adapter": "openai", "model": "m"}, {"apiKey"}),
-        ({"adapter": "openai", "model": "m", "baseUrl": "http://h"}, set()),
-        ({"adapter": "openai", "agentId": "m", "baseUrl": "http://h"}, set()),
-        ({"adapter": "http"}, {"baseUrl", "adapterOptions"}),
-        ({"adapter": "http", "baseUrl": "http://h", "adapterOptions": HTTP}, set()),
-        ({"adapter": "http", "baseUrl": "http://h", "adapterOptions": HTTP, "apiKey": " "}, {"apiKey"}),
-        ({"adapter": "python:a:b"}, set()),
-        ({"adapter": "command: x"}, set()),
-    ],
-)
+@each_row(("suite", "missing"), [
+    ({"adapter": "openai", "baseUrl": "http://h"}, {"model"}),
+    ({"adapter": "openai", "model": "m"}, {"apiKey"}),
+    ({"adapter": "openai", "model": "m", "baseUrl": "http://h"}, set()),
+    ({"adapter": "openai", "agentId": "m", "baseUrl": "http://h"}, set()),
+    ({"adapter": "http"}, {"baseUrl", "adapterOptions"}),
+    ({"adapter": "http", "baseUrl": "http://h", "adapterOptions": HTTP}, set()),
+    ({"adapter": "http", "baseUrl": "http://h", "adapterOptions": HTTP, "apiKey": " "}, {"apiKey"}),
+    ({"adapter": "python:a:b"}, set()),
+    ({"adapter": "command: x"}, set()),
+])  # fmt: skip
 def test_missing_settings_of_an_adapter_are_refused(suite, missing):
     """A blank key is one that should have come from a secret."""
     if not missing:
@@ -183,17 +166,14 @@ def test_options_file_errors_have_file_positions_and_no_secrets():
     assert "12345678" not in str(refused.value)
 
 
-@each_row(
-    ("choice", "text"),
-    [
-        ({"adapter": "htp"}, "`adapter=`: 'htp' is not an adapter; did you mean 'http'"),
-        ({"adapter": "python:shop"}, "`adapter=`: 'python:shop' is not of the form python:module:attribute"),
-        ({"adapter": "python:a/b.py:c"}, "the module of a file agents/shop.py is agents.shop"),
-        ({"adapter": "command: "}, "`adapter=`: 'command: ' names no program: command: node agent.js"),
-        ({"agent_id": " "}, "`agent_id=`: ' ' must not be empty"),
-        ({"base_url": " "}, "`base_url=`: ' ' must not be empty"),
-    ],
-)
+@each_row(("choice", "text"), [
+    ({"adapter": "htp"}, "`adapter=`: 'htp' is not an adapter; did you mean 'http'"),
+    ({"adapter": "python:shop"}, "`adapter=`: 'python:shop' is not of the form python:module:attribute"),
+    ({"adapter": "python:a/b.py:c"}, "the module of a file agents/shop.py is agents.shop"),
+    ({"adapter": "command: "}, "`adapter=`: 'command: ' names no program: command: node agent.js"),
+    ({"agent_id": " "}, "`agent_id=`: ' ' must not be empty"),
+    ({"base_url": " "}, "`base_url=`: ' ' must not be empty"),
+])  # fmt: skip
 def test_invalid_agent_option_is_a_usage_error(choice, text):
     with pytest.raises(UsageError) as refused:
         choose(loaded({"adapter": "aui"}), AgentChoice(**choice))

@@ -54,17 +54,14 @@ def test_demo_agent_needs_no_id_or_key_and_takes_no_address():
         chosen(adapter="demo", base_url="https://agents.example")
 
 
-@each_row(
-    ("choice", "adapter"),
-    [
-        ({}, "demo"),
-        ({"agent_key": "real-key"}, "demo"),
-        ({"agent_id": "b"}, "aui"),
-        ({"base_url": "https://agents.example"}, "aui"),
-        ({"agent_id": "demo-retail", "adapter": "demo"}, "demo"),
-        ({"adapter": "aui"}, "aui"),
-    ],
-)
+@each_row(("choice", "adapter"), [
+    ({}, "demo"),
+    ({"agent_key": "real-key"}, "demo"),
+    ({"agent_id": "b"}, "aui"),
+    ({"base_url": "https://agents.example"}, "aui"),
+    ({"agent_id": "demo-retail", "adapter": "demo"}, "demo"),
+    ({"adapter": "aui"}, "aui"),
+])  # fmt: skip
 def test_agent_id_or_base_url_switches_demo_suite_to_aui_adapter(choice, adapter):
     """A key alone may be meant for the other suites of the job."""
     assert chosen({"adapter": "demo"}, **choice).adapter == adapter

@@ -29,25 +29,22 @@ def test_values_of_json_and_yaml_are_located_by_line_and_column():
     assert locations("a:\n  - 1\n  - b: x\nc: yes\n", "s.yml") == dict(zip(paths, in_yaml, strict=True))
 
 
-@each_row(
-    ("scalar", "value"),
-    [
-        ("yes", "yes"),
-        ("on", "on"),
-        ("2026-05-04", "2026-05-04"),
-        ("12:30", "12:30"),
-        ("0o17", "0o17"),
-        ("007", "007"),
-        ("true", True),
-        ("null", None),
-        ("", None),
-        ("12", 12),
-        ("-1.5", -1.5),
-        (".nan", ".nan"),
-        ("'5'", "5"),
-        ("=", "="),
-    ],
-)
+@each_row(("scalar", "value"), [
+    ("yes", "yes"),
+    ("on", "on"),
+    ("2026-05-04", "2026-05-04"),
+    ("12:30", "12:30"),
+    ("0o17", "0o17"),
+    ("007", "007"),
+    ("true", True),
+    ("null", None),
+    ("", None),
+    ("12", 12),
+    ("-1.5", -1.5),
+    (".nan", ".nan"),
+    ("'5'", "5"),
+    ("=", "="),
+])  # fmt: skip
 def test_yaml_scalars_have_the_types_of_json(scalar, value):
     assert read(f"a: {scalar}", "s.yaml").value == {"a": value}
 
@@ -78,54 +75,42 @@ def test_question_marks_hashes_and_tabs_follow_yaml_1_2(text, value):
         assert read(text, "s.yaml").value == value
 
 
-@each_row(
-    ("text", "output"),
-    [
-        ('{"a": 1,}', "s.json:1:"),
-        ('{\n  "a": tru\n}', "s.json:2:8: not JSON"),
-        ("", "the file is empty"),
-        ('{"a": NaN}', "s.json:1:7: not JSON: NaN is not a number"),
-        ('{"weight": -Infinity}', "-Infinity is not a number"),
-        ("[" * 5000 + "]" * 5000, "nested too deeply"),
-        ("[" * 100 + "]" * 100, "nested too deeply"),
-    ],
-)
+@each_row(("text", "output"), [
+    ('{"a": 1,}', "s.json:1:"),
+    ('{\n  "a": tru\n}', "s.json:2:8: not JSON"),
+    ("", "the file is empty"),
+    ('{"a": NaN}', "s.json:1:7: not JSON: NaN is not a number"),
+    ('{"weight": -Infinity}', "-Infinity is not a number"),
+    ("[" * 5000 + "]" * 5000, "nested too deeply"),
+    ("[" * 100 + "]" * 100, "nested too deeply"),
+])  # fmt: skip
 def test_broken_json_is_refused_with_its_location(text, output):
     with pytest.raises(SuiteError, match=r"s\.json") as refused:
         read(text, "s.json")
     assert output in str(refused.value)
 
 
-@each_row(
-    ("text", "output"),
-    [
-        ("a: [1", "s.yaml:1:4: not YAML: while parsing a flow sequence"),
-        ("a: {b: 1\n", "; the bracket that opens here is never closed"),
-        (
-            'a: 1\nb: "\\d"',
-            "s.yaml:2:5: not YAML: while parsing a quoted scalar, found unknown escape character",
-        ),
-        ("a: 1\nb: @c", "found character that cannot start any token: '@'; indent with spaces"),
-        ("a: 1\n\tb: 2", "s.yaml:2:1: not YAML"),
-        ("a:\n  - b: 1\n   c: 2", "s.yaml:3:4: not YAML: while parsing a block collection"),
-        ("a:\n  - b: 1\n   c: 2", "; indent this line like the one that it belongs to"),
-        ('a: 1\nb: "x\nc: 2\nd: 3\n', "s.yaml:2:4: not YAML: while scanning a quoted scalar"),
-        ('a: 1\nb: "x\nc: 2\n', "; the quote that opens here is never closed"),
-        ("a: *nobody", "found undefined alias: '*nobody'"),
-        ("? [1]\n: 2", "a key must be a string"),
-        ("a: {{session}}", "a key must be a string; put '{{…}}' in quotes"),
-        ("a: he says: no", "mapping values are not allowed in this context; quote text that contains ': '"),
-        ("a: `b`", "quote text that starts with such a character"),
-        ("", "the file is empty"),
-        ("a: 1\n---\nb: 2", "expected a single document"),
-        ("&a [*a]", "too deeply"),
-        (
-            "a: 1\nb: x\x07",
-            's.yaml:2:5: not YAML: the character U+0007 cannot stand here; write it as "\\u0007"',
-        ),
-        ("a: \ud800", "the character U+D800 cannot stand here"),
-    ],
-)
+@each_row(("text", "output"), [
+    ("a: [1", "s.yaml:1:4: not YAML: while parsing a flow sequence"),
+    ("a: {b: 1\n", "; the bracket that opens here is never closed"),
+    ('a: 1\nb: "\\d"', "s.yaml:2:5: not YAML: while parsing a quoted scalar, found unknown escape character"),
+    ("a: 1\nb: @c", "found character that cannot start any token: '@'; indent with spaces"),
+    ("a: 1\n\tb: 2", "s.yaml:2:1: not YAML"),
+    ("a:\n  - b: 1\n   c: 2", "s.yaml:3:4: not YAML: while parsing a block collection"),
+    ("a:\n  - b: 1\n   c: 2", "; indent this line like the one that it belongs to"),
+    ('a: 1\nb: "x\nc: 2\nd: 3\n', "s.yaml:2:4: not YAML: while scanning a quoted scalar"),
+    ('a: 1\nb: "x\nc: 2\n', "; the quote that opens here is never closed"),
+    ("a: *nobody", "found undefined alias: '*nobody'"),
+    ("? [1]\n: 2", "a key must be a string"),
+    ("a: {{session}}", "a key must be a string; put '{{…}}' in quotes"),
+    ("a: he says: no", "mapping values are not allowed in this context; quote text that contains ': '"),
+    ("a: `b`", "quote text that starts with such a character"),
+    ("", "the file is empty"),
+    ("a: 1\n---\nb: 2", "expected a single document"),
+    ("&a [*a]", "too deeply"),
+    ("a: 1\nb: x\x07", 's.yaml:2:5: not YAML: the character U+0007 cannot stand here; write it as "\\u0007"'),
+    ("a: \ud800", "the character U+D800 cannot stand here"),
+])  # fmt: skip
 def test_broken_yaml_is_refused_with_its_location(text, output):
     with pytest.raises(SuiteError) as refused:
         read(text, "s.yaml")

@@ -10,24 +10,21 @@ from ci_evals.planning.model_family import agents_model, family, warnings
 TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": [{"criterion": "Polite"}]}
 
 
-@each_row(
-    ("model", "expected"),
-    [
-        *((name, "GPT") for name in ("gpt-6.1-terra", "openai/gpt-4o", "GPT-5", "o3", "azure/o4-mini")),
-        *((name, "GPT") for name in ("chatgpt-4o-latest", "gpt-oss:120b", "ft:gpt-4o-mini:acme", "gpt4")),
-        *((name, "Claude") for name in ("claude-opus-5-5", "us.anthropic.claude-sonnet-4-v1:0", "haiku")),
-        *((name, "Claude") for name in ("sonnet", "opus[1m]", "anthropic/claude-3.5-sonnet")),
-        *((name, "Gemini") for name in ("gemini-3.8-flash", "models/gemini-3-pro", "google/gemma-3-27b")),
-        *((name, "Llama") for name in ("meta-llama/Llama-4-Scout", "accounts/x/llama-v3p1", "codellama")),
-        *((name, "Mistral") for name in ("mistral-large", "open-mixtral-8x22b", "ministral-8b", "codestral")),
-        *((name, "Qwen") for name in ("qwen3-max", "Qwen/QwQ-32B")),
-        *((name, "DeepSeek") for name in ("deepseek-chat", "deepseek-r1-distill-llama-70b")),
-        *((name, "Grok") for name in ("grok-4", "x-ai/grok-code-fast")),
-        *((name, "Command") for name in ("command-r-plus", "cohere/command-a-03-2025")),
-        *((name, None) for name in ("our-support-bot", "", "groq", "opus-mt-en-de", "video1")),
-        *((name, None) for name in ("command-line", "foo3", "egpts", "router/auto")),
-    ],
-)
+@each_row(("model", "expected"), [
+    *((name, "GPT") for name in ("gpt-6.1-terra", "openai/gpt-4o", "GPT-5", "o3", "azure/o4-mini")),
+    *((name, "GPT") for name in ("chatgpt-4o-latest", "gpt-oss:120b", "ft:gpt-4o-mini:acme", "gpt4")),
+    *((name, "Claude") for name in ("claude-opus-5-5", "us.anthropic.claude-sonnet-4-v1:0", "haiku")),
+    *((name, "Claude") for name in ("sonnet", "opus[1m]", "anthropic/claude-3.5-sonnet")),
+    *((name, "Gemini") for name in ("gemini-3.8-flash", "models/gemini-3-pro", "google/gemma-3-27b")),
+    *((name, "Llama") for name in ("meta-llama/Llama-4-Scout", "accounts/x/llama-v3p1", "codellama")),
+    *((name, "Mistral") for name in ("mistral-large", "open-mixtral-8x22b", "ministral-8b", "codestral")),
+    *((name, "Qwen") for name in ("qwen3-max", "Qwen/QwQ-32B")),
+    *((name, "DeepSeek") for name in ("deepseek-chat", "deepseek-r1-distill-llama-70b")),
+    *((name, "Grok") for name in ("grok-4", "x-ai/grok-code-fast")),
+    *((name, "Command") for name in ("command-r-plus", "cohere/command-a-03-2025")),
+    *((name, None) for name in ("our-support-bot", "", "groq", "opus-mt-en-de", "video1")),
+    *((name, None) for name in ("command-line", "foo3", "egpts", "router/auto")),
+])  # fmt: skip
 def test_model_family_is_recognized_by_name(model, expected):
     assert family(model) == expected
 
@@ -48,17 +45,14 @@ def test_one_warning_lists_judge_and_agent_pairs_of_same_family():
         assert warnings([(judge, agent)]) == ()
 
 
-@each_row(
-    ("fields", "expected"),
-    [
-        ({"adapter": "aui", "model": "gpt-5"}, "gpt-5"),
-        ({"adapter": "aui"}, None),
-        ({"adapter": "openai", "agentId": "gpt-5"}, "gpt-5"),
-        ({"adapter": "openai", "agentId": "bot", "model": "gpt-5"}, "gpt-5"),
-        ({"adapter": "demo", "model": "gpt-5"}, None),
-        ({"adapter": "command: ./agent", "model": "gpt-5"}, "gpt-5"),
-    ],
-)
+@each_row(("fields", "expected"), [
+    ({"adapter": "aui", "model": "gpt-5"}, "gpt-5"),
+    ({"adapter": "aui"}, None),
+    ({"adapter": "openai", "agentId": "gpt-5"}, "gpt-5"),
+    ({"adapter": "openai", "agentId": "bot", "model": "gpt-5"}, "gpt-5"),
+    ({"adapter": "demo", "model": "gpt-5"}, None),
+    ({"adapter": "command: ./agent", "model": "gpt-5"}, "gpt-5"),
+])  # fmt: skip
 def test_agent_model_is_read_from_the_suite(fields, expected):
     assert agents_model(Suite.model_validate({"name": "s", "tests": [TEST], **fields})) == expected
 

@@ -97,88 +97,65 @@ def answer(**fields) -> dict:
     return {"strict": "answer_matches"} | fields
 
 
-@each_row(
-    ("evaluation", "text"),
-    [
-        ({"weight": -1}, "weight: -1 is not greater than or equal to 0"),
-        ({"weight": "2"}, 'weight: must be a number, found "2"'),
-        ({"weight": True}, "weight: must be a number, found true"),
-        ({"criterion": " "}, "criterion: must not be empty"),
-        ({"toolName": "X"}, "toolName: a criterion without 'strict' has no such key"),
-        ({"strict": 5}, "strict: must be the name of a strict type"),
-        ({"strict": "tool_used", "toolName": 5}, "toolName: must be a string, found 5"),
-        ({"strict": "tool_not_used", "toolName": "X", "beforeTurn": 0}, "beforeTurn: 0 is not greater"),
-        (
-            {"strict": "tool_not_used", "toolName": "X", "beforeTurn": 1.5},
-            "beforeTurn: must be a whole number",
-        ),
-        ({"strict": "param_equals", "paramName": "p"}, "paramValue: is missing; param_equals needs it"),
-        ({"strict": "regex", "pattern": "("}, "pattern: '(' is not a regular expression"),
-        (
-            {"strict": "contains", "text": "x", "turn": "lst"},
-            "turn: must be a reply's number (from 1), 'last'",
-        ),
-        ({"strict": "contains", "text": "x", "turn": 0}, "turn: must be a reply's number"),
-        ({"strict": "max_latency", "seconds": 0}, "seconds: 0 is not greater than 0"),
-        (answer(), "expected: is missing; answer_matches needs it"),
-        (answer(expected=5), "expected: must be a string or a list of strings; put a number"),
-        (answer(expected=[]), "expected: needs at least one item"),
-        (answer(expected=["a", " "]), "expected[1]: must not be empty"),
-        (answer(expected="a", match="fuzy"), "match: 'fuzy' is not one of bidir"),
-        (answer(expected="?!"), "expected: '?!' holds nothing that gaia compares"),
-        (answer(expected=["5", "5 km"], match="numeric"), "expected: '5 km' is not a n"),
-        (answer(expected="a", threshold=0.5), "threshold: belongs to match fuzzy and semantic, not to gaia"),
-        (
-            answer(expected="a", match="fuzzy", relTolerance=0.5),
-            "relTolerance: belongs to match numeric, not to fuzzy",
-        ),
-        (
-            answer(expected="a", match="semantic", threshold=80),
-            "threshold: 80 is not less than or equal to 1",
-        ),
-        ({"aui_logic": "R1"}, 'aui_logic: must be a list, found "R1"'),
-        ({"category": 3}, "category: must be a string, found 3"),
-    ],
-)
+@each_row(("evaluation", "text"), [
+    ({"weight": -1}, "weight: -1 is not greater than or equal to 0"),
+    ({"weight": "2"}, 'weight: must be a number, found "2"'),
+    ({"weight": True}, "weight: must be a number, found true"),
+    ({"criterion": " "}, "criterion: must not be empty"),
+    ({"toolName": "X"}, "toolName: a criterion without 'strict' has no such key"),
+    ({"strict": 5}, "strict: must be the name of a strict type"),
+    ({"strict": "tool_used", "toolName": 5}, "toolName: must be a string, found 5"),
+    ({"strict": "tool_not_used", "toolName": "X", "beforeTurn": 0}, "beforeTurn: 0 is not greater"),
+    ({"strict": "tool_not_used", "toolName": "X", "beforeTurn": 1.5}, "beforeTurn: must be a whole number"),
+    ({"strict": "param_equals", "paramName": "p"}, "paramValue: is missing; param_equals needs it"),
+    ({"strict": "regex", "pattern": "("}, "pattern: '(' is not a regular expression"),
+    ({"strict": "contains", "text": "x", "turn": "lst"}, "turn: must be a reply's number (from 1), 'last'"),
+    ({"strict": "contains", "text": "x", "turn": 0}, "turn: must be a reply's number"),
+    ({"strict": "max_latency", "seconds": 0}, "seconds: 0 is not greater than 0"),
+    (answer(), "expected: is missing; answer_matches needs it"),
+    (answer(expected=5), "expected: must be a string or a list of strings; put a number"),
+    (answer(expected=[]), "expected: needs at least one item"),
+    (answer(expected=["a", " "]), "expected[1]: must not be empty"),
+    (answer(expected="a", match="fuzy"), "match: 'fuzy' is not one of bidir"),
+    (answer(expected="?!"), "expected: '?!' holds nothing that gaia compares"),
+    (answer(expected=["5", "5 km"], match="numeric"), "expected: '5 km' is not a n"),
+    (answer(expected="a", threshold=0.5), "threshold: belongs to match fuzzy and semantic, not to gaia"),
+    (answer(expected="a", match="fuzzy", relTolerance=0.5),
+     "relTolerance: belongs to match numeric, not to fuzzy"),
+    (answer(expected="a", match="semantic", threshold=80), "threshold: 80 is not less than or equal to 1"),
+    ({"aui_logic": "R1"}, 'aui_logic: must be a list, found "R1"'),
+    ({"category": 3}, "category: must be a string, found 3"),
+])  # fmt: skip
 def test_invalid_evaluation_is_refused_once_at_its_key(evaluation, text):
     (problem,) = problems(make_suite(make_test(evaluations=[{"criterion": "c"} | evaluation])))
     assert problem.startswith(f"tests[0].evaluations[0].{text}")
 
 
-@each_row(
-    ("change", "problem"),
-    [
-        ({"tags": ["a", 5]}, "tags[1]: must be a string, found 5"),
-        ({"tags": "a"}, 'tags: must be a list, found "a"'),
-        ({"turns": []}, "turns: needs at least one item"),
-        ({"turns": [{}]}, "turns[0].user: is missing"),
-        ({"turns": "auto"}, 'turns: must be a list, found "auto"'),
-        ({"evaluations": []}, "evaluations: needs at least one item"),
-        ({"userInfo": []}, "userInfo: must be an object, found []"),
-        ({"minScore": 101}, "minScore: 101 is not less than or equal to 100"),
-        ({"loops": 0}, "loops: 0 is not greater than or equal to 1"),
-        ({"loops": 10**9}, "loops: 1000000000 is not less than or equal to 1000"),
-        ({"maxTurns": 10**9}, "maxTurns: 1000000000 is not less than or equal to 1000"),
-        ({"optimalTools": []}, "optimalTools: needs at least one item"),
-        ({"optimalTools": [" "]}, "optimalTools[0]: must not be empty"),
-        ({"optimalTools": "PAY"}, 'optimalTools: must be a list, found "PAY"'),
-        ({"critical": "yes"}, 'critical: must be true or false, found "yes"'),
-        (
-            {"evaluations": [{"criterion": "c", "weight": 0}]},
-            "evaluations: all weights are 0, so nothing can be scored",
-        ),
-        ({"turns": ["Hi"]}, 'turns[0]: must be an object, found "Hi"; write { user: … }'),
-        (
-            {"evaluations": ["Is kind"]},
-            'evaluations[0]: must be an object, found "Is kind"; write { criterion: … }',
-        ),
-        ({"tgas": []}, "tgas: unknown key; did you mean 'tags'?"),
-        (
-            {"evaluations": [{"criterion": "c", "stric": "escalated"}]},
-            "evaluations[0].stric: unknown key; did you mean 'strict'?",
-        ),
-    ],
-)
+@each_row(("change", "problem"), [
+    ({"tags": ["a", 5]}, "tags[1]: must be a string, found 5"),
+    ({"tags": "a"}, 'tags: must be a list, found "a"'),
+    ({"turns": []}, "turns: needs at least one item"),
+    ({"turns": [{}]}, "turns[0].user: is missing"),
+    ({"turns": "auto"}, 'turns: must be a list, found "auto"'),
+    ({"evaluations": []}, "evaluations: needs at least one item"),
+    ({"userInfo": []}, "userInfo: must be an object, found []"),
+    ({"minScore": 101}, "minScore: 101 is not less than or equal to 100"),
+    ({"loops": 0}, "loops: 0 is not greater than or equal to 1"),
+    ({"loops": 10**9}, "loops: 1000000000 is not less than or equal to 1000"),
+    ({"maxTurns": 10**9}, "maxTurns: 1000000000 is not less than or equal to 1000"),
+    ({"optimalTools": []}, "optimalTools: needs at least one item"),
+    ({"optimalTools": [" "]}, "optimalTools[0]: must not be empty"),
+    ({"optimalTools": "PAY"}, 'optimalTools: must be a list, found "PAY"'),
+    ({"critical": "yes"}, 'critical: must be true or false, found "yes"'),
+    ({"evaluations": [{"criterion": "c", "weight": 0}]},
+     "evaluations: all weights are 0, so nothing can be scored"),
+    ({"turns": ["Hi"]}, 'turns[0]: must be an object, found "Hi"; write { user: … }'),
+    ({"evaluations": ["Is kind"]},
+     'evaluations[0]: must be an object, found "Is kind"; write { criterion: … }'),
+    ({"tgas": []}, "tgas: unknown key; did you mean 'tags'?"),
+    ({"evaluations": [{"criterion": "c", "stric": "escalated"}]},
+     "evaluations[0].stric: unknown key; did you mean 'strict'?"),
+])  # fmt: skip
 def test_invalid_test_is_refused_with_one_message(change, problem):
     assert problems(make_suite(make_test(**change))) == [f"tests[0].{problem}"]
 

@@ -74,67 +74,42 @@ def test_criterion_is_rebuilt_from_saved_finding_and_rubric():
 NO_LEVELS = "needs at least two levels with different scores"
 
 
-@each_row(
-    ("fields", "text"),
-    [
-        ({"rubric": LEVELS[:1]}, f"rubric: {NO_LEVELS}"),
-        ({"rubric": []}, "rubric: needs at least one item"),
-        ({"rubric": [{"score": 1, "name": "a"}, {"score": 1, "name": "b"}]}, f"rubric: {NO_LEVELS}"),
-        ({"rubric": None}, "evaluations[0]: needs a 'rubric', 'dimensions' or both"),
-        ({"rubric": {"score": 1}}, 'rubric: must be a list, found {"score": 1}'),
-        (
-            {"rubric": [*LEVELS, {"score": 0.2, "name": " Good"}]},
-            "rubric[3].name: the name ' Good' is already used by item [0]",
-        ),
-        (
-            {"rubric": [*LEVELS, {"score": 0.2, "name": "Cannot tell"}]},
-            "rubric[3].name: 'Cannot tell' is what a judge answers if it cannot tell a level",
-        ),
-        (
-            {"rubric": [*LEVELS, {"score": 1.5, "name": "x"}]},
-            "rubric[3].score: 1.5 is not less than or equal to 1",
-        ),
-        ({"rubric": [*LEVELS, {"score": "1", "name": "x"}]}, 'rubric[3].score: must be a number, found "1"'),
-        ({"rubric": [*LEVELS, {"name": "x"}]}, "rubric[3].score: is missing"),
-        (
-            {"rubric": [*LEVELS, {"score": 1, "name": "x", "descripton": "y"}]},
-            "rubric[3].descripton: unknown key; did you mean 'description'?",
-        ),
-        (
-            {"dimensions": ["corectness"]},
-            "dimensions[0]: 'corectness' is not a built-in dimension; did you mean 'correctness'?",
-        ),
-        ({"dimensions": ["tact"]}, "your own dimension is an object with 'name' and 'rubric'"),
-        ({"dimensions": [3]}, "dimensions[0]: must be an object, found 3"),
-        ({"dimensions": []}, "dimensions: needs at least one item"),
-        (
-            {"dimensions": [{"name": "tact"}]},
-            "dimensions[0]: 'tact' has no levels: give it, or the criterion",
-        ),
-        (
-            {"dimensions": ["clarity", {"name": "Clarity"}]},
-            "dimensions[1].name: the name 'Clarity' is already used by item [0]",
-        ),
-        ({"dimensions": [{"name": "clarity", "weight": 0}]}, "dimensions: all weights are 0"),
-        (
-            {"dimensions": [{"name": "clarity", "weigth": 1}]},
-            "dimensions[0].weigth: unknown key; did you mean 'weight'?",
-        ),
-        ({"dimensions": [{"name": "tact", "rubric": LEVELS[:1]}]}, f"dimensions[0].rubric: {NO_LEVELS}"),
-        ({"rubric": LEVELS, "passAt": 70}, "passAt: 70 is not less than or equal to 1"),
-        ({"rubric": LEVELS, "passat": 0.7}, "passat: unknown key; did you mean 'passAt'?"),
-        ({"rubrics": LEVELS}, "rubrics: unknown key; did you mean 'rubric'?"),
-        (
-            {"passAt": 0.7},
-            "passAt: a criterion without 'strict' has no such key; it belongs to a criterion with",
-        ),
-        (
-            {"rubric": LEVELS, "strict": "tool_used", "toolName": "T"},
-            "rubric: tool_used has no such key; it belongs to a criterion with a rubric",
-        ),
-        ({"rubric": LEVELS, "toolName": "T"}, "toolName: a criterion with a rubric has no such key"),
-    ],
-)
+@each_row(("fields", "text"), [
+    ({"rubric": LEVELS[:1]}, f"rubric: {NO_LEVELS}"),
+    ({"rubric": []}, "rubric: needs at least one item"),
+    ({"rubric": [{"score": 1, "name": "a"}, {"score": 1, "name": "b"}]}, f"rubric: {NO_LEVELS}"),
+    ({"rubric": None}, "evaluations[0]: needs a 'rubric', 'dimensions' or both"),
+    ({"rubric": {"score": 1}}, 'rubric: must be a list, found {"score": 1}'),
+    ({"rubric": [*LEVELS, {"score": 0.2, "name": " Good"}]},
+     "rubric[3].name: the name ' Good' is already used by item [0]"),
+    ({"rubric": [*LEVELS, {"score": 0.2, "name": "Cannot tell"}]},
+     "rubric[3].name: 'Cannot tell' is what a judge answers if it cannot tell a level"),
+    ({"rubric": [*LEVELS, {"score": 1.5, "name": "x"}]},
+     "rubric[3].score: 1.5 is not less than or equal to 1"),
+    ({"rubric": [*LEVELS, {"score": "1", "name": "x"}]}, 'rubric[3].score: must be a number, found "1"'),
+    ({"rubric": [*LEVELS, {"name": "x"}]}, "rubric[3].score: is missing"),
+    ({"rubric": [*LEVELS, {"score": 1, "name": "x", "descripton": "y"}]},
+     "rubric[3].descripton: unknown key; did you mean 'description'?"),
+    ({"dimensions": ["corectness"]},
+     "dimensions[0]: 'corectness' is not a built-in dimension; did you mean 'correctness'?"),
+    ({"dimensions": ["tact"]}, "your own dimension is an object with 'name' and 'rubric'"),
+    ({"dimensions": [3]}, "dimensions[0]: must be an object, found 3"),
+    ({"dimensions": []}, "dimensions: needs at least one item"),
+    ({"dimensions": [{"name": "tact"}]}, "dimensions[0]: 'tact' has no levels: give it, or the criterion"),
+    ({"dimensions": ["clarity", {"name": "Clarity"}]},
+     "dimensions[1].name: the name 'Clarity' is already used by item [0]"),
+    ({"dimensions": [{"name": "clarity", "weight": 0}]}, "dimensions: all weights are 0"),
+    ({"dimensions": [{"name": "clarity", "weigth": 1}]},
+     "dimensions[0].weigth: unknown key; did you mean 'weight'?"),
+    ({"dimensions": [{"name": "tact", "rubric": LEVELS[:1]}]}, f"dimensions[0].rubric: {NO_LEVELS}"),
+    ({"rubric": LEVELS, "passAt": 70}, "passAt: 70 is not less than or equal to 1"),
+    ({"rubric": LEVELS, "passat": 0.7}, "passat: unknown key; did you mean 'passAt'?"),
+    ({"rubrics": LEVELS}, "rubrics: unknown key; did you mean 'rubric'?"),
+    ({"passAt": 0.7}, "passAt: a criterion without 'strict' has no such key; it belongs to a criterion with"),
+    ({"rubric": LEVELS, "strict": "tool_used", "toolName": "T"},
+     "rubric: tool_used has no such key; it belongs to a criterion with a rubric"),
+    ({"rubric": LEVELS, "toolName": "T"}, "toolName: a criterion with a rubric has no such key"),
+])  # fmt: skip
 def test_invalid_rubric_is_refused_at_its_key(fields, text):
     with pytest.raises(SuiteError) as refused:
         loaded(suite_with(**fields))
@@ -181,18 +156,15 @@ def test_criterion_without_rubric_keeps_its_original_fields():
     assert plain.model_dump().keys() == {"criterion", "weight", "category", "aui_logic"}
 
 
-@each_row(
-    ("fields", "valid"),
-    [
-        ({}, True),
-        ({"rubric": LEVELS, "passAt": 0.5, "x-why": "asked for"}, True),
-        ({"dimensions": ["clarity", {"name": "tact", "rubric": LEVELS}]}, True),
-        ({"passAt": 0.5}, False),
-        ({"dimensions": ["clairty"]}, False),
-        ({"dimensions": [{"rubric": LEVELS}]}, False),
-        ({"rubric": [*LEVELS, {"score": 2, "name": "x"}]}, False),
-        ({"rubric": LEVELS, "strict": "escalated"}, False),
-    ],
-)
+@each_row(("fields", "valid"), [
+    ({}, True),
+    ({"rubric": LEVELS, "passAt": 0.5, "x-why": "asked for"}, True),
+    ({"dimensions": ["clarity", {"name": "tact", "rubric": LEVELS}]}, True),
+    ({"passAt": 0.5}, False),
+    ({"dimensions": ["clairty"]}, False),
+    ({"dimensions": [{"rubric": LEVELS}]}, False),
+    ({"rubric": [*LEVELS, {"score": 2, "name": "x"}]}, False),
+    ({"rubric": LEVELS, "strict": "escalated"}, False),
+])  # fmt: skip
 def test_schema_accepts_valid_and_refuses_invalid_rubrics(fields, valid):
     assert jsonschema.Draft202012Validator(suite_schema()).is_valid(suite_with(**fields)) is valid

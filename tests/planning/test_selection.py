@@ -27,36 +27,30 @@ TESTS = loaded(
 )
 
 
-@each_row(
-    ("names", "tags", "chosen"),
-    [
-        (None, None, ["Refund in time", "Refund too late", "Cancel"]),
-        ("refund", None, ["Refund in time", "Refund too late"]),
-        ("late, cancel", None, ["Refund too late", "Cancel"]),
-        (None, "smoke", ["Refund in time", "Cancel"]),
-        (None, "smoke,nothing", ["Refund in time", "Cancel"]),
-        ("refund", "smoke", ["Refund in time"]),
-        ("", "", ["Refund in time", "Refund too late", "Cancel"]),
-    ],
-)
+@each_row(("names", "tags", "chosen"), [
+    (None, None, ["Refund in time", "Refund too late", "Cancel"]),
+    ("refund", None, ["Refund in time", "Refund too late"]),
+    ("late, cancel", None, ["Refund too late", "Cancel"]),
+    (None, "smoke", ["Refund in time", "Cancel"]),
+    (None, "smoke,nothing", ["Refund in time", "Cancel"]),
+    ("refund", "smoke", ["Refund in time"]),
+    ("", "", ["Refund in time", "Refund too late", "Cancel"]),
+])  # fmt: skip
 def test_tests_are_selected_by_name_part_and_tag(names, tags, chosen):
     (suite,) = plan([TESTS], Selection.of(names, tags), 1).suites
     assert [test.name for test in suite.tests] == chosen
 
 
-@each_row(
-    ("names", "chosen"),
-    [
-        ("Refund", ["Refund"]),
-        ("refund", ["Refund", "Refund, then cancel"]),
-        ("ref", ["Refund", "Refund, then cancel"]),
-        ("Refund, then cancel", ["Refund, then cancel"]),
-        (["Refund, then cancel", "Cancel"], ["Refund, then cancel", "Cancel"]),
-        ("Refund, then cancel\nRefund", ["Refund", "Refund, then cancel"]),
-        ("then, fund", ["Refund", "Refund, then cancel"]),
-        ([], ["Refund", "Refund, then cancel", "Cancel"]),
-    ],
-)
+@each_row(("names", "chosen"), [
+    ("Refund", ["Refund"]),
+    ("refund", ["Refund", "Refund, then cancel"]),
+    ("ref", ["Refund", "Refund, then cancel"]),
+    ("Refund, then cancel", ["Refund, then cancel"]),
+    (["Refund, then cancel", "Cancel"], ["Refund, then cancel", "Cancel"]),
+    ("Refund, then cancel\nRefund", ["Refund", "Refund, then cancel"]),
+    ("then, fund", ["Refund", "Refund, then cancel"]),
+    ([], ["Refund", "Refund, then cancel", "Cancel"]),
+])  # fmt: skip
 def test_whole_name_selects_only_that_test(names, chosen):
     tests = loaded({"name": "Refund"}, {"name": "Refund, then cancel"}, {"name": "Cancel"})
     (suite,) = plan([tests], Selection.of(names, None), 1).suites

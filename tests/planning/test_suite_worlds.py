@@ -78,26 +78,21 @@ def test_every_kind_of_step_is_read_and_valid_under_the_schema():
 KINDS = "needs exactly one of http, sql, command, python, file"
 
 
-@each_row(
-    ("step", "problem"),
-    [
-        ({}, f": {KINDS}, found none"),
-        ({**SHOP, "command": ["a"]}, f": {KINDS}, found sql and command"),
-        ({"htp": {}}, ".htp: unknown key; did you mean 'http'?"),
-        (
-            {"http": {"method": "FETCH", "url": "a"}},
-            ".http.method: 'FETCH' is not one of GET, POST, PUT, PATCH, DELETE",
-        ),
-        ({"http": {"adress": "a"}}, ".http.url: is missing"),
-        ({"sql": {"url": " ", "statement": "x"}}, ".sql.url: must not be empty"),
-        ({"command": "rm -rf"}, '.command: must be a list, found "rm -rf"'),
-        ({"command": []}, ".command: needs at least one item"),
-        ({"python": "shop.reset"}, ".python: 'shop.reset' is not of the form module:attribute"),
-        ({"python": "shop.py:reset()"}, ".python: 'shop.py:reset()' is not of the form module:attribute"),
-        ({"file": {"path": "a", "format": "yaml"}}, ".file.format: 'yaml' is not one of text, json"),
-        ({"command": ["a"], "timeout": 0}, ".timeout: 0 is not greater than 0"),
-    ],
-)
+@each_row(("step", "problem"), [
+    ({}, f": {KINDS}, found none"),
+    ({**SHOP, "command": ["a"]}, f": {KINDS}, found sql and command"),
+    ({"htp": {}}, ".htp: unknown key; did you mean 'http'?"),
+    ({"http": {"method": "FETCH", "url": "a"}},
+     ".http.method: 'FETCH' is not one of GET, POST, PUT, PATCH, DELETE"),
+    ({"http": {"adress": "a"}}, ".http.url: is missing"),
+    ({"sql": {"url": " ", "statement": "x"}}, ".sql.url: must not be empty"),
+    ({"command": "rm -rf"}, '.command: must be a list, found "rm -rf"'),
+    ({"command": []}, ".command: needs at least one item"),
+    ({"python": "shop.reset"}, ".python: 'shop.reset' is not of the form module:attribute"),
+    ({"python": "shop.py:reset()"}, ".python: 'shop.py:reset()' is not of the form module:attribute"),
+    ({"file": {"path": "a", "format": "yaml"}}, ".file.format: 'yaml' is not one of text, json"),
+    ({"command": ["a"], "timeout": 0}, ".timeout: 0 is not greater than 0"),
+])  # fmt: skip
 def test_malformed_step_is_refused(step, problem):
     assert f"setup[0]{problem}" in problems(make_suite(setup=[step]))
 
@@ -114,20 +109,15 @@ def test_malformed_probe_of_suite_or_test_is_refused_by_its_name():
 UNKNOWN = "which is unknown; available: userInfo, trial.id, session.id"
 
 
-@each_row(
-    ("text", "complaint"),
-    [
-        ("{{userinfo.order}}", UNKNOWN),
-        ("a {{order}}", UNKNOWN),
-        ("{{userInfo.ordr}}", "which the userInfo of 'one' lacks"),
-        ("{{userInfo.plan.price}}", "which the userInfo of 'one' lacks"),
-        ("{{userInfo.pets.1}}", "which the userInfo of 'one' lacks"),
-        (
-            "{{session.id}}",
-            "which is known only once the agent has opened a session; use it in probes and teardown",
-        ),
-    ],
-)
+@each_row(("text", "complaint"), [
+    ("{{userinfo.order}}", UNKNOWN),
+    ("a {{order}}", UNKNOWN),
+    ("{{userInfo.ordr}}", "which the userInfo of 'one' lacks"),
+    ("{{userInfo.plan.price}}", "which the userInfo of 'one' lacks"),
+    ("{{userInfo.pets.1}}", "which the userInfo of 'one' lacks"),
+    ("{{session.id}}",
+     "which is known only once the agent has opened a session; use it in probes and teardown"),
+])  # fmt: skip
 def test_unknown_placeholder_in_a_step_is_refused(text, complaint):
     name = text[text.index("{{") : text.index("}}") + 2]
     result = problems(make_suite(make_test(userInfo=USER), setup=[{"command": ["reset", text]}]))
@@ -160,14 +150,11 @@ def test_placeholder_in_a_sql_statement_is_refused():
     )
 
 
-@each_row(
-    ("probes", "hint"),
-    [
-        ({}, "; add it to 'probes' of the suite or of the test"),
-        ({"ordre": SHOP}, "; did you mean 'ordre'?"),
-        ({"mail": SHOP, "stock": SHOP}, "; known: agent_state, mail, stock"),
-    ],
-)
+@each_row(("probes", "hint"), [
+    ({}, "; add it to 'probes' of the suite or of the test"),
+    ({"ordre": SHOP}, "; did you mean 'ordre'?"),
+    ({"mail": SHOP, "stock": SHOP}, "; known: agent_state, mail, stock"),
+])  # fmt: skip
 def test_check_of_an_unknown_probe_is_refused_with_the_known_ones(probes, hint):
     tests = make_test(evaluations=[STATE]), make_test(name="b", probes={"order": SHOP})
     problem = f"tests[0].evaluations[0].probe: 'order' is not a probe of this test{hint}"

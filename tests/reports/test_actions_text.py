@@ -33,17 +33,14 @@ def test_missing_trace_is_distinguished_from_an_empty_one():
     assert [one.label for one in named] == ["parameters"]
 
 
-@each_row(
-    ("before", "now", "value"),
-    [
-        ({}, 5, "new"),
-        ({"a": None}, 5, "new"),
-        ({"a": 5.0}, 5, None),
-        ({"a": "undefined"}, "", None),
-        ({"a": "x"}, 5, 'was "x"'),
-        (None, 5, None),
-    ],
-)
+@each_row(("before", "now", "value"), [
+    ({}, 5, "new"),
+    ({"a": None}, 5, "new"),
+    ({"a": 5.0}, 5, None),
+    ({"a": "undefined"}, "", None),
+    ({"a": "x"}, 5, 'was "x"'),
+    (None, 5, None),
+])  # fmt: skip
 def test_changed_parameter_shows_its_previous_value(before, now, value):
     (action,) = actions_of(build.turn(params={"a": now}))[LogicKind.PARAMETER]
     assert turns.parameter_change(action, build.turn(params=before)) == value

@@ -93,105 +93,65 @@ NOTHING = dict.fromkeys(
 SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
 
 
-@each_row(
-    ("fields", "sentence"),
-    [
-        ({}, f"{SCORE}, p = 0.06: {BY_CHANCE}; {CAUGHT}"),
-        (
-            {"p": 0.0012, "interval": Interval(low=-5.2, high=-2.1)},
-            f"{HEAD}, baseline 90.1, change −3.7 (−5.2 to −2.1), p = 0.001: {BEYOND_CHANCE}.",
-        ),
-        ({"p": 0.0012}, f"{SCORE}, p = 0.001: {BEYOND_CHANCE}; p decides, not the interval."),
-        ({"p": 0.0501}, f"{SCORE}, p = 0.051: {BY_CHANCE}; {CAUGHT}"),
-        ({"detectable": 3.6}, f"{SCORE}, p = 0.06: {BY_CHANCE}."),
-        (
-            {"detectable": 100.0},
-            f"{SCORE}, p = 0.06: {BY_CHANCE}; the scores vary too much to notice any drop reliably.",
-        ),
-        ({"p": 0.02, "interval": None}, f"{HEAD}, baseline 90.1, change −3.7, p = 0.02: {BEYOND_CHANCE}."),
-        (RISE, f"{RISEN} (−1.2 to +5.0): no drop; {CAUGHT}"),
-        (
-            RISE | {"interval": Interval(low=0.4, high=3.4)},
-            f"{RISEN} (+0.4 to +3.4): a rise larger than chance explains.",
-        ),
-        (
-            {"head": 90.1, "delta": 0, "p": 0.6, "interval": Interval(low=-3, high=3)},
-            f"Score 90.1 (79.0 to 91.0), baseline 90.1, change 0.0 (−3.0 to +3.0): no change; {CAUGHT}",
-        ),
-        (
-            {"head": 100, "base": 100, "delta": 0, "p": 1, "interval": Interval(low=-2, high=2)},
-            f"{EQUAL} (−2.0 to +2.0): no change, {NONE_FAILED}; {CAUGHT}",
-        ),
-        (
-            FOUR_TESTS | {"p": 0.0625, "trials_needed": 1},
-            f"{SCORE}: {TOO_FEW} (at least 2 trials per test on each side are required).",
-        ),
-        (FOUR_TESTS, f"{SCORE}: {TOO_FEW} (at least 9 trials per test on each side are required)."),
-        (
-            ONE_TEST
-            | {"trials": "p", "p": 0.5, "smallest_p": 0.5, "interval": None}
-            | {"detectable": None, "trials_needed": None, "bounds": None},
-            (
-                f"Score 86.4, baseline 90.1, change −3.7: {TOO_FEW} "
-                "(at least 3 trials on each side are required)."
-            ),
-        ),
-        (RISE | FOUR_TESTS, f"{RISEN} (−1.2 to +5.0): no drop; {FEW_TRIALS}"),
-        (ONE_TEST | {"p": 0.2}, f"{SCORE}, p = 0.2: a drop of this one test that may be chance; {CAUGHT}"),
-        (
-            ONE_TEST | {"p": 0.05},
-            f"{SCORE}, p = 0.05: a drop of this one test larger than chance explains; {P_DECIDES}.",
-        ),
-        (SINGLE, f"{SCORE}, p = 0.12: {BY_CHANCE}; w{SINGLE_TRIALS[1:]}"),
-        (
-            SINGLE | {"fewest_broken": 5, "detectable": 3.0},
-            f"{SCORE}, p = 0.12: {BY_CHANCE}; with so few trials, up to 4 {BROKEN}.",
-        ),
-        ({"detectable": 90.2}, f"{SCORE}, p = 0.06: {BY_CHANCE}."),
-        (
-            {"fewest_broken": 2},
-            f"{SCORE}, {P_06}; {CAUGHT[:-1]}; with so few trials, up to 1 newly failing test can be chance.",
-        ),
-        ({"fewest_broken": 1}, f"{SCORE}, p = 0.06: {BY_CHANCE}; {CAUGHT}"),
-        (
-            {"interval": Interval(low=-7.9, high=-0.1)},
-            f"{HEAD}, baseline 90.1, change −3.7 (−7.9 to −0.1), {P_06}; {P_DECIDES}; {CAUGHT}",
-        ),
-        ({"tests": 10}, f"{HEAD}; compared on 10 of 12 tests: 86.4, {WHOLE_DROP}"),
-        (
-            {"tests": 10, "baseline": {"tests": 14}},
-            f"{HEAD}; compared on 10 of 12 tests (the baseline has 14): 86.4, {WHOLE_DROP}",
-        ),
-        (
-            {"baseline": {"tests": 14}, "interval": None, "detectable": None},
-            f"{HEAD}; compared on 12 of 14 tests of the baseline: 86.4, baseline 90.1, change −3.7, {P_06}.",
-        ),
-        (
-            {"score": 86.6, "interval": None, "detectable": None},
-            f"Score 86.6 (79.0 to 91.0); compared on 12 tests: 86.4, baseline 90.1, change −3.7, {P_06}.",
-        ),
-        (
-            NOTHING | {"reasons": ("the judge's prompt changed", "the judge is gpt-5")},
-            f"{UNSCORED.replace(';', ' (79.0 to 91.0);')}: the judge's prompt changed; the judge is gpt-5.",
-        ),
-        (NOTHING | {"reasons": tuple("abcde"), "bounds": None}, f"{UNSCORED}: a; b; c; and 2 more reasons."),
-        (NOTHING | {"bounds": None}, f"{UNSCORED}: they have nothing in common."),
-    ],
-)
+@each_row(("fields", "sentence"), [
+    ({}, f"{SCORE}, p = 0.06: {BY_CHANCE}; {CAUGHT}"),
+    ({"p": 0.0012, "interval": Interval(low=-5.2, high=-2.1)},
+     f"{HEAD}, baseline 90.1, change −3.7 (−5.2 to −2.1), p = 0.001: {BEYOND_CHANCE}."),
+    ({"p": 0.0012}, f"{SCORE}, p = 0.001: {BEYOND_CHANCE}; p decides, not the interval."),
+    ({"p": 0.0501}, f"{SCORE}, p = 0.051: {BY_CHANCE}; {CAUGHT}"),
+    ({"detectable": 3.6}, f"{SCORE}, p = 0.06: {BY_CHANCE}."),
+    ({"detectable": 100.0},
+     f"{SCORE}, p = 0.06: {BY_CHANCE}; the scores vary too much to notice any drop reliably."),
+    ({"p": 0.02, "interval": None}, f"{HEAD}, baseline 90.1, change −3.7, p = 0.02: {BEYOND_CHANCE}."),
+    (RISE, f"{RISEN} (−1.2 to +5.0): no drop; {CAUGHT}"),
+    (RISE | {"interval": Interval(low=0.4, high=3.4)},
+     f"{RISEN} (+0.4 to +3.4): a rise larger than chance explains."),
+    ({"head": 90.1, "delta": 0, "p": 0.6, "interval": Interval(low=-3, high=3)},
+     f"Score 90.1 (79.0 to 91.0), baseline 90.1, change 0.0 (−3.0 to +3.0): no change; {CAUGHT}"),
+    ({"head": 100, "base": 100, "delta": 0, "p": 1, "interval": Interval(low=-2, high=2)},
+     f"{EQUAL} (−2.0 to +2.0): no change, {NONE_FAILED}; {CAUGHT}"),
+    (FOUR_TESTS | {"p": 0.0625, "trials_needed": 1},
+     f"{SCORE}: {TOO_FEW} (at least 2 trials per test on each side are required)."),
+    (FOUR_TESTS, f"{SCORE}: {TOO_FEW} (at least 9 trials per test on each side are required)."),
+    (ONE_TEST | {"trials": "p", "p": 0.5, "smallest_p": 0.5, "interval": None} | {"detectable": None,
+     "trials_needed": None, "bounds": None}, (f"Score 86.4, baseline 90.1, change −3.7: {TOO_FEW} "
+     "(at least 3 trials on each side are required).")),
+    (RISE | FOUR_TESTS, f"{RISEN} (−1.2 to +5.0): no drop; {FEW_TRIALS}"),
+    (ONE_TEST | {"p": 0.2}, f"{SCORE}, p = 0.2: a drop of this one test that may be chance; {CAUGHT}"),
+    (ONE_TEST | {"p": 0.05},
+     f"{SCORE}, p = 0.05: a drop of this one test larger than chance explains; {P_DECIDES}."),
+    (SINGLE, f"{SCORE}, p = 0.12: {BY_CHANCE}; w{SINGLE_TRIALS[1:]}"),
+    (SINGLE | {"fewest_broken": 5, "detectable": 3.0},
+     f"{SCORE}, p = 0.12: {BY_CHANCE}; with so few trials, up to 4 {BROKEN}."),
+    ({"detectable": 90.2}, f"{SCORE}, p = 0.06: {BY_CHANCE}."),
+    ({"fewest_broken": 2},
+     f"{SCORE}, {P_06}; {CAUGHT[:-1]}; with so few trials, up to 1 newly failing test can be chance."),
+    ({"fewest_broken": 1}, f"{SCORE}, p = 0.06: {BY_CHANCE}; {CAUGHT}"),
+    ({"interval": Interval(low=-7.9, high=-0.1)},
+     f"{HEAD}, baseline 90.1, change −3.7 (−7.9 to −0.1), {P_06}; {P_DECIDES}; {CAUGHT}"),
+    ({"tests": 10}, f"{HEAD}; compared on 10 of 12 tests: 86.4, {WHOLE_DROP}"),
+    ({"tests": 10, "baseline": {"tests": 14}},
+     f"{HEAD}; compared on 10 of 12 tests (the baseline has 14): 86.4, {WHOLE_DROP}"),
+    ({"baseline": {"tests": 14}, "interval": None, "detectable": None},
+     f"{HEAD}; compared on 12 of 14 tests of the baseline: 86.4, baseline 90.1, change −3.7, {P_06}."),
+    ({"score": 86.6, "interval": None, "detectable": None},
+     f"Score 86.6 (79.0 to 91.0); compared on 12 tests: 86.4, baseline 90.1, change −3.7, {P_06}."),
+    (NOTHING | {"reasons": ("the judge's prompt changed", "the judge is gpt-5")},
+     f"{UNSCORED.replace(';', ' (79.0 to 91.0);')}: the judge's prompt changed; the judge is gpt-5."),
+    (NOTHING | {"reasons": tuple("abcde"), "bounds": None}, f"{UNSCORED}: a; b; c; and 2 more reasons."),
+    (NOTHING | {"bounds": None}, f"{UNSCORED}: they have nothing in common."),
+])  # fmt: skip
 def test_score_and_change_are_described_in_one_sentence(fields, sentence):
     assert certainty.score_and_change(compared(**fields)) == sentence
 
 
-@each_row(
-    ("fields", "significance", "detectable"),
-    [
-        ({}, BY_CHANCE, CAUGHT.replace("this", "This")),
-        (SINGLE | {"fewest_broken": 5}, BY_CHANCE, f"{SINGLE_TRIALS} Up to 4 {BROKEN}."),
-        (RISE | FOUR_TESTS, "no drop", f"W{FEW_TRIALS[1:]}"),
-        ({"p": 0.01, "interval": None}, BEYOND_CHANCE, None),
-        (RISE | {"interval": Interval(low=0.4, high=3.4)}, "a rise larger than chance explains", None),
-    ],
-)
+@each_row(("fields", "significance", "detectable"), [
+    ({}, BY_CHANCE, CAUGHT.replace("this", "This")),
+    (SINGLE | {"fewest_broken": 5}, BY_CHANCE, f"{SINGLE_TRIALS} Up to 4 {BROKEN}."),
+    (RISE | FOUR_TESTS, "no drop", f"W{FEW_TRIALS[1:]}"),
+    ({"p": 0.01, "interval": None}, BEYOND_CHANCE, None),
+    (RISE | {"interval": Interval(low=0.4, high=3.4)}, "a rise larger than chance explains", None),
+])  # fmt: skip
 def test_brief_comparison_sentence_omits_detectable_drop(fields, significance, detectable):
     results = compared(**fields)
     assert certainty.brief(results).endswith(f": {significance}.")
@@ -265,18 +225,15 @@ def with_trial(**fields):
     return build.test_result(trials=(build.trial_result(**fields),))
 
 
-@each_row(
-    ("test", "provider", "nothing_failed"),
-    [
-        (build.test_result(), "openai", True),
-        (build.test_result(not_run=1), "openai", False),
-        (cases.played("a", "pf"), "openai", False),
-        (cases.played("a", "pu"), "openai", False),
-        (with_trial(status=EndState.FAILED), "openai", False),
-        (with_trial(findings=(UNJUDGED,)), "openai", False),
-        (with_trial(findings=(build.finding(), UNJUDGED)), "offline", True),
-    ],
-)
+@each_row(("test", "provider", "nothing_failed"), [
+    (build.test_result(), "openai", True),
+    (build.test_result(not_run=1), "openai", False),
+    (cases.played("a", "pf"), "openai", False),
+    (cases.played("a", "pu"), "openai", False),
+    (with_trial(status=EndState.FAILED), "openai", False),
+    (with_trial(findings=(UNJUDGED,)), "openai", False),
+    (with_trial(findings=(build.finding(), UNJUDGED)), "offline", True),
+])  # fmt: skip
 def test_nothing_failed_is_stated_only_if_every_trial_has_passing_verdict(test, provider, nothing_failed):
     results = compared(base=100, head=100, delta=0, p=1, interval=None, detectable=None)
     suite = build.suite_result("Refunds", *results.suites[0].tests[1:], test)

@@ -393,17 +393,14 @@ def test_frontier_of_five_agents_excludes_the_dominated_one():
     assert [one.name for one in (A, B, C, D) if one.dominates(E)] == ["B", "C", "D"]
 
 
-@each_row(
-    ("runs", "best"),
-    [
-        ([], ""),
-        ([("a", 1, 50)], "a"),
-        ([("a", 1, 50), ("b", 1, 50)], "ab"),
-        ([("a", 1, 50), ("b", 1, 60)], "b"),
-        ([("a", 1, 50), ("b", 2, 50)], "a"),
-        ([("a", 0, 0), ("b", 5, 100)], "ab"),
-    ],
-)
+@each_row(("runs", "best"), [
+    ([], ""),
+    ([("a", 1, 50)], "a"),
+    ([("a", 1, 50), ("b", 1, 50)], "ab"),
+    ([("a", 1, 50), ("b", 1, 60)], "b"),
+    ([("a", 1, 50), ("b", 2, 50)], "a"),
+    ([("a", 0, 0), ("b", 5, 100)], "ab"),
+])  # fmt: skip
 def test_pareto_frontier_keeps_equal_runs_and_drops_worse_run_at_same_value(runs, best):
     assert names(frontier(PricedRun(*one) for one in runs)) == best
 

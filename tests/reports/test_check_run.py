@@ -79,18 +79,15 @@ def test_check_title_has_score_and_change():
     assert check_title(story_of(near)).endswith("−25 against the baseline · a drop is suspected")
 
 
-@each_row(
-    ("results", "change", "failure"),
-    [
-        (run(*PASSED, base=PASSED), False, False),
-        (run(*ONE_FAILED, base=ONE_FAILED, min_score=50), False, False),
-        (run(*ONE_FAILED, base=PASSED, min_score=50), True, False),
-        (run(*PASSED, base=ONE_FAILED), True, False),
-        (run(*PASSED), True, False),
-        (run(*ONE_FAILED), True, True),
-        (run("passed", "passed", "passed", "judge_error", base=PASSED), True, True),
-    ],
-)
+@each_row(("results", "change", "failure"), [
+    (run(*PASSED, base=PASSED), False, False),
+    (run(*ONE_FAILED, base=ONE_FAILED, min_score=50), False, False),
+    (run(*ONE_FAILED, base=PASSED, min_score=50), True, False),
+    (run(*PASSED, base=ONE_FAILED), True, False),
+    (run(*PASSED), True, False),
+    (run(*ONE_FAILED), True, True),
+    (run("passed", "passed", "passed", "judge_error", base=PASSED), True, True),
+])  # fmt: skip
 def test_comment_on_change_or_failure_covers_missing_comparison_and_verdict(results, change, failure):
     assert worth_a_comment(results, CommentOn.CHANGE) is change
     assert worth_a_comment(results, CommentOn.FAILURE) is failure

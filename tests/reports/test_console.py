@@ -133,42 +133,31 @@ def gate_row(**fields) -> list[str]:
     return cells
 
 
-@each_row(
-    ("check", "row"),
-    [
-        ({"interval": Interval(low=79.04, high=91)}, ["at least 80", "90.0 (79.0 to 91.0)"]),
-        (
-            {"seen_if_undecided_failed": 79.96, "interval": Interval(low=70, high=85)},
-            ["at least 80", "79.9 (70.0 to 85.0) if undecided counts as failed"],
-        ),
-        ({"name": "max-drop", "required": 5, "seen": 3.65}, ["at most 5", "3.7"]),
-        ({"name": "max-drop", "required": 5, "seen": 5.000000000000001}, ["at most 5", "5"]),
-        ({"name": "max-drop suite:X", "required": 5, "seen": -2.15}, ["at most 5", "rose by 2.1"]),
-        (
-            {"name": "max-drop", "required": 5, "seen": 1, "interval": Interval(low=-3, high=5)},
-            ["at most 5", "1"],
-        ),
-        (
-            {"name": "max-drop", "required": 5, "seen": -1, "seen_if_undecided_failed": 6.01},
-            ["at most 5", "6.1 if undecided counts as failed"],
-        ),
-        ({"name": "regression", "required": 0, "seen": 2}, ["no newly failing test", "2"]),
-        ({"name": "regression", "required": 0.05, "seen": 0.062}, [NO_DROP, "p = 0.06"]),
-        ({"name": "regression", "required": 0.05, "seen": 0.0001}, [NO_DROP, "p below 0.001"]),
-        ({"name": "regression", "required": 0.05, "seen": None}, [NO_DROP, "n/a"]),
-        ({"name": "max-cost", "required": 0.5, "seen": 0.50001}, ["at most $0.50", "$0.5001"]),
-        ({"name": "max-p95-latency", "required": 2.5, "seen": 2.51}, ["at most 2.5 s", "2.51 s"]),
-        ({"name": "max-p95-latency", "required": 0.05, "seen": 0.08}, ["at most 0.05 s", "0.080 s"]),
-        ({"name": "max-drop", "required": 2.25, "seen": 2.251}, ["at most 2.25", "2.26"]),
-        ({"required": 79.95, "seen": 79.96}, ["at least 79.95", "79.96"]),
-        ({"name": "max-errors", "required": 0, "seen": 3}, ["at most 0", "3"]),
-        (
-            {"name": "critical:x", "required": 100, "seen": 66.66, "note": "2 of 3 passed"},
-            ["all trials pass", "2 of 3 passed"],
-        ),
-        ({"name": "critical:x", "required": 100, "seen": 66.66}, ["all trials pass", "66.6"]),
-    ],
-)
+@each_row(("check", "row"), [
+    ({"interval": Interval(low=79.04, high=91)}, ["at least 80", "90.0 (79.0 to 91.0)"]),
+    ({"seen_if_undecided_failed": 79.96, "interval": Interval(low=70, high=85)},
+     ["at least 80", "79.9 (70.0 to 85.0) if undecided counts as failed"]),
+    ({"name": "max-drop", "required": 5, "seen": 3.65}, ["at most 5", "3.7"]),
+    ({"name": "max-drop", "required": 5, "seen": 5.000000000000001}, ["at most 5", "5"]),
+    ({"name": "max-drop suite:X", "required": 5, "seen": -2.15}, ["at most 5", "rose by 2.1"]),
+    ({"name": "max-drop", "required": 5, "seen": 1, "interval": Interval(low=-3, high=5)},
+     ["at most 5", "1"]),
+    ({"name": "max-drop", "required": 5, "seen": -1, "seen_if_undecided_failed": 6.01},
+     ["at most 5", "6.1 if undecided counts as failed"]),
+    ({"name": "regression", "required": 0, "seen": 2}, ["no newly failing test", "2"]),
+    ({"name": "regression", "required": 0.05, "seen": 0.062}, [NO_DROP, "p = 0.06"]),
+    ({"name": "regression", "required": 0.05, "seen": 0.0001}, [NO_DROP, "p below 0.001"]),
+    ({"name": "regression", "required": 0.05, "seen": None}, [NO_DROP, "n/a"]),
+    ({"name": "max-cost", "required": 0.5, "seen": 0.50001}, ["at most $0.50", "$0.5001"]),
+    ({"name": "max-p95-latency", "required": 2.5, "seen": 2.51}, ["at most 2.5 s", "2.51 s"]),
+    ({"name": "max-p95-latency", "required": 0.05, "seen": 0.08}, ["at most 0.05 s", "0.080 s"]),
+    ({"name": "max-drop", "required": 2.25, "seen": 2.251}, ["at most 2.25", "2.26"]),
+    ({"required": 79.95, "seen": 79.96}, ["at least 79.95", "79.96"]),
+    ({"name": "max-errors", "required": 0, "seen": 3}, ["at most 0", "3"]),
+    ({"name": "critical:x", "required": 100, "seen": 66.66, "note": "2 of 3 passed"},
+     ["all trials pass", "2 of 3 passed"]),
+    ({"name": "critical:x", "required": 100, "seen": 66.66}, ["all trials pass", "66.6"]),
+])  # fmt: skip
 def test_gate_checks_are_shown_in_their_unit_and_never_rounded_up(check, row):
     assert gate_row(**check) == ["passed", *row]
 
@@ -179,23 +168,14 @@ def odds_of(**shares) -> Odds:
     return Odds(share=min(1.0, sum(shares.values())), checks=checks, floor=78.5, loops=3)
 
 
-@each_row(
-    ("odds", "line"),
-    [
-        (
-            odds_of(critical=0.04, max_drop=0.05, min_score=0.03),
-            "would fail this gate in about 12 % of runs (max-drop, critical and 1 more).",
-        ),
-        (
-            odds_of(min_score=0.112),
-            "in about 12 % of runs (min-score). It would score below 78.5 in fewer than 5 % of runs.",
-        ),
-        (
-            odds_of(min_score=0.02, regression=0.1),
-            "would fail this gate in about 12 % of runs (mostly regression).",
-        ),
-    ],
-)
+@each_row(("odds", "line"), [
+    (odds_of(critical=0.04, max_drop=0.05, min_score=0.03),
+     "would fail this gate in about 12 % of runs (max-drop, critical and 1 more)."),
+    (odds_of(min_score=0.112),
+     "in about 12 % of runs (min-score). It would score below 78.5 in fewer than 5 % of runs."),
+    (odds_of(min_score=0.02, regression=0.1),
+     "would fail this gate in about 12 % of runs (mostly regression)."),
+])  # fmt: skip
 def test_odds_are_shown_only_by_verbose_and_for_large_runs(odds, line):
     tests = [cases.played(f"Test {number}", "ppp") for number in range(10)]
     assert line in rendered(*tests, odds=odds, verbose=True)

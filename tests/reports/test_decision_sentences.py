@@ -131,16 +131,13 @@ def test_baseline_branch_that_moved_is_reported():
     assert sentences(both)[1].startswith("The base branch changed: its last 2 runs")
 
 
-@each_row(
-    ("before", "now", "judge", "advised"),
-    [
-        ("old", "new", "a-judge", True),
-        ("old", "old", "a-judge", False),
-        ("old", "new", None, False),
-        (None, "new", "a-judge", False),
-        ("old", None, "a-judge", False),
-    ],
-)
+@each_row(("before", "now", "judge", "advised"), [
+    ("old", "new", "a-judge", True),
+    ("old", "old", "a-judge", False),
+    ("old", "new", None, False),
+    (None, "new", "a-judge", False),
+    ("old", None, "a-judge", False),
+])  # fmt: skip
 def test_spot_check_of_the_judge_is_advised_if_the_agent_model_changed(before, now, judge, advised):
     results = compared("hh", "hh")
     usage = Usage(by_role=(RoleUsage(role="agent", model=now), RoleUsage(role="judge", model="a-judge")))

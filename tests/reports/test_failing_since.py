@@ -36,19 +36,16 @@ def past_runs(drawing):
     )
 
 
-@each_row(
-    ("letters", "sentence"),
-    [
-        ("p", "First failed in this run; last passed 2026-11-20 09:30 UTC (1aaaaaa)."),
-        ("fp", f"{SINCE_1}; last passed 2026-11-19 09:30 UTC (2aaaaaa)."),
-        ("f.efup", f"{SINCE_4}; last passed 2026-11-15 09:30 UTC (6aaaaaa)."),
-        ("fpf", f"{SINCE_1}; last passed 2026-11-19 09:30 UTC (2aaaaaa)."),
-        ("ff", "Failed in all 3 known runs, the first 2026-11-19 09:30 UTC (2aaaaaa)."),
-        ("", None),
-        (".", None),
-        ("eu", None),
-    ],
-)
+@each_row(("letters", "sentence"), [
+    ("p", "First failed in this run; last passed 2026-11-20 09:30 UTC (1aaaaaa)."),
+    ("fp", f"{SINCE_1}; last passed 2026-11-19 09:30 UTC (2aaaaaa)."),
+    ("f.efup", f"{SINCE_4}; last passed 2026-11-15 09:30 UTC (6aaaaaa)."),
+    ("fpf", f"{SINCE_1}; last passed 2026-11-19 09:30 UTC (2aaaaaa)."),
+    ("ff", "Failed in all 3 known runs, the first 2026-11-19 09:30 UTC (2aaaaaa)."),
+    ("", None),
+    (".", None),
+    ("eu", None),
+])  # fmt: skip
 def test_first_failed_run_of_current_failure_streak_is_named(letters, sentence):
     assert comparison_runs.failing_since(TEST, past_runs(letters)) == sentence
 
@@ -70,16 +67,13 @@ def test_earlier_runs_are_unique_and_ordered_newest_first():
     assert comparison_runs.earlier(build.results(), ComparisonRuns(others=(own,))) == ()
 
 
-@each_row(
-    ("here", "base", "ages"),
-    [
-        ("refs/heads/main", None, [1, 5]),
-        ("refs/heads/fix", "refs/heads/main", [1, 2, 5]),
-        ("refs/pull/7/merge", "refs/heads/main", [1, 3, 5]),
-        ("refs/pull/7/merge", None, [1, 2, 3, 5]),
-        (None, None, [1, 2, 3, 4, 5]),
-    ],
-)
+@each_row(("here", "base", "ages"), [
+    ("refs/heads/main", None, [1, 5]),
+    ("refs/heads/fix", "refs/heads/main", [1, 2, 5]),
+    ("refs/pull/7/merge", "refs/heads/main", [1, 3, 5]),
+    ("refs/pull/7/merge", None, [1, 2, 3, 5]),
+    (None, None, [1, 2, 3, 4, 5]),
+])  # fmt: skip
 def test_runs_of_unrelated_branches_are_ignored(here, base, ages):
     refs = ("refs/heads/main", "refs/heads/fix", "refs/pull/7/merge", "refs/pull/8/merge", None)
     past = tuple(replace(run, ref=ref) for run, ref in zip(past_runs("fffff"), refs, strict=True))

@@ -222,47 +222,23 @@ def in_rounds(most: int) -> Results:
     return replace(results, run=replace(results.run, rounds=rounds))
 
 
-@pytest.mark.parametrize(
-    ("results", "certainty"),
-    [
-        (
-            lambda: compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
-            (
-                "That the agent got worse is not proven: in a rerun the change may differ by up to 24 points "
-                "(one trial per test)"
-            ),
-        ),
-        (build.results, "One trial per test: a rerun may differ"),
-        (
-            comment_cases.bad,
-            (
-                "Proven: the score fell by more than chance explains (3 trials per test). "
-                "Passed in some trials, and may pass in a rerun: Asks in Spanish; Wrong address"
-            ),
-        ),
-        (comment_cases.flaky, "That the agent got worse is not proven: it may be chance (3 trials per test)"),
-        (
-            cases.unsure,
-            (
-                "That the agent got worse is not proven: it may be chance (5 trials per test). "
-                "To be surer, play 14 trials per test"
-            ),
-        ),
-        (
-            lambda: compared("fppp", "pfff"),
-            "The score did not fall, and single tests can fail by chance (one trial per test)",
-        ),
-        (comment_cases.no_baseline, "3 trials per test"),
-        (
-            lambda: in_rounds(7),
-            "That the agent got worse is not proven: it may be chance (3 of at most 7 trials per test)",
-        ),
-        (
-            lambda: in_rounds(3),
-            "That the agent got worse is not proven: it may be chance (3 trials per test)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("results", "certainty"), [
+    (lambda: compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
+     ("That the agent got worse is not proven: in a rerun the change may differ by up to 24 points "
+     "(one trial per test)")),
+    (build.results, "One trial per test: a rerun may differ"),
+    (comment_cases.bad, ("Proven: the score fell by more than chance explains (3 trials per test). "
+     "Passed in some trials, and may pass in a rerun: Asks in Spanish; Wrong address")),
+    (comment_cases.flaky, "That the agent got worse is not proven: it may be chance (3 trials per test)"),
+    (cases.unsure, ("That the agent got worse is not proven: it may be chance (5 trials per test). "
+     "To be surer, play 14 trials per test")),
+    (lambda: compared("fppp", "pfff"),
+     "The score did not fall, and single tests can fail by chance (one trial per test)"),
+    (comment_cases.no_baseline, "3 trials per test"),
+    (lambda: in_rounds(7),
+     "That the agent got worse is not proven: it may be chance (3 of at most 7 trials per test)"),
+    (lambda: in_rounds(3), "That the agent got worse is not proven: it may be chance (3 trials per test)"),
+])  # fmt: skip
 def test_certainty_of_change_is_stated_in_one_sentence(results, certainty):
     assert story_of(results()).certainty.sentence == certainty
 
@@ -344,25 +320,22 @@ def test_rerun_of_the_check_is_not_advised_if_it_would_probably_fail():
     assert "If all pass, rerun this check." in story_of(likely).next_step.text
 
 
-@each_row(
-    ("name", "file", "command"),
-    [
-        ("Late parcel", "evals/refunds.yaml", 'evals/refunds.yaml --test="Late parcel"'),
-        ("Rückgabe (spät)", "evals/a.b/c.json", 'evals/a.b/c.json --test="Rückgabe (spät)"'),
-        ('Late"; rm -rf ~ #', "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
-        ("Costs $(id)", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
-        ("A `mark` of code", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
-        ("One, two", "evals/refunds.yaml", 'evals/refunds.yaml --test="One, two"'),
-        ("Orders::Refund", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
-        ("Late  parcel", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
-        ("Late ##[error]", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
-        ("Refund", "evals/refunds.yaml", "evals/refunds.yaml --test=Refund"),
-        ("-n", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
-        ("Late parcel", "evals/my refunds;id.yaml", 'SUITE --test="Late parcel"'),
-        ("Late parcel", "-rf", 'SUITE --test="Late parcel"'),
-        ("Late parcel", "demo:hr", 'demo:hr --test="Late parcel"'),
-    ],
-)
+@each_row(("name", "file", "command"), [
+    ("Late parcel", "evals/refunds.yaml", 'evals/refunds.yaml --test="Late parcel"'),
+    ("Rückgabe (spät)", "evals/a.b/c.json", 'evals/a.b/c.json --test="Rückgabe (spät)"'),
+    ('Late"; rm -rf ~ #', "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+    ("Costs $(id)", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+    ("A `mark` of code", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+    ("One, two", "evals/refunds.yaml", 'evals/refunds.yaml --test="One, two"'),
+    ("Orders::Refund", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+    ("Late  parcel", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+    ("Late ##[error]", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+    ("Refund", "evals/refunds.yaml", "evals/refunds.yaml --test=Refund"),
+    ("-n", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+    ("Late parcel", "evals/my refunds;id.yaml", 'SUITE --test="Late parcel"'),
+    ("Late parcel", "-rf", 'SUITE --test="Late parcel"'),
+    ("Late parcel", "demo:hr", 'demo:hr --test="Late parcel"'),
+])  # fmt: skip
 def test_rerun_command_quotes_names_that_are_safe_to_paste(name, file, command):
     results = rerun_of(cases.played(name, "fp"), file=file)
     assert f": ci-evals run {command} --loops=10. " in story_of(results).next_step.text
@@ -370,23 +343,16 @@ def test_rerun_command_quotes_names_that_are_safe_to_paste(name, file, command):
     assert f": `ci-evals run {command} --loops=10`. " in text
 
 
-@each_row(
-    ("config", "options", "more"),
-    [
-        ({"provider": "openai"}, "", False),
-        ({"provider": "offline"}, " --provider=offline", False),
-        ({"baseUrl": "http://127.0.0.1:8000/v1"}, " --base-url=http://127.0.0.1:8000/v1", False),
-        (
-            {"start": "python3 agent.py", "agentId": "shop"},
-            ' --agent-id=shop --start="python3 agent.py"',
-            False,
-        ),
-        ({"start": "sh -c 'a && b; $HOME'"}, "", True),
-        ({"adapterOptions": "options.yaml"}, "", True),
-        ({"arms": "arms.yaml"}, "", True),
-        ({"provider": 7, "baseUrl": None}, "", False),
-    ],
-)
+@each_row(("config", "options", "more"), [
+    ({"provider": "openai"}, "", False),
+    ({"provider": "offline"}, " --provider=offline", False),
+    ({"baseUrl": "http://127.0.0.1:8000/v1"}, " --base-url=http://127.0.0.1:8000/v1", False),
+    ({"start": "python3 agent.py", "agentId": "shop"}, ' --agent-id=shop --start="python3 agent.py"', False),
+    ({"start": "sh -c 'a && b; $HOME'"}, "", True),
+    ({"adapterOptions": "options.yaml"}, "", True),
+    ({"arms": "arms.yaml"}, "", True),
+    ({"provider": 7, "baseUrl": None}, "", False),
+])  # fmt: skip
 def test_rerun_command_has_the_options_of_agent_and_judge(config, options, more):
     results = rerun_of(cases.played("Late parcel", "fp"), base=build.run_info(config=config))
     assert story_of(results).next_step.commands[1].endswith(f'--test="Late parcel"{options} --loops=10')

@@ -79,25 +79,18 @@ def test_failure_without_a_reason_has_a_message():
     assert "no reason was given" in failed.text
 
 
-@each_row(
-    ("findings", "fields", "kind", "message"),
-    [
-        ((), {"status": EndState.FAILED, "error": "timed out"}, junitparser.Error, "failed: timed out"),
-        ((), {"status": EndState.INTERRUPTED}, junitparser.Error, "interrupted"),
-        (
-            (),
-            {"status": EndState.AGENT_ERROR}
-            | {"turns": (build.turn(error_response=True, error_detail="overloaded"),)},
-            junitparser.Error,
-            "agent error: overloaded",
-        ),
-        ((NO_TRACE,), {}, junitparser.Error, f"undecided: {CRITERION}: no trace"),
-        ((NO_JUDGE,), {}, junitparser.Skipped, "no judge (1 undecided)"),
-        ((NO_JUDGE, build.finding()), {}, junitparser.Skipped, "no judge (1 passed, 1 undecided)"),
-        ((NO_JUDGE, NO_TRACE), {}, junitparser.Error, f"undecided: {CRITERION}: no judge was configured"),
-        ((NO_JUDGE, build.finding("failed", reason="no")), {}, junitparser.Failure, f"{CRITERION}: no"),
-    ],
-)
+@each_row(("findings", "fields", "kind", "message"), [
+    ((), {"status": EndState.FAILED, "error": "timed out"}, junitparser.Error, "failed: timed out"),
+    ((), {"status": EndState.INTERRUPTED}, junitparser.Error, "interrupted"),
+    ((), {"status": EndState.AGENT_ERROR}
+     | {"turns": (build.turn(error_response=True, error_detail="overloaded"),)}, junitparser.Error,
+     "agent error: overloaded"),
+    ((NO_TRACE,), {}, junitparser.Error, f"undecided: {CRITERION}: no trace"),
+    ((NO_JUDGE,), {}, junitparser.Skipped, "no judge (1 undecided)"),
+    ((NO_JUDGE, build.finding()), {}, junitparser.Skipped, "no judge (1 passed, 1 undecided)"),
+    ((NO_JUDGE, NO_TRACE), {}, junitparser.Error, f"undecided: {CRITERION}: no judge was configured"),
+    ((NO_JUDGE, build.finding("failed", reason="no")), {}, junitparser.Failure, f"{CRITERION}: no"),
+])  # fmt: skip
 def test_failures_errors_and_missing_judges_have_different_results(findings, fields, kind, message):
     result = result_of(*findings, **fields)
     assert type(result) is kind

@@ -96,14 +96,11 @@ def test_page_title_and_heading_show_the_verdict(outcome):
     assert ("It is so." in result.text()) == has_reasons
 
 
-@each_row(
-    ("ref", "shown"),
-    [
-        ("refs/pull/12/merge", "Commit 5c6a5de Pull request 12 Suite file"),
-        ("refs/heads/fix-refunds", "Commit 5c6a5de Branch fix-refunds Pull request 12"),
-        ("refs/tags/v2", "Commit 5c6a5de Tag v2 Pull request 12"),
-    ],
-)
+@each_row(("ref", "shown"), [
+    ("refs/pull/12/merge", "Commit 5c6a5de Pull request 12 Suite file"),
+    ("refs/heads/fix-refunds", "Commit 5c6a5de Branch fix-refunds Pull request 12"),
+    ("refs/tags/v2", "Commit 5c6a5de Tag v2 Pull request 12"),
+])  # fmt: skip
 def test_page_head_names_commit_ref_and_pull_request(ref, shown):
     git = Git(commit=comment_cases.HEAD, ref=ref, pull_request=12)
     assert shown in page_of(replace(RUNS["good"], run=build.run_info(git=git))).text("_content")

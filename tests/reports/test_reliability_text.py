@@ -184,16 +184,13 @@ def test_every_reliability_number_is_in_each_report(report):
     assert missing == []
 
 
-@each_row(
-    ("estimate", "text"),
-    [
-        (None, "n/a"),
-        (reliability_cases.estimate(0.5), "50 %"),
-        (reliability_cases.estimate(0.5, 0.25, 0.75), "50 % (25 % to 75 %)"),
-        (reliability_cases.estimate(1, 1, 1), "100 %"),
-        (reliability_cases.estimate(0.5, 0.7, 0.7), "50 % (70 %)"),
-    ],
-)
+@each_row(("estimate", "text"), [
+    (None, "n/a"),
+    (reliability_cases.estimate(0.5), "50 %"),
+    (reliability_cases.estimate(0.5, 0.25, 0.75), "50 % (25 % to 75 %)"),
+    (reliability_cases.estimate(1, 1, 1), "100 %"),
+    (reliability_cases.estimate(0.5, 0.7, 0.7), "50 % (70 %)"),
+])  # fmt: skip
 def test_interval_is_shown_only_if_it_differs_from_estimate(estimate, text):
     assert numbers.estimated_share(estimate) == text
 

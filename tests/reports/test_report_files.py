@@ -155,36 +155,27 @@ def changed(**changes) -> str:
 VERSION = r"schemaVersion {} cannot be read, only 3: "
 
 
-@each_row(
-    ("text", "message"),
-    [
-        ("{", r"old\.json: not a results file: not JSON: Expecting property name"),
-        ("", r"old\.json: not a results file: not JSON"),
-        ("[]", r"old\.json: not a results file of ci-evals: it has no 'schemaVersion'"),
-        ('{"score": 1}', r"it has no 'schemaVersion'"),
-        (changed(schemaVersion=4), VERSION.format(4) + "it was written by a newer version"),
-        (
-            changed(schemaVersion=1),
-            r"^old\.json: schemaVersion 1 .* by an earlier version; run the evals again$",
-        ),
-        (changed(schemaVersion=0), VERSION.format(0) + "no version ever wrote that"),
-        (changed(counts=None), r"^old\.json: counts: Field required$"),
-        (changed(suites=[{"name": "x"}]), r"old\.json: suites\[0\]\.file: Field required"),
-        (changed(score="high"), r"old\.json: score: Input should be a valid number"),
-    ],
-)
+@each_row(("text", "message"), [
+    ("{", r"old\.json: not a results file: not JSON: Expecting property name"),
+    ("", r"old\.json: not a results file: not JSON"),
+    ("[]", r"old\.json: not a results file of ci-evals: it has no 'schemaVersion'"),
+    ('{"score": 1}', r"it has no 'schemaVersion'"),
+    (changed(schemaVersion=4), VERSION.format(4) + "it was written by a newer version"),
+    (changed(schemaVersion=1), r"^old\.json: schemaVersion 1 .* by an earlier version; run the evals again$"),
+    (changed(schemaVersion=0), VERSION.format(0) + "no version ever wrote that"),
+    (changed(counts=None), r"^old\.json: counts: Field required$"),
+    (changed(suites=[{"name": "x"}]), r"old\.json: suites\[0\]\.file: Field required"),
+    (changed(score="high"), r"old\.json: score: Input should be a valid number"),
+])  # fmt: skip
 def test_unreadable_results_file_is_refused_with_the_reason(text, message):
     with pytest.raises(UsageError, match=message):
         report_files.load(text, "old.json")
 
 
-@each_row(
-    "folder",
-    [
-        *("../outside", "/etc", "a/../../b", "", ".", ".git/hooks", "a\\b", "C:/x", "a//b", "a\nb", "a."),
-        *("junit.xml/x", "_Results.json/x", "summary.md"),
-    ],
-)
+@each_row("folder", [
+    *("../outside", "/etc", "a/../../b", "", ".", ".git/hooks", "a\\b", "C:/x", "a//b", "a\nb", "a."),
+    *("junit.xml/x", "_Results.json/x", "summary.md"),
+])  # fmt: skip
 def test_results_file_with_an_unsafe_folder_is_refused(folder):
     data = json.loads(report_texts.results_json_text(cases.good()))
     data["suites"][0]["folder"] = folder

@@ -15,22 +15,19 @@ from ci_evals.reports import sanitize
 ZERO_WIDTH = "\u200b"
 
 
-@each_row(
-    ("text", "cleaned"),
-    [
-        ("plain – ünïcödé 漢字 🎉\tand tab\nand line", "plain – ünïcödé 漢字 🎉\tand tab\nand line"),
-        ("\x1b[1;31mred\x1b[0m", "red"),
-        ("\x1b]8;;https://evil.example\x07text\x1b]8;;\x07", "text"),
-        ("\x1b]never ended", "never ended"),
-        ("\x9b31mred", "red"),
-        ("a\r\nb\rc\x85d\u2028e", "a\nb\nc\nd\ne"),
-        ("\ud83d alone", "\ufffd alone"),
-        ("\ud83d\ude00", "😀"),
-        ("abc\u202edef\u200bghi\U000e0041", "abcdefghi"),
-        ("❤\ufe0f stays, ❤\ufe0f\ufe0f\ufe0e goes", "❤\ufe0f stays, ❤ goes"),
-        ("\x00\x07\x7f\x80", ""),
-    ],
-)
+@each_row(("text", "cleaned"), [
+    ("plain – ünïcödé 漢字 🎉\tand tab\nand line", "plain – ünïcödé 漢字 🎉\tand tab\nand line"),
+    ("\x1b[1;31mred\x1b[0m", "red"),
+    ("\x1b]8;;https://evil.example\x07text\x1b]8;;\x07", "text"),
+    ("\x1b]never ended", "never ended"),
+    ("\x9b31mred", "red"),
+    ("a\r\nb\rc\x85d\u2028e", "a\nb\nc\nd\ne"),
+    ("\ud83d alone", "\ufffd alone"),
+    ("\ud83d\ude00", "😀"),
+    ("abc\u202edef\u200bghi\U000e0041", "abcdefghi"),
+    ("❤\ufe0f stays, ❤\ufe0f\ufe0f\ufe0e goes", "❤\ufe0f stays, ❤ goes"),
+    ("\x00\x07\x7f\x80", ""),
+])  # fmt: skip
 def test_clean_removes_escapes_controls_and_invisible_characters(text, cleaned):
     assert sanitize.clean(text) == cleaned
 
@@ -191,23 +188,20 @@ def test_each_log_line_gets_the_prefix():
     assert sanitize.log("a\rb\x0bc\u2028::d::", "│ ") == "│ a\n│ b\n│ c\n│ :\\:d:\\:"
 
 
-@each_row(
-    ("text", "name"),
-    [
-        ("Refund: late/early?", "Refund-late-early"),
-        ("../../etc/passwd", "etc-passwd"),
-        (".hidden", "hidden"),
-        ("trailing. ", "trailing"),
-        ("CON", "_CON"),
-        ("lpt1", "_lpt1"),
-        ("v1.2", "v1-2"),
-        ("Überweisung 漢字", "Überweisung-漢字"),
-        ("🎉", "unnamed"),
-        ("", "unnamed"),
-        ("a" * 300, "a" * 90),
-        ("漢" * 300, "漢" * 30),
-    ],
-)
+@each_row(("text", "name"), [
+    ("Refund: late/early?", "Refund-late-early"),
+    ("../../etc/passwd", "etc-passwd"),
+    (".hidden", "hidden"),
+    ("trailing. ", "trailing"),
+    ("CON", "_CON"),
+    ("lpt1", "_lpt1"),
+    ("v1.2", "v1-2"),
+    ("Überweisung 漢字", "Überweisung-漢字"),
+    ("🎉", "unnamed"),
+    ("", "unnamed"),
+    ("a" * 300, "a" * 90),
+    ("漢" * 300, "漢" * 30),
+])  # fmt: skip
 def test_file_names_keep_words_and_are_truncated(text, name):
     assert sanitize.file_name(text) == name
 
@@ -221,28 +215,22 @@ def test_file_names_are_valid_on_every_system(text):
     assert not re.fullmatch(r"(?i)con|prn|aux|nul|com\d|lpt\d", name)
 
 
-@each_row(
-    "text",
-    [
-        *("!7", "~bug", '~"a b"', "%1.0", "$7", "&amp;7", "^alert", r"\[issue:7\]", "\\*iteration:x"),
-        *("> /close", "/close"),
-    ],
-)
+@each_row("text", [
+    *("!7", "~bug", '~"a b"', "%1.0", "$7", "&amp;7", "^alert", r"\[issue:7\]", "\\*iteration:x"),
+    *("> /close", "/close"),
+])  # fmt: skip
 def test_gitlab_references_and_commands_are_neutralized(text):
     shown = sanitize.gitlab(f"Said\n{text}")
     assert "\u200b" in shown
     assert shown.replace("\u200b", "") == f"Said\n{text}"
 
 
-@each_row(
-    "text",
-    [
-        "`~bug !7`",
-        "[the suite](https://gitlab.example/-/blob/a%20b/x.json#L7)",
-        '<a href="https://gitlab.example/a%20b">run</a>',
-        "95 % of 3 tests, 4 / 5 passed!",
-        "a &lt; b, <sub>~</sub>",
-    ],
-)
+@each_row("text", [
+    "`~bug !7`",
+    "[the suite](https://gitlab.example/-/blob/a%20b/x.json#L7)",
+    '<a href="https://gitlab.example/a%20b">run</a>',
+    "95 % of 3 tests, 4 / 5 passed!",
+    "a &lt; b, <sub>~</sub>",
+])  # fmt: skip
 def test_gitlab_text_without_references_is_unchanged(text):
     assert sanitize.gitlab(text) == text

@@ -217,23 +217,20 @@ def test_field_of_a_wrong_type_is_refused_or_named(sample: Sample, path: Path) -
 CONTAINS = {"type": "contains", "value": "a"}
 
 
-@each_row(
-    ("test", "reason"),
-    [
-        ({"assert": "contains"}, "must be a list of assertions, found 'contains'"),
-        ({"assert": CONTAINS}, "must be a list of assertions, found an object"),
-        ({"assert": True}, "must be a list of assertions, found true"),
-        ({"assert": ["contains"]}, "is no object"),
-        ({"assert": [None]}, "is no object"),
-        ({"assert": [{"value": "a"}]}, "None has no counterpart"),
-        ({"assert": [CONTAINS | {"type": ["contains"]}]}, "has no counterpart"),
-        ({"assert": [[CONTAINS]]}, "is no object"),
-        ({"assert": [{"type": "assert-set", "assert": "contains"}]}, "'assert-set' has no"),
-        ({"vars": "question"}, "'question' is another file, which is not read"),
-        ({"vars": 7}, "must be an object, found 7"),
-        ({"vars": {"question": "Hi", "assert": [CONTAINS]}}, "has 'assert' among its variables"),
-    ],
-)
+@each_row(("test", "reason"), [
+    ({"assert": "contains"}, "must be a list of assertions, found 'contains'"),
+    ({"assert": CONTAINS}, "must be a list of assertions, found an object"),
+    ({"assert": True}, "must be a list of assertions, found true"),
+    ({"assert": ["contains"]}, "is no object"),
+    ({"assert": [None]}, "is no object"),
+    ({"assert": [{"value": "a"}]}, "None has no counterpart"),
+    ({"assert": [CONTAINS | {"type": ["contains"]}]}, "has no counterpart"),
+    ({"assert": [[CONTAINS]]}, "is no object"),
+    ({"assert": [{"type": "assert-set", "assert": "contains"}]}, "'assert-set' has no"),
+    ({"vars": "question"}, "'question' is another file, which is not read"),
+    ({"vars": 7}, "must be an object, found 7"),
+    ({"vars": {"question": "Hi", "assert": [CONTAINS]}}, "has 'assert' among its variables"),
+])  # fmt: skip
 def test_malformed_promptfoo_test_is_left_out_or_named(test: dict[str, Any], reason: str) -> None:
     tests = [{"vars": {"question": "Hi"}} | test, {"vars": {"question": "Bye"}, "assert": []}]
     result, notes = imported("promptfoo", "c.json", json.dumps({"prompts": ["{{question}}"], "tests": tests}))
@@ -292,44 +289,24 @@ INVALID = [
     *(("promptfoo", "c.yaml", promptfoo_yaml(test, HI), reason) for test, reason in INVALID_PROMPTFOO),
     ("csv", "t.csv", "user,expected\na,b,c\nHi,b\n", "t.csv:2:1: the row has 3 cells, the header 2"),
     ("csv", "t.csv", "user,match,expected\na,nearly,b\nHi,,b\n", "t.csv:2:1: the test 'a' is not valid: "),
-    (
-        "csv",
-        "t.csv",
-        "user,max_turns\na,many\nHi,1\n",
-        "t.csv:2:1: max_turns: max_turns: 'many' is not a number",
-    ),
+    ("csv", "t.csv", "user,max_turns\na,many\nHi,1\n",
+     "t.csv:2:1: max_turns: max_turns: 'many' is not a number"),
     ("csv", "t.csv", "user,tags\n,b\nHi,\n", "t.csv:2:1: user: the row is empty"),
     ("deepeval", "g.json", json.dumps([{"name": "a"}, HI_GOLDEN]), "g.json:1:2: [0].scenario: is missing"),
     ("deepeval", "g.json", json.dumps([5, HI_GOLDEN]), "g.json:1:2: [0]: must be an object, found 5"),
-    (
-        "deepeval",
-        "g.jsonl",
-        lines({"turns": "{"}, HI_CELL),
-        "g.jsonl:1:11: turns: the text of 'turns' holds no JSON",
-    ),
+    ("deepeval", "g.jsonl", lines({"turns": "{"}, HI_CELL),
+     "g.jsonl:1:11: turns: the text of 'turns' holds no JSON"),
     ("deepeval", "g.jsonl", lines({"turns": '"a"'}, HI_CELL), "must be a list of turns"),
     ("deepeval", "g.csv", HI_TABLE, "g.csv:2:1: turns: the cell 'turns' holds no JSON"),
-    (
-        "deepeval",
-        "g.jsonl",
-        lines(TWO_SPELLINGS, HI_CELL),
-        "'expected_outcome' given twice, in two spellings",
-    ),
+    ("deepeval", "g.jsonl", lines(TWO_SPELLINGS, HI_CELL),
+     "'expected_outcome' given twice, in two spellings"),
     ("gaia", "m.jsonl", lines({"task_id": "a"}, HI_QUESTION), "m.jsonl:1:1: Question: is missing"),
     ("gaia", "m.jsonl", lines(DOT_QUESTION, HI_QUESTION), "m.jsonl:1:1: the test 'q' is not valid: "),
-    (
-        "openai-evals",
-        "r.jsonl",
-        lines({"a": 1}, HI_ITEM),
-        "r.jsonl:1:1: item: must be rows of OpenAI's evals",
-    ),
-    (
-        "openai-evals",
-        "r.jsonl",
-        lines(IDEAL_ITEM, HI_ITEM),
-        "its 'ideal' must be a string, a number or a list",
-    ),
-]
+    ("openai-evals", "r.jsonl", lines({"a": 1}, HI_ITEM),
+     "r.jsonl:1:1: item: must be rows of OpenAI's evals"),
+    ("openai-evals", "r.jsonl", lines(IDEAL_ITEM, HI_ITEM),
+     "its 'ideal' must be a string, a number or a list"),
+]  # fmt: skip
 
 
 @each_row(("kind", "file", "text", "reason"), INVALID)
@@ -361,20 +338,17 @@ def expected(test: dict[str, Any]) -> Any:
     return test["evaluations"][0]["expected"]
 
 
-@each_row(
-    ("kind", "file", "text", "part", "value"),
-    [
-        ("csv", "t.csv", 'user,expected\n"a\nb\n\nc",d\n', turns, ["a\nb\n\nc"]),
-        ("csv", "t.csv", 'user,turns\n"a\nb","c\nd"\n', turns, ["a\nb", "c", "d"]),
-        ("csv", "t.csv", "\n\r\nuser\na\n", turns, ["a"]),
-        ("csv", "t.csv", "user,expected\na,b,,\n", expected, "b"),
-        ("gaia", "m.jsonl", "\n\r\n" + lines(QUESTION), name, "q"),
-        ("deepeval", "g.json", TURNS_AS_TEXT, turns, ["Hello"]),
-        ("deepeval", "g.json", TWO_KEYS, name, "Broken jug"),
-        ("openai-evals", "r.jsonl", lines(HI_ITEM), turns, ["Hi"]),
-        ("openai-evals", "r.jsonl", lines(ITEM_WITH_TWO_ANSWERS), expected, ["a", "7"]),
-    ],
-)
+@each_row(("kind", "file", "text", "part", "value"), [
+    ("csv", "t.csv", 'user,expected\n"a\nb\n\nc",d\n', turns, ["a\nb\n\nc"]),
+    ("csv", "t.csv", 'user,turns\n"a\nb","c\nd"\n', turns, ["a\nb", "c", "d"]),
+    ("csv", "t.csv", "\n\r\nuser\na\n", turns, ["a"]),
+    ("csv", "t.csv", "user,expected\na,b,,\n", expected, "b"),
+    ("gaia", "m.jsonl", "\n\r\n" + lines(QUESTION), name, "q"),
+    ("deepeval", "g.json", TURNS_AS_TEXT, turns, ["Hello"]),
+    ("deepeval", "g.json", TWO_KEYS, name, "Broken jug"),
+    ("openai-evals", "r.jsonl", lines(HI_ITEM), turns, ["Hi"]),
+    ("openai-evals", "r.jsonl", lines(ITEM_WITH_TWO_ANSWERS), expected, ["a", "7"]),
+])  # fmt: skip
 def test_common_variants_of_each_format_are_accepted(
     kind: str, file: str, text: str, part: Callable[[dict[str, Any]], Any], value: Any
 ) -> None:

@@ -166,21 +166,18 @@ READ_ARGS = {"a": 42, "o": {"contains": {"x": 1}}, "l": {"equals": [1, 2]}}
 EXACT = {"args": {"o": {"equals": {"x": {"y": 1}}}}, "argsMode": "exact", "times": 0}
 
 
-@each_row(
-    ("kind", "value", "strict", "fields"),
-    [
-        ("tool-used", F | {"min": 2}, "tool_called", {"toolName": "f", "times": {"min": 2}}),
-        ("tool-used", {"pattern": "f", "max": 3}, "tool_called", NAMED | {"times": {"min": 1, "max": 3}}),
-        ("not-tool-used", F, "tool_called", {"toolName": "f", "times": {"min": 0, "max": 0}}),
-        ("not-tool-used", F | {"min": 0, "max": 2}, "tool_called", {"toolName": "f", "times": {"min": 3}}),
-        ("tool-sequence", ["f", {"name": "g"}], "tool_sequence", {"tools": ["f", "g"]}),
-        ("tool-sequence", {"mode": "exact", "steps": ["f"]}, "tool_sequence", {"tools": ["f"]} | STRICT),
-        ("tool-args-match", F | {"args": ARGS, "ignore": "t"}, "tool_called", NAMED | {"args": READ_ARGS}),
-        ("not-tool-args-match", F | {"arguments": NESTED, "mode": "exact"}, "tool_called", NAMED | EXACT),
-        ("step-count", {"type": "tool", "max": 4}, "max_tool_calls", {"calls": 4}),
-        ("step-count", F | {"type": ["tool"]} | FROM_2_TO_4, "tool_called", NAMED | {"times": FROM_2_TO_4}),
-    ],
-)
+@each_row(("kind", "value", "strict", "fields"), [
+    ("tool-used", F | {"min": 2}, "tool_called", {"toolName": "f", "times": {"min": 2}}),
+    ("tool-used", {"pattern": "f", "max": 3}, "tool_called", NAMED | {"times": {"min": 1, "max": 3}}),
+    ("not-tool-used", F, "tool_called", {"toolName": "f", "times": {"min": 0, "max": 0}}),
+    ("not-tool-used", F | {"min": 0, "max": 2}, "tool_called", {"toolName": "f", "times": {"min": 3}}),
+    ("tool-sequence", ["f", {"name": "g"}], "tool_sequence", {"tools": ["f", "g"]}),
+    ("tool-sequence", {"mode": "exact", "steps": ["f"]}, "tool_sequence", {"tools": ["f"]} | STRICT),
+    ("tool-args-match", F | {"args": ARGS, "ignore": "t"}, "tool_called", NAMED | {"args": READ_ARGS}),
+    ("not-tool-args-match", F | {"arguments": NESTED, "mode": "exact"}, "tool_called", NAMED | EXACT),
+    ("step-count", {"type": "tool", "max": 4}, "max_tool_calls", {"calls": 4}),
+    ("step-count", F | {"type": ["tool"]} | FROM_2_TO_4, "tool_called", NAMED | {"times": FROM_2_TO_4}),
+])  # fmt: skip
 def test_promptfoo_trajectory_assertions_become_tool_checks(kind, value, strict, fields):
     prefix = "not-" if kind.startswith("not-") else ""
     _, data, _ = one_assertion(f"{prefix}trajectory:{kind.removeprefix('not-')}", value=value)
@@ -248,13 +245,10 @@ UNMAPPED = [
 ]
 
 
-@each_row(
-    ("assertion", "reason"),
-    [
-        *(({"type": kind} | fields, f"'{kind}'{reason}") for kind, fields, reason in UNMAPPED),
-        *(({}, "None has no counterpart"), ("contains:x", "is no object")),
-    ],
-)
+@each_row(("assertion", "reason"), [
+    *(({"type": kind} | fields, f"'{kind}'{reason}") for kind, fields, reason in UNMAPPED),
+    *(({}, "None has no counterpart"), ("contains:x", "is no object")),
+])  # fmt: skip
 def test_promptfoo_assertion_without_a_counterpart_is_named_in_notes_and_test(assertion, reason):
     config = {"tests": [{"vars": {"question": "Hi"}, "assert": [assertion]}]}
     _, data, notes = imported("promptfoo", json.dumps(config, indent=1), "c.json")
@@ -341,19 +335,16 @@ def test_promptfoo_conversation_steps_become_one_test_with_checks_per_turn():
     assert [turn.user for turn in suite.turns_of(second)] == ["Hello"]
 
 
-@each_row(
-    ("prompts", "variables", "lines"),
-    [
-        (["{{topic}}"], {"topic": "Bananas"}, ["Bananas"]),
-        (["Write of {{topic}}"], {"topic": "bananas"}, ["Write of bananas"]),
-        ("file://prompt.json", {"a": "Hi", "b": 1}, None),
-        ("file://prompt.json", {"a": "Hi"}, ["Hi"]),
-        (["Say {{ x | upper }}"], {"y": "z"}, None),
-        (['[{"role": "system", "content": "Hm"}, {"role": "user", "content": "{{q}}"}]'], {"q": "A"}, ["A"]),
-        ([], {"messages": [{"user": "A"}, {"assistant": "B"}], "question": "C"}, ["A", "C"]),
-        (["{{question}}"], {"question": "auto"}, ["auto."]),
-    ],
-)
+@each_row(("prompts", "variables", "lines"), [
+    (["{{topic}}"], {"topic": "Bananas"}, ["Bananas"]),
+    (["Write of {{topic}}"], {"topic": "bananas"}, ["Write of bananas"]),
+    ("file://prompt.json", {"a": "Hi", "b": 1}, None),
+    ("file://prompt.json", {"a": "Hi"}, ["Hi"]),
+    (["Say {{ x | upper }}"], {"y": "z"}, None),
+    (['[{"role": "system", "content": "Hm"}, {"role": "user", "content": "{{q}}"}]'], {"q": "A"}, ["A"]),
+    ([], {"messages": [{"user": "A"}, {"assistant": "B"}], "question": "C"}, ["A", "C"]),
+    (["{{question}}"], {"question": "auto"}, ["auto."]),
+])  # fmt: skip
 def test_promptfoo_test_with_ambiguous_user_message_is_left_out(prompts, variables, lines):
     config = {"prompts": prompts, "tests": [{"vars": variables}, {"vars": {"question": "Hello"}}]}
     suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
@@ -532,12 +523,8 @@ REFUSED = [
     ("promptfoo", "tests: []", "c.yaml", "c.yaml: contains nothing that can become a test"),
     ("promptfoo", "a: &a [x]\nb: !!python/object:x {}\ntests: []", "c.yaml", "is not supported"),
     ("promptfoo", COMBINATIONS, "c.json", "its variables have more than 10,000 combinations"),
-    (
-        "promptfoo",
-        LONG_TEXT,
-        "c.json",
-        "a text has more than 200,000 characters once its variables are filled in",
-    ),
+    ("promptfoo", LONG_TEXT, "c.json",
+     "a text has more than 200,000 characters once its variables are filled in"),
     ("deepeval", "{}", "g.json", "must be a list of objects, or an object with 'goldens'"),
     ("deepeval", '[{"input": "a"}]', "g.json", "is a single question, not a conversation"),
     ("deepeval", '[{"name": "a"}]', "g.json", "'scenario' or 'turns'"),
@@ -555,7 +542,7 @@ REFUSED = [
     ("csv", "user,max_turns\na,many", "t.csv", "max_turns: 'many' is not a number of turns"),
     ("csv", "user,expected,match\na,b,nearly", "t.csv", "'nearly' is not one of"),
     ("csv", "user\n" + "a" * 200_000, "t.csv", "not CSV: field larger than field limit"),
-]
+]  # fmt: skip
 
 
 @each_row(("kind", "text", "file", "output"), REFUSED)
@@ -673,15 +660,12 @@ PROMPTFOO_NAMES = [
 ]
 
 
-@each_row(
-    ("kind", "text", "file", "names"),
-    [
-        ("gaia", lines({"file_name": "a", "Comment": "c"}), "m.jsonl", ["Annotator Metadata", "Comment"]),
-        ("csv", CSV_ROW, "t.csv", ["'owner': kept as x-owner", "'Cost centre': kept as x-cost_centre"]),
-        ("deepeval", json.dumps([DEEPEVAL_GOLDEN]), "g.json", DEEPEVAL_NAMES),
-        ("promptfoo", json.dumps(PROMPTFOO_CONFIG), "c.json", PROMPTFOO_NAMES),
-    ],
-)
+@each_row(("kind", "text", "file", "names"), [
+    ("gaia", lines({"file_name": "a", "Comment": "c"}), "m.jsonl", ["Annotator Metadata", "Comment"]),
+    ("csv", CSV_ROW, "t.csv", ["'owner': kept as x-owner", "'Cost centre': kept as x-cost_centre"]),
+    ("deepeval", json.dumps([DEEPEVAL_GOLDEN]), "g.json", DEEPEVAL_NAMES),
+    ("promptfoo", json.dumps(PROMPTFOO_CONFIG), "c.json", PROMPTFOO_NAMES),
+])  # fmt: skip
 def test_every_field_that_is_not_imported_is_named(kind, text, file, names):
     _, _, notes = imported(kind, text, file)
     message = "\n".join(notes)

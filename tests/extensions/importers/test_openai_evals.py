@@ -89,15 +89,12 @@ def test_item_without_a_user_message_is_left_out_and_named() -> None:
     assert "eval_items_1.jsonl:5: item with image: names no user's line" in notes
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"a": 1}\n', "must be rows of OpenAI's evals"),
-        ('{"data_source_idx": 0, "item": {"image": "x"}}\n', "no item has a field that the user says"),
-        ('{"item"', "eval_items_1.jsonl:1"),
-        ("", "holds no records"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ('{"a": 1}\n', "must be rows of OpenAI's evals"),
+    ('{"data_source_idx": 0, "item": {"image": "x"}}\n', "no item has a field that the user says"),
+    ('{"item"', "eval_items_1.jsonl:1"),
+    ("", "holds no records"),
+])  # fmt: skip
 def test_file_without_openai_rows_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         imported(text)

@@ -74,12 +74,9 @@ READ: list[tuple[str, Any, dict[str, Any]]] = [
     ("a pattern of endings", "t/*.{yaml,json}", {"t/a.json": [HOURS], "t/b.yaml": [SUNDAY], "t/c.py": "x"}),
     ("a pattern of names", "t[12].json", {"t1.json": HOURS, "t2.json": SUNDAY, "t3.json": HOURS}),
     ("a file that names another", "a.yaml", {"a.yaml": [HOURS, "file://b.yaml"], "b.yaml": [SUNDAY]}),
-    (
-        "a file next to it",
-        "t/a.yaml",
-        {"t/a.yaml": ["file://b.yaml", SUNDAY], "t/b.yaml": HOURS, "b.yaml": SUNDAY},
-    ),
-]
+    ("a file next to it", "t/a.yaml",
+     {"t/a.yaml": ["file://b.yaml", SUNDAY], "t/b.yaml": HOURS, "b.yaml": SUNDAY}),
+]  # fmt: skip
 
 
 @each_row(("case", "tests", "files"), READ)

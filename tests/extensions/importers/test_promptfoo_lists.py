@@ -103,16 +103,13 @@ VERDICTS = [
 
 
 @each_row(("kind", "reply", "passed"), VERDICTS)
-@each_row(
-    ("value", "variables"),
-    [
-        *((TEXT, {}), (LIST, {}), ('"Acme", "Globex"', {})),
-        ("{{brands}}", {"brands": TEXT}),
-        ("{{brands}}", {"brands": LIST}),
-        ("{{first}},{{second}}", {"first": "Acme", "second": "Globex"}),
-        (["{{first}}", "{{second}}"], {"first": "Acme", "second": "Globex"}),
-    ],
-)
+@each_row(("value", "variables"), [
+    *((TEXT, {}), (LIST, {}), ('"Acme", "Globex"', {})),
+    ("{{brands}}", {"brands": TEXT}),
+    ("{{brands}}", {"brands": LIST}),
+    ("{{first}},{{second}}", {"first": "Acme", "second": "Globex"}),
+    (["{{first}}", "{{second}}"], {"first": "Acme", "second": "Globex"}),
+])  # fmt: skip
 def test_list_given_as_text_list_or_template_gives_same_verdict(
     kind: str, reply: str, passed: bool, value: Any, variables: dict[str, Any]
 ) -> None:
@@ -121,22 +118,19 @@ def test_list_given_as_text_list_or_template_gives_same_verdict(
 
 
 @each_row("kind", ["contains-any", "icontains-all", "not-contains-any", "not-icontains-any"])
-@each_row(
-    ("value", "reason"),
-    [
-        ("", "has a value that ci-evals does not support"),
-        (",", "has no value"),
-        ([], "has no value"),
-        ('"",a', "holds an empty text"),
-        (["", "a"], "has a value that ci-evals does not support"),
-        ('"a,b', "has a list with a quote that is not closed"),
-        ('"a"b', "has a list without a comma after a quote"),
-        ("{{unknown}},a", "holds a template that cannot be filled: {{unknown}}"),
-        ({"a": 1}, "has a value that ci-evals does not support"),
-        (True, "has a value that ci-evals does not support"),
-        (None, "has a value that ci-evals does not support"),
-    ],
-)
+@each_row(("value", "reason"), [
+    ("", "has a value that ci-evals does not support"),
+    (",", "has no value"),
+    ([], "has no value"),
+    ('"",a', "holds an empty text"),
+    (["", "a"], "has a value that ci-evals does not support"),
+    ('"a,b', "has a list with a quote that is not closed"),
+    ('"a"b', "has a list without a comma after a quote"),
+    ("{{unknown}},a", "holds a template that cannot be filled: {{unknown}}"),
+    ({"a": 1}, "has a value that ci-evals does not support"),
+    (True, "has a value that ci-evals does not support"),
+    (None, "has a value that ci-evals does not support"),
+])  # fmt: skip
 def test_unreadable_list_is_named_and_not_checked(kind: str, value: Any, reason: str) -> None:
     evaluations, notes = imported({"type": kind, "value": value})
     assert [evaluation.criterion for evaluation in evaluations] == ["The agent answers"]
