@@ -117,8 +117,14 @@ def load(path: Path) -> list[Exchange]:
 
 
 def save(path: Path, exchanges: Sequence[Exchange]) -> None:
-    """Write recorded exchanges."""
-    path.write_text(json.dumps([asdict(each) for each in exchanges], indent=1, ensure_ascii=False) + "\n")
+    """Write recorded exchanges: what and how, request and answer a line each."""
+    texts = []
+    for each in exchanges:
+        fields = {name: json.dumps(value, ensure_ascii=False) for name, value in asdict(each).items()}
+        request, answer = fields.pop("request"), fields.pop("answer")
+        head = ", ".join(f'"{name}": {value}' for name, value in fields.items())
+        texts.append(f'{{{head},\n "request": {request},\n "answer": {answer}}}')
+    path.write_text("[" + ",\n".join(texts) + "]\n")
 
 
 def shapes(exchanges: Sequence[Exchange]) -> list[Any]:
