@@ -27,13 +27,10 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.players import participants_for
 
 TEST = Test(
-    name="Deposit",
-    user_info={"name": "Ida Berg", "plan": {"name": "Pro"}},
-    guidelines="You want your deposit back.",
-    system_prompt="Be brief.",
-    turns=({"user": "Hello"},),
+    name="Deposit", user_info={"name": "Ida Berg", "plan": {"name": "Pro"}},
+    guidelines="You want your deposit back.", system_prompt="Be brief.", turns=({"user": "Hello"},),
     evaluations=({"criterion": "Helpful"},),
-)
+)  # fmt: skip
 SETTINGS = AgentSettings(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
 
 

@@ -24,11 +24,9 @@ from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
 
 TEST = Test(
-    name="Refund",
-    guidelines="You want a refund.",
-    turns=({"user": "Hi"},),
+    name="Refund", guidelines="You want a refund.", turns=({"user": "Hi"},),
     evaluations=({"criterion": "Helpful"},),
-)
+)  # fmt: skip
 REFUND = ag_ui_call("refund", {"amount": 42}, "ok")
 STARTED = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 UPDATE = (

@@ -50,13 +50,10 @@ class Runner:
         waits = [_item("tool_approval_item", last, {"name": "delete"})] if output is None else []
         usage = SimpleNamespace(input_tokens=5, output_tokens=2)
         return SimpleNamespace(
-            final_output=output,
-            new_items=new,
-            interruptions=waits,
-            last_agent=last,
+            final_output=output, new_items=new, interruptions=waits, last_agent=last,
             raw_responses=[SimpleNamespace(usage=usage)] * (len(calls) + 1),
             to_input_list=lambda: [*items, {"role": "assistant", "content": str(output)}],
-        )
+        )  # fmt: skip
 
 
 def _message(agent, text):

@@ -95,11 +95,9 @@ def environ(claude, folder, key=KEY):
     """A machine on which the real program is there, and logged in by a key."""
     modules = environment([f"@anthropic-ai/claude-code@{VERSION}"], node=True) / "node_modules/.bin"
     return {
-        "PATH": f"{modules}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(folder),
-        "ANTHROPIC_BASE_URL": claude.url,
-        "ANTHROPIC_API_KEY": key,
-    }
+        "PATH": f"{modules}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder),
+        "ANTHROPIC_BASE_URL": claude.url, "ANTHROPIC_API_KEY": key,
+    }  # fmt: skip
 
 
 @contextmanager
@@ -122,13 +120,9 @@ def test_claude_code_is_user_and_judge_of_a_run_with_tokens_and_cost(
     with world.agent(lambda heard: world.message(f"You said {heard.text}", workflows=[])) as agent:
         own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
         ran = ci_evals(
-            "run",
-            write_suite(tmp_path, JUDGED),
-            "--provider=claude-code",
-            "--max-cost=1",
-            cwd=tmp_path,
+            "run", write_suite(tmp_path, JUDGED), "--provider=claude-code", "--max-cost=1", cwd=tmp_path,
             env=environ(claude, tmp_path) | own,
-        )
+        )  # fmt: skip
     assert ran.returncode == code, ran.stdout + ran.stderr
     results = read_results(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]

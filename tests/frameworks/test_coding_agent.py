@@ -72,12 +72,9 @@ class ScriptedModel:
             case 3:
                 missing = re.search(r"'(.+?)' was not found", self.results[1])[1]
                 return call(
-                    3,
-                    "Edit",
-                    file_path=f"{self.folder}/agent.py",
-                    old_string="Your refund",
+                    3, "Edit", file_path=f"{self.folder}/agent.py", old_string="Your refund",
                     new_string=f"Your refund of {missing}",
-                )
+                )  # fmt: skip
             case 4:
                 return call(4, f"{TOOL}run", suites=["evals"], tests=[self.failed()])
             case _:
@@ -161,19 +158,11 @@ def test_claude_code_fixes_an_agent_until_the_gate_passes(shop, model, tmp_path)
         cwd=shop,
         env=CLEAN_ENV
         | {
-            "HOME": str(tmp_path),
-            "PATH": f"{modules}{os.pathsep}{os.environ['PATH']}",
-            "ANTHROPIC_BASE_URL": model.url,
-            "ANTHROPIC_API_KEY": "sk-ant-test-123456",
-            "ENABLE_TOOL_SEARCH": "false",
-            "MCP_TIMEOUT": "300000",
-            "MCP_TOOL_TIMEOUT": "300000",
+            "HOME": str(tmp_path), "PATH": f"{modules}{os.pathsep}{os.environ['PATH']}",
+            "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "sk-ant-test-123456",
+            "ENABLE_TOOL_SEARCH": "false", "MCP_TIMEOUT": "300000", "MCP_TOOL_TIMEOUT": "300000",
         },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["result"] == "The gate passed."

@@ -25,13 +25,10 @@ def environ(models, folder, **more):
     """A machine on which the real program is there, with models of one's own."""
     modules = environment([f"@github/copilot@{VERSION}"], node=True) / "node_modules/.bin"
     return {
-        "PATH": f"{modules}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(folder),
-        "CI": "true",
-        "COPILOT_OFFLINE": "true",
-        "COPILOT_PROVIDER_BASE_URL": models.openai_url,
+        "PATH": f"{modules}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "CI": "true",
+        "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": models.openai_url,
         "COPILOT_PROVIDER_API_KEY": models.key,
-    } | more
+    } | more  # fmt: skip
 
 
 def answer(asked):
@@ -45,12 +42,9 @@ def test_copilot_is_user_and_judge_of_a_run_and_leaves_no_conversations(tmp_path
     ):
         own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
         ran = ci_evals(
-            "run",
-            write_suite(tmp_path, JUDGED),
-            "--provider=copilot",
-            cwd=tmp_path,
+            "run", write_suite(tmp_path, JUDGED), "--provider=copilot", cwd=tmp_path,
             env=environ(models, tmp_path) | own,
-        )
+        )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
     results = read_results(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]

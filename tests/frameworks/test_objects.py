@@ -14,11 +14,9 @@ from environments import environment
 pytestmark = pytest.mark.frameworks
 OBJECTS = Path(__file__).parent / "objects"
 FRAMEWORKS = {
-    "pydantic_ai_agents": ["pydantic-ai-slim==2.68.0"],
-    "langgraph_agents": ["langgraph==1.2.22"],
-    "openai_agents_agents": ["openai-agents==0.24.0"],
-    "adk_agents": ["google-adk==2.13.0"],
-}
+    "pydantic_ai_agents": ["pydantic-ai-slim==2.68.0"], "langgraph_agents": ["langgraph==1.2.22"],
+    "openai_agents_agents": ["openai-agents==0.24.0"], "adk_agents": ["google-adk==2.13.0"],
+}  # fmt: skip
 REFUND = {"toolName": "refund", "args": {"order": "A-1", "amount": 42}}
 CHECKS = {
     "the right refund": {"strict": "tool_called", **REFUND, "times": 1, "turn": 2},
@@ -29,14 +27,12 @@ SUITE = {
     "name": "Refunds",
     "tests": [
         {
-            "name": "Refund",
-            "userInfo": {"name": "Ida"},
-            "guidelines": "You want order A-1 refunded.",
+            "name": "Refund", "userInfo": {"name": "Ida"}, "guidelines": "You want order A-1 refunded.",
             "turns": [{"user": "Hello"}, {"user": "Please refund order A-1"}, {"user": "Thanks"}],
             "evaluations": [{"criterion": name, **check} for name, check in CHECKS.items()],
         }
     ],
-}
+}  # fmt: skip
 
 
 def run(module, attribute, folder, *args, suite=SUITE, **environ):
@@ -87,10 +83,8 @@ def test_framework_agent_passes_with_calls_memory_and_tokens(module, tmp_path):
     turns = trial_in(tmp_path)["turns"]
     first = "One moment.\n\n" if module == "langgraph_agents" else ""  # said with its call
     assert [turn["agent"] for turn in turns] == [
-        "This was message 1.",
-        f"{first}42 dollars are on their way.",
-        "This was message 3.",
-    ]
+        "This was message 1.", f"{first}42 dollars are on their way.", "This was message 3.",
+    ]  # fmt: skip
     (call,) = [call for call in turns[1]["toolCalls"] if call["name"] == "refund"]
     assert call["arguments"] == REFUND["args"]
     assert call["result"] == ("posted" if module == "langgraph_agents" else {"refunded": 42, "to": "Ida"})

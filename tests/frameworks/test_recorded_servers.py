@@ -59,12 +59,9 @@ def adk(folder, **environ):
 
 A2A = ["a2a-sdk[http-server]==1.3.0", "uvicorn==0.54.0"]
 A2A_SERVERS = {
-    "a2a": ["1.0", "streaming"],
-    "a2a-blocking": ["1.0"],
-    "a2a-rest": ["rest", "streaming"],
-    "a2a-0.3": ["0.3", "streaming"],
-    "a2a-0.3-blocking": ["0.3"],
-}
+    "a2a": ["1.0", "streaming"], "a2a-blocking": ["1.0"], "a2a-rest": ["rest", "streaming"],
+    "a2a-0.3": ["0.3", "streaming"], "a2a-0.3-blocking": ["0.3"],
+}  # fmt: skip
 A2A_TROUBLES = {"grpc": ["grpc"], "misnamed": ["misnamed"]}
 
 
@@ -88,19 +85,14 @@ def rasa(folder, **environ):
     programs, port, action_port = environment(RASA, python="python3.10") / "bin", free_port(), free_port()
     shutil.copytree(AGENTS / "rasa_server", folder / "rasa")
     environ |= {
-        "RASA_TELEMETRY_ENABLED": "false",
-        "PYTHONWARNINGS": "ignore",
-        "ACTION_PORT": str(action_port),
+        "RASA_TELEMETRY_ENABLED": "false", "PYTHONWARNINGS": "ignore", "ACTION_PORT": str(action_port),
         "HOME": str(folder),
-    }
+    }  # fmt: skip
     options = ["--domain=domain.yml", "--data", "nlu.yml", "rules.yml", "--config=config.yml", "--out=models"]
     subprocess.run(
         [programs / "rasa", "train", *options],
-        cwd=folder / "rasa",
-        env={"PATH": os.environ["PATH"], **environ},
-        check=True,
-        capture_output=True,
-    )
+        cwd=folder / "rasa", env={"PATH": os.environ["PATH"], **environ}, check=True, capture_output=True,
+    )  # fmt: skip
     actions = [programs / "python", "-m", "rasa_sdk", "--actions", "actions", "-p", action_port]
     run = [programs / "rasa", "run", "--enable-api", f"--port={port}", "-i", "127.0.0.1", "-m", "models"]
     run += ["--credentials=credentials.yml", "--endpoints=endpoints.yml"]
@@ -181,19 +173,14 @@ def suite(name, url):
     if name not in ("responses", "responses-agent", "ai-sdk", *framework_chats.A2A):  # which have no state
         checks["state"] = {"strict": "state", "probe": "agent_state", "path": "$.refunded", "equals": 42}
     test = {
-        "name": "Refund",
-        "guidelines": "You want order A-1 refunded.",
-        "userInfo": {"name": "Ida Berg"},
+        "name": "Refund", "guidelines": "You want order A-1 refunded.", "userInfo": {"name": "Ida Berg"},
         "turns": [{"user": "Hello"}, {"user": "Refund order A-1"}],
         "evaluations": [{"criterion": name, **check} for name, check in checks.items()],
-    }
+    }  # fmt: skip
     return {
-        "name": "Refunds",
-        "adapter": "a2a" if name in framework_chats.A2A else name,
-        "baseUrl": url,
-        "tests": [test],
-        **framework_chats.AGENT_SETTINGS[name],
-    }
+        "name": "Refunds", "adapter": "a2a" if name in framework_chats.A2A else name, "baseUrl": url,
+        "tests": [test], **framework_chats.AGENT_SETTINGS[name],
+    }  # fmt: skip
 
 
 def findings(name, url, folder) -> list[dict]:

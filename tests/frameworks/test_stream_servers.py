@@ -26,11 +26,9 @@ PACKAGES = ["starlette==1.10.0", "uvicorn==0.54.0", "websockets==17.4"]
 STREAMS = ("sse", "ndjson", "websocket")
 REFUND = {"strict": "tool_called", "toolName": "refund", "args": {"order": "A-1", "amount": 42}}
 TEST = Test(
-    name="Refund",
-    guidelines="You want a refund.",
-    turns=({"user": "Hi"},),
+    name="Refund", guidelines="You want a refund.", turns=({"user": "Hi"},),
     evaluations=({"criterion": "Helpful"},),
-)
+)  # fmt: skip
 MOST_MB = 60
 PAIRS, MESSAGES, EVENTS = 1, 5, 64
 MOST_CALLS = {"sse": 85, "ndjson": 75, "websocket": 70}
@@ -52,12 +50,10 @@ def options(path):
     common = {
         "send": {"path": f"/{path}", "body": {"say": "{{message}}", "chat": "{{session}}"}},
         "reply": {
-            "text": "$[?@.type == 'text'].delta",
-            "toolCalls": "$[?@.type == 'call']",
-            "error": "$[?@.type == 'error'].message",
-            "escalated": "$[?@.type == 'end'].person",
+            "text": "$[?@.type == 'text'].delta", "toolCalls": "$[?@.type == 'call']",
+            "error": "$[?@.type == 'error'].message", "escalated": "$[?@.type == 'end'].person",
         },
-    }
+    }  # fmt: skip
     return common if path == "whole" else common | {"stream": path, "until": "$[?@.type == 'end']"}
 
 
@@ -70,26 +66,20 @@ def play(folder, url, options, *lines, timeout=120):
     """Play a suite with these options of the adapter; return the same."""
     turns = [{"user": line, "timeout": timeout} for line in lines]
     test = {
-        "name": "Refund",
-        "guidelines": "You want order A-1 refunded.",
-        "turns": turns,
+        "name": "Refund", "guidelines": "You want order A-1 refunded.", "turns": turns,
         "maxTurns": len(turns),
         "evaluations": [
             {"criterion": "refunds", **REFUND},
             {"criterion": "deletes nothing", "strict": "tool_not_used", "toolName": "delete"},
         ],
-    }
+    }  # fmt: skip
     agent = {"adapter": "http", "baseUrl": url, "adapterOptions": options}
     (folder / "suite.json").write_text(json.dumps({"name": "Streams", "tests": [test], **agent}))
     command = [sys.executable, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0"]
     process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=commands.CLEAN_ENV,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        command, cwd=folder, env=commands.CLEAN_ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True,
-    )
+    )  # fmt: skip
     output = process.stdout.read()
     process.stdout.close()
     _, status, usage = os.wait4(process.pid, 0)
@@ -173,11 +163,9 @@ PAGE = (ROOT / "docs/http-streams.md").read_text()
 LANGSERVE = ["langserve==0.3.3", "langchain-core==1.8.3", "sse-starlette==3.7.0", "fastapi==0.165.0"]
 LANGSERVE += ["uvicorn==0.54.0"]
 PATHS = {
-    "sse-starlette": "/sse-starlette",
-    "FastAPI": "/fastapi",
-    "LangServe": "/langserve/stream",
+    "sse-starlette": "/sse-starlette", "FastAPI": "/fastapi", "LangServe": "/langserve/stream",
     "websockets": "/",
-}
+}  # fmt: skip
 
 
 def of_page(name):

@@ -54,22 +54,18 @@ CHECKS = {
     "no second refund": {"strict": "max_tool_calls", "calls": 1, "toolName": "refund"},
 }
 SUITE = {
-    "name": "Refunds",
-    "adapter": "http",
-    "trace": "otlp",
+    "name": "Refunds", "adapter": "http", "trace": "otlp",
     "adapterOptions": {
-        "send": {"path": "/chat", "body": {"message": "{{message}}"}},
-        "reply": {"text": "$.text"},
+        "send": {"path": "/chat", "body": {"message": "{{message}}"}}, "reply": {"text": "$.text"},
     },
     "tests": [
         {
-            "name": "Refund",
-            "guidelines": "You want order A-1 refunded.",
+            "name": "Refund", "guidelines": "You want order A-1 refunded.",
             "turns": [{"user": "Refund order A-1"}],
             "evaluations": [{"criterion": name, **check} for name, check in CHECKS.items()],
         }
     ],
-}
+}  # fmt: skip
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
 OUTCOMES = {
     "": (PASSED, PASSED, PASSED),
@@ -97,10 +93,8 @@ def agent(framework, endpoint, **environ):
     if packages is NODE:  # modules are looked for beside the program
         program = ["node", shutil.copy(AGENTS / script, folder)]
     variables = {
-        "PATH": os.environ["PATH"],
-        "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
-        "OTEL_BSP_SCHEDULE_DELAY": "200",
-    }
+        "PATH": os.environ["PATH"], "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "200",
+    }  # fmt: skip
     with subprocess.Popen(
         program, env=variables | own | environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -28,18 +28,11 @@ def _json(*values: Any) -> list[bytes]:
 
 
 SUITE = {
-    "name": "Refunds",
-    "description": "What may go wrong",
-    "agentId": "agent-1",
-    "apiKey": "key-123456",
-    "judgeModel": "gpt-6.1-terra",
-    "minScore": 70,
-    "maxTurns": 3,
-    "x-note": {"a": [1]},
+    "name": "Refunds", "description": "What may go wrong", "agentId": "agent-1", "apiKey": "key-123456",
+    "judgeModel": "gpt-6.1-terra", "minScore": 70, "maxTurns": 3, "x-note": {"a": [1]},
     "tests": [
         {
-            "name": "A refund",
-            "guidelines": "You want ${A} and ${B:-none}.",
+            "name": "A refund", "guidelines": "You want ${A} and ${B:-none}.",
             "userInfo": {"plan": "Pro", "orders": [1, {"id": "a-1"}], "paid": 29.9},
             "turns": [{"user": "hi", "timeout": 5, "expectation": "greets"}, {"user": "auto"}],
             "evaluations": [
@@ -52,10 +45,7 @@ SUITE = {
                  "match": "numeric", "tolerance": 0.5},
                 {"criterion": "fast", "strict": "max_latency", "seconds": 2.5},
             ],
-            "tags": ["money"],
-            "difficulty": "easy",
-            "critical": True,
-            "loops": 2,
+            "tags": ["money"], "difficulty": "easy", "critical": True, "loops": 2,
             "optimalTools": ["REFUND", "HANDOVER"],
         },
         {"name": "B", "guidelines": "g", "turns": [{"user": "auto"}],
@@ -257,16 +247,13 @@ CACHE_SIGNS = b"a key of nobody's"
 CACHED = [
     *_json(
         {
-            "version": 2,
-            "key": CACHE_KEY,
-            "model": "judge",
-            "answer": '{"reasoning": "So.", "verdict": "pass"}',
-            "at": CACHED_AT,
+            "version": 2, "key": CACHE_KEY, "model": "judge",
+            "answer": '{"reasoning": "So.", "verdict": "pass"}', "at": CACHED_AT,
             "signature": "0a0f83173e42cfe9b9dcd4f29999dc403df4151c0148b97dc0f7e4ef7c5c7801",
         }
     ),
     *_json({"version": 1, "key": "cd" * 32, "answer": "of another question"}),
-]
+]  # fmt: skip
 SHEETS = [
     b"\xef\xbb\xbf" + b'"item","criterion","conversation","label","note","labeller"\r\n'
     b'"i1","Is polite","> Hi","pass","",""\r\n"i2","Is brief","> Hi\n> You","cannot tell","hm","ada"\r\n',
@@ -293,19 +280,14 @@ USER = [b"I want my money back.", b"Thanks. ###STOP###", "Dank\u00fc \U0001f600\
 
 def _results() -> list[bytes]:
     flaky = build.test_result(
-        "Fl@ky | test",
-        tags=("a", "b"),
-        difficulty="hard",
-        critical=True,
+        "Fl@ky | test", tags=("a", "b"), difficulty="hard", critical=True,
         trials=(
             build.trial_result(1, times=Times(agent=1.5, user=1, judge=0.5, other=0.25)),
             build.trial_result(
                 2,
                 turns=(
                     build.turn(
-                        workflows=("PAY", "PAY"),
-                        params={"p": {"a": [1]}},
-                        rules=("r",),
+                        workflows=("PAY", "PAY"), params={"p": {"a": [1]}}, rules=("r",),
                         integrations=(Integration(code="i", status=500, error="e"),),
                     ),
                 ),
@@ -313,7 +295,7 @@ def _results() -> list[bytes]:
             ),
             build.trial_result(3, status="failed", error="no answer", turns=(), findings=()),
         ),
-    )
+    )  # fmt: skip
     undecided = build.test_result(
         "B",
         user_info={"plan": {"a": [1]}},
@@ -458,17 +440,15 @@ DEEPEVAL = [
                 ],
                 "expected_outcome": "The refund is started",
                 "persona": {"name": "Ida", "characteristics": "In a hurry."},
-                "context": ["Refunds take 5 days"],
-                "name": "Broken jug",
+                "context": ["Refunds take 5 days"], "name": "Broken jug",
                 "additional_metadata": {"case": "17"},
-                "expectations": {"must": ["Names the 5 days"], "must_not": ["Blames her"]},
-                "tags": ["a"],
+                "expectations": {"must": ["Names the 5 days"], "must_not": ["Blames her"]}, "tags": ["a"],
             }
         ],
         {"goldens": [{"scenario": "s", "chatbotRole": "desk", "userDescription": "Ida"}]},
     ),
     b'name,scenario,turns,context\njug,"a, b","[{""role"": ""user"", ""content"": ""hi""}]",x|y\n',
-]
+]  # fmt: skip
 CONVERSATIONS = [
     b"".join(_json({
         "id": "r-1",
@@ -530,14 +510,11 @@ reply: {text: $.reply, workflows: "$.tools[*]", params: $.params, error: $.error
     *_json(
         {
             "request": {"temperature": 0, "tools": [{"type": "function", "function": {"name": "f"}}]},
-            "userInfo": "system",
-            "escalationTools": ["handover"],
-            "toolResults": {"f": {"ok": True}},
-            "query": {"v": "1"},
-            "headers": {"X-A": "b"},
+            "userInfo": "system", "escalationTools": ["handover"], "toolResults": {"f": {"ok": True}},
+            "query": {"v": "1"}, "headers": {"X-A": "b"},
         }
     ),
-]
+]  # fmt: skip
 THRESHOLDS = [
     b"suite:Refunds=85, category:tone=100\ntag:a,b=7.5",
     b"5\nsuite:Refunds=3",

@@ -238,11 +238,9 @@ def _evaluations() -> Any:
     names = {"tool_used": "toolName", "tool_not_used": "toolName", "param_exists": "paramName"}
     names |= {"param_not_exists": "paramName", "rule_triggered": "ruleCode", "rule_not_triggered": "ruleCode"}
     names |= {
-        "integration_called": "integrationCode",
-        "contains": "text",
-        "not_contains": "text",
+        "integration_called": "integrationCode", "contains": "text", "not_contains": "text",
         "regex": "pattern",
-    }
+    }  # fmt: skip
     plain = ("escalated", "not_escalated", "escalated_due_to_error", "not_escalated_due_to_error")
     items: list[dict[str, Any]] = [{"strict": kind} for kind in plain]
     items += [{"strict": kind, key: "refund-type"} for kind, key in names.items()]
@@ -530,13 +528,9 @@ _CLAUDE, _COPILOT = _claude(), _copilot()
 def _counted(tokens_in: int | None, tokens_out: int | None, cost: float | None) -> None:
     """What a model used stands in the results, over many calls; None if nobody knows it."""
     RoleUsage(
-        role="judge",
-        model="m",
-        calls=1,
-        input_tokens=1000 * (tokens_in or 0),
-        output_tokens=1000 * (tokens_out or 0),
-        cost_usd=cost,
-    )
+        role="judge", model="m", calls=1, input_tokens=1000 * (tokens_in or 0),
+        output_tokens=1000 * (tokens_out or 0), cost_usd=cost,
+    )  # fmt: skip
 
 
 @_target(samples.LIMITS)

@@ -121,12 +121,9 @@ def a2a_server() -> AbstractContextManager[str]:
         context, _, words = text.partition(" ")
         calls = [{"name": "to_person", "arguments": {}}] if words == "person" else []
         message = {
-            "messageId": f"m-{context}-{number}",
-            "contextId": context,
-            "role": "ROLE_AGENT",
-            "parts": [{"text": f"{number}: {words}"}],
-            "metadata": {"toolCalls": calls},
-        }
+            "messageId": f"m-{context}-{number}", "contextId": context, "role": "ROLE_AGENT",
+            "parts": [{"text": f"{number}: {words}"}], "metadata": {"toolCalls": calls},
+        }  # fmt: skip
         return {"jsonrpc": "2.0", "id": 1, "result": {"message": message}}
 
     return _serving(number_and_text, answer)

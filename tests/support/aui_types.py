@@ -35,20 +35,15 @@ Latency = _type(
     },
 )  # fmt: skip
 Condition = _type(
-    "SimpleViewCondition",
-    method=str,
+    "SimpleViewCondition", method=str,
     optional={
-        "params": list[str],
-        "entities": list[str],
-        "sub_entities": list[str],
+        "params": list[str], "entities": list[str], "sub_entities": list[str],
         "operation": Literal[
             "eq", "neq", "gt", "lt", "gte", "lte", "contains", "exist", "not_exist", "any_has_value",
             "all_has_value", "between", "eq_regex", "neq_regex",
         ],
-        "value": str | float | bool | list[Any] | dict[str, Any],
-        "target_param": str,
-        "target_params": list[str],
-        "filter": dict[str, Any],
+        "value": str | float | bool | list[Any] | dict[str, Any], "target_param": str,
+        "target_params": list[str], "filter": dict[str, Any],
     },
 )  # fmt: skip
 ConditionResult = _type("TraceRuleConditionResult", condition=Condition, passed=bool)

@@ -64,16 +64,10 @@ def transcript(drawing: str, status: EndState = EndState.COMPLETED, **fields) ->
 def turn(index: int = 1, **fields) -> Turn:
     """A fixed line of the user, and a reply with an empty but present trace."""
     fields = {
-        "user": "I want my money back.",
-        "user_source": UserSource.FIXED,
-        "agent": "I have started the refund.",
-        "latency_seconds": 1.25,
-        "workflows": (),
-        "params": {},
-        "rules": (),
-        "integrations": (),
-        "error_response": False,
-    } | fields
+        "user": "I want my money back.", "user_source": UserSource.FIXED,
+        "agent": "I have started the refund.", "latency_seconds": 1.25, "workflows": (), "params": {},
+        "rules": (), "integrations": (), "error_response": False,
+    } | fields  # fmt: skip
     return Turn(index=index, **fields)
 
 
@@ -88,11 +82,8 @@ def finding(outcome: str = "passed", **fields) -> Finding:
 def trial_result(index: int = 1, **fields) -> TrialResult:
     """A completed trial of one turn that passed its one finding."""
     fields = {
-        "status": EndState.COMPLETED,
-        "duration_seconds": 3.5,
-        "turns": (turn(),),
-        "findings": (finding(),),
-    } | fields
+        "status": EndState.COMPLETED, "duration_seconds": 3.5, "turns": (turn(),), "findings": (finding(),),
+    } | fields  # fmt: skip
     return from_fields(TrialResult, index=index, **fields)
 
 
@@ -113,17 +104,14 @@ def test_result(name: str = "Refund for a cancelled order", **fields) -> TestRes
     else:
         outcome = "undecided" if Outcome.UNDECIDED in outcomes else "passed"
     fields = {
-        "line": 12,
-        "digest": "t" * 64,
-        "guidelines": "Be brief.",
+        "line": 12, "digest": "t" * 64, "guidelines": "Be brief.",
         "turns": (PlannedTurn(user="I want my money back."), PlannedTurn(user=AUTO)),
         "score": _mean([trial.exact_score() for trial in sound]),
-        "pass_rate": sum(passes) / len(passes) if passes else None,
-        "passed": outcome == "passed",
+        "pass_rate": sum(passes) / len(passes) if passes else None, "passed": outcome == "passed",
         "outcome": outcome,
         "flaky": any(passes) and any(f.outcome is Outcome.FAILED for trial in sound for f in trial.findings),
         "statistics": _statistics([trial.score for trial in sound], passes),
-    } | fields
+    } | fields  # fmt: skip
     return from_fields(TestResult, name=name, **fields)
 
 
@@ -131,15 +119,11 @@ def suite_result(name: str = "Refunds", *tests: TestResult, **fields) -> SuiteRe
     """A suite of these tests (one passed test by default); score and counts follow from them."""
     tests = tests or (test_result(),)
     fields = {
-        "file": "evals/refunds.json",
-        "digest": "s" * 64,
-        "agent_id": "agent-1",
-        "adapter": "aui",
+        "file": "evals/refunds.json", "digest": "s" * 64, "agent_id": "agent-1", "adapter": "aui",
         "folder": f"{name}/2026-11-21T09-30-00Z",
         "score": _mean([Fraction(repr(test.score)) for test in tests if test.score is not None]),
-        "counts": _counts(tests),
-        **_chances(tests),
-    } | fields
+        "counts": _counts(tests), **_chances(tests),
+    } | fields  # fmt: skip
     return from_fields(SuiteResult, name=name, tests=tests, **fields)
 
 
@@ -149,14 +133,9 @@ def results(*suites: SuiteResult, **fields) -> Results:
     tests = [test for suite in suites for test in suite.tests]
     score = _mean([Fraction(repr(test.score)) for test in tests if test.score is not None])
     fields = {
-        "tool": Tool(version="0.1.0"),
-        "run": run_info(),
-        "score": score,
-        "counts": _counts(tests),
-        "gate": decision(check("min-score", 80, score)),
-        "usage": Usage(),
-        **_chances(tests),
-    } | fields
+        "tool": Tool(version="0.1.0"), "run": run_info(), "score": score, "counts": _counts(tests),
+        "gate": decision(check("min-score", 80, score)), "usage": Usage(), **_chances(tests),
+    } | fields  # fmt: skip
     return from_fields(Results, suites=suites, **fields)
 
 
@@ -182,11 +161,9 @@ def with_process(results: Results) -> Results:
     tests = [test for suite in suites for test in suite.tests]
     whole = process.of_tests(tests, rule)
     return replace(
-        results,
-        process=process.of_run(whole, results.score, results.usage, results.counts.trials),
-        coverage=coverage_of(suites, frozenset()),
-        suites=suites,
-    )
+        results, process=process.of_run(whole, results.score, results.usage, results.counts.trials),
+        coverage=coverage_of(suites, frozenset()), suites=suites,
+    )  # fmt: skip
 
 
 def _with_process(suite: SuiteResult, rule: ScoreRule) -> SuiteResult:
@@ -205,14 +182,10 @@ def _with_process(suite: SuiteResult, rule: ScoreRule) -> SuiteResult:
 def run_info(**fields) -> RunInfo:
     """A run of two minutes that went through."""
     fields = {
-        "id": "run-1",
-        "started_at": STARTED_AT,
-        "finished_at": STARTED_AT.replace(minute=32, second=3),
-        "duration_seconds": 123.0,
-        "status": "completed",
-        "config": {"provider": "openai", "parallel": 4},
+        "id": "run-1", "started_at": STARTED_AT, "finished_at": STARTED_AT.replace(minute=32, second=3),
+        "duration_seconds": 123.0, "status": "completed", "config": {"provider": "openai", "parallel": 4},
         "digests": Digests(**{field.name: field.name[0] * 64 for field in dataclasses.fields(Digests)}),
-    } | fields
+    } | fields  # fmt: skip
     return from_fields(RunInfo, **fields)
 
 
@@ -256,13 +229,10 @@ def _statistics(scores: list[float], passes: list[bool]) -> Statistics | None:
         return None
     tried, passed = len(scores), sum(passes)
     return Statistics(
-        mean=fmean(scores),
-        standard_deviation=stdev(scores) if tried > 1 else None,
-        min=min(scores),
-        max=max(scores),
-        pass_at_k={k: pass_at_k(tried, passed, k) for k in range(1, tried + 1)},
+        mean=fmean(scores), standard_deviation=stdev(scores) if tried > 1 else None, min=min(scores),
+        max=max(scores), pass_at_k={k: pass_at_k(tried, passed, k) for k in range(1, tried + 1)},
         pass_hat_k={k: pass_hat_k(tried, passed, k) for k in range(1, tried + 1)},
-    )
+    )  # fmt: skip
 
 
 def _chances(tests) -> dict[str, dict[int, float]]:
@@ -279,8 +249,7 @@ def _counts(tests) -> Counts:
     result = [f for trial in trials for f in trial.findings]
     unsound = {EndState.AGENT_ERROR, EndState.FAILED, EndState.INTERRUPTED}
     return Counts(
-        tests=len(tests),
-        passed=sum(test.passed for test in tests),
+        tests=len(tests), passed=sum(test.passed for test in tests),
         failed=sum(
             any(f.outcome is Outcome.FAILED for t in test.trials for f in t.findings) for test in tests
         ),
@@ -292,13 +261,11 @@ def _counts(tests) -> Counts:
         undecided=sum(
             any(f.outcome is Outcome.UNDECIDED for t in test.trials for f in t.findings) for test in tests
         ),
-        flaky=sum(test.flaky for test in tests),
-        trials=len(trials),
-        scored_trials=sum(trial.scored for trial in trials),
-        not_run=sum(test.not_run for test in tests),
+        flaky=sum(test.flaky for test in tests), trials=len(trials),
+        scored_trials=sum(trial.scored for trial in trials), not_run=sum(test.not_run for test in tests),
         by_status={state: n for state in EndState if (n := sum(trial.status is state for trial in trials))},
         by_outcome={o: n for o in Outcome if (n := sum(f.outcome is o for f in result))},
-    )
+    )  # fmt: skip
 
 
 _OUTCOMES = {True: "passed", False: "failed", None: "undecided"}

@@ -36,29 +36,16 @@ def encodings(secret: str) -> list[str]:
     ]
     middle = len(secret) // 2
     return [
-        secret,
-        dumped,
-        json.dumps(dumped)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1].replace("/", "\\/"),
-        quote(secret, safe=""),
-        quote(quote(secret)),
-        quote_plus(secret),
-        html.escape(secret),
-        html.escape(html.escape(secret)),
-        repr(secret),
-        repr(data),
-        *in_base64,
-        *(text.rstrip("=") for text in in_base64),
+        secret, dumped, json.dumps(dumped)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1].replace("/", "\\/"), quote(secret, safe=""),
+        quote(quote(secret)), quote_plus(secret), html.escape(secret), html.escape(html.escape(secret)),
+        repr(secret), repr(data), *in_base64, *(text.rstrip("=") for text in in_base64),
         quote(in_base64[0], safe=""),
         encodebytes(b"Somebody whose name is as long as a line, or nearly so: " + data).decode(),
         b64encode(json.dumps({"key": secret}).encode()).decode(),
-        b64encode(f"key={quote_plus(secret)}".encode()).decode(),
-        data.hex(),
-        data.hex().upper(),
-        " ".join(secret),
-        f"{secret[:middle]}\n    {secret[middle:]}",
-        "\u200b".join(secret),
-    ]
+        b64encode(f"key={quote_plus(secret)}".encode()).decode(), data.hex(), data.hex().upper(),
+        " ".join(secret), f"{secret[:middle]}\n    {secret[middle:]}", "\u200b".join(secret),
+    ]  # fmt: skip
 
 
 class Canaries:

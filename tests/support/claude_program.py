@@ -108,15 +108,10 @@ def _asked() -> dict[str, Any]:
         sys.exit("a message that may have files read and commands obeyed")
     file = given.system_prompt_file
     return {
-        "model": given.model,
-        "system": file.read_text("utf-8") if file else given.system_prompt,
-        "text": message["message"]["content"],
-        "schema": given.json_schema,
-        "turns": given.max_turns,
-        "argv": sys.argv[1:],
-        "env": dict(os.environ),
-        "cwd": str(Path.cwd()),
-    }
+        "model": given.model, "system": file.read_text("utf-8") if file else given.system_prompt,
+        "text": message["message"]["content"], "schema": given.json_schema, "turns": given.max_turns,
+        "argv": sys.argv[1:], "env": dict(os.environ), "cwd": str(Path.cwd()),
+    }  # fmt: skip
 
 
 def _options() -> argparse.ArgumentParser:

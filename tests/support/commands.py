@@ -144,13 +144,8 @@ def start(
             return RunningCommand(program, args, cwd, whole, stdin.fileno())
         return subprocess.Popen(
             [sys.executable, *(["-m"] if program == MODULE else []), program, *args],
-            cwd=cwd,
-            env=whole,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+            cwd=cwd, env=whole, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
 
 
 def ci_evals(
@@ -170,18 +165,13 @@ def action(*args: str, cwd: Path, env: Mapping[str, str]) -> subprocess.Complete
 def write_suite(folder: Path, *tests: dict[str, Any], name: str = "suite.json", **fields: Any) -> str:
     """Writes a suite for a stub agent into `folder` and gives back its file's name."""
     one = {
-        "name": "Greets",
-        "guidelines": "You say hello.",
-        "turns": [{"user": "Hello"}],
-        "maxTurns": 1,
+        "name": "Greets", "guidelines": "You say hello.", "turns": [{"user": "Hello"}], "maxTurns": 1,
         "evaluations": [{"criterion": "No forwarding", "strict": "not_escalated"}],
-    }
+    }  # fmt: skip
     suite = {
-        "name": "Stub",
-        "agentId": "agent-1",
-        "apiKey": "${AGENT_KEY}",
+        "name": "Stub", "agentId": "agent-1", "apiKey": "${AGENT_KEY}",
         "tests": [one | test for test in tests or ({},)],
-    } | fields
+    } | fields  # fmt: skip
     (folder / name).write_text(json.dumps(suite))
     return name
 

@@ -52,12 +52,9 @@ def play(reply: Callable[[dict[str, Any]], str], version: str) -> None:
         sys.exit("tools are allowed, or there is something to work on")
     text = sys.stdin.read()
     asked = {
-        "model": given.model,
-        "text": text,
-        "argv": sys.argv[1:],
-        "env": dict(os.environ),
+        "model": given.model, "text": text, "argv": sys.argv[1:], "env": dict(os.environ),
         "cwd": str(Path.cwd()),
-    }
+    }  # fmt: skip
     with (Path(sys.argv[0]).parent / "asked").open("a") as log:
         log.write(json.dumps(asked) + "\n")
     say("session.info", infoType="configuration", message='Unknown tool name in the tool allowlist: "none"')

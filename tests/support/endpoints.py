@@ -74,13 +74,10 @@ def completion(
     error = {"role": "assistant", "content": text, "refusal": None, **message}
     counts = usage and {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
     return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1795300000,
-        "model": "refund-agent",
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1795300000, "model": "refund-agent",
         "choices": [{"index": 0, "message": error, "finish_reason": finish}],
         **({"usage": counts} if counts else {}),
-    }
+    }  # fmt: skip
 
 
 def tool_calls(*named: tuple[str, Any]) -> list[dict[str, Any]]:
@@ -98,27 +95,17 @@ def tool_calls(*named: tuple[str, Any]) -> list[dict[str, Any]]:
 def response(*items: Any, usage: Any = (21, 5), **more: Any) -> dict[str, Any]:
     """The body of an answer of the Responses API with these items; a text is a message."""
     counts = usage and {
-        "input_tokens": usage[0],
-        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens": usage[1],
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "input_tokens": usage[0], "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": usage[1], "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": sum(usage),
-    }
+    }  # fmt: skip
     return {
-        "id": "resp_1",
-        "object": "response",
-        "created_at": 1795300000,
-        "status": "completed",
+        "id": "resp_1", "object": "response", "created_at": 1795300000, "status": "completed",
         "model": "refund-agent",
         "output": [_message(item) if isinstance(item, str) else item for item in items],
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-        "error": None,
-        "incomplete_details": None,
-        "usage": counts,
-        **more,
-    }
+        "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None,
+        "incomplete_details": None, "usage": counts, **more,
+    }  # fmt: skip
 
 
 def _message(text: str) -> dict[str, Any]:

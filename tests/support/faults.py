@@ -76,12 +76,8 @@ class Fault(StrEnum):
 UNDELIVERED = {Fault.NOBODY, Fault.NO_NAME, Fault.NO_TLS}
 """Nothing that the server would see."""
 REFUSALS = {
-    Fault.LIMITED,
-    Fault.LIMITED_RETRY_AFTER,
-    Fault.UNAVAILABLE_RETRY_AFTER,
-    Fault.REFUSED,
-    Fault.QUOTA,
-}
+    Fault.LIMITED, Fault.LIMITED_RETRY_AFTER, Fault.UNAVAILABLE_RETRY_AFTER, Fault.REFUSED, Fault.QUOTA,
+}  # fmt: skip
 """With these the server says that it took nothing."""
 HARMLESS = {Fault.CLOSED_AFTER, Fault.TWICE}
 """With these the answer is there."""
@@ -271,12 +267,10 @@ class FaultyServer:
 def _reply(asked: ReceivedRequest) -> Any:
     foreign = asked.fault is Fault.FOREIGN
     return {
-        "id": f"message-{asked.number}",
-        "task_id": "task-of-another" if foreign else asked.task,
-        "text": POISON if foreign else asked.answer,
-        "executed_workflows": [],
+        "id": f"message-{asked.number}", "task_id": "task-of-another" if foreign else asked.task,
+        "text": POISON if foreign else asked.answer, "executed_workflows": [],
         "trace_info": {"input": {"message": asked.text}},
-    }
+    }  # fmt: skip
 
 
 def _openai(asked: ReceivedRequest) -> Any:

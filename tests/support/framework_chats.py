@@ -38,27 +38,22 @@ AGENT_SETTINGS: dict[str, dict[str, Any]] = {
         for name in A2A
     },
     "responses": {
-        "adapter": "openai",
-        "agentId": "refund-agent",
+        "adapter": "openai", "agentId": "refund-agent",
         "adapterOptions": {
             "api": "responses",
             "request": {"store": False, "tools": [_function("lookup"), _function("refund")]},
-            "toolResults": {"lookup": {"paid": 42}, "refund": "ok"},
-            "escalationTools": ["to_person"],
+            "toolResults": {"lookup": {"paid": 42}, "refund": "ok"}, "escalationTools": ["to_person"],
         },
     },
     "responses-agent": {
-        "adapter": "openai",
-        "agentId": "refund-agent",
+        "adapter": "openai", "agentId": "refund-agent",
         "adapterOptions": {
-            "api": "responses",
-            "request": {"tools": [_function("refund")]},
-            "escalationTools": ["to_person"],
+            "api": "responses", "request": {"tools": [_function("refund")]}, "escalationTools": ["to_person"],
         },
     },
     "ai-sdk": {"adapter": "http", **_page("http-streams", "uiMessages")},
     "rasa": {"adapterOptions": {"slots": {"plan": "{{userInfo.name}}"}}},
-}
+}  # fmt: skip
 """How suites name the agents of the real servers."""
 
 

@@ -139,15 +139,13 @@ class GitHubApi:
         """An open pull request from `branch` (default `topic`) to main."""
         owner = repository.partition("/")[0]
         pull = {
-            "number": number,
-            "state": "open",
+            "number": number, "state": "open",
             "head": {
-                "sha": sha,
-                "ref": fields.pop("branch", "topic"),
+                "sha": sha, "ref": fields.pop("branch", "topic"),
                 "repo": {"full_name": repository, "owner": {"login": owner}},
             },
             "base": {"ref": "main", "sha": "b" * 40, "repo": {"full_name": REPOSITORY}},
-        } | fields
+        } | fields  # fmt: skip
         self.pulls.append(pull)
         return pull
 
@@ -156,18 +154,11 @@ class GitHubApi:
         run_id = next(self._ids)
         name, expired = fields.pop("name", "ci-evals-results-default"), fields.pop("expired", False)
         run = {
-            "id": run_id,
-            "workflow_id": 77,
-            "event": "push",
-            "head_branch": "main",
-            "head_sha": sha,
-            "path": ".github/workflows/evals.yml",
-            "status": "completed",
-            "conclusion": "success",
-            "repository": {"id": REPOSITORY_ID},
-            "head_repository": {"id": REPOSITORY_ID},
+            "id": run_id, "workflow_id": 77, "event": "push", "head_branch": "main", "head_sha": sha,
+            "path": ".github/workflows/evals.yml", "status": "completed", "conclusion": "success",
+            "repository": {"id": REPOSITORY_ID}, "head_repository": {"id": REPOSITORY_ID},
             "created_at": "2026-11-20T09:00:00Z",
-        } | fields
+        } | fields  # fmt: skip
         self.runs[run_id] = run
         if data is not None:
             self.add_artifact(run, data, name=name, expired=expired)
@@ -175,19 +166,14 @@ class GitHubApi:
 
     def add_artifact(self, run: Json, data: bytes, *, name: str, expired: bool = False) -> Json:
         artifact = {
-            "id": next(self._ids),
-            "name": name,
-            "expired": expired,
-            "created_at": run["created_at"],
+            "id": next(self._ids), "name": name, "expired": expired, "created_at": run["created_at"],
             "size_in_bytes": len(data),
             "workflow_run": {
-                "id": run["id"],
-                "repository_id": REPOSITORY_ID,
-                "head_repository_id": run["head_repository"]["id"],
-                "head_branch": run["head_branch"],
+                "id": run["id"], "repository_id": REPOSITORY_ID,
+                "head_repository_id": run["head_repository"]["id"], "head_branch": run["head_branch"],
                 "head_sha": run["head_sha"],
             },
-        }
+        }  # fmt: skip
         self.artifacts.append(artifact)
         self.blobs[artifact["id"]] = data
         return artifact
@@ -315,11 +301,9 @@ class GitHubApi:
     def _checked(self, body: str) -> str:
         if len(body.encode()) > 65_536:
             too_long = {
-                "resource": "IssueComment",
-                "code": "unprocessable",
-                "field": "data",
+                "resource": "IssueComment", "code": "unprocessable", "field": "data",
                 "message": "Body is too long (maximum is 65536 characters)",
-            }
+            }  # fmt: skip
             raise RefusedError(422, "Validation Failed", faults=[too_long])
         return body
 

@@ -28,15 +28,12 @@ class Step:
     def variables(self, root: Path | str, inputs: dict[str, str]) -> dict[str, str]:
         """The step's environment, its folders being found below `root`."""
         return {
-            "CI": "true",
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": "push",
+            "CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "push",
             "GITHUB_EVENT_PATH": f"{root}/workflow/event.json",
             "GITHUB_OUTPUT": f"{root}/file_commands/set_output",
             "GITHUB_STEP_SUMMARY": f"{root}/file_commands/step_summary",
-            "GITHUB_WORKSPACE": f"{root}/workspace",
-            "HOME": f"{root}/home",
-        } | {f"INPUT_{name.upper()}": value for name, value in inputs.items()}
+            "GITHUB_WORKSPACE": f"{root}/workspace", "HOME": f"{root}/home",
+        } | {f"INPUT_{name.upper()}": value for name, value in inputs.items()}  # fmt: skip
 
     @property
     def outputs(self) -> dict[str, str]:

@@ -57,23 +57,16 @@ class GitLabApi:
         own = {"CI_EVALS_GITLAB_TOKEN": token} if token else {}
         return (
             {
-                "CI": "true",
-                "GITLAB_CI": "true",
-                "CI_API_V4_URL": self.url,
-                "CI_PROJECT_ID": str(PROJECT),
-                "CI_PROJECT_URL": "https://gitlab.example/team/agent",
-                "CI_JOB_NAME": "evals",
-                "CI_JOB_URL": "https://gitlab.example/team/agent/-/jobs/77",
-                "CI_JOB_TOKEN": JOB_TOKEN,
-                "CI_PIPELINE_ID": "500",
-                "CI_MERGE_REQUEST_IID": "7",
+                "CI": "true", "GITLAB_CI": "true", "CI_API_V4_URL": self.url, "CI_PROJECT_ID": str(PROJECT),
+                "CI_PROJECT_URL": "https://gitlab.example/team/agent", "CI_JOB_NAME": "evals",
+                "CI_JOB_URL": "https://gitlab.example/team/agent/-/jobs/77", "CI_JOB_TOKEN": JOB_TOKEN,
+                "CI_PIPELINE_ID": "500", "CI_MERGE_REQUEST_IID": "7",
                 "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
-                "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": str(PROJECT),
-                "CI_COMMIT_SHA": "c" * 40,
+                "CI_MERGE_REQUEST_SOURCE_PROJECT_ID": str(PROJECT), "CI_COMMIT_SHA": "c" * 40,
             }
             | own
             | more
-        )
+        )  # fmt: skip
 
     def answer(self, request: Request) -> Response:
         asked = f"{request.method} {unquote(request.path.partition('/api/v4')[2])}"

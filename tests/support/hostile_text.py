@@ -33,38 +33,18 @@ CORPUS = (
     "\u202egnp.exe \u2066x\u2069 zero\u200bwidth \U000e0041\U000e0042 soft\u00adhyphen \ufe0f\ufe0f\ufe0e",
     "lone \ud83d half, \ude00 other, \ud83d\ude00 pair, \ufffe \uffff \x00 nul \x08 \x7f",
     "]]> <![CDATA[ x ]]> <?xml?> &unknown; <!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]>",
-    ":shipit: :+1::tada: a:octocat: at 10:30:45 :not an emoji: :shipit",
-    "../../etc/passwd",
-    "",
-    " ",
-    "`",
-    ":",
-    "0:",
-    "0",
-    "\\",
-    "|" * 5,
-)
+    ":shipit: :+1::tada: a:octocat: at 10:30:45 :not an emoji: :shipit", "../../etc/passwd", "", " ", "`",
+    ":", "0:", "0", "\\", "|" * 5,
+)  # fmt: skip
 
 _PIECES = st.sampled_from(
     [piece for text in CORPUS for piece in re.split(r"(\s+)", text) if piece]
     + list("@#`|\\<>&[]()!*_~$:-=+.\n\r\t ")
     + [
-        "www",
-        "//",
-        "http:",
-        "GH",
-        "##",
-        "[",
-        "::",
-        "\x1b[",
-        "\x1b]",
-        "\x9b",
-        "\ud83d",
-        "\u200b",
-        "1.",
+        "www", "//", "http:", "GH", "##", "[", "::", "\x1b[", "\x1b]", "\x9b", "\ud83d", "\u200b", "1.",
         "    ",
     ]
-)
+)  # fmt: skip
 any_text = st.one_of(st.text(), st.lists(st.one_of(_PIECES, st.text(max_size=4)), max_size=14).map("".join))
 """Any text at all, and text made of dangerous pieces."""
 

@@ -169,19 +169,13 @@ def prepared_runs(root: Path) -> Iterator[Callable[..., FinishedRun]]:
             suites = write_suites(folder)
             before = len(agent.tasks)
             environment = models.env | {
-                "CI_EVALS_BASE_URL": agent.url,
-                "CI_EVALS_JUDGE_CHECK": "off",
-                "AGENT_KEY": world.AGENT_KEY,
+                "CI_EVALS_BASE_URL": agent.url, "CI_EVALS_JUDGE_CHECK": "off", "AGENT_KEY": world.AGENT_KEY,
                 "GITHUB_OUTPUT": str(folder / "outputs.txt"),
-                "GITHUB_STEP_SUMMARY": str(folder / "step-summary.md"),
-                "TMPDIR": str(folder),
-            }
+                "GITHUB_STEP_SUMMARY": str(folder / "step-summary.md"), "TMPDIR": str(folder),
+            }  # fmt: skip
             options = [
-                "--parallel=2",
-                "--junit=tests.xml",
-                "--record=recording",
-                f"--judge-cache={folder}/cache",
-            ]
+                "--parallel=2", "--junit=tests.xml", "--record=recording", f"--judge-cache={folder}/cache",
+            ]  # fmt: skip
             if resumed:
                 ended = ci_evals("run", *suites, *options, "--resume=results", cwd=folder, env=environment)
             else:
@@ -203,14 +197,9 @@ def _started(arguments: list[str], folder: Path, environment: dict[str, str]) ->
     """Run in a Python of its own: the system preloads the library only where a program is started."""
     return subprocess.run(
         [sys.executable, "-m", "ci_evals", "run", *arguments],
-        cwd=folder,
-        env=CLEAN_ENV | environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+        cwd=folder, env=CLEAN_ENV | environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
 
 
 def _read_book(path: Path) -> tuple[Counter[str], int, str]:

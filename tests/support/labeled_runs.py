@@ -34,12 +34,9 @@ def judged_run(
         good = is_good(*of)
         right = seeded_chance("judge", *of) < (sensitivity if good else specificity)
         return build.finding(
-            "passed" if good is right else "failed",
-            kind="judged",
-            criterion=of[2],
-            category=CRITERIA[of[2]],
+            "passed" if good is right else "failed", kind="judged", criterion=of[2], category=CRITERIA[of[2]],
             reason=REASON,
-        )
+        )  # fmt: skip
 
     played = [
         build.test_result(

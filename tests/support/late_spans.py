@@ -146,24 +146,17 @@ NO_REFUND_CHECK = {"criterion": "Refunds nothing", "strict": "tool_not_used", "t
 def suite(port, *modes, evaluations=(NO_REFUND_CHECK,), **reply):
     """A suite with a test for each mode, of which the last one is quiet."""
     return {
-        "name": "Late spans",
-        "adapter": "http",
-        "baseUrl": f"http://127.0.0.1:{port}",
-        "start": f"python3 agent.py {port}",
-        "trace": "otlp",
-        "maxTurns": 1,
+        "name": "Late spans", "adapter": "http", "baseUrl": f"http://127.0.0.1:{port}",
+        "start": f"python3 agent.py {port}", "trace": "otlp", "maxTurns": 1,
         "adapterOptions": {
             "open": {"path": "/", "body": {"text": "open"}, "session": "$.id"},
-            "send": {"path": "/", "body": {"text": "{{message}}"}},
-            "reply": {"text": "$.text", **reply},
+            "send": {"path": "/", "body": {"text": "{{message}}"}}, "reply": {"text": "$.text", **reply},
         },
         "tests": [
             {
-                "name": mode,
-                "guidelines": "You ask for the opening hours.",
-                "turns": [{"user": f"{mode}."}],
+                "name": mode, "guidelines": "You ask for the opening hours.", "turns": [{"user": f"{mode}."}],
                 "evaluations": [*evaluations],
             }
             for mode in (*modes, "quiet")
         ],
-    }
+    }  # fmt: skip

@@ -32,13 +32,9 @@ def make_plan(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
     )
     count = len(suite.tests)
     whole = PlannedSuite(
-        suite=suite,
-        file="s.json",
-        digest="d",
-        tests=suite.tests,
-        test_digests=("t",) * count,
+        suite=suite, file="s.json", digest="d", tests=suite.tests, test_digests=("t",) * count,
         test_lines=tuple(range(1, count + 1)),
-    )
+    )  # fmt: skip
     return Plan(suites=(whole,), loops=loops)
 
 

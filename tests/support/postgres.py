@@ -55,14 +55,9 @@ def server() -> Iterator[str]:
         def run(program: str, *arguments: str) -> None:
             result = subprocess.run(
                 [programs / program, "-D", folder / "data", *arguments],
-                cwd=folder,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                timeout=120,
-                check=False,
-                **user,
-            )
+                cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=120,
+                check=False, **user,
+            )  # fmt: skip
             assert result.returncode == 0, result.stderr
 
         run("initdb", "-U", "shop", "--auth=scram-sha-256", f"--pwfile={folder}/password", "--no-sync")

@@ -62,18 +62,10 @@ def voted(criterion: str, *votes: Vote) -> Finding:
     most = max(set(outcomes), key=outcomes.count)
     first = next(one for one in votes if one.outcome is most)
     return build.finding(
-        most,
-        criterion=criterion,
-        kind="judged",
-        category="tone",
-        reason=first.reason,
-        evidence=first.evidence,
-        quotes=first.quotes,
-        grade=first.grade,
-        cause=first.cause,
-        votes=votes,
+        most, criterion=criterion, kind="judged", category="tone", reason=first.reason,
+        evidence=first.evidence, quotes=first.quotes, grade=first.grade, cause=first.cause, votes=votes,
         agreement=outcomes.count(most) / len(outcomes),
-    )
+    )  # fmt: skip
 
 
 POLITE_VOTE = vote("passed", "Both replies are polite.", (1, "The refund of 89.00 EUR is on its way"))
@@ -115,18 +107,14 @@ def judged_trial(index: int = 1, *findings: Finding, **fields):
 def excluded_trial(index: int = 1):
     """A trial whose user broke its role, twice."""
     return build.trial_result(
-        index,
-        status=EndState.INVALID_USER,
-        error=BROKE_CHARACTER,
-        turns=TURNS,
-        findings=(),
+        index, status=EndState.INVALID_USER, error=BROKE_CHARACTER, turns=TURNS, findings=(),
         closing_remark="As an AI language model I am done.",
         attempts=(
             Attempt(status=EndState.INVALID_USER, error=BROKE_CHARACTER),
             Attempt(status=EndState.INVALID_USER, error=BROKE_CHARACTER),
         ),
         user_audit=UserAudit(violations=VIOLATIONS),
-    )
+    )  # fmt: skip
 
 
 def sample_tests() -> tuple:
@@ -202,29 +190,19 @@ CALIBRATION = Calibration(
     ),
 )  # fmt: skip
 NOISE = Noise(
-    judge=JUDGE,
-    at=STUDY_TIME,
-    tests=3,
-    plays=12,
-    judgments=48,
-    tests_left_out=1,
-    left_out=2,
-    cost_usd=0.31,
+    judge=JUDGE, at=STUDY_TIME, tests=3, plays=12, judgments=48, tests_left_out=1, left_out=2, cost_usd=0.31,
     standard_error=2.34,
     parts=(
         NoiseShare(source="agent", variance=estimate(120.4, 60, 200), share=estimate(0.6, 0.4, 0.75)),
         NoiseShare(source="user", variance=estimate(20.1, 0, 60), share=estimate(0.1, 0, 0.3)),
         NoiseShare(source="judge", variance=estimate(60.2, 30, 100), share=estimate(0.3, 0.2, 0.5)),
     ),
-    between_tests=estimate(310.5, 100, 800),
-    best="loops",
-    gains={"loops": 14.1, "votes": 12.2, "tests": 0},
-    best_in_general="tests",
-    gains_in_general={"loops": 14.1, "votes": 12.2, "tests": 23.9},
+    between_tests=estimate(310.5, 100, 800), best="loops", gains={"loops": 14.1, "votes": 12.2, "tests": 0},
+    best_in_general="tests", gains_in_general={"loops": 14.1, "votes": 12.2, "tests": 23.9},
     why="60 % of the noise is the agent's, and one more loop removes 1.2 times as much of it per dollar "
     "as two more votes. To know how good the agent is in general, beyond these tests, spend it on more "
     "tests.",
-)
+)  # fmt: skip
 PREFERENCE = Preference(
     judge=JUDGE, at=STUDY_TIME, other="run-0", other_commit="3aceb90018667fc15c6a5de9e5af1227deadbeef",
     pairs=20, wins=11, losses=4, ties=4, undecided=1, share=estimate(0.684, 0.46, 0.85, 19),
@@ -302,17 +280,14 @@ def results_with_all_studies(**fields) -> Results:
     """All that can be known of judge and simulated user, good and bad."""
     suite = build.suite_result("Refunds", *sample_tests(), **SUITE_MODELS)
     fields = {
-        "usage": USAGE,
-        "vote_agreement": AGREEMENT,
-        "user_checks": USER_CHECKS,
+        "usage": USAGE, "vote_agreement": AGREEMENT, "user_checks": USER_CHECKS,
         "studies": (CALIBRATION, NOISE, PREFERENCE, ATTACKS, PROBE, MUTATIONS, PERSONAS),
         "gate": build.decision(
             build.check(name="min-score", required=70, seen=75.0, passed=True),
-            build.check(name="max-invalid-users", required=1, seen=3, passed=False),
-            exit_code=3,
+            build.check(name="max-invalid-users", required=1, seen=3, passed=False), exit_code=3,
             reasons=("3 trials are left out for their simulated user, and --max-invalid-users allows 1.",),
         ),
-    } | fields
+    } | fields  # fmt: skip
     results = build.results(suite, **fields)
     counts = {"invalid_users": 3}
     return replace(

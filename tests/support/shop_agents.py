@@ -33,9 +33,7 @@ SUITE = {
     "probes": {"orders": _step("SELECT id, status FROM orders")},
     "tests": [
         {
-            "name": "Refund",
-            "userInfo": {"name": "Jane Doe"},
-            "guidelines": "-",
+            "name": "Refund", "userInfo": {"name": "Jane Doe"}, "guidelines": "-",
             "turns": [{"user": "Please refund order 4711."}, {"user": "And where do you send letters?"}],
             "maxTurns": 2,
             "evaluations": [
@@ -45,23 +43,17 @@ SUITE = {
             ],
         },
         {
-            "name": "Price",
-            "userInfo": {"name": "Sam Roe", "phone": "555-0199"},
-            "guidelines": "-",
-            "turns": [{"user": "What is a lamp?"}],
-            "maxTurns": 1,
+            "name": "Price", "userInfo": {"name": "Sam Roe", "phone": "555-0199"}, "guidelines": "-",
+            "turns": [{"user": "What is a lamp?"}], "maxTurns": 1,
             "evaluations": [{"criterion": "no hand-over", "strict": "not_escalated"}],
         },
         {
-            "name": "Person",
-            "userInfo": {"name": "Ann Poe"},
-            "guidelines": "-",
-            "turns": [{"user": "I want a person."}],
-            "maxTurns": 1,
+            "name": "Person", "userInfo": {"name": "Ann Poe"}, "guidelines": "-",
+            "turns": [{"user": "I want a person."}], "maxTurns": 1,
             "evaluations": [{"criterion": "hands over", "strict": "escalated"}],
         },
     ],
-}
+}  # fmt: skip
 
 
 @dataclass

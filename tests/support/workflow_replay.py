@@ -22,14 +22,12 @@ SUITE = "evals/retail.json"
 
 def pull_request_payload(number, head, *, repository=REPOSITORY, branch="topic"):
     return {
-        "number": number,
-        "repository": {"full_name": REPOSITORY, "id": github_api.REPOSITORY_ID},
+        "number": number, "repository": {"full_name": REPOSITORY, "id": github_api.REPOSITORY_ID},
         "pull_request": {
-            "number": number,
-            "head": {"sha": head, "ref": branch, "repo": {"full_name": repository}},
+            "number": number, "head": {"sha": head, "ref": branch, "repo": {"full_name": repository}},
             "base": {"sha": BASE, "ref": "main", "repo": {"full_name": REPOSITORY}},
         },
-    }
+    }  # fmt: skip
 
 
 def push_payload(before="0" * 40):
@@ -99,16 +97,10 @@ class Actions:
         if not arguments:
             given |= {"suites": SUITE, "provider": "offline", "parallel": "8"} | (inputs or {})
         environment = step.variables(step.folder, given) | {
-            "PATH": os.environ["PATH"],
-            "GITHUB_EVENT_NAME": event,
-            "GITHUB_SHA": sha,
-            "GITHUB_REF": ref,
-            "GITHUB_REPOSITORY": REPOSITORY,
-            "GITHUB_API_URL": self.api.url,
-            "GITHUB_RUN_ID": str(run["id"]),
-            "GITHUB_RUN_ATTEMPT": "1",
-            "GITHUB_ACTOR": "octocat",
-        }
+            "PATH": os.environ["PATH"], "GITHUB_EVENT_NAME": event, "GITHUB_SHA": sha, "GITHUB_REF": ref,
+            "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_API_URL": self.api.url, "GITHUB_RUN_ID": str(run["id"]),
+            "GITHUB_RUN_ATTEMPT": "1", "GITHUB_ACTOR": "octocat",
+        }  # fmt: skip
         return FinishedStep(step, self.start(step, environment | variables, *arguments))
 
     def start(self, step, environment, *arguments):

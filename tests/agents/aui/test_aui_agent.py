@@ -22,12 +22,9 @@ from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor
 
 TEST = Test(
-    name="Deposit",
-    user_info={"name": "Ida Berg", "days": 3},
-    guidelines="You want your deposit back.",
-    turns=({"user": "Hello"},),
-    evaluations=({"criterion": "Helpful"},),
-)
+    name="Deposit", user_info={"name": "Ida Berg", "days": 3}, guidelines="You want your deposit back.",
+    turns=({"user": "Hello"},), evaluations=({"criterion": "Helpful"},),
+)  # fmt: skip
 FLAGS = dict.fromkeys(
     ("is_external_api", "include_trace_info", "include_business_trace", "include_context_trace"), "true"
 )

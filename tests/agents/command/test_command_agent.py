@@ -17,13 +17,9 @@ from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor
 
 TEST = Test(
-    name="Deposit",
-    user_info={"name": "Ida"},
-    guidelines="You want your deposit back.",
-    system_prompt="Be brief.",
-    turns=({"user": "Hello"},),
-    evaluations=({"criterion": "Helpful"},),
-)
+    name="Deposit", user_info={"name": "Ida"}, guidelines="You want your deposit back.",
+    system_prompt="Be brief.", turns=({"user": "Hello"},), evaluations=({"criterion": "Helpful"},),
+)  # fmt: skip
 linux_only = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 ECHO = """
 import json, sys

@@ -24,11 +24,9 @@ class AbstractAgent:
             new.append(SimpleNamespace(kind="request", asks=False, parts=[returned]))
         new.append(_response(_part("text", content=output)))
         return SimpleNamespace(
-            output=output,
-            _output_tool_name="final_result",
-            all_messages=lambda: [*history, *new],
+            output=output, _output_tool_name="final_result", all_messages=lambda: [*history, *new],
             new_messages=lambda: new,
-        )
+        )  # fmt: skip
 
 
 class Agent(AbstractAgent):

@@ -50,13 +50,10 @@ class Executor(AgentExecutor):
             calls = [HAND_OVER] if text == "person" else []
             await event_queue.enqueue_event(
                 Message(
-                    message_id=f"m-{conversation}-{number}",
-                    context_id=conversation,
-                    role=Role.ROLE_AGENT,
-                    parts=[new_text_part(f"{number}: {text}")],
-                    metadata={"toolCalls": calls},
+                    message_id=f"m-{conversation}-{number}", context_id=conversation, role=Role.ROLE_AGENT,
+                    parts=[new_text_part(f"{number}: {text}")], metadata={"toolCalls": calls},
                 )
-            )
+            )  # fmt: skip
             return
         if not context.current_task:
             submitted = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
@@ -77,12 +74,9 @@ class Executor(AgentExecutor):
             for place, part in enumerate(words):
                 await updater.add_artifact(
                     [new_text_part(part)],
-                    artifact_id=f"a-{context.task_id}",
-                    name="answer",
-                    append=place > 0,
-                    last_chunk=place == len(words) - 1,
-                    metadata=calls if place == 0 else None,
-                )
+                    artifact_id=f"a-{context.task_id}", name="answer", append=place > 0,
+                    last_chunk=place == len(words) - 1, metadata=calls if place == 0 else None,
+                )  # fmt: skip
             if "data" in text:
                 await updater.add_artifact(
                     [new_data_part({"refunded": AMOUNT})], artifact_id=f"d-{context.task_id}"
@@ -103,15 +97,11 @@ interfaces = {
     "rest": [AgentInterface(url=f"{url}rest", protocol_binding="HTTP+JSON", protocol_version="1.0")],
 }
 card = AgentCard(
-    name="Refunds",
-    description="Refunds orders.",
-    version="1.0.0",
-    supported_interfaces=interfaces[SPEAKS],
-    capabilities=AgentCapabilities(streaming="streaming" in MORE),
-    default_input_modes=["text/plain"],
+    name="Refunds", description="Refunds orders.", version="1.0.0", supported_interfaces=interfaces[SPEAKS],
+    capabilities=AgentCapabilities(streaming="streaming" in MORE), default_input_modes=["text/plain"],
     default_output_modes=["text/plain"],
     skills=[AgentSkill(id="refund", name="Refund", description="Refunds an order.", tags=["refund"])],
-)
+)  # fmt: skip
 handler = DefaultRequestHandler(agent_executor=Executor(), task_store=InMemoryTaskStore(), agent_card=card)
 routes = [
     *create_agent_card_routes(card),

@@ -20,12 +20,9 @@ from fastapi import Body, FastAPI
 AMOUNT = 24 if os.environ.get("WRONG") == "amount" else 42
 CALLS = [("lookup", {"order": "A-1"}), ("refund", {"order": "A-1", "amount": AMOUNT})]
 TOKENS = {
-    "input_token_count": 10,
-    "cache_read_input_token_count": 0,
-    "cache_creation_input_token_count": 0,
-    "output_token_count": 5,
-    "reasoning_output_token_count": 0,
-}
+    "input_token_count": 10, "cache_read_input_token_count": 0, "cache_creation_input_token_count": 0,
+    "output_token_count": 5, "reasoning_output_token_count": 0,
+}  # fmt: skip
 """Usage without details is left out of its answers."""
 
 

@@ -41,13 +41,9 @@ class Model(BaseHTTPRequestHandler):
         finish = "tool_calls" if message.get("tool_calls") else "stop"
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         whole = {
-            "id": "c1",
-            "object": "chat.completion",
-            "created": 1795300000,
-            "model": "planned",
-            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-            "usage": usage,
-        }
+            "id": "c1", "object": "chat.completion", "created": 1795300000, "model": "planned",
+            "choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage,
+        }  # fmt: skip
         text = json.dumps({"error": {"message": "the model is down"}} if failed else whole).encode()
         self.send_response(500 if failed else 200)
         self.send_header("Content-Type", "application/json")

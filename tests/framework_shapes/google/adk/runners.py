@@ -69,13 +69,8 @@ def part(**fields):
 def event(*parts, final=False, **fields):
     """Return an event."""
     common = {
-        "author": "desk",
-        "content": SimpleNamespace(parts=list(parts)),
-        "partial": None,
-        "long_running_tool_ids": None,
-        "usage_metadata": USAGE,
-        "error_code": None,
-        "error_message": None,
+        "author": "desk", "content": SimpleNamespace(parts=list(parts)), "partial": None,
+        "long_running_tool_ids": None, "usage_metadata": USAGE, "error_code": None, "error_message": None,
         "is_final_response": lambda: final,
-    }
+    }  # fmt: skip
     return SimpleNamespace(**common | fields)
