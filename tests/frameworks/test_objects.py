@@ -25,13 +25,11 @@ CHECKS = {
 }
 SUITE = {
     "name": "Refunds",
-    "tests": [
-        {
-            "name": "Refund", "userInfo": {"name": "Ida"}, "guidelines": "You want order A-1 refunded.",
-            "turns": [{"user": "Hello"}, {"user": "Please refund order A-1"}, {"user": "Thanks"}],
-            "evaluations": [{"criterion": name, **check} for name, check in CHECKS.items()],
-        }
-    ],
+    "tests": [{
+        "name": "Refund", "userInfo": {"name": "Ida"}, "guidelines": "You want order A-1 refunded.",
+        "turns": [{"user": "Hello"}, {"user": "Please refund order A-1"}, {"user": "Thanks"}],
+        "evaluations": [{"criterion": name, **check} for name, check in CHECKS.items()],
+    }],
 }  # fmt: skip
 
 
@@ -49,13 +47,11 @@ def run(module, attribute, folder, *args, suite=SUITE, **environ):
     return done
 
 
-PROGRAMS = dict(
-    zip(
-        ("pydantic_ai_agents", "langgraph_agents", "openai_agents_agents", "adk_agents"),
-        re.findall(r"```python\n(import .+?)```", page("python-frameworks.md"), re.DOTALL),
-        strict=True,
-    )
-)
+PROGRAMS = dict(zip(
+    ("pydantic_ai_agents", "langgraph_agents", "openai_agents_agents", "adk_agents"),
+    re.findall(r"```python\n(import .+?)```", page("python-frameworks.md"), re.DOTALL),
+    strict=True,
+))  # fmt: skip
 
 
 @pytest.mark.parametrize("module", FRAMEWORKS)

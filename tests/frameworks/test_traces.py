@@ -58,13 +58,11 @@ SUITE = {
     "adapterOptions": {
         "send": {"path": "/chat", "body": {"message": "{{message}}"}}, "reply": {"text": "$.text"},
     },
-    "tests": [
-        {
-            "name": "Refund", "guidelines": "You want order A-1 refunded.",
-            "turns": [{"user": "Refund order A-1"}],
-            "evaluations": [{"criterion": name, **check} for name, check in CHECKS.items()],
-        }
-    ],
+    "tests": [{
+        "name": "Refund", "guidelines": "You want order A-1 refunded.",
+        "turns": [{"user": "Refund order A-1"}],
+        "evaluations": [{"criterion": name, **check} for name, check in CHECKS.items()],
+    }],
 }  # fmt: skip
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
 OUTCOMES = {

@@ -209,19 +209,16 @@ JUDGE = [
     f"```json\n{fakes.judge_answer('pass', 'It says so.', (1, 'Hi'))}\n```".encode(),
 ]
 _LEVELS = [{"name": "good", "score": 1, "description": "so"}, {"name": "poor", "score": 0}]
-GRADED_SUITE = json.dumps(
-    {
-        "name": "S", "agentId": "a", "apiKey": "key-123456",
-        "tests": [{
-            "name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "tags": ["t"],
-            "evaluations": [{
-                "criterion": "c",
-                "rubric": _LEVELS,
-                "dimensions": [{"name": "tone", "weight": 2}, {"name": "sense", "description": "Sound."}],
-            }],
+GRADED_SUITE = json.dumps({
+    "name": "S", "agentId": "a", "apiKey": "key-123456",
+    "tests": [{
+        "name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "tags": ["t"],
+        "evaluations": [{
+            "criterion": "c", "rubric": _LEVELS,
+            "dimensions": [{"name": "tone", "weight": 2}, {"name": "sense", "description": "Sound."}],
         }],
-    }
-)  # fmt: skip
+    }],
+})  # fmt: skip
 
 
 def _grade(dimension: str, level: str, **more: Any) -> dict[str, Any]:

@@ -50,14 +50,10 @@ def transcript(drawing: str, status: EndState = EndState.COMPLETED, **fields) ->
         assert user.startswith("user:"), user
         assert agent.startswith("agent:"), agent
         result = agent.removeprefix("agent:")
-        turns.append(
-            turn(
-                number,
-                user=user.removeprefix("user:").strip(),
-                agent=_WORKFLOW_MARKS.sub("", result).strip(),
-                workflows=tuple(_WORKFLOW_MARKS.findall(result)),
-            )
-        )
+        turns.append(turn(
+            number, user=user.removeprefix("user:").strip(), agent=_WORKFLOW_MARKS.sub("", result).strip(),
+            workflows=tuple(_WORKFLOW_MARKS.findall(result)),
+        ))  # fmt: skip
     return Transcript(turns=tuple(turns), status=status, **fields)
 
 

@@ -28,13 +28,11 @@ def judge_answer(
 ) -> str:
     """What a judge answers on a plain criterion; without `quotes` it rests on an absence from all turns."""
     answer = {
-        "reasoning": reasoning,
-        "met": verdict == "pass",
+        "reasoning": reasoning, "met": verdict == "pass",
         "evidence": [{"turn": turn, "quote": words} for turn, words in quotes],
         "rests_on": "quotes" if quotes else "absence",
-        "looked_at": ([] if quotes else [1]) if looked_at is None else [*looked_at],
-        "verdict": verdict,
-    }
+        "looked_at": ([] if quotes else [1]) if looked_at is None else [*looked_at], "verdict": verdict,
+    }  # fmt: skip
     text = json.dumps(answer | changes)
     return text if quotes or looked_at is not None or "looked_at" in changes else EveryTurnAnswer(text)
 

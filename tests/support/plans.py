@@ -20,16 +20,14 @@ from ci_evals.scoring.scores import ScoreRule
 
 def make_plan(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
     """A plan of one suite with these tests; what they evaluate does not matter, the findings are given."""
-    suite = Suite.model_validate(
-        {
-            "name": name,
-            "tests": [
-                {"guidelines": "g", "turns": [{"user": "x"}], "evaluations": [{"criterion": "c"}]} | test
-                for test in tests
-            ],
-            **fields,
-        }
-    )
+    suite = Suite.model_validate({
+        "name": name,
+        "tests": [
+            {"guidelines": "g", "turns": [{"user": "x"}], "evaluations": [{"criterion": "c"}]} | test
+            for test in tests
+        ],
+        **fields,
+    })  # fmt: skip
     count = len(suite.tests)
     whole = PlannedSuite(
         suite=suite, file="s.json", digest="d", tests=suite.tests, test_digests=("t",) * count,

@@ -16,11 +16,9 @@ def respond(messages, info):
     return ModelResponse(parts=[ToolCallPart(*serving.calls()[done])])
 
 
-Agent.instrument_all(
-    InstrumentationSettings(
-        tracer_provider=serving.provider(), include_content=os.environ.get("CAPTURE") != "off"
-    )
-)
+Agent.instrument_all(InstrumentationSettings(
+    tracer_provider=serving.provider(), include_content=os.environ.get("CAPTURE") != "off",
+))  # fmt: skip
 agent = Agent(FunctionModel(respond), name="refunds")
 
 
