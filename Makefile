@@ -123,6 +123,7 @@ lock: .venv/installed
 		--output-file requirements/cluster.txt
 	$(LOCK) --group build --constraint requirements/dev.txt --universal --python-version 3.11 \
 		--output-file requirements/build.txt
+	$(LOCK) --group pip --universal --python-version 3.11 --output-file requirements/pip.txt
 
 upgrade:
 	$(MAKE) lock UPGRADE=--upgrade
@@ -130,19 +131,22 @@ upgrade:
 clean:
 	rm -rf .venv results build dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-# An environment without this mark was left half done, so it is made anew.
-.venv/installed: requirements/dev.txt pyproject.toml
+# An environment without this mark was left half done, so it is made anew. The pip that comes with some Pythons takes
+# twice as long for the lock as the newest one, so that is installed first.
+.venv/installed: requirements/pip.txt requirements/dev.txt pyproject.toml
 	@$(CHECK_PYTHON)
 	@[ -e $@ ] || $(PYTHON) -m venv --clear .venv
+	$(BIN)/python $(PIP) -r requirements/pip.txt
 	$(BIN)/python $(PIP) -r requirements/dev.txt
 	$(BIN)/python -m compileall -q -j 0 .venv/lib  # on all processors, where pip uses one
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # What a run needs, and what installs the package: its extensions are found by the lines of the installation.
-$(DEMO)/installed: requirements/run.txt requirements/build.txt pyproject.toml
+$(DEMO)/installed: requirements/pip.txt requirements/run.txt requirements/build.txt pyproject.toml
 	@$(CHECK_PYTHON)
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(DEMO)
+	$(DEMO)/bin/python $(PIP) -r requirements/pip.txt
 	$(DEMO)/bin/python $(PIP) -r requirements/run.txt -r requirements/build.txt
 	$(DEMO)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
