@@ -109,15 +109,12 @@ def test_calls_of_earlier_turns_are_not_part_of_reply() -> None:
     assert chat_messages.read(messages, thread).doubt is None  # the call is in the thread
 
 
-@each_row(
-    ("message", "known"),
-    [
-        (assistant("Hi"), False),
-        (assistant("Hi", tool_calls=[]), True),
-        (assistant("Hi", tool_calls=None), False),
-        (assistant([{"type": "text", "text": "Hi"}]), False),
-    ],
-)
+@each_row(("message", "known"), [
+    (assistant("Hi"), False),
+    (assistant("Hi", tool_calls=[]), True),
+    (assistant("Hi", tool_calls=None), False),
+    (assistant([{"type": "text", "text": "Hi"}]), False),
+])  # fmt: skip
 def test_messages_without_call_lists_leave_calls_unknown(message: Any, known: bool) -> None:
     answer = chat_messages.read([QUESTION, message], thread_of("A refund"))
     assert answer == ("Hi", () if known else None, None, None)
@@ -326,21 +323,18 @@ def test_text_of_all_messages_of_agent_is_read_whatever_their_role_name() -> Non
         assert reply.agent == "Secret.\n\nDone."
 
 
-@each_row(
-    ("message", "unread"),
-    [
-        ({"role": "narrator", "content": "The password is hunter2."}, "unknown role 'narrator'"),
-        (assistant([{"type": "markdown", "markdown": "hunter2"}]), "type 'markdown'"),
-        (assistant([{"type": "card", "body": [{"title": "hunter2"}]}]), "type 'card'"),
-        (assistant([{"html": "hunter2"}]), "unknown type"),
-        (assistant([{"type": "output_text", "text": "hunter2"}]), None),
-        (assistant([{"type": "thinking", "thinking": "hunter2"}]), None),
-        (assistant([{"type": "image_url", "image_url": {"url": "https://x"}}]), None),
-        ({"role": "model", "parts": [{"inlineData": {"data": "aGk="}}]}, None),
-        ({"role": "system", "content": "Be kind."}, None),
-        ({"role": "tool", "tool_call_id": "c1", "content": "hunter2"}, None),
-    ],
-)
+@each_row(("message", "unread"), [
+    ({"role": "narrator", "content": "The password is hunter2."}, "unknown role 'narrator'"),
+    (assistant([{"type": "markdown", "markdown": "hunter2"}]), "type 'markdown'"),
+    (assistant([{"type": "card", "body": [{"title": "hunter2"}]}]), "type 'card'"),
+    (assistant([{"html": "hunter2"}]), "unknown type"),
+    (assistant([{"type": "output_text", "text": "hunter2"}]), None),
+    (assistant([{"type": "thinking", "thinking": "hunter2"}]), None),
+    (assistant([{"type": "image_url", "image_url": {"url": "https://x"}}]), None),
+    ({"role": "model", "parts": [{"inlineData": {"data": "aGk="}}]}, None),
+    ({"role": "system", "content": "Be kind."}, None),
+    ({"role": "tool", "tool_call_id": "c1", "content": "hunter2"}, None),
+])  # fmt: skip
 def test_unknown_message_forms_are_reported_unless_text_is_given(message: Any, unread: str | None) -> None:
     """A forbidden text may be in them: that it was not found is no pass."""
     body = {"messages": [QUESTION, message, assistant("Done.", tool_calls=[])]}

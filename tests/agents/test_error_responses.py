@@ -10,6 +10,7 @@ import framework_chats
 import pytest
 import world
 from agent_cases import server_agent
+from agent_sessions import replies_of
 from doc_pages import ROOT, table
 from each_row import each_row
 from endpoints import EndpointRequest, adk_event, ag_ui_call, completion, response, sse
@@ -19,14 +20,9 @@ from ci_evals.agents.python.loading import agent_of
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.actions import calls_of
 from ci_evals.domain.errors import AgentError
-from ci_evals.domain.suite import Test
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
 
-TEST = Test(
-    name="Refund", guidelines="You want a refund.", turns=({"user": "Hi"},),
-    evaluations=({"criterion": "Helpful"},),
-)  # fmt: skip
 REFUND = ag_ui_call("refund", {"amount": 42}, "ok")
 STARTED = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 UPDATE = (
@@ -178,7 +174,7 @@ async def reply_to(case: Case) -> Any:
     if case.adapter == "aui":
         return read_reply(case.answer, 0.1, Redactor())
     if case.adapter == "python":
-        return await send_message(agent_of(case.answer, "mine", AgentSettings()))
+        return (await replies_of(agent_of(case.answer, "mine", AgentSettings()), "Hi"))[0]
 
     def answer(asked: EndpointRequest) -> Any:
         if callable(case.answer):
@@ -186,15 +182,7 @@ async def reply_to(case: Case) -> Any:
         return {"state": {}} if "/sessions/" in asked.path else case.answer  # ADK opens a session before
 
     with endpoints.serving(answer) as stub:
-        return await send_message(agent(case.adapter, stub.url, stub.key))
-
-
-async def send_message(agent: Agent) -> Any:
-    session = await agent.open_session(TEST)
-    try:
-        return await agent.send_message(session, "Hi", timeout=30)
-    finally:
-        await agent.close(session)
+        return (await replies_of(agent(case.adapter, stub.url, stub.key), "Hi"))[0]
 
 
 @each_row("case", CASES, ids=lambda case: f"{case.adapter}-{case.error or case.failure}")
@@ -216,7 +204,7 @@ async def test_reported_error_becomes_error_response_and_lost_reply_agent_error(
 @each_row("fault", [world.SERVER_ERROR, world.GARBAGE, world.EMPTY])
 async def test_failed_request_is_agent_error_for_each_adapter(adapter: str, fault: Any) -> None:
     with endpoints.serving(lambda _: fault) as stub, pytest.raises(AgentError):
-        await send_message(agent(adapter, stub.url, stub.key))
+        await replies_of(agent(adapter, stub.url, stub.key), "Hi")
 
 
 def test_every_documented_adapter_has_error_and_failure_case() -> None:

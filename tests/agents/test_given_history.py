@@ -1,6 +1,7 @@
 """Messages that an agent is given before a test, by every adapter that supports them; others reject them."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -10,24 +11,25 @@ import pytest
 import recorded_http
 import world
 from agent_cases import server_agent
+from agent_sessions import replies_of
 from commands import ci_evals, read_results, write_suite
 from each_row import each_row
 from endpoints import completion, response
 
+from ci_evals.agents.command.agent import CommandAgent
 from ci_evals.agents.python.loading import agent_of
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
-from ci_evals.domain.errors import AgentError
+from ci_evals.domain.errors import AgentError, SuiteError
 from ci_evals.domain.suite import Test
+from ci_evals.planning.agent_choice import AgentChoice, choose
+from ci_evals.planning.documents.interpolate import Reading
+from ci_evals.planning.parse import load
 
-pytestmark = pytest.mark.slow
-
-TURNS = [*framework_chats.HISTORY, {"user": "A-1"}]
-HISTORY_MESSAGES = [
-    {"role": "assistant", "content": "Welcome!"},
-    {"role": "user", "content": "My order is late"},
-    {"role": "assistant", "content": "Which one?"},
-]
+HISTORY = framework_chats.HISTORY
+TURNS = [*HISTORY, {"user": "A-1"}]
+HISTORY_MESSAGES = [{"role": role, "content": text} for each in HISTORY for role, text in each.items()]
+SENT = [*HISTORY_MESSAGES, {"role": "user", "content": "A-1"}]
 RECORDED = Path(__file__).parent / "recorded_http"
 CHECKS = [
     {"criterion": "Late", "strict": "contains", "text": "is late"},
@@ -36,77 +38,57 @@ CHECKS = [
 ]
 
 
-def run_with_history(folder, *args, turns=TURNS, stub=None, env=None, **fields):
-    """Run a suite of one test that begins with a history, with the agent of an endpoint if one is given."""
-    test = {"turns": turns, "maxTurns": 1, "evaluations": CHECKS}
-    suite = write_suite(folder, test, **{"agentId": None, "apiKey": None} | fields)
-    endpoint = (f"--base-url={stub.url}", f"--agent-key={stub.key}") if stub else ()
-    provider = () if env else ("--provider=offline",)
-    done = ci_evals("run", suite, *provider, *endpoint, *args, cwd=folder, env=env or {})
-    assert "Traceback" not in done.stderr + done.stdout
-    return done
+def chosen(turns, **fields):
+    """Return a suite of one test with these turns, as a command that has found its agent."""
+    test = {"name": "Late", "guidelines": "You ask.", "turns": turns, "maxTurns": 1, "evaluations": CHECKS}
+    return choose(
+        load(json.dumps({"name": "S", "tests": [test]} | fields), "s.json", Reading()), AgentChoice()
+    )
 
 
 @pytest.mark.parametrize(
     "options", [{}, {"api": "responses"}, {"api": "responses", "request": {"store": False}}]
 )
-def test_openai_agent_is_sent_history_before_first_message(options, tmp_path):
-    """It is no turn of the conversation: checks see the replies of the agent alone."""
+async def test_openai_agent_is_sent_history_before_first_message(options):
+    """An endpoint that stores the conversation keeps the history with the first message."""
     words = "A-1 is late."
     with endpoints.serving(lambda asked: response(words) if options else completion(words)) as stub:
-        run_with_history(tmp_path, stub=stub, adapter="openai", model="m", adapterOptions=options)
-    sent = stub.asked[0].body["input" if options else "messages"]
-    last = {"role": "user", "content": "A-1"}
-    assert [one for one in sent if one["role"] != "system"] == [*HISTORY_MESSAGES, last]
-    (test,) = read_results(tmp_path)["suites"][0]["tests"]
-    user = {"timeout": 120.0, "expectation": None}
-    late, which = {"user": "My order is late"} | user, {"assistant": "Which one?"}
-    assert test["turns"] == [{"assistant": "Welcome!"}, late, which, {"user": "A-1"} | user]
-    (trial,) = test["trials"]
-    assert [(turn["index"], turn["user"], turn["agent"]) for turn in trial["turns"]] == [(1, "A-1", words)]
-    assert [each["outcome"] for each in trial["findings"]] == ["passed", "passed", "undecided"]
+        agent = server_agent("openai", AgentSettings("m", stub.key, stub.url, options=options))
+        replies, _ = await framework_chats.converse(agent, "A-1", "Thanks", history=HISTORY)
+    assert [reply.agent for reply in replies] == [words] * 2
+    bodies = [asked.body["input" if options else "messages"] for asked in stub.asked]
+    assert [one for one in bodies[0] if one["role"] != "system"] == SENT
+    assert (len(bodies[1]) == 1) is (options == {"api": "responses"})
 
 
-async def test_history_is_not_sent_again_after_stored_response():
-    """The endpoint keeps it with the first message."""
-    with endpoints.serving(lambda asked: response("Hi.")) as stub:
-        settings = AgentSettings("m", stub.key, stub.url, options={"api": "responses"})
-        agent = server_agent("openai", settings)
-        await framework_chats.converse(agent, "A-1", "Thanks", history=framework_chats.HISTORY)
-    assert [len(asked.body["input"]) for asked in stub.asked] == [4, 1]
-
-
-def test_http_request_contains_history_at_its_placeholder(tmp_path):
-    last = {"role": "user", "content": "A-1"}
+async def test_http_request_contains_history_at_its_placeholder():
     for body, expected in (
-        ({"all": "{{messages}}"}, {"all": [*HISTORY_MESSAGES, last]}),
+        ({"all": "{{messages}}"}, {"all": SENT}),
         ({"before": "{{history}}", "now": "{{message}}"}, {"before": HISTORY_MESSAGES, "now": "A-1"}),
     ):
         options = {"send": {"body": body}, "reply": {"text": "$.text"}}
         with endpoints.serving(lambda asked: {"text": "A-1 is late."}) as stub:
-            run_with_history(tmp_path, stub=stub, adapter="http", adapterOptions=options)
-        assert stub.asked[0].body == expected
+            agent = server_agent("http", AgentSettings(None, stub.key, stub.url, options=options))
+            (reply,), _ = await framework_chats.converse(agent, "A-1", history=HISTORY)
+        assert (reply.agent, stub.asked[0].body) == ("A-1 is late.", expected)
 
 
 NO_HISTORY = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
 LOOPBACK = {"baseUrl": "http://127.0.0.1:1"}
 
 
-@each_row(
-    ("adapter", "fields", "message"),
-    [
-        ("aui", {"agentId": "a", "apiKey": "k"}, "'aui' agents cannot be given a history"),
-        ("demo", {}, "'demo' agents cannot be given a history"),
-        ("a2a", LOOPBACK, "'a2a' agents cannot be given a history"),
-        ("rasa", {}, "'rasa' agents cannot be given a history"),
-        ("http", LOOPBACK | {"adapterOptions": NO_HISTORY}, "send has no {{messages}} and no {{history}}"),
-    ],
-)
-def test_history_is_rejected_for_adapters_without_support(adapter, fields, message, tmp_path):
-    done = run_with_history(tmp_path, adapter=adapter, **fields)
-    assert done.returncode == 2
-    assert "tests[0].turns: start with an assistant message, but" in done.stderr
-    assert message in done.stderr
+@each_row(("adapter", "fields", "message"), [
+    ("aui", {"agentId": "a", "apiKey": "k"}, "'aui' agents cannot be given a history"),
+    ("demo", {}, "'demo' agents cannot be given a history"),
+    ("a2a", LOOPBACK, "'a2a' agents cannot be given a history"),
+    ("rasa", {}, "'rasa' agents cannot be given a history"),
+    ("http", LOOPBACK | {"adapterOptions": NO_HISTORY}, "send has no {{messages}} and no {{history}}"),
+])  # fmt: skip
+def test_history_is_rejected_for_adapters_without_support(adapter, fields, message):
+    with pytest.raises(SuiteError) as refused:
+        chosen(TURNS, adapter=adapter, **fields)
+    assert "tests[0].turns: start with an assistant message, but" in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["langgraph", "ag-ui", "adk", "responses", "responses-agent", "ai-sdk"])
@@ -122,13 +104,8 @@ async def test_framework_server_continues_from_history(name):
 
 
 async def first_reply(target):
-    agent = agent_of(target, "mine", AgentSettings())
     test = Test.model_validate(AgentContract.played_test.model_dump() | {"turns": TURNS})
-    session = await agent.open_session(test)
-    try:
-        return await agent.send_message(session, "A-1", timeout=5)
-    finally:
-        await agent.close(session)
+    return (await replies_of(agent_of(target, "mine", AgentSettings()), "A-1", test=test))[0]
 
 
 async def test_function_and_object_agents_receive_history():
@@ -178,19 +155,34 @@ for line in sys.stdin:
 """
 
 
-def test_program_is_sent_history_at_opening(tmp_path):
+async def test_program_is_sent_history_at_opening(tmp_path):
     (tmp_path / "agent.py").write_text(PROGRAM)
-    run_with_history(tmp_path, adapter=f"command: {sys.executable} agent.py")
-    (trial,) = read_results(tmp_path)["suites"][0]["tests"][0]["trials"]
-    assert trial["turns"][0]["agent"] == "3 is late"
+    agent = CommandAgent(f"command: {sys.executable} {tmp_path}/agent.py", AgentSettings(), os.environ)
+    (reply,), _ = await framework_chats.converse(agent, "A-1", history=HISTORY)
+    assert reply.agent == "3 is late"
 
 
-def test_simulated_user_sees_history_and_judge_sees_it_as_background(tmp_path):
-    """Nothing of the background may be quoted."""
-    fields = {"adapter": "openai", "model": "m", "turns": [*framework_chats.HISTORY, {"user": "auto"}]}
+@pytest.mark.slow
+def test_run_with_history_shows_it_to_user_and_judge_but_checks_replies_alone(tmp_path):
+    """It is no turn of the conversation, and a judge may quote nothing of it."""
+    test = {"turns": [*HISTORY, {"user": "auto"}], "maxTurns": 1, "evaluations": CHECKS}
+    suite = write_suite(tmp_path, test, adapter="openai", model="m", agentId=None, apiKey=None)
     options = ("--provider=openai", "--judge-check=off", "--retries=0")
     with endpoints.serving(lambda asked: completion("A-1 is late.")) as stub, world.llm() as models:
-        run_with_history(tmp_path, *options, stub=stub, env=models.env, **fields)
+        endpoint = (f"--base-url={stub.url}", f"--agent-key={stub.key}")
+        done = ci_evals("run", suite, *options, *endpoint, cwd=tmp_path, env=models.env)
+    assert "Traceback" not in done.stderr + done.stdout
+    sent = [one for one in stub.asked[-1].body["messages"] if one["role"] != "system"]
+    assert sent == [*HISTORY_MESSAGES, {"role": "user", "content": "Fine."}]
+    (test,) = read_results(tmp_path)["suites"][0]["tests"]
+    late, auto = (
+        {"user": text, "timeout": 120.0, "expectation": None} for text in ("My order is late", "auto")
+    )
+    assert test["turns"] == [{"assistant": "Welcome!"}, late, {"assistant": "Which one?"}, auto]
+    (trial,) = test["trials"]
+    turns = [(turn["index"], turn["user"], turn["agent"]) for turn in trial["turns"]]
+    assert turns == [(1, "Fine.", "A-1 is late.")]
+    assert [each["outcome"] for each in trial["findings"]] == ["passed", "passed", "undecided"]
     user = next(asked.text for asked in models.asked if not asked.wants_json)
     given = [{"agent": "Welcome!"}, {"you": "My order is late"}, {"agent": "Which one?"}]
     assert json.loads(user.partition("<conversation>")[2].partition("</conversation>")[0]) == given
@@ -205,22 +197,19 @@ def test_simulated_user_sees_history_and_judge_sees_it_as_background(tmp_path):
 HI = {"assistant": "Hi"}
 
 
-@each_row(
-    ("turns", "message"),
-    [
-        ([{"user": "auto"}, HI], "hold auto (number 1) before what the assistant said"),
-        ([{"user": "Hi", "expectation": "x"}, HI], "hold a message with an expectation (number 1)"),
-        ([{"assistant": " "}], "turns[0].assistant: must not be empty"),
-        ([{"assistant": "\u200b"}], "turns[0].assistant: '\\u200b' has no visible character"),
-        ([HI | {"timeout": 3}], "turns[0].timeout: "),
-        ([{"user": "Hi"} | HI], "turns[0].assistant: "),
-        (["Hi"], "turns[0]: must be an object, found "),
-        ([{"user": 3}], "turns[0].user: must be a string"),
-        ([{"user": "x", "timeout": "long"}], "turns[0].timeout: must be a number"),
-        ([{}], "turns[0].user: is missing"),
-    ],
-)
-def test_invalid_history_is_rejected_with_its_position(turns, message, tmp_path):
-    done = run_with_history(tmp_path, turns=turns, adapter="demo")
-    assert done.returncode == 2
-    assert message in done.stderr, done.stderr
+@each_row(("turns", "message"), [
+    ([{"user": "auto"}, HI], "hold auto (number 1) before what the assistant said"),
+    ([{"user": "Hi", "expectation": "x"}, HI], "hold a message with an expectation (number 1)"),
+    ([{"assistant": " "}], "turns[0].assistant: must not be empty"),
+    ([{"assistant": "\u200b"}], "turns[0].assistant: '\\u200b' has no visible character"),
+    ([HI | {"timeout": 3}], "turns[0].timeout: "),
+    ([{"user": "Hi"} | HI], "turns[0].assistant: "),
+    (["Hi"], "turns[0]: must be an object, found "),
+    ([{"user": 3}], "turns[0].user: must be a string"),
+    ([{"user": "x", "timeout": "long"}], "turns[0].timeout: must be a number"),
+    ([{}], "turns[0].user: is missing"),
+])  # fmt: skip
+def test_invalid_history_is_rejected_with_its_position(turns, message):
+    with pytest.raises(SuiteError) as refused:
+        chosen(turns, adapter="demo")
+    assert message in str(refused.value)

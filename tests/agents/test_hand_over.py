@@ -17,17 +17,14 @@ NAMELESS = {"type": "TOOL_CALL_START", "toolCallId": "c"}
 UNKNOWN_EVENT = {"type": "TOOL_CALL_STREAMED", "toolCallId": "c"}
 
 
-@each_row(
-    ("names", "all_known", "expected"),
-    [
-        ([], True, False),
-        (["refund"], True, False),
-        (["refund", "to_person"], True, True),
-        ([], False, None),
-        (["refund"], False, None),
-        (["to_person"], False, True),
-    ],
-)
+@each_row(("names", "all_known", "expected"), [
+    ([], True, False),
+    (["refund"], True, False),
+    (["refund", "to_person"], True, True),
+    ([], False, None),
+    (["refund"], False, None),
+    (["to_person"], False, True),
+])  # fmt: skip
 def test_hand_over_is_derived_from_calls_of_escalation_tools(
     names: list[str], all_known: bool, expected: bool | None
 ) -> None:

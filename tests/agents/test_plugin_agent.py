@@ -3,11 +3,11 @@
 import sys
 
 import pytest
+from agent_sessions import replies_of
 
 from ci_evals.agents import plugins
 from ci_evals.agents.python.loading import load_plugin
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
 
 
@@ -45,9 +45,7 @@ async def test_plugin_factory_receives_all_agent_fields_of_suite(installed):
     assert {"acme", "other"} <= plugins.names()
     settings = AgentSettings("a1", "key-123456", "https://a.example", "m", {"tone": "warm"}, debug=True)
     agent = load_plugin("acme", settings)
-    session = await agent.open_session(AgentContract.played_test)
-    reply = await agent.send_message(session, "Hello", timeout=5)
-    await agent.close(session)
+    (reply,) = await replies_of(agent, "Hello")
     fields = {"agentId": "a1", "apiKey": "key-123456", "baseUrl": "https://a.example", "model": "m"}
     assert reply.trace == fields | {"options": {"tone": "warm"}, "debug": True}
 
@@ -56,18 +54,15 @@ RAISES = "def create(config): return config['token']"
 REJECTS = "from ci_evals import UsageError\ndef create(config): raise UsageError('needs a model')"
 
 
-@pytest.mark.parametrize(
-    ("text", "output"),
-    [
-        ("import no_such", r"'acme:create' cannot be imported: ModuleNotFoundError: .* \(.*acme\.py:1\)"),
-        ("", "'acme:create' cannot be imported: AttributeError"),
-        ("create = 7", "'acme:create' is not a factory but of the type int"),
-        (RAISES, r"its factory 'acme:create' raised KeyError: 'token' \(.*acme\.py:1, in create\)"),
-        ("def create(): pass", "its factory 'acme:create' raised TypeError"),
-        ("def create(config): pass", "is not an agent but of the type NoneType"),
-        (REJECTS, "needs a model"),
-    ],
-)
+@pytest.mark.parametrize(("text", "output"), [
+    ("import no_such", r"'acme:create' cannot be imported: ModuleNotFoundError: .* \(.*acme\.py:1\)"),
+    ("", "'acme:create' cannot be imported: AttributeError"),
+    ("create = 7", "'acme:create' is not a factory but of the type int"),
+    (RAISES, r"its factory 'acme:create' raised KeyError: 'token' \(.*acme\.py:1, in create\)"),
+    ("def create(): pass", "its factory 'acme:create' raised TypeError"),
+    ("def create(config): pass", "is not an agent but of the type NoneType"),
+    (REJECTS, "needs a model"),
+])  # fmt: skip
 def test_invalid_plugin_is_reported_with_its_package(installed, text, output):
     """Its user did nothing wrong, and must know whom to ask."""
     installed("acme-evals", "acme", text, acme="acme:create")

@@ -237,16 +237,13 @@ def lines_said(folder, name, *lines):
     return done.returncode, trial
 
 
-@pytest.mark.parametrize(
-    ("name", "line", "message"),
-    [
-        ("a2a", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message can give"),
-        ("a2a-blocking", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message"),
-        ("a2a-0.3", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message"),
-        ("grpc", "Hello", "no interface that can be used: it offers GRPC 1.0; ci-evals needs JSONRPC"),
-        ("misnamed", "Hello", "(its card promises A2A 0.3)"),
-    ],
-)
+@pytest.mark.parametrize(("name", "line", "message"), [
+    ("a2a", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message can give"),
+    ("a2a-blocking", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message"),
+    ("a2a-0.3", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message"),
+    ("grpc", "Hello", "no interface that can be used: it offers GRPC 1.0; ci-evals needs JSONRPC"),
+    ("misnamed", "Hello", "(its card promises A2A 0.3)"),
+])  # fmt: skip
 def test_server_error_or_wait_for_authorization_errors_the_trial(name, line, message, tmp_path):
     code, trial = lines_said(tmp_path, name, line)
     assert (code, trial["status"], trial["turns"]) == (3, "failed", [])

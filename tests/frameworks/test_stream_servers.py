@@ -100,15 +100,12 @@ def test_calls_of_a_streamed_reply_are_checked(stream, line, code, url, tmp_path
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("broken", r"sent an event that cannot be read \(not JSON\): {'type': 'text'}"),
-        ("cut", "broke|before the answer was complete"),
-        ("endless", "its stream did not end, after |sent more than 20,000 events"),
-        ("stall", "did not answer within 2 s"),
-    ],
-)
+@pytest.mark.parametrize(("line", "message"), [
+    ("broken", r"sent an event that cannot be read \(not JSON\): {'type': 'text'}"),
+    ("cut", "broke|before the answer was complete"),
+    ("endless", "its stream did not end, after |sent more than 20,000 events"),
+    ("stall", "did not answer within 2 s"),
+])  # fmt: skip
 def test_unusable_stream_errors_the_trial_in_bounded_time_and_memory(stream, line, message, url, tmp_path):
     timeout = 2 if line in {"stall", "endless"} else 120
     code, (trial,), usage = run(tmp_path, url, stream, line, timeout=timeout)

@@ -172,28 +172,21 @@ COPILOT = _json(
     },
 )
 
-HTTP = _json(
-    {
-        "reply": "Done.", "id": 7,
-        "tools": [{"name": "refund", "status": 200, "value": {"order": 1}}, "lookup"], "error": None,
-        "escalated": "no", "usage": {"in": 3, "out": 4.0},
-    },
-    [{"reply": ["a", "b"]}, 1, "x"],
-)  # fmt: skip
+HTTP = _json({
+    "reply": "Done.", "id": 7, "tools": [{"name": "refund", "status": 200, "value": {"order": 1}}, "lookup"],
+    "error": None, "escalated": "no", "usage": {"in": 3, "out": 4.0},
+}, [{"reply": ["a", "b"]}, 1, "x"])  # fmt: skip
 JSON_PATHS = [
     b"$.reply", b"$['a'][0]", b"$..name", b"$.tools[?@.status == 200 && @.name != 'x'].name", b"$.*",
     b"$.a[1:5:2]",
     b"$[?length(@.name) > 3]", b"$[?count(@.*) > 1]", b"$[?value(@..a) == 1]", b"$.a[-1]", b"$[?!@.a]", b"$",
 ]  # fmt: skip
 
-LINES = _json(
-    {
-        "text": "Done.", "workflows": ["REFUND"], "params": {"order": "a-1", "paid": 29.9}, "rules": ["r-1"],
-        "integrations": ["ledger", {"code": "kb", "status": 503, "type": "REST", "error": "down"}],
-        "escalated": False, "error": None, "inputTokens": 3, "outputTokens": 4, "trace": [{"a": 1}],
-    },
-    "Just words.",
-)  # fmt: skip
+LINES = _json({
+    "text": "Done.", "workflows": ["REFUND"], "params": {"order": "a-1", "paid": 29.9}, "rules": ["r-1"],
+    "integrations": ["ledger", {"code": "kb", "status": 503, "type": "REST", "error": "down"}],
+    "escalated": False, "error": None, "inputTokens": 3, "outputTokens": 4, "trace": [{"a": 1}],
+}, "Just words.")  # fmt: skip
 
 LIMITS = [
     b"Retry-After: 30\nx-ratelimit-remaining-requests: 0\nx-ratelimit-reset-requests: 6m0.5s\n",
@@ -521,22 +514,19 @@ INPUTS = [
     b"suites=demo:hr\nmin-score=80\nloops=3\nthresholds=suite:A=80\ndebug=true\nregression=significant\nargs=\n",
     b"suites=a.json b.json\nprovider=offline\njudge-votes=3\n",
 ]
-EVENTS = _json(
-    {
-        "action": "opened", "number": 7,
-        "pull_request": {
-            "number": 7, "head": {"sha": "a" * 40, "ref": "topic", "repo": {"full_name": "fork/r"}},
-            "base": {"sha": "b" * 40, "ref": "main"},
-        },
-        "repository": {"full_name": "o/r"}, "issue": {"number": 7, "pull_request": {"url": "x"}},
-        "workflow_run": {
-            "id": 11, "run_attempt": 2, "head_sha": "c" * 40, "head_branch": "topic",
-            "head_repository": {"full_name": "fork/r"},
-        },
-        "merge_group": {"base_ref": "refs/heads/main", "base_sha": "d" * 40}, "before": "e" * 40,
+EVENTS = _json({
+    "action": "opened", "number": 7,
+    "pull_request": {
+        "number": 7, "head": {"sha": "a" * 40, "ref": "topic", "repo": {"full_name": "fork/r"}},
+        "base": {"sha": "b" * 40, "ref": "main"},
     },
-    {},
-)  # fmt: skip
+    "repository": {"full_name": "o/r"}, "issue": {"number": 7, "pull_request": {"url": "x"}},
+    "workflow_run": {
+        "id": 11, "run_attempt": 2, "head_sha": "c" * 40, "head_branch": "topic",
+        "head_repository": {"full_name": "fork/r"},
+    },
+    "merge_group": {"base_ref": "refs/heads/main", "base_sha": "d" * 40}, "before": "e" * 40,
+}, {})  # fmt: skip
 TEXTS = [
     b"See https://example.com, @team and #12: `code` | **bold** <b>x</b>\n::error::no\n1. a\n- b\n",
     b"FINAL ANSWER: 1,234.50 EUR (or 1e3, 20 %)\n",

@@ -33,20 +33,17 @@ PATIENCE = 300
 MOST_MB = 150
 """By which the process may grow over all of these: of an answer of 16 MB there are some copies."""
 
-TEST = Test.model_validate(
-    {
-        "name": "t", "guidelines": "g", "turns": [{"user": "Hello", "timeout": PATIENCE}],
-        "evaluations": [
-            {"criterion": "c", "strict": "not_contains", "text": "sorry", "turn": "any"},
-            {"criterion": "c", "strict": "not_escalated"},
-            {"criterion": "c", "strict": "rule_not_triggered", "rule_code": "R"},
-            {"criterion": "c", "strict": "param_not_exists", "param_name": "p"},
-            {"criterion": "c", "strict": "not_escalated_due_to_error"},
-            {"criterion": "c", "strict": "max_latency", "seconds": 99},
-        ],
-    },
-    by_name=True,
-)  # fmt: skip
+TEST = Test.model_validate({
+    "name": "t", "guidelines": "g", "turns": [{"user": "Hello", "timeout": PATIENCE}],
+    "evaluations": [
+        {"criterion": "c", "strict": "not_contains", "text": "sorry", "turn": "any"},
+        {"criterion": "c", "strict": "not_escalated"},
+        {"criterion": "c", "strict": "rule_not_triggered", "rule_code": "R"},
+        {"criterion": "c", "strict": "param_not_exists", "param_name": "p"},
+        {"criterion": "c", "strict": "not_escalated_due_to_error"},
+        {"criterion": "c", "strict": "max_latency", "seconds": 99},
+    ],
+}, by_name=True)  # fmt: skip
 """Of checks that would pass on nothing at all, were nothing taken for evidence."""
 HTTP = HttpOptions.model_validate({"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.say"}})
 

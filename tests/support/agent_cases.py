@@ -169,13 +169,10 @@ def _case_of(
 UNREACHABLE_URL = "http://127.0.0.1:1"
 _ESCALATES = {"escalationTools": ["to_person"]}
 chat_case = _case_of("openai", _ESCALATES, model="refund-agent")
-http_case = _case_of(
-    "http",
-    {
-        "send": {"body": {"text": "{{message}}", "earlier": "{{history}}"}},
-        "reply": {"text": "$.say", "escalated": "$.handover"},
-    },
-)
+http_case = _case_of("http", {
+    "send": {"body": {"text": "{{message}}", "earlier": "{{history}}"}},
+    "reply": {"text": "$.say", "escalated": "$.handover"},
+})  # fmt: skip
 responses_case = _case_of("openai", {"api": "responses"} | _ESCALATES, model="refund-agent")
 ag_ui_case = _case_of("ag-ui", _ESCALATES)
 adk_case = _case_of("adk", _ESCALATES, agent_id="refunds")

@@ -28,24 +28,18 @@ def _type(name: str, /, *, optional: dict[str, Any] | None = None, **required: A
     return create_model(name, __base__=_Typed, **fields)
 
 
-Latency = _type(
-    "LatencyMetadata", elapsed=float,
-    optional={
-        "unit": Literal["microsecond", "millisecond", "second", "minute"], "time_to_first_token": float,
-    },
-)  # fmt: skip
-Condition = _type(
-    "SimpleViewCondition", method=str,
-    optional={
-        "params": list[str], "entities": list[str], "sub_entities": list[str],
-        "operation": Literal[
-            "eq", "neq", "gt", "lt", "gte", "lte", "contains", "exist", "not_exist", "any_has_value",
-            "all_has_value", "between", "eq_regex", "neq_regex",
-        ],
-        "value": str | float | bool | list[Any] | dict[str, Any], "target_param": str,
-        "target_params": list[str], "filter": dict[str, Any],
-    },
-)  # fmt: skip
+Latency = _type("LatencyMetadata", elapsed=float, optional={
+    "unit": Literal["microsecond", "millisecond", "second", "minute"], "time_to_first_token": float,
+})  # fmt: skip
+Condition = _type("SimpleViewCondition", method=str, optional={
+    "params": list[str], "entities": list[str], "sub_entities": list[str],
+    "operation": Literal[
+        "eq", "neq", "gt", "lt", "gte", "lte", "contains", "exist", "not_exist", "any_has_value",
+        "all_has_value", "between", "eq_regex", "neq_regex",
+    ],
+    "value": str | float | bool | list[Any] | dict[str, Any], "target_param": str, "target_params": list[str],
+    "filter": dict[str, Any],
+})  # fmt: skip
 ConditionResult = _type("TraceRuleConditionResult", condition=Condition, passed=bool)
 Evaluation = _type(
     "TraceRuleTriggerEvaluation", code=str, triggered=bool, optional={"reason": list[ConditionResult]}
@@ -68,18 +62,13 @@ MissingInfoRule = _type(
     type=Literal["missing_info"],
     optional={**_OF_RULES, "required_missing_params_by_group": Groups},
 )
-ConfirmationRule = _type(
-    "TraceRuleAskForConfirmation",
-    type=Literal["confirmation"],
-    optional={**_OF_RULES, "action": Literal["ASK_FOR_CONFIRMATION"], "confirmation_preview": Objects},
-)
-ParamsRule = _type(
-    "TraceRuleParamsMissing", type=Literal["required_param"], status=STATUSES,
-    optional={
-        "action": ACTIONS, "reason": str, "code": str, "required_missing_params_by_group": Groups,
-        "optional_missing_params_by_group": Groups,
-    },
-)  # fmt: skip
+ConfirmationRule = _type("TraceRuleAskForConfirmation", type=Literal["confirmation"], optional={
+    **_OF_RULES, "action": Literal["ASK_FOR_CONFIRMATION"], "confirmation_preview": Objects,
+})  # fmt: skip
+ParamsRule = _type("TraceRuleParamsMissing", type=Literal["required_param"], status=STATUSES, optional={
+    "action": ACTIONS, "reason": str, "code": str, "required_missing_params_by_group": Groups,
+    "optional_missing_params_by_group": Groups,
+})  # fmt: skip
 RULES = {"missing_info": MissingInfoRule, "confirmation": ConfirmationRule, "required_param": ParamsRule}
 Request = _type(
     "TraceIntegrationRequest", name=str, url=str, method=str, category=str, optional={"params": Any}
@@ -87,24 +76,20 @@ Request = _type(
 Resource = _type("TraceRagResource", title=str, content=str, score=float, optional={"score_label": str})
 RagRequest = _type("TraceRagRequest", optional={"question": str})
 RagResponse = _type("TraceRagResponse", optional={"resources": list[Resource]})
-McpCall = _type(
-    "TraceMcpToolCall",
-    tool_name=str,
-    optional={"request_parameters": dict[str, Any], "response": Any, "is_error": bool, "latency": Latency},
-)
+McpCall = _type("TraceMcpToolCall", tool_name=str, optional={
+    "request_parameters": dict[str, Any], "response": Any, "is_error": bool, "latency": Latency,
+})  # fmt: skip
 INTEGRATIONS = {
-    "REST": _type(
-        "TraceRestIntegration", code=str, requests=list[Request],
-        optional={"type": Literal["REST"], "response": Any, "status_code": int, "error_message": str},
-    ),
+    "REST": _type("TraceRestIntegration", code=str, requests=list[Request], optional={
+        "type": Literal["REST"], "response": Any, "status_code": int, "error_message": str,
+    }),
     "RAG": _type(
         "TraceRagIntegration", code=str, request=RagRequest,
         optional={"type": Literal["RAG"], "response": RagResponse},
     ),
-    "MCP": _type(
-        "TraceMcpIntegration", code=str, name=str, completion=str,
-        optional={"type": Literal["MCP"], "tool_calls": list[McpCall], "status": str, "latency": Latency},
-    ),
+    "MCP": _type("TraceMcpIntegration", code=str, name=str, completion=str, optional={
+        "type": Literal["MCP"], "tool_calls": list[McpCall], "status": str, "latency": Latency,
+    }),
 }  # fmt: skip
 Trigger = _type(
     "TraceTrigger",
@@ -120,29 +105,22 @@ def _decision(kind: str, *, optional: dict[str, Any] | None = None, **required: 
 
 
 DECISIONS = {
-    "activate_tool": _decision(
-        "activate_tool", trigger=Trigger,
-        optional={
-            "referenced_entities": Objects,
-            "check_status": Literal["CONFIRMED", "BLOCKED", "ACTIVE", "CANCELLED"],
-        },
-    ),
+    "activate_tool": _decision("activate_tool", trigger=Trigger, optional={
+        "referenced_entities": Objects,
+        "check_status": Literal["CONFIRMED", "BLOCKED", "ACTIVE", "CANCELLED"],
+    }),
     "activate_sub_tool": _decision("activate_sub_tool", parent_tool=str, trigger=Trigger),
-    "params_check": _decision(
-        "params_check", status=STATUSES,
-        optional={"required_missing_params_by_group": Groups, "optional_missing_params_by_group": Groups},
-    ),
+    "params_check": _decision("params_check", status=STATUSES, optional={
+        "required_missing_params_by_group": Groups, "optional_missing_params_by_group": Groups,
+    }),
     "rule_triggered": _decision(
         "rule_triggered", rule=dict[str, Any], optional={"trigger_type": Literal["init", "pre-integration"]},
     ),
     "call_integration": _decision("call_integration", integration=dict[str, Any]),
     "ask_confirmation": _decision("ask_confirmation", optional={"confirmation_preview": Objects}),
-    "tool_text_response": _decision(
-        "tool_text_response", status=str,
-        optional={
-            "text": str, "fail_reason": str, "tone_of_voice": str, "brevity": str, "questions": list[str],
-        },
-    ),
+    "tool_text_response": _decision("tool_text_response", status=str, optional={
+        "text": str, "fail_reason": str, "tone_of_voice": str, "brevity": str, "questions": list[str],
+    }),
     "self_review": _decision("self_review", optional={"entities": Objects}),
 }  # fmt: skip
 Guardrails = _type("TraceGuardrails", passed=bool, optional={"reason": str})
@@ -152,13 +130,10 @@ Understanding = _type(
     optional={"intents": list[str], "extracted_params": dict[str, Any]},
 )
 ActiveTool = _type("TraceActiveTool", tool=str, status=Literal["awaiting_params", "awaiting_confirmation"])
-Context = _type(
-    "TraceContext",
-    optional={
-        "active_tools": list[ActiveTool], "entities": Objects, "static_context": Objects,
-        "message_params": dict[str, Any], "response_params": dict[str, Any],
-    },
-)  # fmt: skip
+Context = _type("TraceContext", optional={
+    "active_tools": list[ActiveTool], "entities": Objects, "static_context": Objects,
+    "message_params": dict[str, Any], "response_params": dict[str, Any],
+})  # fmt: skip
 Response = _type(
     "TraceResponse", type=Literal["answer", "question", "blocked", "confirmation_request", "error"],
     message=str,
@@ -168,13 +143,10 @@ Response = _type(
     },
 )  # fmt: skip
 Input = _type("TraceInput", message=str)
-Trace = _type(
-    "TraceInfo", input=Input, response=Response,
-    optional={
-        "context": Context, "understanding": Understanding, "decisions": list[dict[str, Any]],
-        "rules_evaluations": list[Evaluation], "latency": Latency,
-    },
-)  # fmt: skip
+Trace = _type("TraceInfo", input=Input, response=Response, optional={
+    "context": Context, "understanding": Understanding, "decisions": list[dict[str, Any]],
+    "rules_evaluations": list[Evaluation], "latency": Latency,
+})  # fmt: skip
 Party = _type("MessageContactParty", id=str, type=Literal["user", "3p", "agent"], optional={"email": str})
 Message = _type(
     "Message", id=str, created_at=str, text=str, sender=Party, receiver=Party, cards=Objects,

@@ -4,12 +4,13 @@ import asyncio
 import gzip
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import world
+from agent_sessions import replies_of, session_of
 from each_row import each_row
 from hypothesis import HealthCheck, given, settings
 from property_examples import examples
@@ -50,18 +51,8 @@ def agent_at(
     return AuiAgent(settings_, redactor=redactor, limiter=world.limiter(waits))
 
 
-@asynccontextmanager
-async def session_of(agent: AuiAgent, test: Test = TEST) -> AsyncIterator[Any]:
-    session = await agent.open_session(test)
-    try:
-        yield session
-    finally:
-        await agent.close(session)
-
-
 async def say(agent: AuiAgent, *texts: str) -> list[Any]:
-    async with session_of(agent) as session:
-        return [await agent.send_message(session, text, timeout=60) for text in texts]
+    return await replies_of(agent, *texts, test=TEST)
 
 
 async def test_conversation_sends_task_then_messages_with_flags_and_user_data(stub: StubAgent) -> None:
@@ -137,7 +128,7 @@ async def test_rejected_message_is_resent_after_requested_wait(
     stub: StubAgent, waits: list[float], fault: Fault
 ) -> None:
     agent = agent_at(stub.url, waits)
-    async with session_of(agent) as session:
+    async with session_of(agent, TEST) as session:
         stub.faults = [fault]
         reply = await agent.send_message(session, "Hello", timeout=5)
     assert (reply.agent, len(stub.heard)) == ("You said: Hello", 1)
@@ -151,7 +142,7 @@ async def test_message_that_server_may_have_accepted_is_not_resent(
 ) -> None:
     """The agent may have acted on it: sending it twice would be another conversation."""
     agent = agent_at(stub.url, waits)
-    async with session_of(agent) as session:
+    async with session_of(agent, TEST) as session:
         stub.faults = [Fault(status, json.dumps({"detail": "broken"}))]
         with pytest.raises(AgentError, match=rf"127.0.0.1:\d+ answered with status {status}: broken"):
             await agent.send_message(session, "Hello", timeout=5)
@@ -162,7 +153,7 @@ async def test_message_is_resent_only_if_connection_was_refused(waits: list[floa
     """If it broke, the server had read the message."""
     async with world.raw_server(world.http_response('{"id": "t"}')) as (url, heard):
         agent = agent_at(url, waits)
-        async with session_of(agent) as session:
+        async with session_of(agent, TEST) as session:
             with pytest.raises(AgentError, match=r"the connection to the agent at 127.0.0.1:\d+ broke"):
                 await agent.send_message(session, "Hello", timeout=5)
     assert (len(heard), waits) == (2, [])
@@ -179,7 +170,7 @@ async def test_connection_closed_while_idle_is_not_reused(waits: list[float]) ->
     answers = (world.http_response('{"id": "t"}'), world.HANG_UP, world.http_response('{"text": "Hi"}'))
     async with world.raw_server(*answers) as (url, _):
         agent = agent_at(url, waits)
-        async with session_of(agent) as session:
+        async with session_of(agent, TEST) as session:
             await asyncio.sleep(0.02)  # the server's end of the connection arrives
             reply = await agent.send_message(session, "Hello", timeout=5)
     assert reply.agent == "Hi"
@@ -200,7 +191,7 @@ async def test_timeout_of_turn_covers_whole_answer_and_message_is_not_resent(wai
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
         agent = agent_at(f"http://{host}:{port}", waits)
-        async with session_of(agent) as session:
+        async with session_of(agent, TEST) as session:
             with pytest.raises(AgentError, match=r"^the agent did not answer within 0.05 s$"):
                 await agent.send_message(session, "Hello", timeout=0.05)
         late.set()
@@ -285,16 +276,13 @@ def test_any_http_answer_is_read_or_agent_error(answer: bytes) -> None:
     asyncio.run(open_once())
 
 
-@each_row(
-    ("fault", "message"),
-    [
-        (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
-        (world.EMPTY, "cannot be read .not JSON.: an empty body"),
-        (Fault(200, "[1]"), "the agent's answer has no text: a list, not an object"),
-        (Fault(200, "[" * 90_000), "nested too deep"),
-        (Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"}), "broke"),
-    ],
-)
+@each_row(("fault", "message"), [
+    (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
+    (world.EMPTY, "cannot be read .not JSON.: an empty body"),
+    (Fault(200, "[1]"), "the agent's answer has no text: a list, not an object"),
+    (Fault(200, "[" * 90_000), "nested too deep"),
+    (Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"}), "broke"),
+])  # fmt: skip
 async def test_unreadable_answer_is_agent_error(stub: StubAgent, fault: Fault, message: str) -> None:
     stub.answer = lambda heard: fault
     with pytest.raises(AgentError, match=message):
@@ -314,16 +302,13 @@ async def test_failed_opening_closes_connection(stub: StubAgent) -> None:
         await agent_at(stub.url).open_session(TEST)
 
 
-@each_row(
-    ("config", "message"),
-    [
-        ({"api_key": "clé"}, "the agent's key holds characters"),
-        ({"api_key": "two\nlines"}, "the agent's key holds characters"),
-        ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
-        ({"base_url": "api.aui.io"}, "`base_url=`"),
-        ({"options": {"keyHeader": "x key"}}, "keyHeader"),
-    ],
-)
+@each_row(("config", "message"), [
+    ({"api_key": "clé"}, "the agent's key holds characters"),
+    ({"api_key": "two\nlines"}, "the agent's key holds characters"),
+    ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
+    ({"base_url": "api.aui.io"}, "`base_url=`"),
+    ({"options": {"keyHeader": "x key"}}, "keyHeader"),
+])  # fmt: skip
 def test_keys_and_headers_that_cannot_be_sent_are_rejected(config: dict[str, Any], message: str) -> None:
     values = {"agent_id": "a1", "api_key": "k", "base_url": "http://127.0.0.1", **config}
     with pytest.raises((UsageError, ValueError), match=message) as caught:

@@ -30,19 +30,16 @@ def with_trace(**trace: Any) -> Reply:
     return read({"text": "Hi", "trace_info": trace})
 
 
-@each_row(
-    ("base_url", "expected"),
-    [
-        ("https://api.aui.io/ia-controller", "https://api.aui.io/ia-controller/api/v1/external"),
-        ("https://api.aui.io/ia-controller/", "https://api.aui.io/ia-controller/api/v1/external"),
-        ("https://azure.aui.io/api/ia-controller", "https://azure.aui.io/api/ia-controller/api/v1/external"),
-        ("https://x.com/ia-controller/api/v1/external", "https://x.com/ia-controller/api/v1/external"),
-        ("https://x.example/api/v1/external/", "https://x.example/api/v1/external"),
-        ("https://api.aui.io", "https://api.aui.io/ia-controller/api/v1/external"),
-        ("http://127.0.0.1:8080", "http://127.0.0.1:8080/api/v1/external"),
-        (" http://[::1]:8080/ \n", "http://[::1]:8080/api/v1/external"),
-    ],
-)
+@each_row(("base_url", "expected"), [
+    ("https://api.aui.io/ia-controller", "https://api.aui.io/ia-controller/api/v1/external"),
+    ("https://api.aui.io/ia-controller/", "https://api.aui.io/ia-controller/api/v1/external"),
+    ("https://azure.aui.io/api/ia-controller", "https://azure.aui.io/api/ia-controller/api/v1/external"),
+    ("https://x.com/ia-controller/api/v1/external", "https://x.com/ia-controller/api/v1/external"),
+    ("https://x.example/api/v1/external/", "https://x.example/api/v1/external"),
+    ("https://api.aui.io", "https://api.aui.io/ia-controller/api/v1/external"),
+    ("http://127.0.0.1:8080", "http://127.0.0.1:8080/api/v1/external"),
+    (" http://[::1]:8080/ \n", "http://[::1]:8080/api/v1/external"),
+])  # fmt: skip
 def test_base_url_is_completed_to_api_root(base_url: str, expected: str) -> None:
     assert aui_wire.external_url(base_url) == expected
 
@@ -60,30 +57,24 @@ def test_invalid_base_url_is_rejected(base_url: str) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-@each_row(
-    ("location", "expected"),
-    [
-        (AgentIdLocation.TOP, {"agent_id": "a1"}),
-        (AgentIdLocation.NESTED, {"agent": {"agent_id": "a1"}}),
-        (AgentIdLocation.BOTH, {"agent_id": "a1", "agent": {"agent_id": "a1"}}),
-        (AgentIdLocation.NONE, {}),
-    ],
-)
+@each_row(("location", "expected"), [
+    (AgentIdLocation.TOP, {"agent_id": "a1"}),
+    (AgentIdLocation.NESTED, {"agent": {"agent_id": "a1"}}),
+    (AgentIdLocation.BOTH, {"agent_id": "a1", "agent": {"agent_id": "a1"}}),
+    (AgentIdLocation.NONE, {}),
+])  # fmt: skip
 def test_agent_id_is_sent_where_configured(location: AgentIdLocation, expected: dict[str, Any]) -> None:
     body = aui_wire.task_body("u1", "a1", AuiOptions(agent_id_in=location))
     assert body == {"user_id": "u1", "task_origin_type": "web-widget", **expected}
 
 
-@each_row(
-    ("body", "expected"),
-    [
-        ({"id": "66f0aa10"}, "66f0aa10"),
-        ({"task_id": "t"}, "t"),
-        ({"taskId": 17}, "17"),
-        ({"data": {"id": "t"}}, "t"),
-        ({"id": None, "task_id": "t"}, "t"),
-    ],
-)
+@each_row(("body", "expected"), [
+    ({"id": "66f0aa10"}, "66f0aa10"),
+    ({"task_id": "t"}, "t"),
+    ({"taskId": 17}, "17"),
+    ({"data": {"id": "t"}}, "t"),
+    ({"id": None, "task_id": "t"}, "t"),
+])  # fmt: skip
 def test_task_id_is_read_under_each_name_and_encoded_in_paths(body: Any, expected: str) -> None:
     assert aui_wire.task_id_of(body, NOTHING) == expected
     assert aui_wire.trace_path("a/b?", "c d") == "/tasks/a%2Fb%3F/messages/c%20d/trace-info"
@@ -95,26 +86,23 @@ def test_task_without_id_is_agent_error(body: Any) -> None:
         aui_wire.task_id_of(body, NOTHING)
 
 
-@each_row(
-    ("body", "expected"),
-    [
-        ({"text": "Hello"}, "Hello"),
-        ({"message": "Hello"}, "Hello"),
-        ({"message": {"text": "Hello"}}, "Hello"),
-        ({"response": "Hello"}, "Hello"),
-        ({"content": "Hello"}, "Hello"),
-        ({"content": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]}, "Hello"),
-        ({"text": ""}, ""),
-        ({"text": None, "trace_info": {"decisions": []}}, ""),
-        ({"text": None, "executed_workflows": ["CONVERSATION_FORWARDING"]}, ""),
-        ({"executed_workflows": ["CONVERSATION_FORWARDING"]}, ""),
-        ({"text": None, "message": "Hello"}, "Hello"),
-        ({"text": 42}, "42"),
-        ({"data": {"text": "Hello"}}, "Hello"),
-        ({"text": "Hello", "options": [], "created_at": "2025-10-09 12:26:07.576000"}, "Hello"),
-        ({"text": "Hello", "welcomeMessage": None, "followupSuggestions": None, "cards": None}, "Hello"),
-    ],
-)
+@each_row(("body", "expected"), [
+    ({"text": "Hello"}, "Hello"),
+    ({"message": "Hello"}, "Hello"),
+    ({"message": {"text": "Hello"}}, "Hello"),
+    ({"response": "Hello"}, "Hello"),
+    ({"content": "Hello"}, "Hello"),
+    ({"content": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]}, "Hello"),
+    ({"text": ""}, ""),
+    ({"text": None, "trace_info": {"decisions": []}}, ""),
+    ({"text": None, "executed_workflows": ["CONVERSATION_FORWARDING"]}, ""),
+    ({"executed_workflows": ["CONVERSATION_FORWARDING"]}, ""),
+    ({"text": None, "message": "Hello"}, "Hello"),
+    ({"text": 42}, "42"),
+    ({"data": {"text": "Hello"}}, "Hello"),
+    ({"text": "Hello", "options": [], "created_at": "2025-10-09 12:26:07.576000"}, "Hello"),
+    ({"text": "Hello", "welcomeMessage": None, "followupSuggestions": None, "cards": None}, "Hello"),
+])  # fmt: skip
 def test_reply_text_is_read_under_each_name(body: Any, expected: str) -> None:
     assert read(body).agent == expected
 
@@ -125,50 +113,41 @@ def test_answer_without_text_or_evidence_is_agent_error(body: Any) -> None:
         read(body)
 
 
-@each_row(
-    ("body", "message"),
-    [
-        ({"status_code": 500, "description": "Server error", "message": "Oh."}, "Server error: Oh."),
-        ({"status_code": "503", "message": "Try later"}, "Try later"),
-        ({"error": "boom", "message": "x"}, "boom"),
-        ({"errors": [{"msg": "x"}], "text": ""}, "x"),
-        ({"detail": "quota"}, "quota"),
-        ({"error": True, "text": "Hi"}, "an object with the keys"),
-        ({"data": {"error": {"message": "down"}}}, "an object with the keys"),
-        ({"error": "boom", "data": {"text": "Hi"}, "executed_workflows": []}, "boom"),
-    ],
-)
+@each_row(("body", "message"), [
+    ({"status_code": 500, "description": "Server error", "message": "Oh."}, "Server error: Oh."),
+    ({"status_code": "503", "message": "Try later"}, "Try later"),
+    ({"error": "boom", "message": "x"}, "boom"),
+    ({"errors": [{"msg": "x"}], "text": ""}, "x"),
+    ({"detail": "quota"}, "quota"),
+    ({"error": True, "text": "Hi"}, "an object with the keys"),
+    ({"data": {"error": {"message": "down"}}}, "an object with the keys"),
+    ({"error": "boom", "data": {"text": "Hi"}, "executed_workflows": []}, "boom"),
+])  # fmt: skip
 def test_error_body_with_status_200_is_agent_error(body: Any, message: str) -> None:
     with pytest.raises(AgentError, match=re.escape(f"the agent answered with an error: {message}")):
         read(body)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"text": "Hi", "status_code": 200, "error": None, "errors": [], "detail": ""},
-        {"text": "Hi", "error": "lookup failed", "trace_info": {"response": {"type": "answer"}}},
-        {"text": "Hi", "error": "lookup failed", "executed_workflows": ["LOOKUP"]},
-    ],
-)
+@pytest.mark.parametrize("body", [
+    {"text": "Hi", "status_code": 200, "error": None, "errors": [], "detail": ""},
+    {"text": "Hi", "error": "lookup failed", "trace_info": {"response": {"type": "answer"}}},
+    {"text": "Hi", "error": "lookup failed", "executed_workflows": ["LOOKUP"]},
+])  # fmt: skip
 def test_reply_with_evidence_is_accepted_despite_its_error_field(body: Any) -> None:
     assert read(body).agent == "Hi"
 
 
 @each_row("key", ["executed_workflows", "executedWorkflows"])
-@each_row(
-    ("value", "expected"),
-    [
-        ([], ()),
-        (["REFUND", "CONVERSATION_FORWARDING_VIP"], ("REFUND", "CONVERSATION_FORWARDING_VIP")),
-        ([{"name": "A"}, {"code": "B"}, {"workflow": "C"}, None], ("A", "B", "C")),
-        ("REFUND", ("REFUND",)),
-        (None, None),
-        (7, None),
-        ([None, 3], None),
-        (["REFUND", 3], None),
-    ],
-)
+@each_row(("value", "expected"), [
+    ([], ()),
+    (["REFUND", "CONVERSATION_FORWARDING_VIP"], ("REFUND", "CONVERSATION_FORWARDING_VIP")),
+    ([{"name": "A"}, {"code": "B"}, {"workflow": "C"}, None], ("A", "B", "C")),
+    ("REFUND", ("REFUND",)),
+    (None, None),
+    (7, None),
+    ([None, 3], None),
+    (["REFUND", 3], None),
+])  # fmt: skip
 def test_workflows_are_read_in_every_shape(key: str, value: Any, expected: tuple[str, ...] | None) -> None:
     reply = read({"text": "Hi", key: value})
     assert (reply.workflows, reply.workflows_derived) == (expected, False)
@@ -285,19 +264,16 @@ def test_integration_status_is_read_if_numeric(integration: Any, expected: Integ
     assert with_trace(decisions=decisions).integrations == (expected,)
 
 
-@each_row(
-    ("fields", "arguments"),
-    [
-        ({"requests": [{"name": "a", "params": {"order": 7}}, {"params": {"n": 42}}]}, {"order": 7, "n": 42}),
-        ({"requests": [{"params": {"order": 7}}, {"name": "b"}]}, None),
-        ({"requests": [{"params": [7]}]}, None),
-        ({"requests": []}, None),
-        ({"request": {"question": "How long?"}}, {"question": "How long?"}),
-        ({"request": {"question": None}}, None),
-        ({"requests": "x"}, None),
-        ({}, None),
-    ],
-)
+@each_row(("fields", "arguments"), [
+    ({"requests": [{"name": "a", "params": {"order": 7}}, {"params": {"n": 42}}]}, {"order": 7, "n": 42}),
+    ({"requests": [{"params": {"order": 7}}, {"name": "b"}]}, None),
+    ({"requests": [{"params": [7]}]}, None),
+    ({"requests": []}, None),
+    ({"request": {"question": "How long?"}}, {"question": "How long?"}),
+    ({"request": {"question": None}}, None),
+    ({"requests": "x"}, None),
+    ({}, None),
+])  # fmt: skip
 def test_integration_arguments_are_merged_from_requests_or_search_question(
     fields: Any, arguments: Any
 ) -> None:
@@ -311,13 +287,10 @@ RAG = {"code": "kb", "type": "RAG", "request": {"question": "How?"}}
 PASSAGE = {"title": "Terms", "content": "…", "score": 0.9}
 
 
-@each_row(
-    ("condition", "preview", "resource", "rule"),
-    [
-        ("plan is Weekend", "Sure?", {"title": "Terms"}, {"params_added": ["plan"]}),
-        (CONDITION, [{"text": "Sure?"}], PASSAGE, {"status": "all_filled"}),
-    ],
-)
+@each_row(("condition", "preview", "resource", "rule"), [
+    ("plan is Weekend", "Sure?", {"title": "Terms"}, {"params_added": ["plan"]}),
+    (CONDITION, [{"text": "Sure?"}], PASSAGE, {"status": "all_filled"}),
+])  # fmt: skip
 def test_details_of_rules_and_integrations_are_read_in_every_shape(
     condition: Any, preview: Any, resource: Any, rule: Any
 ) -> None:
@@ -351,33 +324,27 @@ def test_mcp_tool_calls_are_read_with_arguments_results_and_status() -> None:
     assert call.tools is None
 
 
-@each_row(
-    ("response", "expected", "detail"),
-    [
-        ({"type": "error", "error": "integration_failed"}, True, "integration_failed"),
-        ({"type": "error", "error": {"message": "upstream"}}, True, "upstream"),
-        ({"type": "answer", "error": None}, False, None),
-        ({"type": "brand_new"}, False, None),
-        ({"type": None}, None, None),
-        (None, None, None),
-    ],
-)
+@each_row(("response", "expected", "detail"), [
+    ({"type": "error", "error": "integration_failed"}, True, "integration_failed"),
+    ({"type": "error", "error": {"message": "upstream"}}, True, "upstream"),
+    ({"type": "answer", "error": None}, False, None),
+    ({"type": "brand_new"}, False, None),
+    ({"type": None}, None, None),
+    (None, None, None),
+])  # fmt: skip
 def test_error_response_is_read_from_response_type(response: Any, expected: Any, detail: str | None) -> None:
     reply = with_trace(decisions=[], response=response)
     assert (reply.error_response, reply.error_detail) == (expected, detail)
 
 
-@each_row(
-    "body",
-    [
-        {"understanding": {"intents": []}},
-        {"trace_info": {"understanding": {"intents": []}}},
-        {"data": {"understanding": {"intents": []}}},
-        [{"understanding": {"intents": []}}],
-        [{"id": "other", "x": 1}, {"message_id": "m1", "understanding": {"intents": []}}],
-        {"items": [{"understanding": {"intents": []}}], "pages": 1},
-    ],
-)
+@each_row("body", [
+    {"understanding": {"intents": []}},
+    {"trace_info": {"understanding": {"intents": []}}},
+    {"data": {"understanding": {"intents": []}}},
+    [{"understanding": {"intents": []}}],
+    [{"id": "other", "x": 1}, {"message_id": "m1", "understanding": {"intents": []}}],
+    {"items": [{"understanding": {"intents": []}}], "pages": 1},
+])  # fmt: skip
 def test_fetched_trace_is_read_from_every_response_shape(body: Any) -> None:
     trace = aui_wire.fetched_trace_of(body, "m1")
     assert trace is not None

@@ -5,10 +5,10 @@ import json
 import os
 import sys
 import time
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from agent_sessions import error_of, replies_of, session_of
 
 from ci_evals.agents.command.agent import CommandAgent
 from ci_evals.agents.settings import AgentSettings
@@ -44,26 +44,6 @@ def program_agent(tmp_path):
     return write
 
 
-@asynccontextmanager
-async def session_of(agent):
-    session = await agent.open_session(TEST)
-    try:
-        yield session
-    finally:
-        await agent.close(session)
-
-
-async def converse(agent, *texts, timeout=10):  # noqa: ASYNC109
-    async with session_of(agent) as session:
-        return [await agent.send_message(session, text, timeout=timeout) for text in texts]
-
-
-async def error_of(agent, *texts, **how) -> str:
-    with pytest.raises(AgentError) as caught:
-        await converse(agent, *(texts or ("Hello",)), **how)
-    return str(caught.value)
-
-
 CALLS_A_TOOL = """
 import json, sys
 for line in sys.stdin:
@@ -75,7 +55,7 @@ for line in sys.stdin:
 
 async def test_call_of_escalation_tool_counts_as_hand_over(program_agent):
     agent = program_agent(CALLS_A_TOOL, AgentSettings(options={"escalationTools": ["to_person"]}))
-    first, second = await converse(agent, "refund", "to_person")
+    first, second = await replies_of(agent, "refund", "to_person")
     assert (first.hand_over, second.hand_over) == (False, True)
     with pytest.raises(UsageError, match=r"adapterOptions\.escalationTools must be a list of tool names"):
         program_agent(ECHO, AgentSettings(options={"escalationTools": "to_person"}))
@@ -91,7 +71,8 @@ for line in sys.stdin:
         print(json.dumps({"text": "ok", "trace": heard}), flush=True)
 """
     settings = AgentSettings(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
-    first, second = await converse(program_agent(keeps, settings), "Hello", "Two\nlines \u2028 \ud800")
+    agent = program_agent(keeps, settings)
+    first, second = await replies_of(agent, "Hello", "Two\nlines \u2028 \ud800", test=TEST)
     opening = {"type": "open", "agentId": "a1", "model": "m", "systemPrompt": "Be brief."}
     opening |= {"userInfo": {"name": "Ida"}, "options": {"tone": "warm"}}
     assert first.trace == [opening, {"type": "message", "id": first.trace[1]["id"], "text": "Hello"}]
@@ -109,12 +90,12 @@ print(json.dumps({"text": "ok", "params": dict(os.environ)}))
     names = ("INPUT_LLM-KEY", "CI_EVALS_LLM_KEY", "GITHUB_TOKEN", "LLM_API_KEY", "ACTIONS_RUNTIME_TOKEN")
     held_back = dict.fromkeys((*names, "ACTIONS_ID_TOKEN_REQUEST_TOKEN"), "secret")
     kept = {"PATH": os.environ["PATH"], "MY_SETTING": "x", "GITHUB_SHA": "y", "AGENT_KEY": "of another"}
-    (reply,) = await converse(
+    (reply,) = await replies_of(
         program_agent(tells, AgentSettings(api_key="key-123456"), kept | held_back), "Hello"
     )
     assert reply.params.items() >= (kept | {"AGENT_KEY": "key-123456"}).items()
     assert not held_back.keys() & reply.params.keys()
-    (reply,) = await converse(program_agent(tells, None, kept), "Hello")
+    (reply,) = await replies_of(program_agent(tells, None, kept), "Hello")
     assert reply.params["AGENT_KEY"] == "of another"
 
 
@@ -124,35 +105,32 @@ import json, sys
 sys.stdin.readline(); sys.stdin.readline()
 print(json.dumps({"text": json.dumps(sys.argv[1:])}))
 """
-    (reply,) = await converse(program_agent(tells, arguments="--name 'Ida Berg' $HOME; *"), "Hello")
+    (reply,) = await replies_of(program_agent(tells, arguments="--name 'Ida Berg' $HOME; *"), "Hello")
     assert json.loads(reply.agent) == ["--name", "Ida Berg", "$HOME;", "*"]
 
 
 AFTER_READ = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (AFTER_READ + "print('hm')", "wrote a line that is not JSON: hm; standard output is only for"),
-        (AFTER_READ + "print('{\"answer\": 1}')", "has no 'text'"),
-        (AFTER_READ + "print('7')", "is neither a string nor an object: 7"),
-        (AFTER_READ + "sys.exit('no')", "exit code 1 before it answered; its standard error ends: no"),
-        (AFTER_READ + "sys.exit()", "ended with exit code 0 before it answered"),
-        ("import os\nos.kill(os.getpid(), 9)", "was ended by signal 9 before it answered"),
-        ("import os, time\nos.close(1)\ntime.sleep(60)", "closed its standard output without an answer"),
-        (AFTER_READ + "sys.stdout.buffer.write(b'\\xff\\xfe\\n')", "wrote a line that is not JSON"),
-        (AFTER_READ + "print('x' * (17 * 2**20))", "wrote more than 16 MB for one message"),
-        (AFTER_READ + "while True: print('\"y\"')", "more than"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "message"), [
+    (AFTER_READ + "print('hm')", "wrote a line that is not JSON: hm; standard output is only for"),
+    (AFTER_READ + "print('{\"answer\": 1}')", "has no 'text'"),
+    (AFTER_READ + "print('7')", "is neither a string nor an object: 7"),
+    (AFTER_READ + "sys.exit('no')", "exit code 1 before it answered; its standard error ends: no"),
+    (AFTER_READ + "sys.exit()", "ended with exit code 0 before it answered"),
+    ("import os\nos.kill(os.getpid(), 9)", "was ended by signal 9 before it answered"),
+    ("import os, time\nos.close(1)\ntime.sleep(60)", "closed its standard output without an answer"),
+    (AFTER_READ + "sys.stdout.buffer.write(b'\\xff\\xfe\\n')", "wrote a line that is not JSON"),
+    (AFTER_READ + "print('x' * (17 * 2**20))", "wrote more than 16 MB for one message"),
+    (AFTER_READ + "while True: print('\"y\"')", "more than"),
+])  # fmt: skip
 async def test_invalid_output_or_exit_of_program_is_agent_error(program_agent, text, message):
     messages = ("Hello", "Again") if "while" in text else ("Hello",)
     assert message in await error_of(program_agent(text), *messages)
 
 
 async def test_blank_lines_are_skipped_and_last_line_needs_no_newline(program_agent):
-    (reply,) = await converse(
+    (reply,) = await replies_of(
         program_agent(AFTER_READ + "print()\nprint('  ')\nprint('\"Hi\"', end='')"), "Hello"
     )
     assert reply.agent == "Hi"

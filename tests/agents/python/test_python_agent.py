@@ -3,10 +3,10 @@
 import sys
 
 import pytest
+from agent_sessions import replies_of
 
 from ci_evals.agents.python.loading import load_python
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.transcript import Reply
 
@@ -32,11 +32,7 @@ def load(folder, text, attribute="reply", module="mine", **settings):
 
 
 async def reply_of(agent) -> Reply:
-    session = await agent.open_session(AgentContract.played_test)
-    try:
-        return await agent.send_message(session, "Hello", timeout=5)
-    finally:
-        await agent.close(session)
+    return (await replies_of(agent, "Hello"))[0]
 
 
 def class_of_agents(init=""):
@@ -63,20 +59,17 @@ async def test_escalation_tool_or_explicit_flag_decides_hand_over(tmp_path):
         assert (await reply_of(agent)).hand_over is expected
 
 
-@pytest.mark.parametrize(
-    ("text", "attribute", "answer"),
-    [
-        ("def reply(message): return message", "reply", "Hello"),
-        ("async def reply(message, session): return session.options['tone']", "reply", "warm"),
-        (class_of_agents(), "Agent", "Hello {}"),
-        (class_of_agents("def __init__(self, told): self.options = told"), "Agent", OPTIONS),
-        (class_of_agents("def __init__(self, options=None): self.options = options"), "Agent", OPTIONS),
-        (class_of_agents("def __init__(self, size=3): self.size = size"), "Agent", "Hello {'size': 3}"),
-        (f"{class_of_agents()}\nagent = Agent()", "agent", "Hello {}"),
-        ("class Agent:\n    def __call__(self, message): return message", "Agent", "Hello"),
-        ("class Shop:\n    @staticmethod\n    def reply(message): return message", "Shop.reply", "Hello"),
-    ],
-)
+@pytest.mark.parametrize(("text", "attribute", "answer"), [
+    ("def reply(message): return message", "reply", "Hello"),
+    ("async def reply(message, session): return session.options['tone']", "reply", "warm"),
+    (class_of_agents(), "Agent", "Hello {}"),
+    (class_of_agents("def __init__(self, told): self.options = told"), "Agent", OPTIONS),
+    (class_of_agents("def __init__(self, options=None): self.options = options"), "Agent", OPTIONS),
+    (class_of_agents("def __init__(self, size=3): self.size = size"), "Agent", "Hello {'size': 3}"),
+    (f"{class_of_agents()}\nagent = Agent()", "agent", "Hello {}"),
+    ("class Agent:\n    def __call__(self, message): return message", "Agent", "Hello"),
+    ("class Shop:\n    @staticmethod\n    def reply(message): return message", "Shop.reply", "Hello"),
+])  # fmt: skip
 async def test_agent_is_loaded_from_function_class_object_or_attribute(tmp_path, text, attribute, answer):
     reply = await reply_of(load(tmp_path, text, attribute, options={"tone": "warm"}))
     assert reply.agent == answer
@@ -95,21 +88,18 @@ RAISING_CLASS = f"{class_of_agents('def __init__(self): raise OSError(3)')}\nrep
 CLASS_WITH_ARGUMENTS = f"{class_of_agents('def __init__(self, a, b): pass')}\nreply = Agent"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("def replay(message): return 1", rf"'mine' {IN_MODULE}\) has no 'reply'; did you mean 'replay'\?"),
-        ("import no_such", rf"No module named 'no_such' {IN_MODULE}:1\); install 'no_such' next to ci-evals"),
-        ("\n1/0", rf"'mine' cannot be imported: ZeroDivisionError: division by zero {IN_MODULE}:2\)"),
-        ("def reply(:", rf"cannot be imported: SyntaxError: .*{IN_MODULE}:1\)"),
-        ("import sys; sys.exit('no')", "cannot be imported: SystemExit: no"),
-        ("reply = 'Hello'", "python:mine:reply is not an agent but of the type str"),
-        ("def reply(): pass", r"python:mine:reply: reply takes \(\), but is called as reply\(message\) or"),
-        (RAISING_CLASS, rf"Agent could not be made: OSError: 3 {IN_MODULE}:2, in __init__\)"),
-        (CLASS_WITH_ARGUMENTS, "Agent could not be made: TypeError"),
-        ("class reply: pass", "is not an agent but of the type reply"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("def replay(message): return 1", rf"'mine' {IN_MODULE}\) has no 'reply'; did you mean 'replay'\?"),
+    ("import no_such", rf"No module named 'no_such' {IN_MODULE}:1\); install 'no_such' next to ci-evals"),
+    ("\n1/0", rf"'mine' cannot be imported: ZeroDivisionError: division by zero {IN_MODULE}:2\)"),
+    ("def reply(:", rf"cannot be imported: SyntaxError: .*{IN_MODULE}:1\)"),
+    ("import sys; sys.exit('no')", "cannot be imported: SystemExit: no"),
+    ("reply = 'Hello'", "python:mine:reply is not an agent but of the type str"),
+    ("def reply(): pass", r"python:mine:reply: reply takes \(\), but is called as reply\(message\) or"),
+    (RAISING_CLASS, rf"Agent could not be made: OSError: 3 {IN_MODULE}:2, in __init__\)"),
+    (CLASS_WITH_ARGUMENTS, "Agent could not be made: TypeError"),
+    ("class reply: pass", "is not an agent but of the type reply"),
+])  # fmt: skip
 def test_invalid_agent_code_is_rejected_with_its_line(tmp_path, text, message):
     with pytest.raises(UsageError, match=message):
         load(tmp_path, text)
