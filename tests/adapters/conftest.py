@@ -28,12 +28,13 @@ def sleeps() -> RecordedSleeps:
     return RecordedSleeps()
 
 
-@pytest.fixture
-def key_and_certificate(tmp_path: Path) -> tuple[Path, Path]:
+@pytest.fixture(scope="session")
+def key_and_certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A key and a certificate of `localhost` that nobody trusts."""
     if which("openssl") is None:
         pytest.skip("needs openssl, to make a certificate")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    folder = tmp_path_factory.mktemp("certificate")
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",

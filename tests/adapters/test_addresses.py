@@ -1,12 +1,15 @@
-"""How HTTP clients are made: proxies, hosts, headers."""
+"""How HTTP clients are made: proxies, hosts, headers; and which addresses are one service."""
 
 import zlib
+from typing import Any
 
 import httpx2
 import pytest
 import world
+from each_row import each_row
 from werkzeug import Response
 
+from ci_evals.adapters.models.service import Service
 from ci_evals.adapters.transport import addresses, http_client, rate_limiter
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.payload import AnswerTooLargeError
@@ -21,24 +24,20 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://api.aui.io/x", "http://proxy.example:3128"),
-        ("http://agent.example", "http://other.example"),
-        ("https://inside.corp.example", None),
-        ("http://127.0.0.1:8080", None),
-        ("http://[::1]:8080", None),
-        ("http://localhost:8080", None),
-    ],
-)
-def test_proxy_variables_of_the_environment_are_used(monkeypatch, url, expected):
+@each_row(("url", "expected"), [
+    ("https://api.aui.io/x", "http://proxy.example:3128"),
+    ("http://agent.example", "http://other.example"),
+    *((url, None) for url in ("https://inside.corp.example", "http://127.0.0.1:8080")),
+    *((url, None) for url in ("http://[::1]:8080", "http://localhost:8080")),
+])  # fmt: skip
+def test_proxy_variables_of_the_environment_are_used(url, expected):
     """As everywhere, with exceptions; this machine itself is never spoken to by a proxy."""
     assert addresses.proxy_for(url) is None
-    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
-    monkeypatch.setenv("ALL_PROXY", "http://other.example")
-    monkeypatch.setenv("NO_PROXY", ".corp.example,localhost")
-    assert addresses.proxy_for(url) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HTTPS_PROXY", "proxy.example:3128")
+        patch.setenv("ALL_PROXY", "http://other.example")
+        patch.setenv("NO_PROXY", ".corp.example,localhost")
+        assert addresses.proxy_for(url) == expected
 
 
 INVALID_PROXIES = [
@@ -57,93 +56,76 @@ def test_invalid_or_unsupported_proxy_is_rejected_without_showing_password(monke
         assert "s3cret" not in str(caught.value)
 
 
+async def get(url: str, **options: Any) -> httpx2.Response:
+    """What our client makes of an answer."""
+    client = http_client.new_client(**options)
+    try:
+        return await client.get(url)
+    finally:
+        await client.aclose()
+
+
 async def test_request_through_proxy_reaches_proxy_with_original_host():
     with world.agent() as proxy:
-        client = http_client.new_client(proxy=proxy.url)
-        response = await client.get("http://agent.example/hello")
-        await client.aclose()
-        assert response.status_code == 401
+        assert (await get("http://agent.example/hello", proxy=proxy.url)).status_code == 401
         assert [request.headers["Host"] for request in proxy.requests] == ["agent.example"]
 
 
-@pytest.mark.parametrize(
-    ("no_proxy", "direct"),
-    [
-        ("agent.example:8080", "http://agent.example:8080"),
-        ("agent.example:443", "https://agent.example"),
-        ("agent.example", "https://agent.example:8443"),
-        ("*", "http://other.example"),
-    ],
-)
+@each_row(("no_proxy", "direct"), [
+    ("agent.example:8080", "http://agent.example:8080"),
+    ("agent.example:443", "https://agent.example"),
+    ("agent.example", "https://agent.example:8443"),
+    ("*", "http://other.example"),
+])  # fmt: skip
 def test_no_proxy_entry_with_port_exempts_only_that_port(monkeypatch, no_proxy, direct):
     """curl and requests do the same."""
     monkeypatch.setenv("ALL_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
     assert addresses.proxy_for(direct) is None
-    if no_proxy != "*":
-        assert addresses.proxy_for("http://other.example:8080") is not None
-    if ":" in no_proxy:
-        assert addresses.proxy_for("http://agent.example:9999") is not None
+    assert (addresses.proxy_for("http://other.example:8080") is None) is (no_proxy == "*")
+    assert ":" not in no_proxy or addresses.proxy_for("http://agent.example:9999") is not None
 
 
-async def get_through_client(answer: Response, path: str = "/here") -> httpx2.Response:
-    """What our client makes of an answer."""
+async def get_through_client(answer: Response) -> httpx2.Response:
     with world.serving() as server:
         server.expect_request("/here").respond_with_response(answer)
-        client = http_client.new_client()
-        try:
-            return await client.get(f"http://127.0.0.1:{server.port}{path}")
-        finally:
-            await client.aclose()
+        return await get(f"http://127.0.0.1:{server.port}/here")
 
 
-@pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        ("https://other.example/v1?key=s3cret", "https://other.example"),
-        ("http://user:s3cret@other.example:8080/", "other.example:8080"),
-        ("/there", "another path on the same host"),
-        ("http://evil:99999/", "an address that cannot be read"),
-        ("http://" + "a" * 1000, "a" * 255),
-        ("http://[::1", "an address that cannot be read"),
-    ],
-)
-def test_redirect_is_reported_with_its_host(location, expected):
+@each_row(("status", "location", "expected"), [
+    (302, "https://other.example/v1?key=s3cret", "https://other.example"),
+    (302, "http://user:s3cret@other.example:8080/", "other.example:8080"),
+    (302, "/there", "another path on the same host"),
+    (302, "http://evil:99999/", "an address that cannot be read"),
+    (302, "http://" + "a" * 1000, "a" * 255),
+    (302, "http://[::1", "an address that cannot be read"),
+    *((304, "/there", None), (302, None, None), (200, "/there", None)),
+])  # fmt: skip
+def test_only_a_redirect_is_reported_and_with_its_host(status, location, expected):
     """With its scheme if that is another, and never with a path or a password."""
-    assert addresses.redirect_of("http://127.0.0.1:80/x", 302, location) == expected
+    assert addresses.redirect_of("http://127.0.0.1:80/x", status, location) == expected
 
 
-@pytest.mark.parametrize(("status", "location"), [(304, "/there"), (302, None), (200, "/there")])
-def test_non_redirect_response_has_no_redirect_target(status, location):
-    assert addresses.redirect_of("http://agent.example", status, location) is None
+async def test_answer_of_more_than_sixteen_megabytes_is_rejected():
+    allowed, too_large = (
+        Response(zlib.compress(b" " * size, 1), headers={"Content-Encoding": "deflate"})
+        for size in (16_000_000, 16_000_001)
+    )
+    assert len((await get_through_client(allowed)).content) == 16_000_000
+    with pytest.raises(AnswerTooLargeError, match="answered with more than 16 MB"):
+        await get_through_client(too_large)
 
 
-@pytest.mark.parametrize("size", [16_000_000, 16_000_001])
-async def test_answer_of_more_than_sixteen_megabytes_is_rejected(size):
-    answer = Response(zlib.compress(b" " * size, 1), headers={"Content-Encoding": "deflate"})
-    if size > 16_000_000:
-        with pytest.raises(AnswerTooLargeError, match="answered with more than 16 MB"):
-            await get_through_client(answer)
-    else:
-        assert len((await get_through_client(answer)).content) == size
-
-
-async def test_unknown_content_encoding_is_ignored():
-    """Such as one beyond ASCII: the body is read as it came."""
+async def test_unknown_content_encoding_and_charset_of_the_server_are_ignored():
+    """JSON is UTF-8; some of Python's encodings are none of text, and would be our error."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: \x80\r\nContent-Length: 2\r\n\r\nHi"
     async with world.raw_server(answer) as (url, _):
-        client = http_client.new_client()
-        try:
-            assert (await client.get(url)).content == b"Hi"
-        finally:
-            await client.aclose()
-
-
-@pytest.mark.parametrize("charset", ["hex", "zlib", "punycode", "utf-16", "nonsense"])
-async def test_charset_of_the_server_is_ignored(charset):
-    """JSON is UTF-8; some of Python's encodings are none of text, and would be our error."""
-    response = await get_through_client(Response("caf\xe9", content_type=f"text/plain; charset={charset}"))
-    assert response.text == "caf\xe9"
+        assert (await get(url)).content == b"Hi"
+    for charset in ("hex", "zlib", "punycode", "utf-16", "nonsense"):
+        response = await get_through_client(
+            Response("caf\xe9", content_type=f"text/plain; charset={charset}")
+        )
+        assert response.text == "caf\xe9", charset
 
 
 async def test_read_timeout_limits_total_time_of_slowly_sent_response(dripping_server):
@@ -158,7 +140,6 @@ async def test_read_timeout_limits_total_time_of_slowly_sent_response(dripping_s
 
 
 def test_models_and_agents_share_the_limit_of_open_files():
-    """Two models and the agents share what the process may open."""
     resource = pytest.importorskip("resource")
     most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
@@ -169,16 +150,40 @@ def test_models_and_agents_share_the_limit_of_open_files():
     assert 1 <= rate_limiter.fair_share() <= rate_limiter.MAX_SHARE
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://evil:99999/", "an address that cannot be read"),
-        ("http://[::1", "an address that cannot be read"),
-        ("https://api.aui.io/ia-controller", "api.aui.io"),
-        ("http://127.0.0.1:8080/x", "127.0.0.1:8080"),
-        ("http://[::1]:80", "[::1]:80"),
-        ("https://user:pass@host.example", "host.example"),
-    ],
-)
+@each_row(("url", "expected"), [
+    ("http://evil:99999/", "an address that cannot be read"),
+    ("http://[::1", "an address that cannot be read"),
+    ("https://api.aui.io/ia-controller", "api.aui.io"),
+    ("http://127.0.0.1:8080/x", "127.0.0.1:8080"),
+    ("http://[::1]:80", "[::1]:80"),
+    ("https://user:pass@host.example", "host.example"),
+])  # fmt: skip
 def test_host_of_url_omits_credentials_and_path(url, expected):
     assert addresses.host_of(url) == expected
+
+
+BASE = "https://models.example/v1"
+
+
+@each_row(("address", "is_same"), [
+    *((BASE, True), (f"{BASE}/", True), ("HTTPS://Models.Example:443/v1", True)),
+    ("https://user:pass-word-77@models.example/v1", True),
+    ("https://pass-word-77@models.example/v1", True),
+    ("http://models.example/v1", False),
+    ("https://models.example:8443/v1", False),
+    ("https://models.example/pass-word-77/v1", False),
+    ("https://other.example/v1", False),
+    *(("claude", False), ("claude 0123abcd", False)),
+])  # fmt: skip
+def test_service_is_identified_by_host_and_path_without_credentials(address, is_same):
+    """Credentials make no other service of it, and neither they nor a path are shown."""
+    service = Service.at(address)
+    assert (service.digest == Service.at(BASE).digest) is is_same
+    assert "pass-word-77" not in service.shown
+    assert address.lower().startswith(service.shown.partition("://")[0])
+
+
+def test_address_with_query_or_fragment_is_not_recognized_as_service():
+    """A query may choose another model, and may hold a key: such a service is like no other."""
+    for address in (f"{BASE}?model=x", f"{BASE}?key=pass-word-77", f"{BASE}#x"):
+        assert Service.at(address) is None

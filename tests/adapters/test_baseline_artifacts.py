@@ -279,16 +279,12 @@ def test_merge_group_uses_preceding_merge_group_as_baseline(api):
     assert found_run(api, event("merge_group", "main", "c" * 40)) == "in front"
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"sha": ELSEWHERE, **QUEUED},
-        {"sha": BASE, **QUEUED, "event": "push"},
-        {"sha": BASE, **QUEUED, "head_branch": "gh-readonly-queue/main-2/pr-6-" + BASE},
-        {"sha": BASE, **QUEUED, "head_branch": "gh-readonly-queue/main"},
-    ],
-    ids=["thrown out of the queue", "no queue", "another branch's queue", "only begins so"],
-)
+@pytest.mark.parametrize("fields", [
+    {"sha": ELSEWHERE, **QUEUED},
+    {"sha": BASE, **QUEUED, "event": "push"},
+    {"sha": BASE, **QUEUED, "head_branch": "gh-readonly-queue/main-2/pr-6-" + BASE},
+    {"sha": BASE, **QUEUED, "head_branch": "gh-readonly-queue/main"},
+], ids=["thrown out of the queue", "no queue", "another branch's queue", "only begins so"])  # fmt: skip
 def test_unverified_merge_queue_run_is_not_used_as_baseline(api, fields):
     """A queue's runs count by their commits; without commits to read they do not count."""
     api.add_run(fields.pop("sha"), artifact("planted"), **fields)
@@ -436,20 +432,16 @@ LIMITED = Answer(
 
 
 @pytest.mark.parametrize("step", ["/artifacts$", "/runs/", "/zip$"])
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (Answer(404, {"message": "Not Found"}), "or the token lacks the permission 'actions: read'"),
-        (Answer(401, {"message": "Bad credentials"}), "the token is not valid there"),
-        (LIMITED, "the rate limit is used up"),
-        (Answer(503, {"message": "Unavailable"}), "GitHub answered 503 (Unavailable)"),
-        (Answer(200, raw=b"<html>"), ""),
-        (Answer(200, []), ""),
-        (Answer(302, None, {"Location": "http://127.0.0.1:1/nothing"}), ""),
-        (Answer(302, None, {"Location": "http://[::"}), ""),
-    ],
-    ids=["private", "bad token", "limit", "down", "a page", "nothing", "moved", "nowhere"],
-)
+@pytest.mark.parametrize(("answer", "words"), [
+    (Answer(404, {"message": "Not Found"}), "or the token lacks the permission 'actions: read'"),
+    (Answer(401, {"message": "Bad credentials"}), "the token is not valid there"),
+    (LIMITED, "the rate limit is used up"),
+    (Answer(503, {"message": "Unavailable"}), "GitHub answered 503 (Unavailable)"),
+    (Answer(200, raw=b"<html>"), ""),
+    (Answer(200, []), ""),
+    (Answer(302, None, {"Location": "http://127.0.0.1:1/nothing"}), ""),
+    (Answer(302, None, {"Location": "http://[::"}), ""),
+], ids=["private", "bad token", "limit", "down", "a page", "nothing", "moved", "nowhere"])  # fmt: skip
 def test_error_of_any_step_is_reported_in_one_line(api, step, answer, words):
     """After some errors of a run or a download the next one is tried."""
     api.add_run(BASE, artifact("base"))
@@ -468,15 +460,11 @@ def test_unreachable_github_is_reported_with_its_host():
     assert "cannot be reached" in why
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (b"", "is neither a zip nor the file _results.json"),
-        (artifact("x")[:-30], "is damaged, and cannot be unpacked"),
-        (zip_of({"junit.xml": "<x/>"}), "holds no file _results.json; upload the one in the output folder"),
-    ],
-    ids=["empty", "half", "another file"],
-)
+@pytest.mark.parametrize(("data", "words"), [
+    (b"", "is neither a zip nor the file _results.json"),
+    (artifact("x")[:-30], "is damaged, and cannot be unpacked"),
+    (zip_of({"junit.xml": "<x/>"}), "holds no file _results.json; upload the one in the output folder"),
+], ids=["empty", "half", "another file"])  # fmt: skip
 def test_unreadable_artifact_is_reported_with_its_commit(api, data, words):
     """An older one is not taken in silence: the upload has to be mended."""
     api.add_run(LINE[2], artifact("old"))

@@ -158,15 +158,12 @@ def test_truncated_arguments_are_unknown_but_the_call_is_known():
     assert "cut off" in (call.not_captured or "")
 
 
-@each_row(
-    "reply",
-    [
-        {"text": "$[*].choices[0].delta.content", "toolCalls": "$[*].choices[0].delta.tool_calls"},
-        {"text": "$[*].choices[0].delta.content", "toolCalls": "$[*].choices[0].delta.tool_calls[*]"},
-        {"text": "$[*].choices[*].delta.content", "toolCalls": "$[*].choices[*].delta.tool_calls[*]"},
-        {"messages": "$[*].choices[0].delta"},
-    ],
-)
+@each_row("reply", [
+    {"text": "$[*].choices[0].delta.content", "toolCalls": "$[*].choices[0].delta.tool_calls"},
+    {"text": "$[*].choices[0].delta.content", "toolCalls": "$[*].choices[0].delta.tool_calls[*]"},
+    {"text": "$[*].choices[*].delta.content", "toolCalls": "$[*].choices[*].delta.tool_calls[*]"},
+    {"messages": "$[*].choices[0].delta"},
+])  # fmt: skip
 @each_row(("pieces", "calls"), [WHOLE["interleaved"], WHOLE["without an index"]])
 async def test_calls_of_a_streamed_completion_are_joined(reply, pieces, calls):
     """As OpenAI's servers send it."""

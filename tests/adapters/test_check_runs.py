@@ -62,22 +62,19 @@ LACKING = (
 )
 
 
-@each_row(
-    ("answer", "says"),
-    [
-        (Answer(401, {"message": "Bad credentials"}), "Bad credentials"),
-        (Answer(403, *LACKING), "'checks: write'; add it to the job's 'permissions:'"),
-        (Answer(404, {"message": "Not Found"}), "or the token lacks the permission 'checks: write'"),
-        (Answer(409, {"message": "Conflict"}), "Conflict"),
-        (Answer(410, {"message": "archived"}), "archived"),
-        (Answer(422, {"message": "No commit found for SHA"}), "No commit found"),
-        (Answer(429, {"message": "slow down"}, {"retry-after": "9999"}), "the rate limit is used up"),
-        (Answer(500, {"message": "oops"}), "500"),
-        (Answer(502, raw=b"<html><body>Bad gateway</body></html>"), "502"),
-        (Answer(200, raw=b"<html>Sign in</html>"), "something other than JSON"),
-        (github_api.HANG_UP, "127.0.0.1"),
-    ],
-)
+@each_row(("answer", "says"), [
+    (Answer(401, {"message": "Bad credentials"}), "Bad credentials"),
+    (Answer(403, *LACKING), "'checks: write'; add it to the job's 'permissions:'"),
+    (Answer(404, {"message": "Not Found"}), "or the token lacks the permission 'checks: write'"),
+    (Answer(409, {"message": "Conflict"}), "Conflict"),
+    (Answer(410, {"message": "archived"}), "archived"),
+    (Answer(422, {"message": "No commit found for SHA"}), "No commit found"),
+    (Answer(429, {"message": "slow down"}, {"retry-after": "9999"}), "the rate limit is used up"),
+    (Answer(500, {"message": "oops"}), "500"),
+    (Answer(502, raw=b"<html><body>Bad gateway</body></html>"), "502"),
+    (Answer(200, raw=b"<html>Sign in</html>"), "something other than JSON"),
+    (github_api.HANG_UP, "127.0.0.1"),
+])  # fmt: skip
 async def test_rejected_check_run_request_raises_single_error_with_remedy(api, answer, says):
     """And nothing is sent twice that GitHub may have acted on."""
     api.faults.clear()

@@ -12,20 +12,17 @@ HERE = RemoteRepository("github.com", "octo/agent")
 THERE = RemoteRepository("github.com", "eve/agent")
 
 
-@each_row(
-    ("url", "repository"),
-    [
-        ("https://github.com/octo/agent", HERE),
-        ("https://x-access-token:secret@github.com/Octo/Agent.git", HERE),
-        ("git@github.com:octo/agent.git", HERE),
-        ("ssh://git@github.com:22/octo/agent", HERE),
-        ("https://github.com/eve/agent", THERE),
-        ("https://github.com/octo", None),
-        ("/srv/git/octo/agent", None),
-        ("", None),
-        ("https://[", None),
-    ],
-)
+@each_row(("url", "repository"), [
+    ("https://github.com/octo/agent", HERE),
+    ("https://x-access-token:secret@github.com/Octo/Agent.git", HERE),
+    ("git@github.com:octo/agent.git", HERE),
+    ("ssh://git@github.com:22/octo/agent", HERE),
+    ("https://github.com/eve/agent", THERE),
+    ("https://github.com/octo", None),
+    ("/srv/git/octo/agent", None),
+    ("", None),
+    ("https://[", None),
+])  # fmt: skip
 def test_repository_is_read_from_its_remote_address(url, repository):
     assert repository_of(url) == repository
 

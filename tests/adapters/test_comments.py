@@ -75,18 +75,15 @@ async def test_comment_without_create_only_updates_an_existing_one(api):
 FIRST_ATTEMPT = "<!-- ci-evals run: 500 attempt: 1 -->"
 
 
-@each_row(
-    ("run", "commit", "second"),
-    [
-        (WorkflowRun(500, 2), SHA, f"<!-- ci-evals run: 500 attempt: 2 commit: {SHA} -->"),
-        (WorkflowRun(500), None, FIRST_ATTEMPT),
-        (None, SHA, f"<!-- ci-evals commit: {SHA} -->"),
-        (None, None, None),
-        (None, "--> @everybody", None),
-        (WorkflowRun(500), "main", FIRST_ATTEMPT),
-        (WorkflowRun(500), f"{SHA}\n", FIRST_ATTEMPT),
-    ],
-)
+@each_row(("run", "commit", "second"), [
+    (WorkflowRun(500, 2), SHA, f"<!-- ci-evals run: 500 attempt: 2 commit: {SHA} -->"),
+    (WorkflowRun(500), None, FIRST_ATTEMPT),
+    (None, SHA, f"<!-- ci-evals commit: {SHA} -->"),
+    (None, None, None),
+    (None, "--> @everybody", None),
+    (WorkflowRun(500), "main", FIRST_ATTEMPT),
+    (WorkflowRun(500), f"{SHA}\n", FIRST_ATTEMPT),
+])  # fmt: skip
 def test_comment_begins_with_hidden_lines_of_key_run_and_commit(run, commit, second):
     """The first finds it again, the second tells a slow run that it is late. No foreign text is hidden."""
     head = "\n".join(line for line in (MARKER, second) if line)
@@ -133,16 +130,13 @@ async def test_existing_comment_is_updated_on_any_page_of_comments(api, before):
     assert len(api.comments[7]) == before + 2
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [
-        PASSED.body,
-        PASSED.body.replace("\n", "\r\n"),
-        f"{PASSED.body}\n\n ",
-        PASSED.body.replace("Passed", "Passed  "),
-        PASSED.body.replace("\n\n", "\n \t\n"),
-    ],
-)
+@pytest.mark.parametrize("kept", [
+    PASSED.body,
+    PASSED.body.replace("\n", "\r\n"),
+    f"{PASSED.body}\n\n ",
+    PASSED.body.replace("Passed", "Passed  "),
+    PASSED.body.replace("\n\n", "\n \t\n"),
+])  # fmt: skip
 async def test_unchanged_comment_is_not_written_again(api, kept):
     """But for line ends and white space, which GitHub changes: an edit would show as one."""
     old = api.add_comment(7, kept)
@@ -159,20 +153,17 @@ async def test_each_key_has_its_own_comment(api):
     assert bodies(api) == [comment_of(None, "New", key=key).body for key in keys]
 
 
-@pytest.mark.parametrize(
-    ("body", "author"),
-    [
-        pytest.param(PASSED.body, PERSON, id="copied by a person"),
-        pytest.param(f"> {MARKER}\n\nNo.", BOT, id="quoted"),
-        pytest.param(f"Look:\n{MARKER}\n", BOT, id="on another line"),
-        pytest.param(f" {MARKER}\n", BOT, id="indented"),
-        pytest.param(f"{MARKER} and more", BOT, id="not alone on its line"),
-        pytest.param("<!-- ci-evals comment: default2 -->\n", BOT, id="another key"),
-        pytest.param(PASSED.body, None, id="of a deleted account"),
-        pytest.param("", BOT, id="empty"),
-        pytest.param(None, BOT, id="null"),
-    ],
-)
+@pytest.mark.parametrize(("body", "author"), [
+    pytest.param(PASSED.body, PERSON, id="copied by a person"),
+    pytest.param(f"> {MARKER}\n\nNo.", BOT, id="quoted"),
+    pytest.param(f"Look:\n{MARKER}\n", BOT, id="on another line"),
+    pytest.param(f" {MARKER}\n", BOT, id="indented"),
+    pytest.param(f"{MARKER} and more", BOT, id="not alone on its line"),
+    pytest.param("<!-- ci-evals comment: default2 -->\n", BOT, id="another key"),
+    pytest.param(PASSED.body, None, id="of a deleted account"),
+    pytest.param("", BOT, id="empty"),
+    pytest.param(None, BOT, id="null"),
+])  # fmt: skip
 async def test_comments_of_others_are_never_changed(api, body, author):
     """A token that may write could change everybody's comments."""
     theirs = api.add_comment(7, "", PERSON)
@@ -211,17 +202,14 @@ async def test_app_without_a_known_name_finds_its_comment_by_writing(api):
     assert api.comments[7] == [own]
 
 
-@each_row(
-    ("login", "app", "known"),
-    [
-        ("github-actions[bot]", True, "github-actions[bot]"),
-        ("evals-app", True, "evals-app[bot]"),
-        ("octocat", False, "octocat"),
-        ("", True, None),
-        (None, True, None),
-        (7, True, None),
-    ],
-)
+@each_row(("login", "app", "known"), [
+    ("github-actions[bot]", True, "github-actions[bot]"),
+    ("evals-app", True, "evals-app[bot]"),
+    ("octocat", False, "octocat"),
+    ("", True, None),
+    (None, True, None),
+    (7, True, None),
+])  # fmt: skip
 async def test_viewer_returns_login_in_rest_api_form(api, login, app, known):
     api.token = TOKEN if app else "ghp_personal"
     api.fail("graphql", Answer(200, {"data": {"viewer": {"login": login}}}))
@@ -271,21 +259,18 @@ async def test_no_comment_is_written_if_token_owner_lookup_fails(api, status, me
     assert write_methods(api) == []
 
 
-@pytest.mark.parametrize(
-    ("theirs", "ours", "late"),
-    [
-        (WorkflowRun(501), WorkflowRun(500, 2), True),
-        (WorkflowRun(500, 3), WorkflowRun(500, 2), True),
-        (WorkflowRun(500, 10), WorkflowRun(500, 9), True),
-        (WorkflowRun(1000), WorkflowRun(999, 5), True),
-        (WorkflowRun(500, 2), WorkflowRun(500, 2), False),
-        (WorkflowRun(500, 1), WorkflowRun(500, 2), False),
-        (WorkflowRun(499, 9), WorkflowRun(500, 1), False),
-        (None, WorkflowRun(500), False),
-        (WorkflowRun(501), None, False),
-        (None, None, False),
-    ],
-)
+@pytest.mark.parametrize(("theirs", "ours", "late"), [
+    (WorkflowRun(501), WorkflowRun(500, 2), True),
+    (WorkflowRun(500, 3), WorkflowRun(500, 2), True),
+    (WorkflowRun(500, 10), WorkflowRun(500, 9), True),
+    (WorkflowRun(1000), WorkflowRun(999, 5), True),
+    (WorkflowRun(500, 2), WorkflowRun(500, 2), False),
+    (WorkflowRun(500, 1), WorkflowRun(500, 2), False),
+    (WorkflowRun(499, 9), WorkflowRun(500, 1), False),
+    (None, WorkflowRun(500), False),
+    (WorkflowRun(501), None, False),
+    (None, None, False),
+])  # fmt: skip
 async def test_comment_of_a_newer_run_is_not_overwritten(api, theirs, ours, late):
     """By id and attempt, as numbers. What is not known is never newer."""
     kept = api.add_comment(7, comment_of(theirs, "Theirs").body.replace("\n", "\r\n"))
@@ -295,16 +280,13 @@ async def test_comment_of_a_newer_run_is_not_overwritten(api, theirs, ours, late
     assert write_methods(api) == ([] if late else ["PATCH"])
 
 
-@pytest.mark.parametrize(
-    ("theirs", "exists", "believed"),
-    [
-        (WorkflowRun(501), {"workflow_id": 1, "run_attempt": 1}, True),
-        (WorkflowRun(501, 2), {"workflow_id": 1, "run_attempt": 1}, False),
-        (WorkflowRun(501), {"workflow_id": 2, "run_attempt": 1}, False),
-        (WorkflowRun(501), None, False),
-        (WorkflowRun(500, 2), None, False),
-    ],
-)
+@pytest.mark.parametrize(("theirs", "exists", "believed"), [
+    (WorkflowRun(501), {"workflow_id": 1, "run_attempt": 1}, True),
+    (WorkflowRun(501, 2), {"workflow_id": 1, "run_attempt": 1}, False),
+    (WorkflowRun(501), {"workflow_id": 2, "run_attempt": 1}, False),
+    (WorkflowRun(501), None, False),
+    (WorkflowRun(500, 2), None, False),
+])  # fmt: skip
 async def test_comment_counts_as_newer_only_if_its_run_is_of_same_workflow(api, theirs, exists, believed):
     """Other workflows write as the same bot, and may quote a line that a stranger wrote."""
     api.runs[500] = {"id": 500, "workflow_id": 1, "run_attempt": 1}
@@ -315,14 +297,11 @@ async def test_comment_counts_as_newer_only_if_its_run_is_of_same_workflow(api, 
     assert posted.status == ("stale" if believed else "updated")
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        "", "<!-- ci-evals run: 999 -->", "<!-- ci-evals run: x attempt: 1 -->", "> quoted",
-        f"<!-- ci-evals run: {'9' * 5000} attempt: 1 -->", "<!-- ci-evals run: 999 attempt: 1 --> more",
-        "text\n<!-- ci-evals run: 999 attempt: 1 -->", f"<!-- ci-evals run: {10**17} attempt: 1 -->",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("second", [
+    "", "<!-- ci-evals run: 999 -->", "<!-- ci-evals run: x attempt: 1 -->", "> quoted",
+    f"<!-- ci-evals run: {'9' * 5000} attempt: 1 -->", "<!-- ci-evals run: 999 attempt: 1 --> more",
+    "text\n<!-- ci-evals run: 999 attempt: 1 -->", f"<!-- ci-evals run: {10**17} attempt: 1 -->",
+])  # fmt: skip
 async def test_malformed_or_far_future_run_line_does_not_block_an_update(api, second):
     """Only the second line counts, as we write it; if runs cannot be looked up, its number must be near."""
     if str(10**17) in second:
@@ -344,14 +323,11 @@ async def test_oldest_duplicate_comment_is_kept_and_others_are_deleted(api):
     assert bodies(api) == [PASSED.body, "Why two?"]
 
 
-@pytest.mark.parametrize(
-    ("other", "status", "left"),
-    [
-        (WorkflowRun(499), "updated", PASSED),
-        (WorkflowRun(501), "stale", comment_of(WorkflowRun(501))),
-        (None, "updated", PASSED),
-    ],
-)
+@pytest.mark.parametrize(("other", "status", "left"), [
+    (WorkflowRun(499), "updated", PASSED),
+    (WorkflowRun(501), "stale", comment_of(WorkflowRun(501))),
+    (None, "updated", PASSED),
+])  # fmt: skip
 async def test_newer_duplicate_comment_is_removed_and_older_one_kept(api, other, status, left):
     """Another job created one between our look and our post: theirs is older, and says what is newer."""
     api.before.append(("POST", lambda: api.add_comment(7, comment_of(other).body)))
@@ -533,16 +509,13 @@ async def test_missing_permission_or_locked_conversation_is_named(api):
     )
 
 
-@each_row(
-    ("answer", "expected"),
-    [
-        (NOT_FOUND, f"GitHub answered 404 (Not Found): not found, or {LACKS}{CHECK}"),
-        (Answer(410, {"message": "This issue was deleted"}), "GitHub answered 410 (This issue was deleted)"),
-        (Answer(502, {"message": "Server Error"}), SERVER_ERROR),
-        (Answer(201, {"id": None}), NO_COMMENT),
-        (Answer(201, []), NO_COMMENT),
-    ],
-)
+@each_row(("answer", "expected"), [
+    (NOT_FOUND, f"GitHub answered 404 (Not Found): not found, or {LACKS}{CHECK}"),
+    (Answer(410, {"message": "This issue was deleted"}), "GitHub answered 410 (This issue was deleted)"),
+    (Answer(502, {"message": "Server Error"}), SERVER_ERROR),
+    (Answer(201, {"id": None}), NO_COMMENT),
+    (Answer(201, []), NO_COMMENT),
+])  # fmt: skip
 async def test_refused_comment_is_reported_with_cause_and_remedy(api, answer, expected):
     api.fail("POST", answer)
     assert await post_error(api) == expected

@@ -56,21 +56,18 @@ async def test_texts_are_embedded_in_one_request_and_in_order():
     ]
 
 
-@each_row(
-    ("fault", "error", "text"),
-    [
-        (world.SERVER_ERROR, RefusedError, "answered with status 500: The server fell over"),
-        (world.RATE_LIMITED, RefusedError, "limits the rate of calls"),
-        (world.NO_QUOTA, LLMAccessError, "has no quota left"),
-        (world.UNAUTHORIZED, LLMAccessError, "refused the key"),
-        (world.fault(404, "no such model"), RefusedError, "status 404: no such model"),
-        (world.GARBAGE, LLMAnswerError, "cannot be read"),
-        (Fault(200, "[]"), LLMAnswerError, "not a JSON object"),
-        (Fault(200, "{}"), LLMAnswerError, "0 readable vectors for 1 texts; is text-embedding-3-small an"),
-        (Fault(200, '{"data": [{"embedding": ["x"]}]}'), LLMAnswerError, "0 readable vectors for 1 texts"),
-        (Fault(200, '{"data": [{"embedding": "AACAPw=="}]}'), LLMAnswerError, "0 readable vectors"),
-    ],
-)
+@each_row(("fault", "error", "text"), [
+    (world.SERVER_ERROR, RefusedError, "answered with status 500: The server fell over"),
+    (world.RATE_LIMITED, RefusedError, "limits the rate of calls"),
+    (world.NO_QUOTA, LLMAccessError, "has no quota left"),
+    (world.UNAUTHORIZED, LLMAccessError, "refused the key"),
+    (world.fault(404, "no such model"), RefusedError, "status 404: no such model"),
+    (world.GARBAGE, LLMAnswerError, "cannot be read"),
+    (Fault(200, "[]"), LLMAnswerError, "not a JSON object"),
+    (Fault(200, "{}"), LLMAnswerError, "0 readable vectors for 1 texts; is text-embedding-3-small an"),
+    (Fault(200, '{"data": [{"embedding": ["x"]}]}'), LLMAnswerError, "0 readable vectors for 1 texts"),
+    (Fault(200, '{"data": [{"embedding": "AACAPw=="}]}'), LLMAnswerError, "0 readable vectors"),
+])  # fmt: skip
 async def test_failed_embedding_call_raises_the_matching_error(fault, error, text):
     """Of the kinds that the models behind judge and user know."""
     with world.llm() as models:
@@ -86,18 +83,15 @@ async def test_rejected_embedding_key_is_not_shown_in_error():
     assert "wrong-key-123" not in str(caught.value)
 
 
-@each_row(
-    ("data", "vectors"),
-    [
-        ([{"embedding": [1, 2]}, {"embedding": [3, 4]}], [(1, 2), (3, 4)]),
-        ([{"index": 1, "embedding": [1]}, {"index": 0, "embedding": [2]}], [(2,), (1,)]),
-        ([{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [2]}], 1),
-        ([{"index": 7, "embedding": [1]}], 0),
-        ([{"index": [], "embedding": [1]}, None, 5, {"embedding": None}], 0),
-        ([{"index": True, "embedding": [1]}, {"embedding": [True]}, {"embedding": [10**400]}], 0),
-        (None, 0),
-    ],
-)
+@each_row(("data", "vectors"), [
+    ([{"embedding": [1, 2]}, {"embedding": [3, 4]}], [(1, 2), (3, 4)]),
+    ([{"index": 1, "embedding": [1]}, {"index": 0, "embedding": [2]}], [(2,), (1,)]),
+    ([{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [2]}], 1),
+    ([{"index": 7, "embedding": [1]}], 0),
+    ([{"index": [], "embedding": [1]}, None, 5, {"embedding": None}], 0),
+    ([{"index": True, "embedding": [1]}, {"embedding": [True]}, {"embedding": [10**400]}], 0),
+    (None, 0),
+])  # fmt: skip
 def test_vectors_are_assigned_by_index_and_dropped_if_ambiguous(data, vectors):
     """Then there are too few of them, and the answer is refused."""
     result = _vectors({"data": data})

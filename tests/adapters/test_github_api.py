@@ -92,15 +92,12 @@ async def test_list_within_an_object_is_read_with_its_query_on_every_page(api, h
     assert [request.query["name"] for request in api.requests] == ["wanted", "wanted"]
 
 
-@pytest.mark.parametrize(
-    ("link", "host"),
-    [
-        ("https://evil.example/comments?page=2", "evil.example"),
-        ("http://127.0.0.1:1/comments?page=2", "127.0.0.1:1"),
-        ("http://[::1", "an address that cannot be read"),
-        ("//evil.example/", "evil.example"),
-    ],
-)
+@pytest.mark.parametrize(("link", "host"), [
+    ("https://evil.example/comments?page=2", "evil.example"),
+    ("http://127.0.0.1:1/comments?page=2", "127.0.0.1:1"),
+    ("http://[::1", "an address that cannot be read"),
+    ("//evil.example/", "evil.example"),
+])  # fmt: skip
 async def test_next_page_on_another_host_is_rejected(api, hub, link, host):
     """The token would go there."""
     api.fail("GET", Answer(200, [{"id": 1}], {"Link": f'<{link}>; rel="next"'}))
@@ -138,31 +135,28 @@ async def test_non_json_response_error_names_host(api, hub, raw):
 LACKS = "the token lacks the permission 'pull-requests: write'"
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "expected"),
-    [
-        (401, {"message": "Bad credentials"}, " (Bad credentials): the token is not valid there"),
-        (403, {"message": "Resource not accessible by integration"},
-         f" (Resource not accessible by integration): {LACKS}"),
-        (403, {"message": "Resource not accessible by personal access token"},
-         f" (Resource not accessible by personal access token): {LACKS}"),
-        (403, {"message": "Must have admin rights to Repository."},
-         f" (Must have admin rights to Repository): {LACKS}"),
-        (403, {}, f": {LACKS}"),
-        (403, {"message": "Repository was archived so is read-only."},
-         " (Repository was archived so is read-only)"),
-        (403, {"message": "Resource protected by organization SAML enforcement."},
-         " (Resource protected by organization SAML enforcement)"),
-        (404, {"message": "Not Found"}, f" (Not Found): not found, or {LACKS}"),
-        (410, {"message": "Artifact has expired"}, " (Artifact has expired)"),
-        (422, {"message": "Validation Failed", "errors": [{"message": "Body is too long"}, "x", {}]},
-         " (Validation Failed; Body is too long)"),
-        (422, {"message": "Validation Failed", "errors": "none"}, " (Validation Failed)"),
-        (304, None, ""),
-        (400, {"message": 7}, ""),
-        (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 286}…)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("status", "body", "expected"), [
+    (401, {"message": "Bad credentials"}, " (Bad credentials): the token is not valid there"),
+    (403, {"message": "Resource not accessible by integration"},
+     f" (Resource not accessible by integration): {LACKS}"),
+    (403, {"message": "Resource not accessible by personal access token"},
+     f" (Resource not accessible by personal access token): {LACKS}"),
+    (403, {"message": "Must have admin rights to Repository."},
+     f" (Must have admin rights to Repository): {LACKS}"),
+    (403, {}, f": {LACKS}"),
+    (403, {"message": "Repository was archived so is read-only."},
+     " (Repository was archived so is read-only)"),
+    (403, {"message": "Resource protected by organization SAML enforcement."},
+     " (Resource protected by organization SAML enforcement)"),
+    (404, {"message": "Not Found"}, f" (Not Found): not found, or {LACKS}"),
+    (410, {"message": "Artifact has expired"}, " (Artifact has expired)"),
+    (422, {"message": "Validation Failed", "errors": [{"message": "Body is too long"}, "x", {}]},
+     " (Validation Failed; Body is too long)"),
+    (422, {"message": "Validation Failed", "errors": "none"}, " (Validation Failed)"),
+    (304, None, ""),
+    (400, {"message": 7}, ""),
+    (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 286}…)"),
+])  # fmt: skip
 async def test_error_names_missing_permission_only_if_it_is_a_possible_cause(
     api, hub, sleeps, status, body, expected
 ):
@@ -174,20 +168,17 @@ async def test_error_names_missing_permission_only_if_it_is_a_possible_cause(
     assert (len(api.requests), sleeps) == (1, [])
 
 
-@pytest.mark.parametrize(
-    ("answer", "wait"),
-    [
-        (limited(403, "You have exceeded a secondary rate limit.", retry_after="7"), 7),
-        (limited(403, "Forbidden", retry_after="7"), 7),
-        (limited(429, "Too many requests", retry_after="Sat, 21 Nov 2026 09:30:12 GMT"), 12),
-        (limited(429, "Too many requests", retry_after="soon"), 60),
-        (limited(403, "You have exceeded a secondary rate limit. Please wait a few minutes."), 60),
-        (limited(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(NOW.timestamp()) + 40)), 40),
-        (limited(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(NOW.timestamp()) - 40)), 1),
-        (limited(429, x_ratelimit_remaining="0", x_ratelimit_reset="9" * 400), 60),
-        (limited(429, x_ratelimit_remaining="0"), 60),
-    ],
-)
+@pytest.mark.parametrize(("answer", "wait"), [
+    (limited(403, "You have exceeded a secondary rate limit.", retry_after="7"), 7),
+    (limited(403, "Forbidden", retry_after="7"), 7),
+    (limited(429, "Too many requests", retry_after="Sat, 21 Nov 2026 09:30:12 GMT"), 12),
+    (limited(429, "Too many requests", retry_after="soon"), 60),
+    (limited(403, "You have exceeded a secondary rate limit. Please wait a few minutes."), 60),
+    (limited(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(NOW.timestamp()) + 40)), 40),
+    (limited(403, x_ratelimit_remaining="0", x_ratelimit_reset=str(int(NOW.timestamp()) - 40)), 1),
+    (limited(429, x_ratelimit_remaining="0", x_ratelimit_reset="9" * 400), 60),
+    (limited(429, x_ratelimit_remaining="0"), 60),
+])  # fmt: skip
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_request_is_repeated_after_short_rate_limit(api, hub, sleeps, answer, wait, method):
     """As long as GitHub says, or a minute. It has not acted on the request: a comment may be sent again."""
@@ -198,18 +189,15 @@ async def test_request_is_repeated_after_short_rate_limit(api, hub, sleeps, answ
     assert len(api.comments.get(7, [])) == (method == "POST")
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        (limited(403, "API rate limit exceeded", x_ratelimit_remaining="0",
-                 x_ratelimit_reset=str(int(NOW.timestamp()) + 3600)),
-         "GitHub answered 403 (API rate limit exceeded): the rate limit is used up until 10:30:00 UTC"),
-        (limited(429, "Slow down", retry_after="61"),
-         "GitHub answered 429 (Slow down): the rate limit is used up until 09:31:01 UTC"),
-        (limited(429, "Slow down", retry_after="9" * 400),
-         "GitHub answered 429 (Slow down): the rate limit is used up"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "expected"), [
+    (limited(403, "API rate limit exceeded", x_ratelimit_remaining="0",
+             x_ratelimit_reset=str(int(NOW.timestamp()) + 3600)),
+     "GitHub answered 403 (API rate limit exceeded): the rate limit is used up until 10:30:00 UTC"),
+    (limited(429, "Slow down", retry_after="61"),
+     "GitHub answered 429 (Slow down): the rate limit is used up until 09:31:01 UTC"),
+    (limited(429, "Slow down", retry_after="9" * 400),
+     "GitHub answered 429 (Slow down): the rate limit is used up"),
+])  # fmt: skip
 async def test_long_rate_limit_is_reported_without_waiting(api, hub, sleeps, answer, expected):
     """A report is not worth an hour of a job: it says when there is room again."""
     api.fail("GET", answer)
@@ -252,13 +240,10 @@ async def test_idempotent_request_is_retried_twice_after_server_error(api, hub, 
     assert sleeps[2:] == [4]
 
 
-@pytest.mark.parametrize(
-    ("trouble", "expected"),
-    [
-        (SERVER_ERROR, "GitHub answered 502 (Server Error): the server has a problem; try again later"),
-        (HANG_UP, "GitHub at {host} cannot be reached (RemoteProtocolError)"),
-    ],
-)
+@pytest.mark.parametrize(("trouble", "expected"), [
+    (SERVER_ERROR, "GitHub answered 502 (Server Error): the server has a problem; try again later"),
+    (HANG_UP, "GitHub at {host} cannot be reached (RemoteProtocolError)"),
+])  # fmt: skip
 async def test_post_is_not_repeated_after_a_server_error(api, hub, sleeps, trouble, expected):
     """GitHub may have written it before it failed."""
     api.fail("POST", trouble)
@@ -292,15 +277,12 @@ async def test_redirect_of_a_renamed_repository_is_followed_with_the_same_method
     assert [one["body"] for one in api.comments[7]] == texts[method]
 
 
-@pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        ("https://evil.example/repos", "GitHub redirects to another host, evil.example"),
-        ("http://[::1", "GitHub redirects to an address that cannot be read"),
-        ("http://evil:99999/", "GitHub redirects to an address that cannot be read"),
-        (COMMENTS, "GitHub at {host} redirects without end"),
-    ],
-)
+@pytest.mark.parametrize(("location", "expected"), [
+    ("https://evil.example/repos", "GitHub redirects to another host, evil.example"),
+    ("http://[::1", "GitHub redirects to an address that cannot be read"),
+    ("http://evil:99999/", "GitHub redirects to an address that cannot be read"),
+    (COMMENTS, "GitHub at {host} redirects without end"),
+])  # fmt: skip
 async def test_redirect_to_another_host_or_without_end_is_rejected(api, hub, location, expected):
     """The token stays where it belongs."""
     api.fail("GET", *[Answer(302, None, {"Location": location})] * 9)

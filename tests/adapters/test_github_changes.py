@@ -33,17 +33,14 @@ REFUSALS = [
 ]
 
 
-@each_row(
-    ("answer", "why"),
-    [
-        *REFUSALS,
-        (Answer(200, {"files": [{"filename": str(n)} for n in range(300)]}), "300 changed files"),
-        (Answer(200, {"files": [{}]}), "a changed file without its name"),
-        (Answer(200, []), "GitHub lists no files"),
-        (Answer(200, raw=b"<html>"), "JSON"),
-        (HANG_UP, "cannot be reached"),
-    ],
-)
+@each_row(("answer", "why"), [
+    *REFUSALS,
+    (Answer(200, {"files": [{"filename": str(n)} for n in range(300)]}), "300 changed files"),
+    (Answer(200, {"files": [{}]}), "a changed file without its name"),
+    (Answer(200, []), "GitHub lists no files"),
+    (Answer(200, raw=b"<html>"), "JSON"),
+    (HANG_UP, "cannot be reached"),
+])  # fmt: skip
 async def test_incomplete_or_refused_comparison_is_an_error(api, answer, why):
     """Never an empty change."""
     api.faults.clear()

@@ -61,16 +61,13 @@ async def test_broken_download_is_requested_again(api, hub, sleeps, download):
     assert [0 <= seconds <= most for seconds, most in zip(sleeps, (2, 4), strict=True)] == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        (Answer(403, raw=b"<Error/>"), "it answered 403"),
-        (Answer(302, None, {"Location": "https://evil.example/signed"}), "it answered 302"),
-        (HANG_UP, "it cannot be reached (RemoteProtocolError)"),
-        (Answer(200, raw=b"half", headers=PROMISE), "it cannot be reached (RemoteProtocolError)"),
-        (Answer(200, raw=b"half", headers=GZIPPED), "it cannot be reached (DecodingError)"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "why"), [
+    (Answer(403, raw=b"<Error/>"), "it answered 403"),
+    (Answer(302, None, {"Location": "https://evil.example/signed"}), "it answered 302"),
+    (HANG_UP, "it cannot be reached (RemoteProtocolError)"),
+    (Answer(200, raw=b"half", headers=PROMISE), "it cannot be reached (RemoteProtocolError)"),
+    (Answer(200, raw=b"half", headers=GZIPPED), "it cannot be reached (DecodingError)"),
+])  # fmt: skip
 async def test_download_that_keeps_failing_is_reported(api, hub, download, answer, why):
     """With the host alone. The store's status is none of the API's: no permission is missing."""
     api.fail("BLOB", *[answer] * 9)

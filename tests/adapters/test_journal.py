@@ -158,20 +158,17 @@ async def test_signed_journal_is_resumed_only_with_same_secret(tmp_path):
 THERE = RunIdentity(ci=True, run_id="7", attempt=2, commit="c" * 40, checkout="d" * 40)
 
 
-@each_row(
-    ("now", "why"),
-    [
-        ({}, None),
-        ({"attempt": 5}, None),
-        ({"attempt": 1}, "it is of attempt 2, and this is attempt 1"),
-        ({"run_id": "8"}, "it is of run 7, and this is run 8"),
-        ({"run_id": None}, "it is of run 7, and this is no GitHub run"),
-        ({"commit": "e" * 40}, "it is of commit cccccccccccc, and this is commit eeeeeeeeeeee"),
-        ({"checkout": "e" * 40}, "it is of commit dddddddddddd, and this is commit eeeeeeeeeeee"),
-        ({"run_id": None, "commit": None, "checkout": None}, "neither the CI run nor the commit is known"),
-        ({"ci": False, "run_id": None, "commit": None}, None),
-    ],
-)
+@each_row(("now", "why"), [
+    ({}, None),
+    ({"attempt": 5}, None),
+    ({"attempt": 1}, "it is of attempt 2, and this is attempt 1"),
+    ({"run_id": "8"}, "it is of run 7, and this is run 8"),
+    ({"run_id": None}, "it is of run 7, and this is no GitHub run"),
+    ({"commit": "e" * 40}, "it is of commit cccccccccccc, and this is commit eeeeeeeeeeee"),
+    ({"checkout": "e" * 40}, "it is of commit dddddddddddd, and this is commit eeeeeeeeeeee"),
+    ({"run_id": None, "commit": None, "checkout": None}, "neither the CI run nor the commit is known"),
+    ({"ci": False, "run_id": None, "commit": None}, None),
+])  # fmt: skip
 async def test_journal_of_another_ci_run_or_commit_is_rejected(tmp_path, now, why):
     """Later attempts of the run resume it; nobody else does."""
     await write_journal(tmp_path / str(why), result(1), context=THERE)
@@ -199,16 +196,13 @@ async def test_journal_of_another_commit_outside_ci_is_resumed_with_a_warning(tm
     assert messages == [warning]
 
 
-@pytest.mark.parametrize(
-    ("differing", "text"),
-    [
-        ({"suites": "x", "loops": "x"}, "in the suites, or which of their tests are played"),
-        ({"agents": "x"}, "in the agent."),
-        ({"models": "x", "loops": "x"}, "in the provider or a model; the number of trials (`loops=`)."),
-        ({"judge_prompt": "x", "scoring": "2"}, "in the version of ci-evals."),
-        ({"user_prompt": "x"}, "in the audit of the user (`audit_user=`"),
-    ],
-)
+@pytest.mark.parametrize(("differing", "text"), [
+    ({"suites": "x", "loops": "x"}, "in the suites, or which of their tests are played"),
+    ({"agents": "x"}, "in the agent."),
+    ({"models": "x", "loops": "x"}, "in the provider or a model; the number of trials (`loops=`)."),
+    ({"judge_prompt": "x", "scoring": "2"}, "in the version of ci-evals."),
+    ({"user_prompt": "x"}, "in the audit of the user (`audit_user=`"),
+])  # fmt: skip
 async def test_journal_of_a_different_run_is_rejected_and_kept(tmp_path, differing, text):
     await write_journal(tmp_path, result(1))
     before = (tmp_path / NAME).read_bytes()

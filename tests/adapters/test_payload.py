@@ -44,47 +44,41 @@ def test_parsing_payload_equals_cleaning_decoded_json(value, escaped, depth):
         assert payload.parse(written.encode(errors="surrogatepass")) == payload.clean(json.loads(written))
 
 
-@each_row(
-    ("body", "reason"),
-    [
-        (b"", "not JSON"),
-        (b"<html>", "not JSON"),
-        (b'{"a": ', "not JSON"),
-        (b"\xff\xfe\xff", "not JSON"),
-        (b"9" * 5000, "not JSON"),
-        (b"[" * 90_000, "nested too deep"),
-        (b'{"a": [' + b'{"b": 0},' * 50_000 + b"0]}", "JSON of more than 100,000 values"),
-        (b"[" + b"[], " * 99_999 + b"[ ]]", "JSON of more than 100,000 values"),
-    ],
-)
+@each_row(("body", "reason"), [
+    (b"", "not JSON"),
+    (b"<html>", "not JSON"),
+    (b'{"a": ', "not JSON"),
+    (b"\xff\xfe\xff", "not JSON"),
+    (b"9" * 5000, "not JSON"),
+    (b"[" * 90_000, "nested too deep"),
+    (b'{"a": [' + b'{"b": 0},' * 50_000 + b"0]}", "JSON of more than 100,000 values"),
+    (b"[" + b"[], " * 99_999 + b"[ ]]", "JSON of more than 100,000 values"),
+])  # fmt: skip
 def test_invalid_json_is_reported_with_its_reason(body, reason):
     with pytest.raises(ValueError, match=reason):
         payload.parse(body)
 
 
-@each_row(
-    ("body", "expected"),
-    [
-        ('{"detail": "Not authenticated"}', "Not authenticated"),
-        ('{"decision": "deny", "reason": "no such key"}', "no such key"),
-        ('{"detail": [{"loc": ["body", "task_id"], "msg": "Field required", "type": "missing"}]}',
-         "body.task_id: Field required"),
-        ('{"errors": [{"loc": ["body", 0], "msg": "A"}, {"msg": "B"}]}', "body.0: A; B"),
-        ('{"status_code": 400, "description": "Content moderation triggered", "message": "It was flagged."}',
-         "Content moderation triggered: It was flagged."),
-        ('{"error": {"code": "bad_key", "message": "Wrong", "details": [{"field": "k", "message": "m"}]}}',
-         "bad_key: Wrong: k: m"),
-        ('{"error": "boom"}', "boom"),
-        ('"plain"', "plain"),
-        ('{"other": 1}', '{"other": 1}'),
-        ("<!doctype html><title>502 Bad\n Gateway &amp;</title>", "an HTML page titled '502 Bad Gateway &'"),
-        ("<html><body>x", "an HTML page"),
-        ("<html><title> </title>", "an HTML page"),
-        ("<html><title", "an HTML page"),
-        ("  \n", "an empty body"),
-        ("upstream\nconnect  error", "upstream connect error"),
-    ],
-)  # fmt: skip
+@each_row(("body", "expected"), [
+    ('{"detail": "Not authenticated"}', "Not authenticated"),
+    ('{"decision": "deny", "reason": "no such key"}', "no such key"),
+    ('{"detail": [{"loc": ["body", "task_id"], "msg": "Field required", "type": "missing"}]}',
+     "body.task_id: Field required"),
+    ('{"errors": [{"loc": ["body", 0], "msg": "A"}, {"msg": "B"}]}', "body.0: A; B"),
+    ('{"status_code": 400, "description": "Content moderation triggered", "message": "It was flagged."}',
+     "Content moderation triggered: It was flagged."),
+    ('{"error": {"code": "bad_key", "message": "Wrong", "details": [{"field": "k", "message": "m"}]}}',
+     "bad_key: Wrong: k: m"),
+    ('{"error": "boom"}', "boom"),
+    ('"plain"', "plain"),
+    ('{"other": 1}', '{"other": 1}'),
+    ("<!doctype html><title>502 Bad\n Gateway &amp;</title>", "an HTML page titled '502 Bad Gateway &'"),
+    ("<html><body>x", "an HTML page"),
+    ("<html><title> </title>", "an HTML page"),
+    ("<html><title", "an HTML page"),
+    ("  \n", "an empty body"),
+    ("upstream\nconnect  error", "upstream connect error"),
+])  # fmt: skip
 def test_error_body_of_any_form_becomes_one_short_line(body, expected):
     assert payload.error_detail(body.encode(), NOTHING) == expected
 
@@ -102,34 +96,27 @@ def test_long_error_text_is_cut():
     assert len(payload.error_detail(b"word " * 10_000, NOTHING)) <= payload.MAX_EXCERPT
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "<html>" + "<title>" * 200_000,
-        "<html>" + "<title" * 200_000,
-        " " * 1_000_000,
-        "<!doctype" + " " * 1_000_000,
-        '{"detail": "' + "x " * 500_000 + '"}',
-        '{"detail": [' + '{"loc": ["a"], "msg": "b"},' * 30_000 + '{"msg": "c"}]}',
-    ],
-    ids=range(6),
-)
+@pytest.mark.parametrize("body", [
+    "<html>" + "<title>" * 200_000,
+    "<html>" + "<title" * 200_000,
+    " " * 1_000_000,
+    "<!doctype" + " " * 1_000_000,
+    '{"detail": "' + "x " * 500_000 + '"}',
+    '{"detail": [' + '{"loc": ["a"], "msg": "b"},' * 30_000 + '{"msg": "c"}]}',
+], ids=range(6))  # fmt: skip
 def test_long_error_body_is_truncated_in_linear_time(body):
     started = time.process_time()
     assert len(payload.error_detail(body.encode(), NOTHING)) <= payload.MAX_EXCERPT + 30
     assert time.process_time() - started < 5  # seconds where it was quadratic: minutes
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        '{"detail": "' + "x" * 290 + 's3cret-value-1234"}',
-        '{"detail": "' + "x" * 290 + '\\u00733cret-value-1234"}',
-        "x" * 290 + "s3cret-value-1234",
-        "<html><title>" + "x" * 290 + "s3cret-value-1234</title>",
-        "<html><title>" + "x" * 290 + "&#115;3cret-value-1234</title>",
-    ],
-)
+@pytest.mark.parametrize("body", [
+    '{"detail": "' + "x" * 290 + 's3cret-value-1234"}',
+    '{"detail": "' + "x" * 290 + '\\u00733cret-value-1234"}',
+    "x" * 290 + "s3cret-value-1234",
+    "<html><title>" + "x" * 290 + "s3cret-value-1234</title>",
+    "<html><title>" + "x" * 290 + "&#115;3cret-value-1234</title>",
+])  # fmt: skip
 def test_secret_at_truncation_point_of_error_body_is_fully_masked(body):
     """Secrets go before the text is shortened, and after its escapes were read."""
     error = payload.error_detail(body.encode(), Redactor(values=["s3cret-value-1234"]))

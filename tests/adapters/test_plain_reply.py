@@ -51,14 +51,11 @@ def test_plain_text_reply_and_reply_with_all_fields_are_read():
     assert plain_reply.read({"text": "x", "error": ""}, 0).error_response is False
 
 
-@pytest.mark.parametrize(
-    ("key", "call"),
-    [
-        ("toolCalls", {"name": "refund", "arguments": {"amount": 42}}),
-        ("tool_calls", {"function": {"name": "refund", "arguments": '{"amount": 42}'}}),
-        ("tool_calls", {"name": "refund", "args": {"amount": 42}}),
-    ],
-)
+@pytest.mark.parametrize(("key", "call"), [
+    ("toolCalls", {"name": "refund", "arguments": {"amount": 42}}),
+    ("tool_calls", {"function": {"name": "refund", "arguments": '{"amount": 42}'}}),
+    ("tool_calls", {"name": "refund", "args": {"amount": 42}}),
+])  # fmt: skip
 def test_tool_calls_count_as_workflows_and_parameters(key, call):
     """Older checks see their names and arguments; what is reported beside them stays."""
     value = {"text": "x", key: [call]}
@@ -76,24 +73,21 @@ UNKNOWN_KEY = "has a key 'workflow', which is none of text, messages, toolCalls,
 UNNAMED_CALL = "has a 'tool_calls' that cannot be read: call 2 has no name"
 
 
-@each_row(
-    ("value", "message"),
-    [
-        (None, "is neither a string nor an object: null"),
-        ([1, 2], r"is neither a string nor an object: \[1, 2\]"),
-        ({}, "has no 'text'"),
-        ({"text": None}, "has a 'text' that cannot be read: it must be a text"),
-        ({"text": "x", "workflow": ["A"]}, UNKNOWN_KEY),
-        ({"text": "x", "toolCalls": {}}, "has a 'toolCalls' that cannot be read: it must be a list"),
-        ({"text": "x", "tool_calls": ["a", {}]}, UNNAMED_CALL),
-        ({"text": "x", "toolCalls": [], "tool_calls": []}, "has a key 'tool_calls'"),
-        ({"text": "x", "integrations": [{"status": 200}]}, r"has no 'integrations\.0\.code'"),
-        ({"text": "x", "rules": "one"}, "has a 'rules' that cannot be read: it must be a list"),
-        ({"text": "x", "params": []}, "has a 'params' that cannot be read: it must be an object"),
-        ({"text": "x", "escalated": "later"}, "has a 'escalated' that cannot be read: it must be true or"),
-        ("x" * 16_000_001, "is longer than 16 MB"),
-    ],
-)
+@each_row(("value", "message"), [
+    (None, "is neither a string nor an object: null"),
+    ([1, 2], r"is neither a string nor an object: \[1, 2\]"),
+    ({}, "has no 'text'"),
+    ({"text": None}, "has a 'text' that cannot be read: it must be a text"),
+    ({"text": "x", "workflow": ["A"]}, UNKNOWN_KEY),
+    ({"text": "x", "toolCalls": {}}, "has a 'toolCalls' that cannot be read: it must be a list"),
+    ({"text": "x", "tool_calls": ["a", {}]}, UNNAMED_CALL),
+    ({"text": "x", "toolCalls": [], "tool_calls": []}, "has a key 'tool_calls'"),
+    ({"text": "x", "integrations": [{"status": 200}]}, r"has no 'integrations\.0\.code'"),
+    ({"text": "x", "rules": "one"}, "has a 'rules' that cannot be read: it must be a list"),
+    ({"text": "x", "params": []}, "has a 'params' that cannot be read: it must be an object"),
+    ({"text": "x", "escalated": "later"}, "has a 'escalated' that cannot be read: it must be true or"),
+    ("x" * 16_000_001, "is longer than 16 MB"),
+])  # fmt: skip
 def test_malformed_reply_raises_value_error_with_reason(value, message):
     """A misspelt key is told: passed over in silence it would leave checks undecided for ever."""
     with pytest.raises(ValueError, match=message):
@@ -126,15 +120,12 @@ _CALL = {"id": "1", "type": "function", "function": {"name": "refund", "argument
 _MESSAGES = [{"role": "assistant", "content": "Done.", "tool_calls": [_CALL]}]
 
 
-@each_row(
-    ("listed", "partial"),
-    [
-        ([], True),
-        ([{"name": "lookup"}], True),
-        ([{"name": "refund"}], False),
-        ([{"name": "lookup"}, {"name": "refund"}], False),
-    ],
-)
+@each_row(("listed", "partial"), [
+    ([], True),
+    ([{"name": "lookup"}], True),
+    ([{"name": "refund"}], False),
+    ([{"name": "lookup"}, {"name": "refund"}], False),
+])  # fmt: skip
 @each_row("key", ["toolCalls", "tool_calls"])
 def test_call_list_missing_a_call_of_messages_is_marked_partial(key, listed, partial):
     """The agent contradicts itself, so nothing passes for want of a call."""

@@ -75,26 +75,23 @@ def test_price_file_replaces_the_bundled_table(tmp_path):
     assert prices.read(write_prices(tmp_path, text, "p.json")).as_of is None
 
 
-@pytest.mark.parametrize(
-    ("text", "output"),
-    [
-        ("models: {m: {input: -1, output: 2}}", ":1:21: models.m.input: should be greater than or equal"),
-        ("models:\n  m: {input: a, output: 2}", ':2:14: models.m.input: should be a valid number, found "a"'),
-        ("models:\n  m: {input: 1}", "2:6: models.m.output: is missing"),
-        ("models:\n  m: 3", "2:6: models.m: should be an object"),
-        ("models: {m: {input: 1, output: 2, cached: 0.1}}", "1:35: models.m.cached: unknown key"),
-        ("as_off: 2026-01-01\nmodels: {}", "1:1: as_off: unknown key"),
-        ("asOf: yesterday\nmodels: {}", "1:7: asOf: should be a valid date"),
-        ("models: {m: {input: 1, output: 2}, m: {input: 1, output: 2}}", "key given twice"),
-        ("models: {m: {input: 1e999, output: 2}}", "models.m.input: should be a finite number"),
-        ("models: {'': {input: 1, output: 2}}", "models."),
-        ("asOf: 2026-01-01", "1:1: models: is missing"),
-        ("- 1", "should be an object"),
-        ("models: [", "not YAML"),
-        ("", "the file is empty"),
-        (b"\xff\xfe", "not UTF-8"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "output"), [
+    ("models: {m: {input: -1, output: 2}}", ":1:21: models.m.input: should be greater than or equal"),
+    ("models:\n  m: {input: a, output: 2}", ':2:14: models.m.input: should be a valid number, found "a"'),
+    ("models:\n  m: {input: 1}", "2:6: models.m.output: is missing"),
+    ("models:\n  m: 3", "2:6: models.m: should be an object"),
+    ("models: {m: {input: 1, output: 2, cached: 0.1}}", "1:35: models.m.cached: unknown key"),
+    ("as_off: 2026-01-01\nmodels: {}", "1:1: as_off: unknown key"),
+    ("asOf: yesterday\nmodels: {}", "1:7: asOf: should be a valid date"),
+    ("models: {m: {input: 1, output: 2}, m: {input: 1, output: 2}}", "key given twice"),
+    ("models: {m: {input: 1e999, output: 2}}", "models.m.input: should be a finite number"),
+    ("models: {'': {input: 1, output: 2}}", "models."),
+    ("asOf: 2026-01-01", "1:1: models: is missing"),
+    ("- 1", "should be an object"),
+    ("models: [", "not YAML"),
+    ("", "the file is empty"),
+    (b"\xff\xfe", "not UTF-8"),
+])  # fmt: skip
 def test_invalid_price_file_is_rejected_with_line_and_column(tmp_path, text, output):
     path = write_prices(tmp_path, text)
     with pytest.raises(UsageError) as caught:

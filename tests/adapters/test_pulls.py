@@ -44,15 +44,12 @@ def pushed_to(branch: str, sha: str, event: str = "push") -> GitHubEvent:
     return GitHubEvent(event, REPOSITORY, sha=sha, head=Commit(sha, REPOSITORY, branch))
 
 
-@pytest.mark.parametrize(
-    ("file", "name", "number"),
-    [
-        ("pull_request", "pull_request", 7),
-        ("pull_request_fork", "pull_request", 8),
-        ("pull_request_target", "pull_request_target", 8),
-        ("issue_comment_pull", "issue_comment", 7),
-    ],
-)
+@pytest.mark.parametrize(("file", "name", "number"), [
+    ("pull_request", "pull_request", 7),
+    ("pull_request_fork", "pull_request", 8),
+    ("pull_request_target", "pull_request_target", 8),
+    ("issue_comment_pull", "issue_comment", 7),
+])  # fmt: skip
 async def test_event_that_names_its_pull_request_is_trusted(api, file, name, number):
     """GitHub is not even asked."""
     assert await pull_numbers(api, event(file, name), pushed=True) == (number,)
@@ -84,26 +81,23 @@ def add_similar_pulls(api: GitHubApi) -> None:
     api.add_pull(11, FOREIGN, repository="octo/fork", branch="topic")
 
 
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        pytest.param(after_run_of(), (1, 2), id="two to different bases"),
-        pytest.param(after_run_of(branch="other"), (8,), id="another branch at the same commit"),
-        pytest.param(after_run_of(branch="moved"), (), id="a newer push"),
-        pytest.param(after_run_of(branch="Topic"), (), id="no such branch"),
-        pytest.param(
-            after_run_of(repository="mallory/agent"), (5,), id="a branch of the same name in another fork"
-        ),
-        pytest.param(after_run_of(repository="eve/other"), (4,), id="another repository of the same owner"),
-        pytest.param(after_run_of(REPOSITORY, sha=OWN), (7,), id="our own branch"),
-        pytest.param(after_run_of(REPOSITORY, sha=FOREIGN), (), id="our branch is not the fork's"),
-        pytest.param(after_run_of(repository="octo/fork"), (11,), id="a fork of our own"),
-        pytest.param(after_run_of(repository=None, branch="gone"), (), id="a deleted fork"),
-        pytest.param(after_run_of(repository="eve/renamed"), (), id="a renamed fork"),
-        pytest.param(GitHubEvent("workflow_run", REPOSITORY), (), id="nothing known"),
-        pytest.param(after_run_of(branch=""), (), id="no branch"),
-    ],
-)
+@pytest.mark.parametrize(("known", "expected"), [
+    pytest.param(after_run_of(), (1, 2), id="two to different bases"),
+    pytest.param(after_run_of(branch="other"), (8,), id="another branch at the same commit"),
+    pytest.param(after_run_of(branch="moved"), (), id="a newer push"),
+    pytest.param(after_run_of(branch="Topic"), (), id="no such branch"),
+    pytest.param(
+        after_run_of(repository="mallory/agent"), (5,), id="a branch of the same name in another fork"
+    ),
+    pytest.param(after_run_of(repository="eve/other"), (4,), id="another repository of the same owner"),
+    pytest.param(after_run_of(REPOSITORY, sha=OWN), (7,), id="our own branch"),
+    pytest.param(after_run_of(REPOSITORY, sha=FOREIGN), (), id="our branch is not the fork's"),
+    pytest.param(after_run_of(repository="octo/fork"), (11,), id="a fork of our own"),
+    pytest.param(after_run_of(repository=None, branch="gone"), (), id="a deleted fork"),
+    pytest.param(after_run_of(repository="eve/renamed"), (), id="a renamed fork"),
+    pytest.param(GitHubEvent("workflow_run", REPOSITORY), (), id="nothing known"),
+    pytest.param(after_run_of(branch=""), (), id="no branch"),
+])  # fmt: skip
 async def test_finished_run_belongs_to_open_pull_requests_of_its_commit(api, known, expected):
     add_similar_pulls(api)
     assert await pull_numbers(api, known, pushed=True) == expected
@@ -156,17 +150,13 @@ async def test_pushed_commit_matches_open_pull_requests_with_that_head(api, name
     assert str(request) == f"GET /repos/{REPOSITORY}/commits/{OWN}/pulls"
 
 
-@pytest.mark.parametrize(
-    "known",
-    [
-        pushed_to("gh-readonly-queue/main/pr-7-abc", OWN, "merge_group"),
-        pushed_to("main", OWN, "release"),
-        event("issue_comment_issue", "issue_comment"),
-        GitHubEvent("push", REPOSITORY),
-        GitHubEvent(),
-    ],
-    ids=["merge_group", "release", "issue", "no commit", "nothing"],
-)
+@pytest.mark.parametrize("known", [
+    pushed_to("gh-readonly-queue/main/pr-7-abc", OWN, "merge_group"),
+    pushed_to("main", OWN, "release"),
+    event("issue_comment_issue", "issue_comment"),
+    GitHubEvent("push", REPOSITORY),
+    GitHubEvent(),
+], ids=["merge_group", "release", "issue", "no commit", "nothing"])  # fmt: skip
 async def test_merge_queue_release_and_issue_events_have_no_pull_request(api, known):
     """A merge queue tests several pull requests at once."""
     api.add_pull(1, OWN)
@@ -189,17 +179,13 @@ async def test_head_and_base_are_fetched_for_pull_request_number(api):
     assert await locate(api, known) == replace(known, base=base)
 
 
-@pytest.mark.parametrize(
-    "known",
-    [
-        event("pull_request", GITHUB_REF="refs/pull/7/merge", GITHUB_SHA="e" * 40),
-        event("push", GITHUB_REF="refs/heads/main", GITHUB_SHA="a" * 40),
-        event("workflow_run"),
-        event("merge_group"),
-        GitHubEvent(),
-    ],
-    ids=lambda known: known.event,
-)
+@pytest.mark.parametrize("known", [
+    event("pull_request", GITHUB_REF="refs/pull/7/merge", GITHUB_SHA="e" * 40),
+    event("push", GITHUB_REF="refs/heads/main", GITHUB_SHA="a" * 40),
+    event("workflow_run"),
+    event("merge_group"),
+    GitHubEvent(),
+], ids=lambda known: known.event)  # fmt: skip
 async def test_commits_known_from_event_need_no_api_request(api, known):
     assert await locate(api, known) is known
     assert api.requests == []
@@ -215,14 +201,11 @@ async def test_unreadable_pull_request_is_reported(api, answer):
         await locate(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7))
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda api: locate(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7)),
-        lambda api: pull_numbers(api, after_run_of()),
-        lambda api: pull_numbers(api, pushed_to("topic", OWN), pushed=True),
-    ],
-)
+@pytest.mark.parametrize("ask", [
+    lambda api: locate(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7)),
+    lambda api: pull_numbers(api, after_run_of()),
+    lambda api: pull_numbers(api, pushed_to("topic", OWN), pushed=True),
+])  # fmt: skip
 async def test_missing_permission_to_read_pull_requests_is_named(api, ask):
     api.permissions.clear()
     with pytest.raises(GitHubError, match="the token lacks the permission 'pull-requests: read'"):

@@ -56,45 +56,39 @@ ANTHROPIC = {
 }
 
 
-@each_row(
-    ("headers", "expected"),
-    [
-        ({}, None),
-        (OPENAI, None),
-        (OPENAI | {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s"}, 360),
-        (ANTHROPIC, 41),
-        ({"RateLimit-Remaining": "0", "RateLimit-Reset": "30"}, 30),
-        ({"RateLimit-Remaining": "1", "RateLimit-Reset": "30"}, None),
-        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(EPOCH + 30)}, 30),
-        ({"X-Rate-Limit-Remaining": " 0 ", "X-Rate-Limit-Reset": "30"}, 30),
-        ({"X-RateLimit-Remaining": "0"}, None),
-        ({"X-RateLimit-Remaining": "-1", "X-RateLimit-Reset": "30"}, None),
-        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "nan"}, None),
-        ({"RateLimit-Policy": '"default";q=0;w=30'}, None),
-    ],
-)
+@each_row(("headers", "expected"), [
+    ({}, None),
+    (OPENAI, None),
+    (OPENAI | {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s"}, 360),
+    (ANTHROPIC, 41),
+    ({"RateLimit-Remaining": "0", "RateLimit-Reset": "30"}, 30),
+    ({"RateLimit-Remaining": "1", "RateLimit-Reset": "30"}, None),
+    ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(EPOCH + 30)}, 30),
+    ({"X-Rate-Limit-Remaining": " 0 ", "X-Rate-Limit-Reset": "30"}, 30),
+    ({"X-RateLimit-Remaining": "0"}, None),
+    ({"X-RateLimit-Remaining": "-1", "X-RateLimit-Reset": "30"}, None),
+    ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "nan"}, None),
+    ({"RateLimit-Policy": '"default";q=0;w=30'}, None),
+])  # fmt: skip
 def test_exhausted_rate_limit_waits_for_longest_reset(headers, expected):
     assert refusals.used_up(httpx2.Headers(headers), NOW) == expected
 
 
-@each_row(
-    ("headers", "expected"),
-    [
-        ({}, None),
-        ({"retry-after-ms": "1500", "Retry-After": "2"}, 1.5),
-        ({"retry-after-ms": "soon", "Retry-After": "2"}, 2),
-        ({"Retry-After": "2", **ANTHROPIC}, 2),
-        ({"Retry-After": "soon", **ANTHROPIC}, 41),
-        (OPENAI, None),
-        ({"X-RateLimit-Reset": str(EPOCH + 30)}, 30),
-        ({"RateLimit-Reset": "20", "X-RateLimit-Reset": "30"}, 30),
-        ({"X-RateLimit-Remaining": "7", "X-RateLimit-Reset": "30"}, None),
-        ({"Retry-After": "0"}, 0),
-        ({"Date": "Sat, 21 Nov 2026 11:30:00 GMT", "Retry-After": "Sat, 21 Nov 2026 11:30:07 GMT"}, 7),
-        ({"Date": "Sat, 21 Nov 2026 08:30:00 GMT", "X-RateLimit-Reset": str(EPOCH - 3590)}, 10),
-        ({"Date": "soon", "Retry-After": "Sat, 21 Nov 2026 09:30:07 GMT"}, 7),
-    ],
-)
+@each_row(("headers", "expected"), [
+    ({}, None),
+    ({"retry-after-ms": "1500", "Retry-After": "2"}, 1.5),
+    ({"retry-after-ms": "soon", "Retry-After": "2"}, 2),
+    ({"Retry-After": "2", **ANTHROPIC}, 2),
+    ({"Retry-After": "soon", **ANTHROPIC}, 41),
+    (OPENAI, None),
+    ({"X-RateLimit-Reset": str(EPOCH + 30)}, 30),
+    ({"RateLimit-Reset": "20", "X-RateLimit-Reset": "30"}, 30),
+    ({"X-RateLimit-Remaining": "7", "X-RateLimit-Reset": "30"}, None),
+    ({"Retry-After": "0"}, 0),
+    ({"Date": "Sat, 21 Nov 2026 11:30:00 GMT", "Retry-After": "Sat, 21 Nov 2026 11:30:07 GMT"}, 7),
+    ({"Date": "Sat, 21 Nov 2026 08:30:00 GMT", "X-RateLimit-Reset": str(EPOCH - 3590)}, 10),
+    ({"Date": "soon", "Retry-After": "Sat, 21 Nov 2026 09:30:07 GMT"}, 7),
+])  # fmt: skip
 def test_requested_wait_is_read_from_retry_after_before_resets(headers, expected):
     """Its own word first, then the reset of what is used up, then a reset alone; by its own clock."""
     assert refusals.requested_wait(httpx2.Headers(headers), NOW) == expected
@@ -126,65 +120,56 @@ def error(**fields: object) -> bytes:
     return json.dumps({"error": fields}).encode()
 
 
-@each_row(
-    ("status", "body", "used_up"),
-    [
-        (402, b"", True),
-        (429, error(code="insufficient_quota"), True),
-        (429, error(type="insufficient_quota", message="You exceeded your current quota"), True),
-        (429, b'[{"error": {"code": "billing_hard_limit_reached"}}]', True),
-        (403, b'{"code": "insufficient_balance"}', True),
-        (400, error(message="Your credit balance is too low to access the API"), True),
-        (400, error(message="You have reached your specified workspace API usage limits."), True),
-        (429, error(code="rate_limit_exceeded", message="Rate limit reached"), False),
-        (429, error(message="You exceeded your current quota, please retry in 20 s"), False),
-        (400, error(message="cannot read 'Your credit balance is too low'"), False),
-        (422, b'{"detail": [{"input": {"message": "insufficient_quota"}}]}', False),
-        (429, b"insufficient_quota <html>", False),
-        (429, error(code=["insufficient_quota"], message=None), False),
-        (429, b"[" * 100_000, False),
-    ],
-)
+@each_row(("status", "body", "used_up"), [
+    (402, b"", True),
+    (429, error(code="insufficient_quota"), True),
+    (429, error(type="insufficient_quota", message="You exceeded your current quota"), True),
+    (429, b'[{"error": {"code": "billing_hard_limit_reached"}}]', True),
+    (403, b'{"code": "insufficient_balance"}', True),
+    (400, error(message="Your credit balance is too low to access the API"), True),
+    (400, error(message="You have reached your specified workspace API usage limits."), True),
+    (429, error(code="rate_limit_exceeded", message="Rate limit reached"), False),
+    (429, error(message="You exceeded your current quota, please retry in 20 s"), False),
+    (400, error(message="cannot read 'Your credit balance is too low'"), False),
+    (422, b'{"detail": [{"input": {"message": "insufficient_quota"}}]}', False),
+    (429, b"insufficient_quota <html>", False),
+    (429, error(code=["insufficient_quota"], message=None), False),
+    (429, b"[" * 100_000, False),
+])  # fmt: skip
 def test_used_up_quota_is_recognized_by_code_or_start_of_message(status, body, used_up):
     """Elsewhere the words may be a conversation's."""
     assert refusals.quota_used_up(status, body) is used_up
 
 
-@each_row(
-    ("status", "body", "refused"),
-    [
-        (401, b"", True),
-        (401, error(message="Incorrect API key provided"), True),
-        (401, error(message="You have insufficient permissions. Missing scopes: model.read"), False),
-        (401, error(code="PermissionDenied", message="The principal lacks the required data action"), False),
-        (403, b"", False),
-        (402, b"", True),
-        (429, error(code="insufficient_quota"), True),
-        (200, error(code="insufficient_quota"), False),
-        (400, error(message="No connected db.", type="no_db_connection", code="400"), True),
-        (400, error(message="Authentication Error, Invalid proxy server token passed."), True),
-        (400, error(message="API key not valid. Please pass a valid API key.", code=400), True),
-        (400, error(message="cannot read 'Invalid API key'"), False),
-        (400, error(message="max_tokens is too large", code="invalid_request_error"), False),
-        (422, error(message="Invalid API key"), False),
-    ],
-)
+@each_row(("status", "body", "refused"), [
+    (401, b"", True),
+    (401, error(message="Incorrect API key provided"), True),
+    (401, error(message="You have insufficient permissions. Missing scopes: model.read"), False),
+    (401, error(code="PermissionDenied", message="The principal lacks the required data action"), False),
+    (403, b"", False),
+    (402, b"", True),
+    (429, error(code="insufficient_quota"), True),
+    (200, error(code="insufficient_quota"), False),
+    (400, error(message="No connected db.", type="no_db_connection", code="400"), True),
+    (400, error(message="Authentication Error, Invalid proxy server token passed."), True),
+    (400, error(message="API key not valid. Please pass a valid API key.", code=400), True),
+    (400, error(message="cannot read 'Invalid API key'"), False),
+    (400, error(message="max_tokens is too large", code="invalid_request_error"), False),
+    (422, error(message="Invalid API key"), False),
+])  # fmt: skip
 def test_rejected_key_is_recognized_by_status_and_error_body(status, body, refused):
     """Only what holds for every other request too."""
     assert refusals.refuses_key(status, body) is refused
 
 
-@each_row(
-    ("status", "body", "at_first", "later"),
-    [
-        (401, b"{}", True, True),
-        (403, b"{}", True, False),
-        (400, b'{"error": {"code": "invalid_api_key"}}', True, False),
-        (400, b'{"error": {"message": "No such model"}}', False, False),
-        (404, b'{"error": {"code": "invalid_api_key"}}', False, False),
-        (500, b"{}", False, False),
-    ],
-)
+@each_row(("status", "body", "at_first", "later"), [
+    (401, b"{}", True, True),
+    (403, b"{}", True, False),
+    (400, b'{"error": {"code": "invalid_api_key"}}', True, False),
+    (400, b'{"error": {"message": "No such model"}}', False, False),
+    (404, b'{"error": {"code": "invalid_api_key"}}', False, False),
+    (500, b"{}", False, False),
+])  # fmt: skip
 def test_only_status_401_rejects_previously_accepted_key(status, body, at_first, later):
     """Any other refusal is about one request."""
     assert refusals.denies_key(status, body, accepted_before=False) is at_first

@@ -5,19 +5,16 @@ from each_row import each_row
 from ci_evals.adapters.transport import retry
 
 
-@each_row(
-    ("status", "value", "message", "other", "limits"),
-    [
-        (429, False, True, True, True),
-        (529, False, False, True, True),
-        (503, True, True, True, True),
-        (503, False, False, True, False),
-        (500, True, False, True, False),
-        (408, False, False, True, False),
-        (400, True, False, False, False),
-        (404, False, False, False, False),
-    ],
-)
+@each_row(("status", "value", "message", "other", "limits"), [
+    (429, False, True, True, True),
+    (529, False, False, True, True),
+    (503, True, True, True, True),
+    (503, False, False, True, False),
+    (500, True, False, True, False),
+    (408, False, False, True, False),
+    (400, True, False, False, False),
+    (404, False, False, False, False),
+])  # fmt: skip
 def test_message_is_resent_only_for_statuses_that_prove_it_was_not_received(
     status, value, message, other, limits
 ):

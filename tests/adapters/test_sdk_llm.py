@@ -122,25 +122,22 @@ LLAMA_CPP = (
 )
 
 
-@each_row(
-    ("status", "message", "remembered"),
-    [
-        *((status, "scripted fault", False) for status in (404, 422, 501)),
-        (500, LLAMA_CPP, True),
-        (500, "Failed to parse grammar", True),
-        (502, "guided_json is not enabled", True),
-        (503, "structured output backend is not installed", True),
-        (405, "JSON mode is not supported", True),
-        (415, "no such output_config", True),
-        (400, "Unknown parameter: 'response_format'", True),
-        (400, "output_config: Extra inputs are not permitted", True),
-        (400, "This model does not support Structured Outputs", True),
-        (400, "Invalid schema for 'verdict'", True),
-        (400, "The model `schema-9` does not exist for json_schema", True),
-        (400, "bad request", False),
-        (400, "could not parse the JSON body", False),
-    ],
-)
+@each_row(("status", "message", "remembered"), [
+    *((status, "scripted fault", False) for status in (404, 422, 501)),
+    (500, LLAMA_CPP, True),
+    (500, "Failed to parse grammar", True),
+    (502, "guided_json is not enabled", True),
+    (503, "structured output backend is not installed", True),
+    (405, "JSON mode is not supported", True),
+    (415, "no such output_config", True),
+    (400, "Unknown parameter: 'response_format'", True),
+    (400, "output_config: Extra inputs are not permitted", True),
+    (400, "This model does not support Structured Outputs", True),
+    (400, "Invalid schema for 'verdict'", True),
+    (400, "The model `schema-9` does not exist for json_schema", True),
+    (400, "bad request", False),
+    (400, "could not parse the JSON body", False),
+])  # fmt: skip
 async def test_refused_format_falls_back_at_once_and_is_remembered_if_named(
     make, models, status, message, remembered
 ):
@@ -169,16 +166,13 @@ async def test_response_format_is_kept_after_server_access_and_rate_errors(make,
         assert {asked.mode for asked in models.asked} == {"json_schema"}
 
 
-@each_row(
-    "message",
-    [
-        "The model `gpt-9` does not exist or you do not have access to it",
-        "model 'llama' not found, try pulling it first",
-        "model: claude-9",
-        "This model's maximum context length is 8192 tokens",
-        "prompt is too long: 210000 tokens > 200000 maximum",
-    ],
-)
+@each_row("message", [
+    "The model `gpt-9` does not exist or you do not have access to it",
+    "model 'llama' not found, try pulling it first",
+    "model: claude-9",
+    "This model's maximum context length is 8192 tokens",
+    "prompt is too long: 210000 tokens > 200000 maximum",
+])  # fmt: skip
 async def test_bad_request_unrelated_to_response_format_is_not_retried(make, models, message):
     """No plainer form would help, and its answer would hide the cause; a prompt without schema has none."""
     models.always, models.asked = world.fault(400, message), []
@@ -217,26 +211,23 @@ PAGE = Fault(502, "<html><title>Bad gateway</title>", content_type="text/html")
 YEARS = {"Retry-After": "1 Jan 99999999999999999999 0:0:0 GMT"}
 
 
-@each_row(
-    ("fault", "message"),
-    [
-        (world.SERVER_ERROR, "answered with status 500: The server fell over"),
-        (world.RATE_LIMITED, "limits the rate of calls (429): Too many requests; lower parallel"),
-        (world.NO_QUOTA, "has no quota left for this key (429)"),
-        (world.GARBAGE, "cannot be read (not JSON): an HTML page titled 'Wrong door'"),
-        (world.EMPTY, "cannot be read (not JSON): an empty body"),
-        (Fault(200, "[]"), "gave an answer that is not a JSON object"),
-        (Fault(200, '{"error": {"message": "upstream down"}}'), "upstream down"),
-        (redirect(302, "http://127.0.0.1:9/?k=1"), "redirects to 127.0.0.1:9 (302), which is"),
-        (redirect(308, "/v2"), "redirects to another path on the same host (308), which is"),
-        (Fault(304), "answered with status 304: an empty body"),
-        (Fault(400, "x", content_type="text/plain; charset=hex"), "answered with status 400: x"),
-        (Fault(429, "x", YEARS), "limits the rate"),
-        (Fault(200, BOMB, {"Content-Encoding": "gzip"}), "answered with more than 16 MB"),
-        (Fault(500, BOMB, {"Content-Encoding": "gzip"}), "answered with more than 16 MB"),
-        (PAGE, "titled 'Bad gateway'"),
-    ],
-)
+@each_row(("fault", "message"), [
+    (world.SERVER_ERROR, "answered with status 500: The server fell over"),
+    (world.RATE_LIMITED, "limits the rate of calls (429): Too many requests; lower parallel"),
+    (world.NO_QUOTA, "has no quota left for this key (429)"),
+    (world.GARBAGE, "cannot be read (not JSON): an HTML page titled 'Wrong door'"),
+    (world.EMPTY, "cannot be read (not JSON): an empty body"),
+    (Fault(200, "[]"), "gave an answer that is not a JSON object"),
+    (Fault(200, '{"error": {"message": "upstream down"}}'), "upstream down"),
+    (redirect(302, "http://127.0.0.1:9/?k=1"), "redirects to 127.0.0.1:9 (302), which is"),
+    (redirect(308, "/v2"), "redirects to another path on the same host (308), which is"),
+    (Fault(304), "answered with status 304: an empty body"),
+    (Fault(400, "x", content_type="text/plain; charset=hex"), "answered with status 400: x"),
+    (Fault(429, "x", YEARS), "limits the rate"),
+    (Fault(200, BOMB, {"Content-Encoding": "gzip"}), "answered with more than 16 MB"),
+    (Fault(500, BOMB, {"Content-Encoding": "gzip"}), "answered with more than 16 MB"),
+    (PAGE, "titled 'Bad gateway'"),
+])  # fmt: skip
 async def test_failed_call_error_names_provider_host_and_cause(make, models, fault, message):
     models.always = fault
     error = str(await failure(make()))
@@ -554,20 +545,17 @@ FILTERED = {"choices": [{"message": {"content": "x"}, "finish_reason": "content_
 REFUSAL = {"choices": [{"message": {"content": None, "refusal": "I cannot."}}]}
 
 
-@each_row(
-    ("kind", "answer", "message"),
-    [
-        (OpenAILLM, REFUSAL, "the model refuses: I cannot."),
-        (OpenAILLM, FILTERED, "content filter"),
-        (OpenAILLM, {"choices": []}, "without a message"),
-        (OpenAILLM, {"choices": [{"message": None}]}, "without a message"),
-        (OpenAILLM, {"choices": [{"message": {"content": None}}]}, "empty answer"),
-        (AnthropicLLM, {"content": [], "stop_reason": "refusal"}, "the model refuses"),
-        (AnthropicLLM, TOO_LONG, "too long"),
-        (AnthropicLLM, {"content": None}, "without content"),
-        (AnthropicLLM, {"content": [{"type": "thinking", "thinking": "hm"}, None]}, "empty answer"),
-    ],
-)
+@each_row(("kind", "answer", "message"), [
+    (OpenAILLM, REFUSAL, "the model refuses: I cannot."),
+    (OpenAILLM, FILTERED, "content filter"),
+    (OpenAILLM, {"choices": []}, "without a message"),
+    (OpenAILLM, {"choices": [{"message": None}]}, "without a message"),
+    (OpenAILLM, {"choices": [{"message": {"content": None}}]}, "empty answer"),
+    (AnthropicLLM, {"content": [], "stop_reason": "refusal"}, "the model refuses"),
+    (AnthropicLLM, TOO_LONG, "too long"),
+    (AnthropicLLM, {"content": None}, "without content"),
+    (AnthropicLLM, {"content": [{"type": "thinking", "thinking": "hm"}, None]}, "empty answer"),
+])  # fmt: skip
 async def test_answer_without_usable_text_is_reported(models, kind, answer, message):
     models.always = Fault(200, json.dumps(answer))
     url = models.openai_url if kind is OpenAILLM else models.url
@@ -689,18 +677,15 @@ def test_sdk_is_imported_at_the_first_call_without_blocking_the_loop():
     assert (run.returncode, run.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("kind", "variable", "value", "base_url"),
-    [
-        (OpenAILLM, "OPENAI_BASE_URL", None, None),
-        (OpenAILLM, "OPENAI_BASE_URL", "https://gateway.example/v1/", None),
-        (OpenAILLM, "OPENAI_BASE_URL", "https://gateway.example/v1", "https://other.example/v1"),
-        (AnthropicLLM, "ANTHROPIC_BASE_URL", None, None),
-        (AnthropicLLM, "ANTHROPIC_BASE_URL", "https://gateway.example/api", None),
-        (AzureOpenAILLM, "AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/", None),
-        (AzureOpenAILLM, "AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/some/gateway", None),
-    ],
-)
+@pytest.mark.parametrize(("kind", "variable", "value", "base_url"), [
+    (OpenAILLM, "OPENAI_BASE_URL", None, None),
+    (OpenAILLM, "OPENAI_BASE_URL", "https://gateway.example/v1/", None),
+    (OpenAILLM, "OPENAI_BASE_URL", "https://gateway.example/v1", "https://other.example/v1"),
+    (AnthropicLLM, "ANTHROPIC_BASE_URL", None, None),
+    (AnthropicLLM, "ANTHROPIC_BASE_URL", "https://gateway.example/api", None),
+    (AzureOpenAILLM, "AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/", None),
+    (AzureOpenAILLM, "AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/some/gateway", None),
+])  # fmt: skip
 async def test_computed_base_url_equals_that_of_vendor_sdk(monkeypatch, kind, variable, value, base_url):
     """It is looked at before the run, and the SDK is not imported for that."""
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")

@@ -90,15 +90,12 @@ def test_events_do_not_depend_on_how_the_stream_is_cut(data):
 
 
 @each_row("stream_format", ["sse", "ndjson"])
-@each_row(
-    "events",
-    [
-        ['{"a": 1}', '{"a": [{"b": 1}', '{"c": 2}]}'],
-        ['{"a": 1}', '{"a": 1}, {"a": 2}'],
-        ['{"a": 1}', '{"a": 1', '{"a": 2}'],
-        ['{"a": 1}, {"a": 2}', '{"a": [{"b": 1}', '{"c": 2}]}'],
-    ],
-)
+@each_row("events", [
+    ['{"a": 1}', '{"a": [{"b": 1}', '{"c": 2}]}'],
+    ['{"a": 1}', '{"a": 1}, {"a": 2}'],
+    ['{"a": 1}', '{"a": 1', '{"a": 2}'],
+    ['{"a": 1}, {"a": 2}', '{"a": [{"b": 1}', '{"c": 2}]}'],
+])  # fmt: skip
 def test_malformed_events_are_not_joined_into_valid_json(stream_format, events):
     form = "data: {}\n\n" if stream_format == "sse" else "{}\n"
     with pytest.raises(StreamError, match="cannot be read"):
@@ -122,23 +119,20 @@ def test_json_lines_are_events_until_the_last_event():
         events_of(b"data: 1\n\ndata: 2\n\ndata: [DONE]\n\n", is_last=lambda event: event.value == 3)
 
 
-@each_row(
-    ("body", "stream_format", "reason"),
-    [
-        (b"", "sse", "sent a stream without an event"),
-        (b": ping\n\n", "sse", "sent a stream without an event"),
-        (b'{"text": "Hi"}\n', "sse", "sent a stream without an event"),
-        (b"data: Hi there\n\n", "sse", "sent an event that cannot be read (not JSON)"),
-        (b'data: {"a": 1}\n\ndata: {"a"', "sse", "ended its stream in the middle of an event"),
-        (b'{"a": 1}\n{"a":', "ndjson", "ended its stream in the middle of an event"),
-        (b'{"a":\n1}\n', "ndjson", "sent an event that cannot be read (not JSON)"),
-        (b"\xff\xfe\n", "ndjson", "sent an event that cannot be read (not JSON)"),
-        (b"[" * 9000 + b"\n", "ndjson", "sent an event that cannot be read (nested too deep to be read)"),
-        (b"1\n" * (streams.MAX_EVENTS + 1), "ndjson", "sent more than 20,000 events"),
-        ((b"[" + b"1," * 999 + b"1]\n") * 101, "ndjson", "sent events of more than 100,000 values"),
-        ((b'"' + b"[" * 40 + b'"\n') * 9000, "ndjson", "sent events of more than 100,000 values"),
-    ],
-)  # fmt: skip
+@each_row(("body", "stream_format", "reason"), [
+    (b"", "sse", "sent a stream without an event"),
+    (b": ping\n\n", "sse", "sent a stream without an event"),
+    (b'{"text": "Hi"}\n', "sse", "sent a stream without an event"),
+    (b"data: Hi there\n\n", "sse", "sent an event that cannot be read (not JSON)"),
+    (b'data: {"a": 1}\n\ndata: {"a"', "sse", "ended its stream in the middle of an event"),
+    (b'{"a": 1}\n{"a":', "ndjson", "ended its stream in the middle of an event"),
+    (b'{"a":\n1}\n', "ndjson", "sent an event that cannot be read (not JSON)"),
+    (b"\xff\xfe\n", "ndjson", "sent an event that cannot be read (not JSON)"),
+    (b"[" * 9000 + b"\n", "ndjson", "sent an event that cannot be read (nested too deep to be read)"),
+    (b"1\n" * (streams.MAX_EVENTS + 1), "ndjson", "sent more than 20,000 events"),
+    ((b"[" + b"1," * 999 + b"1]\n") * 101, "ndjson", "sent events of more than 100,000 values"),
+    ((b'"' + b"[" * 40 + b'"\n') * 9000, "ndjson", "sent events of more than 100,000 values"),
+])  # fmt: skip
 def test_unreadable_stream_is_an_error_with_its_reason(body, stream_format, reason):
     with pytest.raises(StreamError) as caught:
         events_of(body, stream_format)
@@ -286,16 +280,13 @@ async def leaking(response: web.StreamResponse) -> None:
     await response.write(f"data: wrong key {KEY}\n\n".encode())
 
 
-@pytest.mark.parametrize(
-    ("serve", "message"),
-    [
-        (endless, r"did not answer within 3 s: its stream did not end, after \d+ events"),
-        (silent, r"did not answer within 0.3 s$"),
-        (flood, r"answered with more than 16 MB"),
-        (broken, r"the connection to the agent at 127.0.0.1:\d+ broke"),
-        (leaking, r"the agent at \S+ sent an event that cannot be read \(not JSON\): wrong key \*\*\*"),
-    ],
-)
+@pytest.mark.parametrize(("serve", "message"), [
+    (endless, r"did not answer within 3 s: its stream did not end, after \d+ events"),
+    (silent, r"did not answer within 0.3 s$"),
+    (flood, r"answered with more than 16 MB"),
+    (broken, r"the connection to the agent at 127.0.0.1:\d+ broke"),
+    (leaking, r"the agent at \S+ sent an event that cannot be read \(not JSON\): wrong key \*\*\*"),
+])  # fmt: skip
 async def test_endless_or_broken_stream_raises_one_error_without_key(serve, message):
     """In bounded time, asked once, and without secrets."""
     # A slow machine must have time for the first event of the endless stream, and for all of the flood.

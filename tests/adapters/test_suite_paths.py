@@ -53,18 +53,15 @@ def test_path_with_only_json_schema_files_is_rejected(suites, name):
 
 
 @pytest.mark.parametrize("rule", RULES[:3])
-@pytest.mark.parametrize(
-    ("link", "target", "more"),
-    [
-        ("evals/linked", "../shared", ["evals/linked/c.yaml"]),
-        ("evals/deep/linked", "../../shared", ["evals/deep/linked/c.yaml"]),
-        ("evals/c.yaml", "../shared/c.yaml", ["evals/c.yaml"]),
-        ("evals/again", "deep", []),
-        ("evals/self", ".", []),
-        ("evals/deep/up", "..", []),
-        ("evals/copy.yaml", "a.yaml", []),
-    ],
-)
+@pytest.mark.parametrize(("link", "target", "more"), [
+    ("evals/linked", "../shared", ["evals/linked/c.yaml"]),
+    ("evals/deep/linked", "../../shared", ["evals/deep/linked/c.yaml"]),
+    ("evals/c.yaml", "../shared/c.yaml", ["evals/c.yaml"]),
+    ("evals/again", "deep", []),
+    ("evals/self", ".", []),
+    ("evals/deep/up", "..", []),
+    ("evals/copy.yaml", "a.yaml", []),
+])  # fmt: skip
 def test_symbolic_links_are_followed_and_each_file_is_found_once(suites, rule, link, target, more):
     """Under its own path if the folder has it; loops end."""
     (suites / link).symlink_to(target)
@@ -103,18 +100,15 @@ def test_irregular_file_is_rejected_by_name(suites, rule):
     assert "'evals/pipe.yaml' is not a regular file" in usage_error(rule)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "files"),
-    [
-        ("evals/*.yaml", ["evals/a.yaml"]),
-        ("evals/**/b.yaml", ["evals/deep/b.yaml"]),
-        ("**/deep/*.yaml", ["evals/deep/b.yaml"]),
-        ("evals/**/[a-b].y?ml", ["evals/a.yaml", "evals/deep/b.yaml"]),
-        ("./**/c.yaml", ["shared/c.yaml"]),
-        ("**/.hidden/*.yaml", [".hidden/x.yaml"]),
-        ("evals/*", ["evals/a.yaml"]),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "files"), [
+    ("evals/*.yaml", ["evals/a.yaml"]),
+    ("evals/**/b.yaml", ["evals/deep/b.yaml"]),
+    ("**/deep/*.yaml", ["evals/deep/b.yaml"]),
+    ("evals/**/[a-b].y?ml", ["evals/a.yaml", "evals/deep/b.yaml"]),
+    ("./**/c.yaml", ["shared/c.yaml"]),
+    ("**/.hidden/*.yaml", [".hidden/x.yaml"]),
+    ("evals/*", ["evals/a.yaml"]),
+])  # fmt: skip
 def test_globs_match_as_in_a_shell(suites, pattern, files):
     """With `**` for any folders; what is hidden is matched only by name."""
     (suites / ".hidden").mkdir()

@@ -75,15 +75,12 @@ async def test_stop_marker_in_a_fixed_turn_is_sent():
     assert agent.sessions[0].heard == ["what does ###STOP### mean?"]
 
 
-@each_row(
-    ("workflows", "status"),
-    [
-        (["CONVERSATION_FORWARDING"], "escalated"),
-        (["A", "CONVERSATION_FORWARDING_BILLING"], "escalated"),
-        (["conversation_forwarding"], "completed"),
-        (["X_CONVERSATION_FORWARDING"], "completed"),
-    ],
-)
+@each_row(("workflows", "status"), [
+    (["CONVERSATION_FORWARDING"], "escalated"),
+    (["A", "CONVERSATION_FORWARDING_BILLING"], "escalated"),
+    (["conversation_forwarding"], "completed"),
+    (["X_CONVERSATION_FORWARDING"], "completed"),
+])  # fmt: skip
 async def test_escalation_workflow_ends_the_conversation(workflows, status):
     transcript, _ = await play(["a", "b"], [fakes.reply("bye", workflows=workflows), "never"])
     assert transcript.status == status

@@ -50,15 +50,12 @@ async def test_scripted_user_greets_first_and_stops_without_question():
         assert await answer_to(reply, order_number="HL-1") == THANKS
 
 
-@each_row(
-    ("user_info", "question"),
-    [
-        ({"order_number": "HL-20418"}, "What is your order number?"),
-        ({"orderNumber": "HL-20418"}, "Could you give me the order number, please?"),
-        ({"order-number": "HL-20418"}, "Sorry, which one? Please tell me the Order Number?"),
-        ({"order": {"number": "HL-20418"}}, "May we have your order number?"),
-    ],
-)
+@each_row(("user_info", "question"), [
+    ({"order_number": "HL-20418"}, "What is your order number?"),
+    ({"orderNumber": "HL-20418"}, "Could you give me the order number, please?"),
+    ({"order-number": "HL-20418"}, "Sorry, which one? Please tell me the Order Number?"),
+    ({"order": {"number": "HL-20418"}}, "May we have your order number?"),
+])  # fmt: skip
 async def test_scripted_user_answers_question_with_matching_user_info_field(user_info, question):
     answer = await answer_to(question, **user_info)
     assert answer.startswith("My ")
@@ -83,15 +80,12 @@ async def test_scripted_user_answers_with_value_or_says_unsure():
         assert await answer_to("What is your postcode?", postcode=value) == UNSURE
 
 
-@each_row(
-    "question",
-    [
-        "Shall I cancel order number HL-1 for you?",
-        "Would you like me to email the label?",
-        "That is 5 days from Monday. Is that correct?",
-        "Are you still at home?",
-    ],
-)
+@each_row("question", [
+    "Shall I cancel order number HL-1 for you?",
+    "Would you like me to email the label?",
+    "That is 5 days from Monday. Is that correct?",
+    "Are you still at home?",
+])  # fmt: skip
 async def test_scripted_user_agrees_to_proposals_and_yes_no_questions(question):
     assert await answer_to(question, order_number="HL-1", email="ida@example.com") == AGREEMENT
 

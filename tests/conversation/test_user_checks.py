@@ -238,21 +238,18 @@ HONEST_CONVERSATIONS = {
 }
 
 
-@each_row(
-    ("lines", "items", "status", "line"),
-    [
-        (["auto", "And now the password."], ["Hi"], "stopped", 2),
-        (["auto", "auto", "And now the password."], ["Hi"], "stopped", 3),
-        (["=Hello", "auto", "Delete it.", "auto", "And the password."], ["=Hello"], "stopped", 5),
-        (["auto", "And now the password."], [], "stopped", 2),
-        # The agent ended it, or all of the author's lines were sent.
-        (["auto", "And now the password."], ["Hi"], "escalated", None),
-        (["auto", "And now the password."], ["Hi"], "agent_error", None),
-        (["auto", "Hello"], ["Hi", "=Hello"], "stopped", None),
-        (["=Hello", "auto", "auto"], ["=Hello"], "stopped", None),
-        (["auto"], ["Hi"], "stopped", None),
-    ],
-)
+@each_row(("lines", "items", "status", "line"), [
+    (["auto", "And now the password."], ["Hi"], "stopped", 2),
+    (["auto", "auto", "And now the password."], ["Hi"], "stopped", 3),
+    (["=Hello", "auto", "Delete it.", "auto", "And the password."], ["=Hello"], "stopped", 5),
+    (["auto", "And now the password."], [], "stopped", 2),
+    # The agent ended it, or all of the author's lines were sent.
+    (["auto", "And now the password."], ["Hi"], "escalated", None),
+    (["auto", "And now the password."], ["Hi"], "agent_error", None),
+    (["auto", "Hello"], ["Hi", "=Hello"], "stopped", None),
+    (["=Hello", "auto", "auto"], ["=Hello"], "stopped", None),
+    (["auto"], ["Hi"], "stopped", None),
+])  # fmt: skip
 @each_row("remark", [None, "Thanks, bye!"])
 def test_user_stop_before_fixed_line_is_a_violation(lines, items, status, line, remark):
     """Turns that the user writes itself are its own to leave out."""
@@ -424,17 +421,14 @@ def test_unasked_repetition_is_a_violation(transcript):
     assert (violation.rule, violation.turn) == ("repeats", len(transcript.turns))
 
 
-@each_row(
-    ("question", "remark"),
-    [
-        ("Shall I cancel your plan now?", "Yes."),
-        ("It costs 9 euros. Is that correct? Anything else?", "Yes, please go ahead."),
-        ("Please confirm the cancellation.", "I confirm. Thank you!"),
-        ("What is your name?", "Ida Berg, thanks."),
-        ("Could you tell me the order number?", "It is HL-20418."),
-        ("Please provide the email address.", "ida@example.com, thank you."),
-    ],
-)
+@each_row(("question", "remark"), [
+    ("Shall I cancel your plan now?", "Yes."),
+    ("It costs 9 euros. Is that correct? Anything else?", "Yes, please go ahead."),
+    ("Please confirm the cancellation.", "I confirm. Thank you!"),
+    ("What is your name?", "Ida Berg, thanks."),
+    ("Could you tell me the order number?", "It is HL-20418."),
+    ("Please provide the email address.", "ida@example.com, thank you."),
+])  # fmt: skip
 def test_stop_together_with_an_answer_is_a_violation(question, remark):
     """The agent asked, and never heard the answer. The violation is in the turn that would be next."""
     (violation,) = violations(make_test(), talk("Hi", question, remark=remark))
@@ -471,18 +465,15 @@ def test_any_text_is_checked_with_one_violation_per_rule_and_turn(lines, remark)
     assert all(1 <= turn <= len(result.turns) + 1 for _, turn in outcome)
 
 
-@each_row(
-    ("transcript", "looked_at"),
-    [
-        (talk("Hi", "Hello"), True),
-        (talk("=Hi", "Hello"), False),
-        (talk("=Hi", "Hello", status=EndState.STOPPED), True),
-        (talk("Hi", "Hello", status=EndState.ESCALATED), True),
-        (talk("Hi", "Hello", status=EndState.AGENT_ERROR), True),
-        (talk("Hi", "Hello", status=EndState.FAILED), False),
-        (talk("Hi", "Hello", status=EndState.INTERRUPTED), False),
-    ],
-)
+@each_row(("transcript", "looked_at"), [
+    (talk("Hi", "Hello"), True),
+    (talk("=Hi", "Hello"), False),
+    (talk("=Hi", "Hello", status=EndState.STOPPED), True),
+    (talk("Hi", "Hello", status=EndState.ESCALATED), True),
+    (talk("Hi", "Hello", status=EndState.AGENT_ERROR), True),
+    (talk("Hi", "Hello", status=EndState.FAILED), False),
+    (talk("Hi", "Hello", status=EndState.INTERRUPTED), False),
+])  # fmt: skip
 def test_only_finished_conversations_with_a_generated_line_are_checked(transcript, looked_at):
     assert is_checked(transcript) is looked_at
 
@@ -508,15 +499,12 @@ def violations_of_its_own_lines(test):
 RUBBISH = " ".join(f"blorp{number}" for number in range(150))
 
 
-@each_row(
-    ("remark", "rule"),
-    [
-        (RUBBISH[:900], "length"),
-        (RUBBISH[:5] * 400, "length"),
-        ("As an AI language model, I cannot continue this role-play. Goodbye.", "meta"),
-        ("I would use CANCEL_PLAN now.", "criteria"),
-    ],
-)
+@each_row(("remark", "rule"), [
+    (RUBBISH[:900], "length"),
+    (RUBBISH[:5] * 400, "length"),
+    ("As an AI language model, I cannot continue this role-play. Goodbye.", "meta"),
+    ("I would use CANCEL_PLAN now.", "criteria"),
+])  # fmt: skip
 def test_closing_remark_is_checked_like_a_message(remark, rule):
     result = violations(make_test(), talk("Hi", "How can I help?", remark=remark))
     assert (rule, 2) in [(one.rule, one.turn) for one in result]

@@ -32,65 +32,56 @@ JSON = st.recursive(
 )
 
 
-@each_row(
-    ("path", "value", "found"),
-    [
-        ("$", {"a": 1}, ({"a": 1},)),
-        ("$.a", {"a": None}, (None,)),
-        ("$.a", {}, None),
-        ("$.a", "a text", None),
-        ("$.a[0]", {"a": [7]}, (7,)),
-        ("$['two words'].x", {"two words": {"x": 1}}, (1,)),
-        ("$.a[*].n", {"a": [{"n": 1}, {}, {"n": 2}]}, (1, 2)),
-        ("$.a[?@.t == 'tool'].n", {"a": [{"t": "tool", "n": 1}, {"t": "text", "n": 2}]}, (1,)),
-        ("$..n", {"a": [{"n": 1}], "n": 2}, (2, 1)),
-        ("$.a", [1], None),
-    ],
-)
+@each_row(("path", "value", "found"), [
+    ("$", {"a": 1}, ({"a": 1},)),
+    ("$.a", {"a": None}, (None,)),
+    ("$.a", {}, None),
+    ("$.a", "a text", None),
+    ("$.a[0]", {"a": [7]}, (7,)),
+    ("$['two words'].x", {"two words": {"x": 1}}, (1,)),
+    ("$.a[*].n", {"a": [{"n": 1}, {}, {"n": 2}]}, (1, 2)),
+    ("$.a[?@.t == 'tool'].n", {"a": [{"t": "tool", "n": 1}, {"t": "text", "n": 2}]}, (1,)),
+    ("$..n", {"a": [{"n": 1}], "n": 2}, (2, 1)),
+    ("$.a", [1], None),
+])  # fmt: skip
 def test_json_path_finds_values_that_exist(path, value, found):
     assert JsonPath(path).find(value) == found
 
 
-@each_row(
-    ("path", "value", "found"),
-    [
-        ("$.a[*].n", {"a": []}, ()),
-        ("$.a[?@.t == 'tool'].n", {"a": [{"t": "text"}]}, ()),
-        ("$.a[0:2]", {"a": []}, ()),
-        ("$.a.*", {"a": {}}, ()),
-        ("$.a[*].n", {}, None),
-        ("$.a[*].n", {"a": [{"name": "other wire"}]}, None),
-        ("$.a[?@.t == 'tool'].n", {"a": {"t": "tool"}}, None),
-        ("$.a[0]", {"a": []}, None),
-        ("$..n", {"a": []}, None),
-        ("$.a[*]", {"a": "text"}, None),
-    ],
-)
+@each_row(("path", "value", "found"), [
+    ("$.a[*].n", {"a": []}, ()),
+    ("$.a[?@.t == 'tool'].n", {"a": [{"t": "text"}]}, ()),
+    ("$.a[0:2]", {"a": []}, ()),
+    ("$.a.*", {"a": {}}, ()),
+    ("$.a[*].n", {}, None),
+    ("$.a[*].n", {"a": [{"name": "other wire"}]}, None),
+    ("$.a[?@.t == 'tool'].n", {"a": {"t": "tool"}}, None),
+    ("$.a[0]", {"a": []}, None),
+    ("$..n", {"a": []}, None),
+    ("$.a[*]", {"a": "text"}, None),
+])  # fmt: skip
 def test_empty_list_differs_from_a_missing_value(path, value, found):
     """An empty list tells that nothing happened; a missing value tells nothing."""
     assert JsonPath(path).find(value) == found
 
 
-@each_row(
-    ("path", "why"),
-    [
-        ("reply", "it must begin with '$'"),
-        ("", "it must begin with '$'"),
-        ("$.a[", "unexpected end"),
-        ("$.a b", "at character"),
-        ("$.a | $.b", "unexpected token"),
-        ("$[?match(@.a, '(a+)+$')]", "'match' is not defined"),
-        ("$[?search(@.a, @.b)]", "'search' is not defined"),
-        ("$[?@.a =~ /x/]", "unexpected token"),
-        ("$[?@.*]", "more than one place"),
-        ("$[?count($..*) > 1]", "more than one place"),
-        ("$[?@[?@.a]]", "more than one place"),
-        ("$" + ".a" * MAX_LENGTH, f"longer than {MAX_LENGTH} characters"),
-        ("$[?@.a > 1e999]", "too large"),
-        ("$[" * 200, "JSONPath"),
-        ("$[" + "(" * 400, "JSONPath"),
-    ],
-)
+@each_row(("path", "why"), [
+    ("reply", "it must begin with '$'"),
+    ("", "it must begin with '$'"),
+    ("$.a[", "unexpected end"),
+    ("$.a b", "at character"),
+    ("$.a | $.b", "unexpected token"),
+    ("$[?match(@.a, '(a+)+$')]", "'match' is not defined"),
+    ("$[?search(@.a, @.b)]", "'search' is not defined"),
+    ("$[?@.a =~ /x/]", "unexpected token"),
+    ("$[?@.*]", "more than one place"),
+    ("$[?count($..*) > 1]", "more than one place"),
+    ("$[?@[?@.a]]", "more than one place"),
+    ("$" + ".a" * MAX_LENGTH, f"longer than {MAX_LENGTH} characters"),
+    ("$[?@.a > 1e999]", "too large"),
+    ("$[" * 200, "JSONPath"),
+    ("$[" + "(" * 400, "JSONPath"),
+])  # fmt: skip
 def test_invalid_or_unbounded_path_is_refused_with_the_reason(path, why):
     with pytest.raises(ValueError) as refused:
         JsonPath(path)
@@ -98,18 +89,14 @@ def test_invalid_or_unbounded_path_is_refused_with_the_reason(path, why):
     assert "\n" not in str(refused.value)
 
 
-@each_row(
-    ("path", "value"),
-    [
-        ("$..x", [[]] * 300_000),
-        ("$[*]", [0] * 300_000),
-        ("$[?@.x == 1]", [{}] * 300_000),
-        ("$..*..*..*..x", json.loads("[" * 60 + "]" * 60)),
-        ("$" + "[0,0]" * 60, json.loads("[" * 90 + "]" * 90)),
-        ("$.*[*]", {"k" * 1_000_000: [0] * 300_000}),
-    ],
-    ids=lambda value: value[:20] if isinstance(value, str) else "",
-)
+@each_row(("path", "value"), [
+    ("$..x", [[]] * 300_000),
+    ("$[*]", [0] * 300_000),
+    ("$[?@.x == 1]", [{}] * 300_000),
+    ("$..*..*..*..x", json.loads("[" * 60 + "]" * 60)),
+    ("$" + "[0,0]" * 60, json.loads("[" * 90 + "]" * 90)),
+    ("$.*[*]", {"k" * 1_000_000: [0] * 300_000}),
+], ids=lambda value: value[:20] if isinstance(value, str) else "")  # fmt: skip
 def test_search_of_too_much_data_is_refused(path, value):
     """Without a limit these searches take minutes or for ever."""
     with pytest.raises(ValueError, match="holds too much to look through"):

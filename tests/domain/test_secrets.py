@@ -41,21 +41,18 @@ def test_long_mixed_case_value_without_digits_counts_as_secret():
     assert list(secrets.in_environment({"A_KEY": "aBcDeFgHiJkLmNoPqR"})) == ["aBcDeFgHiJkLmNoPqR"]
 
 
-@each_row(
-    ("address", "found"),
-    [
-        (f"postgres://app:{SECRET}@db:5432/app", {SECRET}),
-        (f"https://{SECRET}@github.com/a/b", {SECRET}),
-        ("http://me:p%40ss-w0rd@proxy:3128", {"p%40ss-w0rd", "p@ss-w0rd"}),
-        (f"https://host/v1?api-version=2024-02-01&code=1&apiKey={SECRET}", {SECRET}),
-        (f"two: https://a:{SECRET}@b/, https://c/?sig=a%2Fb%3D1234", {SECRET, "a%2Fb%3D1234", "a/b=1234"}),
-        ("postgres://postgres:postgres@db/app", set()),
-        ("https://host/v1/path@2x9-abc", set()),
-        ("mailto:someone@host", set()),
-        ("http://localhost:8080/users/@me?to=me@4you", set()),
-        (f"smtp://me@shop.example:{SECRET}@mail:25", {SECRET, f"me@shop.example:{SECRET}"}),
-    ],
-)
+@each_row(("address", "found"), [
+    (f"postgres://app:{SECRET}@db:5432/app", {SECRET}),
+    (f"https://{SECRET}@github.com/a/b", {SECRET}),
+    ("http://me:p%40ss-w0rd@proxy:3128", {"p%40ss-w0rd", "p@ss-w0rd"}),
+    (f"https://host/v1?api-version=2024-02-01&code=1&apiKey={SECRET}", {SECRET}),
+    (f"two: https://a:{SECRET}@b/, https://c/?sig=a%2Fb%3D1234", {SECRET, "a%2Fb%3D1234", "a/b=1234"}),
+    ("postgres://postgres:postgres@db/app", set()),
+    ("https://host/v1/path@2x9-abc", set()),
+    ("mailto:someone@host", set()),
+    ("http://localhost:8080/users/@me?to=me@4you", set()),
+    (f"smtp://me@shop.example:{SECRET}@mail:25", {SECRET, f"me@shop.example:{SECRET}"}),
+])  # fmt: skip
 def test_passwords_and_tokens_in_addresses_are_secrets(address, found):
     assert set(secrets.in_addresses(address)) == found
     assert set(secrets.in_environment({"ANY": address})) == found
